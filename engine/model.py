@@ -14,7 +14,7 @@ from engine.errors import HeadError, ShapeError
 from engine.parts.cache import KVCache
 from engine.parts.masks import causal_mask, check_padding, window_mask
 from engine.parts.norms import NoNorm
-from engine.parts.output import Pooler
+from engine.parts.output import POOLERS
 from engine.parts.positions import Seams
 from engine.parts.protocols import Crossing, Norm, Output, Parts, Position, Wiring
 from engine.parts.registry import HEALTHY
@@ -74,7 +74,7 @@ class Transformer(Tower):
         self.embedding = nn.Parameter(torch.empty(c.vocab_size, c.d_model))
         self.token_types = nn.Parameter(torch.empty(c.token_types, c.d_model)) if c.token_types else None
         self.output: Output = parts.output(c)(c)
-        self.pooler = Pooler(c) if c.pooler else None
+        self.pooler = POOLERS[c.pooling](c) if c.pooler else None
         own = self.output.present and not c.tie_embeddings
         self.unembedding = nn.Parameter(torch.empty(c.vocab_size, c.d_model)) if own else None
 
@@ -147,13 +147,14 @@ class Transformer(Tower):
         """
         return self.output(probe("norm_final", self.norm_final(x)), self.output_matrix, probe)
 
-    def pooled(self, x: Tensor, probe: Probe = identity) -> Tensor:
+    def pooled(self, x: Tensor, probe: Probe = identity, padding: Tensor | None = None) -> Tensor:
         """The last vectors x (batch, position, d_model), which a model without an output head hands on -> one
-        for each text, (batch, d_model). Raises HeadError for a model without a pooler.
+        for each text, (batch, d_model); `padding` as it read them. Raises HeadError for a model without a
+        pooler.
         """
         if self.pooler is None:
             raise HeadError("this model has no pooler: it makes no vector for a whole text")
-        return self.pooler(x, probe)
+        return self.pooler(x, probe, padding)
 
     def mask(self, length: int, like: Tensor, start: int = 0) -> Tensor | None:
         """What is added to the scores of these queries and all keys so far, (query, key); None for nothing:

@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Pooling
 from engine.errors import CorpusError
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.tokenizers.paired import BEGIN, END, PAD, PairTokenizer, Symbols
@@ -116,8 +116,8 @@ class PairedText:
 
 @dataclass(frozen=True)
 class LabelledText:
-    """What a classifier learns from, and what is held out. Raises as PairedText does, and CorpusError for a
-    label that is not among `labels`.
+    """What a classifier learns from, and what is held out; `pooling` says which vectors are to say the label.
+    Raises as PairedText does, and CorpusError for a label that is not among `labels`.
     """
 
     name: str
@@ -126,6 +126,7 @@ class LabelledText:
     labels: tuple[str, ...]
     train: tuple[Labelled, ...] = field(repr=False)
     validation: tuple[Labelled, ...] = field(repr=False)
+    pooling: Pooling = "first"
 
     def __post_init__(self) -> None:
         _check_splits(self.title, [e.text for e in self.train], [e.text for e in self.validation])
@@ -149,9 +150,8 @@ class LabelledText:
     def fitted(self, model: ModelConfig) -> ModelConfig:
         """An encoder of that size whose vocabulary and context are those of this text."""
         longest = max(rows.texts.shape[1] for rows in self.rows.values())
-        return replace(
-            model, vocab_size=self.vocab_size, context=longest, causal=False, output_head="none", pooler=True
-        )
+        fixed = replace(model, causal=False, output_head="none", pooler=True, pooling=self.pooling)
+        return replace(fixed, vocab_size=self.vocab_size, context=longest)
 
 
 def source_ids(text: str, tokenizer: Symbols, end: int = END) -> list[int]:
@@ -165,7 +165,9 @@ def source_ids(text: str, tokenizer: Symbols, end: int = END) -> list[int]:
 
 
 def label_ids(text: str, tokenizer: PairTokenizer) -> list[int]:
-    """A text as a classifier reads it: the vector of BEGIN is what says the label. Raises as `source_ids`."""
+    """A text as a classifier reads it: BEGIN, whose vector may say the label, and then as a source. Raises as
+    `source_ids`.
+    """
     return [BEGIN, *source_ids(text, tokenizer)]
 
 

@@ -15,7 +15,10 @@ from engine.tokenizers.paired import PairTokenizer
 
 LEARNED, HELD_OUT = 20_000, 1_000  # pairs of a task
 SPEAKERS = 8
-SHORTEST, LONGEST = 20, 60  # characters of a line: a shorter one says too little
+STRETCHES = {1: 1, 2: 1, 4: 2, 8: 4}  # lines of a speech that are one text, and lines from one to the next
+SHORTEST = 20  # characters of a text: a shorter one says too little
+OTHER = "<other>"  # is read for words that were heard less than OFTEN times
+OFTEN = 2
 
 
 @lru_cache(maxsize=8)
@@ -38,35 +41,59 @@ def _plain(found: list[Aligned]) -> tuple[Pair, ...]:
 
 @dataclass(frozen=True)
 class Speakers:
-    """Lines with who says them. `majority`: what share of the held-out lines the most frequent speaker of the
-    learned ones says; a model that knows no more is right as often.
+    """Stretches of speeches with who says them; `lines`: how many lines each held-out one has. `majority`:
+    what share of the held-out ones the most frequent speaker of the learned ones says; a model that knows no
+    more is right as often.
     """
 
     text: LabelledText
+    lines: tuple[int, ...]
     majority: float
 
 
 @lru_cache(maxsize=2)
 def speakers(count: int = SPEAKERS) -> Speakers:
-    """Single lines of Tiny Shakespeare, SHORTEST to LONGEST characters long, of the `count` characters who
-    speak most lines; without their names. Whole speeches are held out, so that no line's neighbours are
-    learned from; a line that stands on both sides is left out of what is learned.
+    """Stretches of 1, 2, 4 and 8 lines of Tiny Shakespeare, of the `count` characters who speak most lines;
+    without their names. Whole speeches are held out, so that no text's neighbours are learned from, and cut
+    into stretches that do not overlap; what is learned from may. A text that stands on both sides is left
+    out of what is learned.
 
     Raises CorpusError where the text cannot be had.
     """
     found = speeches(corpora.load("shakespeare").text)
-    said = [(who, speech, line) for who, speech in found for line in speech.split("\n")]
-    said = [one for one in said if SHORTEST <= len(one[2]) <= LONGEST]
-    most = [who for who, _ in Counter(who for who, _, _ in said).most_common(count)]
-    lines = [one for one in said if one[0] in most]
-    held = tuple(Labelled(line, who) for who, speech, line in lines if _is_held_out(speech))
-    there = {one.text for one in held}
-    learned = tuple(
-        Labelled(line, who) for who, speech, line in lines if not _is_held_out(speech) and line not in there
+    most = Counter({who: 0 for who, _ in found})
+    for who, speech in found:
+        most[who] += speech.count("\n") + 1
+    labels = tuple(who for who, _ in most.most_common(count))
+    said = [one for one in found if one[0] in labels]
+    held = _stretches([one for one in said if _is_held_out(one[1])], {size: size for size in STRETCHES})
+    learned = _stretches([one for one in said if not _is_held_out(one[1])], STRETCHES)
+    texts = [one for one in learned if one not in held]
+    lines = [one for one in texts if learned[one][1] == 1]
+    text = LabelledText(
+        "speakers",
+        "Who speaks?",
+        PairTokenizer.train(lines, "speech", OTHER, OFTEN),
+        labels,
+        tuple(Labelled(one, learned[one][0]) for one in texts),
+        tuple(Labelled(one, who) for one, (who, _) in held.items()),
+        "mean",
     )
-    tokenizer = PairTokenizer.train(one.text for one in (*learned, *held))
-    text = LabelledText("speakers", "Who speaks?", tokenizer, tuple(most), learned, held)
-    return Speakers(text, majority(text))
+    right = frequent_right(text)
+    return Speakers(text, tuple(size for _, size in held.values()), sum(right) / len(right))
+
+
+def _stretches(said: list[tuple[str, str]], steps: dict[int, int]) -> dict[str, tuple[str, int]]:
+    """Text -> (who says it, how many lines it has), each text once; `steps` as STRETCHES."""
+    found: dict[str, tuple[str, int]] = {}
+    for who, speech in said:
+        lines = speech.split("\n")
+        for size, step in steps.items():
+            for first in range(0, len(lines) - size + 1, step):
+                text = " ".join(lines[first : first + size])
+                if len(text) >= SHORTEST:
+                    found.setdefault(text, (who, size))
+    return found
 
 
 def speeches(text: str) -> list[tuple[str, str]]:
@@ -83,7 +110,7 @@ def _is_held_out(speech: str) -> bool:
     return zlib.crc32(speech.encode()) % 5 == 0
 
 
-def majority(text: LabelledText) -> float:
-    """The share of the held-out texts that have the label most frequent among the learned ones: 0 to 1."""
+def frequent_right(text: LabelledText) -> list[bool]:
+    """Whether each held-out text has the label that is most frequent among the learned ones."""
     label = Counter(one.label for one in text.train).most_common(1)[0][0]
-    return sum(one.label == label for one in text.validation) / len(text.validation)
+    return [one.label == label for one in text.validation]

@@ -16,10 +16,15 @@ from engine.errors import ShapeError
 from engine.model import Tower, draw, first_std
 from engine.parts.cache import PairCache
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
+from engine.parts.packing import Packing, packed_block, packed_crossing
+from engine.parts.positions import Seams
 from engine.parts.protocols import Output, Parts
 from engine.parts.registry import HEALTHY
+from engine.parts.stack import each_block
 from engine.probe import Probe, identity, scoped
 from engine.seq2seq_config import Seq2SeqConfig
+
+WORTH_PACKING = 0.1  # the share of padding from which leaving it out gains more than moving tokens costs
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +85,11 @@ class Seq2Seq(nn.Module):
         source itself. Raises ShapeError for another rank or dtype, for a source without a token, and for
         one that is longer than the encoder's context.
         """
-        tower = self.encoder
-        x = self._embedded(tower, source, "source", scoped(probe, "encoder."))
-        batch, length = source.shape
-        _check_length(length, tower.config.context, "source")
+        tower, probe = self.encoder, scoped(probe, "encoder.")
+        x, seams = self._entered(tower, source, "source", probe)
         if padding is None:
             padding = padding_mask(source, self.config.pad, x)
-        check_padding(padding, batch, length)
-        probe = scoped(probe, "encoder.")
-        seams = tower.seams(length, x)
-        x = tower.entered(x, seams, probe)
+        check_padding(padding, *source.shape)
         x = self.parts.stack(tower.blocks, tower.norm_final, x, seams, padding, probe, None)  # type: ignore[arg-type]
         return Memory(probe("norm_final", tower.norm_final(x)), padding)
 
@@ -103,24 +103,58 @@ class Seq2Seq(nn.Module):
         longer than the decoder's context or than the cache.
         """
         tower, inside = self.decoder, scoped(probe, "decoder.")
-        x = self._embedded(tower, target, "target", inside)
-        length, start = target.shape[1], 0 if cache is None else cache.length
-        if len(target) != memory.batch:
-            raise ShapeError(f"{len(target)} targets do not belong to {memory.batch} sources: one for each")
-        _check_length(start + length, tower.config.context, "target")
-        vectors = memory.vectors
+        start = 0 if cache is None else cache.length
+        x, seams = self._entered(tower, target, "target", inside, start)
+        length, vectors = target.shape[1], memory.vectors
+        _check_count(len(target), memory.batch)
         if cache is not None:
             self._check(cache, start + length)
             vectors = vectors[:, :0] if cache.knows_source else vectors
-        seams = tower.seams(length, x, start)
-        x = tower.entered(x, seams, inside)
-        own, across = self._masks(length, x, start, memory)
+        check_padding(memory.padding, memory.batch, memory.length)
+        own, across = self._masks(length, x, start, memory.padding)
         blocks = [partial(block, memory=vectors, across=across) for block in tower.blocks]
         x = self.parts.stack(blocks, tower.norm_final, x, seams, own, inside, cache)  # type: ignore[arg-type]
         if cache is not None:
             cache.passed(length)
         x = inside("norm_final", tower.norm_final(x))
         return self.output(x, self.output_matrix, probe)
+
+    def said(self, source: Tensor, target: Tensor, real: Tensor) -> Tensor:
+        """What `forward` says at the places of the targets where `real` (batch, query) is true: logits
+        (token, vocab), in order. Where there is much padding, nothing is computed for it
+        (engine.parts.packing).
+
+        Raises ShapeError as `forward` does, and for a place that is not real before one that is.
+        """
+        if bool((real[:, 1:] & ~real[:, :-1]).any()):
+            raise ShapeError("the real places of a target must come first, and its padding after them")
+        read, written = Packing(source != self.config.pad), Packing(real)
+        empty = 1 - (read.tokens + written.tokens) / max(1, source.numel() + real.numel())
+        if empty < WORTH_PACKING or self.parts is not HEALTHY:  # a faulty part may look at what is not there
+            return self(source, target)[real]
+        _check_count(len(target), len(source))
+        tower = self.encoder
+        x, seams = self._entered(tower, source, "source", identity)
+        padding = padding_mask(source, self.config.pad, x)
+        blocks = [packed_block(block, read) for block in tower.blocks]  # type: ignore[arg-type]
+        x = each_block(blocks, tower.norm_final, read.packed(x), seams, padding, identity, None)
+        memory = tower.norm_final(x)  # (1, token, d_model)
+        tower = self.decoder
+        x, seams = self._entered(tower, target, "target", identity)
+        own, across = self._masks(target.shape[1], x, 0, padding)
+        blocks = [packed_crossing(block, written, memory, read, across) for block in tower.blocks]  # type: ignore[arg-type]
+        x = each_block(blocks, tower.norm_final, written.packed(x), seams, own, identity, None)
+        return self.output(tower.norm_final(x), self.output_matrix, identity).squeeze(0)
+
+    def _entered(
+        self, tower: Tower, tokens: Tensor, what: str, probe: Probe, start: int = 0
+    ) -> tuple[Tensor, Seams]:
+        """Tokens (batch, position) as the tower's first block reads them, and the seams of their places."""
+        x = self._embedded(tower, tokens, what, probe)
+        length = tokens.shape[1]
+        _check_length(start + length, tower.config.context, what)
+        seams = tower.seams(length, x, start)
+        return tower.entered(x, seams, probe), seams
 
     def _embedded(self, tower: Tower, tokens: Tensor, what: str, probe: Probe) -> Tensor:
         if tokens.dim() != 2 or tokens.dtype != torch.int64:
@@ -133,14 +167,13 @@ class Seq2Seq(nn.Module):
         return probe("embed", tower.scaled(F.embedding(probe("tokens", tokens), self.embedding)))
 
     def _masks(
-        self, length: int, like: Tensor, start: int, memory: Memory
+        self, length: int, like: Tensor, start: int, padding: Tensor
     ) -> tuple[Tensor | None, Tensor | None]:
         """What is added to the scores of a decoder's two attentions: (its own, those of the source)."""
         alone = length == 1 and self._plain  # it comes last, and sees everything
         causal = None if alone else self.parts.mask(length, like, start)
         check_causal(causal, length, start)
-        check_padding(memory.padding, memory.batch, memory.length)
-        return self.parts.decoder_masks(causal, memory.padding)
+        return self.parts.decoder_masks(causal, padding)
 
     @property
     def keeps(self) -> bool:
@@ -174,6 +207,11 @@ class Seq2Seq(nn.Module):
     def output_matrix(self) -> Tensor:
         """W_U^T, (vocab, d_model): the embedding itself when tied (Press & Wolf 2017)."""
         return self.embedding if self.unembedding is None else self.unembedding
+
+
+def _check_count(targets: int, sources: int) -> None:
+    if targets != sources:
+        raise ShapeError(f"{targets} targets do not belong to {sources} sources: one for each")
 
 
 def _check_length(length: int, context: int, what: str) -> None:

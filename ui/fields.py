@@ -167,7 +167,13 @@ PARTS = (
     Control(
         "pooler",
         "Pooler",
-        "A layer on the first token's last vector, for what is asked of a whole text (BERT).",
+        "One vector for a whole text, for what is asked of all of it (BERT).",
+    ),
+    Control(
+        "pooling",
+        "What the pooler reads",
+        "first: the first token's last vector, through a layer (BERT). mean: all last vectors; no layer.",
+        matters=_is("pooler", True),
     ),
     Control(
         "token_types",

@@ -95,7 +95,7 @@ def choose_model(
         *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
         *families.offered(),
         *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
-        *(PRETRAINED + name for name in sources.available()),
+        *(PRETRAINED + name for name in state.published()),
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
     ]
@@ -153,7 +153,10 @@ def _missing(name: str) -> str:
                 " Cross-attention shows it"
             )
         if view is not None and view.spec.kind is LABELS:
-            return "That run gives a label and writes no text, which this page is about: Train shows it"
+            return (
+                "That run gives a label and writes no text, which this page is about: Families, Who speaks,"
+                " shows it"
+            )
         return "That run is not on this server (any more)"
     known = sources.KNOWN.get(name.removeprefix(PRETRAINED)) if name.startswith(PRETRAINED) else None
     return f"{known.short} is not on this server" if known else "There is no such model"

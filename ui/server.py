@@ -10,8 +10,10 @@ import anyio
 from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
+from engine.service.events import note
 from engine.service.profiles import Profile
 from ui import slow, state
+from ui.operate import log, metrics
 from ui.players import served
 
 
@@ -24,20 +26,36 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     # `st.navigation` has run once: it answers the first deep link (`/train`) with "Page not found". No option
     # says otherwise; this is what it reads.
     PagesManager.uses_pages_directory = False
+    log.arrange()
     _hide_traces(state.profile())
+    config.set_option("server.maxUploadSize", state.profile().max_upload_mb)
     served.ensure_static()
     await anyio.to_thread.run_sync(state.manager)
     _settle()
+    unserve = metrics.serve()
+    note("server started", profile=state.profile().name)
     try:
         yield
     finally:
+        note("server ends")
+        unserve()
         await anyio.to_thread.run_sync(slow.leave_all)
         await anyio.to_thread.run_sync(state.close_manager)
 
 
+def told(error: Exception) -> bool:
+    """What nobody else caught (a callback, the router itself): a sentence with a number, and the trace in the
+    log under that number. True: Streamlit shows nothing of its own.
+    """
+    from ui.look import failed
+
+    failed(error)
+    return True
+
+
 def _hide_traces(profile: Profile) -> None:
     """Strangers are not shown where files lie and what the code says; who runs the server has the log."""
-    if profile.name == "hosted":
+    if profile.public:
         config.set_option("client.showErrorDetails", "none")
 
 

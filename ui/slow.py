@@ -109,6 +109,12 @@ class Jobs:
                     del self._jobs[old]
             return job
 
+    def made(self, key: Key) -> Job | None:
+        """The measurement of that key, if it has ended."""
+        with self._lock:
+            job = self._jobs.get(key)
+            return job if job is not None and job.ended else None
+
     def leave(self, seconds: float = 5.0) -> None:
         """Cancels all, and waits until none computes: a thread inside PyTorch would crash a Python that
         ends.
@@ -161,6 +167,12 @@ def measured(key: Key, measure: Callable[[], Steps[T]], doing: str) -> T | None:
         return None
     result: T = job.result
     return result
+
+
+def known(key: Key) -> Any:
+    """The result of a measurement that has been made; None where it has not. Draws nothing."""
+    job = _jobs().made(key)
+    return None if job is None else job.result
 
 
 def _watch(key: Key, job: Job, doing: str) -> None:

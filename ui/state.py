@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from ui.players.component import mounted
+from ui import identity
+from ui.guard import ADDRESS
 
 if TYPE_CHECKING:
     from engine.corpora import Corpus
     from engine.service.manager import RunManager
     from engine.service.profiles import Profile
 
-COOKIE = "glassformer"
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # what secrets.token_urlsafe() makes
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -28,6 +27,13 @@ def profile() -> Profile:
     from engine.service import profiles
 
     return profiles.current()
+
+
+def published() -> list[str]:
+    """The models of others that lie here: none where the limits of this server leave no room for any."""
+    from engine.pretrained import sources
+
+    return sources.available() if profile().max_pretrained else []
 
 
 def manager() -> RunManager:
@@ -57,6 +63,7 @@ def _make_manager() -> RunManager:
     import threadpoolctl
     import torch
 
+    from engine.service import cluster
     from engine.service.manager import RunManager
 
     # If any thread of this process ran a multi-threaded op, loops in other threads would drop to half speed.
@@ -64,7 +71,10 @@ def _make_manager() -> RunManager:
     # NumPy's second thread mostly waits, and takes the core from the browser or a training: 0.8 instead of
     # 4.3 ms for the map of 65 tokens.
     threadpoolctl.threadpool_limits(1, user_api="blas")
-    return RunManager(profile())
+    if where := cluster.address():
+        nodes = cluster.Cluster(where)
+        return RunManager(nodes.profile(profile()), opener=nodes.open, address=address)
+    return RunManager(profile(), address=address)
 
 
 def corpus(name: str, tokenizer: str = "char") -> Corpus:
@@ -84,35 +94,19 @@ def _corpus(name: str, tokenizer: str) -> Corpus:
 def owner() -> str:
     """This browser's secret key: whoever holds it controls the runs it started.
 
-    From the cookie where the browser sent one; else made here, kept for the session, and given to the browser
-    by `remember_owner`, so that a reload is still the same person.
+    From the cookie that the server gave with the page (ui.guard), so that a reload is still the same person.
+    Where a browser keeps none, as in a frame of another site, it is made here and lasts for the session.
     """
     if "owner" not in st.session_state:
-        st.session_state.owner = _sent() or secrets.token_urlsafe(32)
+        sent = identity.key_in(st.context.cookies.get(identity.COOKIE))
+        st.session_state.owner = sent or secrets.token_urlsafe(32)
     key: str = st.session_state.owner
     return key
 
 
-def remember_owner() -> None:
-    """Writes the owner's key into the browser's cookie where it has none. Called once per run of app.py,
-    after the page.
-    """
-    key = owner()
-    if _sent() == key:
-        return
-    result = mounted("cookie", styles=())(
-        key="glassformer_cookie", data={"name": COOKIE, "value": key}, on_found_change=lambda: None
-    )
-    # Another tab was quicker: this session joins it, so that both are one person.
-    found = getattr(result, "found", None)
-    if isinstance(found, str) and _TOKEN.fullmatch(found) and found != key:
-        st.session_state.owner = found
-
-
-def _sent() -> str | None:
-    """The key in the cookie that the browser sent, if it looks like one of ours."""
-    value = st.context.cookies.get(COOKIE)
-    return value if isinstance(value, str) and _TOKEN.fullmatch(value) else None
+def address() -> str:
+    """The network address of whoever looks at the page; empty where it is not known, and at home."""
+    return str(st.context.headers.get(ADDRESS) or "")
 
 
 def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:

@@ -15,7 +15,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "exercises"
-NAMES = ("pe-heatmap", "block", "sampling", "cache", "without-the-mask", "tying", "bpe-merge")
+NAMES = (
+    "round-trip",
+    "bpe-merge",
+    "pe-heatmap",
+    "schemes",
+    "block",
+    "gpt",
+    "tying",
+    "sampling",
+    "cache",
+    "without-the-mask",
+    "gpt2-weights",
+    "nanogpt",
+)
 _BLOCK = re.compile(r"^```python ?(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIRST = """\
 # Run this first. The notebook lies in Glassformer's folder exercises/, or anywhere below Glassformer.

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import ceil
 
 from engine.config import ModelConfig, ResolvedConfig
-from engine.ledger.flops import Product, products, seen
+from engine.ledger.flops import Product, once, products, seen
 from engine.ledger.memory import DTYPES, GB, TRAINED_IN, Memory, activations, kv_numbers
 from engine.ledger.rows import COMPONENTS, PER_BLOCK, SYMBOLS, Row, parameter_rows
 from engine.parts.costs import Kept, Pass
@@ -43,17 +43,23 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Flops:
-    """Floating-point operations for each token of a sequence of `tokens`; see `engine.ledger.flops` for what
-    counts.
+    """Floating-point operations for each token of a sequence of `tokens`, and those that are made `once` for
+    all of them; see `engine.ledger.flops` for what counts.
     """
 
     tokens: int
     rows: tuple[Product, ...]
+    once: tuple[Product, ...]
     six_n: int  # 6 for each parameter: the rule of thumb for training (Kaplan et al. 2020)
 
     @property
     def forward(self) -> int:
         return sum(row.flops for row in self.rows)
+
+    @property
+    def text(self) -> int:
+        """Forward, of all tokens together, with what is made once."""
+        return self.tokens * self.forward + sum(row.flops for row in self.once)
 
     @property
     def training(self) -> int:
@@ -98,7 +104,7 @@ class Ledger:
         """For each token of a sequence of `tokens`, the whole context if None."""
         length = self.config.context if tokens is None else tokens
         made = products(self.config, length, self.encoder, self.parts)
-        return Flops(length, made, 6 * self.total)
+        return Flops(length, made, once(self.config), 6 * self.total)
 
     def crossover(self) -> int | None:
         """The first length at which attention's scores and sums cost as much as everything else together;

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from engine.config import ResolvedConfig
 from engine.ledger.rows import SYMBOLS
 from engine.parts import costs
+from engine.parts.output import POOLERS
 from engine.parts.registry import HEALTHY, Parts
 
 
@@ -54,6 +55,14 @@ def products(
         rows = [*_stack(encoder, tokens, parts), *rows, *across]
     last = (_product("unembedding", each, c, tokens, 1) for each in parts.output(c).products(c))
     return (*rows, *last)
+
+
+def once(c: ResolvedConfig) -> tuple[Product, ...]:
+    """What is made once for a text, however long: the pooler's product, of its first token alone. A mean has
+    none.
+    """
+    made = POOLERS[c.pooling].products() if c.pooler else ()
+    return tuple(_product("pooler", each, c, 1, 1) for each in made)
 
 
 def seen(c: ResolvedConfig, tokens: int) -> int:

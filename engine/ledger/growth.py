@@ -61,12 +61,12 @@ class Work:
     @property
     def text_forward(self) -> int:
         """Of the whole text."""
-        return self.flops.forward * self.flops.tokens
+        return self.flops.text
 
     @property
     def text_training(self) -> int:
         """To be trained on the whole text once."""
-        return self.flops.training * self.flops.tokens
+        return 3 * self.flops.text
 
 
 def work(ledger: Ledger, tokens: int) -> Work:

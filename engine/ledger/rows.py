@@ -10,7 +10,7 @@ from math import prod
 
 from engine.config import ResolvedConfig
 from engine.parts.costs import Weight
-from engine.parts.output import Pooler
+from engine.parts.output import POOLERS
 from engine.parts.registry import HEALTHY, Parts
 
 # How a size is written in a formula.
@@ -109,7 +109,7 @@ def _stack(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     if not parts.wiring(c).ends_normed:
         yield from _of("norm_final", norm.tensors(c))
     if c.pooler:
-        yield from _of("pooler", Pooler.tensors())
+        yield from _of("pooler", POOLERS[c.pooling].tensors())
 
 
 def _cross(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:

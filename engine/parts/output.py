@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import ResolvedConfig
+from engine.config import Pooling, ResolvedConfig
 from engine.parts.costs import Kept, Pass, Product, Weight
 from engine.parts.formula import Formula
 from engine.parts.norms import LayerNorm
@@ -108,7 +108,7 @@ class MaskedOutput(nn.Module):
         }
 
 
-class Pooler(nn.Module):
+class FirstPooler(nn.Module):
     """tanh(x_0 W + b): one vector for a whole text, made of its first token's last one, which is put there
     for this (Devlin et al. 2018: [CLS]; the layer is in its code).
     """
@@ -117,13 +117,45 @@ class Pooler(nn.Module):
         super().__init__()
         self.w_pool = nn.Linear(config.d_model, config.d_model)
 
-    def forward(self, x: Tensor, probe: Probe) -> Tensor:
+    def forward(self, x: Tensor, probe: Probe, padding: Tensor | None = None) -> Tensor:
         return probe("pooled", self.w_pool(x[:, 0]).tanh())  # (batch, position, d_model) -> (batch, d_model)
 
     @classmethod
     def tensors(cls) -> tuple[Weight, ...]:
         matrix = Weight("W_pool, on the first token", ("d_model", "d_model"))
         return matrix, Weight("bias of W_pool", ("d_model",))
+
+    @classmethod
+    def products(cls) -> tuple[Product, ...]:
+        """Those of a whole text: every token but the first is left out."""
+        return (Product("W_pool", ("d_model", "d_model")),)
+
+
+class MeanPooler(nn.Module):
+    """The mean of all last vectors: every token has the same say, padding has none, and there is no layer
+    (Reimers & Gurevych 2019, 3: their default). So what is linear in it is a sum over the tokens.
+    """
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor, probe: Probe, padding: Tensor | None = None) -> Tensor:
+        """`padding` as in engine.parts.masks.padding_mask."""
+        if padding is None:
+            return probe("pooled", x.mean(dim=1))
+        shares = padding[:, 0].softmax(-1)  # (batch, 1, position): alike for tokens, 0 for padding
+        return probe("pooled", (shares @ x)[:, 0])
+
+    @classmethod
+    def tensors(cls) -> tuple[Weight, ...]:
+        return ()
+
+    @classmethod
+    def products(cls) -> tuple[Product, ...]:
+        return ()
+
+
+POOLERS: dict[Pooling, type[FirstPooler | MeanPooler]] = {"first": FirstPooler, "mean": MeanPooler}
 
 
 class NoOutput(nn.Module):

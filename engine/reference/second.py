@@ -46,6 +46,7 @@ FREE = {  # fields that may have any value
     "embedding_norm",
     "token_types",
     "pooler",  # of vectors that are written down here: nothing reads it on the way to a logit
+    "pooling",
     "causal",
     "window",
     "output_projection",

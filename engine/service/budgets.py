@@ -1,4 +1,4 @@
-"""Snapshots within their budgets on disk: one run's, and those of all runs together."""
+"""What runs keep on disk, within its budgets: one run's snapshots, and all of all runs together."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def fit_all(runs: Mapping[str, Run], budget: int, forget: Callable[[Run], None])
     """
     while sum(map(size, runs.values())) > budget:
         several = [run for run in runs.values() if len(run.snapshots) > 1]
-        ended = [run for run in runs.values() if run.snapshots and not run.active]
+        ended = [run for run in runs.values() if size(run) and not run.active]
         if several:
-            largest = max(several, key=size)
-            fit(largest, size(largest) // 2)
+            largest = max(several, key=snapshot_bytes)
+            fit(largest, snapshot_bytes(largest) // 2)
         elif ended:
             forget(min(ended, key=lambda run: run.last_watched))
         else:
@@ -33,5 +33,9 @@ def fit_all(runs: Mapping[str, Run], budget: int, forget: Callable[[Run], None])
 
 
 def size(run: Run) -> int:
-    """Bytes of a run's snapshots."""
+    """Bytes that a run keeps on disk: its snapshots, and the text that somebody gave it."""
+    return snapshot_bytes(run) + run.text_bytes
+
+
+def snapshot_bytes(run: Run) -> int:
     return sum(saved.size for saved in run.snapshots.values())

@@ -22,8 +22,8 @@ T = TypeVar("T")
 Trained = Checkpoint | PairCheckpoint | LabelCheckpoint
 SNAPSHOT = "this snapshot"
 NO_TOWER = (
-    "This run learns from pairs or labels, and this looks inside a model that reads one text: open the run on"
-    " the page Cross-attention instead."
+    "This run learns from pairs or labels, and this looks inside a model that reads one text and writes: open"
+    " the run on the page Cross-attention (pairs), or Families, Who speaks (labels), instead."
 )
 Reader = Callable[[Path], tuple[T, dict[str, Any]]]
 

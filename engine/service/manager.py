@@ -19,13 +19,16 @@ from pathlib import Path
 
 from engine.checkpoints import Checkpoint
 from engine.errors import ConfigError, RunError
-from engine.service import places, profiles
+from engine.service import admission, places, profiles
+from engine.service.admission import Starts
 from engine.service.kept import Found, Trained
 from engine.service.names import clean_name, free_name
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.scheduler import Scheduler
+from engine.service.standing import Standing, standing
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
+from engine.service.transport import Opener, Pipe
 from engine.training.records import TrainState
 
 __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
@@ -41,9 +44,14 @@ class RunManager:
         *,
         clock: Callable[[], float] = time.monotonic,
         spare: bool = True,
+        opener: Opener = Pipe,
+        address: Callable[[], str] = lambda: "",
     ) -> None:
-        """Its files lie in a folder of its own in `folder`. Raises RunError when none can be made there."""
-        self._inside = Scheduler(profile, folder, clock, spare)
+        """Its files lie in a new folder in `folder`; `opener` starts workers; `address` tells the network
+        address of whoever asks now, empty where unknown. Raises RunError when no folder can be made.
+        """
+        self._address, self._starts = address, Starts()
+        self._inside = Scheduler(profile, folder, clock, spare, opener)
         self._finalizer = weakref.finalize(self, self._inside.shutter())
 
     @property
@@ -68,9 +76,8 @@ class RunManager:
         return self._start(spec, owner, secrets.token_urlsafe(16))
 
     def start_pair(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
-        """The ids of two new runs that are to be compared, and train together: the second beside the first
-        even where all places are taken, with half the threads each. Both are started, or none. Raises as
-        `start`.
+        """The ids of two new runs that train together, the second beside the first even where all places are
+        taken, with half the threads each. Both are started, or none. Raises as `start`.
         """
         profiles.check(self.profile, second)
         with self._inside.lock:
@@ -83,9 +90,8 @@ class RunManager:
                 raise
 
     def start_race(self, specs: Sequence[RunSpec], owner: str, title: str = "") -> tuple[str, ...]:
-        """The ids of new runs that train in turns, in one process, so that their curves grow together: each
-        is an ordinary run, and all together take one place, in the queue and among the running. All are
-        started, or none. Raises as `start`.
+        """The ids of new runs that train in turns, in one process: each is an ordinary run, and all together
+        take one place, in the queue and among the running. All are started, or none. Raises as `start`.
         """
         profiles.check_race(self.profile, specs)
         race, started = secrets.token_urlsafe(16), []
@@ -121,13 +127,12 @@ class RunManager:
         profiles.check(self.profile, spec)
         with self._inside.lock:
             self._check_open()
-            kept = {run.party for run in self._inside.runs.values() if run.owner == owner}
-            if (race is None or race not in kept) and len(kept) >= self.profile.max_runs_kept:
-                raise RunError(
-                    f"You have {self.profile.max_runs_kept} runs, the most that are kept here: remove one"
-                    " first."
-                )
-            run = Run(name, owner, spec, self._inside.store.make(), self._inside.clock())
+            runs, now, address = self._inside.runs, self._inside.clock(), self._address()
+            if admission.check_owner(self.profile, runs, owner, race):
+                self._starts.count(address, self.profile.max_starts_address, now)
+            text = (spec.text or "").encode("utf-8", "surrogatepass")
+            admission.make_room(self.profile, runs, len(text), self._inside.forget)
+            run = Run(name, owner, spec, self._inside.store.make(), now, address)
             run.beside, run.race, run.race_title = beside, race, title
             if race is None:
                 run.given = self._free_name(spec.name, owner)
@@ -138,7 +143,8 @@ class RunManager:
             self._inside.runs[run.id] = run
             try:
                 if spec.text is not None:
-                    run.text_file = self._inside.store.write_text(run.folder, spec.text)
+                    run.text_file = self._inside.store.write_text(run.folder, text)
+                    run.text_bytes = len(text)
                 self._inside.enqueue(run)
             except RunError:
                 self._inside.forget(run)
@@ -203,9 +209,7 @@ class RunManager:
             return run.view(self._place(run)) if run else None
 
     def runs(self, owner: str) -> list[RunView]:
-        """An owner's runs, oldest first. Asking counts as a sign of life: what has ended is kept for
-        longer.
-        """
+        """An owner's runs, oldest first. Asking is a sign of life: what has ended is kept for longer."""
         with self._inside.lock:
             self._inside.seen[owner] = self._inside.clock()
             return [run.view(self._place(run)) for run in self._inside.runs.values() if run.owner == owner]
@@ -222,8 +226,8 @@ class RunManager:
             return run is not None and secrets.compare_digest(run.owner.encode(), owner.encode())
 
     def watch(self, run_id: str) -> None:
-        """Says that somebody is looking. Lets a run go on that was paused because nobody was; one paused by
-        its owner stays so. Who looks at one run of a race looks at all.
+        """Says that somebody is looking: a run goes on that was paused because nobody was. Who looks at one
+        run of a race looks at all.
         """
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
@@ -254,17 +258,14 @@ class RunManager:
         return self._kept(run_id, step).trained()
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
-        """A zip that `engine.checkpoints.unpack` reads: the model after a step (the last snapshot by
-        default). Raises as `snapshot`.
-        """
+        """A zip for `engine.checkpoints.unpack`: the model after a step, as `model`. Raises as `snapshot`."""
         return self._kept(run_id, step).zipped(self.view(run_id))
 
     def _kept(self, run_id: str, step: int | None) -> Found:
         with self._inside.lock:
             return Found(self._inside.runs.get(run_id), step)
 
-    # Steering a run; RunError for somebody who did not start it, or when its state does not allow it
-    # -------------------
+    # Steering a run; RunError where it is not yours, or its state does not allow it -------------
 
     def pause(self, run_id: str, owner: str) -> None:
         """Before the next step. It gives up its place, and stays paused whoever watches."""
@@ -299,11 +300,8 @@ class RunManager:
         """A new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended run is
         continued.
         """
-        if not (
-            isinstance(learning_rate, int | float)
-            and math.isfinite(learning_rate)
-            and 0 <= learning_rate <= 1e6
-        ):
+        rate = learning_rate
+        if not (isinstance(rate, int | float) and math.isfinite(rate) and 0 <= rate <= 1e6):
             raise ConfigError("learning_rate", learning_rate, "must be between 0 and 1e+06")
         with self._inside.lock:
             run = self._owned(run_id, owner)
@@ -343,6 +341,10 @@ class RunManager:
         alive = self._inside.workers.alive()
         return [Process(w.pid, tuple(job.run for job in w.jobs), w.ready) for w in alive]
 
+    def standing(self) -> Standing:
+        """How many of everything there are now."""
+        return standing(self._inside)
+
     def files(self, run_id: str) -> RunFiles | None:
         """Where a run's files lie; None when there is no such run (any more)."""
         with self._inside.lock:
@@ -363,10 +365,8 @@ class RunManager:
 
     def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
         """The name, or with a number where another run of this owner has it."""
-        runs = self._inside.runs.values()
-        return free_name(
-            name, {run.listed or run.given for run in runs if run.owner == owner and run is not own}
-        )
+        others = [run for run in self._inside.runs.values() if run.owner == owner and run is not own]
+        return free_name(name, {run.listed or run.given for run in others})
 
     def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
         with self._inside.lock:

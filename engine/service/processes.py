@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.service.protocol import Command, Message, dump, load_message
+from engine.service.events import note
+from engine.service.protocol import Command, Message
+from engine.service.said import without_paths
+from engine.service.transport import Opener, Pipe
 
-ROOT = Path(__file__).resolve().parents[2]
-MAX_ERROR_BYTES = 1 << 20  # of a worker's standard error; older lines go
 SPARE_DELAY = (
     5.0  # seconds: importing torch for the next run must not slow down the first seconds of this one
 )
+SILENT_SECONDS = 10.0  # without a sign of life: it comes every second, however loaded the machine is
+SILENT_START = 90.0  # likewise while it imports torch, perhaps from a slow disk
 RETRY_DELAY = 30.0  # seconds after a spare that could not start
 
 
@@ -59,36 +58,28 @@ class Worker:
         threads: int,
         on_message: Callable[[Worker, int, Message], None],
         on_exit: Callable[[Worker, int], None],
+        opener: Opener = Pipe,
     ) -> None:
         self._on_message, self._on_exit = weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit)
         self._lock = threading.Lock()
         self._closed = self._reported = False
         self.jobs: list[Job] = []  # by entrant, those that have ended included; none for the spare
         self.ready = False
-        self._errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115  it lives as long as the process, and has no name
-        # A process of its own by a command of its own: a multiprocessing child would import app.py again and
-        # run the app inside. A session of its own: Ctrl-C in the terminal reaches the server alone, which
-        # then ends its workers.
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "engine.service.worker", str(threads)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            cwd=ROOT,
-            env=_environment(),
-            start_new_session=True,
-            close_fds=True,
-        )
-        assert self.process.stdin is not None
-        self._commands = self.process.stdin.fileno()
-        if os.name == "posix":  # a worker that does not read must not hold up the manager
-            os.set_blocking(self._commands, False)
-        self.reader = threading.Thread(target=self._read, name=f"worker-{self.process.pid}", daemon=True)
+        self.quiet = 0.0  # seconds since it last said anything, counted by `Workers.silent`
+        self.frozen = False  # ended because it said nothing
+        self.transport = opener(threads)
+        note("worker started", pid=self.pid)
+        self.reader = threading.Thread(target=self._read, name=f"worker-{self.pid}", daemon=True)
         self.reader.start()
 
     @property
     def pid(self) -> int:
-        return self.process.pid
+        return self.transport.pid
+
+    @property
+    def vanished(self) -> bool:
+        """Whether its machine was lost with it."""
+        return self.transport.vanished
 
     def lives(self) -> bool:
         """Whether its end has not been reported yet."""
@@ -100,16 +91,12 @@ class Worker:
 
     def send(self, command: Command, entrant: int = 0) -> bool:
         """False when the process is gone or does not read; its end is then reported by `on_exit`."""
-        data = dump(command, entrant)
         with self._lock:
             if self._closed:
                 return False
-            try:
-                if os.write(self._commands, data) == len(data):
-                    return True
-            except OSError:
-                pass
-        self.process.kill()
+            if self.transport.send(command, entrant):
+                return True
+        self.transport.kill()
         return False
 
     def retire(self) -> None:
@@ -117,59 +104,41 @@ class Worker:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                assert self.process.stdin is not None
-                with contextlib.suppress(OSError):
-                    self.process.stdin.close()
+                self.transport.close()
 
     def kill(self) -> None:
         """Ends it whatever it is doing."""
-        self.process.kill()
+        self.transport.kill()
         self.retire()
 
     def resident_bytes(self) -> int:
-        """Memory it holds now; 0 where the system does not tell."""
-        try:
-            return int(Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError, IndexError, AttributeError):
-            return 0
+        """Memory it holds now; 0 where that is not known."""
+        return self.transport.resident_bytes()
 
     def last_words(self) -> str:
         """The last line of its standard error, at most 300 characters."""
-        try:
-            self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 4096))
-            lines = self._errors.read().decode("utf-8", "replace").split("\n")
-        except (OSError, ValueError):
-            return ""
-        return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+        return self.transport.last_words()
 
     def trim_errors(self) -> None:
         """Keeps a talkative library from filling the disk."""
-        try:
-            if os.fstat(self._errors.fileno()).st_size > MAX_ERROR_BYTES:
-                self._errors.truncate(0)
-        except (OSError, ValueError):
-            pass
+        self.transport.trim_errors()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
         try:
-            for line in self.process.stdout:
-                try:
-                    entrant, message = load_message(line)
-                except ValueError:
-                    continue  # the torn last line of a killed process
+            for entrant, message in self.transport.messages():
+                self.quiet = 0.0
                 if (on_message := self._on_message()) is not None:
                     on_message(self, entrant, message)
                     del on_message  # not to keep the manager alive while waiting for the next line
         finally:
             self.kill()
-            code = self.process.wait()
-            self.process.stdout.close()
+            code = self.transport.wait()
             self._reported = True
+            note("worker ended", pid=self.pid, code=code, jobs=len(self.jobs))
             if (on_exit := self._on_exit()) is not None:
                 on_exit(self, code)
                 del on_exit
-            self._errors.close()
+            self.transport.release()
 
 
 class Workers:
@@ -184,7 +153,9 @@ class Workers:
         spare: bool,
         on_message: Callable[[Worker, int, Message], None],
         on_exit: Callable[[Worker, int], None],
+        opener: Opener = Pipe,
     ) -> None:
+        self._opener = opener
         self._arguments = (threads, weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit))
         self._limit, self._wanted = limit, spare
         self._starting = 0  # places of processes that are being started this moment
@@ -193,6 +164,10 @@ class Workers:
         self._alive: set[Worker] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._listened = time.monotonic()
+        # Linux ends a worker with the *thread* that started it (worker._die_with): one that lasts as long as
+        # the manager, and not that of whoever pressed Train.
+        self._starter = ThreadPoolExecutor(1, "worker-starter")
 
     def free(self) -> bool:
         """Whether there is a spare, or room for one more process."""
@@ -246,6 +221,21 @@ class Workers:
             ):  # it could not even start: do not try four times a second
                 self._not_before = time.monotonic() + RETRY_DELAY
 
+    def silent(self) -> list[Worker]:
+        """Those that have said nothing for too long; they are ended. Called at each round of housekeeping,
+        and counts a round as a second at most: after a stop of the whole server nobody is late. Nor is a
+        worker that waits for a machine with room.
+        """
+        now = time.monotonic()
+        passed, self._listened = min(1.0, now - self._listened), now
+        for worker in (found := [worker for worker in self.alive() if worker.pid]):
+            worker.quiet += passed
+        late = [w for w in found if w.quiet > (SILENT_SECONDS if w.ready else SILENT_START)]
+        for worker in late:
+            worker.frozen = True
+            worker.kill()
+        return late
+
     def trim(self) -> None:
         for worker in self.alive():
             worker.trim_errors()
@@ -260,6 +250,7 @@ class Workers:
         for worker in alive:
             if worker.reader is not threading.current_thread():
                 worker.reader.join(timeout=10)
+        self._starter.shutdown()
 
     def _room(self) -> bool:
         """With the lock held."""
@@ -276,7 +267,9 @@ class Workers:
             self._starting += 1
         worker = None
         try:
-            worker = Worker(threads, message, ended)
+            worker = self._starter.submit(Worker, threads, message, ended, self._opener).result()
+        except RuntimeError as error:  # it takes nothing any more: the server ends
+            raise OSError("the manager is closed") from error
         finally:
             with self._lock:
                 self._starting -= 1
@@ -304,15 +297,5 @@ def describe_exit(code: int, last_words: str = "") -> str:
             name = "unknown"
         return f"The training process was ended by signal {-code} ({name})."
     return f"The training process ended unexpectedly (exit code {code})" + (
-        f": {last_words}" if last_words else "."
+        f": {without_paths(last_words)}" if last_words else "."
     )
-
-
-def _environment() -> dict[str, str]:
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    # A thread that waits for the others soon gives its core away: with other programs on two cores, endless
-    # spinning once took 3 s a step. On a quiet one (Zen 4, `fast`, ms a step, three interleaved passes) this
-    # costs nothing: default 42, 42, 56; 2,000: 43, 45, 48; 20,000: 42, 42, 44; never spinning
-    # (OMP_WAIT_POLICY=passive) 74, 76, 77; one thread 69, 70, 71.
-    waiting = {"GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", "2000")}
-    return {**os.environ, **waiting, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}

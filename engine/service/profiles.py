@@ -61,26 +61,39 @@ class Profile:
     max_beside: int = 1  # of a pair, trained beside its other half where all places are taken
     max_queued: int = 20
     max_queued_each: int = 20  # of one owner, so that nobody fills the whole queue
+    max_queued_address: int = 0  # from one network address, of however many owners; 0: no limit
+    max_starts_address: int = 0  # likewise, within a minute
     race_workers: int = 1  # processes of one race, where there are places for them
     max_race: int = 8  # runs in one race
     max_race_seconds: float = 3600.0  # of all its runs, where their budget is time
     max_paused: int = 4  # paused processes kept alive; older ones are saved and ended, and go on from there
+    spares: int = 1  # warm processes beside those; with none, the next is warmed when the last has ended
     max_runs_kept: int = 20  # of one owner, whatever their state
     threads_per_run: int = 1
     lease_seconds: float = 600.0  # unwatched for longer: paused
     forget_seconds: float = 24 * 3600.0  # paused or ended, and unwatched for longer: removed
     snapshot_bytes: int = 512 * MB  # on disk, of one run
-    snapshot_bytes_total: int = 4 * GB
+    snapshot_bytes_total: int = 4 * GB  # of all runs, with their own texts
+    text_bytes_total: int = GB  # own texts of all runs: on disk, and as much again in the server's memory
+    max_runs_total: int = 2_000  # of all owners, whatever their state; of the ended, the oldest go first
     max_worker_bytes: int = 0  # memory of one training process; 0: no limit
     max_pretrained: int = 0  # parameters of a published model; its weights take four bytes each, for all
     max_download: int = 0  # bytes of a published model that may be fetched when a button is pressed
     may_open_files: bool = False  # of this machine, by their path
     max_export: int = 4 * GB  # bytes of weights that are packed for a download
+    public: bool = False  # strangers look at it, and are not told what its files and its code say
+
+    @property
+    def max_upload_mb(self) -> int:
+        """MB (of 2**20 bytes) of one uploaded file: room for the largest model that can be trained here, with
+        four bytes a parameter, or for the longest text.
+        """
+        return ceil(max(4 * self.max_parameters, 4 * self.max_text) / MB) + 4
 
     @property
     def max_workers(self) -> int:
         """Processes alive at a time, whatever they do: those that train, those that wait, and the spare."""
-        return self.max_runs + self.max_beside + self.max_paused + 1
+        return self.max_runs + self.max_beside + self.max_paused + self.spares
 
     def threads(self, pair: bool) -> int:
         """Of one run; the two of a pair share those of one."""
@@ -125,6 +138,8 @@ PROFILES: dict[str, Profile] = {
         max_vocabulary=2_048,
         max_runs=max(1, _cores() - 1),
         max_queued_each=3,
+        max_queued_address=12,
+        max_starts_address=30,
         max_race_seconds=120.0,
         max_runs_kept=12,
         threads_per_run=1,
@@ -132,9 +147,41 @@ PROFILES: dict[str, Profile] = {
         forget_seconds=1800.0,
         snapshot_bytes=128 * MB,
         snapshot_bytes_total=2 * GB,
+        text_bytes_total=64 * MB,
+        max_runs_total=240,
         max_worker_bytes=3 * GB // 2,
         max_pretrained=200_000_000,
         max_export=128 * MB,
+        public=True,
+    ),
+    # One gigabyte for all: the server and one process, which trains, or waits for the next training.
+    "small": Profile(
+        "small",
+        max_parameters=1_000_000,
+        max_steps=2_000,
+        max_text=200_000,
+        max_watched=100_000,
+        max_context=256,
+        max_batch_tokens=2_304,
+        max_vocabulary=1_024,
+        max_runs=1,
+        max_beside=0,
+        max_queued=10,
+        max_queued_each=2,
+        max_race=4,
+        max_race_seconds=60.0,
+        max_paused=0,
+        spares=0,
+        max_runs_kept=6,
+        threads_per_run=1,
+        lease_seconds=15.0,
+        forget_seconds=900.0,
+        snapshot_bytes=48 * MB,
+        snapshot_bytes_total=256 * MB,
+        max_worker_bytes=464 * MB,
+        max_pretrained=0,
+        max_export=16 * MB,
+        public=True,
     ),
 }
 

@@ -92,6 +92,11 @@ class Ready:
 
 
 @dataclass(frozen=True)
+class Alive:
+    """Said every second, whatever the process computes: one that says nothing does not run any more."""
+
+
+@dataclass(frozen=True)
 class Started:
     """The text is read and the model is built. `precision` says in words what is computed in."""
 
@@ -128,7 +133,7 @@ class Failed:
     text: str
 
 
-Message = Ready | Started | Records | Kept | Warned | Failed
+Message = Ready | Alive | Started | Records | Kept | Warned | Failed
 
 COMMANDS: Mapping[str, type[Command]] = {
     "train": Train,
@@ -142,6 +147,7 @@ COMMANDS: Mapping[str, type[Command]] = {
 }
 MESSAGES: Mapping[str, type[Message]] = {
     "ready": Ready,
+    "alive": Alive,
     "started": Started,
     "records": Records,
     "snapshot": Kept,

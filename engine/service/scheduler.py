@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Literal
 
 from engine.errors import RunError
-from engine.service import budgets, places, protocol
+from engine.service import admission, budgets, places, protocol
 from engine.service.housekeeping import Housekeeping, shut
 from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
+from engine.service.sentences import FROZEN, LATE, MOVED, NOT_SAVED, REPLACED, UNWATCHED
 from engine.service.snapshots import Saved, Store, clear_partial
 from engine.service.state import End, Run
+from engine.service.transport import Opener
 from engine.training.records import Done
 
 STOP_GRACE = 30.0  # seconds that a worker has for its last look before it is ended by force
-UNWATCHED = "Paused because nobody was watching. It goes on by itself as soon as somebody looks."
-FROZEN = "The process of the training did not answer any more, and was ended."
-NOT_SAVED = "It could not be saved in time, so it goes on from its last snapshot."
+MAX_MOVES = 5  # of one run: a training that stops every process that it gets must not go on
 
 
 class Scheduler:
@@ -31,7 +31,7 @@ class Scheduler:
     """
 
     def __init__(
-        self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool
+        self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool, opener: Opener
     ) -> None:
         self.profile, self.clock = profile, clock
         self.lock = threading.RLock()
@@ -40,9 +40,8 @@ class Scheduler:
         self.seen: dict[str, float] = {}  # owner -> when last heard of
         self.closed = False
         self.store = Store(folder)
-        self.workers = Workers(
-            profile.threads_per_run, profile.max_workers, spare, self._on_message, self._on_exit
-        )
+        size = profile.threads_per_run, profile.max_workers
+        self.workers = Workers(*size, spare, self._on_message, self._on_exit, opener)
         self.workers.keep_spare(idle=True)
         self._housekeeping = Housekeeping(self.tick)
 
@@ -56,18 +55,8 @@ class Scheduler:
     # Waiting and training -----------------------------------------------------------------------
 
     def enqueue(self, run: Run) -> None:
-        waiting = places.waiting(self.queue)
-        new = run.party not in waiting
-        if new and len(waiting) >= self.profile.max_queued:
-            raise RunError(
-                f"{len(waiting)} runs are waiting already, the most allowed here: try again in a while."
-            )
-        own = {other.party for other in self.queue if other.owner == run.owner}
-        if new and len(own) >= self.profile.max_queued_each:
-            raise RunError(
-                f"{self.profile.max_queued_each} of your runs are waiting already, the most for one person"
-                " here: remove one, or wait."
-            )
+        """Raises RunError when too many wait already."""
+        admission.check_queue(self.profile, self.queue, run)
         if run.status != "queued":
             run.become("queued")
         self.queue.append(run)
@@ -167,6 +156,7 @@ class Scheduler:
                 ) from None
             self._park(but=run)
         if run.seat is not None:
+            run.due = max(run.due, run.step) + 1  # until then its process is not ended for being idle
             run.seat.send(protocol.OneStep())
 
     def _park(self, but: Run | None = None) -> None:
@@ -191,10 +181,13 @@ class Scheduler:
         again = run.status == "queued"
         self.end(run, "paused", message, by_lease=run.by_lease)
         if again:
-            try:
-                self.enqueue(run)
-            except RunError as error:  # it stays paused, and says why
-                run.become("paused", str(error))
+            self._enqueue_again(run)
+
+    def _enqueue_again(self, run: Run) -> None:
+        try:
+            self.enqueue(run)
+        except RunError as error:  # it stays paused, and says why
+            run.become("paused", str(error))
 
     # Ending -------------------------------------------------------------------------------------
 
@@ -264,6 +257,7 @@ class Scheduler:
             self.seen = {owner: when for owner, when in self.seen.items() if owner in owners}
             self.dispatch()
             idle = places.taken(self.runs) == 0
+        self.workers.silent()  # `_on_exit` hears of those
         self.workers.trim()
         self.workers.keep_spare(idle)
 
@@ -293,7 +287,7 @@ class Scheduler:
         if run.parking:
             self.parked(run, NOT_SAVED)
         else:
-            self.end(run, "stopped", "The training did not stop in time, and its process was ended.")
+            self.end(run, "stopped", LATE)
         for mate in mates:
             if mate.parking:
                 self.parked(mate, NOT_SAVED)
@@ -372,4 +366,23 @@ class Scheduler:
         elif run.seat is None or run.seat.worker is seat.worker:
             clear_partial(job.folder)
         if run is not None and run.seat == seat:
-            self.fail(run, describe_exit(code, seat.worker.last_words()), lost=True)
+            worker = seat.worker
+            if not worker.frozen and not worker.vanished:
+                self.fail(run, describe_exit(code, worker.last_words()), lost=True)
+            elif run.stopping:
+                self.end(run, "stopped", LATE)
+            elif run.moves < MAX_MOVES:
+                self._move(run, MOVED if worker.vanished else REPLACED)
+            else:
+                self.fail(run, FROZEN, lost=True)
+
+    def _move(self, run: Run, why: str) -> None:
+        """Its process is lost and its training is not: it goes on in another one, from its last snapshot, or
+        waits for that where it is paused.
+        """
+        wanted = run.status != "paused"
+        run.moves += 1
+        run.warn(why.format(step=run.step, newest=run.newest or 0))
+        self.end(run, "paused", run.message, by_lease=run.by_lease)
+        if wanted:
+            self._enqueue_again(run)

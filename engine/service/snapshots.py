@@ -84,11 +84,11 @@ class Store:
             raise RunError(f"the run has no place on disk: {error.strerror or error}") from error
         return folder
 
-    def write_text(self, folder: Path, text: str) -> Path:
-        """The file that holds a run's own text. Raises RunError when there is no room for it."""
+    def write_text(self, folder: Path, text: bytes) -> Path:
+        """The file that holds a run's own text (UTF-8). Raises RunError when there is no room for it."""
         path = folder / "text.txt"
         try:
-            path.write_bytes(text.encode("utf-8", "surrogatepass"))
+            path.write_bytes(text)
         except OSError as error:
             raise RunError(
                 f"The text could not be stored for the training ({error.strerror or error}): free some disk"

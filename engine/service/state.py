@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
 from engine.faults import parts_of
+from engine.service.changes import Change, budget, changed_name
+from engine.service.events import brief, note
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Seat
 from engine.service.protocol import Train
@@ -33,59 +35,6 @@ FOLLOWS: Mapping[Status, frozenset[Status]] = {
     "stopped": frozenset({"queued"}),
     "failed": frozenset({"queued"}),
 }
-
-
-@dataclass(frozen=True)
-class Change:
-    """What somebody did to a run while it trained, or after it: from `step` on it is no longer what its
-    settings alone would have made of it.
-
-    learning_rate: `value` is the new peak. steps: `value` further steps after the last snapshot.
-    """
-
-    step: int
-    seconds: float  # of training by then
-    what: Literal["learning_rate", "steps"]
-    value: float
-
-    @property
-    def words(self) -> str:
-        """
-        >>> Change(40, 0.9, "learning_rate", 0.003).words, Change(200, 4.1, "steps", 1000).words
-        ('learning rate 0.003 from step 40', '1,000 further steps from step 200')
-        """
-        return f"{self.brief} from step {self.step:,}"
-
-    @property
-    def brief(self) -> str:
-        """Without the step, for a place that shows it.
-
-        >>> Change(40, 0.9, "learning_rate", 0.003).brief
-        'learning rate 0.003'
-        """
-        if self.what == "learning_rate":
-            return f"learning rate {self.value:g}"
-        return f"{self.value:,.0f} further steps"
-
-
-def budget(train: TrainConfig, steps: int, changes: Sequence[Change]) -> TrainConfig:
-    """The settings of a run with the steps that it has by now. Whom somebody lets go on by hand, no clock
-    stops any more.
-    """
-    by_hand = any(change.what == "steps" for change in changes)
-    return replace(train, steps=steps, seconds=0.0 if by_hand else train.seconds)
-
-
-def changed_name(given: str, changes: Sequence[Change]) -> str:
-    """The name of a run with what was done to it by hand, so that no list of runs hides it.
-
-    >>> changed_name("fast", []), changed_name("fast", [Change(40, 0.9, "learning_rate", 0.003)])
-    ('fast', 'fast (by hand: learning rate 0.003 from step 40)')
-    """
-    if not changes:
-        return given
-    words = changes[0].words if len(changes) == 1 else f"{len(changes)} changes"
-    return f"{given} (by hand: {words})"
 
 
 @dataclass(frozen=True)
@@ -208,6 +157,7 @@ class Run:
     spec: RunSpec
     folder: Path
     last_watched: float
+    address: str = ""  # of the network that it was started from; empty where it is not known
     given: str = ""  # its name without what was done by hand
     listed: str = ""  # its name among all runs, where that is another: those of a race are alike in each
     beside: str | None = None  # the other run of a pair
@@ -225,12 +175,15 @@ class Run:
     learning_rate: float | None = None  # set by hand; kept when another process goes on
     prompt: str | None = None
     text_file: Path | None = None
+    text_bytes: int = 0  # of that file
     seat: Seat | None = None  # its part of a process
     idle: bool = False
     by_lease: bool = False  # paused because nobody watched
     parking: bool = False  # its paused process is being saved and ended
     stop_by: float | None = None  # when a process that was asked to stop is ended by force
     paused_at: float = 0.0
+    moves: int = 0  # to another process, because its own was lost
+    due: int = 0  # the step that it was asked to reach while paused
     history: HistoryLog = field(default_factory=HistoryLog)
     snapshots: dict[int, Saved] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -274,8 +227,8 @@ class Run:
     @property
     def waits(self) -> bool:
         """Whether it is paused and its process, which lives, is not asked for anything."""
-        asked = self.stop_by is not None and not self.parking
-        return self.seat is not None and self.idle and self.status == "paused" and not asked
+        idle = self.seat is not None and self.idle and self.step >= self.due
+        return idle and self.status == "paused" and not self.stopping
 
     @property
     def takes_a_place(self) -> bool:
@@ -288,12 +241,11 @@ class Run:
         return self.takes_a_place and self.status != "paused"
 
     def become(self, status: Status, message: str = "", *, by_lease: bool = False) -> None:
-        """The one way from a status to another. Raises ValueError where FOLLOWS knows no such way, which is a
-        fault of the caller.
-        """
+        """The one way from a status to another. Raises ValueError where FOLLOWS knows no such way."""
         if status not in FOLLOWS[self.status]:
             raise ValueError(f"a run that is {self.status} cannot become {status}")
         self.status, self.message, self.by_lease = status, message, by_lease
+        note("run", run=brief(self.id), status=status, step=self.step, parameters=self.parameters)
         self.changed()
 
     def changed(self) -> None:
@@ -310,9 +262,8 @@ class Run:
     def begin(self) -> None:
         """A process is given to it, which goes on from the newest snapshot; a paused run's begins paused."""
         self.history.truncate(-1 if self.newest is None else self.newest)
-        self.step, self.idle = self.newest or 0, self.status == "paused"
-        # what was changed after that snapshot is true from there on now
-        self.changes = [replace(c, step=min(c.step, self.step)) for c in self.changes]
+        self.step, self.idle, self.due = self.newest or 0, self.status == "paused", 0
+        self.changes = [replace(c, step=min(c.step, self.step)) for c in self.changes]  # true from there on
         if self.status == "queued":
             self.become("starting")
         self.changed()

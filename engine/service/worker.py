@@ -1,24 +1,29 @@
-"""Trainings in a process of their own: `python -m engine.service.worker THREADS`, started and driven by
-engine.service.manager. Usually one; those of a race take turns (engine.training.race).
+"""Trainings in a process of their own: `python -m engine.service.worker THREADS [PARENT]`, started and
+driven by engine.service.manager; PARENT is the process that it is to end with. Usually it does one; those of
+a race take turns (engine.training.race).
 
-This process is the only place that sets what is process-wide (threads, allocator). Its reader thread must
-never run a torch operation: a second thread that has would halve the speed of a two-thread training.
+This process is the only place that sets what is process-wide (threads, allocator). Its other threads must
+never run a torch operation: a second one that has would halve the speed of a two-thread training.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import queue
+import signal
 import sys
 import threading
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from engine.service import protocol
 from engine.service.protocol import Command, Message, dump, load_command
+from engine.service.said import without_paths
 
 if TYPE_CHECKING:
     from engine.training.kinds import Data
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 
 # a page that somebody is waiting for goes first; on a machine with nothing else to do this costs nothing
 NICENESS = 10
+BEAT_SECONDS = 1.0  # between two signs of life
 FLUSH_SECONDS = 0.05  # steps are sent in bundles: a fast training makes hundreds a second
 
 
@@ -37,6 +43,7 @@ class Outbox:
         self._descriptor = descriptor
         self._records: dict[int, list[Record]] = {}  # by entrant
         self._flushed = time.monotonic()
+        self._writing = threading.Lock()  # the signs of life come from a thread of their own
 
     def add(self, record: Record, at_once: bool, entrant: int = 0) -> None:
         self._records.setdefault(entrant, []).append(record)
@@ -53,11 +60,18 @@ class Outbox:
         self._records = {}
         self._flushed = time.monotonic()
 
+    def beat(self) -> NoReturn:
+        """Says every second that this process runs."""
+        while True:
+            self._write(dump(protocol.Alive()))
+            time.sleep(BEAT_SECONDS)
+
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
         try:
-            while view:
-                view = view[os.write(self._descriptor, view) :]
+            with self._writing:
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
         except OSError:  # nobody reads any more
             os._exit(0)
 
@@ -157,7 +171,7 @@ class Session:
             why = (
                 (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
             )
-            text = f"A snapshot could not be saved ({why}). Training goes on without it."
+            text = f"A snapshot could not be saved ({without_paths(why)}). Training goes on without it."
             self.say(protocol.Warned(text))
         else:
             self.say(protocol.Kept(snapshot.step, str(path), size))
@@ -276,7 +290,7 @@ def explain(error: Exception) -> str:
     """What ended a training, as a sentence."""
     from engine.errors import ConfigError, GlassformerError
 
-    text = str(error).strip()
+    text = without_paths(str(error).strip())
     if isinstance(error, ConfigError):
         return text + "."  # begins with the name of a field, as it is written
     if isinstance(error, GlassformerError):
@@ -308,6 +322,18 @@ def _read(commands: queue.SimpleQueue[tuple[int, Command]]) -> None:
     os._exit(0)
 
 
+def _die_with(parent: int) -> None:
+    """Has the system end this process with the one that started it: the end of the input reaches no process
+    that is stopped. Linux alone can (prctl(2), PR_SET_PDEATHSIG); elsewhere the end of the input remains.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:  # it had gone before this was said
+        os._exit(0)
+
+
 def _prepare(threads: int) -> None:
     """Everything process-wide, and two steps of the smallest training: the first use of each operation is
     slow.
@@ -335,11 +361,14 @@ def main() -> None:
     """Reads orders, trains and reports, until its input ends. Never returns to the interpreter's own
     shutdown, which could hang on the reader.
     """
+    if len(sys.argv) > 2:
+        _die_with(int(sys.argv[2]))
     outbox = Outbox(os.dup(1))
     os.dup2(2, 1)  # a library that prints must not speak the protocol
     sys.stdout = sys.stderr
     commands: queue.SimpleQueue[tuple[int, Command]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(commands,), daemon=True).start()
+    threading.Thread(target=outbox.beat, daemon=True).start()
     _prepare(int(sys.argv[1]))
     outbox.send(protocol.Ready())
     try:

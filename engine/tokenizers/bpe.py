@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import regex  # type: ignore[import-untyped]
 
 from engine.errors import TokenizerError
+from engine.progress import Progress, Steps, finish
 
 if TYPE_CHECKING:
     import tiktoken
@@ -24,6 +25,7 @@ Split = Literal["words", "none"]
 # GPT-2's: contractions, words with the space before them, numbers, other signs, blanks. No merge crosses a
 # border.
 WORDS = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
+PROGRESS_EVERY = 8  # merges between two chances to stop
 # GPT-2's order of the 256 bytes: the printable ones first. It matters for ties alone.
 _PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
 BYTES = [bytes([b]) for b in [*_PRINTABLE, *sorted(set(range(256)) - set(_PRINTABLE))]]
@@ -215,6 +217,13 @@ def _pattern() -> Any:
 
 
 def train(text: str, vocab_size: int, *, level: Level = "byte", split: Split = "words") -> BpeTokenizer:
+    """As `learning`, to its end."""
+    return finish(learning(text, vocab_size, level=level, split=split))
+
+
+def learning(
+    text: str, vocab_size: int, *, level: Level = "byte", split: Split = "words"
+) -> Steps[BpeTokenizer]:
     """Learns merges until there are `vocab_size` tokens, or until no pair of tokens is left.
 
     The most frequent pair is merged; of equals, the one with the smaller first id, then the smaller second
@@ -228,9 +237,13 @@ def train(text: str, vocab_size: int, *, level: Level = "byte", split: Split = "
         raise TokenizerError(
             f"a vocabulary of {vocab_size} is smaller than the {len(base)} {level}s to start from"
         )
-    return BpeTokenizer(
-        level, split, base, tuple(Trainer(base, Counter(pieces(text, split)), level).merges(vocab_size))
-    )
+    merges: list[Merge] = []
+    yield Progress(0, wanted := vocab_size - len(base))
+    for merge in Trainer(base, Counter(pieces(text, split)), level).merges(vocab_size):
+        merges.append(merge)
+        if merge.rank % PROGRESS_EVERY == 0:
+            yield Progress(merge.rank, wanted)
+    return BpeTokenizer(level, split, base, tuple(merges))
 
 
 def starting_symbols(text: str, level: Level) -> tuple[bytes, ...]:

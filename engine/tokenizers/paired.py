@@ -1,7 +1,9 @@
-"""Tokens of sources and targets: letters or words, after three signs that no text holds."""
+"""Tokens of sources, targets and labelled texts: letters or words, after three signs that no text holds."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +13,7 @@ from engine.errors import TokenizerError
 
 PAD, BEGIN, END = 0, 1, 2
 SIGNS = ("<pad>", "<begin>", "<end>")  # padding, before a target's first token, after a text's last
-By = Literal["letters", "words"]
+By = Literal["letters", "words", "speech"]
 
 
 class Symbols(Protocol):
@@ -34,8 +36,9 @@ class Symbols(Protocol):
 
 @dataclass(frozen=True)
 class PairTokenizer:
-    """`symbols` are letters, or words with a blank between them; the id of the first is 3, after those of
-    SIGNS.
+    """`symbols` are letters, words with a blank between them, or those of speech: words in small letters, and
+    signs. The id of the first is 3, after those of SIGNS. `other`: the symbol that is read for all that the
+    vocabulary lacks; None: there is none, and such a text is refused.
 
     >>> t = PairTokenizer.train(["two one", "one"], by="words")
     >>> t.encode("one two"), t.decode([1, 3, 2, 0]), t.shown([1, 3, 2])
@@ -44,20 +47,27 @@ class PairTokenizer:
 
     symbols: tuple[str, ...]
     by: By = "letters"
+    other: str | None = None
 
     def __post_init__(self) -> None:
         if self.by not in get_args(By):
-            raise TokenizerError(f"a text is cut into letters or words, not into {self.by!r}")
+            raise TokenizerError(f"a text is cut into letters, words or speech, not into {self.by!r}")
         if not self.symbols or len(set(self.symbols)) != len(self.symbols):
             raise TokenizerError("a vocabulary needs at least one symbol, and each only once")
         fits = (lambda s: len(s) == 1) if self.by == "letters" else (lambda s: s and s.split() == [s])
         if not all(map(fits, self.symbols)) or set(self.symbols) & set(SIGNS):
             raise TokenizerError(f"each symbol must be one of the {self.by}, and none of {', '.join(SIGNS)}")
+        if self.other is not None and self.other not in self.symbols:
+            raise TokenizerError(f"{self.other!r}, read for what is unknown, must be one of the symbols")
 
     @classmethod
-    def train(cls, texts: Iterable[str], by: By = "letters") -> PairTokenizer:
-        """The distinct symbols of some texts, sorted."""
-        return cls(tuple(sorted({symbol for text in texts for symbol in _cut(text, by)})), by)
+    def train(
+        cls, texts: Iterable[str], by: By = "letters", other: str | None = None, often: int = 1
+    ) -> PairTokenizer:
+        """The distinct symbols of some texts that stand there `often` at least, sorted; and `other`."""
+        counts = Counter(symbol for text in texts for symbol in cut(text, by))
+        kept = {symbol for symbol, count in counts.items() if count >= often}
+        return cls(tuple(sorted(kept | ({other} if other else set()))), by, other)
 
     @property
     def vocab_size(self) -> int:
@@ -74,15 +84,19 @@ class PairTokenizer:
 
     def unknown(self, text: str) -> list[str]:
         """The symbols of a text that the vocabulary lacks, each once, in order of appearance."""
-        return [symbol for symbol in dict.fromkeys(_cut(text, self.by)) if symbol not in self._ids]
+        return [symbol for symbol in dict.fromkeys(cut(text, self.by)) if symbol not in self._ids]
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without signs around it. Raises TokenizerError naming what is unknown."""
+        """The ids of a text, without signs around it. Raises TokenizerError naming what is unknown, unless
+        there is an `other` for it.
+        """
         unknown = self.unknown(text)
+        if self.other is not None:
+            return [self._ids.get(symbol, self._ids[self.other]) for symbol in cut(text, self.by)]
         if unknown:
             named = " ".join(repr(symbol) for symbol in unknown[:8])
             raise TokenizerError(f"this model's vocabulary of {len(self.symbols)} {self.by} lacks {named}")
-        return [self._ids[symbol] for symbol in _cut(text, self.by)]
+        return [self._ids[symbol] for symbol in cut(text, self.by)]
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
         """Each token as it is written below a figure, signs too. Raises TokenizerError for an id outside the
@@ -101,15 +115,23 @@ class PairTokenizer:
         return ("" if self.by == "letters" else " ").join(said)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "paired", "symbols": list(self.symbols), "by": self.by}
+        said = {"kind": "paired", "symbols": list(self.symbols), "by": self.by}
+        return said if self.other is None else said | {"other": self.other}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PairTokenizer:
         symbols, by = values.get("symbols"), values.get("by")
         if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
             raise TokenizerError("a tokenizer of pairs needs its symbols, as a list of texts")
-        return cls(tuple(symbols), by)  # type: ignore[arg-type]
+        return cls(tuple(symbols), by, values.get("other"))  # type: ignore[arg-type]
 
 
-def _cut(text: str, by: By) -> Sequence[str]:
+def cut(text: str, by: By) -> Sequence[str]:
+    """The symbols of a text, whatever a vocabulary knows of them.
+
+    >>> cut("Ay, 'tis he!", "words"), cut("Ay, 'tis he!", "speech")
+    (['Ay,', "'tis", 'he!'], ['ay', ',', "'tis", 'he', '!'])
+    """
+    if by == "speech":
+        return re.findall(r"[a-z']+|[^\sa-z']", text.lower())
     return text if by == "letters" else text.split()

@@ -34,7 +34,8 @@ from engine.training.records import Control, Evaluation, Sample, TaskScores
 from engine.training.train_pairs import AT_ONCE, drawn, evaluating, rows_for, spread
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
-TASKS = ("dates", "language", "numbers", "reverse")  # those whose encoder-decoder is shipped
+# Those whose encoder-decoder is shipped.
+TASKS = ("dates", "language", "number_words", "numbers", "reverse", "sort")
 ASKED = 100  # sources of each split that are answered at a quick look
 TOKENS = 20.0  # of a line, about: how many lines a look at the loss reads
 

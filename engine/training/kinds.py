@@ -10,9 +10,9 @@ vocabulary and lengths are those of the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 
@@ -133,20 +133,12 @@ class Texts:
         return model.vocab_size
 
 
-class Pairs:
-    """Sources with their targets: an encoder-decoder."""
+class _Fitted:
+    """What pairs and labels share: data with symbols and lengths of their own, to which a model is fitted."""
 
-    name, inside = "pairs", False
-
-    def read(self, corpus: str, tokenizer: str) -> PairedText:
-        return paired_data.pair_text(corpus.removeprefix(PAIRS_OF))
-
-    def towers(self, model: ModelConfig, corpus: str) -> Towers:
-        config = self.read(corpus, "").fitted(model)
-        return config.decoder, config.encoder
-
-    def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
-        return ledger(*self.towers(model, corpus), parts=parts).total
+    inside = False
+    train: ClassVar[Callable[..., Iterator[Record]]]  # engine.training.train_pairs
+    read: Callable[[str, str], Any]
 
     def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
         text = self.read(corpus, "")
@@ -157,7 +149,7 @@ class Pairs:
         self,
         model: ModelConfig,
         settings: TrainConfig,
-        data: PairedText,
+        data: Any,
         parts: str,
         control: Control,
         *,
@@ -165,12 +157,28 @@ class Pairs:
         device: str | torch.device = "auto",
     ) -> Iterator[Record]:
         _check(model, settings, data)
-        return train_pairs(
+        return type(self).train(
             data.fitted(model), settings, data, control=control, resume=resume, device=device, parts=parts
         )
 
-    def said(self, model: ModelConfig, data: PairedText) -> dict[str, Any]:
+    def said(self, model: ModelConfig, data: Any) -> dict[str, Any]:
         return {"model": data.fitted(model).to_dict(), "tokenizer": data.tokenizer.to_dict()}
+
+
+class Pairs(_Fitted):
+    """Sources with their targets: an encoder-decoder."""
+
+    name, train = "pairs", staticmethod(train_pairs)
+
+    def read(self, corpus: str, tokenizer: str) -> PairedText:
+        return paired_data.pair_text(corpus.removeprefix(PAIRS_OF))
+
+    def towers(self, model: ModelConfig, corpus: str) -> Towers:
+        config = self.read(corpus, "").fitted(model)
+        return config.decoder, config.encoder
+
+    def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
+        return ledger(*self.towers(model, corpus), parts=parts).total
 
     def counted(self, model: ModelConfig, corpus: str) -> Towers:
         """Both as long as the two are on average: the ledger counts one token of each."""
@@ -201,10 +209,10 @@ class Pairs:
         return model.vocab_size
 
 
-class Labels:
-    """Texts with their labels: an encoder whose first vector says which."""
+class Labels(_Fitted):
+    """Texts with their labels: an encoder whose pooled vector says which."""
 
-    name, inside = "labels", False
+    name, train = "labels", staticmethod(train_labels)
 
     def read(self, corpus: str, tokenizer: str) -> LabelledText:
         if corpus != SPEAKERS:
@@ -215,34 +223,12 @@ class Labels:
         return self.read(corpus, "").fitted(model), None
 
     def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
-        """The encoder, and the matrix and the biases that make labels of its first vector."""
+        """The encoder, and the matrix and the biases that make labels of its pooled vector."""
         labels = len(self.read(corpus, "").labels)
         return ledger(*self.towers(model, corpus), parts=parts).total + labels * (model.d_model + 1)
 
-    def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
-        text = self.read(corpus, "")
-        _check(model, train, text)
-        text.fitted(model).validate()
-
-    def records(
-        self,
-        model: ModelConfig,
-        settings: TrainConfig,
-        data: LabelledText,
-        parts: str,
-        control: Control,
-        *,
-        resume: TrainState | None = None,
-        device: str | torch.device = "auto",
-    ) -> Iterator[Record]:
-        _check(model, settings, data)
-        return train_labels(
-            data.fitted(model), settings, data, control=control, resume=resume, device=device, parts=parts
-        )
-
     def said(self, model: ModelConfig, data: LabelledText) -> dict[str, Any]:
-        known = {"model": data.fitted(model).to_dict(), "tokenizer": data.tokenizer.to_dict()}
-        return known | {"labels": list(data.labels)}
+        return super().said(model, data) | {"labels": list(data.labels)}
 
     def counted(self, model: ModelConfig, corpus: str) -> Towers:
         return self.towers(model, corpus)

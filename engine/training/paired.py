@@ -25,13 +25,14 @@ class PairRecipe:
 @dataclass(frozen=True)
 class LabelRecipe:
     """What `engine.training.train_pairs.train_labels` takes; `majority` is the share that is right without a
-    model: always the label that is learned from most.
+    model: always the label that is learned from most; `lines` how many each held-out text has.
     """
 
     model: ModelConfig
     train: TrainConfig
     text: LabelledText
     majority: float
+    lines: tuple[int, ...]
 
 
 def pair_recipe(name: str) -> PairRecipe:
@@ -49,6 +50,7 @@ def label_recipe() -> LabelRecipe:
         _train(ENCODERS["speakers"]),
         found.text,
         found.majority,
+        found.lines,
     )
 
 

@@ -74,8 +74,10 @@ def spread(count: int, wanted: int) -> Tensor:
 def pair_loss(model: Seq2Seq, batch: PairBatch) -> Tensor:
     """Mean cross-entropy in nats per token that is to be said, in float32 whatever the model computes in."""
     device = model.embedding.device
-    logits = model(batch.sources.to(device), batch.inputs.to(device))  # (batch, query, vocab)
-    return F.cross_entropy(logits.flatten(0, 1).float(), batch.targets.to(device).flatten(), ignore_index=-1)
+    targets = batch.targets.to(device)
+    real = targets >= 0
+    logits = model.said(batch.sources.to(device), batch.inputs.to(device), real)  # (token, vocab)
+    return F.cross_entropy(logits.float(), targets[real])
 
 
 def label_loss(model: Classifier, rows: LabelledRows) -> Tensor:
@@ -315,7 +317,9 @@ class evaluating:
 
 
 def known(text: str, tokenizer: PairTokenizer) -> str:
-    """A text without the symbols that a vocabulary lacks."""
+    """A text without the symbols that a vocabulary lacks; whole where one symbol stands for such."""
+    if tokenizer.other is not None:
+        return text.strip()
     unknown = set(tokenizer.unknown(text))
     if tokenizer.by == "letters":
         return "".join(c for c in text if c not in unknown)

@@ -69,13 +69,17 @@ def test_what_is_in_the_url_never_becomes_part_of_the_page(page, app_url):
 
 
 def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
+    """By a key that the server has signed, and that no script of a page can read."""
+
+    def kept():
+        return [c for c in page.context.cookies() if c["name"] == "glassformer"]
+
     open_home(page, app_url)
-    page.wait_for_function("document.cookie.includes('glassformer=')")
-    first = [c["value"] for c in page.context.cookies() if c["name"] == "glassformer"]
+    (first,) = kept()
+    assert first["httpOnly"] and first["sameSite"] == "Lax" and len(first["value"]) == 87
+    assert "glassformer" not in page.evaluate("document.cookie")
     open_home(page, app_url)
-    assert [c["value"] for c in page.context.cookies() if c["name"] == "glassformer"] == first and len(
-        first[0]
-    ) == 43
+    assert [c["value"] for c in kept()] == [first["value"]]
 
 
 def test_train_one_now_leads_to_the_training_page(page, app_url):

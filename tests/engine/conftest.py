@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+
+if TYPE_CHECKING:
+    from engine.service.cluster import Cluster
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -14,3 +18,33 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Iterator[Any]:
+    """A Ray cluster of three nodes on this machine: one that leads, and two of three cores each."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed (requirements-ray.txt)")
+    from ray.cluster_utils import Cluster as Nodes
+
+    made = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    for _ in range(2):
+        made.add_node(num_cpus=3)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture(scope="session")
+def cluster(nodes: Any) -> Iterator[Cluster]:
+    """A connection to `nodes`."""
+    from engine.service.cluster import Cluster
+
+    connected = Cluster(nodes.address)
+    yield connected
+    connected.close()
+
+
+@pytest.fixture(scope="session", params=["here", "cluster"])
+def transport(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What a manager is made with for its workers to be on this machine, and on a cluster's."""
+    return {} if request.param == "here" else {"opener": request.getfixturevalue("cluster").open}

@@ -5,6 +5,8 @@ waiting.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +17,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.service.manager import RunManager, RunSpec, RunView
 from engine.service.profiles import PROFILES, Profile
 from engine.service.state import RunFiles
+from engine.service.transport import ROOT
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8
 MODEL = ModelConfig(vocab_size=len(set(TEXT)), context=8, d_model=16, n_layers=1, n_heads=2)
@@ -48,7 +51,7 @@ class Clock:
         return self.now
 
 
-def wait(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+def wait(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
     """The first true value of `condition`; fails after a while."""
     until = time.monotonic() + seconds
     while not (value := condition()):
@@ -91,9 +94,13 @@ def settled(manager: RunManager, run_id: str) -> RunView:
 
 
 def pid(manager: RunManager, run_id: str) -> int:
-    """Of the process that does a run's training."""
-    (process,) = [process for process in manager.processes() if run_id in process.runs]
-    return process.pid
+    """Of the process that does a run's training, once it is known (on another machine it has to be told)."""
+
+    def known() -> int:
+        (process,) = [process for process in manager.processes() if run_id in process.runs]
+        return process.pid
+
+    return wait(known)
 
 
 def warm_spare(manager: RunManager) -> int:
@@ -131,3 +138,31 @@ def workers_of(parent: int | None = None) -> list[int]:
 
 
 OWN_PID = os.getpid()
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+from engine.service.manager import RunManager
+from tests.engine.running import LONG, PROFILE, reached, spec
+if __name__ == "__main__":
+    manager = RunManager(PROFILE, Path(sys.argv[1]))
+    run = manager.start(spec(LONG), "me")
+    reached(manager, run, 5)
+    sys.stdout.write("training\\n")
+    sys.stdout.flush()
+    if sys.argv[2] == "wait":
+        time.sleep(600)
+"""
+
+
+def serve_runs(folder: Path, mode: str) -> subprocess.Popen[str]:
+    """A server of its own with one training, which it says on its output; in mode `wait` it then stays."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(folder), mode],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+    )

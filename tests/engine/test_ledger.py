@@ -147,18 +147,14 @@ def test_any_legal_configuration_is_counted_as_its_model_is_built(config):
 def test_flops_are_those_that_torch_was_asked_for(config, tokens):
     tokens = min(tokens, config.context)
     whole = replace(config, window=0)  # beyond a window the engine computes what it then hides
-    made = ledger(whole).flops(tokens).forward * tokens
-    made += 2 * config.d_model**2 if config.pooler else 0  # once a text: in no token's row
-    assert made == totals(trace(config, tokens))["products"]
+    assert ledger(whole).flops(tokens).text == totals(trace(config, tokens))["products"]
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_counted_part_by_part(name):
     config = PRESETS[name].model
     assert component_parameters(config) == counted(config)
-    made = ledger(replace(config, window=0)).flops().forward * config.context
-    made += 2 * config.d_model**2 if config.pooler else 0  # once a text: in no token's row
-    assert made == totals(trace(config, config.context))["products"]
+    assert ledger(replace(config, window=0)).flops().text == totals(trace(config, config.context))["products"]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -350,8 +346,7 @@ def test_bert_s_work_has_no_head_where_its_count_has_none():
         model(torch.zeros(1, 20, dtype=torch.int64))
     small = {"d_model": 64, "n_layers": 2, "n_heads": 4, "d_ff": 96}
     ours = ledger_of(replace(PRESETS["bert-base"], model=replace(PRESETS["bert-base"].model, **small)))
-    pooler = 2 * 64 * 64  # once a text, for its first token: no row of ours
-    assert ours.flops(20).forward * 20 == counter.get_total_flops() - pooler
+    assert ours.flops(20).text == counter.get_total_flops() == 20 * ours.flops(20).forward + 2 * 64 * 64
     bert = of("bert-base")
     assert not any(row.component == "unembedding" for row in (*bert.rows, *bert.flops().rows))
     linear = replace(PRESETS["bert-base"].model, output_head="linear")

@@ -11,7 +11,7 @@ from engine.config import ModelConfig
 from engine.corpora import Corpus
 from engine.errors import CorpusError
 from engine.paired import Labelled, LabelledText
-from engine.paired_data import LONGEST, SHORTEST, majority, pair_text, speakers, speeches
+from engine.paired_data import SHORTEST, frequent_right, pair_text, speakers, speeches
 from engine.tasks.paired import PAIR_TASKS
 from engine.tokenizers.paired import PairTokenizer
 
@@ -39,7 +39,7 @@ def test_the_share_of_the_most_frequent() -> None:
     tokenizer = PairTokenizer.train(["abcdefg"])
     texts = [Labelled(text, label) for text, label in zip("abcdefg", "xxyxyyy", strict=True)]
     text = LabelledText("t", "T", tokenizer, ("x", "y"), tuple(texts[:3]), tuple(texts[3:]))
-    assert majority(text) == 0.25  # x, of three; and one of four that are held out
+    assert frequent_right(text) == [True, False, False, False]  # x, of three
 
 
 def test_speeches() -> None:
@@ -51,41 +51,81 @@ def test_speeches() -> None:
     ]
 
 
-def test_lines_of_shakespeare_and_who_says_them(shakespeare: Corpus) -> None:
-    found, raw = speakers(), shakespeare.text
-    text = found.text
-    assert len(text.labels) == 8 and "GLOUCESTER" in text.labels
-    said: dict[str, list[str]] = {}
-    who, before = "", ""
-    for line in raw.split("\n"):  # a name stands after an empty line
+def spoken_lines(raw: str) -> list[tuple[str, list[str]]]:
+    """(who, the lines) of each speech, read line by line."""
+    found: list[tuple[str, list[str]]] = []
+    before = ""
+    for line in raw.strip().split("\n"):  # a name stands after an empty line
         if line.endswith(":") and not before:
-            who = line[:-1]
-        else:
-            said.setdefault(who, []).append(line)
+            found.append((line[:-1], []))
+        elif line:
+            found[-1][1].append(line)
         before = line
-    counts = Counter(
-        {who: sum(SHORTEST <= len(line) <= LONGEST for line in lines) for who, lines in said.items()}
-    )
-    assert list(text.labels) == [who for who, _ in counts.most_common(8)]
-    assert len(text.train) + len(text.validation) <= sum(counts[who] for who in text.labels)
-    assert len(text.train) + len(text.validation) >= 0.99 * sum(counts[who] for who in text.labels)
-    assert (
-        0.15 < len(text.validation) / (len(text.train) + len(text.validation)) < 0.25
-    )  # a fifth of speeches
+    return found
+
+
+def test_stretches_of_shakespeare_and_who_says_them(shakespeare: Corpus) -> None:
+    found = speakers()
+    text = found.text
+    said = spoken_lines(shakespeare.text)
+    counts = Counter({who: sum(len(lines) for name, lines in said if name == who) for who, _ in said})
+    assert list(text.labels) == [who for who, _ in counts.most_common(8)] and "GLOUCESTER" in text.labels
+    assert text.pooling == "mean" and text.fitted(ModelConfig()).pooling == "mean"
+    whole = {who: [" ".join(lines) for name, lines in said if name == who] for who in text.labels}
     for one in text.validation[::7]:
-        assert one.text in said[one.label]
-        assert not re.match(r"[A-Z ]+:$", one.text)
+        (speech,) = [s for s in whole[one.label] if one.text in s][:1]
+        assert not re.match(r"[A-Z ]+:", one.text) and len(one.text) >= SHORTEST and speech
+    assert set(found.lines) == {1, 2, 4, 8} and len(found.lines) == len(text.validation)
     most = Counter(one.label for one in text.validation)[text.labels[0]]
     assert found.majority == most / len(text.validation)
 
 
 def test_whole_speeches_are_held_out(shakespeare: Corpus) -> None:
-    text = speakers().text
-    held = {one.text for one in text.validation}
+    """Of every speech either nothing is learned from or nothing is held out, but for lines said twice; what
+    is held out does not overlap.
+    """
+    found = speakers()
+    learned, held = {one.text for one in found.text.train}, {one.text for one in found.text.validation}
+    assert not learned & held
+    there = {1: 0, 2: 0, 4: 0, 8: 0}
     mixed = 0
-    for who, said in speeches(shakespeare.text):
-        lines = [line for line in said.split("\n") if SHORTEST <= len(line) <= LONGEST]
-        if who in text.labels and len(lines) > 1:
-            mixed += len({line in held for line in lines}) > 1
-    assert mixed < 10  # a line that is said twice in the plays
-    assert not held & {one.text for one in text.train}
+    for who, lines in spoken_lines(shakespeare.text):
+        if who not in found.text.labels:
+            continue
+        apart = {size: lines_of(lines, size, size) for size in there}
+        near = {size: lines_of(lines, size, step) for size, step in ((1, 1), (2, 1), (4, 2), (8, 4))}
+        is_held = sum(one in held for one in apart[1]) > len(apart[1]) / 2
+        for size in there:
+            if is_held:
+                there[size] += len(apart[size])
+                mixed += sum(one not in held for one in apart[size])
+                mixed += sum(one in learned for one in near[size])
+            else:
+                mixed += sum(one not in learned and one not in held for one in near[size])
+    assert mixed < 10
+    for size, count in there.items():
+        assert 0 <= count - found.lines.count(size) < 10
+
+
+def lines_of(lines: list[str], size: int, step: int) -> list[str]:
+    found = [" ".join(lines[i : i + size]) for i in range(0, len(lines), step) if i + size <= len(lines)]
+    return [one for one in found if len(one) >= SHORTEST]
+
+
+def test_words_heard_once_are_read_as_one(shakespeare: Corpus) -> None:
+    text = speakers().text
+    single = set()
+    for who, lines in spoken_lines(shakespeare.text):
+        if who in text.labels:
+            single |= set(lines)
+    heard = Counter(
+        word
+        for one in text.train
+        if one.text in single
+        for word in re.findall("[a-z']+|[^a-z' ]", one.text.lower())
+    )
+    wanted = {word for word, count in heard.items() if count > 1}
+    assert set(text.tokenizer.symbols) == wanted | {"<other>"}
+    once = next(word for word, count in heard.items() if count == 1)
+    other = text.tokenizer.encode("zzz")
+    assert text.tokenizer.encode(once) == other and text.tokenizer.shown(other) == ("<other>",)

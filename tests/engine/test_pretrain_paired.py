@@ -11,7 +11,7 @@ import torch
 from engine.checkpoints_paired import load_labels, load_pair
 from engine.config import ModelConfig, TrainConfig
 from engine.corpora import from_text
-from engine.measure.labelling import counting_right, labelled_right
+from engine.measure.labelling import counting_right, labelled_right, share
 from engine.model import build
 from engine.paired import Labelled, LabelledText
 from engine.paired_data import pair_text
@@ -81,16 +81,22 @@ def test_a_pair_is_trained_measured_and_written(tmp_path: Path, monkeypatch: pyt
     assert torch.tensor(metrics["alignment"]["heads"]).shape == (1, 2)
 
 
-def test_a_classifier_is_the_best_of_its_snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_classifier_is_that_of_the_last_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the number of their lines: one of the held-out texts has 8, two have 1."""
     config = LINES.fitted(SMALL)
-    recipe = LabelRecipe(config, replace(SHORT, steps=40, learning_rate=0.05), LINES, 0.25)
+    recipe = LabelRecipe(config, replace(SHORT, steps=40, learning_rate=0.05), LINES, 0.25, (8, 1, 1))
     monkeypatch.setattr(pretrain_paired, "label_recipe", lambda: recipe)
     metrics = pretrain_paired.pretrain("speakers", tmp_path)
     found = load_labels(tmp_path / "paired" / "speakers")
     assert found.labels == ("x", "y") and found.metrics == metrics
-    best = min(metrics["curve"], key=lambda point: point["validation_loss"])
-    assert metrics["step"] == best["step"] and metrics["majority"] == 0.25
-    assert metrics["right"] == pytest.approx(labelled_right(found.model, LINES.rows["validation"]), abs=1e-4)
+    assert metrics["step"] == 40 and metrics["majority"] == 0.25
+    right, counted = labelled_right(found.model, LINES.rows["validation"]), counting_right(LINES)
+    assert metrics["right"] == pytest.approx(sum(right) / 3, abs=1e-4)
+    assert metrics["counting_words"] == pytest.approx(sum(counted) / 3, abs=1e-4)
+    assert metrics["by_lines"] == {
+        "1": {"right": sum(right[1:]) / 2, "counting_words": sum(counted[1:]) / 2},
+        "8": {"right": float(right[0]), "counting_words": float(counted[0])},
+    }
 
 
 def test_how_often_a_classifier_is_right() -> None:
@@ -104,8 +110,8 @@ def test_how_often_a_classifier_is_right() -> None:
             return torch.stack([first.float(), (~first).float()], dim=1)
 
     rows = LINES.rows["train"]  # a, ab, abc begin with a and are of x, x, x
-    assert labelled_right(Says(), rows) == 1.0  # type: ignore[arg-type]
-    assert labelled_right(Says(), LINES.rows["validation"]) == pytest.approx(2 / 3)  # type: ignore[arg-type]
+    assert share(labelled_right(Says(), rows)) == 1.0  # type: ignore[arg-type]
+    assert labelled_right(Says(), LINES.rows["validation"]) == [False, True, True]  # type: ignore[arg-type]
 
 
 def test_how_often_counting_words_is_right() -> None:
@@ -114,11 +120,11 @@ def test_how_often_counting_words_is_right() -> None:
     held = (Labelled("a", "x"), Labelled("b b", "y"), Labelled("b b b b", "y"), Labelled("A b", "y"))
     text = LabelledText("t", "T", PairTokenizer.train(["aAbB "]), ("x", "y"), train, held)
     # "b b": x 2/3 (1.5/4)^2 = 0.094, y 1/3 (1.5/2)^2 = 0.188; "A b": x 2/3 · 2.5/4 · 1.5/4 = 0.156, y 0.0625
-    assert counting_right(text) == 3 / 4
+    assert share(counting_right(text)) == 3 / 4
     lone = LabelledText("t", "T", text.tokenizer, ("x", "y"), train, held[:1])
-    assert counting_right(lone) == 1.0
+    assert counting_right(lone) == [True]
     # With next to nothing added y, who never says "a", is impossible; with a thousand more only the prior counts.
-    assert counting_right(text, 1000.0) == 1 / 4
+    assert share(counting_right(text, 1000.0)) == 1 / 4
 
 
 def test_how_many_blanks_are_filled() -> None:

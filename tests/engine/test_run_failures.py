@@ -7,8 +7,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,7 +18,7 @@ import pytest
 
 from engine.errors import RunError
 from engine.service.manager import RunManager
-from engine.service.processes import ROOT, describe_exit
+from engine.service.processes import describe_exit
 from tests.engine.running import (
     LONG,
     MODEL,
@@ -33,6 +31,7 @@ from tests.engine.running import (
     look,
     pid,
     reached,
+    serve_runs,
     settled,
     spec,
     wait,
@@ -47,12 +46,12 @@ ME = "me"
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+def make(tmp_path: Path, transport: dict[str, Any]) -> Iterator[Callable[..., RunManager]]:
     made: list[RunManager] = []
 
     def make(**fields: Any) -> RunManager:
         spare = fields.pop("spare", False)
-        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=spare))
+        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=spare, **transport))
         return made[-1]
 
     yield make
@@ -276,35 +275,8 @@ def test_a_forgotten_manager_cleans_up_too(tmp_path: Path) -> None:
     )
 
 
-SERVER = """
-import sys, time
-from pathlib import Path
-from engine.service.manager import RunManager
-from tests.engine.running import LONG, PROFILE, reached, spec
-if __name__ == "__main__":
-    manager = RunManager(PROFILE, Path(sys.argv[1]))
-    run = manager.start(spec(LONG), "me")
-    reached(manager, run, 5)
-    sys.stdout.write("training\\n")
-    sys.stdout.flush()
-    if sys.argv[2] == "wait":
-        time.sleep(600)
-"""
-
-
-def _serve(folder: Path, mode: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(folder), mode],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-        cwd=ROOT,
-    )
-
-
 def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path) -> None:
-    server = _serve(tmp_path, "wait")
+    server = serve_runs(tmp_path, "wait")
     assert server.stdout is not None and server.stdout.readline() == "training\n"
     wait(lambda: len(workers_of(server.pid)) >= 1)
     workers = workers_of(server.pid)
@@ -318,7 +290,7 @@ def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path
 
 
 def test_a_server_that_ends_without_closing_cleans_up(tmp_path: Path) -> None:
-    server = _serve(tmp_path, "return")
+    server = serve_runs(tmp_path, "return")
     assert server.stdout is not None and server.stdout.readline() == "training\n"
     assert server.wait(timeout=30) == 0
     server.stdout.close()

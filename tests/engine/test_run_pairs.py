@@ -11,8 +11,8 @@ import pytest
 
 from engine.errors import ConfigError, RunError
 from engine.service import places
+from engine.service.changes import Change
 from engine.service.manager import RunManager
-from engine.service.state import Change
 from tests.engine.running import LONG, PROFILE, SHORT, ended, look, reached, spec, wait
 
 ME = "me"

@@ -40,8 +40,8 @@ ME, STRANGER = "me", "somebody else"
 
 
 @pytest.fixture(scope="module")
-def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunManager]:
-    with_spare = RunManager(PROFILE, tmp_path_factory.mktemp("runs"))
+def manager(tmp_path_factory: pytest.TempPathFactory, transport: dict[str, Any]) -> Iterator[RunManager]:
+    with_spare = RunManager(PROFILE, tmp_path_factory.mktemp("runs"), **transport)
     yield with_spare
     with_spare.close()
 

@@ -87,8 +87,13 @@ class Puppet:
 
     alive: set[Puppet]
     most = 0
+    quiet, frozen = 0.0, False  # it speaks when the test lets it: nobody waits for more
 
-    def __init__(self, threads: int, on_message: Callable[..., None], on_exit: Callable[..., None]) -> None:
+    vanished = False  # whether its machine was lost with it
+
+    def __init__(
+        self, threads: int, on_message: Callable[..., None], on_exit: Callable[..., None], *_: object
+    ) -> None:
         self._said, self._on_exit = on_message, on_exit
         self.jobs: list[Job] = []
         self.ready = True

@@ -14,7 +14,7 @@ from engine.checkpoints import load
 from engine.checkpoints_paired import load_labels, load_pair
 from engine.config import TrainConfig
 from engine.measure.alignment import model_alignment
-from engine.measure.labelling import counting_right, labelled_right
+from engine.measure.labelling import by_size, counting_right, labelled_right, share
 from engine.sample.pairs import write_pair
 from engine.tasks.paired import PAIR_TASKS, pairs
 from engine.training.batches import Batches
@@ -77,11 +77,20 @@ def test_the_classifier_reaches_its_share(shakespeare: corpora.Corpus) -> None:
     metrics = checkpoint.metrics
     assert checkpoint.model.config == recipe.model.resolved()
     assert checkpoint.labels == recipe.text.labels and checkpoint.tokenizer == recipe.text.tokenizer
+    assert TrainConfig.from_dict(metrics["train"]) == recipe.train
     right = labelled_right(checkpoint.model, recipe.text.rows["validation"])
-    assert right == pytest.approx(metrics["right"], abs=0.003)
+    assert share(right) == pytest.approx(metrics["right"], abs=0.003)
     assert metrics["majority"] == pytest.approx(recipe.majority, abs=1e-4)
-    assert right > metrics["majority"] + 0.05
-    assert counting_right(recipe.text) == pytest.approx(metrics["counting_words"], abs=1e-4)
+    assert share(right) > 2 * metrics["majority"]
+    counted = counting_right(recipe.text)
+    assert share(counted) == pytest.approx(metrics["counting_words"], abs=1e-4)
+    said = metrics["by_lines"]
+    assert [one["right"] for one in said.values()] == pytest.approx(
+        list(by_size(right, recipe.lines).values()), abs=0.02
+    )
+    assert [one["counting_words"] for one in said.values()] == pytest.approx(
+        list(by_size(counted, recipe.lines).values()), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("name", ENCODER_RECIPES)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.service.processes import ROOT
 from engine.service.snapshots import MAX_SNAPSHOTS, Store, clear_partial, thinned
+from engine.service.transport import ROOT
 
 
 @given(

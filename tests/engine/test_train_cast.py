@@ -12,7 +12,7 @@ from engine.model import build
 from engine.paired import Pair, PairedText
 from engine.seq2seq import build_pair
 from engine.tokenizers.paired import END, PAD, PairTokenizer
-from engine.training.cast import Both, Spans, cast, continued_right, learn, lines, shipped, spans
+from engine.training.cast import TASKS, Both, Spans, cast, continued_right, learn, lines, shipped, spans
 from engine.training.paired import PairRecipe, pair_recipe
 
 TEXT = PairedText(
@@ -81,6 +81,7 @@ def test_the_shipped_ones_are_of_equal_size():
     found = shipped()
     if not found:
         pytest.skip("nothing was trained yet")
+    assert tuple(found) == TASKS
     assert all(one.parameters[0] == one.parameters[1] for one in found.values())
 
 

@@ -16,6 +16,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
 from engine.faults import PARTS
 from engine.faults.data import not_shifted
+from engine.ledger import ledger
 from engine.paired import Labelled, LabelledText, Pair, PairedText, Rows, padded, source_ids
 from engine.sample.pairs import write_targets
 from engine.seq2seq import build_pair
@@ -118,6 +119,16 @@ def test_unknown_symbols_and_ids() -> None:
         from_dict({"kind": "paired", "symbols": "abc", "by": "letters"})
     assert known("axb", tokenizer) == "ab"
     assert known("on e off", PairTokenizer(("on", "off"), "words")) == "on off"
+
+
+def test_a_symbol_for_all_that_is_unknown() -> None:
+    tokenizer = PairTokenizer.train(["On, off!", "on"], "speech", "<other>", 2)
+    assert tokenizer.symbols == ("<other>", "on") and tokenizer.encode("Off on") == [3, 4]
+    assert tokenizer.unknown("On, off, on") == [",", "off"]
+    assert from_dict(tokenizer.to_dict()) == tokenizer
+    assert known(" on e ", tokenizer) == "on e"
+    with pytest.raises(TokenizerError, match="must be one of the symbols"):
+        PairTokenizer(("a",), "words", "b")
 
 
 # --- the rows -----------------------------------------------------------------------------------
@@ -364,6 +375,22 @@ def test_a_classifier_reads_no_padding_and_only_its_first_vector() -> None:
     torch.testing.assert_close(model(rows[:1, :4]), pooled @ model.w_label.weight.T)
     with pytest.raises(ShapeError, match="without a token"):
         model(torch.zeros(1, 3, dtype=torch.int64))
+
+
+def test_a_classifier_may_take_the_mean_of_all_its_vectors() -> None:
+    """Padding has no part in it; there is no layer, and so the ledger counts none."""
+    config = replace(labelling().fitted(SMALL), pooling="mean")
+    model = build_classifier(config, 3, init="fan_in").eval().requires_grad_(False)
+    rows = labelling().rows["train"].texts
+    assert (rows == PAD).any()
+    for row, logits in zip(rows, model(rows), strict=True):
+        vectors = model.encoder(row[row != PAD][None])[0]
+        mean = sum(vectors) / len(vectors)
+        torch.testing.assert_close(logits, mean @ model.w_label.weight.T, rtol=1e-4, atol=1e-5)
+    assert not [name for name, _ in model.named_parameters() if "pool" in name]
+    assert ledger(config).total == sum(p.numel() for p in model.encoder.parameters())
+    without = model.encoder.pooled(vectors[None])
+    torch.testing.assert_close(without[0], mean)
 
 
 def test_evaluating_leaves_a_model_as_it_was() -> None:

@@ -25,9 +25,9 @@ from engine.config import ModelConfig, TrainConfig
 from engine.errors import CheckpointError, ConfigError
 from engine.ledger import parameter_formula
 from engine.model import build
-from engine.service.processes import ROOT
 from engine.service.profiles import GB, MB, PROFILES, check, check_model
 from engine.service.state import RunSpec
+from engine.service.transport import ROOT
 from engine.tokenizers.char import CharTokenizer
 
 LETTERS = CharTokenizer("ab")
@@ -118,7 +118,7 @@ def test_it_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
 def test_what_is_trained_here_can_be_used_here() -> None:
     for profile in PROFILES.values():
         for config in (TINY, replace(TINY, context=256, d_model=128, n_layers=4, n_heads=8, vocab_size=65)):
-            check(profile, RunSpec(config, TrainConfig(steps=10), "text", "a text"))
+            check(profile, RunSpec(config, TrainConfig(steps=10, batch_size=2), "text", "a text"))
             check_model(profile, config)
             found = unpack(pack(build(config), _letters(config), {}), partial(check_model, profile))
             assert found.config == config.resolved()

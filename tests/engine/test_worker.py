@@ -12,8 +12,9 @@ from typing import IO, Any
 import pytest
 
 from engine.errors import ConfigError, CorpusError
-from engine.service.processes import ROOT
+from engine.service.processes import describe_exit
 from engine.service.protocol import (
+    Alive,
     Command,
     Failed,
     Kept,
@@ -35,6 +36,7 @@ from engine.service.protocol import (
     load_command,
     load_message,
 )
+from engine.service.transport import ROOT
 from engine.service.worker import Outbox, explain
 from engine.training.records import Done, Evaluation, HeadScores, Record, Sample, Snapshot, Step, TrainState
 from tests.engine.running import MODEL, SHORT, TEXT
@@ -72,11 +74,12 @@ def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path)
         commands, answers = _pipes(worker)
         commands.write(_order(tmp_path))
         commands.flush()
-        messages = [load_message(line)[1] for line in _until_done(answers)]  # raises for anything else
+        said = [load_message(line)[1] for line in _until_done(answers)]  # raises for anything else
+        messages = [message for message in said if not isinstance(message, Alive)]
         commands.close()
         assert worker.wait(timeout=10) == 0
         answers.close()
-    assert [type(m) for m in messages[:2]] == [Ready, Started]
+    assert [type(m) for m in messages[:2]] == [Ready, Started] and Alive() in said
     records = [record for m in messages if isinstance(m, Records) for record in m.items]
     assert isinstance(records[-1], Done) and sum(isinstance(r, Step) for r in records) == SHORT.steps
     imported = {
@@ -109,7 +112,8 @@ def test_a_worker_ends_with_its_input(when: str) -> None:
     worker = _worker(stderr=subprocess.DEVNULL)
     commands, answers = _pipes(worker)
     if when == "ready":
-        assert load_message(answers.readline()) == (0, Ready())
+        said = (load_message(line)[1] for line in answers)
+        assert next(message for message in said if not isinstance(message, Alive)) == Ready()
     commands.close()
     assert worker.wait(timeout=5) == 0
     answers.close()
@@ -187,3 +191,14 @@ def test_a_snapshot_never_goes_through_the_pipe() -> None:
 ])  # fmt: skip
 def test_errors_are_explained(error: Exception, says: str) -> None:
     assert explain(error).startswith(says)
+
+
+def test_no_sentence_says_where_files_lie() -> None:
+    where = "/home/somebody/glassformer/engine/model.py"
+    for said in (
+        explain(RuntimeError(f"[enforce fail at {where}:12] no kernel")),
+        explain(CorpusError(f"the text at {where} is empty")),
+        explain(FileNotFoundError(2, "No such file", where)),
+        describe_exit(1, f'File "{where}", line 3'),
+    ):
+        assert "model.py" in said and "somebody" not in said and "glassformer" not in said, said

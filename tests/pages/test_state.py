@@ -14,7 +14,6 @@ def script():
     st.text(state.owner())
     st.text(str(state.from_url("run")))
     st.text(str(state.from_url("view", ["a", "b"])))
-    state.remember_owner()
 
 
 def values(app):

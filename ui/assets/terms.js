@@ -4,6 +4,7 @@
 
 import { around, button, element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
+import { ASKS, asks, declined } from "./guess_state.js"
 import { cardPlace, matching } from "./terms_state.js"
 
 /** @typedef {import("./terms_state.js").Term} Term */
@@ -22,10 +23,19 @@ function create(place) {
   list.setAttribute("aria-label", "Words")
   const ended = new AbortController()
   const self = { root, card, list, ended, terms: new Map(), at: null, pinned: false, timer: 0 }
-  root.prepend(button("Words", "Words: what the terms mean", () => openList(self)), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))))
+  root.prepend(button("Words", "Words: what the terms mean", () => openList(self)), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
   place.append(root)
   listen(self, ended.signal)
   return self
+}
+
+/** The switch of what ui/assets/guess.js asks. @param {AbortSignal} signal */
+function guessing(signal) {
+  const made = button("Guess", "Guess first: a small button beside questions where one may", () => declined(asks()))
+  const say = () => made.setAttribute("aria-pressed", String(asks()))
+  document.addEventListener(ASKS, say, { signal })
+  say()
+  return made
 }
 
 function listen(self, signal) {

@@ -20,9 +20,7 @@ KEY, COURSE, SCENE, STAGE = "tour", "course", "scene", "stage"
 END = "end"
 _HELD = "tour_held"  # (course, scene) of the last run
 _PRETRAINED = "pretrained-"
-_WRITTEN = (
-    "tour_text"  # what the reader wrote for the model to read, while a scene shows another
-)
+_WRITTEN = "tour_text"  # what the reader wrote for the model to read, while a scene shows another
 _TEXT = ("text", "kept_text", "text_length")  # what the bar of a model remembers of it
 # What the bar of a model and the folds of a view remember besides their own names in the address.
 _REMEMBERED = ("subject_model", "kept_model", *_TEXT, explain.VIEW_DRAWN)
@@ -51,7 +49,7 @@ def start(course: Course) -> None:
 
 def missing(course: Course) -> list[str]:
     """The models that scenes of it show and this server has not."""
-    here = sources.available()
+    here = state.published()
     names = [name.removeprefix(_PRETRAINED) for name in course.models if name.startswith(_PRETRAINED)]
     return [
         sources.KNOWN[name].title if name in sources.KNOWN else name for name in names if name not in here
@@ -104,7 +102,7 @@ def _told(course: Course, at: int) -> dict[str, Any]:
 def _said(scene: Scene) -> str:
     """What the scene says; where its model is not here, that."""
     name = scene.model.removeprefix(_PRETRAINED)
-    if not scene.model.startswith(_PRETRAINED) or name in sources.available():
+    if not scene.model.startswith(_PRETRAINED) or name in state.published():
         return scene.text
     title = sources.KNOWN[name].title if name in sources.KNOWN else name
     return f"This scene shows {title}, which is not installed here: another model stands in. {scene.text}"

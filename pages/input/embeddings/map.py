@@ -20,12 +20,13 @@ from engine.measure.token_map import (
     nearest,
     token_map,
 )
+from pages.input.embeddings import guesses, words
 from pages.input.embeddings import map_figures as figures
-from pages.input.embeddings import words
 from pages.input.embeddings.cloud import cloud
 from pages.input.embeddings.looks import class_look
 from pages.input.embeddings.shared import (
     DRAWN,
+    LISTED,
     MAP,
     NAMED,
     NEAR,
@@ -36,6 +37,7 @@ from pages.input.embeddings.shared import (
 )
 from ui import explain
 from ui.course import steps_of
+from ui.guess import ask
 from ui.models import model_after
 from ui.players.plot import plot
 from ui.subject import Subject
@@ -135,6 +137,7 @@ def draw_map(subject: Subject) -> None:
     with right:
         explain.answer(_answer(shown))
         _draw_neighbours(shown)
+    ask("nearest", guesses.nearest, matrix, token, known.met, known.words, known.size <= LISTED)
     explain.measure_it(_measured, shown, picture)
 
 

@@ -11,11 +11,13 @@ import streamlit as st
 from engine.config import Position
 from engine.measure.order_effect import OrderEffect, order_effect
 from engine.measure.permutation import Comparison, Move, new_order, word_ids
+from pages.input.positions import guesses
 from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES, order_told
 from pages.input.positions.shared import opened_by
 from pages.input.positions.why_measured import THROUGH, draw_measured
 from ui import explain, state, widgets
+from ui.guess import ask
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
 
@@ -41,6 +43,7 @@ def draw_why() -> None:
         _draw_orders(sentence, effect.found[scheme, causal], scheme)
     before, after = (safe(" ".join(sentence[i] for i in at)) for at in (range(len(sentence)), order))
     explain.answer(order_told(before, after, scheme, causal, effect))
+    ask("order", guesses.order_told, effect, scheme, causal)
     explain.measure_it(draw_measured, sentence, effect, scheme, causal, move, seed)
 
 

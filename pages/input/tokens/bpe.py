@@ -11,12 +11,13 @@ from engine import corpora
 from engine.measure.merging import achieved
 from engine.measure.subwords import Ways
 from engine.tokenizers.bpe import Level, Split
-from pages.input.tokens import words
+from pages.input.tokens import guesses, words
 from pages.input.tokens.bpe_result import draw_result
 from pages.input.tokens.bpe_text import OWN, SHAKESPEARE, SOURCES, Texts, choose_texts, typed_text
 from pages.input.tokens.shared import Sources, known_words
 from pages.input.tokens.watching import Watching, watching
 from ui import explain, state
+from ui.guess import ask
 from ui.players.component import mounted
 from ui.text.markdown import safe
 from ui.widgets import index_of, number_of, one_of, picked, put_index, whole
@@ -106,6 +107,7 @@ def _play(watched: Watching, texts: Texts) -> None:
     put_index(TOKEN, None if token == FOLLOW else token)
     data = {"frames": watched.frames, "key": watched.key, "step": step, "token": token, "name": texts.name}
     mounted("bpe")(key=PLAYER, data=data, on_at_change=lambda: None)
+    ask("merge", guesses.next_merge, watched.seen, step)
 
 
 def _at(merges: int, vocabulary: int) -> tuple[int, int]:

@@ -10,12 +10,13 @@ from engine.errors import TokenizerError
 from engine.measure.vocabulary import Cut
 from engine.tokenizers import published
 from engine.tokenizers.published import PUBLISHED
-from pages.input.tokens import shared
+from pages.input.tokens import guesses, shared
 from pages.input.tokens.chips import Row, token_chips
 from pages.input.tokens.compared import Comparison, draw_answer, draw_lines, draw_others, draw_summary
 from pages.input.tokens.cutting import SHOWN, TOKENIZERS, asked, cut_of, vocabulary_of
 from pages.input.tokens.examples import EXAMPLES
 from ui import explain
+from ui.guess import ask
 from ui.text.markdown import safe
 from ui.widgets import some_of
 
@@ -79,6 +80,10 @@ def _compare(chosen: _Asked, known: shared.Sources) -> None:
     ]
     token_chips(chosen.text, rows, key="compare_chips", label="The text as each tokenizer cuts it")
     shared.tell_missing(chosen.names)
+    encodings = shared.encodings(chosen.names)
+    if encodings:
+        name = list(encodings)[-1]
+        ask("family", guesses.family, name, encodings[name].encode)
 
 
 def _compared(chosen: _Asked, known: shared.Sources) -> Comparison | None:

@@ -10,10 +10,12 @@ from engine.measure.masking import Unmasked, without_mask
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.training.unmasked import shipped
+from pages.inside.attention import guesses
 from pages.inside.attention import words_mask as words
 from pages.inside.attention.mask_figures import learning_curves, losses_by_place, one_pattern
 from pages.inside.attention.shared import TOPIC, has_heads
 from ui import explain, widgets
+from ui.guess import ask
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
@@ -55,6 +57,7 @@ def draw_mask(subject: Subject) -> None:
     explain.answer(
         words.masked(float(found.future[layer, head]), both.masked.losses[at], both.unmasked.losses[at], step)
     )
+    ask("unmasked", guesses.unmasked, found)
     explain.measure_it(_more, subject, found)
     explain.by_hand(lambda: st.markdown(words.BY_HAND))
 

@@ -22,9 +22,11 @@ from engine.measure.scaling import (
     scaling,
     theory,
 )
+from pages.inside.attention import guesses
 from pages.inside.attention import words_scores as words
 from pages.inside.attention.scaling_figures import query_bars, scaling_curves
 from ui import explain, widgets
+from ui.guess import ask
 from ui.players.plot import plot
 
 EXPONENTS = {"none": 0.0, "1/√d_k": 0.5, "1/d_k": 1.0, "own": None}
@@ -45,6 +47,7 @@ def draw_scaling() -> None:
             with column:
                 _bars(query, divided)
     explain.answer(words.scaled(query))
+    ask("width", guesses.width, query, seed)
     explain.measure_it(_curves, width, seed)
     explain.by_hand(_worked, seed)
 

@@ -23,10 +23,12 @@ from engine.measure.consequences import (
 from engine.measure.formulas import formulas
 from engine.measure.recording import Recording
 from engine.model import Transformer
+from pages.inside.attention import guesses
 from pages.inside.attention import words_switches as words
 from pages.inside.attention.figures import head_heatmap, head_table, heads_height, kl_bars, two_bars
 from pages.inside.attention.shared import has_heads
 from ui import explain, widgets
+from ui.guess import ask
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.slow import measured
@@ -57,6 +59,8 @@ def draw_switches(subject: Subject) -> None:
     with figure:
         _candidates(subject, read, place)
     explain.answer(words.switched(subject, switches, found, read, place))
+    if subject.config.causal:
+        ask("parts", guesses.parts, subject)
     explain.measure_it(_measured, subject, found, read, switches, place)
     explain.by_hand(_how, subject)
 

@@ -11,10 +11,12 @@ from engine.measure.habits import STRONG, Named
 from engine.measure.induction import Repeat, drawn, guessing, ordinary, read_twice
 from engine.measure.knockout import WEAK, Knockout, knock_out
 from engine.tokenizers import Tokenizer, token_bytes
+from pages.inside.circuits import guesses
 from pages.inside.circuits import induction_figures as figures
 from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.needs import looks, writes
 from ui import explain, widgets
+from ui.guess import ask
 from ui.models import UNTRAINED
 from ui.players.plot import plot
 from ui.reading import most_tokens
@@ -46,6 +48,8 @@ def draw_induction(subject: Subject) -> None:
     repeat = _read(subject.key, once, subject)
     _draw_readings(subject, repeat)
     explain.answer(" ".join(sentences(repeat, _trained_on(subject), subject.config)))
+    if repeat.strong:
+        ask("head", guesses.head, subject.model, repeat)
     explain.measure_it(_measured, subject, repeat)
 
 

@@ -4,9 +4,6 @@ the memory is cut, the source shuffled, the masks swapped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -14,6 +11,7 @@ from engine.errors import GlassformerError
 from engine.measure.crossing import Change, Crossing, differing, looked, sharpest, truth
 from engine.pretrained.sources import KNOWN
 from engine.tasks.paired import PAIR_TASKS
+from engine.training.kinds import PAIRS
 from engine.training.train_pairs import spread
 from pages.inside.crossattention import words
 from pages.inside.crossattention.figures import alignment_figure, grown_figure
@@ -23,19 +21,15 @@ from pages.inside.crossattention.shared import (
     crossed,
     opened,
     published,
-    runs,
     shipped,
     task_of,
 )
 from ui import explain, fetching, state, widgets
-from ui import step as training_step
 from ui.models import PRETRAINED, RUN, is_pretrained
 from ui.players.plot import plot
-from ui.players.scrubber import scrubber
-from ui.step import NEWEST
-from ui.subject import SCRUBBER, wait_for_snapshots
 from ui.text.markdown import safe
 from ui.timeline import timeline_of
+from ui.trained import runs, scrubbed
 
 TASK = "cross_task"
 HEIGHT, LETTERS, GROWN = 420, 160, 260
@@ -50,7 +44,7 @@ CHANGES: dict[Change, str] = {
 
 def draw_alignment() -> None:
     asked_for = st.query_params.get(TASK, "")
-    there = shipped() | runs(asked_for) | published()
+    there = shipped() | runs(PAIRS, asked_for) | published()
     if not there:
         explain.answer(words.NONE)
         return
@@ -67,27 +61,8 @@ def draw_alignment() -> None:
             words.typed(form), first, key=f"cross_text_{kept}", max_chars=LETTERS, **widgets.KEPT
         ).strip()
         change = widgets.one_of("What is done to it", CHANGES, "cross_change", kind="list")
-    with _training(name, above) as at:
+    with scrubbed(name, above) as at:
         _aligned(name, text, change, at, (pictured, controls))
-
-
-@contextmanager
-def _training(name: str, above: DeltaGenerator) -> Iterator[int]:
-    """The step of a training that is looked at; NEWEST of a model that was not trained here. Its scrubber
-    comes last, which tells the browser that the pictures of a step have been sent.
-    """
-    course = timeline_of(name)
-    steps = course.steps if course else ()
-    place = above.container(height=78, border=False, key="timeline") if steps else above
-    shown = training_step.current(name, steps)
-    try:
-        yield max(steps) if steps and shown == NEWEST else shown
-    finally:
-        if course is not None and steps:
-            with place:
-                scrubber(steps, course.losses, shown, model=name, key=SCRUBBER)
-            if course.run is not None and course.active:
-                st.fragment(wait_for_snapshots, run_every=1.0)(course.run, steps)
 
 
 def _aligned(

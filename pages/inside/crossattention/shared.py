@@ -11,13 +11,13 @@ from engine.measure.crossing import Change, Crossing, crossing
 from engine.paired_data import pair_text
 from engine.pretrained import pairs
 from engine.pretrained.pairs import PretrainedPair
-from engine.service.state import RunView
 from engine.tasks.paired import PAIR_TASKS
-from engine.training.kinds import PAIRS, PAIRS_OF
+from engine.training.kinds import PAIRS_OF
 from ui import state
 from ui.models import PRETRAINED, RUN, is_pretrained, title_of
 from ui.site import ROOT
 from ui.step import NEWEST
+from ui.trained import run_of
 
 FOLDER = ROOT / "checkpoints" / "paired"
 ASKED = 40  # held-out pairs whose alignment is scored
@@ -33,27 +33,8 @@ def shipped() -> dict[str, str]:
 
 def published() -> dict[str, str]:
     """Those that others trained, by their names in links -> title, as far as they are on this server."""
-    return {PRETRAINED + name: title_of(PRETRAINED + name) for name in pairs.available()}
-
-
-def runs(named: str | None) -> dict[str, str]:
-    """This browser's trainings on pairs that have something to look into, newest first, and the one that a
-    link names, by their names in links -> title.
-    """
-    views = [view for view in reversed(state.manager().runs(state.owner())) if _opens(view)]
-    other = run_of(named) if named else None
-    if other is not None and _opens(other) and other.id not in [view.id for view in views]:
-        views.append(other)
-    return {RUN + view.id: title_of(RUN + view.id, view) for view in views}
-
-
-def _opens(view: RunView) -> bool:
-    return view.spec.kind is PAIRS and bool(view.snapshots)
-
-
-def run_of(name: str) -> RunView | None:
-    """The training of that name; None for a model that is not trained here, and one that has gone."""
-    return state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    names = pairs.available() if state.profile().max_pretrained else ()
+    return {PRETRAINED + name: title_of(PRETRAINED + name) for name in names}
 
 
 def task_of(name: str) -> str | None:

@@ -10,10 +10,11 @@ import streamlit as st
 from engine import corpora
 from engine.config import Norm
 from engine.training.residuals import DEPTHS, Pair, compare, shipped
-from pages.inside.residual import words
+from pages.inside.residual import guesses, words
 from pages.inside.residual.pair_figures import NAMES, Shown, pair_lines
 from pages.inside.residual.wirings import draw_wirings
 from ui import explain, state, widgets
+from ui.guess import ask
 from ui.players.plot import plot
 from ui.slow import measured
 
@@ -39,6 +40,8 @@ def draw_highway() -> None:
     with left:
         _figure(pair, shown, "residual_pair", 400)
     explain.answer(words.why_residual(pair, shown))
+    other = min(DEPTHS) if depth > min(DEPTHS) else max(DEPTHS)
+    ask("depth", guesses.depth, _shipped()[other, norm])
     explain.measure_it(_more, depth, norm)
 
 

@@ -13,9 +13,10 @@ from engine.errors import CheckpointError
 from engine.faults import FAULTS, Fault
 from engine.service.bugs import CORPUS, Bug, found, shipped, specs
 from engine.service.state import RunView
-from pages.lab.faults import words
+from pages.lab.faults import guesses, words
 from pages.lab.faults.patterns import draw_patterns
 from ui import state, widgets
+from ui.guess import Guess, ask
 from ui.look import Words
 from ui.race import show_race
 
@@ -40,6 +41,15 @@ def draw_cost() -> None:
         beside=partial(_beside, corpus.text),
         more=partial(_more, fault, bug),
     )
+    names = list(FAULTS)
+    after = FAULTS[names[(names.index(fault.name) + 1) % len(names)]]
+    ask("mistake", _guess, after, corpus.text)
+
+
+def _guess(fault: Fault, text: str) -> Guess | None:
+    """About another mistake, of which the curves are stored."""
+    bug = _shipped(fault.name)
+    return None if bug is None else guesses.next_mistake(fault, found(bug.race.runs, text))
 
 
 def choose() -> Fault:

@@ -1,15 +1,25 @@
 """Families: encoder, decoder, and both; and the few choices that tell models apart."""
 
+from engine.classifier import Classifier
 from engine.ledger.morph import choices_of, morphed
 from engine.measure.flows import flows
+from engine.measure.speaking import spoken
 from engine.measure.square import end_loss, opened, read
 from engine.measure.three_ways import carry_on, fill_in, translate
 from engine.seq2seq import Seq2Seq
 from engine.training.cast import cast, lines
 from engine.training.reasons import lessons, writing
-from pages.models.families import words_live, words_machine, words_square, words_three, words_why
+from pages.models.families import (
+    words_live,
+    words_machine,
+    words_speaks,
+    words_square,
+    words_three,
+    words_why,
+)
 from pages.models.families.live import draw_live
 from pages.models.families.machine import draw_machine
+from pages.models.families.speaks import draw_speaks
 from pages.models.families.square import draw_square
 from pages.models.families.three import draw_three
 from pages.models.families.why import draw_why
@@ -37,6 +47,15 @@ show(
                 (fill_in, carry_on, translate),
                 False,
                 question=words_live.QUESTION,
+            ),
+            View(
+                "speaks",
+                "Who speaks",
+                draw_speaks,
+                words_speaks.SPEAKS,
+                (spoken, Classifier.forward),
+                False,
+                question=words_speaks.QUESTION,
             ),
             View(
                 "square",

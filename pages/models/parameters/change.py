@@ -60,7 +60,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "qk_gain",
         "embedding_norm",
     ),
-    "Both ends": ("token_types", "output_head", "pooler"),
+    "Both ends": ("token_types", "output_head", "pooler", "pooling"),
     "Without parameters": (
         "window",
         "embedding_scale",

@@ -25,6 +25,7 @@ from ui.text.markdown import safe, whole
 
 FIRST = "gpt2"
 MODEL, OTHER = "parameters_model", "parameters_other"
+LENGTHS = tuple(2**k for k in range(4, 21))  # of a text: 16 to a million tokens
 WIDE = 320  # pixels of the box: the longest title of a preset
 ALL = PRESETS | TAUGHT | ENCODER_DECODERS
 
@@ -67,7 +68,7 @@ def options() -> dict[str, str]:
         for name, title in (SHIPPED | LAPSES).items()
         if (ROOT / "checkpoints" / name / checkpoints.CONFIG).is_file()
     }
-    published = {PRETRAINED + name: title_of(PRETRAINED + name) for name in sources.available()}
+    published = {PRETRAINED + name: title_of(PRETRAINED + name) for name in state.published()}
     return {**runs, **shipped, **published, **{name: preset.title for name, preset in ALL.items()}}
 
 

@@ -12,13 +12,12 @@ from engine.ledger import Ledger
 from engine.ledger.budget import budget, grown
 from engine.ledger.growth import Work, by_heads, by_part, work
 from engine.ledger.sizes import fitting, padding
-from pages.models.parameters import answers, cost_figures, figures, words
-from pages.models.parameters.choice import Choice
+from pages.models.parameters import answers, cost_figures, figures, guesses, words
+from pages.models.parameters.choice import LENGTHS, Choice
 from ui import explain, widgets
+from ui.guess import ask
 from ui.players.plot import plot
 from ui.text.numbers import flop, percent, short
-
-LENGTHS = tuple(2**k for k in range(4, 21))  # 16 to a million
 
 
 def draw_flops(choice: Choice) -> None:
@@ -48,6 +47,7 @@ def draw_flops(choice: Choice) -> None:
         data=pd.DataFrame({"tokens": lengths, **parts}),
         name="flops",
     )
+    ask("longer", guesses.longer, choice, tokens)
     explain.measure_it(_measured, choice, found, crossing)
     explain.by_hand(_products, found)
 
@@ -87,7 +87,8 @@ def _products(found: Work) -> None:
         hide_index=True,
         column_config={"FLOP for a token": st.column_config.NumberColumn(format="localized")},
     )
-    st.caption(words.WHAT_COUNTS)
+    made_once = (words.ONCE.format(name=p.name, flops=p.flops) for p in found.flops.once)
+    st.caption(words.WHAT_COUNTS + "".join(made_once))
 
 
 def _numbers(found: Work, ledger: Ledger) -> None:

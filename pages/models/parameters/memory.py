@@ -12,10 +12,11 @@ from engine.ledger import DTYPES, GB, kv_numbers
 from engine.ledger.fits import alike, needs, smallest, totals, uses
 from engine.ledger.flops import seen
 from engine.ledger.growth import break_even, caches, with_weights
-from pages.models.parameters import answers, cost_figures, words
-from pages.models.parameters.choice import Choice
-from pages.models.parameters.flops import LENGTHS, length_slider
+from pages.models.parameters import answers, cost_figures, guesses, words
+from pages.models.parameters.choice import LENGTHS, Choice
+from pages.models.parameters.flops import length_slider
 from ui import explain, widgets
+from ui.guess import ask
 from ui.players.plot import plot
 from ui.text.numbers import gigabytes
 
@@ -40,6 +41,7 @@ def draw_memory(choice: Choice) -> None:
     if tokens > ledger.config.context:
         st.caption(words.beyond_the_context(ledger))
     _uses(choice, dtype, batch, tokens)
+    ask("shared", guesses.one_key_head, choice, dtype, batch, tokens)
     explain.measure_it(_measured, choice, dtype, batch, tokens)
     explain.by_hand(_cache_by_hand, choice, dtype, batch, tokens)
 

@@ -7,9 +7,10 @@ import streamlit as st
 
 from engine.ledger import Ledger
 from engine.ledger.shares import change, largest, row_share, thin, where
-from pages.models.parameters import answers, figures, words
+from pages.models.parameters import answers, figures, guesses, words
 from pages.models.parameters.choice import Choice
 from ui import explain
+from ui.guess import ask
 from ui.players.plot import plot
 from ui.text.numbers import percent
 
@@ -29,6 +30,7 @@ def draw_where(choice: Choice) -> None:
         name="parameters",
     )
     st.caption(words.areas(ledger, {figures.NAMES[name]: count for name, count in thin(ledger).items()}))
+    ask("wider", guesses.wider, choice)
     explain.measure_it(_measured, choice)
     explain.by_hand(_every_tensor, choice)
 

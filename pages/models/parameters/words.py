@@ -91,7 +91,10 @@ LETTERS = (
 WHAT_COUNTS = (
     "A multiplication with an addition counts 2. Only matrix products count; norms, softmax and sums"
     " are a few percent more. Every score is counted, also those that the causal mask hides: the"
-    " engine computes them all. What acts once a text, such as BERT's pooler, is not counted."
+    " engine computes them all."
+)
+ONCE = (
+    " {name} acts once a text, on its first token alone: {flops:,} FLOP more for the whole text, in no row."
 )
 SIDES = {
     "vocab_size": "Vocabulary",

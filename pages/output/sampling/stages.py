@@ -8,9 +8,10 @@ import streamlit as st
 
 from engine.sample import Stage, draw, uniform
 from engine.sample.outcome import likeliest_ids, outcome, removed_by
-from pages.output.sampling import figures, words
+from pages.output.sampling import figures, guesses, words
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
+from ui.guess import ask
 from ui.players.plot import plot
 from ui.players.sampler import sampler, settings
 from ui.subject import Subject
@@ -45,6 +46,7 @@ def draw_stages(subject: Subject) -> None:
     token = draw(records[-1].probabilities, float(numbers[0]))
     sampler(logits, subject.vocabulary, previous, config, numbers, mode="stages", drawn=[token])
     explain.answer(words.left(outcome(records)))
+    ask("nucleus", guesses.nucleus, logits)
     explain.measure_it(_measured, subject, records, token)
 
 

@@ -13,9 +13,10 @@ from engine.sample import Stage
 from engine.sample.generate import write_each
 from engine.sample.outcome import likeliest_ids
 from engine.tokenizers import ends
-from pages.output.sampling import figures, words
+from pages.output.sampling import figures, guesses, words
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
+from ui.guess import ask
 from ui.layout import scrolled
 from ui.players.plot import plot
 from ui.slow import measured
@@ -45,6 +46,7 @@ def draw_temperatures(subject: Subject) -> None:
         st.info("This model looks both ways and fills gaps; it does not write on, so there are no samples.")
     first, last = records[0], records[-1]
     explain.answer(words.temperature(first, last, TEMPERATURES, order, safe(subject.vocabulary[order[0]])))
+    ask("colder", guesses.colder, logits, subject.vocabulary)
     explain.measure_it(_uncertainty, records, texts)
 
 

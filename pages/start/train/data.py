@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 
@@ -22,10 +24,12 @@ from pages.start.train import pairs, words_pairs, words_tasks
 from ui import state, widgets
 from ui.controls import fill, tokenizer_control
 from ui.fields import label_of
+from ui.slow import Key, known, measured
 from ui.text.markdown import safe
 
 SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
 OWN = ("paste", "upload")
+LEARNING = "Learning the tokens of your text"
 EXCERPT = 280  # characters
 
 
@@ -218,6 +222,11 @@ def _own(source: str, profile: Profile, cut: str) -> Data:
             f" it by {over:,}.",
         )
     try:
+        if (
+            bpe_size(cut) is not None
+            and measured(_merges_of(text, cut), partial(corpora.learning, text, cut), LEARNING) is None
+        ):
+            return Data("text", text, None, "The tokens of this text have to be learned first.")
         return Data("text", text, own_corpus(text, cut))
     except CorpusError as error:
         return Data("text", text, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
@@ -227,9 +236,11 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
     """(text, sentence). The last good upload is kept, since an uploader forgets its file when another page is
     opened.
     """
-    file = st.file_uploader(
-        "A text file (UTF-8)", key="upload", max_upload_size=max(1, math.ceil(profile.max_text * 4 / 2**20))
-    )
+    most = max(1, math.ceil(profile.max_text * 4 / 2**20))
+    file = st.file_uploader("A text file (UTF-8)", key="upload", max_upload_size=most)
+    # the widget's limit is the browser's alone
+    if file is not None and file.size > most << 20:
+        return "", f"{safe(file.name)} is too large: at most {most} MB are allowed here."
     if file is not None:
         try:
             text = file.getvalue().decode("utf-8-sig")
@@ -258,10 +269,15 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
     return text, "" if text else "Upload a text to train on."
 
 
+def _merges_of(text: str, cut: str) -> Key:
+    """Under this key their training is known (ui.slow)."""
+    return "merges", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), cut
+
+
 @st.cache_resource(max_entries=6, show_spinner=False)
 def own_corpus(text: str, tokenizer: str) -> Corpus:
     """Tokenized and split once for each text and tokenizer. Raises CorpusError."""
-    return corpora.from_text(text, tokenizer=tokenizer)
+    return corpora.from_text(text, tokenizer=tokenizer, cutter=known(_merges_of(text, tokenizer)))
 
 
 def _describe(corpus: Corpus) -> None:

@@ -27,7 +27,6 @@ from ui.controls import fill
 from ui.fields import visible
 from ui.text.markdown import safe, whole
 
-MAX_MB = 64
 LENGTH = 300  # tokens of text asked for at a time
 
 
@@ -55,10 +54,12 @@ def unpacked(data: bytes) -> Checkpoint:
 def saved_model() -> None:
     """The uploader and, once a model is there, what can be done with it."""
     with st.expander("Use a model downloaded earlier", icon=":material/upload_file:"):
-        file = st.file_uploader(
-            "A zip from the Model button above", key="model_upload", max_upload_size=MAX_MB
-        )
+        most = state.profile().max_upload_mb
+        file = st.file_uploader("A zip from the Model button above", key="model_upload", max_upload_size=most)
         if file is None:
+            return
+        if file.size > most << 20:
+            st.error(f"This file is too large: at most {most} MB are allowed here.")
             return
         data = file.getvalue()
         try:

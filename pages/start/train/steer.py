@@ -9,14 +9,18 @@ import streamlit as st
 from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.service.state import RunView
-from engine.training.kinds import PAIRS
+from engine.training.kinds import LABELS, PAIRS
 from pages.start.train.asking import act, act_on_all
 from ui import site, state
 from ui.fields import visible
 
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
 
-CROSSED = "crossattention"  # the page that looks into an encoder-decoder
+# Kind -> (the page that looks into such runs, its link; "" is the run's name). Others: all that look inside.
+OWN_VIEWS = {
+    PAIRS.name: ("crossattention", {"cross_task": ""}),
+    LABELS.name: ("families", {"families_view": "speaks", "speaks_model": ""}),
+}
 
 
 def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
@@ -95,9 +99,9 @@ def bar(view: RunView, mine: bool) -> None:
 
 def look_inside(view: RunView) -> None:
     """The way into this run's model, at any of its snapshots, on the pages that look inside."""
-    pages = [entry for entry in site.built() if entry.section == "Look inside"]
-    if not view.spec.kind.inside:  # two towers are looked into there alone, a classifier nowhere yet
-        pages = [entry for entry in pages if entry.url == CROSSED and view.spec.kind is PAIRS]
+    own = OWN_VIEWS.get(view.spec.kind.name)  # two towers, or a classifier, are looked into there alone
+    pages = [e for e in site.built() if (e.url == own[0] if own else e.section == "Look inside")]
+    query = own[1] if own else {"model": ""}
     if not (pages and view.snapshots):
         return
     with st.popover("Look inside", icon=":material/search:"):
@@ -107,7 +111,7 @@ def look_inside(view: RunView) -> None:
                     entry.path,
                     label=entry.title,
                     icon=entry.icon,
-                    query_params={"model" if view.spec.kind.inside else "cross_task": f"run-{view.id}"},
+                    query_params={name: value or f"run-{view.id}" for name, value in query.items()},
                 )
             except (
                 StreamlitPageNotFoundError

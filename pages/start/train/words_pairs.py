@@ -10,7 +10,9 @@ from engine.training.records import Evaluation
 
 RIGHT, WRONG, OPEN = "✓ right", "✗ wrong", "? not known"  # signs and words, for whoever sees no colours
 SPEAKERS = "Who speaks?"
-SPEAKERS_RULE = "Reads one line of Shakespeare and says which of eight characters speaks it."
+SPEAKERS_RULE = (
+    "Reads a stretch of Shakespeare, one line to eight, and says which of eight characters speaks it."
+)
 READS = "**What it learns from: source → target**"
 SETTLE = "Settings that learn it"
 SETTLE_HELP = (
@@ -29,8 +31,9 @@ BY_HAND = (
     " wrong symbol spoils the whole."
 )
 LABELS_BY_HAND = (
-    r"The loss is the mean of $-\ln p(\text{speaker} \mid \text{line})$ over the lines; right is the line"
-    " whose likeliest speaker is the true one."
+    r"The loss is the mean of $-\ln p(\text{speaker} \mid \text{text})$ over the texts; right is a text"
+    " whose likeliest speaker is the true one. Whole speeches are held out. Whoever counts words knows much"
+    " already: [Families](/families?families_view=speaks&measure=true) has the scores beside each other."
 )
 
 
@@ -40,10 +43,10 @@ def question(title: str, labels: bool) -> str:
 
 def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:
     """Below the choice of a task."""
-    what = "lines" if labels else "pairs"
+    what = "stretches of speeches" if labels else "pairs"
     return (
-        f"**{train:,}** {what} to learn from and **{held_out:,}** others, held out; **{vocabulary}** symbols"
-        f" and signs. {LENGTHS}"
+        f"**{train:,}** {what} to learn from and **{held_out:,}** others, held out; **{vocabulary:,}**"
+        f" symbols and signs. {LENGTHS}"
     )
 
 
@@ -60,7 +63,7 @@ def after(look: Evaluation, chance: float, labels: bool) -> str:
     if look.task is None or not math.isfinite(look.validation_loss):
         return f"At step **{look.step:,}** its loss is no number any more: the training has failed."
     does = (
-        "names the speaker of **{:.0%}** of the lines that it never read ({:.0%} of those it learned from)"
+        "names the speaker of **{:.0%}** of the texts that it never read ({:.0%} of those it learned from)"
         if labels
         else "writes **{:.0%}** of the targets that it never saw right to their ends, alone ({:.0%} of"
         " those it learned from)"

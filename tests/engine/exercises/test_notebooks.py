@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -69,6 +70,28 @@ def test_a_notebook_is_one_that_programs_can_read(name: str) -> None:
     assert all(cell.source in text for cell in cells(source_of(name)))
 
 
+def test_the_reference_of_gpt2_is_the_published_one() -> None:
+    """Transformers' GPT-2 under the notebook's own names gives the notebook's logits, and those of the solution."""
+    transformers = pytest.importorskip("transformers")
+    space: dict[str, Any] = {"__name__": "notebook"}
+    exec(compile(program(source_of("gpt2-weights"), solved=True), "notebook", "exec"), space)
+    sizes = transformers.GPT2Config(vocab_size=37, n_positions=16, n_embd=24, n_layer=2, n_head=4)
+    model = transformers.GPT2LMHeadModel(sizes).eval()
+    named = {name.removeprefix("transformer."): tensor for name, tensor in model.state_dict().items()}
+    named.pop("lm_head.weight")
+    published = space["published"](3)
+    assert {n: t.shape for n, t in named.items()} == {n: t.shape for n, t in published.items()}
+    full = {f"transformer.{name}": tensor for name, tensor in published.items()}
+    model.load_state_dict(full | {"lm_head.weight": published["wte.weight"]})
+    tokens = torch.tensor([7, 1, 30, 2, 36])
+    with torch.no_grad():
+        theirs = model(tokens[None]).logits[0]
+    assert float((space["reference"](tokens, published, 2, 4) - theirs).abs().max()) < 1e-4
+    house = space["house"](37, 16, 24, 2, 4)
+    house.load_state_dict(space["moved"](published, 2))
+    assert float((house(tokens[None])[0] - theirs).abs().max()) < 1e-4
+
+
 def test_words_of_blocks_are_known() -> None:
     kinds = {cell.kind for name in NAMES for cell in cells(source_of(name))}
     assert kinds == {"text", "", "stub", "check", "solution"}
@@ -94,6 +117,30 @@ SLIPS = {
     "tying": [
         ("return vocab * d", "return 2 * vocab * d"),
         ("@ self.table.T", "@ self.table.detach().T * 2"),
+    ],
+    "round-trip": [("return sorted(set(text))", "return sorted(text)"), ("len(data) - 64", "len(data) - 65")],
+    "schemes": [
+        ("-2 * torch.arange", "-torch.arange"),
+        ("(places[:, None] - places[None, :])", "(places[None, :] - places[:, None])"),
+        ("[:, 3:].flatten(0, 1), tokens[:, :-3]", "[:, 2:].flatten(0, 1), tokens[:, 2:]"),
+    ],
+    "gpt": [
+        (' + w["positions.weight"][: len(tokens)]', ""),
+        ("+ layers * one + d", "+ layers * one"),
+        ("return float(-chances", "return float(chances"),
+        ("tokens[-16:], w", "tokens[:16], w"),
+    ],
+    "gpt2-weights": [
+        (".T.contiguous()", ""),
+        ('"norm1": "ln_1", "norm2": "ln_2"', '"norm1": "ln_2", "norm2": "ln_1"'),
+        (".abs().max()", ".max()"),
+        (".abs().max()", "[-1].abs().max()"),
+    ],
+    "nanogpt": [
+        ("len(data) - length", "len(data) - length - 1"),
+        ("(step + 1) / warm", "step / warm"),
+        ("optimizer.step()", "optimizer.zero_grad()"),
+        ("generator=drawn", "generator=None"),
     ],
     "bpe-merge": [("+= counts[word]", "+= 1"), ("place += 2 if both else 1", "place += 1")],
 }

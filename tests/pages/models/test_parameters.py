@@ -265,6 +265,14 @@ def test_the_crossover_and_six_n(drawn):
     assert products["FLOP for a token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward
 
 
+def test_what_acts_once_a_text_is_counted_once():
+    said = sentences(opened(view="flops", model="bert-base", length="512"))
+    assert "W_pool acts once a text, on its first token alone: 1,179,648 FLOP more" in said  # 2 * 768 * 768
+    whole = 512 * ledger(ALL["bert-base"].model).flops(512).forward + 2 * 768**2
+    assert f"{flop(whole)} forward, {flop(3 * whole)} to be trained" in said
+    assert "acts once a text" not in sentences(opened(view="flops", model="gpt2"))
+
+
 def test_what_grows_with_the_text_is_written_as_it_is_counted():
     for name, formula in (
         ("gpt2", "$2\\cdot 2\\cdot T\\cdot H\\cdot d_{head}\\cdot L$ = 37,748,736"),

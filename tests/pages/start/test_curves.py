@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from engine.service.changes import Change
 from engine.service.history import History, HistoryLog
-from engine.service.state import Change
 from engine.training.records import Evaluation
 from pages.start.train.curve_points import Curve, curve_of, curve_table, spread
 from pages.start.train.curves import WHOLE, loss_curves, small_curve

@@ -50,7 +50,7 @@ def test_a_task_is_chosen_described_and_started_with_its_settings(manager: Stage
     text = pair_text("dates")
     assert page.header[0].value == "Dates: when can it do it alone?"
     assert (
-        f"**20,000** pairs to learn from and **1,000** others, held out; **{text.vocab_size}** symbols"
+        f"**20,000** pairs to learn from and **1,000** others, held out; **{text.vocab_size:,}** symbols"
         in said
     )
     page = clicked(clicked(page, "pairs_settings"), "train")
@@ -136,7 +136,7 @@ def test_what_is_shown_of_a_run(manager: StageManager, drawn: dict[str, Any]) ->
 @needs_shakespeare
 def test_what_is_shown_of_labels(manager: StageManager, drawn: dict[str, Any]) -> None:
     said = sentences(watched(manager, name=kinds.SPEAKERS))
-    assert "it names the speaker of **89%** of the lines that it never read (96% of those it learned" in said
+    assert "it names the speaker of **89%** of the texts that it never read (96% of those it learned" in said
     assert f"knowing nothing, it would be {math.log(8):.2f}" in said
     assert drawn["solved_chart"].layout["yaxis"]["title"]["text"] == "named right"
 

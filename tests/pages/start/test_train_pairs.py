@@ -9,8 +9,8 @@ import pytest
 
 from engine import corpora
 from engine.config import ModelConfig
+from engine.service.changes import Change
 from engine.service.history import HistoryLog
-from engine.service.state import Change
 from engine.training.records import Evaluation
 from pages.start.train import words
 from pages.start.train.whatif import WHAT_IFS

@@ -1,0 +1,220 @@
+"""`python -m benchmarks.load --sessions 50 --training 1`: a lecture hall on one server. Each session is a real
+websocket conversation (benchmarks/visitor.py): it opens pages in an order of its own, moves controls, and thinks
+between two of them. Prints seconds a page (p50, p95, max), errors, memory a session, and the steps a second of
+the trainings beside it, alone and with the others there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+import os
+import random
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.visitor import Broken, Visitor
+from tests.browser.server import _end_group, _free_port, _wait_until_healthy
+from ui.site import ROOT, built
+
+THINK = 3.0  # seconds between two controls
+MOVES = 3  # of controls on a page
+STEPS = 5_000  # of the training beside it: as many as a hosted server allows, so that it lasts
+WARM = 20  # steps before its speed counts
+ALONE = 15.0  # seconds of the trainings by themselves, before anybody else comes
+
+
+@dataclass
+class Tally:
+    """What the visitors saw: seconds by page, and what went wrong."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    errors: list[str] = field(default_factory=list)
+    received: int = 0
+
+    def note(self, page: str, seconds: float | None, exceptions: Sequence[str] = ()) -> None:
+        if seconds is not None:
+            self.seconds[page].append(seconds)
+        self.errors += [f"{page}: {each}" for each in exceptions]
+
+    def table(self) -> str:
+        """Pages, slowest p95 first, and all of them together."""
+        rows = sorted(self.seconds.items(), key=lambda row: -percentile(row[1], 95))
+        everything = [value for values in self.seconds.values() for value in values]
+        lines = [f"{'page':16} {'n':>6} {'p50':>7} {'p95':>7} {'max':>7}"]
+        for page, values in [*rows, ("all", everything)] if everything else []:
+            figures = percentile(values, 50), percentile(values, 95), max(values)
+            lines.append(f"{page:16} {len(values):6} " + " ".join(f"{each:7.2f}" for each in figures))
+        return "\n".join(lines)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least `share` of a hundred do not exceed (nearest rank).
+
+    >>> percentile([4, 1, 2, 3], 50), percentile([4, 1, 2, 3], 95), percentile([7], 50)
+    (2, 4, 7)
+    """
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * share / 100) - 1)]
+
+
+async def attend(address: str, seed: int, until: float, tally: Tally) -> None:
+    """One person until a moment (of time.monotonic): all pages in an order of their own, again and again."""
+    chance = random.Random(seed)
+    visitor = Visitor(address, seed, secrets.token_urlsafe(32))
+    await asyncio.sleep(chance.random() * THINK)  # not all at the same moment
+    try:
+        await visitor.enter()
+        while time.monotonic() < until:
+            pages = [entry.url for entry in built()]
+            chance.shuffle(pages)
+            for page in pages:
+                if time.monotonic() >= until:
+                    break
+                tally.note(page or "home", await visitor.visit(page), visitor.page.exceptions)
+                for _ in range(MOVES):
+                    await visitor.look(THINK * (0.5 + chance.random()))
+                    if time.monotonic() >= until:
+                        break
+                    tally.note(page or "home", await visitor.move(), visitor.page.exceptions)
+    except Broken as error:
+        tally.errors.append(str(error))
+    finally:
+        tally.received += visitor.received
+        await visitor.leave()
+
+
+async def tour(address: str, tally: Tally) -> None:
+    """One person opens every page once, before the others come."""
+    visitor = Visitor(address, 0, secrets.token_urlsafe(32))
+    await visitor.enter()
+    try:
+        for entry in built():
+            await visitor.visit(entry.url)
+            tally.errors += visitor.page.exceptions
+    finally:
+        await visitor.leave()
+
+
+async def train(address: str, until: asyncio.Event, query: str = f"steps={STEPS}") -> None:
+    """Somebody who starts a training and watches it, until told to go."""
+    visitor = Visitor(address, 0, secrets.token_urlsafe(32))
+    await visitor.enter()
+    try:
+        await visitor.visit("train", query)
+        await visitor.press("train")
+        while not until.is_set():
+            await visitor.look(1.0)
+    finally:
+        await visitor.leave()
+
+
+class Operator:
+    """What the server says on its second port (docs/hosting.md)."""
+
+    def __init__(self, port: int) -> None:
+        self._url = f"http://127.0.0.1:{port}/metrics"
+
+    def read(self) -> dict[str, float]:
+        with urllib.request.urlopen(self._url, timeout=10) as answer:
+            lines = [line for line in answer.read().decode().splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+@contextmanager
+def server(profile: str) -> Iterator[tuple[str, Operator, int]]:
+    """A server of its own: its address, its numbers and its process id."""
+    with tempfile.TemporaryDirectory(prefix="glassformer-load-") as home:
+        port, second = _free_port(), _free_port()
+        log = Path(home) / "server.log"
+        own = {
+            "HOME": home,
+            "TMPDIR": home,
+            "GLASSFORMER_PROFILE": profile,
+            "GLASSFORMER_LOG": "json",
+            "GLASSFORMER_METRICS": str(second),
+        }
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+        command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=os.environ | own, stdout=output, stderr=output, start_new_session=True
+            )
+        try:
+            _wait_until_healthy(process, f"http://127.0.0.1:{port}", log)
+            yield f"http://127.0.0.1:{port}", Operator(second), process.pid
+        finally:
+            _end_group(process)
+            traces = re.findall(r"^(?:Traceback.*|.*\"trace\".*)$", log.read_text(errors="replace"), re.M)
+            print(f"traces in the server's log: {len(traces)}", *traces[:3], sep="\n  ")
+
+
+async def steps_in(operator: Operator, seconds: float) -> float:
+    """Steps a second of all trainings together, over a while."""
+    before, begun = operator.read(), time.monotonic()
+    await asyncio.sleep(seconds)
+    after = operator.read()
+    name = "glassformer_steps"
+    return (after[name] - before[name]) / (time.monotonic() - begun)
+
+
+async def measure(address: str, operator: Operator, sessions: int, training: int, seconds: float) -> Tally:
+    """The whole: trainings alone, then everybody."""
+    tally, over, alone = Tally(), asyncio.Event(), 0.0
+    trainers: list[asyncio.Task[None]] = []
+    await tour(address, tally)  # what is kept for everybody is there before anybody is counted
+    if training:
+        trainers = [asyncio.create_task(train(address, over)) for _ in range(training)]
+        while operator.read()["glassformer_steps"] < WARM:
+            await asyncio.sleep(0.5)
+        alone = await steps_in(operator, ALONE)
+    before = operator.read()["glassformer_server_bytes"]
+    until = time.monotonic() + seconds
+    people = [asyncio.create_task(attend(address, 1 + seed, until, tally)) for seed in range(sessions)]
+    beside = await steps_in(operator, max(1.0, seconds - 5.0))
+    there = operator.read()
+    await asyncio.gather(*people)
+    over.set()
+    for done in await asyncio.gather(*trainers, return_exceptions=True):
+        if isinstance(done, BaseException):
+            tally.errors.append(f"a training: {done}")
+    more = there["glassformer_server_bytes"] - before
+    print(tally.table())
+    print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
+    print(f"sent by the server: {tally.received / 2**20:.0f} MB")
+    print(
+        f"memory of the server: {before / 2**20:.0f} MB before, {more / 2**20:+.0f} MB with"
+        f" {there['glassformer_sessions']:.0f} tabs ({more / 2**20 / max(1, sessions):.2f} MB each, what is"
+        " kept for all of them included)"
+    )
+    if trainers:
+        share = beside / alone if alone else float("nan")
+        print(f"steps a second of {training} training: {alone:.1f} alone, {beside:.1f} beside ({share:.0%})")
+    return tally
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=50)
+    parser.add_argument("--training", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--profile", default="hosted")
+    given = parser.parse_args()
+    with server(given.profile) as (address, operator, _):
+        tally = asyncio.run(measure(address, operator, given.sessions, given.training, given.seconds))
+    sys.exit(bool(tally.errors))
+
+
+if __name__ == "__main__":
+    main()

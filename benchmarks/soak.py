@@ -1,0 +1,153 @@
+"""`python -m benchmarks.soak --minutes 60 --sessions 20`: the lecture hall of benchmarks/load.py with what goes
+wrong in an hour: tabs that are torn away, workers that are killed, trainings that end in NaN. Prints what the
+server holds before and after, when everybody has left and what they left has been forgotten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from benchmarks.load import Operator, Tally, attend, server, tour
+from benchmarks.visitor import Broken, Visitor
+from engine.service.profiles import PROFILES
+from tests.engine.running import workers_of
+
+KILL, TEAR, BREAK = (
+    45.0,
+    20.0,
+    60.0,
+)  # seconds between two workers killed, tabs torn away, trainings that break
+SESSION = 180.0  # seconds: Streamlit keeps a torn one for two minutes
+SLACK = {
+    "workers": 0,
+    "files": 2,
+    "descriptors": 8,
+    "threads": 4,
+    "memory MB": 60,
+}  # more than before, at most
+
+
+def held(process: int, home: Path) -> dict[str, int]:
+    """What a server holds: processes, files in its folder, descriptors, threads, resident MB."""
+    folder = Path(f"/proc/{process}")
+    status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines() if ":" in line)
+    return {
+        "workers": len(workers_of(process)),
+        "files": sum(path.is_file() for path in home.rglob("*")),
+        "descriptors": len(list((folder / "fd").iterdir())),
+        "threads": int(status["Threads"]),
+        "memory MB": int(status["VmRSS"].split()[0]) // 1024,
+    }
+
+
+def table(before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    """Both, and what has grown beyond SLACK."""
+    lines = [f"{'':12} {'before':>8} {'after':>8}"]
+    for name, value in before.items():
+        grown = "  grown" if after[name] > value + SLACK[name] else ""
+        lines.append(f"{name:12} {value:8} {after[name]:8}{grown}")
+    return "\n".join(lines)
+
+
+async def tear(address: str, until: float, chance: random.Random) -> None:
+    """Tabs that open a page and are gone without a word, some of them with a training."""
+    while time.monotonic() < until:
+        visitor = Visitor(address, chance.randrange(1 << 30), secrets.token_urlsafe(32))
+        with suppress(Broken):
+            await visitor.enter()
+            await visitor.visit(chance.choice(("", "train", "attention")), "")
+            if visitor.name == "train":
+                await visitor.press("train")
+            await visitor.look(chance.random() * 3)
+        await visitor.leave(abruptly=True)
+        await asyncio.sleep(TEAR * (0.5 + chance.random()))
+
+
+async def kill(process: int, until: float, chance: random.Random) -> int:
+    """Kills a worker now and then, the spare too. Returns how many."""
+    killed = 0
+    while time.monotonic() < until:
+        await asyncio.sleep(min(KILL, max(0.0, until - time.monotonic())))
+        if found := workers_of(process):
+            with suppress(ProcessLookupError):
+                os.kill(chance.choice(found), signal.SIGKILL)
+                killed += 1
+    return killed
+
+
+async def spoil(address: str, until: float, operator: Operator) -> int:
+    """Trainings whose learning rate is far too large. Returns how many have failed, those of killed workers
+    included.
+    """
+    before = operator.read()['glassformer_runs{state="failed"}']
+    most = before
+    while time.monotonic() < until:
+        visitor = Visitor(address, 0, secrets.token_urlsafe(32))
+        with suppress(Broken):
+            await visitor.enter()
+            await visitor.visit("train", "steps=200&learning_rate=10&muon_learning_rate=10")
+            await visitor.press("train")
+            await visitor.look(min(BREAK, max(0.0, until - time.monotonic())))
+            most = max(most, operator.read()['glassformer_runs{state="failed"}'])
+        await visitor.leave()
+    return int(most - before)
+
+
+async def soak(
+    address: str, operator: Operator, process: int, sessions: int, seconds: float, settle: float
+) -> bool:
+    """The whole. Whether everything was given back, and nobody saw an error."""
+    home, tally = Path(f"/proc/{process}/environ"), Tally()
+    environment = home.read_bytes().split(b"\0")
+    folder = Path(next(each for each in environment if each.startswith(b"TMPDIR=")).decode()[7:])
+    await tour(address, tally)  # caches that are there for good
+    await asyncio.sleep(10)
+    before, until = held(process, folder), time.monotonic() + seconds
+    people = [attend(address, 1 + seed, until, tally) for seed in range(sessions)]
+    chances = random.Random(1), random.Random(2)
+    *_, killed, failed = await asyncio.gather(
+        *people,
+        tear(address, until, chances[0]),
+        kill(process, until, chances[1]),
+        spoil(address, until, operator),
+    )
+    print(tally.table())
+    print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
+    print(f"killed workers: {killed}; failed runs seen at once: {failed}")
+    left = time.monotonic() + settle
+    while time.monotonic() < left and operator.read()["glassformer_sessions"]:
+        await asyncio.sleep(2)
+    while time.monotonic() < left and "grown" in table(before, held(process, folder)):
+        await asyncio.sleep(5)
+    said = table(before, held(process, folder))
+    print(said)
+    return not tally.errors and "grown" not in said
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--profile", default="hosted")
+    parser.add_argument(
+        "--settle", type=float, help="seconds to wait at the end (first: until runs are forgotten)"
+    )
+    given = parser.parse_args()
+    settle = PROFILES[given.profile].forget_seconds + SESSION if given.settle is None else given.settle
+    with server(given.profile) as (address, operator, process):
+        fine = asyncio.run(soak(address, operator, process, given.sessions, given.minutes * 60, settle))
+    sys.exit(not fine)
+
+
+if __name__ == "__main__":
+    main()

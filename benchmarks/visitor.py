@@ -1,0 +1,203 @@
+"""A browser's half of a conversation with the server, without a browser: Streamlit's own messages over a websocket.
+It keeps what a page holds, moves its controls, and asks for fragments again as often as the page wants.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+
+CHOICES = ("slider", "selectbox", "radio", "checkbox", "button_group", "number_input")
+PATIENCE = 60.0  # seconds for one answer
+GONE = 10.0  # seconds for that of a fragment
+MAX_MESSAGE = 64 * 2**20  # bytes
+
+
+class Broken(Exception):
+    """The server did not answer, or ended the conversation."""
+
+
+@dataclass
+class Page:
+    """What the last answers drew: controls by id, fragments that are to be asked for again (seconds)."""
+
+    controls: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    fragments: dict[str, float] = field(default_factory=dict)
+    exceptions: list[str] = field(default_factory=list)
+    elements: int = 0
+
+
+class Visitor:
+    """One tab. `address` is that of the server, such as http://127.0.0.1:8501."""
+
+    def __init__(self, address: str, seed: int = 0, cookie: str = "") -> None:
+        self._stream = address.replace("http", "ws", 1).rstrip("/") + "/_stcore/stream"
+        self._random, self._cookie = random.Random(seed), cookie
+        self._socket: Any = None
+        self._cached: dict[str, ForwardMsg] = {}
+        self._values: dict[str, WidgetState] = {}
+        self.page, self.name, self.query = Page(), "", ""
+        self.received = 0  # bytes
+
+    async def enter(self) -> None:
+        """Opens the conversation. Raises Broken."""
+        headers = {"Cookie": f"glassformer={self._cookie}"} if self._cookie else {}
+        try:
+            self._socket = await websockets.connect(
+                self._stream,
+                subprotocols=[websockets.Subprotocol("streamlit")],
+                additional_headers=headers,
+                max_size=MAX_MESSAGE,
+                open_timeout=PATIENCE,
+            )
+        except (OSError, websockets.WebSocketException, TimeoutError) as error:
+            raise Broken(f"no connection: {error}") from error
+
+    async def leave(self, abruptly: bool = False) -> None:
+        """Closes the tab; `abruptly` without a word, as a train in a tunnel does."""
+        if self._socket is not None:
+            if abruptly:
+                self._socket.transport.abort()
+            else:
+                await self._socket.close()
+
+    async def visit(self, name: str, query: str = "") -> float:
+        """Opens a page by its address; seconds until it stands."""
+        self.name, self.query, self.page, self._values = name, query, Page(), {}
+        return await self._ask()
+
+    async def move(self) -> float | None:
+        """Moves one control, chosen by chance; seconds until the page stands again. None where there is none."""
+        movable = [name for name, (kind, _) in self.page.controls.items() if kind in CHOICES]
+        self._random.shuffle(movable)
+        for name in movable:
+            if (value := self._another(*self.page.controls[name])) is not None:
+                value.id = name
+                self._values[name] = value
+                return await self._ask()
+        return None
+
+    async def press(self, key: str) -> float:
+        """Presses the button with this key. Raises Broken where there is none, or where it is grey."""
+        for name, (kind, proto) in self.page.controls.items():
+            if kind == "button" and name.endswith(f"-{key}") and not proto.disabled:
+                self._values[name] = WidgetState(id=name, trigger_value=True)
+                try:
+                    return await self._ask()
+                finally:
+                    del self._values[name]
+        raise Broken(f"there is no button {key!r} to press on the page {self.name!r}")
+
+    async def look(self, seconds: float) -> int:
+        """Sits before the page for a while; what wants to be asked for again is. Returns how often it was."""
+        until, asked = time.monotonic() + seconds, 0
+        due = {fragment: time.monotonic() + each for fragment, each in self.page.fragments.items()}
+        while due and min(due.values()) < until:
+            fragment = min(due, key=lambda one: due[one])
+            await asyncio.sleep(max(0.0, due[fragment] - time.monotonic()))
+            asked += await self._again(fragment)
+            now = time.monotonic()
+            due = {one: due.get(one, now + each) for one, each in self.page.fragments.items()}
+            if fragment in due:
+                due[fragment] = now + self.page.fragments[fragment]
+        await asyncio.sleep(max(0.0, until - time.monotonic()))
+        return asked
+
+    async def _again(self, fragment: str) -> bool:
+        """Asks for a fragment. The server leaves a question unanswered about one that is not there any more:
+        whether it was there.
+        """
+        try:
+            await self._ask(fragment, GONE)
+        except Broken as error:
+            if not isinstance(error.__cause__, TimeoutError):
+                raise
+            self.page.fragments.pop(fragment, None)
+            return False
+        return True
+
+    async def _ask(self, fragment: str = "", patience: float = PATIENCE) -> float:
+        """Asks for the page, or for a fragment of it, and takes in the answer. Seconds until it was whole."""
+        message = BackMsg()
+        wanted = message.rerun_script
+        wanted.query_string, wanted.page_name = self.query, self.name
+        wanted.widget_states.CopyFrom(WidgetStates(widgets=self._values.values()))
+        wanted.fragment_id, wanted.is_auto_rerun = fragment, bool(fragment)
+        wanted.cached_message_hashes.extend(self._cached)
+        begun = time.perf_counter()
+        try:
+            async with asyncio.timeout(patience):
+                await self._socket.send(message.SerializeToString())
+                while not self._take_in(await self._socket.recv()):
+                    pass
+        except (OSError, websockets.WebSocketException, TimeoutError) as error:
+            raise Broken(f"no answer to {self.name!r}: {type(error).__name__} {error}") from error
+        return time.perf_counter() - begun
+
+    def _take_in(self, data: bytes | str) -> bool:
+        """One message becomes part of the page. Whether it was the last of an answer."""
+        assert isinstance(data, bytes)
+        self.received += len(data)
+        message = ForwardMsg.FromString(data)
+        kind = message.WhichOneof("type")
+        if kind == "ref_hash":
+            message = self._cached[message.ref_hash]
+            kind = message.WhichOneof("type")
+        elif message.metadata.cacheable:
+            self._cached[message.hash] = message
+        if kind == "new_session" and not message.metadata.run.fragment_ids:
+            self.page = Page()
+        elif kind == "stop_auto_rerun":
+            for fragment in message.stop_auto_rerun.fragment_ids:
+                self.page.fragments.pop(fragment, None)
+        elif kind == "auto_rerun":
+            self.page.fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
+        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+            self._draw(message.delta.new_element)
+        elif kind == "page_info_changed":
+            self.query = message.page_info_changed.query_string
+        elif kind == "script_finished":
+            return message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+        return False
+
+    def _draw(self, element: Any) -> None:
+        kind = element.WhichOneof("type")
+        self.page.elements += 1
+        if kind == "exception":
+            self.page.exceptions.append(f"{element.exception.type}: {element.exception.message}"[:300])
+        elif (name := getattr(getattr(element, kind or "", None), "id", "")) and isinstance(name, str):
+            self.page.controls[name] = (kind, getattr(element, kind))
+
+    def _another(self, kind: str, control: Any) -> WidgetState | None:
+        """A value that a control may have."""
+        if control.disabled:
+            return None
+        found = WidgetState()
+        if kind == "slider" and control.options:
+            found.string_array_value.data.extend(
+                [self._random.choice(control.options)] * len(control.default)
+            )
+        elif kind == "slider" or (kind == "number_input" and control.has_min and control.has_max):
+            steps = int((control.max - control.min) / (control.step or 1))
+            value = control.min + (control.step or 1) * self._random.randint(0, max(0, steps))
+            if kind == "slider":
+                found.double_array_value.data.extend([value] * len(control.default))
+            else:
+                found.double_value = value
+        elif kind == "checkbox":
+            found.bool_value = self._random.random() < 0.5
+        elif kind in ("selectbox", "radio") and control.options:
+            found.string_value = self._random.choice(control.options)
+        elif kind == "button_group" and control.options:
+            found.string_array_value.data.append(self._random.choice(control.options).content)
+        else:
+            return None
+        return found

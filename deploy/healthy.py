@@ -1,0 +1,13 @@
+"""Ends well when the server on $PORT is ready: Docker's HEALTHCHECK, and the last step of an upgrade."""
+
+from __future__ import annotations
+
+import os
+import sys
+import urllib.request
+
+try:
+    with urllib.request.urlopen(f"http://127.0.0.1:{os.environ.get('PORT', '8501')}/healthz", timeout=4):
+        pass
+except OSError as error:
+    sys.exit(f"not ready: {error}")

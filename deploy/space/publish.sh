@@ -1,0 +1,9 @@
+#!/bin/sh
+# Usage: deploy/space/publish.sh FOLDER. Copies what is tracked here into FOLDER, a clone of a Hugging Face Space,
+# with the README that a Space wants. Committing and pushing there is left to you.
+set -eu
+target=${1:?"name the folder of the clone of your Space"}
+cd "$(dirname "$0")/../.."
+mkdir -p "$target"
+git archive HEAD | tar -x -C "$target"
+cp deploy/space/README.md "$target/README.md"

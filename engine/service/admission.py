@@ -1,0 +1,107 @@
+"""Who may start a training: limits on one owner, on one network address, and on all runs together.
+
+An owner is one browser, and a browser is cheap: who wants more of them asks for another cookie. So what
+everybody shares (the queue, the disk, the processor) is limited by address, too. A lecture hall often has one
+address for all: what an address may ask for is most of what there is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.errors import RunError
+from engine.service.profiles import Profile
+from engine.service.state import Run
+
+MINUTE = 60.0
+MAX_ADDRESSES = 10_000  # remembered at a time
+
+
+class Starts:
+    """When the trainings of the last minute were started, by address."""
+
+    def __init__(self) -> None:
+        self._when: dict[str, deque[float]] = {}
+
+    def count(self, address: str, most: int, now: float) -> None:
+        """Notes one more start. Raises RunError when there were `most` in the last minute; 0: no limit. An
+        empty address is not known, and not limited.
+        """
+        if not address or not most:
+            return
+        self._forget(now)
+        when = self._when.setdefault(address, deque())
+        if len(when) >= most:
+            raise RunError(
+                f"{most} trainings were started from your network within a minute, the most allowed here:"
+                " try again in a while."
+            )
+        when.append(now)
+
+    def _forget(self, now: float) -> None:
+        for address in [a for a, when in self._when.items() if now - when[-1] > MINUTE]:
+            del self._when[address]
+        for when in self._when.values():
+            while when and now - when[0] > MINUTE:
+                when.popleft()
+        while len(self._when) >= MAX_ADDRESSES:
+            del self._when[next(iter(self._when))]
+
+
+def check_owner(profile: Profile, runs: Mapping[str, Run], owner: str, race: str | None) -> bool:
+    """Whether this is a new party: a run alone, or the first of a race. Raises RunError when its owner keeps
+    as many as may be.
+    """
+    kept = {run.party for run in runs.values() if run.owner == owner}
+    if race is not None and race in kept:
+        return False
+    if len(kept) >= profile.max_runs_kept:
+        raise RunError(
+            f"You have {profile.max_runs_kept} runs, the most that are kept here: remove one first."
+        )
+    return True
+
+
+def check_queue(profile: Profile, queue: Sequence[Run], run: Run) -> None:
+    """Raises RunError when too many wait already: in all, of this owner, or from this address."""
+    waiting = {other.party: other for other in queue}
+    if run.party in waiting:
+        return
+    if len(waiting) >= profile.max_queued:
+        raise RunError(
+            f"{len(waiting)} runs are waiting already, the most allowed here: try again in a while."
+        )
+    if sum(other.owner == run.owner for other in waiting.values()) >= profile.max_queued_each:
+        raise RunError(
+            f"{profile.max_queued_each} of your runs are waiting already, the most for one person"
+            " here: remove one, or wait."
+        )
+    most = profile.max_queued_address
+    if run.address and 0 < most <= sum(other.address == run.address for other in waiting.values()):
+        raise RunError(
+            f"{most} runs from your network are waiting already, the most allowed here: try again in a while."
+        )
+
+
+def make_room(
+    profile: Profile, runs: Mapping[str, Run], text_bytes: int, forget: Callable[[Run], None]
+) -> None:
+    """Before one more run with a text of so many bytes: of the runs that have ended, those that nobody has
+    looked at for longest go first. Raises RunError when there is no room without those that go on.
+    """
+    while True:
+        texts = [run for run in runs.values() if run.text_bytes]
+        many = len(runs) >= profile.max_runs_total
+        full = text_bytes > 0 and sum(r.text_bytes for r in texts) + text_bytes > profile.text_bytes_total
+        if not many and not full:
+            return
+        ended = [run for run in (runs.values() if many else texts) if not run.active]
+        if not ended:
+            raise RunError(
+                "This server keeps as many runs as it can, and all go on: try again in a while."
+                if many
+                else "This server has no room for one more text of one's own: try again in a while, or train"
+                " on one of those that are there."
+            )
+        forget(min(ended, key=lambda run: run.last_watched))

@@ -1,0 +1,48 @@
+"""What a reader of the Positions page may guess first."""
+
+from __future__ import annotations
+
+from engine.config import Position
+from engine.guesses import order
+from engine.measure.order_effect import OrderEffect
+from ui.guess import Choice, Guess, offered
+from ui.text.numbers import number
+
+CHANGED = {
+    "none": Choice(
+        "No word's row changes",
+        "Attention weighs words whatever their places, but the mask decides who is there to be weighed.",
+    ),
+    "some": Choice(
+        "Only those of some words change",
+        "Moving a word changes what the others see of it only where something tells places apart.",
+    ),
+    "all": Choice(
+        "Every word's row changes",
+        "The words stand elsewhere, but attention adds up the same words with the same weights.",
+    ),
+}
+HOLDS = {
+    "none": "Each word compares itself with the same words as before, and a sum has no order.",
+    "some": "The mask alone tells the order: whoever has the same words before it as before keeps its row.",
+    "all": "The mask alone tells the order: each word now has other words before it.",
+}
+
+
+def order_told(effect: OrderEffect, scheme: Position, causal: bool) -> Guess | None:
+    """About the same words without positions, in the view Why."""
+    truth = order.reordered(effect, scheme, causal)
+    if truth is None:
+        return None
+    bare, mask = order.next_setting(scheme, causal)
+    how = "with the causal mask" if mask else "without a mask"
+    choices, right = offered(truth, CHANGED, HOLDS[truth.right])
+    n = truth.numbers
+    return Guess(
+        f"No positions at all, {how}: what does the new order do?",
+        choices,
+        right,
+        f"{n['changed']} of {n['words']} rows change, by at most {number(n['largest'])}. The"
+        " switches stand so now.",
+        {"why_scheme": bare, "why_causal": mask},
+    )

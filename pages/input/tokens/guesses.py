@@ -1,0 +1,75 @@
+"""What a reader of the Tokens page may guess first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.guesses import tokens
+from engine.tokenizers.bpe_watch import Watched
+from pages.input.tokens.examples import EXAMPLES
+from ui.guess import Choice, Guess, offered
+from ui.text.tokens import show_bytes
+
+FAMILY = "👩‍👩‍👧‍👦"
+
+
+def next_merge(seen: Watched, step: int) -> Guess | None:
+    """Which pair is merged after the one that the player shows."""
+    found = tokens.next_merge(seen, step)
+    if found is None:
+        return None
+    own = seen.tokenizer.tokens
+    names = [" + ".join(show_bytes(own[i]) for i in pair) for pair in found.pairs]
+    most = found.counts[found.right]
+    choices = tuple(
+        Choice(name, _merged(most) if at == found.right else _passed(count, most))
+        for at, (name, count) in enumerate(zip(names, found.counts, strict=True))
+    )
+    return Guess(
+        f"Merge {step + 1} is shown. Which pair is merged next?",
+        choices,
+        found.right,
+        f"Merge {step + 2} is {names[found.right]}, {most} times. Press +1 to see it.",
+    )
+
+
+def _merged(count: int | None) -> str:
+    return f"After this merge it stands {count} times, and no pair more often."
+
+
+def _passed(count: int | None, most: int | None) -> str:
+    if count is None:
+        return "This merge has used its symbols up in many places: pairs are counted anew after each merge."
+    if count == most:
+        return f"It stands {count} times as well: between pairs that are equal a rule for ties decides."
+    return f"It stood high before, but after this merge only {count} times: pairs are counted anew each time."
+
+
+def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
+    """Into how many tokens the tokenizer `name` cuts one picture of a family."""
+    truth = tokens.picture(FAMILY, encode)
+    if truth is None:
+        return None
+    n = truth.numbers
+    said = {
+        "one": "A tokenizer reads bytes, not pictures: one sign on the screen may be many of them.",
+        "character": "These are its characters (four people and three joiners); each has three or"
+        " four bytes.",
+        "other": "Some runs of its bytes were met often enough to be merged, others stay in pieces.",
+        "byte": "That would be one for each byte; but some runs of bytes were frequent enough to be merged.",
+    }
+    in_order = sorted(truth.offered, key=n.__getitem__)
+    choices, right = offered(
+        truth,
+        {kind: Choice(f"{n[kind]:.0f}", said[kind]) for kind in in_order},
+        f"{said['other']}" if truth.right == "other" else "So it comes out here.",
+    )
+    return Guess(
+        f"How many tokens of {name} is this one picture: {FAMILY}?",
+        choices,
+        right,
+        f"{n['found']:.0f} tokens, of {n['character']:.0f} characters and {n['byte']:.0f} bytes."
+        " The example Emoji"
+        " is in the box now: it has this family.",
+        {"compare_text": EXAMPLES["Emoji"][0]},
+    )

@@ -1,0 +1,117 @@
+"""What a reader of the Attention page may guess first."""
+
+from __future__ import annotations
+
+from engine.guesses import attention
+from engine.measure.masking import Unmasked
+from engine.measure.scaling import OneQuery
+from ui import explain
+from ui.guess import Choice, Guess, offered
+from ui.subject import Subject
+
+WIDTH = {
+    "sharper": Choice(
+        "One key takes even more",
+        "A score is a sum of d_k products, and more terms make it spread further; fewer make it spread less.",
+    ),
+    "flatter": Choice(
+        "The weights become more even",
+        "More terms do not average a score out: it is a sum and not a mean, so its spread follows √d_k.",
+    ),
+    "same": Choice(
+        "They stay as they are",
+        "Each entry keeps its variance of 1, but the score adds up d_k of them, so its own spread moves.",
+    ),
+}
+HOLDS = "A score is a sum of d_k products, so its spread follows √d_k, and the softmax with it."
+UNMASKED = {
+    "nothing": Choice(
+        "It falls to almost nothing: it sees the answer",
+        "It sees the next token, but the weights never learned to copy from there; trained without the mask,"
+        " they would.",
+    ),
+    "same": Choice(
+        "It stays about the same",
+        "Weights stay, but each query's softmax now shares its weight with later keys: other vectors arrive.",
+    ),
+    "higher": Choice(
+        "It rises",
+        "Later keys might be expected to disturb what the heads learned, but here they do not.",
+    ),
+}
+UNMASKED_HOLDS = {
+    "nothing": "The next token is in sight, and this model uses it.",
+    "same": "What the heads learned to look for stands hardly ever among the later tokens.",
+    "higher": "The heads never met later tokens in training: these take weight and bring vectors"
+    " nobody asked for.",
+}
+PARTS = {
+    "mask": Choice(
+        "The mask",
+        "Without its mask every query meets keys it never met in training; but another part is missed more.",
+    ),
+    "scale": Choice(
+        "The scale 1/√d_k",
+        "Without its scale every softmax is sharper than it was in training; but another part is"
+        " missed more.",
+    ),
+    "position": Choice(
+        "The positions",
+        "Without positions the order is told by the mask alone; here another part is missed more.",
+    ),
+}
+
+
+def width(query: OneQuery, seed: int) -> Guess:
+    """About heads of another width, in the view √d_k."""
+    other, truth = attention.other_width(query.width), attention.width(query.width, seed)
+    choices, right = offered(truth, WIDTH, HOLDS)
+    n = truth.numbers
+    return Guess(
+        f"d_k goes from {query.width} to {other}. What do the weights without division (left) do?",
+        choices,
+        right,
+        f"Not divided, the best key goes from {n['before']:.0%} to {n['after']:.0%}; divided, from"
+        f" {n['divided_before']:.0%} to {n['divided_after']:.0%}. d_k is {other} now: look at the bars.",
+        {"attention_dk": other},
+    )
+
+
+def unmasked(found: Unmasked) -> Guess | None:
+    """About the loss of the model above without its mask, in the view Mask."""
+    truth = attention.unmasked(found)
+    if truth is None:
+        return None
+    choices, right = offered(truth, UNMASKED, UNMASKED_HOLDS[truth.right])
+    n = truth.numbers
+    return Guess(
+        "This model learned with its mask. Take the mask off now, weights as they are: what does"
+        " its loss on this"
+        " text do?",
+        choices,
+        right,
+        f"With the mask {n['before']:.2f} nats a token, without it {n['after']:.2f}. “Measure it”"
+        " below has every"
+        " token.",
+        {explain.MEASURE: True},
+    )
+
+
+def parts(subject: Subject) -> Guess | None:
+    """About the three switches of the view Switch off."""
+    truth = attention.dearest_part(subject.model, subject.recording())
+    if truth is None:
+        return None
+    names = {"mask": "mask", "scale": "scale", "position": "positions"}
+    choices, right = offered(truth, PARTS, "On this text it is missed most.")
+    n = truth.numbers
+    losses = ", ".join(f"{n[part]:.2f} without {names[part]}" for part in truth.offered)
+    keys = {"mask": "attention_mask", "scale": "attention_scaled", "position": "attention_position"}
+    on = {key: part != truth.right for part, key in keys.items()}
+    return Guess(
+        "All heads on again, and one switch off. Which one costs this text most?",
+        choices,
+        right,
+        f"Loss {n['whole']:.2f} nats with all; {losses}. That switch is off now, and every head is on.",
+        {"attention_off": []} | on,
+    )

@@ -1,0 +1,44 @@
+"""What a reader of the Residual stream page may guess first."""
+
+from __future__ import annotations
+
+from engine.guesses import training
+from engine.training.residuals import Pair
+from ui.guess import Choice, Guess, offered
+
+SAID = {
+    "level": Choice(
+        "It keeps up: shallow models need none",
+        "Even one block without a residual connection replaces what it reads, the token itself included.",
+    ),
+    "behind": Choice(
+        "It learns, but stays behind",
+        "Something of the token comes through each block, but that depends on how many blocks and"
+        " on the norms.",
+    ),
+    "stuck": Choice(
+        "It is stuck at counting letters",
+        "What is alike cannot be told apart, but so few blocks do not make all tokens alike.",
+    ),
+}
+HOLDS = {
+    "level": "So little lies between input and output that both learn alike.",
+    "behind": "So few blocks let something of each token through.",
+    "stuck": "Block by block the tokens become alike, and little is left to learn from.",
+}
+
+
+def depth(pair: Pair) -> Guess:
+    """About the pair of another depth: `pair` is that one."""
+    truth = training.without_residuals(pair)
+    choices, right = offered(truth, SAID, HOLDS[truth.right])
+    n = truth.numbers
+    blocks = "1 block" if pair.depth == 1 else f"{pair.depth} blocks"
+    return Guess(
+        f"The same with {blocks}. How far does the model without residual connections come?",
+        choices,
+        right,
+        f"After {pair.steps} steps {n['without']:.2f} nats without them, {n['with']:.2f} with them; counting"
+        f" letters alone is {n['counting']:.2f}. The lines are those of {blocks} now.",
+        {"residual_depth": pair.depth, "residual_shown": "losses"},
+    )

@@ -1,0 +1,160 @@
+"""The view "Who speaks": one line, eight speakers, and what each word does to their shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from engine.checkpoints_paired import LabelCheckpoint, load_labels
+from engine.errors import CorpusError, GlassformerError, RunError
+from engine.measure.labelling import by_size, counting_right, labelled_right, share
+from engine.measure.speaking import Spoken, spoken
+from engine.paired_data import frequent_right, speakers
+from engine.training.kinds import LABELS
+from pages.models.families import words_speaks as words
+from pages.models.families.speaks_figure import speaks_figure
+from ui import explain, state, widgets
+from ui.models import RUN
+from ui.players.plot import plot
+from ui.site import ROOT
+from ui.step import NEWEST
+from ui.text.markdown import safe
+from ui.trained import runs, scrubbed
+
+MODEL, TEXT = "speaks_model", "speaks_text"
+SHIPPED = "shipped"
+FOLDER = ROOT / "checkpoints" / "paired" / "speakers"
+HEIGHT, LETTERS = 400, 420
+OFFERED = 40  # held-out texts that "Another" goes through
+
+
+def draw_speaks() -> None:
+    asked_for = st.query_params.get(MODEL, "")
+    shipped = {SHIPPED: words.SHIPPED} if (FOLDER / "config.json").is_file() else {}
+    there = shipped | runs(LABELS, asked_for)
+    if not there:
+        explain.answer(words.NONE)
+        return
+    above = st.container(gap=None)  # the scrubber's place is in the line of the question (app.css)
+    pictured, controls = st.columns([9, 3], gap="medium")
+    with controls:
+        if asked_for.startswith(RUN) and asked_for not in there:
+            st.caption(words.NOT_YET)
+        name = widgets.one_of("Model", there, MODEL, kind="list")
+        typed = st.text_area(
+            words.TYPED, words.FIRST, key=TEXT, max_chars=LETTERS, height=150, **widgets.KEPT
+        )
+        st.button(words.ANOTHER, on_click=_another, icon=":material/shuffle:", disabled=not _held())
+    text = " ".join(typed.split())
+    with scrubbed(name, above) as at:
+        try:
+            found = _spoken(name, at, text)
+        except GlassformerError as error:
+            explain.answer(words.refused(safe(str(error))))
+            return
+        with pictured:
+            _picture(found)
+        explain.answer(words.told(found, _held().get(text)))
+        explain.measure_it(_measured, name, at)
+        explain.by_hand(lambda: st.markdown(words.BY_HAND))
+
+
+def _picture(found: Spoken) -> None:
+    labels = [words.named(found.labels[i]) for i in found.order]
+    moves = found.moves[:, found.order]
+    plot(
+        speaks_figure(found.shares[found.order], moves, found.words, labels),
+        key="speaks",
+        alt=words.alt(found),
+        height=HEIGHT,
+        name="who-speaks",
+        data={"speaker": labels, "probability": found.shares[found.order]}
+        | {f"{i} {word}": moves[i] for i, word in enumerate(found.words)},
+    )
+
+
+def _another() -> None:
+    """The next of some held-out texts."""
+    offered = list(_held())
+    chosen = [offered[i * len(offered) // OFFERED] for i in range(OFFERED)]
+    now = " ".join(str(st.session_state.get(TEXT, "")).split())
+    place = chosen.index(now) if now in chosen else -1
+    st.session_state[TEXT] = chosen[(place + 1) % len(chosen)]
+
+
+def _measured(name: str, at: int) -> None:
+    """How often it is right about what was held out, by length, beside those who know less."""
+    try:
+        found = measured(name, at)
+    except GlassformerError as error:
+        st.caption(words.refused(safe(str(error))))
+        return
+    st.markdown(words.measured(found.texts, found.right[0]))
+    rows = {
+        words.COUNTED: [f"{texts:,}" for texts in found.texts],
+        words.FREQUENT: [f"{one:.1%}" for one in found.frequent],
+        words.COUNTING: [f"{one:.1%}" for one in found.counting],
+        words.MODEL: [f"{one:.1%}" for one in found.right],
+    }
+    st.table(pd.DataFrame(rows, index=words.lengths(found.lines)).T, border="horizontal")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Of all held-out texts, then of those of each of `lines`: how many, and the shares that are right."""
+
+    lines: tuple[int, ...]
+    texts: tuple[int, ...]
+    frequent: tuple[float, ...]
+    counting: tuple[float, ...]
+    right: tuple[float, ...]
+
+
+@st.cache_data(max_entries=64, show_spinner=words.MEASURING)
+def measured(name: str, at: int) -> Measured:
+    """Raises GlassformerError where the model or the texts are not there."""
+    found, known = _opened(name, at), speakers()
+    lines = tuple(sorted(set(known.lines)))
+
+    def shares(right: list[bool]) -> tuple[float, ...]:
+        return share(right), *by_size(right, known.lines).values()
+
+    return Measured(
+        lines,
+        (len(known.lines), *(known.lines.count(one) for one in lines)),
+        shares(frequent_right(known.text)),
+        shares(counting_right(known.text)),
+        shares(labelled_right(found.model, known.text.rows["validation"])),
+    )
+
+
+def _held() -> dict[str, str]:
+    """Held-out text -> who says it; none where the plays are not on this server."""
+    try:
+        return {one.text: one.label for one in speakers().text.validation}
+    except CorpusError:
+        return {}
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _spoken(name: str, at: int, text: str) -> Spoken:
+    return spoken(_opened(name, at), text)
+
+
+def _opened(name: str, at: int) -> LabelCheckpoint:
+    return _shipped() if at == NEWEST else _snapshot(name.removeprefix(RUN), at)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _shipped() -> LabelCheckpoint:
+    return load_labels(FOLDER)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _snapshot(run: str, step: int) -> LabelCheckpoint:
+    found = state.manager().trained(run, step)
+    if not isinstance(found, LabelCheckpoint):
+        raise RunError(words.OTHER_KIND)
+    return found

@@ -1,0 +1,97 @@
+"""What the view of who speaks says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.measure.speaking import Spoken
+from ui.look import Words
+from ui.text.markdown import safe
+
+QUESTION = "Which words give a speaker away?"
+FIRST = "Good night, sweet lady: would that I were king!"
+TYPED, ANOTHER = "Who would say this? Type a line", "One it never read"
+SHIPPED = "Who speaks? (trained)"
+NONE = "The model of this view did not come with this copy of the app: train one under Train, Data, Pairs."
+NOT_YET = "That run is not on this server (any more), or has no snapshot yet."
+OTHER_KIND = "That run does not learn from labels."
+MEASURING = "Reading everything that was held out …"
+COUNTED, FREQUENT, COUNTING, MODEL = (
+    "texts held out",
+    "always the most frequent speaker",
+    "counting words (naive Bayes)",
+    "this model",
+)
+
+
+def refused(why: str) -> str:
+    return f"{why[:1].upper()}{why[1:]}."
+
+
+def named(label: str) -> str:
+    """A speaker, as they are called outside a script.
+
+    >>> named("KING RICHARD II")
+    'King Richard II'
+    """
+    return " ".join(part if part == "II" else part.title() for part in label.split())
+
+
+def told(found: Spoken, true: str | None) -> str:
+    """Who, and by which word (Markdown)."""
+    first, second = found.order[:2]
+    word, without = found.words[found.heaviest], float(found.without[found.heaviest, first])
+    who = named(found.labels[first])
+    said = (
+        f"**{safe(who)}**, it thinks: **{found.shares[first]:.0%}**, then {safe(named(found.labels[second]))}"
+        f" {found.shares[second]:.0%}; knowing nothing, each has {1 / len(found.labels):.1%}. Most depends on"
+        f" “{safe(word)}”: without it {safe(who)} has **{without:.0%}**."
+    )
+    if true is not None:
+        right = true == found.labels[first]
+        said += f" {'Right' if right else 'Wrong'}: it is {safe(named(true))} who says it."
+    if found.unknown:
+        listed = ", ".join(f"“{safe(one)}”" for one in found.unknown[:3])
+        more = "" if len(found.unknown) <= 3 else f" and {len(found.unknown) - 3} more"
+        said += f" New to it, and all alike: {listed}{more}."
+    return said
+
+
+def alt(found: Spoken) -> str:
+    shares = ", ".join(f"{named(found.labels[i])} {found.shares[i]:.0%}" for i in found.order)
+    return f"Who would say the text: {shares}. Beside it, what each of {len(found.words)} words adds to that."
+
+
+def measured(texts: Sequence[int], right: float) -> str:
+    return (
+        f"Of **{texts[0]:,}** stretches of speeches that it never read, 1 to 8 lines long, it names the"
+        f" speaker of **{right:.1%}**."
+    )
+
+
+def lengths(lines: Sequence[int]) -> list[str]:
+    return ["all", *(f"{one} line" if one == 1 else f"{one} lines" for one in lines)]
+
+
+SPEAKS = Words(
+    see=(
+        "Left, how probable each of the eight is. Right, a column for each word: the whole text against the"
+        " text without that word. Orange: the word makes this speaker more probable; blue: less."
+    ),
+    why=(
+        "An encoder makes one vector of a whole text, and one matrix makes eight numbers of it. That is how"
+        " BERT is put to use: for spam, for moods, for topics. What it goes by can be asked by leaving out."
+    ),
+    attempt=(
+        "Press “One it never read” a few times. Then write “crown” or “Kate” into a line, and take it away"
+        " again. Does a comma say something, too?"
+    ),
+)
+BY_HAND = (
+    r"The model reads BEGIN, the words, END. Its last vectors $x_i$ are averaged to one, $\bar x$, and"
+    r" $p = \mathrm{softmax}(\bar x\,W + b)$ are the eight shares. A cell is $p(\text{speaker} \mid"
+    r" \text{text}) - p(\text{speaker} \mid \text{text without the word})$, in points of a hundred."
+    "\n\nA column sums to 0: what one speaker gains, others lose. The columns do not sum to the shares: two"
+    " words may say the same, and then leaving out one of them changes little."
+    "\n\nTrain it yourself: [Train](/train?data=pairs&pairs=labels-speakers), Data, *Who speaks?*."
+)

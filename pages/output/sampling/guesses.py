@@ -1,0 +1,62 @@
+"""What a reader of the Sampling page may guess first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.guesses import sampling
+from engine.sample.outcome import likeliest_ids
+from ui.guess import Choice, Guess, offered
+
+
+def nucleus(logits: np.ndarray) -> Guess | None:
+    """How many tokens top-p 0.9 keeps of logits (vocab,)."""
+    truth = sampling.nucleus(logits)
+    if truth is None:
+        return None
+    n = truth.numbers
+    kept = f"{n['found']:,.0f}"
+    said = {
+        "sum": f"Added up from the likeliest on, {kept} are the fewest that reach 90%.",
+        "each": "That counts the tokens of 10% and more. The 0.9 is for the sum, not for each token.",
+        "share": "That is 90% of the vocabulary. The 0.9 is a share of the probability, not of the tokens.",
+        "below": "Their sum is still below 90%: the token that crosses the line is kept, too.",
+    }
+    in_order = sorted(truth.offered, key=n.__getitem__)
+    choices, right = offered(truth, {name: Choice(f"{n[name]:,.0f}", said[name]) for name in in_order})
+    return Guess(
+        f"Temperature 1, top-p 0.9: how many of these {len(logits):,} tokens can still be drawn?",
+        choices,
+        right,
+        f"{kept} of them hold {n['mass']:.1%}. Press “Nucleus 0.9” above the sliders and set"
+        " temperature 1 to see"
+        " the rest go.",
+    )
+
+
+def colder(logits: np.ndarray, vocabulary: Sequence[str]) -> Guess | None:
+    """What half the temperature makes of the two likeliest of logits (vocab,)."""
+    truth = sampling.colder(logits)
+    if truth is None:
+        return None
+    n = truth.numbers
+    first, second = (vocabulary[i] for i in likeliest_ids(logits, 2))
+    said = {
+        "squared": "Half the temperature doubles the difference of their logits, and e to that is"
+        " the square.",
+        "doubled": "The logits are divided by the temperature, not the probabilities; so the ratio"
+        " is not doubled.",
+        "same": "The order stays, the ratio does not: the difference of their logits is divided, too.",
+    }
+    choices, right = offered(
+        truth, {name: Choice(f"{n[name]:.2f} times", said[name]) for name in ("same", "doubled", "squared")}
+    )
+    return Guess(
+        f"At τ = 1 “{first}” is {n['same']:.2f} times as likely as “{second}”. And at τ = 0.5?",
+        choices,
+        right,
+        f"At τ = 0.5 it is {n['found']:.2f} times as likely: compare the first two bars under τ = 1"
+        " and τ = 0.5.",
+    )

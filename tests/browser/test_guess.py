@@ -1,0 +1,101 @@
+"""Predict, then see, in a browser: from the question to the figure, by mouse and by keys; and how to be left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import settled
+from tests.browser.test_access import needs_axe, violations
+
+SCALING = "attention?attention_view=scaling"
+STRIP = ".gf-guess-strip:not([hidden])"
+PILL = ".gf-guess-pill"
+BOTTOMS = """() => [...document.querySelectorAll('.st-key-answer, .gf-figure')]
+  .map(e => Math.round(e.getBoundingClientRect().bottom))"""
+
+
+def opened(page, app_url: str, where: str = SCALING) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{app_url}/{where}")
+    page.wait_for_selector(".st-key-answer")
+    settled(page)
+
+
+def test_a_guess_from_the_question_to_the_figure(page, app_url) -> None:
+    opened(page, app_url)
+    page.wait_for_selector(PILL)
+    page.wait_for_timeout(400)  # a figure is drawn after the script has run
+    before = page.evaluate(BOTTOMS)
+    page.click(PILL)
+    page.wait_for_selector(STRIP)
+    assert "64 to 4" in page.inner_text(".gf-guess-said")
+    assert page.evaluate("document.activeElement.className") == "gf-guess-said", "read aloud, and Tab goes on"
+    assert page.evaluate(BOTTOMS) == before, "nothing moves for it"
+    page.get_by_role("button", name="One key takes even more").click()
+    page.wait_for_function("new URL(location.href).searchParams.get('attention_dk') === '4'")
+    said = page.inner_text(".gf-guess-said")
+    assert said.startswith("It came out otherwise.") and "Right is: The weights become more even." in said
+    assert "100% to 19%" in said and "23% to 12%" in said
+    settled(page)
+    page.locator(".st-key-answer", has_text="18.9%").wait_for()  # the figure did it
+    page.get_by_role("button", name="Close", exact=True).click()
+    assert page.locator(STRIP).count() == 0 and page.locator(PILL).count() == 1
+
+
+def test_by_keys_alone(page, app_url) -> None:
+    opened(page, app_url)
+    page.locator(PILL).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(STRIP)
+    page.keyboard.press("Escape")
+    assert page.locator(STRIP).count() == 0
+    assert page.evaluate("document.activeElement.className") == "gf-guess-pill"
+    page.keyboard.press("Enter")
+    page.wait_for_selector(STRIP)
+    for _ in range(10):  # the choices come after the question, before the ways out
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "The weights become more even":
+            break
+    page.keyboard.press("Enter")
+    page.locator(".gf-guess-holds", has_text="Your guess holds.").wait_for()
+
+
+def test_not_now_is_for_this_view_and_never_for_all(page, app_url) -> None:
+    opened(page, app_url)
+    page.click(PILL)
+    page.get_by_role("button", name="Not now").click()
+    assert page.locator(PILL).count() == page.locator(STRIP).count() == 0
+    opened(page, app_url)
+    page.wait_for_timeout(500)
+    assert page.locator(PILL).count() == 0, "kept for this tab"
+    opened(page, app_url, "residual?residual_view=highway")
+    page.click(PILL)
+    page.get_by_role("button", name="Never ask").click()
+    assert page.locator(PILL).count() == page.locator(STRIP).count() == 0
+    opened(page, app_url, "positions?positions_view=why")
+    switch = page.get_by_role("button", name="Guess first:")
+    switch.wait_for()
+    assert switch.get_attribute("aria-pressed") == "false" and page.locator(PILL).count() == 0
+    switch.click()
+    page.wait_for_selector(PILL)
+    assert switch.get_attribute("aria-pressed") == "true"
+
+
+def test_a_lecturer_switches_it_off_by_the_address(page, app_url) -> None:
+    opened(page, app_url, f"{SCALING}&guess=off")
+    page.get_by_role("link", name="Positions").click()
+    page.wait_for_url("**/positions*")
+    page.wait_for_selector(".st-key-answer")
+    settled(page)
+    page.wait_for_timeout(500)
+    assert page.locator(PILL).count() == 0 and "guess=off" in page.url
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wrong_with_it_for_a_reader_of_screens(page, app_url, scheme) -> None:
+    page.emulate_media(color_scheme=scheme)
+    opened(page, app_url)
+    page.click(PILL)
+    page.wait_for_selector(STRIP)
+    assert violations(page) == []

@@ -1,0 +1,35 @@
+"""Normal use of a hosted server: a file comes in, pages are moved about, and the log stays quiet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import settled
+from tests.browser.server import serve
+
+
+def test_a_text_comes_in_and_the_log_has_no_stack(page, tmp_path: Path) -> None:
+    refused: list[str] = []
+    page.on(
+        "response", lambda answer: refused.append(answer.url) if answer.status in (411, 413, 503) else None
+    )
+    text = tmp_path / "own.txt"
+    text.write_text("the quick brown fox jumps over the lazy dog. " * 200)
+    with serve(tmp_path) as url:
+        page.goto(f"{url}/train?data=upload&steps=40")
+        settled(page)
+        page.get_by_role("button", name="Settings").click()
+        drawer = page.get_by_role("dialog", name="Settings")
+        drawer.get_by_text("Data", exact=True).click()
+        drawer.locator('input[type="file"]').set_input_files(str(text))
+        expect(page.get_by_text("9,000 characters")).to_be_visible()
+        for path in ("attention?layer=2&head=1", "sampling?temperature=0.5", ""):
+            page.goto(f"{url}/{path}")
+            settled(page)
+        log = (tmp_path / "server.log").read_text()
+    assert refused == []
+    assert (
+        "Stack (most recent" not in log and "Traceback" not in log and "check_session_state_rules" not in log
+    )

@@ -1,0 +1,152 @@
+"""Trainings on a Ray cluster of three nodes, all on this machine. What a run is there is held by the tests of
+the run service, which are run on both transports (tests/engine/conftest.py); here is what only a cluster has.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.corpora import from_text
+from engine.errors import RunError
+from engine.service import cluster as clusters
+from engine.service.cluster import Cluster
+from engine.service.manager import RunManager
+from engine.training.records import Step
+from engine.training.train import train
+from tests.engine.running import (
+    LONG,
+    MODEL,
+    PROFILE,
+    SHORT,
+    TEXT,
+    ended,
+    files,
+    lives,
+    look,
+    pid,
+    reached,
+    settled,
+    spec,
+    wait,
+)
+
+ME = "me"
+SLOW = replace(SHORT, steps=600, eval_every=0, sample_every=0, snapshot_every=100, batch_size=16)
+
+
+@pytest.fixture
+def make(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+    made: list[RunManager] = []
+
+    def make(**fields: Any) -> RunManager:
+        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=False, opener=cluster.open))
+        return made[-1]
+
+    yield make
+    for manager in made:
+        manager.close()
+
+
+def node_of(manager: RunManager, nodes: Any, run: str) -> Any:
+    """The node that a run's worker is on: its actor's, as Ray knows it."""
+    (worker,) = [w for w in manager._inside.workers.alive() if run in [job.run for job in w.jobs]]
+    asked = worker.transport._node.__ray_call__.options(concurrency_group="tell").remote(
+        lambda _: __import__("ray").get_runtime_context().get_node_id()
+    )
+    home = worker.transport._ray.get(asked, timeout=60)
+    (node,) = [node for node in nodes.list_all_nodes() if node.node_id == home]
+    return node
+
+
+def lose(nodes: Any, node: Any) -> None:
+    """The machine is gone, and another one comes: the tests after this one need it."""
+    nodes.remove_node(node, allow_graceful=False)
+    nodes.add_node(num_cpus=3)
+
+
+def test_a_lost_machine_costs_the_steps_since_the_last_snapshot(
+    make: Callable[..., RunManager], nodes: Any
+) -> None:
+    manager = make()
+    run = manager.start(spec(SLOW), ME)
+    reached(manager, run, 120)
+    manager.pause(run, ME)
+    settled(manager, run)
+    before, process, home = look(manager, run), pid(manager, run), node_of(manager, nodes, run)
+    manager.resume(run, ME)
+    lose(nodes, home)
+    view = ended(manager, run)
+    assert (view.status, view.step) == ("finished", 600), view.message
+    (said,) = view.warnings
+    assert "its machine was lost" in said and f"from step {max(before.snapshots):,}" in said
+    assert not lives(process), "what ran there ended with its machine"
+    # as if nothing had happened: the same losses as of one training without a break
+    here = [r.loss for r in train(MODEL, SLOW, from_text(TEXT)) if isinstance(r, Step)]
+    assert list(view.history.steps) == list(range(1, 601))
+    assert list(view.history.losses) == pytest.approx(here, rel=1e-4)
+
+
+def test_a_paused_run_stays_paused_when_its_machine_is_lost(
+    make: Callable[..., RunManager], nodes: Any
+) -> None:
+    manager = make()
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 250)
+    manager.pause(run, ME)
+    settled(manager, run)
+    lose(nodes, node_of(manager, nodes, run))
+    wait(lambda: look(manager, run).warnings)
+    assert look(manager, run).status == "paused" and not manager.processes()
+    newest = max(look(manager, run).snapshots)
+    manager.resume(run, ME)
+    wait(lambda: look(manager, run).status == "running" and look(manager, run).step >= newest + 5)
+
+
+def test_what_takes_machine_after_machine_down_does_not_go_on(
+    make: Callable[..., RunManager], nodes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.service.scheduler.MAX_MOVES", 0)
+    manager = make()
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 5)
+    lose(nodes, node_of(manager, nodes, run))
+    assert ended(manager, run).status == "failed"
+
+
+def test_snapshots_lie_where_the_manager_keeps_them(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    run = manager.start(spec(), ME)
+    assert ended(manager, run).status == "finished"
+    kept = files(manager, run)
+    assert sorted(kept.snapshots) == [0, 10, 20, 30]
+    for saved in kept.snapshots.values():
+        assert saved.path.parent == kept.folder and saved.path.stat().st_size == saved.size
+    assert not list(kept.folder.glob(".*")), "nothing half written is left"
+
+
+def test_places_are_counted_by_the_clusters_cores(cluster: Cluster) -> None:
+    # 2 machines of 3 cores: 6 places of one thread, one for the spare, a quarter for the paused
+    profile = cluster.profile(replace(PROFILE, threads_per_run=1, max_paused=8))
+    assert (profile.max_runs, profile.max_paused, profile.max_workers) == (4, 1, 6)
+    profile = cluster.profile(replace(PROFILE, threads_per_run=4))
+    assert (profile.max_runs, profile.max_paused) == (1, 0), "one place, and no room for anybody else"
+
+
+def test_without_ray_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(RunError, match=r"pip install -r requirements-ray\.txt"):
+        Cluster("auto")
+
+
+@pytest.mark.parametrize(
+    ("said", "address"), [("", ""), (" auto ", "auto"), ("10.0.0.7:6379", "10.0.0.7:6379")]
+)
+def test_the_environment_names_the_cluster(monkeypatch: pytest.MonkeyPatch, said: str, address: str) -> None:
+    monkeypatch.setenv(clusters.VARIABLE, said)
+    assert clusters.address() == address

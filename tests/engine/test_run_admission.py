@@ -1,0 +1,154 @@
+"""Who may start a training, and what goes when there is no room: owners are cheap, addresses and bytes not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import RunError
+from engine.service.admission import MAX_ADDRESSES, Starts
+from engine.service.manager import RunManager
+from engine.service.profiles import PROFILES
+from tests.engine.running import LONG, PROFILE, SHORT, TEXT, Clock, files, look, spec, wait
+
+HERE, THERE = "192.0.2.7", "198.51.100.9"
+
+
+class Asker:
+    """In whose name the next thing is asked for."""
+
+    address = HERE
+
+    def __call__(self) -> str:
+        return self.address
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., tuple[RunManager, Asker, Clock]]]:
+    made: list[RunManager] = []
+
+    def make(**fields: Any) -> tuple[RunManager, Asker, Clock]:
+        asker, clock = Asker(), Clock()
+        limits = replace(PROFILE, **({"max_runs": 1, "lease_seconds": 1e9, "forget_seconds": 1e9} | fields))
+        made.append(RunManager(limits, tmp_path, spare=False, clock=clock, address=asker))
+        return made[-1], asker, clock
+
+    yield make
+    for manager in made:
+        manager.close()
+
+
+def on_disk(manager: RunManager) -> int:
+    return sum(path.stat().st_size for path in manager.folder.rglob("text.txt"))
+
+
+def test_many_invented_owners_do_not_fill_the_disk_with_texts(make: Callable[..., Any]) -> None:
+    """Eight cookies, twelve texts each: 242 MB in 37 s, before texts counted."""
+    text = TEXT * 40
+    size = len(text.encode())
+    manager, asker, clock = make(text_bytes_total=10 * size + 1, max_queued=1000, max_runs_total=1000)
+    asker.address = ""
+    first = manager.start(spec(LONG, text=text), "first")
+    ended, most = [], 0
+    for owner in range(8):
+        for _ in range(12):
+            clock.now += 1
+            run = manager.start(spec(LONG, text=text), f"owner{owner}")
+            manager.stop(run, f"owner{owner}")  # it waited: it has ended at once
+            ended.append(run)
+            most = max(most, on_disk(manager))
+    assert most == 10 * size, "as many as fit, and never more"
+    assert [run for run in ended if manager.view(run)] == ended[-9:], "the oldest that had ended went first"
+    assert look(manager, first).active, "and none that goes on"
+    with pytest.raises(RunError, match="no room for one more text"):
+        for owner in range(20):
+            manager.start(spec(LONG, text=text), f"waiting{owner}")
+    assert on_disk(manager) == 10 * size
+    assert manager.start(spec(LONG, corpus="python", text=None), "another"), "what needs no text goes on"
+
+
+def test_texts_count_to_the_budget_of_the_disk(make: Callable[..., Any]) -> None:
+    text = TEXT * 400
+    size = len(text.encode())
+    manager, asker, _ = make(snapshot_bytes_total=3 * size // 2, max_queued=1000)
+    asker.address = ""
+    old = manager.start(spec(LONG, text=text), "one")
+    manager.stop(old, "one")
+    wait(lambda: not look(manager, old).active)
+    new = manager.start(spec(LONG, text=text), "two")
+    wait(lambda: manager.view(old) is None, 20)
+    view = look(manager, new)
+    kept = sum(saved.size for saved in files(manager, new).snapshots.values())
+    assert view.snapshots and kept < size, "snapshots alone would have had room"
+
+
+def test_runs_have_a_cap_and_the_oldest_that_have_ended_go_first(make: Callable[..., Any]) -> None:
+    manager, asker, clock = make(max_runs_total=4, max_queued=1000)
+    asker.address = ""
+    going = manager.start(spec(LONG), "a")
+    ended = []
+    for n in range(6):
+        clock.now += 1
+        ended.append(manager.start(spec(LONG), f"b{n}"))
+        manager.stop(ended[-1], f"b{n}")
+    assert [manager.view(run) is not None for run in ended] == [False] * 3 + [True] * 3
+    waiting = [manager.start(spec(LONG), f"c{n}") for n in range(3)]
+    with pytest.raises(RunError, match="as many runs as it can, and all go on"):
+        manager.start(spec(LONG), "d")
+    assert all(look(manager, run).active for run in [going, *waiting])
+
+
+def test_places_in_the_queue_are_limited_by_address(make: Callable[..., Any]) -> None:
+    manager, asker, _ = make(max_queued=6, max_queued_each=2, max_queued_address=3)
+    manager.start(spec(LONG), "running")
+    for n in range(3):
+        manager.start(spec(LONG), f"cookie{n}")
+    with pytest.raises(RunError, match="3 runs from your network are waiting"):
+        manager.start(spec(LONG), "cookie3")
+    asker.address = THERE
+    other = manager.start(spec(LONG), "somebody")
+    assert look(manager, other).place == 4
+    assert len([run for n in range(5) for run in manager.runs(f"cookie{n}")]) == 3, (
+        "who is refused leaves none"
+    )
+
+
+def test_starts_are_limited_by_address(make: Callable[..., Any]) -> None:
+    manager, asker, clock = make(max_starts_address=3, max_queued=1000)
+    for n in range(3):
+        manager.remove(manager.start(spec(LONG), f"cookie{n}"), f"cookie{n}")
+    with pytest.raises(RunError, match="3 trainings were started from your network within a minute"):
+        manager.start(spec(LONG), "cookie3")
+    asker.address = THERE
+    manager.start(spec(LONG), "somebody")
+    asker.address = HERE
+    clock.now += 61
+    manager.start(spec(LONG), "cookie3")
+
+
+def test_a_race_is_one_start(make: Callable[..., Any]) -> None:
+    manager, *_ = make(max_starts_address=1)
+    assert len(manager.start_race([spec(SHORT)] * 3, "me")) == 3
+    with pytest.raises(RunError, match="1 trainings were started"):
+        manager.start(spec(LONG), "you")
+
+
+def test_addresses_are_forgotten() -> None:
+    starts = Starts()
+    for n in range(MAX_ADDRESSES + 50):
+        starts.count(f"a{n}", 1, 0.0)
+    assert len(starts._when) <= MAX_ADDRESSES
+    starts.count("later", 1, 100.0)
+    assert list(starts._when) == ["later"]
+
+
+def test_at_home_nothing_is_limited_by_address_and_a_host_does() -> None:
+    local, hosted = PROFILES["local"], PROFILES["hosted"]
+    assert local.max_queued_address == local.max_starts_address == 0
+    assert 0 < hosted.max_queued_address < hosted.max_queued and hosted.max_starts_address > 0
+    assert hosted.text_bytes_total < hosted.snapshot_bytes_total
+    assert hosted.max_text * 4 <= hosted.text_bytes_total

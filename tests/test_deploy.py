@@ -1,0 +1,272 @@
+"""What a server is set up with. Docker's daemon is not everywhere: its steps are walked here as a script, with a
+checkout that nobody may write to, an empty home, one folder to write in and, where one may, another user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.visitor import Visitor
+from engine.service.profiles import GB, MB, PROFILES
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
+NOBODY = 65534
+# of an environment that another user may enter, where that of the tests is in root's home
+PYTHON = os.environ.get("GLASSFORMER_DEPLOY_PYTHON") or sys.executable
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+
+
+# --- what the files say -------------------------------------------------------------------------
+
+
+def test_the_image_takes_the_pinned_torch_for_processors_and_nobody_is_root() -> None:
+    assert "https://download.pytorch.org/whl/cpu" in DOCKERFILE
+    assert "grep '^torch==' requirements.txt" in DOCKERFILE and "requirements-models" not in DOCKERFILE
+    assert "chromium" not in DOCKERFILE.replace("Chromium", "")
+    assert re.search(r"^USER 1000$", DOCKERFILE, re.M) and re.search(r"^HEALTHCHECK ", DOCKERFILE, re.M)
+    assert DOCKERFILE.index("USER 1000") < DOCKERFILE.index("CMD")
+
+
+def test_what_the_image_leaves_out_is_not_needed() -> None:
+    ignored = [
+        line for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] not in ("", "#")
+    ]
+    assert not {"engine", "ui", "pages", "checkpoints", "scenes", "deploy", "app.py", "exercises"} & set(
+        ignored
+    )
+    assert {".git", ".venv*", "tests", "node_modules"} <= set(ignored)
+    for line in re.findall(r"^COPY (.+) \./$", DOCKERFILE, re.M):
+        assert all((ROOT / name).is_file() and name not in ignored for name in line.split())
+
+
+def test_compose_keeps_the_root_read_only() -> None:
+    (service,) = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
+    assert service["read_only"] is True and service["cap_drop"] == ["ALL"] and service["mem_limit"]
+    assert service["volumes"] == ["data:/data"] and "VOLUME /data" in DOCKERFILE
+    assert service["tmpfs"] and all(port.startswith("127.0.0.1:") for port in service["ports"])
+
+
+def test_a_space_reads_its_own_readme_and_github_another() -> None:
+    text = (ROOT / "deploy" / "space" / "README.md").read_text("utf-8")
+    front = yaml.safe_load(text.split("---")[1])
+    assert front["sdk"] == "docker" and f"EXPOSE {front['app_port']}" in DOCKERFILE
+    assert len(front["short_description"]) <= 60
+    assert not (ROOT / "README.md").read_text("utf-8").startswith("---")
+
+
+# --- what docs/hosting.md says is what the code does ----------------------------------------------
+
+
+def _rows(text: str) -> dict[str, list[str]]:
+    """The table of limits: its first cell -> the others."""
+    lines = text.partition("<!-- limits -->")[2].partition("<!-- end -->")[0].split("\n")
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return {row[0]: row[1:] for row in cells[2:]}
+
+
+def _bytes(value: int) -> str:
+    return f"{value / GB:g} GB" if value >= GB else f"{value // MB} MB"
+
+
+def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
+    rows = _rows((ROOT / "docs" / "hosting.md").read_text("utf-8"))
+    plain = {
+        "parameters of a model": "max_parameters",
+        "steps of a run": "max_steps",
+        "characters of a text": "max_text",
+        "context": "max_context",
+        "tokens of a step": "max_batch_tokens",
+        "entries of a BPE vocabulary": "max_vocabulary",
+        "waiting, all": "max_queued",
+        "waiting, of one person": "max_queued_each",
+        "runs kept, of one person": "max_runs_kept",
+        "paused processes kept": "max_paused",
+        "seconds unwatched until it pauses": "lease_seconds",
+        "seconds unwatched until it is removed": "forget_seconds",
+    }
+    sizes = {
+        "snapshots on disk, of a run": "snapshot_bytes",
+        "snapshots on disk, all": "snapshot_bytes_total",
+        "memory of a training": "max_worker_bytes",
+    }
+    names = ("hosted", "small")
+    for row, field in plain.items():
+        assert rows.pop(row) == [f"{getattr(PROFILES[name], field):,.0f}" for name in names], row
+    for row, field in sizes.items():
+        assert rows.pop(row) == [_bytes(getattr(PROFILES[name], field)) for name in names], row
+    published = [PROFILES[name].max_pretrained for name in names]
+    assert rows.pop("parameters of a published model") == [f"{n:,}" if n else "none" for n in published]
+    assert rows.pop("training at once") == ["cores - 1", "1"] and PROFILES["small"].max_runs == 1
+    assert rows.pop("processes beside the server, at most") == [
+        f"cores + {PROFILES['hosted'].max_workers - PROFILES['hosted'].max_runs - 1}",
+        f"{PROFILES['small'].max_workers}",
+    ]
+    assert not rows, "rows that nothing holds"
+
+
+# --- the steps of the image, as a script ----------------------------------------------------------
+
+
+def _can(*wrapper: str) -> bool:
+    """Whether the app's Python runs, called by a shell, inside of what wraps it."""
+    if os.name != "posix" or os.geteuid() != 0 or shutil.which(wrapper[0]) is None:
+        return False
+    command = [*wrapper, "sh", "-c", '"$0" -c "import streamlit"', PYTHON]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def _wrapped(app: Path) -> tuple[str, ...]:
+    """What takes away the right to write into the checkout, of root too, and to be root, as far as one may."""
+    close = f'mount --bind {app} {app} && mount -o remount,bind,ro {app} && exec "$@"'
+    closed = ("unshare", "--mount", "sh", "-c", close, "sh")
+    return (*(closed if _can(*closed) else ()), *(AS_NOBODY if _can(*AS_NOBODY) else ()))
+
+
+def _port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answer(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, ""
+    except OSError:
+        return 0, ""
+
+
+def _wait(found: Any, seconds: float = 90.0) -> Any:
+    until = time.monotonic() + seconds
+    while not (value := found()):
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.1)
+    return value
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that other users may enter (pytest's own may not be)."""
+    folder = Path(tempfile.mkdtemp(prefix="glassformer-deploy-"))
+    folder.chmod(0o755)
+    yield folder
+    subprocess.run(["chmod", "-R", "u+w", folder], check=True)
+    shutil.rmtree(folder)
+
+
+def _checkout(place: Path) -> Path:
+    """What the image copies, prepared and closed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", ":!tests", ":!benchmarks", ":!docs"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (place / "app" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, place / "app" / name)
+    subprocess.run([sys.executable, "deploy/prepare.py"], cwd=place / "app", check=True)
+    subprocess.run(["chmod", "-R", "a-w,a+rX", place / "app"], check=True)
+    return place / "app"
+
+
+def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path) -> None:
+    app, data = _checkout(place), place / "data"
+    data.mkdir()
+    wrapper = _wrapped(app)
+    if "setpriv" in wrapper:
+        os.chown(data, NOBODY, NOBODY)
+    port, operator = _port(), _port()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHON": PYTHON,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PORT": str(port),
+        "ADDRESS": "127.0.0.1",
+        "HOME": str(data),
+        "TMPDIR": str(data / "tmp"),
+        "XDG_CACHE_HOME": str(data / "cache"),
+        "GLASSFORMER_PROFILE": "small",
+        "GLASSFORMER_LOG": "json",
+        "GLASSFORMER_METRICS": str(operator),
+    }
+    before = {path: path.stat().st_mtime_ns for path in app.rglob("*")}
+    log = (place / "log").open("w+")
+    server = subprocess.Popen(
+        [*wrapper, "sh", str(app / "deploy" / "start.sh")],
+        cwd="/",
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+    )
+
+    def told(name: str) -> float:
+        text = _answer(f"http://127.0.0.1:{operator}/metrics")[1]
+        return next((float(line.split()[-1]) for line in text.splitlines() if line.startswith(name)), -1.0)
+
+    async def stranger() -> None:
+        visitor = Visitor(f"http://127.0.0.1:{port}")
+        await visitor.enter()
+        await visitor.visit("", "")
+        assert visitor.page.elements > 5 and not visitor.page.exceptions
+        await visitor.visit("train", "steps=30")
+        await visitor.press("train")
+        for _ in range(120):
+            assert not visitor.page.exceptions
+            if told('glassformer_runs{state="finished"}') == 1:
+                break
+            await visitor.look(1.2)
+        assert told("glassformer_sessions") == 1
+        await visitor.leave()
+
+    try:
+        _wait(lambda: _answer(f"http://127.0.0.1:{port}/healthz")[0] == 200 or server.poll() is not None)
+        healthy = subprocess.run(
+            [sys.executable, app / "deploy" / "healthy.py"], env=environment, capture_output=True
+        )
+        assert healthy.returncode == 0, (healthy.stderr, (place / "log").read_text()[-2000:])
+        if "setpriv" in wrapper:
+            status = Path(f"/proc/{server.pid}/status").read_text()
+            assert f"Uid:\t{NOBODY}\t{NOBODY}" in status
+        asyncio.run(stranger())
+        now = _answer(f"http://127.0.0.1:{operator}/metrics")[1]
+        assert told('glassformer_runs{state="finished"}') == 1, (now, (place / "log").read_text()[-3000:])
+        assert told('glassformer_rerun_seconds_count{what="page"}') >= 3
+        assert told('glassformer_rerun_seconds_count{what="fragment"}') >= 1
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=30)
+        log.seek(0)
+        said = log.read()
+        log.close()
+    assert {path: path.stat().st_mtime_ns for path in app.rglob("*")} == before
+    assert "Traceback" not in said and "Permission denied" not in said
+    events = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    names = [event["event"] for event in events]
+    assert names.index("server started") < names.index("run") < names.index("server ends")
+    assert not list((data / "tmp").glob("glassformer-*/manager-*")), "what runs left is removed at the end"

@@ -1,0 +1,175 @@
+"""What a server says to who runs it: whether it is ready, how it is, and what happens."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from prometheus_client import generate_latest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from engine.errors import ConfigError
+from engine.service.events import LOG, note
+from engine.service.standing import Standing, WorkerStanding
+from engine.service.state import Process
+from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
+from ui import state
+from ui.operate import health, log, metrics
+
+WARM, COLD, BUSY = Process(1, (), True), Process(2, (), False), Process(3, ("a run",), True)
+
+
+@pytest.mark.parametrize(
+    ("processes", "expected"),
+    [([], False), ([COLD], False), ([WARM], True), ([BUSY], True), ([BUSY, COLD], True)],
+)
+def test_ready_is_who_has_a_warm_process(processes: list[Process], expected: bool) -> None:
+    assert health.ready(processes) is expected
+
+
+def test_it_is_not_ready_until_the_spare_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[list[Process]] = [[COLD], [WARM], []]
+
+    class Manager:
+        def processes(self) -> list[Process]:
+            return answers.pop(0)
+
+    monkeypatch.setattr(state, "manager", Manager)
+    client = TestClient(Starlette(routes=list(health.routes())))
+    found = [client.get("/healthz") for _ in range(3)]
+    assert [answer.status_code for answer in found] == [503, 200, 503]
+    assert found[0].json() == {"ready": False, "spare": False}
+    assert found[1].json() == {"ready": True, "spare": True}
+    assert found[1].headers["cache-control"] == "no-store"
+
+
+NOW = Standing(
+    ("running", "running", "queued", "failed"),
+    3,
+    (WorkerStanding("training", 100), WorkerStanding("training", 23), WorkerStanding("spare", 7)),
+    4096,
+    250,
+)
+
+
+def told() -> dict[str, float]:
+    """Every line of the text but its comments."""
+    found, observe = metrics.registry(lambda: NOW, lambda: 17)
+    for seconds in (0.01, 0.2, 0.2, 4.0):
+        observe("page", seconds)
+    observe("fragment", 0.3)
+    lines = [line for line in generate_latest(found).decode().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_the_numbers_of_a_moment() -> None:
+    text = told()
+    assert text["glassformer_sessions"] == 17 and text["glassformer_queue"] == 3
+    states = {"running": 2, "queued": 1, "failed": 1, "paused": 0, "starting": 0, "finished": 0, "stopped": 0}
+    assert {name: text[f'glassformer_runs{{state="{name}"}}'] for name in states} == states
+    workers = {"training": (2, 123), "spare": (1, 7), "starting": (0, 0)}
+    for name, (count, held) in workers.items():
+        assert text[f'glassformer_workers{{state="{name}"}}'] == count
+        assert text[f'glassformer_worker_bytes{{state="{name}"}}'] == held
+    assert text["glassformer_snapshot_bytes"] == 4096 and text["glassformer_steps"] == 250
+    assert 20e6 < text["glassformer_server_bytes"] < 20e9
+
+
+def test_the_slow_ones_of_a_hundred_can_be_told() -> None:
+    """The buckets around the goal of a second: of four runs of a page, three took a quarter or less."""
+    text = told()
+    for bound, count in {"0.025": 1, "0.15": 1, "0.25": 3, "3.0": 3, "5.0": 4, "+Inf": 4}.items():
+        assert text[f'glassformer_rerun_seconds_bucket{{le="{bound}",what="page"}}'] == count
+    assert text['glassformer_rerun_seconds_sum{what="page"}'] == pytest.approx(4.41)
+    assert text['glassformer_rerun_seconds_count{what="fragment"}'] == 1
+
+
+@pytest.mark.parametrize("wanted", ["http", "0", "65536", "localhost", "127.0.0.1:", "-1"])
+def test_what_is_no_port(wanted: str) -> None:
+    with pytest.raises(ConfigError, match=r"GLASSFORMER_METRICS = .* must be a port"):
+        metrics.address(wanted)
+
+
+def test_off_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(metrics.VARIABLE, raising=False)
+    monkeypatch.setattr(metrics, "registry", lambda *_: pytest.fail("nobody asked"))
+    metrics.serve()()
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[StringIO]:
+    """What the log holds after `arrange`."""
+    monkeypatch.setenv(log.VARIABLE, "json")
+    out, root = StringIO(), logging.getLogger()
+    before = LOG.handlers[:], root.handlers[:]
+    monkeypatch.setattr("sys.stderr", out)
+    monkeypatch.setattr(log, "OTHERS", ())  # the handlers of those are pytest's here
+    log.arrange()
+    yield out
+    LOG.handlers[:], root.handlers[:] = before
+
+
+def test_an_event_is_one_line_of_json(written: StringIO) -> None:
+    note("run", run="tW4EYA", status="failed", step=12)
+    (line,) = written.getvalue().splitlines()
+    found: dict[str, Any] = json.loads(line)
+    assert found.pop("time").endswith("+00:00")
+    assert found == {"level": "info", "event": "run", "run": "tW4EYA", "status": "failed", "step": 12}
+
+
+def test_a_trace_is_one_line_too(written: StringIO) -> None:
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        logging.getLogger("engine.service.housekeeping").exception("a round failed")
+    (line,) = written.getvalue().splitlines()
+    found = json.loads(line)
+    assert found["level"] == "error" and "ValueError: two\nlines" in found["trace"]
+    assert found["logger"] == "engine.service.housekeeping"
+
+
+def test_at_home_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(log.VARIABLE, raising=False)
+    log.arrange()
+    note("run", status="running")
+    assert not any(handler.name == log.VARIABLE for handler in LOG.handlers)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(log.VARIABLE, "xml")
+    with pytest.raises(ConfigError, match="must be json, or not set"):
+        log.arrange()
+
+
+def test_a_manager_tells_how_it_stands_and_what_happens(tmp_path: Any, written: StringIO) -> None:
+    from engine.service.manager import RunManager
+    from tests.engine.running import PROFILE
+
+    manager = RunManager(PROFILE, tmp_path)
+    try:
+        spare = warm_spare(manager)
+        (worker,) = manager.standing().workers
+        assert worker.kind == "spare" and 50e6 < worker.bytes < 5e9
+        run = manager.start(spec(SHORT), "the secret of a browser")
+        assert ended(manager, run).status == "finished"
+        now = manager.standing()
+        kept = sum(path.stat().st_size for path in tmp_path.rglob("*.safetensors"))
+        assert now.statuses == ("finished",) and now.queued == 0 and now.snapshot_bytes == kept > 0
+        assert now.steps == SHORT.steps
+        wait(lambda: not lives(spare))
+    finally:
+        manager.close()
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    states = [line["status"] for line in lines if line["event"] == "run"]
+    assert states[0] == "starting" and states[-1] == "finished"
+    assert {line["run"] for line in lines if line["event"] == "run"} == {run[:6]}
+    assert any(line["event"] == "worker ended" and line["pid"] == spare for line in lines)
+    assert "secret" not in written.getvalue() and run not in written.getvalue()

@@ -1,0 +1,127 @@
+// @ts-check
+// Predict, then see: a button beside a view's question, and, once it is pressed, a line at the bottom of the window with
+// the question, the choices, and what came out. See ui/guess.py. It never opens by itself, and nothing waits for it.
+
+import { button, element, within } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { ASKS, asks, declined, postpone, postponed, verdict } from "./guess_state.js"
+
+/** @typedef {{ id: string, none?: boolean, asked?: string, choices?: import("./guess_state.js").Choice[], right?: number, found?: string }} Data */
+
+const LINE = ".st-key-question_line"
+
+/** @param {HTMLElement} place */
+function create(place) {
+  const root = element("div", "gf-guess")
+  const strip = within(root, "section", "gf-guess-strip")
+  strip.setAttribute("aria-label", "Guess first")
+  strip.hidden = true
+  const said = within(strip, "p", "gf-guess-said"), choices = within(strip, "div", "gf-guess-choices")
+  said.tabIndex = -1
+  said.setAttribute("aria-live", "polite")
+  const leave = within(strip, "div", "gf-guess-leave")
+  place.append(root)
+  const pill = button("Guess first", "Guess first, before the figure tells", () => open(self))
+  pill.className = "gf-guess-pill"
+  pill.setAttribute("aria-expanded", "false")
+  const ended = new AbortController(), main = place.closest('[data-testid="stMain"]')
+  // The line ends where the menu begins, whether that is open or not.
+  const size = new ResizeObserver(() => strip.style.setProperty("--gf-guess-left", `${main ? main.getBoundingClientRect().left : 0}px`))
+  if (main) size.observe(main)
+  /** @type {any} */
+  const self = { root, strip, said, choices, leave, pill, ended, size, data: null, state: "closed", about: "" }
+  document.addEventListener(ASKS, () => stand(self), { signal: ended.signal })
+  strip.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return
+    event.stopPropagation()
+    close(self)
+  })
+  return self
+}
+
+/** The button stands in the line of the question, unless somebody does not want to be asked. */
+function stand(self) {
+  const line = document.querySelector(LINE)
+  const wanted = line && asks() && !postponed().includes(self.data.id)
+  if (!wanted) {
+    self.pill.remove()
+    if (!asks()) close(self)
+  } else if (self.pill.parentElement !== line) line.append(self.pill)
+}
+
+function tell(self, what) {
+  self.send("did", `${what}/${self.data.id}`)
+}
+
+function open(self) {
+  if (self.state !== "closed") return close(self)
+  self.state = "waiting"
+  self.about = self.data.id
+  self.pill.setAttribute("aria-expanded", "true")
+  tell(self, "open")
+}
+
+function close(self) {
+  if (self.state === "closed") return
+  const inside = self.strip.contains(document.activeElement)
+  if (self.state !== "told") tell(self, "closed")
+  self.state = "closed"
+  self.strip.hidden = true
+  self.pill.setAttribute("aria-expanded", "false")
+  if (inside && self.pill.isConnected) self.pill.focus()
+}
+
+function update(self, /** @type {Data} */ data) {
+  self.data = data
+  if (self.state !== "closed" && self.about !== data.id) close(self)
+  stand(self)
+  if (self.state === "waiting" && data.none) nothing(self)
+  else if (self.state === "waiting" && data.choices) question(self, data)
+}
+
+function show(self, text) {
+  self.said.replaceChildren(...text)
+  self.strip.hidden = false
+  self.said.focus({ preventScroll: true })
+}
+
+function nothing(self) {
+  self.choices.replaceChildren()
+  self.leave.replaceChildren(button("Close", "Close", () => close(self)))
+  show(self, ["With what is shown there is nothing to guess: two answers come out alike. Another setting or model may do."])
+}
+
+function question(self, data) {
+  self.state = "asking"
+  self.choices.replaceChildren(...data.choices.map((/** @type {{ text: string }} */ choice, /** @type {number} */ at) =>
+    button(choice.text, choice.text, () => answer(self, data, at))))
+  const not = button("Not now", "Not now: no more on this view", () => {
+    postpone(self.about)
+    close(self)
+    stand(self)
+  })
+  const never = button("Never ask", "Never ask on any page; Guess in the menu brings it back", () => {
+    declined(true)
+    close(self)
+  })
+  self.leave.replaceChildren(not, never)
+  show(self, [element("strong", "", data.asked)])
+}
+
+function answer(self, data, at) {
+  self.state = "told"
+  tell(self, "seen")
+  const { word, text } = verdict(data.choices, data.right, at)
+  const mark = element("strong", at === data.right ? "gf-guess-holds" : "gf-guess-fails", `${word} `)
+  self.choices.replaceChildren()
+  self.leave.replaceChildren(button("Close", "Close", () => close(self)))
+  show(self, [mark, `${text} ${data.found}`])
+}
+
+function remove(self) {
+  self.ended.abort()
+  self.size.disconnect()
+  self.pill.remove()
+}
+
+export default component({ create, update, remove })

@@ -1,0 +1,118 @@
+"""Predict, then see: a reader may guess before a figure tells. A small button beside a view's question, and,
+once it is pressed, one line at the bottom of the window.
+
+Which guess holds is worked out in `engine.guesses` from what is shown, and only when somebody wants to guess.
+Whether a reader is asked at all is kept in the browser (ui/assets/guess.js); `guess=off` in the address is a
+lecturer's way, and lasts for the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from engine.guesses import Truth
+from ui import state, widgets
+from ui.players.component import mounted
+from ui.tour import courses
+
+KEY, URL, ON, OFF = "guess", "guess", "on", "off"
+_OPEN, _SEEN = "open/", "seen/"  # what the browser says, before the name of a guess
+_OFF, _SETS = "guess_off", "guess_sets"  # in the session
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the guesses. `said` follows when it was chosen: of a wrong one it knows the thought behind
+    it.
+    """
+
+    text: str
+    said: str
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A question about what is not on the screen yet. `right` is the place of the choice that holds. `found`
+    are the numbers, said whatever was chosen, and where they are seen. `sets` are controls, by their keys,
+    and their new values: once a choice is made they are set, and the figure answers. All is plain text.
+    """
+
+    asked: str
+    choices: tuple[Choice, ...]
+    right: int
+    found: str
+    sets: Mapping[str, Any] = field(default_factory=dict)
+
+
+def offered(truth: Truth, choices: Mapping[str, Choice], holds: str = "") -> tuple[tuple[Choice, ...], int]:
+    """(the choices that are offered, the place of the right one): those of `choices`, by their names, in that
+    order, that `truth` offers. `holds` is said of the right one, where its own words are for the thought
+    behind it.
+    """
+    names = [name for name in choices if name in truth.offered]
+    said = {truth.right: holds} if holds else {}
+    found = tuple(Choice(choices[name].text, said.get(name, choices[name].said)) for name in names)
+    return found, names.index(truth.right)
+
+
+def ask(name: str, make: Callable[..., Guess | None], *about: Any) -> None:
+    """Offers a guess on a view. `make(*about)` works it out when somebody wants to guess; None where what is
+    shown leaves nothing to be guessed. At most once on a page.
+    """
+    if _declined() or _scene_asks():
+        return
+    wanted = widgets.picked(KEY, "did") == f"{_OPEN}{name}"
+    guess = make(*about) if wanted else None
+    st.session_state[_SETS] = {} if guess is None else dict(guess.sets)
+    mounted("guess", styles=("guess",))(key=KEY, data=told(name, wanted, guess), on_did_change=_did)
+
+
+def told(name: str, wanted: bool, guess: Guess | None) -> dict[str, Any]:
+    """What the browser knows: before somebody wants to guess, only that one can."""
+    if not wanted:
+        return {"id": name}
+    if guess is None:
+        return {"id": name, "none": True}
+    return {
+        "id": name,
+        "asked": guess.asked,
+        "choices": _told(guess.choices),
+        "right": guess.right,
+        "found": guess.found,
+    }
+
+
+def _told(choices: Sequence[Choice]) -> list[dict[str, str]]:
+    return [{"text": choice.text, "said": choice.said} for choice in choices]
+
+
+def _did() -> None:
+    """A choice was made: the controls that the guess was about are set, before the view is drawn again."""
+    did = widgets.picked(KEY, "did")
+    wanted = st.session_state.pop(_SETS, {})
+    if isinstance(did, str) and did.startswith(_SEEN):
+        st.session_state.update(wanted)
+
+
+def _declined() -> bool:
+    """Whether the address said that nobody is to be asked; it keeps saying so from page to page."""
+    said = state.from_url(URL, (ON, OFF))
+    if said is not None:
+        st.session_state[_OFF] = said == OFF
+    elif st.session_state.get(_OFF) and URL not in st.query_params:
+        st.query_params[URL] = OFF
+    return bool(st.session_state.get(_OFF))
+
+
+def _scene_asks() -> bool:
+    """Whether the scene of a course that is shown has a question of its own."""
+    course = courses.shelf().courses.get(st.query_params.get("course", ""))
+    if course is None:
+        return False
+    number = widgets.number_of(st.query_params.get("scene"))
+    at = widgets.clamped(number, 1, len(course.scenes), 1) - 1
+    return course.scenes[at].question is not None

@@ -1,0 +1,110 @@
+"""Whose browser it is, and from where: keys that this server has signed, and the address behind a proxy.
+
+A key that the server did not make counts for nothing, so nobody can invent one, or guess another's. Signed
+are they with $GLASSFORMER_SECRET, which several servers behind one address have to share, or with a secret
+made at the first start, in a file that only this user may read.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+import os
+import re
+import secrets
+from functools import cache
+from pathlib import Path
+
+from engine.corpora import cache_folder
+
+COOKIE = "glassformer"
+SECRET, TRUST = "GLASSFORMER_SECRET", "GLASSFORMER_TRUST_PROXY"
+SHORTEST = 16  # characters of a secret that somebody chose
+_SIGNED = re.compile(r"([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})")  # secrets.token_urlsafe(), and SHA-256
+
+
+def new_cookie() -> str:
+    """The cookie of somebody who was never here: a key nobody can guess, and the server's word for it."""
+    key = secrets.token_urlsafe(32)
+    return f"{key}.{_signature(key)}"
+
+
+def key_in(cookie: object) -> str | None:
+    """The key in a cookie, if this server made it."""
+    found = _SIGNED.fullmatch(cookie) if isinstance(cookie, str) else None
+    if found is None or not hmac.compare_digest(found[2], _signature(found[1])):
+        return None
+    return found[1]
+
+
+def _signature(key: str) -> str:
+    digest = hmac.new(_secret(), b"glassformer owner " + key.encode("ascii"), hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+@cache
+def _secret() -> bytes:
+    return secret(cache_folder() / "secret")
+
+
+def secret(path: Path) -> bytes:
+    """From $GLASSFORMER_SECRET; else from the file, which is made where there is none, for this user's eyes
+    only. Where that cannot be, a secret that lasts as long as this process: after a restart everybody is new.
+    Raises ValueError for a chosen secret that is too short.
+    """
+    if chosen := os.environ.get(SECRET, ""):
+        if len(chosen) < SHORTEST:
+            raise ValueError(f"{SECRET} has {len(chosen)} characters: choose at least {SHORTEST} at random")
+        return hashlib.sha256(chosen.encode("utf-8", "surrogateescape")).digest()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+        try:
+            fresh.touch(mode=0o600, exist_ok=False)
+            fresh.write_bytes(secrets.token_bytes(32))
+            os.link(fresh, path)  # whole or not at all, and never over another server's
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink(missing_ok=True)
+        found = path.read_bytes()
+        path.chmod(0o600)
+    except OSError:
+        found = b""
+    return found if len(found) == 32 else secrets.token_bytes(32)
+
+
+def proxies() -> int:
+    """How many proxies stand before this server, by $GLASSFORMER_TRUST_PROXY: none unless it says so, one for
+    `yes`. What a header says beyond them was written by strangers.
+    """
+    said = os.environ.get(TRUST, "").strip().lower()
+    if said in ("yes", "true", "on"):
+        return 1
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 3 else 0
+
+
+def address(peer: str | None, forwarded: str, trusted: int) -> str:
+    """The network address that limits count: the peer's, or, behind `trusted` proxies, what the outermost
+    one of them wrote into X-Forwarded-For. IPv6 by its network of 64 bits, which one house has to itself.
+
+    Empty where it is not known, and for this very machine: a proxy that nobody told of is no visitor.
+
+    >>> address("192.0.2.7", "198.51.100.9", 0), address("10.0.0.1", "1.2.3.4, 198.51.100.9", 1)
+    ('192.0.2.7', '198.51.100.9')
+    >>> address("2001:db8:1:2:3:4:5:6", "", 0), address("127.0.0.1", "", 0)
+    ('2001:db8:1:2::/64', '')
+    """
+    said = [part.strip() for part in forwarded[-2000:].split(",") if part.strip()] if trusted else []
+    named = said[-min(trusted, len(said))] if said else (peer or "")
+    try:
+        found = ipaddress.ip_address(named.partition("%")[0].strip("[]"))
+    except ValueError:
+        return ""
+    if isinstance(found, ipaddress.IPv6Address):
+        found = found.ipv4_mapped or found
+    if found.is_loopback:
+        return ""
+    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else str(found)

@@ -1,0 +1,35 @@
+"""Whether a server is ready for people: asked by Docker, by a proxy, by whoever upgrades it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from engine.service.state import Process
+from ui import state
+
+PATH = "/healthz"
+
+
+def ready(processes: Sequence[Process]) -> bool:
+    """Whether a training would start at once: a process is warm that waits for one, or warm ones train and
+    the next is on its way.
+    """
+    return any(process.ready for process in processes)
+
+
+def _answer(_: Request) -> JSONResponse:
+    processes = state.manager().processes()
+    said = {
+        "ready": ready(processes),
+        "spare": any(process.ready and not process.runs for process in processes),
+    }
+    return JSONResponse(said, 200 if said["ready"] else 503, {"Cache-Control": "no-store"})
+
+
+def routes() -> list[Route]:
+    """What this server answers beside Streamlit's own addresses. In a thread: it waits for locks."""
+    return [Route(PATH, _answer, methods=["GET"])]

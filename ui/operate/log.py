@@ -1,0 +1,31 @@
+"""The log of a hosted server, as lines of JSON on its standard error: `GLASSFORMER_LOG=json`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+from engine.errors import ConfigError
+from engine.service.events import LOG, Lines
+
+VARIABLE = "GLASSFORMER_LOG"
+OTHERS = ("streamlit", "uvicorn")  # whose loggers have handlers of their own
+
+
+def arrange() -> None:
+    """As $GLASSFORMER_LOG says: nothing where it is not set. Raises ConfigError for what it cannot be."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted not in ("", "json"):
+        raise ConfigError(VARIABLE, wanted, "must be json, or not set")
+    if not wanted or any(handler.name == VARIABLE for handler in LOG.handlers):
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.name = VARIABLE
+    handler.setFormatter(Lines())
+    LOG.addHandler(handler)
+    logging.getLogger().addHandler(handler)  # what libraries and our own modules warn of
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.partition(".")[0] in OTHERS and isinstance(logger, logging.Logger):
+            for own in logger.handlers:
+                own.setFormatter(Lines())

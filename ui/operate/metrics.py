@@ -1,0 +1,131 @@
+"""How a server is, as text for Prometheus, on a port of its own: `GLASSFORMER_METRICS=9464` for this computer
+alone, `GLASSFORMER_METRICS=0.0.0.0:9464` for whoever reaches it. Off where it is not set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from streamlit.runtime import Runtime
+
+from engine.errors import ConfigError
+from engine.service.manager import Status
+from engine.service.standing import Standing
+from ui import state
+from ui.operate import reruns
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+VARIABLE = "GLASSFORMER_METRICS"
+LOCAL = "127.0.0.1"
+BUCKETS = (0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)  # seconds
+
+
+def address(wanted: str) -> tuple[str, int] | None:
+    """Where to listen: this computer alone where no other address is named; None where it is off. Raises
+    ConfigError for what is no address.
+
+    >>> address("9464"), address("0.0.0.0:9464"), address("")
+    (('127.0.0.1', 9464), ('0.0.0.0', 9464), None)
+    """
+    if not wanted:
+        return None
+    host, _, port = wanted.rpartition(":")
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ConfigError(VARIABLE, wanted, "must be a port, or an address and a port such as 0.0.0.0:9464")
+    return host or LOCAL, int(port)
+
+
+def serve() -> Callable[[], None]:
+    """Starts what $GLASSFORMER_METRICS asks for. Returns what ends it. Raises ConfigError as `address`, and
+    where nobody may listen there.
+    """
+    wanted = os.environ.get(VARIABLE, "")
+    place = address(wanted)
+    if place is None:
+        return lambda: None
+    from prometheus_client import start_http_server
+
+    host, port = place
+    found, observe = registry(lambda: state.manager().standing(), sessions)
+    reruns.measure(observe)
+    try:
+        server, thread = start_http_server(port, host, found)
+    except OSError as error:
+        raise ConfigError(VARIABLE, wanted, f"cannot be listened at: {error.strerror or error}") from error
+
+    def end() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join(timeout=5)
+
+    return end
+
+
+def registry(
+    standing: Callable[[], Standing], count: Callable[[], int]
+) -> tuple[CollectorRegistry, Callable[[str, float], None]]:
+    """What is told, and what to call after each run of a page: asked for only when somebody looks."""
+    from prometheus_client import CollectorRegistry, Histogram
+    from prometheus_client.registry import Collector
+
+    class Now(Collector):
+        def collect(self) -> Iterator[Metric]:
+            return gathered(standing(), count())
+
+        def describe(self) -> list[Metric]:
+            return []  # nothing is gathered before the first one asks
+
+    found = CollectorRegistry()
+    found.register(Now())
+    seconds = Histogram(
+        "glassformer_rerun_seconds",
+        "Seconds that a run of a page, or of a fragment of one, took on the server",
+        ["what"],
+        registry=found,
+        buckets=BUCKETS,
+    )
+    return found, lambda what, took: seconds.labels(what).observe(took)
+
+
+def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
+    """One moment's numbers."""
+    from prometheus_client.core import GaugeMetricFamily as Gauge
+
+    yield Gauge("glassformer_sessions", "Open browser tabs", value=open_sessions)
+    counted, runs = Counter(now.statuses), Gauge("glassformer_runs", "Runs by state", labels=["state"])
+    for status in get_args(Status):
+        runs.add_metric([status], counted[status])
+    yield runs
+    yield Gauge("glassformer_queue", "Who waits for a place: runs, and races as one", value=now.queued)
+    workers = Gauge("glassformer_workers", "Processes beside the server", labels=["state"])
+    memory = Gauge("glassformer_worker_bytes", "Their resident memory", labels=["state"])
+    for kind in ("training", "spare", "starting"):
+        mine = [worker for worker in now.workers if worker.kind == kind]
+        workers.add_metric([kind], len(mine))
+        memory.add_metric([kind], sum(worker.bytes for worker in mine))
+    yield workers
+    yield memory
+    yield Gauge("glassformer_server_bytes", "Resident memory of the server", value=own_bytes())
+    yield Gauge("glassformer_steps", "Steps done by all runs that are kept", value=now.steps)
+    yield Gauge("glassformer_snapshot_bytes", "Snapshots of runs on disk", value=now.snapshot_bytes)
+
+
+def own_bytes() -> int:
+    """Memory that this process holds; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0
+
+
+def sessions() -> int:
+    """Browser tabs that are connected."""
+    # Streamlit's own: it keeps the list to itself
+    return len(Runtime.instance()._session_mgr.list_active_sessions()) if Runtime.exists() else 0

@@ -66,7 +66,7 @@ def _pair(name: str, into: Path) -> dict[str, Any]:
 
 
 def _labels(into: Path) -> dict[str, Any]:
-    """The weights are those of the last step: nothing was chosen by what is held out."""
+    """The weights are those of the last step, not of the best one by what is held out."""
     recipe = label_recipe()
     began = time.process_time()
     curve, states = followed(train_labels(recipe.model, _quiet(recipe.train), recipe.text))

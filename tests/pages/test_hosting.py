@@ -123,7 +123,7 @@ def test_the_app_is_told_the_address_and_nobody_else_can_say_it(
     seen = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        seen.append([value for name, value in scope["headers"] if name == ADDRESS.encode()])
+        seen.append([value for name, value in scope["headers"] if name.lower() == ADDRESS.encode()])
 
     forged = [(b"X-Glassformer-Address", b"6.6.6.6"), (b"x-forwarded-for", b"5.5.5.5, 198.51.100.9")]
     through(Guard(app), {"type": "websocket", "client": ("192.0.2.7", 1), "headers": forged})

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Client
+from multiprocessing.connection import Client, Connection
 from pathlib import Path
 
 import pytest
@@ -122,6 +122,24 @@ def test_only_what_pages_need_may_be_asked(desk: Desk, server: Callable[..., Rem
     if what != "__class__":
         with pytest.raises(AttributeError):
             getattr(server(), what)() if what != "close" else server().closed
+
+
+def test_an_order_whose_answer_was_lost_is_not_given_again(
+    server: Callable[..., RemoteRuns], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = server()
+    assert runs.runs(ME) == []
+    receive = Connection.recv_bytes
+
+    def lost(connection: Connection) -> bytes:
+        monkeypatch.setattr(Connection, "recv_bytes", receive)
+        receive(connection)
+        raise EOFError
+
+    monkeypatch.setattr(Connection, "recv_bytes", lost)
+    with pytest.raises(RunError, match="does not answer"):
+        runs.start(spec(), ME)
+    assert len(runs.runs(ME)) == 1, "it may have been carried out: asked twice, it would be two"
 
 
 def test_every_method_that_may_be_asked_for_is_one() -> None:

@@ -31,6 +31,6 @@ def check(text: str, vocab_size: int, most: int) -> None:
     if fits < len(text):
         raise TokenizerError(
             f"its words hardly ever come again, so that learning {vocab_size:,} tokens takes too long here:"
-            f" the words that differ may have {limit:,} bytes in all. Its first {fits:,} characters would fit,"
-            " or a smaller vocabulary, or characters or bytes as tokens"
+            f" the words that differ may have {limit:,} bytes in all. Its first {fits:,} characters would fit"
+            ", or a smaller vocabulary, or characters or bytes as tokens"
         )

@@ -10,6 +10,7 @@ from engine.errors import ExerciseError
 from engine.exercises.forms import Form, Numbers, Order, Pick
 
 RIGHT = "Right."
+CLOSE = 0.03  # of the answer: somebody who rounded too early, or too much
 
 
 @dataclass(frozen=True)
@@ -98,5 +99,8 @@ def _unknown(form: Form, value: Any, answer: Any) -> str:
             single = Numbers(1, form.decimals)
             right = sum(single.same((a,), (b,)) for a, b in zip(value, answer, strict=True))
             return f"{right} of {len(answer)} numbers are right."
-        return f"It should be {'more' if value[0] < answer[0] else 'less'}."
+        more = "more" if value[0] < answer[0] else "less"
+        if form.decimals and abs(value[0] - answer[0]) < CLOSE * abs(answer[0]):
+            return f"Close: to {form.decimals} decimal places it is {more}."
+        return f"It should be {more}."
     return "BPE makes other pieces."

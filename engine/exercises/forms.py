@@ -28,11 +28,11 @@ class Numbers:
     def ask(self) -> str:
         what = "one number" if self.count == 1 else "numbers with blanks between them"
         unit = f" in {self.unit}" if self.unit else ""
-        places = f", to {self.decimals} decimal places" if self.decimals else ""
+        places = f", to {self.decimals} decimal place{'s' * (self.decimals > 1)}" if self.decimals else ""
         return f"{what}{unit}{places}"
 
     def read(self, given: object) -> tuple[float, ...]:
-        return reading.numbers(given, self.count, self.unit)
+        return reading.numbers(given, self.count, self.unit, whole=not self.decimals)
 
     def same(self, one: Any, other: Any) -> bool:
         """Whether a given value `one` is the wanted one, `other`."""

@@ -14,6 +14,7 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 _AROUND = "[](){}"
 _MINUS = str.maketrans("\u2212\u2013", "--")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
 def plain(given: object) -> str:
@@ -28,9 +29,10 @@ def plain(given: object) -> str:
     return found
 
 
-def numbers(given: object, count: int | None, unit: str = "") -> tuple[float, ...]:
+def numbers(given: object, count: int | None, unit: str = "", whole: bool = True) -> tuple[float, ...]:
     """The numbers in an answer, `count` of them, or as many as there are for None. They stand apart by blanks
-    or commas; brackets around them and the unit behind them do no harm.
+    or commas; brackets around them, a sign of equality before and the unit behind them do no harm. Where they
+    need not be `whole`, 1,024 could be meant either way, and is refused.
 
     >>> numbers("[1, 2.5  -3]", 3), numbers("1,048,576", 1), numbers("12 MiB", 1, "MiB"), numbers("2/4", 1)
     ((1.0, 2.5, -3.0), (1048576.0,), (12.0,), (0.5,))
@@ -40,14 +42,13 @@ def numbers(given: object, count: int | None, unit: str = "") -> tuple[float, ..
         text = text[: -len(unit)]
     for sign in _AROUND:
         text = text.replace(sign, " ")
-    text = text.strip()
+    text = re.sub(r"\s+", " ", text).strip().lstrip("=\u2248~ ")
+    text = re.sub(r"(?<=\d)['\u2019](?=\d{3})", "", text)  # 1'048'576, as in Switzerland
+    _refuse_comma(text, count, whole)
     if count == 1 and _THOUSANDS.fullmatch(text):
         text = text.replace(",", "")
     if count == 1 and re.fullmatch(r"\d{1,3}( \d{3})+", text):
         text = text.replace(" ", "")
-    # 0,5 is a half in half of Europe: it is not read as two numbers
-    if count == 1 and re.fullmatch(r"[-+]?\d+,\d+", text):
-        raise ExerciseError("write a decimal point instead of the comma: 0.5")
     parts = [part for part in re.split(r"[\s;,]+", text) if part]
     found = tuple(_number(part) for part in parts)
     if not found:
@@ -56,6 +57,18 @@ def numbers(given: object, count: int | None, unit: str = "") -> tuple[float, ..
         wanted = "one number is" if count == 1 else f"{count} numbers are"
         raise ExerciseError(f"{wanted} asked for, and {len(found)} stand there")
     return found
+
+
+def _refuse_comma(text: str, count: int | None, whole: bool) -> None:
+    """0,5 is a half in half of Europe: it is read neither as two numbers nor as thousands."""
+    parts = re.split(r"[\s;]+", text)
+    commas = [part for part in parts if _DECIMAL_COMMA.fullmatch(part)]
+    if len(parts) != (count or 0) or not commas:
+        return
+    if whole and count == 1 and _THOUSANDS.fullmatch(text):
+        return
+    point = commas[0].replace(",", ".")
+    raise ExerciseError(f"write a decimal point instead of the comma: {_short(point)}")
 
 
 def _number(part: str) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.exercises.catalogue import make
 from tests.browser.conftest import settled
 
@@ -32,3 +34,23 @@ def test_what_is_solved_stays_in_the_browser(page, app_url):
     page.wait_for_function(
         "document.querySelector('.gf-solved-count').innerText.startsWith('0 of 47 solved')"
     )
+
+
+@pytest.mark.parametrize("task", ["equivariance", "keeping"])  # the longest
+def test_a_proof_its_box_and_its_hint_are_on_one_screen_and_take_only_keys(page, app_url, task):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{app_url}/exercises?set=proofs&exercise={task}&set_seed=2")
+    settled(page)
+    exercise = make(task, 2)
+    field = page.get_by_label("Your answer: the letters")
+    field.focus()
+    wrong = next(iter(exercise.form.wrong))
+    page.keyboard.type(" ".join(map(exercise.form.letter, (*exercise.answer, wrong))))
+    page.keyboard.press("Enter")
+    page.get_by_text("has no place in it:").wait_for()
+    answer = page.locator(".st-key-answer").bounding_box()
+    assert answer["y"] + answer["height"] <= 640  # the folds below it begin on the screen, too
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("".join(map(exercise.form.letter, exercise.answer)).lower())
+    page.keyboard.press("Enter")
+    page.get_by_text("Right: that is it.").wait_for()

@@ -68,7 +68,7 @@ function draw(self, kept) {
     }
     return row
   }))
-  self.count.textContent = `${counted(kept, groups)}, noted in this browser only`
+  self.count.textContent = `${counted(kept, groups)}, only in this browser`
 }
 
 export default component({ create, update })

@@ -66,8 +66,9 @@ def match(rng: Random) -> Exercise:
 def known(rng: Random) -> Exercise:
     family = rng.choice(list(KNOWN))
     others = sorted(name for group, names in KNOWN.items() if group != family for name in names)
-    right = frozenset(rng.sample(KNOWN[family], 2))
-    options = tuple(sorted((*right, *rng.sample(others, 4)), key=lambda one: rng.random()))
+    members = rng.sample(KNOWN[family], 2)
+    options = tuple(sorted((*members, *rng.sample(others, 4)), key=lambda one: rng.random()))
+    right = frozenset(members)
     return Exercise(
         f"Which of these are of the family *{family.lower()}*?",
         Pick(options),
@@ -103,9 +104,9 @@ BAD = {
 
 
 def healthy_looking(rng: Random) -> Exercise:
-    right = frozenset(rng.sample(FINE, 3))
-    bad = rng.sample(list(BAD), 3)
-    options = tuple(sorted((*right, *bad), key=lambda one: rng.random()))
+    fine, bad = rng.sample(FINE, 3), rng.sample(list(BAD), 3)
+    options = tuple(sorted((*fine, *bad), key=lambda one: rng.random()))
+    right = frozenset(fine)
     return Exercise(
         "Three of these bugs give a **low training loss and poor text**: the worst kind. Which?",
         Pick(options),

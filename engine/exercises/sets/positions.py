@@ -177,9 +177,10 @@ def distance(rng: Random) -> Exercise:
         return f"{query} and {key}"
 
     far = rng.sample(range(21, 200), 2)
-    right = frozenset((pair(far[0], far[0] - gap), pair(far[1], far[1] - gap)))
+    same = [pair(one, one - gap) for one in far]
+    right = frozenset(same)
     back, double, same_sum = pair(n, m), pair(2 * m, 2 * n), pair(m + 1, n - 1)
-    options = sorted((*right, back, double, same_sum), key=lambda one: rng.random())
+    options = sorted((*same, back, double, same_sum), key=lambda one: rng.random())
     return Exercise(
         f"With RoPE, the same $q$ at position {m} and the same $k$ at position {n} have some score. At which"
         " positions (query and key) is it the same, whatever $q$ and $k$ are?",

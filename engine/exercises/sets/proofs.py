@@ -26,7 +26,7 @@ EQUIVARIANCE = Proof(
     "Attention without positions and without a mask is **equivariant**: if $P$ puts the tokens in another"
     " order, then $\\text{Attn}(PX) = P \\, \\text{Attn}(X)$.",
     {
-        "qkv": ("Queries, keys and values are made row by row: of $PX$ they are $PQ$, $PK$, $PV$.", ()),
+        "qkv": ("Each row makes its own query, key and value: $PX$ gives $PQ$, $PK$, $PV$.", ()),
         "scores": ("The scores become $(PQ)(PK)^T = P (QK^T) P^T$.", ("qkv",)),
         "softmax": ("The softmax acts on each row by itself: the weights become $P A P^T$.", ("scores",)),
         "sum": ("The weighted sum becomes $(P A P^T)(P V)$.", ("softmax", "qkv")),
@@ -99,7 +99,7 @@ CACHE = Proof(
         ),
         "deep": ("By induction this holds for the input of every layer.", ("layer",)),
         "keys": (
-            "Keys and values are made from this input row by row: they stay the same, and can be kept.",
+            "Keys and values are made from it row by row: they stay, and can be kept.",
             ("deep",),
         ),
     },

@@ -55,7 +55,8 @@ def _go(task: str) -> None:
 
 
 def _asked(exercise: Exercise, tasks: list[str]) -> None:
-    st.markdown(exercise.statement)
+    with st.container(key="exercise_statement"):
+        st.markdown(exercise.statement)
     key = f"exercise_answer_{exercise.id}_{exercise.seed}"
     with st.form(f"exercise_form_{exercise.id}_{exercise.seed}", border=False):
         line = not isinstance(exercise.form, Choice | Pick)
@@ -83,9 +84,12 @@ def _input(exercise: Exercise, key: str) -> Any:
         return st.radio(label, form.options, index=None, key=key)
     if isinstance(form, Pick):
         st.caption(label)
-        return [
-            option for place, option in enumerate(form.options) if st.checkbox(option, key=f"{key}_{place}")
-        ]
+        with st.container(gap="xxsmall"):
+            return [
+                option
+                for place, option in enumerate(form.options)
+                if st.checkbox(option, key=f"{key}_{place}")
+            ]
     return st.text_input(label, key=key, max_chars=2000, autocomplete="off")
 
 
@@ -115,7 +119,7 @@ def _dots(exercise: Exercise) -> None:
 def _onward(exercise: Exercise) -> None:
     with st.container(horizontal=True, key="exercise_onward"):
         st.button(
-            "New numbers",
+            words.another(exercise),
             key="exercise_again",
             on_click=_again,
             args=(exercise.seed,),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.exercises.exercise import Exercise, Verdict
+from engine.exercises.forms import Order
 from ui.look import Words
 
 PRACTISE_QUESTION = "Can you work it out?"
@@ -59,6 +60,11 @@ SHEET = Words(
 def standing(exercise: Exercise, place: int, count: int) -> str:
     """Before there is an answer."""
     return f"Exercise **{place}** of {count} in this set, with the numbers of seed {exercise.seed}."
+
+
+def another(exercise: Exercise) -> str:
+    """What a new seed brings: a proof has no numbers."""
+    return "New order" if isinstance(exercise.form, Order) else "New numbers"
 
 
 def judged(verdict: Verdict) -> str:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -16,6 +20,7 @@ from engine.exercises.markup import block
 from engine.exercises.sets import families
 from engine.exercises.sheet import chosen, sheet
 
+ROOT = Path(__file__).parents[3]
 PROOFS = list(SETS["proofs"].tasks)
 # published: Devlin 2019, Liu 2019; Radford 2019, Touvron 2023, Jiang 2023; Raffel 2020, Lewis 2020, Radford 2022, Vaswani 2017
 ENCODERS, DECODERS = {"BERT", "RoBERTa"}, {"GPT-2", "LLaMA", "Mistral"}
@@ -140,10 +145,45 @@ def test_whatever_is_typed_gets_a_sentence(task: str) -> None:
         ("[0.5,0.25]", 2, (0.5, 0.25)),
         ("[[1, 2], [3, 4]]", 4, (1, 2, 3, 4)),
         ("0.1; 0.2", 2, (0.1, 0.2)),
+        ("1\u202f048\u202f576", 1, (1_048_576,)),
+        ("1'048'576", 1, (1_048_576,)),
+        ("\u2248 2.5", 1, (2.5,)),
+        ("= [1, 2]", 2, (1, 2)),
     ],
 )
 def test_numbers_as_people_write_them(text: str, count: int | None, numbers: tuple[float, ...]) -> None:
     assert reading.numbers(text, count) == numbers
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "point"),
+    [("bits", "1,847", "1.847"), ("score", "2,68", "2.68"), ("row", "0,58 0,21 0,21 0,00", "0.58")],
+)
+def test_a_decimal_comma_is_neither_thousands_nor_two_numbers(task: str, given: str, point: str) -> None:
+    verdict = check(make(task), given)
+    assert verdict.hint == f"Write a decimal point instead of the comma: \u201c{point}\u201d."
+
+
+def test_the_same_seed_makes_the_same_exercise_in_every_process() -> None:
+    """Sets of words have an order of their own in each process: a link must not show another one every time."""
+    told = (
+        "from engine.exercises.catalogue import TASKS, make\n"
+        "made = [make(task, seed) for task in TASKS for seed in range(3)]\n"
+        "for one in made: print(repr((one.id, one.statement, getattr(one.form, 'options', ()), one.steps)))"
+    )
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", told],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        for seed in ("1", "2")
+    ]
+    assert len(found[0]) == 3 * len(TASKS)
+    assert [(a, b) for a, b in zip(*found, strict=True) if a != b] == []
 
 
 def test_rounding_is_no_mistake_and_a_whole_number_is_exact() -> None:
@@ -159,6 +199,10 @@ def test_what_is_no_known_mistake_says_as_much_as_it_may() -> None:
     causal = make("causal", 1)
     assert check(causal, str(causal.answer[0] + 1)).hint == "It should be less."
     assert check(causal, str(causal.answer[0] - 1)).hint == "It should be more."
+    bits = make("bits", 1)  # 1.847 bits
+    assert check(bits, "1.8").hint == "Close: to 3 decimal places it is more."
+    assert check(bits, "1.9").hint == "Close: to 3 decimal places it is less."
+    assert check(bits, "1.7").hint == "It should be more."
     known = make("known", 1)
     (one, other), wrong = sorted(known.answer), next(o for o in known.form.options if o not in known.answer)
     assert check(known, [one]).hint == "0 too many, 1 missing."

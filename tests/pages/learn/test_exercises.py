@@ -65,11 +65,13 @@ def test_show_me_shows_each_step_of_the_way() -> None:
 
 def test_new_numbers_and_the_next_exercise() -> None:
     page = opened(set="masks", exercise="cross", set_seed="7")
+    assert page.button(key="exercise_again").label == "New numbers"
     page.button(key="exercise_again").click().run()
     assert make("cross", 8).statement in said(page)
     page.button(key="exercise_next").click().run()
     assert make("queries", 8).statement in said(page)  # the first of the next set
     page = opened(set="proofs", exercise="highway", set_seed="9999")
+    assert page.button(key="exercise_again").label == "New order"
     page.button(key="exercise_again").click().run()
     assert make("highway", 1).statement in said(page)
 
@@ -113,6 +115,7 @@ def test_the_sheet_lists_what_it_holds() -> None:
 
 def test_words_of_a_sheet() -> None:
     assert words.sheet_answer([], 0, 1) == "Choose at least **1** set."
+    assert make("size").form.ask == "one number in MiB, to 1 decimal place"
     assert words.sheet_answer([make("score")], 1, 4).startswith("**1** exercise from 1 set, with")
 
 

@@ -13,14 +13,19 @@ import streamlit as st
 from engine import checkpoints
 from engine.checkpoints import Checkpoint
 from engine.checkpoints_paired import PairCheckpoint, load_pair
+from engine.errors import RunError
 from engine.reader import reader_of
 from engine.tasks.paired import PAIR_TASKS
 from engine.tokenizers.blanks import BlankTokenizer
 from engine.tokenizers.sources import SourceTokenizer
+from engine.training.kinds import PAIRS, PAIRS_OF
+from ui import state
 from ui.reading import GAPS, PAIR
 from ui.site import ROOT
+from ui.step import NEWEST
 
 Family = Literal["encoder", "decoder", "both"]
+RUN = "run-"  # a training of somebody's, on this server
 ENCODER = "encoder-"  # in checkpoints/encoders; encoder-decoders are in checkpoints/paired
 ENCODERS = {"blanks": "Fill the blanks: encoder"}
 FIRST_ENCODER, FIRST_PAIR = f"{ENCODER}blanks", f"{PAIR}language"
@@ -28,14 +33,17 @@ _FOLDERS = {ENCODER: ROOT / "checkpoints" / "encoders", PAIR: ROOT / "checkpoint
 
 
 def pair_task(name: str) -> str | None:
-    """The task of an encoder-decoder; None for any other model."""
+    """The task of an encoder-decoder, shipped or of a run; None for any other model."""
+    if name.startswith(RUN):
+        run = state.manager().view(name.removeprefix(RUN))
+        return run.spec.corpus.removeprefix(PAIRS_OF) if run is not None and run.spec.kind is PAIRS else None
     task = name.removeprefix(PAIR)
     return task if name.startswith(PAIR) and task in PAIR_TASKS else None
 
 
 def family_of(name: str) -> Family:
-    """Of what comes with the app. A model of a run or of others may be an encoder, too, as its configuration
-    says.
+    """Of what comes with the app, and of a run of pairs. A model of another run or of others may be an
+    encoder, too, as its configuration says.
     """
     if pair_task(name) is not None:
         return "both"
@@ -54,8 +62,8 @@ def _folder(name: str) -> Path:
 
 
 def title_of(name: str) -> str | None:
-    """None for a model of another kind."""
-    task = pair_task(name)
+    """None for a model of another kind, and for a run, which has a name."""
+    task = None if name.startswith(RUN) else pair_task(name)
     if task is not None:
         return f"{PAIR_TASKS[task].title}: encoder-decoder"
     return ENCODERS.get(name.removeprefix(ENCODER)) if name.startswith(ENCODER) else None
@@ -63,26 +71,38 @@ def title_of(name: str) -> str | None:
 
 def kind_of(name: str) -> str | None:
     """What one reads, as `ui.reading.examples_of` has it; None for a model of another kind."""
-    if pair_task(name) is not None:
-        return name
+    if (task := pair_task(name)) is not None:
+        return PAIR + task
     return GAPS if family_of(name) == "encoder" else None
 
 
-def pair_of(name: str) -> PairCheckpoint | None:
-    """The encoder-decoder of that name; None for any other model. Raises CheckpointError when its files are
-    not whole.
+def pair_of(name: str, step: int = NEWEST) -> PairCheckpoint | None:
+    """The encoder-decoder of that name, of a run after a `step` of its snapshots; None for any other model.
+    Raises CheckpointError when its files are not whole, RunError when a snapshot has gone.
     """
-    return None if pair_task(name) is None else _pair(name)
+    if pair_task(name) is None:
+        return None
+    return _snapshot(name, _kept(name, step)) if name.startswith(RUN) else _pair(name)
 
 
-def model_of(name: str) -> Checkpoint | None:
+def model_of(name: str, step: int = NEWEST) -> Checkpoint | None:
     """An encoder; of an encoder-decoder the half that reads, into which every page can look; None for another
-    kind. Raises as `pair_of`.
+    kind. `step` and what it raises as `pair_of`.
     """
-    pair = pair_of(name)
+    pair = pair_of(name, step)
     if pair is not None:
-        return _reader(name, pair)
+        return _reader(name, _kept(name, step), pair)
     return _encoder(name) if family_of(name) == "encoder" else None
+
+
+def _kept(name: str, step: int) -> int:
+    """The step of a run that NEWEST is; of what was not trained here always NEWEST."""
+    if not name.startswith(RUN):
+        return NEWEST
+    run = state.manager().view(name.removeprefix(RUN))
+    if run is None or not run.snapshots:
+        raise RunError("There is nothing to look into of that run (any more).")
+    return max(run.snapshots) if step == NEWEST else step
 
 
 def as_read(found: Checkpoint) -> Checkpoint:
@@ -93,10 +113,16 @@ def as_read(found: Checkpoint) -> Checkpoint:
 
 
 def exact_of(found: object) -> str | None:
-    """How often an encoder-decoder is right; None for another kind."""
+    """How often an encoder-decoder is right, where it comes with the app; None for others."""
     if not (isinstance(found, Checkpoint) and isinstance(found.tokenizer, SourceTokenizer)):
         return None
-    return f"{found.metrics['exact']:.1%} of held-out sources written right, whole"
+    exact = found.metrics.get("exact")
+    return None if exact is None else f"{exact:.1%} of held-out sources written right, whole"
+
+
+def reads_only(found: object) -> bool:
+    """Whether it is the half of an encoder-decoder that reads."""
+    return isinstance(found, Checkpoint) and isinstance(found.tokenizer, SourceTokenizer)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the model …")
@@ -109,8 +135,15 @@ def _encoder(name: str) -> Checkpoint:
     return checkpoints.load(_folder(name))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _reader(name: str, _pair: PairCheckpoint) -> Checkpoint:
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _snapshot(name: str, step: int) -> PairCheckpoint:
+    found = state.manager().trained(name.removeprefix(RUN), step)
+    assert isinstance(found, PairCheckpoint)
+    return found
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _reader(name: str, step: int, _pair: PairCheckpoint) -> Checkpoint:
     model = reader_of(_pair.model)
     return Checkpoint(model, model.config, SourceTokenizer(_pair.tokenizer), _pair.metrics)
 
@@ -155,4 +188,9 @@ def why_closed(reason: str, name: str) -> str:
 
 def crossing(name: str) -> str:
     """The address of the page on what an encoder-decoder writes, with that model."""
-    return f"/crossattention?cross_task={pair_task(name)}"
+    return f"/crossattention?cross_task={crossed(name)}"
+
+
+def crossed(name: str) -> str | None:
+    """What that page calls it: a run by its own name, a shipped one by its task."""
+    return name if name.startswith(RUN) else pair_task(name)

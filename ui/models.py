@@ -38,7 +38,8 @@ SHIPPED = {
     "shakespeare-modern": "Shakespeare, modern (trained)",
 }
 LAPSES = {"timelapse": "Time-lapse: from noise to Shakespeare"}  # one training, at many of its steps
-UNTRAINED, RUN, PRETRAINED = "untrained-", "run-", "pretrained-"
+RUN = families.RUN
+UNTRAINED, PRETRAINED = "untrained-", "pretrained-"
 TASK = "task-"  # a small model of a synthetic task, in checkpoints/tasks
 TASK_FOLDER = "tasks"
 FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
@@ -140,18 +141,15 @@ def _runs(named: str | None) -> dict[str, RunView]:
 
 
 def _opens(view: RunView) -> bool:
-    """Whether there is something to look into yet, and the pages that look inside one tower can show it."""
-    return bool(view.snapshots) and view.spec.kind.inside
+    """Whether there is something to look into yet, and the pages that look inside can show it: one tower, or
+    of two the one that reads.
+    """
+    return bool(view.snapshots) and (view.spec.kind.inside or view.spec.kind is PAIRS)
 
 
 def _missing(name: str) -> str:
     if name.startswith(RUN):
         view = state.manager().view(name.removeprefix(RUN))
-        if view is not None and view.spec.kind is PAIRS:
-            return (
-                "That run has two towers, an encoder and a decoder, and this page looks inside one: the page"
-                " Cross-attention shows it"
-            )
         if view is not None and view.spec.kind is LABELS:
             return (
                 "That run gives a label and writes no text, which this page is about: Families, Who speaks,"
@@ -172,7 +170,7 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Found:
     page with a sentence.
     """
     try:
-        if (found := families.model_of(name)) is not None:
+        if (found := families.model_of(name, step)) is not None:
             return families.as_read(found)
         if is_training(name):
             return families.as_read(_snapshot(name, max(steps) if step == NEWEST else step))
@@ -221,6 +219,8 @@ def model_after(name: str, step: int) -> Checkpoint:
     """The model of a training after one of its steps. Raises GlassformerError when that is gone."""
     if name in LAPSES:
         return lapse_of(name).at(step)
+    if (half := families.model_of(name, step)) is not None:
+        return half
     return state.manager().model(name.removeprefix(RUN), step)
 
 
@@ -257,6 +257,8 @@ def facts(found: Found, total: int | None, step: int, steps: tuple[int, ...]) ->
     if isinstance(found, Pretrained):
         half = ["its encoder"] if pairs.is_pair(found.path) else []
         return " · ".join(half + words + _published(found))
+    if families.reads_only(found):
+        words.insert(0, "its encoder")
     words += [f"width {c.d_model}", f"context {c.context}"]
     loss = found.metrics.get("validation_loss")
     if isinstance(loss, float):

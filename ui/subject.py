@@ -166,7 +166,7 @@ def seen(
     corpus = found.metrics.get("corpus")
     known = corpus if corpus in corpora.NAMES else None
     title, repeat = models.title_of(name, run), models.repeat_of(found)
-    pair = families.pair_of(name)
+    pair = families.pair_of(name, at)
     return Subject((name, at), title, found.model, found.tokenizer, text, ids, known, repeat, pair)
 
 

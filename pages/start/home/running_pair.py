@@ -13,6 +13,7 @@ from pages.start.home import words_pair as words
 from pages.start.home.map import draw_towers
 from ui import explain, families, models, widgets
 from ui.reading import read
+from ui.step import NEWEST
 from ui.subject import Choice
 from ui.text.markdown import safe
 
@@ -26,7 +27,7 @@ def draw_running_pair(choice: Choice) -> None:
     for note in notes:
         st.caption(f":material/info: {safe(note)}")
     try:
-        wrote = _writing(choice.name, text)
+        wrote = _writing(choice.name, found.metrics.get("step"), text)
     except GlassformerError as error:
         explain.answer(words.refused(safe(str(error))))
         return
@@ -48,11 +49,12 @@ def draw_running_pair(choice: Choice) -> None:
 
 def _query(name: str, text: str) -> dict[str, str]:
     task = families.pair_task(name)
-    return {"model": name, "cross_task": str(task), f"cross_text_{task}": text}
+    return {"model": name, "cross_task": str(families.crossed(name)), f"cross_text_{task}": text}
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _writing(name: str, text: str) -> Writing:
-    pair = families.pair_of(name)
+def _writing(name: str, step: object, text: str) -> Writing:
+    """Of a training as it was after a `step`."""
+    pair = families.pair_of(name, step if name.startswith(families.RUN) and isinstance(step, int) else NEWEST)
     assert pair is not None
     return writing(pair.model, pair.tokenizer, text)

@@ -16,11 +16,9 @@ from ui.fields import visible
 
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
 
-# Kind -> (the page that looks into such runs, its link; "" is the run's name). Others: all that look inside.
-OWN_VIEWS = {
-    PAIRS.name: ("crossattention", {"cross_task": ""}),
-    LABELS.name: ("families", {"families_view": "speaks", "speaks_model": ""}),
-}
+# Where a classifier is looked into, there alone, and the link ("" is the run's name); and the page that is
+# told of a run with two towers by another name.
+LABELLED, CROSSED = ("families", {"families_view": "speaks", "speaks_model": ""}), "crossattention"
 
 
 def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
@@ -99,13 +97,14 @@ def bar(view: RunView, mine: bool) -> None:
 
 def look_inside(view: RunView) -> None:
     """The way into this run's model, at any of its snapshots, on the pages that look inside."""
-    own = OWN_VIEWS.get(view.spec.kind.name)  # two towers, or a classifier, are looked into there alone
-    pages = [e for e in site.built() if (e.url == own[0] if own else e.section == "Look inside")]
-    query = own[1] if own else {"model": ""}
+    labelled = view.spec.kind is LABELS
+    pages = [e for e in site.built() if (e.url == LABELLED[0] if labelled else e.section == "Look inside")]
     if not (pages and view.snapshots):
         return
     with st.popover("Look inside", icon=":material/search:"):
         for entry in pages:
+            crossed = view.spec.kind is PAIRS and entry.url == CROSSED
+            query = LABELLED[1] if labelled else {"cross_task" if crossed else "model": ""}
             try:
                 st.page_link(
                     entry.path,

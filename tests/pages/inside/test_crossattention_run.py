@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints_paired import PairCheckpoint
@@ -17,13 +18,17 @@ from engine.config import ModelConfig, TrainConfig
 from engine.errors import RunError
 from engine.measure.alignment import cross_patterns
 from engine.measure.crossing import crossing
+from engine.measure.pair_living import writing
 from engine.paired_data import pair_text
 from engine.seq2seq import build_pair
 from engine.service.state import RunSpec
 from engine.tasks.paired import PAIR_TASKS
 from engine.training import kinds
 from pages.inside.crossattention import shared, words
+from pages.start.home import running_pair, words_pair
 from tests.pages.stage import StageManager, open_page, view_of
+from ui import families, models
+from ui.step import NEWEST
 from ui.text.markdown import safe
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "crossattention" / "page.py")
@@ -44,7 +49,8 @@ def at(step: int) -> PairCheckpoint:
 @pytest.fixture(autouse=True)
 def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
     """A finished training on reversing."""
-    for cached in (shared._snapshot, shared.crossed, shared.aligned):
+    inside = families._snapshot, families._reader, models._snapshot, running_pair._writing
+    for cached in (shared._snapshot, shared.crossed, shared.aligned, *inside):
         cached.clear()
     spec = RunSpec(MODEL, TrainConfig(steps=50), "pairs-reverse", name="mine")
     manager.views["abc"] = view_of(spec, "abc", "finished", 50, snapshots=STEPS)
@@ -146,11 +152,47 @@ def test_a_link_to_a_run_that_is_gone_shows_a_shipped_model() -> None:
     assert words.NOT_YET in said(page) and words.NOT_YET not in said(opened())
 
 
-def test_pages_that_look_inside_one_tower_say_where_to_go(manager: StageManager, run: str) -> None:
-    shapes = str(Path(__file__).parents[3] / "pages" / "inside" / "shapes" / "page.py")
-    page = open_page(AppTest.from_file(shapes, default_timeout=60), model=run)
-    assert "That run has two towers" in said(page) and "Cross-attention shows it" in said(page)
-    spec = replace(manager.views["abc"].spec, corpus=kinds.SPEAKERS)
-    manager.change("abc", spec=spec)
-    page = open_page(AppTest.from_file(shapes, default_timeout=60), model=run)
-    assert "That run gives a label and writes no text" in said(page)
+def looked(page: str, **query: str) -> AppTest:
+    path = Path(__file__).parents[3] / "pages" / page / "page.py"
+    return open_page(AppTest.from_file(str(path), default_timeout=60), **query)
+
+
+@pytest.mark.parametrize(("step", "shown"), [("25", 25), ("", 50)])
+def test_other_pages_look_into_the_half_that_reads_at_the_step(run: str, step: str, shown: int) -> None:
+    page = looked("inside/attention", model=run, **({"step": step} if step else {}))
+    told = said(page)
+    assert "the half that reads" in told and f"/crossattention?cross_task={run}" in told
+    assert "its encoder · " in told and (f"step {shown} of 50" in told)
+    half = families.model_of(run, int(step or NEWEST))
+    assert half is not None
+    encoder = at(shown).model.encoder.state_dict()
+    mine = half.model.state_dict()
+    same = [name for name, value in encoder.items() if name in mine and torch.equal(value, mine[name])]
+    assert len(same) >= 14, "the weights are those of that step"
+    assert not any(
+        torch.equal(value, mine[name])
+        for name, value in at(0).model.encoder.state_dict().items()
+        if name in mine and value.dim() == 2
+    )
+
+
+def test_home_writes_with_the_newest_model_of_a_run(run: str) -> None:
+    page = looked("start/home", model=run, text="abcd")
+    wrote = writing(at(50).model, TEXT.tokenizer, "abcd")
+    assert words_pair.step(wrote, 1) in said(page)
+
+
+def test_a_snapshot_that_went_away_is_a_sentence_on_other_pages_too(
+    manager: StageManager, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(run: str, step: int | None = None) -> PairCheckpoint:
+        raise RunError("No snapshot of step 25 is kept.")
+
+    monkeypatch.setattr(manager, "trained", gone)
+    page = looked("inside/shapes", model=run, step="25")
+    assert not page.exception and [error.value for error in page.error] == [safe("No snapshot of step 25 is kept.")]
+
+
+def test_pages_that_look_inside_say_where_a_classifier_is(manager: StageManager, run: str) -> None:
+    manager.change("abc", spec=replace(manager.views["abc"].spec, corpus=kinds.SPEAKERS))
+    assert "That run gives a label and writes no text" in said(looked("inside/shapes", model=run))

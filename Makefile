@@ -27,7 +27,7 @@ test: check-python setup-test models ray chromium
 	@$(BIN)/python -m ruff check --quiet .
 	@$(BIN)/python -m mypy
 	@$(MAKE) --no-print-directory scripts
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # The browser's modules (ui/assets): their arithmetic where there is node, their style and types where npm has its packages.
 scripts: check-python

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,7 @@ class Operator:
 @contextmanager
 def server(profile: str) -> Iterator[tuple[str, Operator, int]]:
     """A server of its own: its address, its numbers and its process id."""
+    signal.signal(signal.SIGTERM, _ended)  # else whoever ends this one leaves a server behind
     with tempfile.TemporaryDirectory(prefix="glassformer-load-") as home:
         port, second = _free_port(), _free_port()
         log = Path(home) / "server.log"
@@ -158,6 +160,10 @@ def server(profile: str) -> Iterator[tuple[str, Operator, int]]:
             _end_group(process)
             traces = re.findall(r"^(?:Traceback.*|.*\"trace\".*)$", log.read_text(errors="replace"), re.M)
             print(f"traces in the server's log: {len(traces)}", *traces[:3], sep="\n  ")
+
+
+def _ended(number: int, _: object) -> None:
+    sys.exit(128 + number)
 
 
 async def steps_in(operator: Operator, seconds: float) -> float:

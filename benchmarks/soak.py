@@ -1,5 +1,6 @@
 """`python -m benchmarks.soak --minutes 60 --sessions 20`: the lecture hall of benchmarks/load.py with what goes
-wrong in an hour: tabs that are torn away, workers that are killed, trainings that end in NaN. Prints what the
+wrong in an hour: tabs that are torn away, workers that are killed, trainings that end in NaN, and uploads, good
+ones and others. Prints what the
 server holds before and after, when everybody has left and what they left has been forgotten.
 """
 
@@ -27,6 +28,10 @@ KILL, TEAR, BREAK = (
     20.0,
     60.0,
 )  # seconds between two workers killed, tabs torn away, trainings that break
+UPLOAD = 15.0  # seconds between two uploads
+PROSE = b"The quick brown fox jumps over the lazy dog, and the dog does not mind. "
+# NaN at its second step (with a rate of 10 it only learns badly)
+SPOILT = "steps=200&learning_rate=1000000&muon_learning_rate=1000000&grad_clip=0&warmup_steps=0"
 SESSION = 180.0  # seconds: Streamlit keeps a torn one for two minutes
 SLACK = {
     "workers": 0,
@@ -85,22 +90,45 @@ async def kill(process: int, until: float, chance: random.Random) -> int:
     return killed
 
 
-async def spoil(address: str, until: float, operator: Operator) -> int:
-    """Trainings whose learning rate is far too large. Returns how many have failed, those of killed workers
-    included.
+async def spoil(address: str, until: float) -> int:
+    """Trainings whose learning rate is far too large. Returns how many pages said that theirs diverged: where
+    others train, one waits for its place.
     """
-    before = operator.read()['glassformer_runs{state="failed"}']
-    most = before
+    diverged = 0
     while time.monotonic() < until:
         visitor = Visitor(address, 0, secrets.token_urlsafe(32))
         with suppress(Broken):
             await visitor.enter()
-            await visitor.visit("train", "steps=200&learning_rate=10&muon_learning_rate=10")
+            await visitor.visit("train", SPOILT)
             await visitor.press("train")
-            await visitor.look(min(BREAK, max(0.0, until - time.monotonic())))
-            most = max(most, operator.read()['glassformer_runs{state="failed"}'])
+            over = min(time.monotonic() + BREAK, until)
+            while time.monotonic() < over:
+                await visitor.look(min(1.0, max(0.0, over - time.monotonic())))
+                if any("diverged" in said for said in visitor.page.said):
+                    diverged += 1
+                    break
+            await visitor.look(min(BREAK / 4, max(0.0, until - time.monotonic())))
         await visitor.leave()
-    return int(most - before)
+    return diverged
+
+
+async def upload(address: str, until: float, chance: random.Random) -> tuple[int, int]:
+    """Texts of one's own, every second one of them of noise. Returns (how many were taken, how many of them were
+    refused with a sentence).
+    """
+    taken = refused = 0
+    while time.monotonic() < until:
+        visitor = Visitor(address, chance.randrange(1 << 30), secrets.token_urlsafe(32))
+        noise = taken % 2
+        with suppress(Broken):
+            await visitor.enter()
+            await visitor.visit("train", "data=upload")
+            await visitor.upload("mine.txt", chance.randbytes(200_000) if noise else PROSE * 4_000)
+            taken += 1
+            refused += any("not UTF-8" in said for said in visitor.page.said)
+        await visitor.leave()
+        await asyncio.sleep(min(UPLOAD * (0.5 + chance.random()), max(0.0, until - time.monotonic())))
+    return taken, refused
 
 
 async def soak(
@@ -114,16 +142,19 @@ async def soak(
     await asyncio.sleep(10)
     before, until = held(process, folder), time.monotonic() + seconds
     people = [attend(address, 1 + seed, until, tally) for seed in range(sessions)]
-    chances = random.Random(1), random.Random(2)
-    *_, killed, failed = await asyncio.gather(
+    chances = random.Random(1), random.Random(2), random.Random(3)
+    *_, killed, diverged, (taken, refused) = await asyncio.gather(
         *people,
         tear(address, until, chances[0]),
         kill(process, until, chances[1]),
-        spoil(address, until, operator),
+        spoil(address, until),
+        upload(address, until, chances[2]),
     )
     print(tally.table())
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
-    print(f"killed workers: {killed}; failed runs seen at once: {failed}")
+    print(
+        f"killed workers: {killed}; trainings that diverged: {diverged}; uploads: {taken}, refused: {refused}"
+    )
     left = time.monotonic() + settle
     while time.monotonic() < left and operator.read()["glassformer_sessions"]:
         await asyncio.sleep(2)

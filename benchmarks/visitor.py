@@ -7,7 +7,11 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+import urllib.error
+import urllib.request
+from collections import deque
 from dataclasses import dataclass, field
+from http.cookies import SimpleCookie
 from typing import Any
 
 import websockets
@@ -17,8 +21,9 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 
 CHOICES = ("slider", "selectbox", "radio", "checkbox", "button_group", "number_input")
 PATIENCE = 60.0  # seconds for one answer
-GONE = 10.0  # seconds for that of a fragment
+GONE = 4.0  # seconds for that of a fragment
 MAX_MESSAGE = 64 * 2**20  # bytes
+SAID = 300  # sentences of a page that are remembered
 
 
 class Broken(Exception):
@@ -32,6 +37,7 @@ class Page:
     controls: dict[str, tuple[str, Any]] = field(default_factory=dict)
     fragments: dict[str, float] = field(default_factory=dict)
     exceptions: list[str] = field(default_factory=list)
+    said: deque[str] = field(default_factory=lambda: deque(maxlen=SAID))  # texts and notes, the last ones
     elements: int = 0
 
 
@@ -39,7 +45,9 @@ class Visitor:
     """One tab. `address` is that of the server, such as http://127.0.0.1:8501."""
 
     def __init__(self, address: str, seed: int = 0, cookie: str = "") -> None:
-        self._stream = address.replace("http", "ws", 1).rstrip("/") + "/_stcore/stream"
+        self._address, self._session = address.rstrip("/"), ""
+        self._offered: list[Any] = []  # places for a file, as the server named them
+        self._stream = self._address.replace("http", "ws", 1) + "/_stcore/stream"
         self._random, self._cookie = random.Random(seed), cookie
         self._socket: Any = None
         self._cached: dict[str, ForwardMsg] = {}
@@ -95,6 +103,36 @@ class Visitor:
                 finally:
                     del self._values[name]
         raise Broken(f"there is no button {key!r} to press on the page {self.name!r}")
+
+    async def upload(self, name: str, data: bytes) -> float:
+        """Gives a file to the page's first uploader, as a browser does: asks where to, sends it there, and tells
+        the page. Raises Broken where there is no uploader, or where the file is refused.
+        """
+        places = [each for each, (kind, _) in self.page.controls.items() if kind == "file_uploader"]
+        if not places:
+            raise Broken(f"there is no uploader on the page {self.name!r}")
+        message = BackMsg()
+        message.file_urls_request.request_id = message.file_urls_request.session_id = self._session
+        message.file_urls_request.file_names.append(name)
+        self._offered = []
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._socket.send(message.SerializeToString())
+                while not self._offered:
+                    self._take_in(await self._socket.recv())
+            status = await asyncio.to_thread(_put, self._address, self._offered[0].upload_url, name, data)
+        except (OSError, websockets.WebSocketException, TimeoutError) as error:
+            raise Broken(
+                f"the upload of {len(data):,} bytes failed: {type(error).__name__} {error}"
+            ) from error
+        if status != 204:
+            raise Broken(f"the upload of {len(data):,} bytes was answered with {status}")
+        told = WidgetState(id=places[0])
+        info = told.file_uploader_state_value.uploaded_file_info.add()
+        info.name, info.size, info.file_id = name, len(data), self._offered[0].file_id
+        info.file_urls.CopyFrom(self._offered[0])
+        self._values[places[0]] = told
+        return await self._ask()
 
     async def look(self, seconds: float) -> int:
         """Sits before the page for a while; what wants to be asked for again is. Returns how often it was."""
@@ -153,13 +191,14 @@ class Visitor:
             kind = message.WhichOneof("type")
         elif message.metadata.cacheable:
             self._cached[message.hash] = message
-        if kind == "new_session" and not message.metadata.run.fragment_ids:
-            self.page = Page()
-        elif kind == "stop_auto_rerun":
-            for fragment in message.stop_auto_rerun.fragment_ids:
-                self.page.fragments.pop(fragment, None)
-        elif kind == "auto_rerun":
-            self.page.fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
+        if kind == "new_session":
+            self._session = message.new_session.initialize.session_id or self._session
+            if not message.metadata.run.fragment_ids:
+                self.page = Page()
+        elif kind == "file_urls_response":
+            self._offered = list(message.file_urls_response.file_urls)
+        elif kind in ("auto_rerun", "stop_auto_rerun"):
+            self._time(message)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             self._draw(message.delta.new_element)
         elif kind == "page_info_changed":
@@ -168,11 +207,20 @@ class Visitor:
             return message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
         return False
 
+    def _time(self, message: ForwardMsg) -> None:
+        """Which fragments are asked for again, and how often."""
+        if message.WhichOneof("type") == "auto_rerun":
+            self.page.fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
+        for fragment in message.stop_auto_rerun.fragment_ids:
+            self.page.fragments.pop(fragment, None)
+
     def _draw(self, element: Any) -> None:
         kind = element.WhichOneof("type")
         self.page.elements += 1
         if kind == "exception":
             self.page.exceptions.append(f"{element.exception.type}: {element.exception.message}"[:300])
+        elif kind in ("markdown", "alert"):
+            self.page.said.append(getattr(element, kind).body)
         elif (name := getattr(getattr(element, kind or "", None), "id", "")) and isinstance(name, str):
             self.page.controls[name] = (kind, getattr(element, kind))
 
@@ -201,3 +249,22 @@ class Visitor:
         else:
             return None
         return found
+
+
+def _put(address: str, place: str, name: str, data: bytes) -> int:
+    """Sends a file as a browser's form does, with the token against forged forms. The status of the answer."""
+    with urllib.request.urlopen(f"{address}/_stcore/health", timeout=PATIENCE) as answer:
+        jar = SimpleCookie("; ".join(answer.headers.get_all("Set-Cookie") or []))
+    border = "glassformer-visitor"
+    head = f'--{border}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n'
+    headers = {"Content-Type": f"multipart/form-data; boundary={border}"}
+    if "_streamlit_xsrf" in jar:
+        token = jar["_streamlit_xsrf"].value
+        headers |= {"X-Xsrftoken": token, "Cookie": f"_streamlit_xsrf={token}"}
+    body = head.encode() + data + f"\r\n--{border}--\r\n".encode()
+    request = urllib.request.Request(address + "/" + place.lstrip("/"), body, headers, method="PUT")
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code

@@ -18,7 +18,7 @@ from engine.config import bpe_size
 from engine.errors import CorpusError
 from engine.progress import Steps
 from engine.tasks import TASKS, Task, problems
-from engine.tokenizers import Storable, bpe, characters
+from engine.tokenizers import Storable, bpe, bpe_work, characters
 from engine.tokenizers.char import CharTokenizer
 
 SHAKESPEARE_FILE = "tinyshakespeare.txt"
@@ -153,10 +153,19 @@ def _following(
     return float(losses[counted[given:]].mean())
 
 
-def learning(text: str, tokenizer: str) -> Steps[bpe.BpeTokenizer]:
-    """The merges of `from_text`, which may take a while, in steps. Raises as it does."""
+def learning(text: str, tokenizer: str, most: int) -> Steps[bpe.BpeTokenizer]:
+    """The merges of `from_text`, which may take a while, in steps. Raises as it does, and TokenizerError for
+    a text that is more work than `most` (engine.tokenizers.bpe_work).
+    """
+    part, size = training_part(text), bpe_size(tokenizer) or len(bpe.BYTES)
+    bpe_work.check(part, size, most)
+    return (yield from bpe.learning(part, size))
+
+
+def training_part(text: str) -> str:
+    """What is trained on of a text. Raises CorpusError for one that cannot be split."""
     text, cut = _checked(text)
-    return (yield from bpe.learning(text[:cut], bpe_size(tokenizer) or len(bpe.BYTES)))
+    return text[:cut]
 
 
 def from_text(

@@ -1,5 +1,7 @@
 """The one family of errors. Every message says what was wrong and what would be right."""
 
+from __future__ import annotations
+
 
 class GlassformerError(Exception):
     """Base of every error that a person using the engine can act on."""
@@ -11,6 +13,10 @@ class ConfigError(GlassformerError):
     def __init__(self, field: str, value: object, allowed: str) -> None:
         self.field, self.value, self.allowed = field, value, allowed
         super().__init__(f"{field} = {value!r}: {allowed}")
+
+    def __reduce__(self) -> tuple[type[ConfigError], tuple[str, object, str]]:
+        """It may be told by another process."""
+        return type(self), (self.field, self.value, self.allowed)
 
 
 class CorpusError(GlassformerError):

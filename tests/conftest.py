@@ -27,16 +27,6 @@ settings.register_profile("glassformer", deadline=None, derandomize=True, max_ex
 settings.load_profile("glassformer")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file's tests stay in one process; those that need a browser are all in one, with one server and one
-    Chromium between them.
-    """
-    for item in items:
-        group = "browser" if ROOT / "tests" / "browser" in item.path.parents else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def shakespeare() -> Corpus:
     """The Tiny Shakespeare corpus; its tests are skipped where the text does not lie already."""

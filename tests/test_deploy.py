@@ -96,6 +96,7 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
         "context": "max_context",
         "tokens of a step": "max_batch_tokens",
         "entries of a BPE vocabulary": "max_vocabulary",
+        "work of learning one": "max_merging",
         "waiting, all": "max_queued",
         "waiting, of one person": "max_queued_each",
         "runs kept, of one person": "max_runs_kept",

@@ -63,18 +63,14 @@ def _make_manager() -> RunManager:
     import threadpoolctl
     import torch
 
-    from engine.service import cluster
-    from engine.service.manager import RunManager
+    from engine.service.shared import open_manager
 
     # If any thread of this process ran a multi-threaded op, loops in other threads would drop to half speed.
     torch.set_num_threads(1)
     # NumPy's second thread mostly waits, and takes the core from the browser or a training: 0.8 instead of
     # 4.3 ms for the map of 65 tokens.
     threadpoolctl.threadpool_limits(1, user_api="blas")
-    if where := cluster.address():
-        nodes = cluster.Cluster(where)
-        return RunManager(nodes.profile(profile()), opener=nodes.open, address=address)
-    return RunManager(profile(), address=address)
+    return open_manager(profile(), address)
 
 
 def corpus(name: str, tokenizer: str = "char") -> Corpus:

@@ -11,11 +11,13 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from engine.config import ModelConfig, TrainConfig, bpe_size
-from engine.errors import ConfigError, RunError
+from engine.corpora import training_part
+from engine.errors import ConfigError, RunError, TokenizerError
 from engine.faults import parts_of
 from engine.ledger import Pass, activations, parameter_formula
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
+from engine.tokenizers import bpe_work
 from engine.training.batches import MAX_LOGITS
 from engine.training.kinds import NAMES
 
@@ -57,6 +59,7 @@ class Profile:
     max_heads: int = 128  # of one layer
     max_watched: int = 1_000_000  # characters of a text whose merges are watched (Tokens)
     max_vocabulary: int = 8_192  # of a bpe tokenizer
+    max_merging: int = 12_000_000  # work of learning one (engine.tokenizers.bpe_work): a second for 800,000
     max_runs: int = 1  # training at once; the others wait in a queue
     max_beside: int = 1  # of a pair, trained beside its other half where all places are taken
     max_queued: int = 20
@@ -136,6 +139,7 @@ PROFILES: dict[str, Profile] = {
         max_context=256,
         max_batch_tokens=8_192,
         max_vocabulary=2_048,
+        max_merging=1_600_000,
         max_runs=max(1, _cores() - 1),
         max_queued_each=3,
         max_queued_address=12,
@@ -164,6 +168,7 @@ PROFILES: dict[str, Profile] = {
         max_context=256,
         max_batch_tokens=2_304,
         max_vocabulary=1_024,
+        max_merging=600_000,
         max_runs=1,
         max_beside=0,
         max_queued=10,
@@ -328,6 +333,11 @@ def _check_text(profile: Profile, spec: RunSpec) -> None:
         raise RunError(
             f"the text has {len(spec.text):,} characters; at most {profile.max_text:,} are allowed here"
         )
+    if size := bpe_size(spec.train.tokenizer):
+        try:
+            bpe_work.check(training_part(spec.text), size, profile.max_merging)
+        except TokenizerError as error:
+            raise RunError(f"this text: {error}") from error
 
 
 def _at_most(field: str, value: int, limit: int) -> None:

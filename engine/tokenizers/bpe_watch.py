@@ -13,7 +13,17 @@ from functools import cached_property
 import numpy as np
 
 from engine.errors import TokenizerError
-from engine.tokenizers.bpe import BYTE, BpeTokenizer, Level, Split, Trainer, pieces, starting_symbols
+from engine.progress import Progress, Steps, finish
+from engine.tokenizers.bpe import (
+    BYTE,
+    PROGRESS_EVERY,
+    BpeTokenizer,
+    Level,
+    Split,
+    Trainer,
+    pieces,
+    starting_symbols,
+)
 
 STAYS, WORD_BORDER, UNKNOWN = -1, -2, -1
 MAX_SYMBOLS = 400_000  # that a training keeps in memory, about 250 bytes each: about a second
@@ -45,6 +55,13 @@ class Watched:
 def watch(
     text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words", keep: int = RUNNERS_UP
 ) -> Watched:
+    """As `learning`, to its end."""
+    return finish(learning(text, new_tokens, level=level, split=split, keep=keep))
+
+
+def learning(
+    text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words", keep: int = RUNNERS_UP
+) -> Steps[Watched]:
     """`engine.tokenizers.bpe.train` with `new_tokens` beyond the starting symbols, and the `keep` runners-up
     of every merge.
 
@@ -53,11 +70,16 @@ def watch(
     if new_tokens < 0:
         raise TokenizerError(f"the number of tokens to learn must not be negative, not {new_tokens}")
     base = starting_symbols(text, level)
+    yield Progress(0, new_tokens)
     trainer = Trainer(base, Counter(pieces(text, split)), level)
     length = trainer.length
-    merges = tuple(trainer.merges(len(base) + new_tokens, keep))
+    merges = []
+    for merge in trainer.merges(len(base) + new_tokens, keep):
+        merges.append(merge)
+        if merge.rank % PROGRESS_EVERY == 0:
+            yield Progress(merge.rank, new_tokens)
     return Watched(
-        BpeTokenizer(level, split, base, merges),
+        BpeTokenizer(level, split, base, tuple(merges)),
         tuple(trainer.runners_up),
         len(text),
         len(text.encode("utf-8", "surrogatepass")),

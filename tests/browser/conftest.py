@@ -60,8 +60,11 @@ def browser() -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def context(browser) -> Iterator[object]:
-    """One person's browser for the session: it keeps the scripts that it fetched, as a visitor's does."""
-    made = browser.new_context(viewport={"width": 1280, "height": 800})
+    """One person's browser for the session: it keeps the scripts that it fetched, as a visitor's does. It
+    does not mind the server's policy against eval, which is what `wait_for_function` runs on;
+    tests/browser/test_hosted.py has one that does.
+    """
+    made = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)
     made.set_default_timeout(TIMEOUT_MS)
     yield made
     made.close()

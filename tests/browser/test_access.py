@@ -27,8 +27,6 @@ STREAMLITS = (
     ("empty-table-header", "<th"),  # of the column of row names in its tables
     ("scrollable-region-focusable", "stDataFrame"),  # it has its own canvas and keys
     ("scrollable-region-focusable", '<pre class="st-emotion'),  # of its code; the button copies it whole
-    # of its table, the moment that a fallback font makes it wider than its place (a `div` without a tab stop)
-    ("scrollable-region-focusable", "e18bzgcu2"),
     ("aria-allowed-attr", "stExpander"),
     ("region", "stToast"),
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from engine.errors import CheckpointError, ConfigError, GlassformerError, RunErr
 from engine.faults import PARTS
 from engine.service import profiles
 from engine.service.manager import RunManager
+from engine.service.shared import Desk, RemoteRuns
+from engine.service.transport import Pipe
 from engine.training.records import Evaluation, Step
 from engine.training.train import train
 from tests.engine.running import (
@@ -39,9 +42,20 @@ from tests.engine.running import (
 ME, STRANGER = "me", "somebody else"
 
 
-@pytest.fixture(scope="module")
-def manager(tmp_path_factory: pytest.TempPathFactory, transport: dict[str, Any]) -> Iterator[RunManager]:
-    with_spare = RunManager(PROFILE, tmp_path_factory.mktemp("runs"), **transport)
+@pytest.fixture(scope="module", params=["here", "cluster", "another server's"])
+def manager(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[RunManager]:
+    """A manager whose workers are on this machine, or on a cluster's; or what a server holds of one that is
+    shared by several.
+    """
+    folder = tmp_path_factory.mktemp("runs")
+    if request.param == "another server's":
+        desk = Desk(("127.0.0.1", 0), b"secret", lambda address: RunManager(PROFILE, folder, address=address))
+        threading.Thread(target=desk.serve, daemon=True).start()
+        yield cast(RunManager, RemoteRuns(desk.where, b"secret"))
+        desk.close()
+        return
+    opener = Pipe if request.param == "here" else request.getfixturevalue("cluster").open
+    with_spare = RunManager(PROFILE, folder, opener=opener)
     yield with_spare
     with_spare.close()
 

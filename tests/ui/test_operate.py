@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from engine.errors import ConfigError
 from engine.service.events import LOG, note
+from engine.service.profiles import PROFILES
 from engine.service.standing import Standing, WorkerStanding
 from engine.service.state import Process
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
@@ -25,15 +26,19 @@ WARM, COLD, BUSY = Process(1, (), True), Process(2, (), False), Process(3, ("a r
 
 
 @pytest.mark.parametrize(
-    ("processes", "expected"),
-    [([], False), ([COLD], False), ([WARM], True), ([BUSY], True), ([BUSY, COLD], True)],
-)
-def test_ready_is_who_has_a_warm_process(processes: list[Process], expected: bool) -> None:
-    assert health.ready(processes) is expected
+    ("processes", "spare", "none"),
+    [([], False, False), ([COLD], False, False), ([WARM], True, True), ([BUSY], False, True),
+     ([BUSY, COLD], False, True), ([BUSY, WARM], True, True)],
+)  # fmt: skip
+def test_ready_is_who_has_a_warm_spare_and_where_none_is_kept_a_warm_process(
+    processes: list[Process], spare: bool, none: bool
+) -> None:
+    assert health.ready(processes, 1) is spare
+    assert health.ready(processes, 0) is none
 
 
 def test_it_is_not_ready_until_the_spare_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[list[Process]] = [[COLD], [WARM], []]
+    answers: list[list[Process]] = [[COLD], [WARM], [BUSY], [BUSY]]
 
     class Manager:
         def processes(self) -> list[Process]:
@@ -43,6 +48,9 @@ def test_it_is_not_ready_until_the_spare_is_warm(monkeypatch: pytest.MonkeyPatch
     client = TestClient(Starlette(routes=list(health.routes())))
     found = [client.get("/healthz") for _ in range(3)]
     assert [answer.status_code for answer in found] == [503, 200, 503]
+    monkeypatch.setattr(state, "profile", lambda: PROFILES["small"])
+    small = client.get("/healthz")
+    assert (small.status_code, small.json()) == (200, {"ready": True, "spare": False})
     assert found[0].json() == {"ready": False, "spare": False}
     assert found[1].json() == {"ready": True, "spare": True}
     assert found[1].headers["cache-control"] == "no-store"

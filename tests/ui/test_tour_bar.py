@@ -120,3 +120,35 @@ def test_a_model_that_is_not_here_is_said(monkeypatch):
     )
     monkeypatch.setattr(bar.sources, "available", lambda: ["smollm2-135m"])
     assert bar.missing(course) == [] and bar._said(scene) == scene.text
+
+
+@pytest.mark.parametrize(
+    ("held", "own"),
+    [
+        ({"text": "my own words"}, "my own words"),
+        ({"kept_text": "my own words"}, "my own words"),  # from a page without the box
+        ({"text": "ROMEO:\nO, she d"}, ""),  # the first scene's
+        ({"text": "To be", "first_text": "To be"}, ""),
+        ({"text": " \n"}, ""),
+        ({}, ""),
+    ],
+)
+def test_only_what_the_reader_wrote_is_the_readers(monkeypatch, held, own):
+    monkeypatch.setattr(bar.st, "session_state", held)
+    assert bar._written(TEN) == own
+
+
+def test_a_text_of_ones_own_stays_and_comes_back_after_a_scene_with_another(monkeypatch):
+    held = {"text": "my own words", "kept_text": "my own words"}
+    monkeypatch.setattr(bar.st, "session_state", held)
+    monkeypatch.setattr(bar.st, "query_params", {})
+    monkeypatch.setattr(bar.st, "switch_page", lambda *_, **__: None)
+    bar._open(TEN, 2)
+    assert "text" not in held and held["kept_text"] == "my own words"
+    bar._open(TEN, 0)  # which has one itself
+    assert "kept_text" not in held
+    held["text"] = dict(TEN.scenes[0].query)["text"]
+    bar._open(TEN, 2)
+    assert held["kept_text"] == "my own words"
+    bar._forget()
+    assert bar._WRITTEN not in held

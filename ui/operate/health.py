@@ -14,17 +14,17 @@ from ui import state
 PATH = "/healthz"
 
 
-def ready(processes: Sequence[Process]) -> bool:
-    """Whether a training would start at once: a process is warm that waits for one, or warm ones train and
-    the next is on its way.
+def ready(processes: Sequence[Process], spares: int) -> bool:
+    """Whether a training would start at once: a warm process waits for it. Where none is kept waiting
+    (`spares` is 0: the next is warmed when the last has ended), one that is warm, whatever it does.
     """
-    return any(process.ready for process in processes)
+    return any(process.ready and (not spares or not process.runs) for process in processes)
 
 
 def _answer(_: Request) -> JSONResponse:
     processes = state.manager().processes()
     said = {
-        "ready": ready(processes),
+        "ready": ready(processes, state.profile().spares),
         "spare": any(process.ready and not process.runs for process in processes),
     }
     return JSONResponse(said, 200 if said["ready"] else 503, {"Cache-Control": "no-store"})

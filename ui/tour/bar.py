@@ -13,14 +13,17 @@ import streamlit as st
 from engine.pretrained import sources
 from ui import explain, site, state, widgets
 from ui.players.component import mounted
+from ui.reading import examples_of
 from ui.tour.courses import Course, Scene, shelf
 
 KEY, COURSE, SCENE, STAGE = "tour", "course", "scene", "stage"
 END = "end"
 _HELD = "tour_held"  # (course, scene) of the last run
 _PRETRAINED = "pretrained-"
+_WRITTEN = "tour_text"  # what the reader wrote for the model to read, while a scene shows another
+_TEXT = ("text", "kept_text", "text_length")  # what the bar of a model remembers of it
 # What the bar of a model and the folds of a view remember besides their own names in the address.
-_REMEMBERED = ("subject_model", "kept_model", "text", "kept_text", "text_length", explain.VIEW_DRAWN)
+_REMEMBERED = ("subject_model", "kept_model", *_TEXT, explain.VIEW_DRAWN)
 
 
 def draw_tour() -> None:
@@ -106,11 +109,17 @@ def _said(scene: Scene) -> str:
 
 
 def _open(course: Course, at: int) -> None:
-    """Shows a scene as its link does, whatever was chosen on its page before."""
+    """Shows a scene as its link does, whatever was chosen on its page before; where the link says nothing of
+    a text, what the reader wrote stays.
+    """
     scene = course.scenes[at]
     query = dict(scene.query)
+    if written := _written(course):
+        st.session_state[_WRITTEN] = written
     for name in _forgotten(course, query, [str(name) for name in st.session_state]):
         st.session_state.pop(name, None)
+    if "text" not in query and _WRITTEN in st.session_state:
+        st.session_state["kept_text"] = st.session_state[_WRITTEN]
     st.session_state[_HELD] = (course.id, at)
     own = {COURSE: course.id, SCENE: str(at + 1)}
     kept = {STAGE: st.query_params[STAGE]} if STAGE in st.query_params else {}
@@ -121,8 +130,7 @@ def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[s
     """Of the names that the session holds, those that would speak against a scene's link: all that the
     course's links name, what else belongs to a control of the same page, and the folds.
 
-    What somebody wrote into a box of the page's own stays, unless a link names it; what a model reads is the
-    scene's, for its words are about that.
+    What somebody wrote into a box of the page's own stays, unless a link names it.
     """
     topics = {f"{name.partition('_')[0]}_" for name in query if "_" in name}
     ours = {*course.names, *_REMEMBERED, *explain.FOLDS}
@@ -134,13 +142,25 @@ def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[s
     ]
 
 
+def _written(course: Course) -> str:
+    """What the reader wrote for the model to read: no text of a scene, no example, no page's first one.
+    Nothing where that is none.
+    """
+    held = st.session_state
+    found = held.get("text", held.get("kept_text"))
+    given = {dict(scene.query).get("text") for scene in course.scenes} | {held.get("first_text")}
+    given |= set(examples_of(held.get("kept_kind", "")).values())
+    return found if isinstance(found, str) and found.strip() and found not in given else ""
+
+
 def _end() -> None:
     _forget()
     st.switch_page(site.COURSES, query_params={})
 
 
 def _forget() -> None:
-    st.session_state.pop(_HELD, None)
+    for name in (_HELD, _WRITTEN):
+        st.session_state.pop(name, None)
     for name in (COURSE, SCENE):
         if name in st.query_params:
             del st.query_params[name]

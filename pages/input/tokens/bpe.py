@@ -15,7 +15,7 @@ from pages.input.tokens import guesses, words
 from pages.input.tokens.bpe_result import draw_result
 from pages.input.tokens.bpe_text import OWN, SHAKESPEARE, SOURCES, Texts, choose_texts, typed_text
 from pages.input.tokens.shared import Sources, known_words
-from pages.input.tokens.watching import Watching, watching
+from pages.input.tokens.watching import Watching, learned, watching
 from ui import explain, state
 from ui.guess import ask
 from ui.players.component import mounted
@@ -38,7 +38,7 @@ def draw_bpe() -> None:
     notes = st.container()
     with notes:
         texts = choose_texts(typed, level, split, source)
-        if texts is None:
+        if texts is None or (source == OWN and not learned(texts.learned, new_tokens, level, split)):
             return
         watched = watching(texts.learned, texts.passage, new_tokens, level, split)
     if not watched.seen.tokenizer.merges:

@@ -4,21 +4,25 @@ tokenizers themselves.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import quote
 
 import streamlit as st
 
 from engine.errors import CorpusError, TokenizerError
 from engine.measure.vocabulary import prefix
-from engine.tokenizers import bpe, published
+from engine.progress import Steps
+from engine.tokenizers import bpe, bpe_work, published
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.published import PUBLISHED, PublishedTokenizer, whole_characters
 from engine.tokenizers.words import WordTokenizer
 from pages.input.tokens.examples import EXAMPLES, LINE
 from ui import state
+from ui.slow import Key, known, measured
 from ui.text.markdown import safe
 from ui.widgets import one_of
 
@@ -111,12 +115,16 @@ def choose_source(key: str, label: str, hint: str) -> str:
 
 
 def source(name: str, own: str) -> Sources | None:
-    """The text of a source; None, with a sentence, where one's own is empty. Where Tiny Shakespeare cannot be
-    had, the Python manual.
+    """The text of a source. Where Tiny Shakespeare cannot be had, the Python manual. None while the tokens of
+    one's own are learned, with a bar, or where that was cancelled or is too much work, with a sentence.
     """
     if name == "yours":
         if own:
-            return Sources("yours", own, own)
+            most = state.profile().max_merging
+            learned = measured(
+                _merges_of(own), partial(_learning, own, most), "Learning the tokens of your text"
+            )
+            return None if learned is None else Sources("yours", own, own)
         st.info(
             "There is nothing to learn from in an empty text: the tokenizers below learned from the Python"
             " manual."
@@ -149,7 +157,18 @@ def known_words(found: Sources) -> WordTokenizer | None:
 
 @st.cache_resource(max_entries=6, show_spinner="Learning merges …")
 def _trained(name: str, own: str, _text: str) -> BpeTokenizer:
-    return bpe.train(_text, LARGEST)
+    learned: BpeTokenizer | None = known(_merges_of(own)) if own else None
+    return learned or bpe.train(_text, LARGEST)
+
+
+def _merges_of(own: str) -> Key:
+    """Under this key their training is known (ui.slow)."""
+    return "merges", hashlib.sha256(own.encode("utf-8", "surrogatepass")).hexdigest(), LARGEST
+
+
+def _learning(own: str, most: int) -> Steps[BpeTokenizer]:
+    bpe_work.check(own, LARGEST, most)
+    return (yield from bpe.learning(own, LARGEST))
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)

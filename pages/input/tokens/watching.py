@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import streamlit as st
 
 from engine.measure.subwords import Ways, three_ways
 from engine.tokenizers.bpe import Level, Split
-from engine.tokenizers.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, replay, watch
+from engine.tokenizers.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, learning, replay, watch
+from ui.slow import Key, known, measured
 from ui.text.tokens import is_partial, show_bytes
 
 
@@ -29,10 +31,21 @@ class Watching:
     key: str
 
 
+def learned(text: str, new_tokens: int, level: Level, split: Split) -> bool:
+    """Whether the merges of a text of one's own are known. While they are learned, a bar; else a sentence."""
+    asked = partial(learning, text, new_tokens, level=level, split=split)
+    return measured(_key(text, new_tokens, level, split), asked, "Learning the merges") is not None
+
+
+def _key(text: str, *choice: int | str) -> Key:
+    return "watched", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), *choice
+
+
 @st.cache_resource(max_entries=24, show_spinner="Learning the merges …")
 def _learned(text: str, new_tokens: int, level: Level, split: Split) -> Watched:
     """Trained once for each text and choice; about half a second for a megabyte."""
-    return watch(text, new_tokens, level=level, split=split)
+    found: Watched | None = known(_key(text, new_tokens, level, split))
+    return found or watch(text, new_tokens, level=level, split=split)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

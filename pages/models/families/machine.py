@@ -101,7 +101,7 @@ def _table() -> None:
     }
     columns["parameters"] = [f"{counted[name].parameters:,}" for name in MODELS]
     columns["FLOPs a token"] = [words.large(counted[name].flops) for name in MODELS]
-    columns["source"] = [safe(preset.source or "") for preset in MODELS.values()]
-    with st.container(key="whole_words"):
+    with st.container(key="whole_words"), st.container(key="models_table"):
         st.table(pd.DataFrame(columns, index=list(words.TITLES.values())), border="horizontal")
+    st.markdown(words.sources({name: safe(preset.source or "") for name, preset in MODELS.items()}))
     st.markdown(words.REASONS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.ledger.morph import OFFERED, TOKENS, Costs
 from engine.presets.variations import MODELS
@@ -134,6 +134,11 @@ def _named(names: Sequence[str]) -> str:
 
 def cannot(why: str) -> str:
     return f"These 8 choices do not go together: `{why}` The drawing shows the model as it was."
+
+
+def sources(published: Mapping[str, str]) -> str:
+    """Where the sizes of each model are published (Markdown)."""
+    return "**Published in.** " + " · ".join(f"{TITLES[name]}: {where}" for name, where in published.items())
 
 
 def alt(layers: int, boxes: Sequence[str]) -> str:

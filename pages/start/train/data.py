@@ -224,7 +224,10 @@ def _own(source: str, profile: Profile, cut: str) -> Data:
     try:
         if (
             bpe_size(cut) is not None
-            and measured(_merges_of(text, cut), partial(corpora.learning, text, cut), LEARNING) is None
+            and measured(
+                _merges_of(text, cut), partial(corpora.learning, text, cut, profile.max_merging), LEARNING
+            )
+            is None
         ):
             return Data("text", text, None, "The tokens of this text have to be learned first.")
         return Data("text", text, own_corpus(text, cut))

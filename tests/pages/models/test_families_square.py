@@ -92,7 +92,7 @@ def test_the_table_and_the_squares(drawn, layer):
             np.testing.assert_allclose(strip[1:], chances, atol=1e-4)
             assert np.isnan(strip[0])
         else:
-            assert cells[1:3] == [f"{metrics('encoders/blanks')['validation_loss']:.2f}", "–"]
+            assert cells[1:3] == [f"{metrics('encoders/blanks')['validation_loss']:.2f} a hidden one", "–"]
         blank = 65 if column == 3 else None
         wrote = masked.tokenizer.decode(alone(model, ids, 20, blank))
         plain = cells[3].replace("\\", "").replace("\u2060", "")

@@ -1,0 +1,203 @@
+"""One run manager for several servers: a process of its own that holds it, and what the servers hold instead.
+
+`python -m engine.service.serve` holds the manager and listens at `GLASSFORMER_RUNS=<host>:<port>`; servers
+that have the same variable ask there, so that a run's link works on each of them. Both sides know the same
+`GLASSFORMER_SECRET`. What is said is pickled (views, models), so nobody without the secret may speak: each
+connection begins with a challenge that is answered with it (multiprocessing.connection).
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
+from multiprocessing.context import AuthenticationError
+from typing import Any, cast
+
+from engine.errors import GlassformerError, RunError
+from engine.service import cluster
+from engine.service.manager import RunManager
+from engine.service.profiles import Profile
+from engine.service.state import RunView
+
+VARIABLE, SECRET = "GLASSFORMER_RUNS", "GLASSFORMER_SECRET"
+GONE = "The service that holds the runs does not answer. Try again in a moment."
+KEPT_VIEWS = 256  # of a server: a curve that has not changed is not sent again
+
+# What may be asked: methods of the manager. What only looks is asked again when a connection breaks.
+LOOKS = frozenset(
+    {
+        *("view", "runs", "race", "may_control", "watch", "snapshot", "model", "trained", "checkpoint"),
+        *("processes", "standing", "files", "profile"),
+    }
+)
+ORDERS = frozenset(
+    {
+        *("start", "start_pair", "start_race", "start_beside", "restart", "extend", "revive"),
+        *("pause", "resume", "step", "stop", "set_learning_rate", "set_prompt", "rename", "remove"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A method of the manager, and the network address of whoever looks at the page."""
+
+    what: str
+    arguments: tuple[Any, ...] = ()
+    named: tuple[tuple[str, Any], ...] = ()
+    address: str = ""
+
+
+class Desk:
+    """Holds a manager, and answers whoever knows the secret, a thread for each connection."""
+
+    def __init__(self, where: tuple[str, int], key: bytes, make: Callable[[Callable[[], str]], RunManager]):
+        """`make` makes the manager, of what tells the address of whoever asks now."""
+        self._asking = threading.local()
+        self._listener, self._key, self._closed = Listener(where, backlog=64), key, False
+        self.manager = make(lambda: getattr(self._asking, "address", ""))
+
+    @property
+    def where(self) -> tuple[str, int]:
+        """Host and port; the port is the one that was given, or the one that was free."""
+        return cast(tuple[str, int], self._listener.address)
+
+    def serve(self) -> None:
+        """Until `close`."""
+        while not self._closed:
+            with suppress(OSError):
+                connection = self._listener.accept()
+                threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
+
+    def close(self) -> None:
+        """Ends every training."""
+        self._closed = True
+        with suppress(OSError):
+            socket.create_connection(self.where, timeout=1).close()  # wakes `serve`
+        self._listener.close()
+        self.manager.close()
+
+    def _attend(self, connection: Connection) -> None:
+        """In a thread of its own: who does not answer the challenge holds up nobody."""
+        try:
+            deliver_challenge(connection, self._key)
+            answer_challenge(connection, self._key)
+        except (AuthenticationError, EOFError, OSError):
+            connection.close()
+            return
+        while True:
+            try:
+                request: Request = pickle.loads(connection.recv_bytes())
+                connection.send_bytes(pickle.dumps(self._answer(request), pickle.HIGHEST_PROTOCOL))
+            except (EOFError, OSError):
+                return
+
+    def _answer(self, request: Request) -> tuple[bool, Any]:
+        self._asking.address = request.address
+        try:
+            if request.what == "profile":
+                return True, self.manager.profile
+            if request.what == "view":
+                (run, known) = request.arguments
+                view = self.manager.view(run)
+                return True, known if view is not None and view.version == known else view
+            if request.what not in LOOKS | ORDERS:
+                raise RunError(f"nobody may ask for {request.what!r} here")
+            return True, getattr(self.manager, request.what)(*request.arguments, **dict(request.named))
+        except GlassformerError as error:
+            return False, error
+
+
+class RemoteRuns:
+    """What a server has instead of a manager: asks the `Desk`, and looks like one."""
+
+    def __init__(self, where: tuple[str, int], key: bytes, address: Callable[[], str] = lambda: "") -> None:
+        """Raises RunError when nobody listens there, or with another secret."""
+        self._where, self._key, self._address = where, key, address
+        self._mine = threading.local()  # a connection for each thread
+        self._views: OrderedDict[str, RunView] = OrderedDict()
+        self._lock = threading.Lock()
+        self.profile: Profile = self._ask(Request("profile"))
+
+    def view(self, run_id: str) -> RunView | None:
+        """As the manager's: the same object until something changes."""
+        with self._lock:
+            known = self._views.get(run_id)
+        found = self._ask(Request("view", (run_id, known and known.version)))
+        if known is not None and found == known.version:
+            return known
+        with self._lock:
+            self._views.pop(run_id, None)
+            if isinstance(found, RunView):
+                self._views[run_id] = found
+                while len(self._views) > KEPT_VIEWS:
+                    self._views.popitem(last=False)
+        return cast("RunView | None", found)
+
+    def close(self) -> None:
+        """Leaves; the runs go on."""
+
+    def __getattr__(self, what: str) -> Callable[..., Any]:
+        if what not in LOOKS | ORDERS:
+            raise AttributeError(what)
+
+        def ask(*arguments: Any, **named: Any) -> Any:
+            return self._ask(Request(what, arguments, tuple(named.items()), self._address()))
+
+        return ask
+
+    def _ask(self, request: Request) -> Any:
+        for again in (False, True):  # the service may have been started anew since this thread asked last
+            connection = getattr(self._mine, "connection", None)
+            try:
+                if connection is None:
+                    connection = self._mine.connection = Client(self._where, authkey=self._key)
+                connection.send_bytes(pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
+                (well, said) = pickle.loads(connection.recv_bytes())
+            except AuthenticationError as error:
+                raise RunError(f"The service at {VARIABLE} has another {SECRET}.") from error
+            except (OSError, EOFError) as error:
+                self._mine.connection = None
+                if again or connection is None or request.what in ORDERS:
+                    raise RunError(GONE) from error
+                continue
+            if not well:
+                raise said
+            return said
+        raise AssertionError("one of the two tries returns or raises")
+
+
+def place() -> tuple[tuple[str, int], bytes] | None:
+    """Where the service listens, and the secret, from the environment; None where there is none. Raises
+    RunError for an address that is none, or without a secret.
+    """
+    if not (said := os.environ.get(VARIABLE, "").strip()):
+        return None
+    host, _, port = said.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise RunError(f"{VARIABLE} = {said!r} is no address: it is a host and a port, such as 10.0.0.7:7700")
+    if not (key := os.environ.get(SECRET, "")):
+        raise RunError(f"{VARIABLE} needs {SECRET}: the same on every server, and known to nobody else")
+    return (host, int(port)), key.encode()
+
+
+def made(profile: Profile, address: Callable[[], str]) -> RunManager:
+    """A manager of this process, on a cluster where $GLASSFORMER_RAY says so. Raises RunError."""
+    if where := cluster.address():
+        nodes = cluster.Cluster(where)
+        return RunManager(nodes.profile(profile), opener=nodes.open, address=address)
+    return RunManager(profile, address=address)
+
+
+def open_manager(profile: Profile, address: Callable[[], str]) -> RunManager:
+    """The service's manager where the environment names one, else one of this process. Raises RunError."""
+    if found := place():
+        return cast(RunManager, RemoteRuns(*found, address))
+    return made(profile, address)

@@ -1,0 +1,210 @@
+"""One run manager for several servers. That what they hold instead behaves as a manager is held by test_runs.py,
+which is run on it, too; here is what only several have.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.errors import ConfigError, RunError
+from engine.service.manager import RunManager
+from engine.service.shared import LOOKS, ORDERS, Desk, RemoteRuns, Request, open_manager, place
+from engine.service.transport import ROOT
+from tests.engine.running import LONG, PROFILE, lives, spec, wait
+
+ME, KEY = "me", b"a secret of the tests"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(
+        ("127.0.0.1", 0), KEY, lambda address: RunManager(PROFILE, tmp_path, spare=False, address=address)
+    )
+    threading.Thread(target=made.serve, daemon=True).start()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def server(desk: Desk) -> Callable[..., RemoteRuns]:
+    return lambda address="": RemoteRuns(desk.where, KEY, lambda: address)
+
+
+def test_a_run_started_at_one_server_is_seen_steered_and_looked_into_at_another(
+    server: Callable[..., RemoteRuns],
+) -> None:
+    first, second = server(), server()
+    run = first.start(spec(name="shared"), ME)
+    view = wait(lambda: (found := second.view(run)) and not found.active and found)
+    assert (view.status, view.name, view.step) == ("finished", "shared", 30)
+    assert [v.id for v in second.runs(ME)] == [run] and second.runs("somebody else") == []
+    assert second.may_control(run, ME) and not second.may_control(run, "somebody else")
+    here, there = first.model(run, 20).model.state_dict(), second.model(run, 20).model.state_dict()
+    assert here.keys() == there.keys() and all(torch.equal(here[name], there[name]) for name in here)
+    second.remove(run, ME)
+    assert first.view(run) is None
+
+
+def test_a_pause_at_one_server_holds_at_the_other(server: Callable[..., RemoteRuns]) -> None:
+    first, second = server(), server()
+    run = first.start(spec(LONG), ME)
+    wait(lambda: second.view(run).step >= 5)
+    second.pause(run, ME)
+    assert first.view(run).status == "paused"
+    with pytest.raises(RunError, match="another browser"):
+        second.resume(run, "somebody else")
+
+
+def test_a_view_is_sent_once_for_each_change(
+    server: Callable[..., RemoteRuns], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = server()
+    run = runs.start(spec(), ME)
+    wait(lambda: not runs.view(run).active)
+    assert runs.view(run) is runs.view(run)
+    heard: list[int] = []
+    loads = pickle.loads
+    monkeypatch.setattr(
+        "engine.service.shared.pickle.loads", lambda data: heard.append(len(data)) or loads(data)
+    )
+    runs.view(run)
+    assert min(heard) < 100, "of a curve that is known, only that it is"
+
+
+def test_errors_come_back_as_what_they_are(server: Callable[..., RemoteRuns]) -> None:
+    runs = server()
+    with pytest.raises(ConfigError, match="d_model") as caught:
+        runs.start(spec(model=spec().model.__class__(30, d_model=17, n_heads=2)), ME)
+    assert (caught.value.field, caught.value.value) == ("n_heads", 2)
+    with pytest.raises(RunError, match="no such run"):
+        runs.pause("nobody's", ME)
+
+
+def test_starts_are_counted_by_the_address_of_who_looks(
+    desk: Desk, server: Callable[..., RemoteRuns]
+) -> None:
+    seen: list[str] = []
+    count = desk.manager._starts.count
+    desk.manager._starts.count = lambda address, most, now: seen.append(address) or count(address, most, now)  # type: ignore[method-assign]
+    server("10.1.2.3").start(spec(), ME)
+    server("10.9.9.9").start(spec(), "another")
+    assert seen == ["10.1.2.3", "10.9.9.9"]
+
+
+def test_who_does_not_know_the_secret_is_refused_and_the_others_are_served(
+    desk: Desk, server: Callable[..., RemoteRuns]
+) -> None:
+    with pytest.raises(RunError, match="another GLASSFORMER_SECRET"):
+        RemoteRuns(desk.where, b"a guess")
+    with socket.create_connection(desk.where) as loose:  # says nothing at all that is asked for
+        loose.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    assert server().runs(ME) == []
+
+
+@pytest.mark.parametrize("what", ["close", "tick", "_inside", "__class__", "folder"])
+def test_only_what_pages_need_may_be_asked(desk: Desk, server: Callable[..., RemoteRuns], what: str) -> None:
+    with Client(desk.where, authkey=KEY) as connection:
+        connection.send_bytes(pickle.dumps(Request(what)))
+        (well, said) = pickle.loads(connection.recv_bytes())
+    assert not well and isinstance(said, RunError)
+    if what != "__class__":
+        with pytest.raises(AttributeError):
+            getattr(server(), what)() if what != "close" else server().closed
+
+
+def test_an_order_whose_answer_was_lost_is_not_given_again(
+    server: Callable[..., RemoteRuns], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = server()
+    assert runs.runs(ME) == []
+    receive = Connection.recv_bytes
+
+    def lost(connection: Connection) -> bytes:
+        monkeypatch.setattr(Connection, "recv_bytes", receive)
+        receive(connection)
+        raise EOFError
+
+    monkeypatch.setattr(Connection, "recv_bytes", lost)
+    with pytest.raises(RunError, match="does not answer"):
+        runs.start(spec(), ME)
+    assert len(runs.runs(ME)) == 1, "it may have been carried out: asked twice, it would be two"
+
+
+def test_every_method_that_may_be_asked_for_is_one() -> None:
+    assert all(hasattr(RunManager, name) for name in LOOKS | ORDERS) and not LOOKS & ORDERS
+
+
+def test_the_service_as_a_process_ends_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("GLASSFORMER_RUNS", f"127.0.0.1:{port}")
+    monkeypatch.setenv("GLASSFORMER_SECRET", KEY.decode())
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    command = [sys.executable, "-m", "engine.service.serve"]
+
+    def started() -> RunManager:
+        def tried() -> RunManager | None:
+            try:
+                return open_manager(PROFILE, lambda: "")
+            except RunError:
+                return None
+
+        return wait(tried)
+
+    service = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ))
+    try:
+        runs = started()
+        assert isinstance(runs, RemoteRuns)
+        run = runs.start(spec(LONG), ME)
+        wait(lambda: (view := runs.view(run)) and view.step > 5)
+        workers = [process.pid for process in runs.processes()]
+        service.send_signal(signal.SIGTERM)
+        assert service.wait(60) == 0
+        wait(lambda: not any(lives(worker) for worker in workers))
+        with pytest.raises(RunError, match="does not answer"):
+            runs.view(run)
+        service = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ))
+        started()
+        assert runs.view(run) is None, "a server that was there before asks the new one"
+        assert runs.start(spec(), ME)
+    finally:
+        service.kill()
+        service.wait()
+
+
+@pytest.mark.parametrize(
+    ("said", "secret", "wrong"),
+    [
+        ("7700", "key", "is no address"),
+        ("host:", "key", "is no address"),
+        ("host:99999", "key", "is no address"),
+        ("host:7700", "", "needs GLASSFORMER_SECRET"),
+    ],
+)
+def test_a_place_that_is_none_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, said: str, secret: str, wrong: str
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_RUNS", said)
+    monkeypatch.setenv("GLASSFORMER_SECRET", secret)
+    with pytest.raises(RunError, match=wrong):
+        place()
+
+
+def test_without_the_variable_runs_are_this_servers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GLASSFORMER_RUNS", raising=False)
+    assert place() is None

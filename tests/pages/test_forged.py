@@ -1,0 +1,85 @@
+"""Widget states that no browser would send, over a real websocket, the same every time: no page shows a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from benchmarks.visitor import Visitor
+from tests.browser.server import ROOT, serve
+
+PAGES = ("train", "tokens", "attention", "sampling", "parameters")
+TIMES = 4  # a page
+WORDS = ("", "nobody", "9" * 400, "-1", "nan", "\u202e\x00", "<script>", "💥" * 50)
+NUMBERS = (float("nan"), float("inf"), -float("inf"), -1.0, 1e300, 0.5, 1e18)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve(tmp_path_factory.mktemp("home")) as found:
+        yield found
+
+
+def forged(name: str, chance: random.Random) -> WidgetState:
+    """A value of any type, whatever the control: out of range, unknown, or of the wrong kind."""
+    state = WidgetState(id=name)
+    kind = chance.randrange(8)
+    if kind == 0:
+        state.string_value = chance.choice(WORDS)
+    elif kind == 1:
+        state.double_value = chance.choice(NUMBERS)
+    elif kind == 2:
+        state.int_value = chance.choice((-1, 2**53, -(2**62), 7))
+    elif kind == 3:
+        state.bool_value = chance.random() < 0.5
+    elif kind == 4:
+        state.double_array_value.data.extend(chance.choices(NUMBERS, k=chance.randrange(4)))
+    elif kind == 5:
+        state.string_array_value.data.extend(chance.choices(WORDS, k=chance.randrange(4)))
+    elif kind == 6:
+        state.int_array_value.data.extend([-1, 10**6][: chance.randrange(3)])
+    else:
+        state.json_value = chance.choice(
+            ("{", "null", "[]", '{"at": "9999,9"}', '{"selection": {"points": [3]}}')
+        )
+    return state
+
+
+async def attack(url: str, page: str) -> list[str]:
+    """What went wrong on a page whose controls were all given values by a stranger."""
+    wrong: list[str] = []
+    for seed in range(TIMES):
+        chance, visitor = random.Random(f"{page} {seed}"), Visitor(url, seed)
+        await visitor.enter()
+        try:
+            await visitor.visit(page)
+            assert visitor.page.controls, page
+            for name in sorted(visitor.page.controls):
+                if chance.random() < 0.5:
+                    visitor._values[name] = forged(name, chance)
+            await visitor._ask()
+            wrong += [f"{page} {seed}: {each}" for each in visitor.page.exceptions]
+            # A value of the wrong type may end in the sentence of the boundary (ui.room), never in what is behind it.
+            told = [said for said in visitor.page.said if str(ROOT) in said or "Traceback" in said]
+            wrong += [f"{page} {seed}: {said}" for said in told]
+        finally:
+            await visitor.leave()
+    other = Visitor(url)
+    await other.enter()
+    try:
+        await other.visit(page)
+        wrong += [f"{page}, the next who came: {said}" for said in other.page.said if "fault is ours" in said]
+    finally:
+        await other.leave()
+    return wrong
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_forged_state_leads_to_a_trace(url: str, page: str) -> None:
+    with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this one has an event loop
+        assert thread.submit(asyncio.run, attack(url, page)).result() == []

@@ -1,0 +1,133 @@
+"""deploy/nginx.conf, with a real nginx before two servers of the test's own, which say who they are."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from ui.identity import COOKIE
+
+CONF = Path(__file__).resolve().parents[1] / "deploy" / "nginx.conf"
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/bin")
+pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+
+
+class Told(BaseHTTPRequestHandler):
+    """Says which server this is, and what it was told."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if self.headers.get("Upgrade") == "websocket":
+            self.send_response(101)
+            self.send_header("Upgrade", "websocket")
+            self.send_header("Connection", "Upgrade")
+            self.end_headers()
+            self.wfile.write(self.rfile.readline())  # an echo
+            return
+        body = json.dumps({"server": self.server.server_address[1], "headers": dict(self.headers)}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing."""
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, list[ThreadingHTTPServer]]]:
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), Told) for _ in range(2)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
+    text = CONF.read_text("utf-8")
+    for old, new in (("8501", servers[0].server_port), ("8502", servers[1].server_port), ("8080", port)):
+        assert text.count(old) == 1
+        text = text.replace(old, str(new))
+    places = "".join(
+        f"    {kind}_temp_path {folder}/{kind};\n"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    text = text.replace("http {\n", "http {\n    access_log off;\n" + places)
+    (folder / "nginx.conf").write_text(f"daemon off;\npid {folder}/pid;\nerror_log {folder}/errors;\n" + text)
+    started = subprocess.Popen([str(NGINX), "-p", str(folder), "-c", str(folder / "nginx.conf")])
+    for _ in range(100):
+        if started.poll() is not None:
+            pytest.fail((folder / "errors").read_text())
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    yield port, servers
+    started.terminate()
+    started.wait(10)
+    for server in servers:
+        server.shutdown()
+
+
+def asked(port: int, path: str = "/", **headers: str) -> tuple[int, dict]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(
+        "GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()}
+    )
+    answer = connection.getresponse()
+    body = answer.read()
+    return answer.status, json.loads(body) if answer.status == 200 else {}
+
+
+def test_a_browser_always_comes_to_the_same_server_and_browsers_are_spread(proxy: tuple) -> None:
+    port, servers = proxy
+    homes = {}
+    for browser in range(60):
+        found = {asked(port, Cookie=f"{COOKIE}=browser-{browser}")[1]["server"] for _ in range(3)}
+        assert len(found) == 1
+        homes[browser] = found.pop()
+    counts = [list(homes.values()).count(server.server_port) for server in servers]
+    assert min(counts) >= 12, f"of 60 browsers {counts} came to the two servers"
+
+
+def test_what_a_visitor_claims_about_the_address_is_replaced(proxy: tuple) -> None:
+    told = asked(proxy[0], X_Forwarded_For="6.6.6.6", X_Forwarded_Proto="https")[1]["headers"]
+    assert told["X-Forwarded-For"] == "127.0.0.1" and told["X-Forwarded-Proto"] == "http"
+    assert told["Host"] == f"127.0.0.1:{proxy[0]}"
+
+
+def test_the_operators_page_is_not_the_publics(proxy: tuple) -> None:
+    assert asked(proxy[0], "/_stcore/metrics")[0] == 404
+
+
+def test_a_websocket_passes(proxy: tuple) -> None:
+    with socket.create_connection(("127.0.0.1", proxy[0]), timeout=10) as line:
+        line.sendall(
+            b"GET /_stcore/stream HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        )
+        said = line.recv(4096)
+        assert re.match(rb"HTTP/1.1 101", said)
+        line.sendall(b"hello\n")
+        assert b"hello" in line.recv(4096)
+
+
+def test_when_a_server_is_gone_its_browsers_come_to_the_other(proxy: tuple) -> None:
+    port, servers = proxy
+    servers[0].shutdown()
+    servers[0].server_close()
+    found = {asked(port, Cookie=f"{COOKIE}=browser-{browser}")[1]["server"] for browser in range(20)}
+    assert found == {servers[1].server_port}

@@ -149,7 +149,9 @@ class Guard:
                 told = MutableHeaders(raw=message.setdefault("headers", []))
                 for name, value in self._headers.items():
                     told[name] = value
-                if told.get("content-type", "").startswith("text/html") and not _known(scope):
+                # a page that the browser kept is one, too: of what has not changed, only that is told
+                kept = message["status"] == 304 and "text/html" in Headers(scope=scope).get("accept", "")
+                if (kept or told.get("content-type", "").startswith("text/html")) and not _known(scope):
                     told.append("Set-Cookie", self._cookie(scope))
             await send(message)
 

@@ -78,6 +78,16 @@ def test_a_browser_gets_a_key_once_and_a_forged_one_is_replaced(url: str) -> Non
     assert "; Secure" in str(ask(url, "/", X_Forwarded_Proto="https")[1].get_all("Set-Cookie"))
 
 
+def test_a_browser_that_kept_the_page_and_not_its_key_gets_one(url: str) -> None:
+    _, headers, _ = ask(url, "/")
+    kept = {"If_None_Match": headers["ETag"], "Accept": "text/html,*/*"}
+    status, told, body = ask(url, "/", **kept)
+    assert (status, body) == (304, b"") and "glassformer=" in str(told.get_all("Set-Cookie"))
+    own = headers["Set-Cookie"].split(";")[0]
+    assert "glassformer=" not in str(ask(url, "/", Cookie=own, **kept)[1].get_all("Set-Cookie"))
+    assert "glassformer=" not in str(ask(url, "/", **kept | {"Accept": "*/*"})[1].get_all("Set-Cookie"))
+
+
 UPLOAD = "/_stcore/upload_file/nobody/file"
 
 

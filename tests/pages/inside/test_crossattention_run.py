@@ -190,7 +190,9 @@ def test_a_snapshot_that_went_away_is_a_sentence_on_other_pages_too(
 
     monkeypatch.setattr(manager, "trained", gone)
     page = looked("inside/shapes", model=run, step="25")
-    assert not page.exception and [error.value for error in page.error] == [safe("No snapshot of step 25 is kept.")]
+    assert not page.exception and [error.value for error in page.error] == [
+        safe("No snapshot of step 25 is kept.")
+    ]
 
 
 def test_pages_that_look_inside_say_where_a_classifier_is(manager: StageManager, run: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ui.models import LAPSES
 from ui.tour.courses import FOLDER, CourseError, parse, shelf
 
 GOOD = """
@@ -125,3 +126,27 @@ def test_the_docs_list_every_course():
     text = (FOLDER.parent / "docs" / "teaching.md").read_text("utf-8")
     rows = [f"| {course.title} | {course.minutes} |" for course in shelf().courses.values()]
     assert [row for row in rows if row not in text] == []
+
+
+def untold(course) -> list[str]:
+    """Its scenes that train and are not followed by a training that comes with the app."""
+    after = (*course.scenes[1:], None)
+    return [
+        scene.title
+        for scene, follows in zip(course.scenes, after, strict=True)
+        if scene.page == "train" and (follows is None or follows.model not in LAPSES)
+    ]
+
+
+@pytest.mark.parametrize("course", shelf().courses.values(), ids=list(shelf().courses))
+def test_after_a_scene_that_trains_comes_one_with_a_stored_training(course):
+    assert untold(course) == []
+
+
+def test_a_training_without_a_stored_one_is_found():
+    trains = GOOD.replace(
+        "at: attention?attention_view=heads&model=shakespeare-classic", "at: train?preset=fast"
+    )
+    assert untold(parse("x.yaml", trains)) == ["One"]
+    assert untold(parse("x.yaml", trains.replace("at: /", "at: attention?model=timelapse"))) == []
+    assert untold(parse("x.yaml", GOOD.replace("at: /", "at: train"))) == ["Two"]

@@ -43,7 +43,11 @@ export function frames(rate, step, burst = 8) {
   let last = performance.now(), frame = 0, going = true
   const tick = (time) => {
     if (!going) return
-    if (frozen()) last = time
+    if (frozen()) { // on release it goes on from where it stood, as fast as frames come or slower
+      last = time
+      frame = requestAnimationFrame(tick)
+      return
+    }
     const now = rate(), { steps, used } = now ? due(time - last, now) : { steps: burst, used: time - last }
     if (steps > 0) {
       last += used

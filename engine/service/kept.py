@@ -61,8 +61,12 @@ class Found:
 
     def trained(self) -> Trained:
         """Whatever kind of model it is."""
+        return opened(*self.made_of())
+
+    def made_of(self) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
+        """What `opened` makes the model of, without a module or a part in it: for another process."""
         weights, meta = self._read(load_weights)
-        return opened(meta, weights, {"corpus": meta["corpus"], "step": self.asked, "train": meta["train"]})
+        return meta, weights, {"corpus": meta["corpus"], "step": self.asked, "train": meta["train"]}
 
     def zipped(self, view: RunView | None) -> bytes:
         """With the measurements up to its step, as `engine.checkpoints.unpack` reads it."""

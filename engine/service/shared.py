@@ -20,8 +20,10 @@ from multiprocessing.connection import Client, Connection, Listener, answer_chal
 from multiprocessing.context import AuthenticationError
 from typing import Any, cast
 
+from engine.checkpoints import Checkpoint
 from engine.errors import GlassformerError, RunError
 from engine.service import cluster
+from engine.service.kept import NO_TOWER, Trained, opened
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
 from engine.service.state import RunView
@@ -33,7 +35,7 @@ KEPT_VIEWS = 256  # of a server: a curve that has not changed is not sent again
 # What may be asked: methods of the manager. What only looks is asked again when a connection breaks.
 LOOKS = frozenset(
     {
-        *("view", "runs", "race", "may_control", "watch", "snapshot", "model", "trained", "checkpoint"),
+        *("view", "runs", "race", "may_control", "watch", "snapshot", "checkpoint"),
         *("processes", "standing", "files", "profile"),
     }
 )
@@ -108,6 +110,8 @@ class Desk:
                 (run, known) = request.arguments
                 view = self.manager.view(run)
                 return True, known if view is not None and view.version == known else view
+            if request.what == "made_of":
+                return True, self.manager._kept(*request.arguments).made_of()
             if request.what not in LOOKS | ORDERS:
                 raise RunError(f"nobody may ask for {request.what!r} here")
             return True, getattr(self.manager, request.what)(*request.arguments, **dict(request.named))
@@ -140,6 +144,17 @@ class RemoteRuns:
                 while len(self._views) > KEPT_VIEWS:
                     self._views.popitem(last=False)
         return cast("RunView | None", found)
+
+    def trained(self, run_id: str, step: int | None = None) -> Trained:
+        """As the manager's, made here: its parts are those of this process."""
+        return opened(*self._ask(Request("made_of", (run_id, step))))
+
+    def model(self, run_id: str, step: int | None = None) -> Checkpoint:
+        """As the manager's."""
+        found = self.trained(run_id, step)
+        if not isinstance(found, Checkpoint):
+            raise RunError(NO_TOWER)
+        return found
 
     def close(self) -> None:
         """Leaves; the runs go on."""

@@ -162,7 +162,7 @@ PROFILES: dict[str, Profile] = {
     "small": Profile(
         "small",
         max_parameters=1_000_000,
-        max_steps=2_000,
+        max_steps=5_000,
         max_text=200_000,
         max_watched=100_000,
         max_context=256,

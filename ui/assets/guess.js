@@ -59,6 +59,16 @@ function open(self) {
   self.about = self.data.id
   self.pill.setAttribute("aria-expanded", "true")
   tell(self, "open")
+  resume(self)
+}
+
+/**
+ * Closed and opened again before the server had drawn anything: to it nothing has changed, and it says nothing a
+ * second time. What it said before still stands.
+ */
+function resume(self) {
+  if (self.data.none) nothing(self)
+  else if (self.data.choices) question(self, self.data)
 }
 
 function close(self) {
@@ -75,8 +85,7 @@ function update(self, /** @type {Data} */ data) {
   self.data = data
   if (self.state !== "closed" && self.about !== data.id) close(self)
   stand(self)
-  if (self.state === "waiting" && data.none) nothing(self)
-  else if (self.state === "waiting" && data.choices) question(self, data)
+  if (self.state === "waiting") resume(self)
 }
 
 function show(self, text) {
@@ -110,6 +119,7 @@ function question(self, data) {
 
 function answer(self, data, at) {
   self.state = "told"
+  self.data = { id: data.id } // what was offered is answered
   tell(self, "seen")
   const { word, text } = verdict(data.choices, data.right, at)
   const mark = element("strong", at === data.right ? "gf-guess-holds" : "gf-guess-fails", `${word} `)

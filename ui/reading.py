@@ -128,10 +128,11 @@ def read(
         which = " ".join(show_token(c) for c in unknown[:12]) + (" …" if len(unknown) > 12 else "")
         notes.append(f"This model's {_known(tokenizer)} does not have {which}: left out.")
     if not kept:
-        fallback = "".join(
-            c for c in FIRST_TEXT if c not in set(tokenizer.unknown(FIRST_TEXT))
-        ) or tokenizer.decode([0, tokenizer.vocab_size - 1])
-        why = "None of these characters are in this model's alphabet" if text else "The text is empty"
+        fallback = _without(FIRST_TEXT, tokenizer.unknown(FIRST_TEXT), tokenizer)
+        fallback = fallback or tokenizer.decode([0, tokenizer.vocab_size - 1])
+        where = "vocabulary" if isinstance(tokenizer, SourceTokenizer) else "alphabet"
+        what = tokenizer.unit if isinstance(tokenizer, SourceTokenizer) else "characters"
+        why = f"None of these {what} are in this model's {where}" if text else "The text is empty"
         notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
         kept = fallback
     ids = tokenizer.whole(kept) if isinstance(tokenizer, SourceTokenizer) else tokenizer.encode(kept)

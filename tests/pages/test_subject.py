@@ -18,6 +18,8 @@ from engine.service.state import RunSpec
 from engine.tasks import TASKS
 from engine.tasks.paired import PAIR_TASKS
 from engine.tokenizers.char import CharTokenizer
+from engine.tokenizers.paired import END, PairTokenizer
+from engine.tokenizers.sources import SourceTokenizer
 from engine.training.records import Step
 from tests.engine.pretrained.test_gguf import FACTS, a_llama, plain, written
 from tests.engine.pretrained.test_library import WORDS
@@ -338,6 +340,15 @@ def test_reading_by_hand():
     assert ids and tokenizer.decode(list(ids)) == text and "The text is empty" in notes[0]
     ids, text, notes = read("xyz", CharTokenizer("01"), 4)
     assert text == "01" and "None of these characters" in notes[0]
+
+
+def test_a_text_of_words_that_a_model_does_not_know():
+    """Neither a person's nor the one that is taken instead has a word that it knows."""
+    tokenizer = SourceTokenizer(PairTokenizer.train(["dal se mera"], by="words"))
+    ids, text, notes = read("to be or not", tokenizer, 5)
+    assert (ids, text) == ((tokenizer.encode("se")[0], END), "se")  # the last word of its vocabulary
+    assert notes[0].startswith("None of these words are in this model's vocabulary: “se” is used instead")
+    assert read("dal or mera", tokenizer, 5)[1] == "dal mera"
 
 
 def test_tokens_are_shown_with_their_blanks():

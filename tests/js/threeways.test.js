@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { cellsAt, marked, shades, turned } from "../../ui/assets/threeways_state.js"
+import { cellsAt, marked, shades, turned, wordsOf } from "../../ui/assets/threeways_state.js"
 
 const said = (at, step, symbol, reads = [[]], row = 0) => ({ row, at, step, symbol, told: symbol, wrong: false, reads })
 const encoder = { family: "encoder", rows: [{ name: "", cells: ["a", "b", "c"] }], said: [said(0, 1, "x"), said(2, 1, "z")] }
@@ -34,4 +34,10 @@ test("a letter that is clicked twice is as it was", () => {
   assert.deepEqual(turned([2, 7], 4), [2, 4, 7])
   assert.deepEqual(turned([2, 4, 7], 4), [2, 7])
   assert.deepEqual(turned([2], 10), [2, 10])
+})
+
+test("a line breaks between words: the blank after a word belongs to it", () => {
+  assert.deepEqual(wordsOf([..."my␣old⏎dog"]), [3, 4, 3])
+  assert.deepEqual(wordsOf([..."a␣␣b␣"]), [2, 1, 2])
+  assert.deepEqual([wordsOf([]), wordsOf(["?"])], [[0], [1]])
 })

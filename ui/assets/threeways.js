@@ -7,7 +7,7 @@ import { component } from "./shared/mount.js"
 import { keepInLink, keptInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { paint } from "./shared/theme.js"
-import { cellsAt, marked, shades, turned } from "./threeways_state.js"
+import { cellsAt, marked, shades, turned, wordsOf } from "./threeways_state.js"
 
 /**
  * What is sent.
@@ -64,14 +64,15 @@ function go(self, step) {
 
 function column(self, index) {
   const root = within(self.grid, "section", "gf-three-column")
-  const made = { root, title: within(root, "h3"), does: within(root, "p", "gf-three-does"), rows: [], pointed: -1, stop: 0 }
+  const made = { root, title: within(root, "h3"), does: within(root, "p", "gf-three-does"), rows: [], pointed: -1, stop: 0, touched: false }
   const body = within(root, "div"), line = within(root, "p", "gf-three-line gf-text-line"), told = within(root, "p", "gf-three-told gf-text-told")
   const at = (event) => {
     const cell = around(event, ".gf-three-cell")
     return cell ? { row: Number(cell.dataset.row), place: Number(cell.dataset.at), said: Number(cell.dataset.said) } : null
   }
   body.addEventListener("pointerover", (event) => {
-    const found = at(event)
+    const found = at(event), already = marked(self.data.columns[index], self.step, made.pointed)
+    made.touched = event.pointerType === "touch" && (found?.said ?? -1) >= 0 && found?.said !== already
     if (!found || found.said < 0 || found.said === made.pointed) return
     made.pointed = found.said
     draw(self)
@@ -79,7 +80,8 @@ function column(self, index) {
   const press = (event) => {
     const found = at(event)
     if (!found) return
-    if (self.data.columns[index].family === "encoder") { made.stop = found.place; hide(self, found.place) }
+    if (event.type === "click" && made.touched) made.touched = false // a tap on a blank points at it, as a mouse would; the next one is the click
+    else if (self.data.columns[index].family === "encoder") { made.stop = found.place; hide(self, found.place) }
     else if (found.said >= 0) { made.pointed = found.said; draw(self) }
   }
   body.addEventListener("click", press)
@@ -106,6 +108,17 @@ function hide(self, place) {
   self.send("clicked", { text: self.data.text, places: self.data.toggled })
 }
 
+/** Cells in words of these many: a line breaks between two words, inside one only where it is longer than a line. */
+function spell(row, sizes) {
+  if (row.sizes === sizes.join()) return
+  row.sizes = sizes.join()
+  row.strip.replaceChildren()
+  row.cells = sizes.flatMap((many) => {
+    const word = within(row.strip, "span", "gf-three-word")
+    return Array.from({ length: many }, () => within(word, "span", "gf-three-cell"))
+  })
+}
+
 function drawColumn(self, made, told) {
   const encoder = told.family === "encoder"
   write(made.title, told.title)
@@ -114,13 +127,13 @@ function drawColumn(self, made, told) {
   const index = marked(told, self.step, made.pointed), said = told.said[index], rows = cellsAt(told, self.step)
   resize(made.rows, rows.length, () => {
     const box = within(made.body, "div", "gf-three-row"), name = within(box, "span", "gf-three-name"), strip = within(box, "div", "gf-three-cells gf-text")
-    return { box, name, strip, cells: [], remove: () => box.remove() }
+    return { box, name, strip, sizes: "", cells: [], remove: () => box.remove() }
   })
   rows.forEach((cells, r) => {
     const row = made.rows[r]
     write(row.name, told.rows[r].name)
     row.name.hidden = !told.rows[r].name
-    resize(row.cells, cells.length, () => within(row.strip, "span", "gf-three-cell"))
+    spell(row, told.rows[r].name ? cells.map(() => 1) : wordsOf(told.rows[r].cells))
     const dark = said ? shades(said, r, cells.length) : []
     cells.forEach((cell, i) => {
       const node = row.cells[i], weight = said?.reads[r]?.[i], mark = cell.said >= 0 && cell.said === index

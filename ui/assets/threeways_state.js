@@ -23,6 +23,8 @@
  * @typedef {{ text: string, kind: "given" | "hidden" | "written" | "later", said: number }} Cell
  */
 
+const BLANKS = ["␣", "⏎"] // as ui/text/tokens.py shows them
+
 /**
  * The cells of each row after `step`; `said` is the symbol that is written there, -1 for none.
  * @param {Column} column
@@ -71,4 +73,17 @@ export function shades(said, row, cells) {
  */
 export function turned(places, at) {
   return places.includes(at) ? places.filter((place) => place !== at) : [...places, at].sort((a, b) => a - b)
+}
+
+/**
+ * Letters in words, so that a line breaks between two of them: how many belong to each, the blank after a word among them.
+ * @param {string[]} cells of a row as they end up, blanks and line ends as signs
+ */
+export function wordsOf(cells) {
+  const sizes = [0]
+  cells.forEach((cell, i) => {
+    sizes[sizes.length - 1] += 1
+    if (BLANKS.includes(cell) && i < cells.length - 1) sizes.push(0)
+  })
+  return sizes
 }

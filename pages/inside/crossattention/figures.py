@@ -11,12 +11,13 @@ from engine.measure.alignment import AlignmentScore
 from engine.training.swapped import HEALTHY, SWAPPED, Swapped
 from ui.figures import specs as go
 from ui.figures.labels import crowded
-from ui.figures.patterns import named_cells, placed, token_axis
+from ui.figures.patterns import MOST, named_cells, placed, token_axis
 from ui.figures.solved import Solved, solved_curves
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 from ui.text.tokens import show_characters
 
 ROWS = 24  # that have room for their names beside each other
+COLUMNS = {True: 28, False: 20}  # whose names fit on a phone: of one letter each, or words standing upright
 
 
 def alignment_figure(
@@ -54,14 +55,29 @@ def alignment_figure(
         "marker": {"size": 12, "color": colour("output", 0), "line": {"width": 2, "color": colour("output")}},
         "hovertemplate": "it truly comes from here<extra></extra>",
     }
-    upright = crowded(source, 440)
+    letters = max(map(len, source[:-1]), default=1) == 1  # all but the source's end
+    upright = crowded(source[:-1] if letters else source, 440)
+    high = 100 if upright or letters else 56
     layout = base_layout(
-        margin={"l": 70, "r": 4, "t": 100 if upright else 56, "b": 6},
+        margin={"l": 70, "r": 4, "t": high, "b": 6},
         showlegend=False,
-        xaxis=token_axis(source, "the source that was read", 12, side="top", tickangle=-90 if upright else 0),
+        xaxis=_read(source, letters, upright, 12, MOST),
         yaxis=token_axis(written, "what is written", 12, most=ROWS, autorange="reversed"),
+        meta={"narrow": {"xaxis": _read(source, letters, not letters, 9, COLUMNS[letters])}},
     )
     return go.Figure({"data": [heat, rings], "layout": layout})
+
+
+def _read(source: Sequence[str], letters: bool, upright: bool | int, size: int, most: int) -> dict[str, Any]:
+    """The axis of the source. Letters stand as they are read, and below each other the word for their end,
+    which has no more room than they have.
+    """
+    axis = token_axis(
+        source, "the source that was read", size, most, side="top", tickangle=-90 if upright else 0
+    )
+    if letters and axis["tickvals"][-1:] == [len(source) - 1]:
+        axis["ticktext"][-1] = "<br>".join(source[-1].strip("<>"))
+    return axis
 
 
 def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:

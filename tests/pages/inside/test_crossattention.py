@@ -23,7 +23,7 @@ from engine.seq2seq_config import Seq2SeqConfig
 from engine.tokenizers.paired import PairTokenizer
 from engine.training import swapped
 from engine.training.swapped import HEALTHY, SWAPPED, Swapped
-from pages.inside.crossattention import shared, words
+from pages.inside.crossattention import figures, shared, words
 from tests.pages.stage import open_page
 from ui import fetching
 from ui.text.markdown import safe
@@ -115,6 +115,29 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     opened("alignment", cross_task="reverse", cross_text_reverse="abc", cross_step_reverse="2")
     rings = drawn["cross_alignment"].traces[1]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1)], "none for what is not written"
+
+
+def test_letters_of_the_source_do_not_lie_on_each_other():
+    """Read across, the word for the end letter below letter; on a phone smaller, and thinned out where they
+    are many. Words stand upright there.
+    """
+
+    def axes(source):
+        pattern = np.full((2, len(source)), 1 / len(source), np.float32)
+        layout = figures.alignment_figure(pattern, source, ["a", "b"], 2, ()).arrangement
+        return layout["xaxis"], layout["meta"]["narrow"]["xaxis"]
+
+    wide, phone = axes([*"the 21st of May", "<end>"])
+    for axis in (wide, phone):
+        assert axis["ticktext"] == [*"the␣21st␣of␣May", "e<br>n<br>d"] and axis["tickangle"] == 0
+        assert list(axis["tickvals"]) == list(range(16))
+    assert phone["tickfont"]["size"] * 0.6 * 28 < 200 < wide["tickfont"]["size"] * 0.6 * 28  # 200 pixels there
+    _, phone = axes([*"n" * 60, "<end>"])
+    assert len(phone["tickvals"]) <= 28 and list(phone["tickvals"]) == list(range(0, 61, 3))
+    assert phone["ticktext"][-1] == "e<br>n<br>d"
+    wide, phone = axes([*["the"] * 21, "<end>"])
+    assert (wide["tickangle"], phone["tickangle"]) == (-90, -90) and len(phone["tickvals"]) == 11
+    assert wide["ticktext"] == ["the"] * 21 + ["&lt;end&gt;"]
 
 
 @pytest.mark.parametrize("text", ["", "ÄÖÜ", "1" * 70])

@@ -86,7 +86,9 @@ def test_a_phone_breaks_lines_between_words_and_a_tap_points_before_it_shows(bro
             "words => words.map(word => new Set([...word.children].map(cell => cell.offsetTop)).size)"
         )
         assert len(lines) > 10 and set(lines) == {1}
-        assert page.locator(".gf-three-cells").first.evaluate("row => row.children[1].offsetTop > row.offsetTop + 20")
+        assert page.locator(".gf-three-cells").first.evaluate(
+            "row => row.children[1].offsetTop > row.offsetTop + 20"
+        )
         blanks = encoder.locator(".gf-three-written")
         count, last = blanks.count(), blanks.last
         last.tap()

@@ -131,7 +131,9 @@ def test_letters_of_the_source_do_not_lie_on_each_other():
     for axis in (wide, phone):
         assert axis["ticktext"] == [*"the␣21st␣of␣May", "e<br>n<br>d"] and axis["tickangle"] == 0
         assert list(axis["tickvals"]) == list(range(16))
-    assert phone["tickfont"]["size"] * 0.6 * 28 < 200 < wide["tickfont"]["size"] * 0.6 * 28  # 200 pixels there
+    assert (
+        phone["tickfont"]["size"] * 0.6 * 28 < 200 < wide["tickfont"]["size"] * 0.6 * 28
+    )  # 200 pixels there
     _, phone = axes([*"n" * 60, "<end>"])
     assert len(phone["tickvals"]) <= 28 and list(phone["tickvals"]) == list(range(0, 61, 3))
     assert phone["ticktext"][-1] == "e<br>n<br>d"

@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from typing import Any
@@ -32,9 +33,12 @@ class Broken(Exception):
 
 @dataclass
 class Page:
-    """What the last answers drew: controls by id, fragments that are to be asked for again (seconds)."""
+    """What the last answers drew: controls by id, the fragments that these are parts of, fragments that are to
+    be asked for again (seconds).
+    """
 
     controls: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    parts: dict[str, str] = field(default_factory=dict)  # control -> its fragment
     fragments: dict[str, float] = field(default_factory=dict)
     exceptions: list[str] = field(default_factory=list)
     said: deque[str] = field(default_factory=lambda: deque(maxlen=SAID))  # texts and notes, the last ones
@@ -83,14 +87,16 @@ class Visitor:
         return await self._ask()
 
     async def move(self) -> float | None:
-        """Moves one control, chosen by chance; seconds until the page stands again. None where there is none."""
+        """Moves one control, chosen by chance; seconds until the page, or the fragment that it is part of, stands
+        again. None where there is none.
+        """
         movable = [name for name, (kind, _) in self.page.controls.items() if kind in CHOICES]
         self._random.shuffle(movable)
         for name in movable:
             if (value := self._another(*self.page.controls[name])) is not None:
                 value.id = name
                 self._values[name] = value
-                return await self._ask()
+                return await self._ask(self.page.parts.get(name, ""))
         return None
 
     async def press(self, key: str) -> float:
@@ -99,7 +105,7 @@ class Visitor:
             if kind == "button" and name.endswith(f"-{key}") and not proto.disabled:
                 self._values[name] = WidgetState(id=name, trigger_value=True)
                 try:
-                    return await self._ask()
+                    return await self._ask(self.page.parts.get(name, ""))
                 finally:
                     del self._values[name]
         raise Broken(f"there is no button {key!r} to press on the page {self.name!r}")
@@ -154,7 +160,7 @@ class Visitor:
         whether it was there.
         """
         try:
-            await self._ask(fragment, GONE)
+            await self._ask(fragment, GONE, by_itself=True)
         except Broken as error:
             if not isinstance(error.__cause__, TimeoutError):
                 raise
@@ -162,13 +168,13 @@ class Visitor:
             return False
         return True
 
-    async def _ask(self, fragment: str = "", patience: float = PATIENCE) -> float:
+    async def _ask(self, fragment: str = "", patience: float = PATIENCE, by_itself: bool = False) -> float:
         """Asks for the page, or for a fragment of it, and takes in the answer. Seconds until it was whole."""
         message = BackMsg()
         wanted = message.rerun_script
         wanted.query_string, wanted.page_name = self.query, self.name
         wanted.widget_states.CopyFrom(WidgetStates(widgets=self._values.values()))
-        wanted.fragment_id, wanted.is_auto_rerun = fragment, bool(fragment)
+        wanted.fragment_id, wanted.is_auto_rerun = fragment, by_itself
         wanted.cached_message_hashes.extend(self._cached)
         begun = time.perf_counter()
         try:
@@ -193,14 +199,16 @@ class Visitor:
             self._cached[message.hash] = message
         if kind == "new_session":
             self._session = message.new_session.initialize.session_id or self._session
-            if not message.metadata.run.fragment_ids:
+            if message.metadata.run.fragment_ids:
+                self._drop(message.metadata.run.fragment_ids)
+            else:
                 self.page = Page()
         elif kind == "file_urls_response":
             self._offered = list(message.file_urls_response.file_urls)
         elif kind in ("auto_rerun", "stop_auto_rerun"):
             self._time(message)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            self._draw(message.delta.new_element)
+            self._draw(message.delta.new_element, message.delta.fragment_id)
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
         elif kind == "script_finished":
@@ -213,8 +221,15 @@ class Visitor:
             self.page.fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
         for fragment in message.stop_auto_rerun.fragment_ids:
             self.page.fragments.pop(fragment, None)
+        self._drop(message.stop_auto_rerun.fragment_ids)
 
-    def _draw(self, element: Any) -> None:
+    def _drop(self, fragments: Iterable[str]) -> None:
+        """Forgets the controls of fragments that are drawn anew, or no more."""
+        for fragment in fragments:
+            for name in [name for name, part in self.page.parts.items() if part == fragment]:
+                del self.page.parts[name], self.page.controls[name]
+
+    def _draw(self, element: Any, fragment: str) -> None:
         kind = element.WhichOneof("type")
         self.page.elements += 1
         if kind == "exception":
@@ -223,6 +238,8 @@ class Visitor:
             self.page.said.append(getattr(element, kind).body)
         elif (name := getattr(getattr(element, kind or "", None), "id", "")) and isinstance(name, str):
             self.page.controls[name] = (kind, getattr(element, kind))
+            if fragment:
+                self.page.parts[name] = fragment
 
     def _another(self, kind: str, control: Any) -> WidgetState | None:
         """A value that a control may have."""

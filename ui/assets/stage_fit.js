@@ -73,7 +73,8 @@ function free(main) {
   return innerHeight - below - EDGE - Math.max(...parts.map((one) => one.getBoundingClientRect().bottom + scrolled))
 }
 
-const running = () => document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning"
+/** Whether the server is at work on the page. */
+export const running = () => document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning"
 
 /** Measures whenever the page has changed and rests. @returns {() => void} what ends it */
 export function follow() {

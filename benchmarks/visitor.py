@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from typing import Any
@@ -22,13 +23,17 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 
 CHOICES = ("slider", "selectbox", "radio", "checkbox", "button_group", "number_input")
 PATIENCE = 60.0  # seconds for one answer
-GONE = 4.0  # seconds for that of a fragment
+GONE = 4.0  # seconds in which the server begins with a fragment that is there
 MAX_MESSAGE = 64 * 2**20  # bytes
 SAID = 300  # sentences of a page that are remembered
 
 
 class Broken(Exception):
     """The server did not answer, or ended the conversation."""
+
+
+class Gone(Broken):
+    """The server does not begin with a fragment, though it hears: the fragment is not there any more."""
 
 
 @dataclass
@@ -56,6 +61,10 @@ class Visitor:
         self._socket: Any = None
         self._cached: dict[str, ForwardMsg] = {}
         self._values: dict[str, WidgetState] = {}
+        self._place = ""  # the page that stands, in the server's words: what runs again, runs there
+        self._asked = ""  # the fragment of the last question; none: the page
+        self._began: set[str] = set()  # runs of it, or of the whole page, since the question
+        self._ended = self._heard = False
         self.page, self.name, self.query = Page(), "", ""
         self.received = 0  # bytes
 
@@ -83,7 +92,7 @@ class Visitor:
 
     async def visit(self, name: str, query: str = "") -> float:
         """Opens a page by its address; seconds until it stands."""
-        self.name, self.query, self.page, self._values = name, query, Page(), {}
+        self.name, self.query, self.page, self._values, self._place = name, query, Page(), {}, ""
         return await self._ask()
 
     async def move(self) -> float | None:
@@ -96,7 +105,11 @@ class Visitor:
             if (value := self._another(*self.page.controls[name])) is not None:
                 value.id = name
                 self._values[name] = value
-                return await self._ask(self.page.parts.get(name, ""))
+                fragment = self.page.parts.get(name, "")
+                try:
+                    return await self._ask(fragment)
+                except Gone:
+                    self._drop([fragment])
         return None
 
     async def press(self, key: str) -> float:
@@ -160,34 +173,62 @@ class Visitor:
         whether it was there.
         """
         try:
-            await self._ask(fragment, GONE, by_itself=True)
-        except Broken as error:
-            if not isinstance(error.__cause__, TimeoutError):
-                raise
+            await self._ask(fragment, by_itself=True)
+        except Gone:
             self.page.fragments.pop(fragment, None)
             return False
         return True
 
-    async def _ask(self, fragment: str = "", patience: float = PATIENCE, by_itself: bool = False) -> float:
-        """Asks for the page, or for a fragment of it, and takes in the answer. Seconds until it was whole."""
+    async def _ask(self, fragment: str = "", by_itself: bool = False) -> float:
+        """Asks for the page, or for a fragment of it, and takes in the answer. Seconds until it was whole.
+        Raises Broken, and Gone.
+        """
         message = BackMsg()
         wanted = message.rerun_script
-        wanted.query_string, wanted.page_name = self.query, self.name
+        wanted.query_string, wanted.page_script_hash = self.query, self._place
+        wanted.page_name = "" if self._place else self.name
         wanted.widget_states.CopyFrom(WidgetStates(widgets=self._values.values()))
         wanted.fragment_id, wanted.is_auto_rerun = fragment, by_itself
-        wanted.cached_message_hashes.extend(self._cached)
-        begun = time.perf_counter()
         try:
-            async with asyncio.timeout(patience):
-                await self._socket.send(message.SerializeToString())
-                while not self._take_in(await self._socket.recv()):
-                    pass
+            await self._catch_up()
+            wanted.cached_message_hashes.extend(self._cached)
+            self._asked, self._began, self._ended = fragment, set(), False
+            begun = time.perf_counter()
+            await self._socket.send(message.SerializeToString())
+            if fragment and not await self._begins():
+                raise Gone(f"no answer about a fragment of {self.name!r}")
+            async with asyncio.timeout(PATIENCE):
+                while not self._ended:
+                    self._take_in(await self._socket.recv())
         except (OSError, websockets.WebSocketException, TimeoutError) as error:
             raise Broken(f"no answer to {self.name!r}: {type(error).__name__} {error}") from error
         return time.perf_counter() - begun
 
-    def _take_in(self, data: bytes | str) -> bool:
-        """One message becomes part of the page. Whether it was the last of an answer."""
+    async def _catch_up(self) -> None:
+        """Takes in what came unasked: the end of it is no answer to what is asked next."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0):
+                while True:
+                    self._take_in(await self._socket.recv())
+
+    async def _begins(self) -> bool:
+        """Whether the server begins with a fragment soon. A busy server hears late: it has time from when it did."""
+        for last in (False, True):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GONE):
+                    while not self._began:
+                        self._take_in(await self._socket.recv())
+            if self._began or last:
+                break
+            beat, self._heard = BackMsg(app_heartbeat=True), False
+            await self._socket.send(beat.SerializeToString())
+            async with asyncio.timeout(PATIENCE):
+                while not (self._heard or self._began):
+                    self._take_in(await self._socket.recv())
+        return bool(self._began)
+
+    def _take_in(self, data: bytes | str) -> None:
+        """One message becomes part of the page."""
         assert isinstance(data, bytes)
         self.received += len(data)
         message = ForwardMsg.FromString(data)
@@ -197,12 +238,12 @@ class Visitor:
             kind = message.WhichOneof("type")
         elif message.metadata.cacheable:
             self._cached[message.hash] = message
-        if kind == "new_session":
-            self._session = message.new_session.initialize.session_id or self._session
-            if message.metadata.run.fragment_ids:
-                self._drop(message.metadata.run.fragment_ids)
-            else:
-                self.page = Page()
+        if kind in ("new_session", "script_finished"):
+            self._follow(message)
+        elif kind == "navigation":
+            self._place = message.navigation.page_script_hash
+        elif kind == "heartbeat_ack":
+            self._heard = True
         elif kind == "file_urls_response":
             self._offered = list(message.file_urls_response.file_urls)
         elif kind in ("auto_rerun", "stop_auto_rerun"):
@@ -211,9 +252,22 @@ class Visitor:
             self._draw(message.delta.new_element, message.delta.fragment_id)
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
-        elif kind == "script_finished":
-            return message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
-        return False
+
+    def _follow(self, message: ForwardMsg) -> None:
+        """A run begins or ends. It is the answer where it began after the question, is of what was asked for or of
+        the whole page, and was not cut short for another.
+        """
+        run = message.metadata.run
+        if message.WhichOneof("type") == "script_finished":
+            whole = message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+            self._ended = self._ended or (whole and run.script_run_id in self._began)
+            return
+        self._session = message.new_session.initialize.session_id or self._session
+        if not run.fragment_ids or self._asked in run.fragment_ids:
+            self._began.add(run.script_run_id)
+        self._drop(run.fragment_ids)
+        if not run.fragment_ids:
+            self.page = Page()
 
     def _time(self, message: ForwardMsg) -> None:
         """Which fragments are asked for again, and how often."""

@@ -13,7 +13,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from engine.service.events import note
 from engine.service.profiles import Profile
 from ui import slow, state
-from ui.operate import log, metrics
+from ui.operate import left, log, metrics
 from ui.players import served
 
 
@@ -35,7 +35,8 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     unserve = metrics.serve()
     note("server started", profile=state.profile().name)
     try:
-        yield
+        async with left.forgetting():
+            yield
     finally:
         note("server ends")
         unserve()

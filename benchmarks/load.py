@@ -2,6 +2,9 @@
 websocket conversation (benchmarks/visitor.py): it opens pages in an order of its own, moves controls, and thinks
 between two of them. Prints seconds a page (p50, p95, max), errors, memory a session, and the steps a second of
 the trainings beside it, alone and with the others there.
+
+With `--memory` tabs are only opened, each on a page that has been drawn before: what a session itself holds, and
+whether that is given back when all have left (Streamlit keeps one for two minutes, should its tab come back).
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ THINK = 3.0  # seconds between two controls
 MOVES = 3  # of controls on a page
 STEPS = 5_000  # of the training beside it: as many as a hosted server allows, so that it lasts
 WARM = 20  # steps before its speed counts
+GONE = 150.0  # seconds in which Streamlit forgets a tab that was closed
 ALONE = 15.0  # seconds of the trainings by themselves, before anybody else comes
 
 
@@ -106,6 +110,29 @@ async def tour(address: str, tally: Tally) -> None:
             tally.errors += visitor.page.exceptions
     finally:
         await visitor.leave()
+
+
+async def sit(address: str, operator: Operator, sessions: int) -> None:
+    """Opens that many tabs, twice, each on the next page; nobody moves anything. Prints what the server holds."""
+    pages = [entry.url for entry in built()]
+
+    def say(when: str) -> float:
+        held = operator.read()["glassformer_server_bytes"] / 2**20
+        print(f"{when:32} {held:7.0f} MB")
+        return held
+
+    held = say("before")
+    for turn in ("first", "second"):
+        visitors = [Visitor(address, seed, secrets.token_urlsafe(32)) for seed in range(sessions)]
+        for at, visitor in enumerate(visitors):
+            await visitor.enter()
+            await visitor.visit(pages[at % len(pages)])
+        there = say(f"{sessions} tabs, the {turn} time")
+        print(f"{'a tab':32} {(there - held) / sessions:7.2f} MB")
+        for visitor in visitors:
+            await visitor.leave()
+        await asyncio.sleep(GONE)
+        held = say(f"{GONE:.0f} s after they left")
 
 
 async def train(address: str, until: asyncio.Event, query: str = f"steps={STEPS}") -> None:
@@ -210,14 +237,24 @@ async def measure(address: str, operator: Operator, sessions: int, training: int
     return tally
 
 
+async def memory(address: str, operator: Operator, sessions: int) -> None:
+    """What is kept for everybody first, then the tabs."""
+    await tour(address, Tally())
+    await sit(address, operator, sessions)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--training", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--profile", default="hosted")
+    parser.add_argument("--memory", action="store_true", help="open the tabs only, and see what they hold")
     given = parser.parse_args()
     with server(given.profile) as (address, operator, _):
+        if given.memory:
+            asyncio.run(memory(address, operator, given.sessions))
+            return
         tally = asyncio.run(measure(address, operator, given.sessions, given.training, given.seconds))
     sys.exit(bool(tally.errors))
 

@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import deque
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
@@ -37,9 +38,12 @@ class Gone(Broken):
 
 @dataclass
 class Page:
-    """What the last answers drew: controls by id, fragments that are to be asked for again (seconds)."""
+    """What the last answers drew: controls by id, the fragments that these are parts of, fragments that are to
+    be asked for again (seconds).
+    """
 
     controls: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    parts: dict[str, str] = field(default_factory=dict)  # control -> its fragment
     fragments: dict[str, float] = field(default_factory=dict)
     exceptions: list[str] = field(default_factory=list)
     said: deque[str] = field(default_factory=lambda: deque(maxlen=SAID))  # texts and notes, the last ones
@@ -92,14 +96,20 @@ class Visitor:
         return await self._ask()
 
     async def move(self) -> float | None:
-        """Moves one control, chosen by chance; seconds until the page stands again. None where there is none."""
+        """Moves one control, chosen by chance; seconds until the page, or the fragment that it is part of, stands
+        again. None where there is none.
+        """
         movable = [name for name, (kind, _) in self.page.controls.items() if kind in CHOICES]
         self._random.shuffle(movable)
         for name in movable:
             if (value := self._another(*self.page.controls[name])) is not None:
                 value.id = name
                 self._values[name] = value
-                return await self._ask()
+                fragment = self.page.parts.get(name, "")
+                try:
+                    return await self._ask(fragment)
+                except Gone:
+                    self._drop([fragment])
         return None
 
     async def press(self, key: str) -> float:
@@ -108,7 +118,7 @@ class Visitor:
             if kind == "button" and name.endswith(f"-{key}") and not proto.disabled:
                 self._values[name] = WidgetState(id=name, trigger_value=True)
                 try:
-                    return await self._ask()
+                    return await self._ask(self.page.parts.get(name, ""))
                 finally:
                     del self._values[name]
         raise Broken(f"there is no button {key!r} to press on the page {self.name!r}")
@@ -163,13 +173,13 @@ class Visitor:
         whether it was there.
         """
         try:
-            await self._ask(fragment)
+            await self._ask(fragment, by_itself=True)
         except Gone:
             self.page.fragments.pop(fragment, None)
             return False
         return True
 
-    async def _ask(self, fragment: str = "") -> float:
+    async def _ask(self, fragment: str = "", by_itself: bool = False) -> float:
         """Asks for the page, or for a fragment of it, and takes in the answer. Seconds until it was whole.
         Raises Broken, and Gone.
         """
@@ -178,7 +188,7 @@ class Visitor:
         wanted.query_string, wanted.page_script_hash = self.query, self._place
         wanted.page_name = "" if self._place else self.name
         wanted.widget_states.CopyFrom(WidgetStates(widgets=self._values.values()))
-        wanted.fragment_id, wanted.is_auto_rerun = fragment, bool(fragment)
+        wanted.fragment_id, wanted.is_auto_rerun = fragment, by_itself
         try:
             await self._catch_up()
             wanted.cached_message_hashes.extend(self._cached)
@@ -239,7 +249,7 @@ class Visitor:
         elif kind in ("auto_rerun", "stop_auto_rerun"):
             self._time(message)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            self._draw(message.delta.new_element)
+            self._draw(message.delta.new_element, message.delta.fragment_id)
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
 
@@ -255,6 +265,7 @@ class Visitor:
         self._session = message.new_session.initialize.session_id or self._session
         if not run.fragment_ids or self._asked in run.fragment_ids:
             self._began.add(run.script_run_id)
+        self._drop(run.fragment_ids)
         if not run.fragment_ids:
             self.page = Page()
 
@@ -264,8 +275,15 @@ class Visitor:
             self.page.fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
         for fragment in message.stop_auto_rerun.fragment_ids:
             self.page.fragments.pop(fragment, None)
+        self._drop(message.stop_auto_rerun.fragment_ids)
 
-    def _draw(self, element: Any) -> None:
+    def _drop(self, fragments: Iterable[str]) -> None:
+        """Forgets the controls of fragments that are drawn anew, or no more."""
+        for fragment in fragments:
+            for name in [name for name, part in self.page.parts.items() if part == fragment]:
+                del self.page.parts[name], self.page.controls[name]
+
+    def _draw(self, element: Any, fragment: str) -> None:
         kind = element.WhichOneof("type")
         self.page.elements += 1
         if kind == "exception":
@@ -274,6 +292,8 @@ class Visitor:
             self.page.said.append(getattr(element, kind).body)
         elif (name := getattr(getattr(element, kind or "", None), "id", "")) and isinstance(name, str):
             self.page.controls[name] = (kind, getattr(element, kind))
+            if fragment:
+                self.page.parts[name] = fragment
 
     def _another(self, kind: str, control: Any) -> WidgetState | None:
         """A value that a control may have."""

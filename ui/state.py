@@ -80,7 +80,7 @@ def corpus(name: str, tokenizer: str = "char") -> Corpus:
     return _corpus(name, tokenizer)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the text …")
+@st.cache_resource(max_entries=16, show_spinner="Reading the text …")  # the house has eleven, of 3 to 13 MB
 def _corpus(name: str, tokenizer: str) -> Corpus:
     from engine import corpora
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from engine.corpora import Corpus
     from engine.service.manager import RunManager
     from engine.service.profiles import Profile
+    from engine.service.rooms import Rooms
 
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -46,6 +47,13 @@ def manager() -> RunManager:
         if not _MADE:
             _MADE.append(_make_manager())
         return _MADE[0]
+
+
+def rooms() -> Rooms:
+    """What rooms answer, where every server of this address sees it."""
+    from engine.service.shared import rooms_of
+
+    return rooms_of(manager())
 
 
 def close_manager() -> None:

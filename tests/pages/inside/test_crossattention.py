@@ -26,6 +26,7 @@ from engine.training.swapped import HEALTHY, SWAPPED, Swapped
 from pages.inside.crossattention import shared, words
 from tests.pages.stage import open_page
 from ui import fetching
+from ui.site import ROOT
 from ui.text.markdown import safe
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "crossattention" / "page.py")
@@ -115,6 +116,24 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     opened("alignment", cross_task="reverse", cross_text_reverse="abc", cross_step_reverse="2")
     rings = drawn["cross_alignment"].traces[1]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1)], "none for what is not written"
+
+
+def test_symbols_that_are_written_while_it_looks_at_no_symbol(folder):
+    """The shipped model of dates has the century, which no source spells out, from the source's end."""
+    shipped = load_pair(ROOT / "checkpoints" / "paired" / "dates")
+    save_pair(folder / "dates", shipped.model, shipped.tokenizer, {})
+    shared.crossed.clear()
+    shared._shipped.clear()
+    for text in ("21/11/26", "3/5/99"):
+        found = crossing(shipped.model, shipped.tokenizer, text)
+        rows = found.pattern(None)[:-1]
+        most = [max(range(len(row)), key=row.__getitem__) for row in rows]
+        ends = [symbol for symbol, key in zip(found.written, most, strict=False) if key == len(text)]
+        assert ends[:2] == list(found.text[:2]), "the century"
+        told = said(opened("alignment", cross_text_dates=text))
+        named = "”, “".join(safe(symbol) for symbol in dict.fromkeys(ends))
+        assert f"For **{len(ends)} of the 10** it wrote (“{named}”) it looks most at the source's end" in told
+    assert words.ends((), 10) == ""
 
 
 @pytest.mark.parametrize("text", ["", "ÄÖÜ", "1" * 70])

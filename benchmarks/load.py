@@ -35,6 +35,7 @@ from ui.site import ROOT, built
 THINK = 3.0  # seconds between two controls
 MOVES = 3  # of controls on a page
 STEPS = 5_000  # of the training beside it: as many as a hosted server allows, so that it lasts
+SLOWEST = 6  # answers that are told one by one
 WARM = 20  # steps before its speed counts
 GONE = 150.0  # seconds in which Streamlit forgets a tab that was closed
 ALONE = 15.0  # seconds of the trainings by themselves, before anybody else comes
@@ -47,10 +48,12 @@ class Tally:
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: list[str] = field(default_factory=list)
     received: int = 0
+    moves: list[tuple[float, str, str]] = field(default_factory=list)  # seconds, page, control
 
-    def note(self, page: str, seconds: float | None, exceptions: Sequence[str] = ()) -> None:
+    def note(self, page: str, seconds: float | None, exceptions: Sequence[str] = (), moved: str = "") -> None:
         if seconds is not None:
             self.seconds[page].append(seconds)
+            self.moves.append((seconds, page, moved))
         self.errors += [f"{page}: {each}" for each in exceptions]
 
     def table(self) -> str:
@@ -92,7 +95,8 @@ async def attend(address: str, seed: int, until: float, tally: Tally) -> None:
                     await visitor.look(THINK * (0.5 + chance.random()))
                     if time.monotonic() >= until:
                         break
-                    tally.note(page or "home", await visitor.move(), visitor.page.exceptions)
+                    seconds = await visitor.move()
+                    tally.note(page or "home", seconds, visitor.page.exceptions, visitor.moved)
     except Broken as error:
         tally.errors.append(str(error))
     finally:
@@ -224,6 +228,8 @@ async def measure(address: str, operator: Operator, sessions: int, training: int
             tally.errors.append(f"a training: {done}")
     more = there["glassformer_server_bytes"] - before
     print(tally.table())
+    for seconds, page, moved in sorted(tally.moves, reverse=True)[:SLOWEST]:
+        print(f"  {seconds:7.2f} s  {page}: {moved or 'opened'}")
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
     print(f"sent by the server: {tally.received / 2**20:.0f} MB")
     print(

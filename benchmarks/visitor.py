@@ -67,6 +67,7 @@ class Visitor:
         self._ended = self._heard = False
         self.page, self.name, self.query = Page(), "", ""
         self.received = 0  # bytes
+        self.moved = ""  # the last control that was moved, and where to
 
     async def enter(self) -> None:
         """Opens the conversation. Raises Broken."""
@@ -105,6 +106,7 @@ class Visitor:
             if (value := self._another(*self.page.controls[name])) is not None:
                 value.id = name
                 self._values[name] = value
+                self.moved = f"{name.rpartition('-')[2]} {' '.join(str(value).split()[2:])}"[:100]
                 fragment = self.page.parts.get(name, "")
                 try:
                     return await self._ask(fragment)

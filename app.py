@@ -24,7 +24,6 @@ LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"
 
 def route() -> None:
     """Draws what stands on every page, and the page that was asked for."""
-    st.logo(str(WORDMARK), size="large", icon_image=str(LOGO))
     st.html(ASSETS / "app.css")
     sections: dict[str, list[st.Page]] = {}
     for entry in site.built():
@@ -43,6 +42,10 @@ def route() -> None:
     chosen = st.navigation(sections, expanded=True)
     name = f"{chosen.title} · Glassformer" if chosen.url_path else "Glassformer"
     st.set_page_config(page_title=name, page_icon=str(LOGO), layout="wide")
+    if chosen.url_path == URL:  # a phone has nothing but its question
+        chosen.run()
+        return
+    st.logo(str(WORDMARK), size="large", icon_image=str(LOGO))
     # it may run the page again, which Streamlit takes for Home until there is a navigation
     state.drop_endless()
     widgets.arrived(chosen.url_path)
@@ -52,8 +55,7 @@ def route() -> None:
     with st.sidebar:
         sidebar_status()
         draw_terms()
-    if chosen.url_path != URL:
-        draw_stage()
+    draw_stage()
     chosen.run()
 
 

@@ -2,6 +2,9 @@
 websocket conversation (benchmarks/visitor.py): it opens pages in an order of its own, moves controls, and thinks
 between two of them. Prints seconds a page (p50, p95, max), errors, memory a session, and the steps a second of
 the trainings beside it, alone and with the others there.
+
+With `--memory` tabs are only opened, each on a page that has been drawn before: what a session itself holds, and
+whether that is given back when all have left (Streamlit keeps one for two minutes, should its tab come back).
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ from ui.site import ROOT, built
 THINK = 3.0  # seconds between two controls
 MOVES = 3  # of controls on a page
 STEPS = 5_000  # of the training beside it: as many as a hosted server allows, so that it lasts
+SLOWEST = 6  # answers that are told one by one
 WARM = 20  # steps before its speed counts
+GONE = 150.0  # seconds in which Streamlit forgets a tab that was closed
 ALONE = 15.0  # seconds of the trainings by themselves, before anybody else comes
 
 
@@ -43,10 +48,12 @@ class Tally:
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: list[str] = field(default_factory=list)
     received: int = 0
+    moves: list[tuple[float, str, str]] = field(default_factory=list)  # seconds, page, control
 
-    def note(self, page: str, seconds: float | None, exceptions: Sequence[str] = ()) -> None:
+    def note(self, page: str, seconds: float | None, exceptions: Sequence[str] = (), moved: str = "") -> None:
         if seconds is not None:
             self.seconds[page].append(seconds)
+            self.moves.append((seconds, page, moved))
         self.errors += [f"{page}: {each}" for each in exceptions]
 
     def table(self) -> str:
@@ -88,7 +95,8 @@ async def attend(address: str, seed: int, until: float, tally: Tally) -> None:
                     await visitor.look(THINK * (0.5 + chance.random()))
                     if time.monotonic() >= until:
                         break
-                    tally.note(page or "home", await visitor.move(), visitor.page.exceptions)
+                    seconds = await visitor.move()
+                    tally.note(page or "home", seconds, visitor.page.exceptions, visitor.moved)
     except Broken as error:
         tally.errors.append(str(error))
     finally:
@@ -106,6 +114,29 @@ async def tour(address: str, tally: Tally) -> None:
             tally.errors += visitor.page.exceptions
     finally:
         await visitor.leave()
+
+
+async def sit(address: str, operator: Operator, sessions: int) -> None:
+    """Opens that many tabs, twice, each on the next page; nobody moves anything. Prints what the server holds."""
+    pages = [entry.url for entry in built()]
+
+    def say(when: str) -> float:
+        held = operator.read()["glassformer_server_bytes"] / 2**20
+        print(f"{when:32} {held:7.0f} MB")
+        return held
+
+    held = say("before")
+    for turn in ("first", "second"):
+        visitors = [Visitor(address, seed, secrets.token_urlsafe(32)) for seed in range(sessions)]
+        for at, visitor in enumerate(visitors):
+            await visitor.enter()
+            await visitor.visit(pages[at % len(pages)])
+        there = say(f"{sessions} tabs, the {turn} time")
+        print(f"{'a tab':32} {(there - held) / sessions:7.2f} MB")
+        for visitor in visitors:
+            await visitor.leave()
+        await asyncio.sleep(GONE)
+        held = say(f"{GONE:.0f} s after they left")
 
 
 async def train(address: str, until: asyncio.Event, query: str = f"steps={STEPS}") -> None:
@@ -197,6 +228,8 @@ async def measure(address: str, operator: Operator, sessions: int, training: int
             tally.errors.append(f"a training: {done}")
     more = there["glassformer_server_bytes"] - before
     print(tally.table())
+    for seconds, page, moved in sorted(tally.moves, reverse=True)[:SLOWEST]:
+        print(f"  {seconds:7.2f} s  {page}: {moved or 'opened'}")
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
     print(f"sent by the server: {tally.received / 2**20:.0f} MB")
     print(
@@ -210,14 +243,24 @@ async def measure(address: str, operator: Operator, sessions: int, training: int
     return tally
 
 
+async def memory(address: str, operator: Operator, sessions: int) -> None:
+    """What is kept for everybody first, then the tabs."""
+    await tour(address, Tally())
+    await sit(address, operator, sessions)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--training", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--profile", default="hosted")
+    parser.add_argument("--memory", action="store_true", help="open the tabs only, and see what they hold")
     given = parser.parse_args()
     with server(given.profile) as (address, operator, _):
+        if given.memory:
+            asyncio.run(memory(address, operator, given.sessions))
+            return
         tally = asyncio.run(measure(address, operator, given.sessions, given.training, given.seconds))
     sys.exit(bool(tally.errors))
 

@@ -14,6 +14,7 @@ import secrets
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,7 @@ UPLOAD = 15.0  # seconds between two uploads
 PROSE = b"The quick brown fox jumps over the lazy dog, and the dog does not mind. "
 # NaN at its second step (with a rate of 10 it only learns badly)
 SPOILT = "steps=200&learning_rate=1000000&muon_learning_rate=1000000&grad_clip=0&warmup_steps=0"
+DIVERGED = "the training diverged"  # engine.training.loop
 SESSION = 180.0  # seconds: Streamlit keeps a torn one for two minutes
 SLACK = {
     "workers": 0,
@@ -90,26 +92,34 @@ async def kill(process: int, until: float, chance: random.Random) -> int:
     return killed
 
 
-async def spoil(address: str, until: float) -> int:
-    """Trainings whose learning rate is far too large. Returns how many pages said that theirs diverged: where
-    others train, one waits for its place.
+async def spoil(address: str, until: float, operator: Operator) -> Counter[str]:
+    """Trainings whose learning rate is far too large: how each of them went. Where others train, one waits for its
+    place.
     """
-    diverged = 0
+    went: Counter[str] = Counter()
     while time.monotonic() < until:
         visitor = Visitor(address, 0, secrets.token_urlsafe(32))
-        with suppress(Broken):
+        try:
             await visitor.enter()
             await visitor.visit("train", SPOILT)
             await visitor.press("train")
-            over = min(time.monotonic() + BREAK, until)
-            while time.monotonic() < over:
-                await visitor.look(min(1.0, max(0.0, over - time.monotonic())))
-                if any("diverged" in said for said in visitor.page.said):
-                    diverged += 1
-                    break
+            went["started"] += 1
+            went[await _spoilt(visitor, min(time.monotonic() + BREAK, until), operator)] += 1
             await visitor.look(min(BREAK / 4, max(0.0, until - time.monotonic())))
+        except Broken as error:
+            went[f"broken: {error}"[:90]] += 1
         await visitor.leave()
-    return diverged
+    return went
+
+
+async def _spoilt(visitor: Visitor, until: float, operator: Operator) -> str:
+    """What the page says of a training that cannot go well, and whether the server has it among the failed."""
+    while time.monotonic() < until:
+        await visitor.look(min(1.0, max(0.0, until - time.monotonic())))
+        if any(DIVERGED in said for said in visitor.page.said):
+            failed = operator.read()['glassformer_runs{state="failed"}']
+            return "diverged" if failed else "diverged, and the server knows no failed run"
+    return "still waited or trained"
 
 
 async def upload(address: str, until: float, chance: random.Random) -> tuple[int, int]:
@@ -143,18 +153,17 @@ async def soak(
     before, until = held(process, folder), time.monotonic() + seconds
     people = [attend(address, 1 + seed, until, tally) for seed in range(sessions)]
     chances = random.Random(1), random.Random(2), random.Random(3)
-    *_, killed, diverged, (taken, refused) = await asyncio.gather(
+    *_, killed, went, (taken, refused) = await asyncio.gather(
         *people,
         tear(address, until, chances[0]),
         kill(process, until, chances[1]),
-        spoil(address, until),
+        spoil(address, until, operator),
         upload(address, until, chances[2]),
     )
     print(tally.table())
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
-    print(
-        f"killed workers: {killed}; trainings that diverged: {diverged}; uploads: {taken}, refused: {refused}"
-    )
+    print(f"killed workers: {killed}; uploads: {taken}, refused: {refused}")
+    print("trainings that cannot go well: " + "; ".join(f"{how} {n}" for how, n in went.items()))
     left = time.monotonic() + settle
     while time.monotonic() < left and operator.read()["glassformer_sessions"]:
         await asyncio.sleep(2)
@@ -162,7 +171,7 @@ async def soak(
         await asyncio.sleep(5)
     said = table(before, held(process, folder))
     print(said)
-    return not tally.errors and "grown" not in said
+    return not tally.errors and "grown" not in said and not went["started"] - went["diverged"]
 
 
 def main() -> None:

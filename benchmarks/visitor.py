@@ -10,6 +10,8 @@ import time
 import urllib.error
 import urllib.request
 from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from typing import Any
@@ -21,7 +23,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 
 CHOICES = ("slider", "selectbox", "radio", "checkbox", "button_group", "number_input")
 PATIENCE = 60.0  # seconds for one answer
-GONE = 4.0  # seconds for that of a fragment
+GONE = 4.0  # seconds in which the server begins with a fragment that is there
 MAX_MESSAGE = 64 * 2**20  # bytes
 SAID = 300  # sentences of a page that are remembered
 
@@ -30,11 +32,18 @@ class Broken(Exception):
     """The server did not answer, or ended the conversation."""
 
 
+class Gone(Broken):
+    """The server does not begin with a fragment, though it hears: the fragment is not there any more."""
+
+
 @dataclass
 class Page:
-    """What the last answers drew: controls by id, fragments that are to be asked for again (seconds)."""
+    """What the last answers drew: controls by id, the fragments that these are parts of, fragments that are to
+    be asked for again (seconds).
+    """
 
     controls: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    parts: dict[str, str] = field(default_factory=dict)  # control -> its fragment
     fragments: dict[str, float] = field(default_factory=dict)
     exceptions: list[str] = field(default_factory=list)
     said: deque[str] = field(default_factory=lambda: deque(maxlen=SAID))  # texts and notes, the last ones
@@ -52,8 +61,13 @@ class Visitor:
         self._socket: Any = None
         self._cached: dict[str, ForwardMsg] = {}
         self._values: dict[str, WidgetState] = {}
+        self._place = ""  # the page that stands, in the server's words: what runs again, runs there
+        self._asked = ""  # the fragment of the last question; none: the page
+        self._began: set[str] = set()  # runs of it, or of the whole page, since the question
+        self._ended = self._heard = False
         self.page, self.name, self.query = Page(), "", ""
         self.received = 0  # bytes
+        self.moved = ""  # the last control that was moved, and where to
 
     async def enter(self) -> None:
         """Opens the conversation. Raises Broken."""
@@ -79,18 +93,25 @@ class Visitor:
 
     async def visit(self, name: str, query: str = "") -> float:
         """Opens a page by its address; seconds until it stands."""
-        self.name, self.query, self.page, self._values = name, query, Page(), {}
+        self.name, self.query, self.page, self._values, self._place = name, query, Page(), {}, ""
         return await self._ask()
 
     async def move(self) -> float | None:
-        """Moves one control, chosen by chance; seconds until the page stands again. None where there is none."""
+        """Moves one control, chosen by chance; seconds until the page, or the fragment that it is part of, stands
+        again. None where there is none.
+        """
         movable = [name for name, (kind, _) in self.page.controls.items() if kind in CHOICES]
         self._random.shuffle(movable)
         for name in movable:
             if (value := self._another(*self.page.controls[name])) is not None:
                 value.id = name
                 self._values[name] = value
-                return await self._ask()
+                self.moved = f"{name.rpartition('-')[2]} {' '.join(str(value).split()[2:])}"[:100]
+                fragment = self.page.parts.get(name, "")
+                try:
+                    return await self._ask(fragment)
+                except Gone:
+                    self._drop([fragment])
         return None
 
     async def press(self, key: str) -> float:
@@ -99,7 +120,7 @@ class Visitor:
             if kind == "button" and name.endswith(f"-{key}") and not proto.disabled:
                 self._values[name] = WidgetState(id=name, trigger_value=True)
                 try:
-                    return await self._ask()
+                    return await self._ask(self.page.parts.get(name, ""))
                 finally:
                     del self._values[name]
         raise Broken(f"there is no button {key!r} to press on the page {self.name!r}")
@@ -154,34 +175,62 @@ class Visitor:
         whether it was there.
         """
         try:
-            await self._ask(fragment, GONE)
-        except Broken as error:
-            if not isinstance(error.__cause__, TimeoutError):
-                raise
+            await self._ask(fragment, by_itself=True)
+        except Gone:
             self.page.fragments.pop(fragment, None)
             return False
         return True
 
-    async def _ask(self, fragment: str = "", patience: float = PATIENCE) -> float:
-        """Asks for the page, or for a fragment of it, and takes in the answer. Seconds until it was whole."""
+    async def _ask(self, fragment: str = "", by_itself: bool = False) -> float:
+        """Asks for the page, or for a fragment of it, and takes in the answer. Seconds until it was whole.
+        Raises Broken, and Gone.
+        """
         message = BackMsg()
         wanted = message.rerun_script
-        wanted.query_string, wanted.page_name = self.query, self.name
+        wanted.query_string, wanted.page_script_hash = self.query, self._place
+        wanted.page_name = "" if self._place else self.name
         wanted.widget_states.CopyFrom(WidgetStates(widgets=self._values.values()))
-        wanted.fragment_id, wanted.is_auto_rerun = fragment, bool(fragment)
-        wanted.cached_message_hashes.extend(self._cached)
-        begun = time.perf_counter()
+        wanted.fragment_id, wanted.is_auto_rerun = fragment, by_itself
         try:
-            async with asyncio.timeout(patience):
-                await self._socket.send(message.SerializeToString())
-                while not self._take_in(await self._socket.recv()):
-                    pass
+            await self._catch_up()
+            wanted.cached_message_hashes.extend(self._cached)
+            self._asked, self._began, self._ended = fragment, set(), False
+            begun = time.perf_counter()
+            await self._socket.send(message.SerializeToString())
+            if fragment and not await self._begins():
+                raise Gone(f"no answer about a fragment of {self.name!r}")
+            async with asyncio.timeout(PATIENCE):
+                while not self._ended:
+                    self._take_in(await self._socket.recv())
         except (OSError, websockets.WebSocketException, TimeoutError) as error:
             raise Broken(f"no answer to {self.name!r}: {type(error).__name__} {error}") from error
         return time.perf_counter() - begun
 
-    def _take_in(self, data: bytes | str) -> bool:
-        """One message becomes part of the page. Whether it was the last of an answer."""
+    async def _catch_up(self) -> None:
+        """Takes in what came unasked: the end of it is no answer to what is asked next."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0):
+                while True:
+                    self._take_in(await self._socket.recv())
+
+    async def _begins(self) -> bool:
+        """Whether the server begins with a fragment soon. A busy server hears late: it has time from when it did."""
+        for last in (False, True):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GONE):
+                    while not self._began:
+                        self._take_in(await self._socket.recv())
+            if self._began or last:
+                break
+            beat, self._heard = BackMsg(app_heartbeat=True), False
+            await self._socket.send(beat.SerializeToString())
+            async with asyncio.timeout(PATIENCE):
+                while not (self._heard or self._began):
+                    self._take_in(await self._socket.recv())
+        return bool(self._began)
+
+    def _take_in(self, data: bytes | str) -> None:
+        """One message becomes part of the page."""
         assert isinstance(data, bytes)
         self.received += len(data)
         message = ForwardMsg.FromString(data)
@@ -191,21 +240,36 @@ class Visitor:
             kind = message.WhichOneof("type")
         elif message.metadata.cacheable:
             self._cached[message.hash] = message
-        if kind == "new_session":
-            self._session = message.new_session.initialize.session_id or self._session
-            if not message.metadata.run.fragment_ids:
-                self.page = Page()
+        if kind in ("new_session", "script_finished"):
+            self._follow(message)
+        elif kind == "navigation":
+            self._place = message.navigation.page_script_hash
+        elif kind == "heartbeat_ack":
+            self._heard = True
         elif kind == "file_urls_response":
             self._offered = list(message.file_urls_response.file_urls)
         elif kind in ("auto_rerun", "stop_auto_rerun"):
             self._time(message)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            self._draw(message.delta.new_element)
+            self._draw(message.delta.new_element, message.delta.fragment_id)
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
-        elif kind == "script_finished":
-            return message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
-        return False
+
+    def _follow(self, message: ForwardMsg) -> None:
+        """A run begins or ends. It is the answer where it began after the question, is of what was asked for or of
+        the whole page, and was not cut short for another.
+        """
+        run = message.metadata.run
+        if message.WhichOneof("type") == "script_finished":
+            whole = message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+            self._ended = self._ended or (whole and run.script_run_id in self._began)
+            return
+        self._session = message.new_session.initialize.session_id or self._session
+        if not run.fragment_ids or self._asked in run.fragment_ids:
+            self._began.add(run.script_run_id)
+        self._drop(run.fragment_ids)
+        if not run.fragment_ids:
+            self.page = Page()
 
     def _time(self, message: ForwardMsg) -> None:
         """Which fragments are asked for again, and how often."""
@@ -213,8 +277,15 @@ class Visitor:
             self.page.fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
         for fragment in message.stop_auto_rerun.fragment_ids:
             self.page.fragments.pop(fragment, None)
+        self._drop(message.stop_auto_rerun.fragment_ids)
 
-    def _draw(self, element: Any) -> None:
+    def _drop(self, fragments: Iterable[str]) -> None:
+        """Forgets the controls of fragments that are drawn anew, or no more."""
+        for fragment in fragments:
+            for name in [name for name, part in self.page.parts.items() if part == fragment]:
+                del self.page.parts[name], self.page.controls[name]
+
+    def _draw(self, element: Any, fragment: str) -> None:
         kind = element.WhichOneof("type")
         self.page.elements += 1
         if kind == "exception":
@@ -223,6 +294,8 @@ class Visitor:
             self.page.said.append(getattr(element, kind).body)
         elif (name := getattr(getattr(element, kind or "", None), "id", "")) and isinstance(name, str):
             self.page.controls[name] = (kind, getattr(element, kind))
+            if fragment:
+                self.page.parts[name] = fragment
 
     def _another(self, kind: str, control: Any) -> WidgetState | None:
         """A value that a control may have."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from engine.config import Init
 from engine.errors import ShapeError
-from engine.model import Tower, draw, first_std
+from engine.model import Tower, draw, emptied, first_std
 from engine.parts.cache import PairCache
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.packing import Packing, packed_block, packed_crossing
@@ -235,7 +235,7 @@ def build_pair(
         model = Seq2Seq(config, parts)
     if torch.device(device).type == "meta":
         return model
-    model.to_empty(device=device)
+    emptied(model, device)
     writes = {"encoder": 2 * model.config.encoder.n_layers, "decoder": 3 * model.config.decoder.n_layers}
 
     def std(name: str, parameter: Tensor) -> float:

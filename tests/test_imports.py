@@ -49,7 +49,6 @@ LAYERS = (
         "ui.step",
         "ui.slow",
         "ui.here",
-        "ui.stage.room",
         "ui.stage.address",
     ),
     ("ui.controls", "ui.status", "ui.terms", "ui.stage", "ui.tour", "ui.operate"),

@@ -13,7 +13,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from engine.service.events import note
 from engine.service.profiles import Profile
 from ui import slow, state
-from ui.operate import log, metrics
+from ui.operate import forged, left, log, metrics
 from ui.players import served
 
 
@@ -27,6 +27,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     # says otherwise; this is what it reads.
     PagesManager.uses_pages_directory = False
     log.arrange()
+    forged.ignore()
     _hide_traces(state.profile())
     config.set_option("server.maxUploadSize", state.profile().max_upload_mb)
     served.ensure_static()
@@ -35,7 +36,8 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     unserve = metrics.serve()
     note("server started", profile=state.profile().name)
     try:
-        yield
+        async with left.forgetting():
+            yield
     finally:
         note("server ends")
         unserve()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from engine.corpora import Corpus
     from engine.service.manager import RunManager
     from engine.service.profiles import Profile
+    from engine.service.rooms import Rooms
 
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -46,6 +47,13 @@ def manager() -> RunManager:
         if not _MADE:
             _MADE.append(_make_manager())
         return _MADE[0]
+
+
+def rooms() -> Rooms:
+    """What rooms answer, where every server of this address sees it."""
+    from engine.service.shared import rooms_of
+
+    return rooms_of(manager())
 
 
 def close_manager() -> None:
@@ -80,7 +88,7 @@ def corpus(name: str, tokenizer: str = "char") -> Corpus:
     return _corpus(name, tokenizer)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the text …")
+@st.cache_resource(max_entries=16, show_spinner="Reading the text …")  # the house has eleven, of 3 to 13 MB
 def _corpus(name: str, tokenizer: str) -> Corpus:
     from engine import corpora
 

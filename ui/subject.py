@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 SCRUBBER = "subject_scrubber"
 BEGINS = 28  # characters of a text that its line shows
 LARGE = 100_000  # vocabulary times layers: from here on one recording takes up to 128 MB, and few are kept
+LARGE_VOCABULARY = 4096  # tokens: the names of more take a while and some memory, and fewer of those are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,8 @@ class Subject:
     @cached_property
     def vocabulary(self) -> list[str]:
         """Every token as it is shown, by id: (vocab,)"""
-        return _vocabulary(self.key[0], self.config.vocab_size, self.tokenizer)
+        made = _large_vocabulary if self.config.vocab_size > LARGE_VOCABULARY else _vocabulary
+        return made(self.key[0], self.config.vocab_size, self.tokenizer)
 
     @property
     def is_pretrained(self) -> bool:
@@ -220,9 +222,19 @@ def _large_recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transfo
     return record(_model, ids)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
-    """All steps of a run have one; a published model's has tens of thousands of words."""
+    """All steps of a run have one."""
+    return _named(name, vocab_size, _tokenizer)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _large_vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
+    """A published model's has tens of thousands of words, of which naming takes a tenth of a second."""
+    return _named(name, vocab_size, _tokenizer)
+
+
+def _named(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
     words = names_of(_tokenizer)
     return words + ["[unused]" if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
 

@@ -40,6 +40,10 @@ __all__ = [
     "shape_trace",
 ]
 
+# weights of one block, and of the tables around it, that get memory for a pass that asks for their shapes
+TRACED = 64_000_000
+TOKENS = 3  # of such a pass
+
 
 @dataclass(frozen=True)
 class Flops:
@@ -196,17 +200,28 @@ def parameter_formula(config: ModelConfig, parts: Parts = HEALTHY) -> int:
 def shape_trace(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, tuple[int, ...]]:
     """The shape of every activation for one sequence of `context` tokens, by its name in the vocabulary.
 
-    Recorded from a forward pass on the meta device, which has shapes but no memory. All blocks are alike, so
-    only one is run, and its names lose their `blocks.0.`. Raises ConfigError when the configuration cannot be
-    built.
+    Recorded from a pass of a few zeros, whose count then becomes `context`; of a model whose block alone is
+    large on the meta device, which has shapes but no memory (its first pass imports torch's compiler: 1.6 s,
+    not for what a server shows first). All blocks are alike, so only one is run, and its names lose their
+    `blocks.0.`. Raises ConfigError when the configuration cannot be built.
     """
     import torch
 
-    from engine.model import build
-    from engine.probe import Recorder
+    from engine.model import build, emptied
+    from engine.probe import Recorder, axes_of
 
     recorder = Recorder()
-    build(replace(config.validate(), n_layers=1), device="meta", parts=parts)(
-        torch.empty(1, config.context, dtype=torch.int64, device="meta"), recorder
-    )
-    return {name.rpartition(".")[2]: shape for name, shape in recorder.shapes().items()}
+    model = build(replace(config.validate(), n_layers=1), device="meta", parts=parts)
+    few = sum(p.numel() for p in model.parameters()) <= TRACED
+    if few:
+        model = emptied(model, "cpu")
+    length = min(TOKENS, config.context) if few else config.context
+    with torch.no_grad():
+        model(torch.zeros(1, length, dtype=torch.int64, device="cpu" if few else "meta"), recorder)
+    found = {}
+    for name, shape in recorder.shapes().items():
+        sizes = zip(axes_of(name), shape, strict=True)
+        found[name.rpartition(".")[2]] = tuple(
+            config.context if axis in ("query", "key") else size for axis, size in sizes
+        )
+    return found

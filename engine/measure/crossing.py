@@ -153,6 +153,15 @@ def looked(pattern: np.ndarray, right: Aligned, written: str) -> Looked | None:
     return Looked(int(found.sum()), len(found), chance)
 
 
+def at_the_end(pattern: np.ndarray, written: Sequence[str]) -> tuple[str, ...]:
+    """The written symbols for which the place that is looked at most in `pattern` (query, key) is the last
+    one, the source's end, where no symbol is. The last of `written`, the end that the model writes, is left
+    out.
+    """
+    most = pattern[: len(written) - 1].argmax(1)
+    return tuple(symbol for symbol, key in zip(written, most, strict=False) if key == pattern.shape[1] - 1)
+
+
 def differing(first: Sequence[str], second: Sequence[str]) -> int:
     """At how many places two writings differ; what only the longer one has counts.
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from engine.errors import TokenizerError
 from engine.measure.vocabulary import cut_words
@@ -77,6 +78,7 @@ def new_word(text: str) -> str:
     return next((word for word in joined if word not in text), "")
 
 
+@lru_cache(maxsize=8)  # a reader changes the merges, not the text: half a second for a megabyte
 def _words(text: str, new: str) -> Way | None:
     try:
         known = WordTokenizer.train(text)

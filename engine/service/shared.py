@@ -1,4 +1,5 @@
 """One run manager for several servers: a process of its own that holds it, and what the servers hold instead.
+The rooms that answer a lecturer are there, too: phones may come to another server than the projector.
 
 `python -m engine.service.serve` holds the manager and listens at `GLASSFORMER_RUNS=<host>:<port>`; servers
 that have the same variable ask there, so that a run's link works on each of them. Both sides know the same
@@ -26,6 +27,7 @@ from engine.service import cluster
 from engine.service.kept import NO_TOWER, Trained, opened
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
+from engine.service.rooms import Rooms
 from engine.service.state import RunView
 
 VARIABLE, SECRET = "GLASSFORMER_RUNS", "GLASSFORMER_SECRET"
@@ -46,10 +48,17 @@ ORDERS = frozenset(
     }
 )
 
+ROOM_LOOKS = frozenset({"mine", "look", "choice"})  # methods of the rooms
+ROOM_ORDERS = frozenset({"ask", "close", "end", "choose"})
+_ROOM = "room."  # before their names
+_UNREPEATED = ORDERS | {_ROOM + what for what in ROOM_ORDERS}
+
 
 @dataclass(frozen=True)
 class Request:
-    """A method of the manager, and the network address of whoever looks at the page."""
+    """A method of the manager or, after `room.`, of the rooms, and the network address of whoever looks at
+    the page.
+    """
 
     what: str
     arguments: tuple[Any, ...] = ()
@@ -65,6 +74,7 @@ class Desk:
         self._asking = threading.local()
         self._listener, self._key, self._closed = Listener(where, backlog=64), key, False
         self.manager = make(lambda: getattr(self._asking, "address", ""))
+        self.rooms = Rooms()
 
     @property
     def where(self) -> tuple[str, int]:
@@ -112,6 +122,9 @@ class Desk:
                 return True, known if view is not None and view.version == known else view
             if request.what == "made_of":
                 return True, self.manager._kept(*request.arguments).made_of()
+            room = request.what.removeprefix(_ROOM)
+            if room != request.what and room in ROOM_LOOKS | ROOM_ORDERS:
+                return True, getattr(self.rooms, room)(*request.arguments)
             if request.what not in LOOKS | ORDERS:
                 raise RunError(f"nobody may ask for {request.what!r} here")
             return True, getattr(self.manager, request.what)(*request.arguments, **dict(request.named))
@@ -128,6 +141,7 @@ class RemoteRuns:
         self._mine = threading.local()  # a connection for each thread
         self._views: OrderedDict[str, RunView] = OrderedDict()
         self._lock = threading.Lock()
+        self.rooms = cast(Rooms, _RemoteRooms(self._ask))
         self.profile: Profile = self._ask(Request("profile"))
 
     def view(self, run_id: str) -> RunView | None:
@@ -180,13 +194,25 @@ class RemoteRuns:
                 raise RunError(f"The service at {VARIABLE} has another {SECRET}.") from error
             except (OSError, EOFError) as error:
                 self._mine.connection = None
-                if again or connection is None or request.what in ORDERS:
+                if again or connection is None or request.what in _UNREPEATED:
                     raise RunError(GONE) from error
                 continue
             if not well:
                 raise said
             return said
         raise AssertionError("one of the two tries returns or raises")
+
+
+class _RemoteRooms:
+    """The rooms, where all servers see them. Their methods raise RunError, too: when nobody answers."""
+
+    def __init__(self, ask: Callable[[Request], Any]) -> None:
+        self._ask = ask
+
+    def __getattr__(self, what: str) -> Callable[..., Any]:
+        if what not in ROOM_LOOKS | ROOM_ORDERS:
+            raise AttributeError(what)
+        return lambda *arguments: self._ask(Request(_ROOM + what, arguments))
 
 
 def place() -> tuple[tuple[str, int], bytes] | None:
@@ -216,3 +242,11 @@ def open_manager(profile: Profile, address: Callable[[], str]) -> RunManager:
     if found := place():
         return cast(RunManager, RemoteRuns(*found, address))
     return made(profile, address)
+
+
+def rooms_of(manager: RunManager) -> Rooms:
+    """The rooms that servers with this manager have: those of the service, else of this process."""
+    return manager.rooms if isinstance(manager, RemoteRuns) else _OWN_ROOMS
+
+
+_OWN_ROOMS = Rooms()

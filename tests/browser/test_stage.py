@@ -180,6 +180,8 @@ def test_the_room_answers(stage, app_url, browser) -> None:
         phone.goto(f"{app_url}/room?id={room}")
         expect(phone.get_by_role("heading", name="What does <b>the mask</b> hide?")).to_be_visible()
         assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        others = "[data-testid=stSidebar], [data-testid=stExpandSidebarButton], [data-testid=stLogo]"
+        expect(phone.locator(others).locator("visible=true"), "nothing but the question").to_have_count(0)
         phones.append(phone)
     counts = stage.locator(".gf-room-count")
     phones[0].get_by_role("button", name="the past").click()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from statistics import median
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect
@@ -14,9 +16,10 @@ from ui.tour.courses import shelf
 
 COURSES = shelf().courses
 SECONDS = 3.0  # for a scene, on a server that has shown it before
-PLAYS = 5  # the first warms the server, and other work on the machine may hold up one more
+LAPTOP, PROJECTOR = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
+FITTED = 4.0  # seconds after which a figure fits its screen
 SEEN = """point => {
-  const box = (e) => { const r = e?.getBoundingClientRect(); return r && {top: r.top, bottom: r.bottom, wide: r.width, high: r.height} }
+  const box = (e) => { const r = e?.getBoundingClientRect(); return r && {top: r.top, bottom: r.bottom, left: r.left, right: r.right, wide: r.width, high: r.height} }
   const main = document.querySelector('[data-testid="stMain"]'), at = main.querySelector('.st-key-' + point)
   const drawn = at && [...at.querySelectorAll('svg, canvas, table, img, button, input, [class*="gf-"]')].some(e => e.getBoundingClientRect().width > 1)
   return {point: box(at), drawn: drawn || (at?.innerText ?? '').trim().length > 0, outline: at && getComputedStyle(at).outlineStyle,
@@ -29,7 +32,7 @@ SEEN = """point => {
 @pytest.fixture
 def screen(context):
     found = context.new_page()
-    found.set_viewport_size({"width": 1280, "height": 720})
+    found.set_viewport_size(LAPTOP)
     yield found
     found.close()
 
@@ -44,61 +47,104 @@ def shown(page, scene) -> None:
     page.locator('[data-testid="stMain"] .st-key-answer').first.wait_for(timeout=60_000)
 
 
-def played(page, course) -> tuple[list[str], dict[str, float]]:
-    """From the first scene to the last: what was wrong, and how many seconds each took to be there."""
+def played(page, course) -> tuple[list[str], dict[int, float]]:
+    """From the first scene to the last: what was wrong, and how many seconds each took to be there.
+
+    The first is timed from when its page begins: pressing Start loads another page. All others from the key.
+    """
     wrong, seconds = [], {}
-    began = time.monotonic()
     for number, scene in enumerate(course.scenes, 1):
-        where = f"{number} {scene.title}"
+        began = time.monotonic()
+        if number > 1:
+            page.keyboard.press("PageDown")
         at_scene(page, number, len(course.scenes))
+        began = time.monotonic() if number == 1 else began
         shown(page, scene)
-        seconds[where] = time.monotonic() - began
+        seconds[number] = time.monotonic() - began
         if scene.question:
             page.locator(".gf-tour-answers button").nth(scene.question.right).click()
             expect(page.locator(".gf-tour-why")).to_contain_text("Yes.")
             page.locator(".gf-tour-show").click()
         settled(page, 60_000)
-        page.wait_for_timeout(300)  # a figure is drawn after the script has run
-        wrong += [f"{where}: {line}" for line in faults(page.evaluate(SEEN, scene.point), scene)]
-        if number < len(course.scenes):
-            began = time.monotonic()
-            page.keyboard.press("PageDown")
+        wrong += [f"{number} {scene.title}: {line}" for line in seen_faults(page, scene)]
     return wrong, seconds
 
 
-def faults(seen: dict, scene) -> list[str]:
-    top = seen["bar"]["top"]
+def seen_faults(page, scene) -> list[str]:
+    """A figure is drawn after the script has run, and on a stage fitted after that: what is wrong then."""
+    until = time.monotonic() + FITTED
+    page.wait_for_timeout(300)
+    while (
+        said := faults(page.evaluate(SEEN, scene.point), scene, page.viewport_size)
+    ) and time.monotonic() < until:
+        page.wait_for_timeout(300)
+    return said
+
+
+def faults(seen: dict, scene, screen: dict) -> list[str]:
+    zoom = screen["height"] / LAPTOP["height"]
+    top, point, answer = seen["bar"]["top"], seen["point"], seen["answer"]
     said = [] if not seen["broken"] else ["an exception"]
-    if seen["bar"]["high"] > 56 or round(seen["bar"]["bottom"]) != 720:
+    if seen["bar"]["high"] > 56 * zoom or round(seen["bar"]["bottom"]) != screen["height"]:
         said.append(f"the bar is {seen['bar']}")
     if scene.title not in seen["said"] or scene.text not in seen["said"]:
         said.append(f"the bar says {seen['said']}")
-    if not seen["drawn"] or seen["point"]["wide"] < 20 or seen["point"]["high"] < 20:
-        said.append(f"{scene.point} is empty: {seen['point']}")
-    elif seen["outline"] != "solid" or seen["point"]["top"] > top - 40:
-        said.append(f"{scene.point} is not pointed at: {seen['point']}")
-    if seen["answer"]["bottom"] > top + 1:
-        said.append(f"the answer reaches down to {seen['answer']['bottom']:.0f}, the bar begins at {top:.0f}")
+    if not seen["drawn"] or point["wide"] < 20 or point["high"] < 20:
+        said.append(f"{scene.point} is empty: {point}")
+    elif seen["outline"] != "solid" or point["top"] > top - 40 * zoom:
+        said.append(f"{scene.point} is not pointed at: {point}")
+    elif (
+        point["top"] < answer["top"] < point["bottom"] + 5 * zoom
+        and point["left"] < answer["right"]
+        and answer["left"] < point["right"]
+    ):
+        said.append(
+            f"the outline ends at {point['bottom']:.0f}, in the answer, which begins at {answer['top']:.0f}"
+        )
+    if answer["bottom"] > top + 1:
+        said.append(f"the answer reaches down to {answer['bottom']:.0f}, the bar begins at {top:.0f}")
     return said
+
+
+def again(page, app_url: str, course, number: int) -> float:
+    """Seconds for a scene that is gone to from its neighbour."""
+    before = number - 1 or 2
+    query = dict(course.scenes[before - 1].query) | {"course": course.id, "scene": before, "stage": 1}
+    page.goto(f"{app_url}/{course.scenes[before - 1].page}?{urlencode(query)}")
+    at_scene(page, before, len(course.scenes))
+    shown(page, course.scenes[before - 1])
+    settled(page, 60_000)
+    began = time.monotonic()
+    page.keyboard.press("PageDown" if before < number else "PageUp")
+    at_scene(page, number, len(course.scenes))
+    shown(page, course.scenes[number - 1])
+    return time.monotonic() - began
 
 
 @pytest.mark.parametrize("name", COURSES)
 def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, name):
+    """Once as on a laptop, which warms the server, then on a projector, timed. Other work on the machine may hold
+    up a scene: one that was late is gone to twice more, and the median of the three counts.
+    """
     course = COURSES[name]
     if bar.missing(course):
         pytest.skip(f"{', '.join(bar.missing(course))} is not installed")
-    best: dict[str, float] = {}
-    for _ in range(PLAYS):
-        screen.goto(f"{app_url}/courses")
+    for size, stage in ((LAPTOP, ""), (PROJECTOR, "?stage=1")):
+        screen.set_viewport_size(size)
+        screen.goto(f"{app_url}/courses{stage}")
         screen.locator(f".st-key-start_{name} button").click(timeout=60_000)
         wrong, seconds = played(screen, course)
         assert not wrong, "\n".join(wrong)
-        best = {where: min(took, best.get(where, took)) for where, took in seconds.items()}
-        if not (slow := {where: took for where, took in best.items() if took > SECONDS}):
-            break
-    assert not slow, slow
+        assert ("stage=1" in screen.url) == bool(stage)
     screen.keyboard.press("ArrowRight")  # after the last there is none
     expect(screen.locator(".gf-tour-where")).to_have_text(f"{len(course.scenes)} of {len(course.scenes)}")
+    late = {number: [took] for number, took in seconds.items() if took > SECONDS}
+    for number, taken in late.items():
+        taken += [again(screen, app_url, course, number) for _ in range(2)]
+    slow = {
+        course.scenes[number - 1].title: taken for number, taken in late.items() if median(taken) > SECONDS
+    }
+    assert not slow, slow
 
 
 def test_a_reload_and_a_second_device_are_at_the_same_place(screen, context, app_url):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
+from engine import ledger as ledger_module
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.ledger import (
@@ -621,6 +622,14 @@ def test_shape_trace_of_the_largest_preset():
     trace = shape_trace(PRESETS["llama2-70b"].model)
     assert trace["pattern"] == (1, 64, 4096, 4096) and trace["k"] == (1, 8, 4096, 128)
     assert all(len(shape) == len(axes_of(name)) for name, shape in trace.items())
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_shapes_of_a_few_zeros_are_those_of_the_whole_context(monkeypatch, name):
+    config = PRESETS[name].model
+    found = shape_trace.__wrapped__(config)
+    monkeypatch.setattr(ledger_module, "TRACED", 0)
+    assert found == shape_trace.__wrapped__(config)
 
 
 def test_what_cannot_be_built_cannot_be_counted():

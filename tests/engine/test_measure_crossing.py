@@ -10,7 +10,16 @@ import torch
 
 from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError, TokenizerError
-from engine.measure.crossing import crossing, differing, looked, masks_of, shuffled, truth, with_parts
+from engine.measure.crossing import (
+    at_the_end,
+    crossing,
+    differing,
+    looked,
+    masks_of,
+    shuffled,
+    truth,
+    with_parts,
+)
 from engine.probe import Recorder
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
@@ -121,6 +130,12 @@ def test_where_it_looked():
     found = looked(pattern, right, "ba-")
     assert found is not None and (found.right, found.counted) == (1, 2)
     assert math.isclose(found.chance, 2 / 3) and looked(pattern, right, "bb-") is None
+
+
+def test_what_it_looks_at_the_end_for():
+    pattern = np.array([[0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.0, 0.4, 0.6], [0.0, 0.0, 1.0]])
+    assert at_the_end(pattern, ("2", "0", "-", "<end>")) == ("0", "-"), "not for its own end"
+    assert at_the_end(pattern[:1], ("<end>",)) == ()
 
 
 def test_what_is_right_is_known_for_sources_alone():

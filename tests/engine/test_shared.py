@@ -20,7 +20,19 @@ import torch
 
 from engine.errors import ConfigError, RunError
 from engine.service.manager import RunManager
-from engine.service.shared import LOOKS, ORDERS, Desk, RemoteRuns, Request, open_manager, place
+from engine.service.rooms import RoomError, Rooms
+from engine.service.shared import (
+    LOOKS,
+    ORDERS,
+    ROOM_LOOKS,
+    ROOM_ORDERS,
+    Desk,
+    RemoteRuns,
+    Request,
+    open_manager,
+    place,
+    rooms_of,
+)
 from engine.service.transport import ROOT
 from tests.engine.running import LONG, PROFILE, lives, spec, wait
 
@@ -208,3 +220,48 @@ def test_a_place_that_is_none_is_a_sentence(
 def test_without_the_variable_runs_are_this_servers_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GLASSFORMER_RUNS", raising=False)
     assert place() is None
+
+
+def test_a_phone_may_answer_at_another_server_than_the_projector_s(server: Callable[..., RemoteRuns]) -> None:
+    projector, phone = rooms_of(server()), rooms_of(server())
+    asked = projector.ask("lecturer", "What does the mask hide?", ["the future", "the past"])
+    assert phone.look(asked.room) == asked and phone.choice(asked.room, "a") is None
+    phone.choose(asked.room, "a", asked.number, 1)
+    seen = projector.mine("lecturer")
+    assert seen is not None and seen.counts == (0, 1) and phone.mine("a") is None
+    projector.close("lecturer")
+    with pytest.raises(RoomError, match="closed"):
+        phone.choose(asked.room, "a", asked.number, 0)
+    projector.end("lecturer")
+    with pytest.raises(RoomError, match="no such room"):
+        phone.look(asked.room)
+
+
+def test_the_rooms_of_one_server_are_its_own(tmp_path: Path) -> None:
+    manager = RunManager(PROFILE, tmp_path, spare=False)
+    try:
+        assert rooms_of(manager) is rooms_of(manager) and type(rooms_of(manager)) is Rooms
+    finally:
+        manager.close()
+
+
+def test_nothing_of_the_rooms_but_their_methods_may_be_asked_for(server: Callable[..., RemoteRuns]) -> None:
+    public = {name for name in vars(Rooms) if not name.startswith("_")}
+    assert public == ROOM_LOOKS | ROOM_ORDERS
+    runs = server()
+    for name in ("_rooms", "_forget", "nothing"):
+        with pytest.raises(AttributeError):
+            getattr(runs.rooms, name)
+        with pytest.raises(RunError, match="nobody may ask"):
+            runs._ask(Request(f"room.{name}"))
+
+
+def test_rooms_are_out_of_reach_with_the_service(tmp_path: Path) -> None:
+    service = Desk(("127.0.0.1", 0), KEY, lambda address: RunManager(PROFILE, tmp_path, spare=False))
+    threading.Thread(target=service.serve, daemon=True).start()
+    runs = RemoteRuns(service.where, KEY)
+    rooms_of(runs).ask("lecturer", "One?", ["a", "b"])
+    service.close()
+    runs._mine.connection.close()
+    with pytest.raises(RunError, match="does not answer"):
+        rooms_of(runs).mine("lecturer")

@@ -64,8 +64,9 @@ async def attack(url: str, page: str) -> list[str]:
                     visitor._values[name] = forged(name, chance)
             await visitor._ask()
             wrong += [f"{page} {seed}: {each}" for each in visitor.page.exceptions]
-            # A value of the wrong type may end in the sentence of the boundary (ui.room), never in what is behind it.
-            told = [said for said in visitor.page.said if str(ROOT) in said or "Traceback" in said]
+            # nor is it called a fault of ours: a control that holds what it cannot is as it was at first
+            foul = (str(ROOT), "Traceback", "fault is ours")
+            told = [said for said in visitor.page.said if any(each in said for each in foul)]
             wrong += [f"{page} {seed}: {said}" for said in told]
         finally:
             await visitor.leave()

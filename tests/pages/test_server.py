@@ -13,12 +13,15 @@ from types import SimpleNamespace
 import pytest
 from streamlit import config
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.caching.ttl_cache import TTLCache
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.testing.v1 import AppTest
 
 from engine.service import profiles
 from engine.service.manager import RunManager
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
 from ui import server, state
+from ui.operate import left
 
 ME = "me"
 
@@ -116,3 +119,59 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
         said, manager = thread.submit(asyncio.run, serve()).result()
     assert said == shown
     assert state._MADE == [] and not manager.folder.exists(), "the end of the server is the end of its runs"
+
+
+class Session:
+    """What Streamlit keeps of a closed tab, as far as it matters here."""
+
+    def __init__(self, name: str) -> None:
+        self.id, self.ended = name, 0
+
+    def shutdown(self) -> None:
+        self.ended += 1
+
+
+def _storage(seconds: list[float]) -> MemorySessionStorage:
+    """Streamlit's own, with a clock that is set by hand: the first of `seconds`."""
+    storage = MemorySessionStorage()
+    assert isinstance(storage._cache, TTLCache)
+    storage._cache._timer = lambda: seconds[0]
+    return storage
+
+
+def test_a_closed_tab_is_let_go_when_its_time_is_over_though_nobody_comes_or_leaves() -> None:
+    now = [0.0]
+    storage, early, late = _storage(now), Session("early"), Session("late")
+    storage.save(SimpleNamespace(session=early))  # type: ignore[arg-type]
+    now[0] = 60.0
+    storage.save(SimpleNamespace(session=late))  # type: ignore[arg-type]
+    now[0] = 119.0
+    left.forget(storage)
+    assert (early.ended, late.ended) == (0, 0) and len(storage._cache) == 2, "it may come back"
+    now[0] = 121.0
+    left.forget(storage)
+    left.forget(storage)
+    assert (early.ended, late.ended) == (1, 0)
+    assert [each.session.id for each in storage.list()] == ["late"]
+
+
+def test_a_server_looks_for_closed_tabs_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    storage, gone = _storage(now), Session("gone")
+    storage.save(SimpleNamespace(session=gone))  # type: ignore[arg-type]
+    manager = SimpleNamespace(_session_storage=storage)
+    runtime = SimpleNamespace(exists=lambda: True, instance=lambda: SimpleNamespace(_session_mgr=manager))
+    monkeypatch.setattr(left, "Runtime", runtime)
+    monkeypatch.setattr(left, "EVERY", 0.01)
+    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
+
+    async def serve() -> None:
+        async with server.lifespan(None):
+            now[0] = 121.0
+            async with asyncio.timeout(10):
+                while not gone.ended:
+                    await asyncio.sleep(0.01)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, serve()).result()
+    assert gone.ended == 1

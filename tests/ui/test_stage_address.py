@@ -74,5 +74,5 @@ def test_this_computers_address_is_none_of_its_own_names() -> None:
 
 
 def test_the_room_needs_no_torch() -> None:
-    script = "import ui.stage.room, ui.stage.address, sys; sys.exit('torch' in sys.modules)"
+    script = "import engine.service.rooms, ui.stage.address, sys; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

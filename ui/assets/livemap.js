@@ -71,7 +71,7 @@ function create(place) {
   self.canvas.onkeydown = (event) => keys(self, event)
   self.canvas.onfocus = () => { if (self.canvas.matches(":focus-visible")) standAt(self) }
   self.canvas.onblur = () => leave(self)
-  const anew = () => { if (self.p && root.clientWidth) { place_(self); refresh(self) } }
+  const anew = () => { if (self.p && root.clientWidth) { place_(self); drawBars(self); refresh(self) } } // a lower map has fewer bars beside it
   self.observer = new ResizeObserver(anew)
   root.addEventListener("gf-spare", anew)
   self.observer.observe(root)

@@ -3,7 +3,7 @@
 
 import { button, element, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { follow, zoom } from "./stage_fit.js"
+import { follow, running, zoom } from "./stage_fit.js"
 import { freeze, isFrozen, release } from "./stage_freeze.js"
 import { back, figureAt, fill, fills, largest } from "./stage_full.js"
 import { createRoom, openRoom, squares, updateRoom } from "./stage_room.js"
@@ -118,7 +118,9 @@ function moved(self) {
   if (self.on) self.timer = setTimeout(() => tell(self), TOLD_MS)
 }
 
+// Not while the page is being made: a request for this component alone would end that run, and leave a blank page.
 function tell(self) {
+  if (running()) { self.timer = setTimeout(() => tell(self), TOLD_MS); return }
   const shown = forTheRoom(location.href)
   if (shown === self.told || !self.send) return
   self.told = shown

@@ -55,7 +55,7 @@ function others(/** @type {Element} */ main, /** @type {number} */ times) {
   const give = (/** @type {number} */ next) => {
     spare = next
     document.documentElement.style.setProperty("--gf-spare", String(spare))
-    for (const one of document.querySelectorAll(".gf-filmed")) one.dispatchEvent(new CustomEvent("gf-spare"))
+    for (const one of document.querySelectorAll(".gf-filmed")) one.dispatchEvent(new CustomEvent("gf-spare", { bubbles: true })) // a picture of it may be a part: the map of Home
   }
   for (let round = 0; round < ROUNDS; round++) {
     const slack = free(main) / times, next = Math.max(-SPARE, Math.min(SPARE, spare + slack))
@@ -73,7 +73,8 @@ function free(main) {
   return innerHeight - below - EDGE - Math.max(...parts.map((one) => one.getBoundingClientRect().bottom + scrolled))
 }
 
-const running = () => document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning"
+/** Whether the server is at work on the page. */
+export const running = () => document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning"
 
 /** Measures whenever the page has changed and rests. @returns {() => void} what ends it */
 export function follow() {

@@ -2,6 +2,7 @@
 // The room answers: a lecturer writes a question, phones choose, and the bars grow here.
 
 import { button, element, resize, vector, within, write } from "./shared/dom.js"
+import { running } from "./stage_fit.js"
 import { bars } from "./stage_state.js"
 
 const LOOK_MS = 1000 // between two looks at the counts
@@ -44,10 +45,11 @@ export function openRoom(self) {
   look(self)
 }
 
-// Looks for as long as answers may come; a look that finds nothing new brings no message.
+// Looks for as long as answers may come; a look that finds nothing new brings no message. Not while the page is being
+// made: that would end its run, and leave a blank page.
 function look(self) {
   const wanted = self.dialog.open && self.room?.open && !self.writing
-  if (wanted) self.timer ||= setInterval(() => self.send({ do: "look", at: performance.now() }), LOOK_MS)
+  if (wanted) self.timer ||= setInterval(() => { if (!running()) self.send({ do: "look", at: performance.now() }) }, LOOK_MS)
   else { clearInterval(self.timer); self.timer = 0 }
 }
 

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit, urlunsplit
 import streamlit as st
 from streamlit import config
 
+from engine.errors import GlassformerError
 from ui import state
 from ui.players.component import mounted
 from ui.stage.address import code, for_phones
-from ui.stage.room import ROOMS, RoomError
 
 KEY = "stage"
 URL = "room"  # of the page where phones answer
@@ -37,16 +37,21 @@ def _told() -> dict[str, Any]:
     if not isinstance(address, str):  # not on a stage
         return {"code": None, "room": None, "said": ""}
     found = for_phones(address, listens=config.get_option("server.address"))
+    room = _room(address)  # may leave something to say
     return {
         "code": {"address": found.address, "note": found.note, **code(found.address)},
-        "room": _room(address),
+        "room": room,
         "said": st.session_state.get(_SAID, ""),
     }
 
 
 def _room(address: str) -> dict[str, Any] | None:
     """The question that this browser has put to the room, its counts and the way there."""
-    asked = ROOMS.mine(state.owner())
+    try:
+        asked = state.rooms().mine(state.owner())
+    except GlassformerError as error:
+        st.session_state[_SAID] = str(error)
+        return None
     if asked is None:
         return None
     parts = urlsplit(address)
@@ -63,12 +68,12 @@ def _asked() -> None:
         return
     owner, do = state.owner(), done.get("do")
     st.session_state[_SAID] = ""
-    if do == "ask":
-        try:
-            ROOMS.ask(owner, done.get("text"), done.get("answers"))
-        except RoomError as error:
-            st.session_state[_SAID] = str(error)
-    elif do == "close":
-        ROOMS.close(owner)
-    elif do == "end":
-        ROOMS.end(owner)
+    try:
+        if do == "ask":
+            state.rooms().ask(owner, done.get("text"), done.get("answers"))
+        elif do == "close":
+            state.rooms().close(owner)
+        elif do == "end":
+            state.rooms().end(owner)
+    except GlassformerError as error:
+        st.session_state[_SAID] = str(error)

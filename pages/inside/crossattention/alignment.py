@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassformerError
-from engine.measure.crossing import Change, Crossing, differing, looked, sharpest, truth
+from engine.measure.crossing import Change, Crossing, at_the_end, differing, looked, sharpest, truth
 from engine.pretrained.sources import KNOWN
 from engine.tasks.paired import PAIR_TASKS
 from engine.training.kinds import PAIRS
@@ -173,4 +173,7 @@ def _told(name: str, text: str, plain: Crossing, found: Crossing, chosen: tuple[
     right = truth(task, text)
     if right is None:
         return words.not_a_source(found.text, PAIR_TASKS[task].form)
-    return words.aligned(found.text, right.target, looked(_pattern(found, head), right, found.text))
+    pattern = _pattern(found, head)
+    said = words.aligned(found.text, right.target, looked(pattern, right, found.text))
+    nowhere = at_the_end(pattern, found.written) if found.ended else ()
+    return said + words.ends(nowhere, len(found.written) - 1)

@@ -62,6 +62,17 @@ def aligned(written: str, target: str, seen: Looked | None) -> str:
     )
 
 
+def ends(symbols: Sequence[str], written: int) -> str:
+    """The symbols for which it looks at no symbol of the source (Markdown)."""
+    if not symbols:
+        return ""
+    named = "”, “".join(safe(symbol.strip() or symbol) for symbol in dict.fromkeys(symbols))
+    return (
+        f" For **{len(symbols)} of the {written}** it wrote (“{named}”) it looks most at the source's end,"
+        " where no symbol is."
+    )
+
+
 def not_a_source(written: str, form: str) -> str:
     return f"It writes “{safe(written)}”. What is right is not known: this is not {form}."
 

@@ -14,11 +14,13 @@ from engine.doctor.case import Case, Course
 from engine.doctor.check import Finding
 from engine.doctor.checks import CHECKS, examine
 from engine.doctor.grafted import fitting, grafted
+from engine.errors import CorpusError
 from engine.service.state import RunView
 from pages.lab.faults import words_doctor as words
 from ui import explain, models, state, widgets
 from ui.slow import measured
 from ui.subject import Subject
+from ui.text.markdown import safe
 
 NONE = "none"
 QUICK = tuple(name for name, check in CHECKS.items() if not check.slow)
@@ -72,7 +74,7 @@ def _case(subject: Subject, bug: str) -> Case:
             return Case(model, None, _text_of(run, subject), run.spec.train, _course(run, step))
     if subject.is_pretrained:
         return Case(model)
-    corpus = state.corpus(subject.corpus) if subject.corpus else None
+    corpus = _text(subject.corpus, "char")
     if corpus is not None and corpus.vocab_size != subject.tokenizer.vocab_size:
         corpus = None
     return Case(model, None, corpus, _settings(name))
@@ -88,7 +90,16 @@ def _text_of(run: RunView, subject: Subject) -> Corpus | None:
     cut = run.spec.train.tokenizer
     if run.spec.text is not None:
         return corpora.from_text(run.spec.text, tokenizer=cut)
-    return state.corpus(subject.corpus, cut) if subject.corpus else None
+    return _text(subject.corpus, cut)
+
+
+def _text(name: str | None, cut: str) -> Corpus | None:
+    """A text of the house; None, with a sentence, where it cannot be had: what needs it is left out."""
+    try:
+        return state.corpus(name, cut) if name else None
+    except CorpusError as error:
+        st.caption(f":material/info: {safe(str(error))}.")
+        return None
 
 
 def _course(run: RunView, step: int) -> Course:

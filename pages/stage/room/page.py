@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.errors import GlassformerError
+from engine.service.rooms import Question
 from ui import state
-from ui.stage.room import ROOMS, Question, RoomError
 from ui.text.markdown import safe
 
 POLL_SECONDS = 2.0
@@ -17,9 +18,9 @@ def draw_room() -> None:
     """The question of the moment; it is looked for again and again, until the room has ended."""
     room, person = st.query_params.get("id"), state.owner()
     try:
-        asked = ROOMS.look(room)
-        chosen = ROOMS.choice(room, person)
-    except RoomError as error:
+        asked = state.rooms().look(room)
+        chosen = state.rooms().choice(room, person)
+    except GlassformerError as error:
         st.info(str(error), icon=":material/info:")
         return
     st.header(safe(asked.text), anchor=False)
@@ -38,8 +39,8 @@ def draw_room() -> None:
 
 def _choose(asked: Question, person: str, answer: int) -> None:
     try:
-        ROOMS.choose(asked.room, person, asked.number, answer)
-    except RoomError as error:
+        state.rooms().choose(asked.room, person, asked.number, answer)
+    except GlassformerError as error:
         st.toast(str(error), icon=":material/info:")
 
 
@@ -56,5 +57,6 @@ def _answered(asked: Question) -> str:
     return f"{total:,} answered." if total != 1 else "One answered."
 
 
-st.title("Your answer", anchor=False)
-draw_room()
+with st.container(key="room_page"):
+    st.title("Your answer", anchor=False)
+    draw_room()

@@ -26,6 +26,7 @@ from engine.training.swapped import HEALTHY, SWAPPED, Swapped
 from pages.inside.crossattention import figures, shared, words
 from tests.pages.stage import open_page
 from ui import fetching
+from ui.site import ROOT
 from ui.text.markdown import safe
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "crossattention" / "page.py")
@@ -131,15 +132,33 @@ def test_letters_of_the_source_do_not_lie_on_each_other():
     for axis in (wide, phone):
         assert axis["ticktext"] == [*"the␣21st␣of␣May", "e<br>n<br>d"] and axis["tickangle"] == 0
         assert list(axis["tickvals"]) == list(range(16))
-    assert (
-        phone["tickfont"]["size"] * 0.6 * 28 < 200 < wide["tickfont"]["size"] * 0.6 * 28
-    )  # 200 pixels there
+    assert phone["tickfont"]["size"] * 0.6 * 28 < 200 < wide["tickfont"]["size"] * 0.6 * 28, (
+        "200 pixels there"
+    )
     _, phone = axes([*"n" * 60, "<end>"])
     assert len(phone["tickvals"]) <= 28 and list(phone["tickvals"]) == list(range(0, 61, 3))
     assert phone["ticktext"][-1] == "e<br>n<br>d"
     wide, phone = axes([*["the"] * 21, "<end>"])
     assert (wide["tickangle"], phone["tickangle"]) == (-90, -90) and len(phone["tickvals"]) == 11
     assert wide["ticktext"] == ["the"] * 21 + ["&lt;end&gt;"]
+
+
+def test_symbols_that_are_written_while_it_looks_at_no_symbol(folder):
+    """The shipped model of dates has the century, which no source spells out, from the source's end."""
+    shipped = load_pair(ROOT / "checkpoints" / "paired" / "dates")
+    save_pair(folder / "dates", shipped.model, shipped.tokenizer, {})
+    shared.crossed.clear()
+    shared._shipped.clear()
+    for text in ("21/11/26", "3/5/99"):
+        found = crossing(shipped.model, shipped.tokenizer, text)
+        rows = found.pattern(None)[:-1]
+        most = [max(range(len(row)), key=row.__getitem__) for row in rows]
+        ends = [symbol for symbol, key in zip(found.written, most, strict=False) if key == len(text)]
+        assert ends[:2] == list(found.text[:2]), "the century"
+        told = said(opened("alignment", cross_text_dates=text))
+        named = "”, “".join(safe(symbol) for symbol in dict.fromkeys(ends))
+        assert f"For **{len(ends)} of the 10** it wrote (“{named}”) it looks most at the source's end" in told
+    assert words.ends((), 10) == ""
 
 
 @pytest.mark.parametrize("text", ["", "ÄÖÜ", "1" * 70])

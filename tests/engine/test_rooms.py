@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from ui.stage import room as rooms
-from ui.stage.room import MAX_CHANGES, MAX_ROOMS, MAX_SECONDS, MAX_VOTERS, RoomError, Rooms
+from engine.service.rooms import MAX_CHANGES, MAX_ROOMS, MAX_SECONDS, MAX_VOTERS, RoomError, Rooms
 
 THREE = ["the future", "the past", "nothing"]
 
@@ -151,4 +150,4 @@ def test_many_phones_at_once(found: Rooms) -> None:
 
 
 def test_nothing_is_there_unless_a_lecturer_asks() -> None:
-    assert rooms.ROOMS.mine("anybody") is None
+    assert Rooms().mine("anybody") is None

@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from engine.errors import GlassformerError
+
 MAX_ROOMS = 50  # of a server
 MAX_VOTERS = 500  # of a question
 MAX_CHANGES = 20  # of one browser's answer to one question
@@ -25,7 +27,7 @@ FEWEST, MOST = 2, 5  # answers to choose from
 _ID = re.compile(r"[A-Za-z0-9_-]{16}")  # what secrets.token_urlsafe(12) makes
 
 
-class RoomError(ValueError):
+class RoomError(GlassformerError):
     """What was asked of a room cannot be; the message is for the person who asked."""
 
 
@@ -183,6 +185,3 @@ def _question(text: object, answers: object) -> tuple[str, tuple[str, ...]]:
     if len(set(choices)) < len(choices):
         raise RoomError("Two of the answers are the same.")
     return asked, tuple(choices)
-
-
-ROOMS = Rooms()  # of this server process

@@ -1,0 +1,102 @@
+"""What a phone sees that follows a room's code: one question and its answers, and a sentence where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.errors import RunError
+from engine.service.rooms import Question, Rooms
+from ui import state
+from ui.site import ROOT
+
+ANSWERS = ["the future", "the *past*", "nothing"]
+
+
+@pytest.fixture
+def rooms(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rooms]:
+    made = Rooms()
+    monkeypatch.setattr(state, "rooms", lambda: made)
+    yield made
+
+
+def opened(room: str | None, owner: str = "a") -> AppTest:
+    page = AppTest.from_file(str(ROOT / "pages/stage/room/page.py"), default_timeout=20)
+    page.session_state["owner"] = owner
+    if room is not None:
+        page.query_params["id"] = room
+    page.run()
+    assert not page.exception
+    return page
+
+
+def said(page: AppTest) -> str:
+    return " ".join(each.value for each in page.caption)
+
+
+def asked(rooms: Rooms) -> Question:
+    return rooms.ask("lecturer", "What does the mask hide?", ANSWERS)
+
+
+def test_an_answer_is_chosen_changed_and_counted_once(rooms: Rooms) -> None:
+    room = asked(rooms).room
+    page = opened(room)
+    assert [header.value for header in page.header] == ["What does the mask hide?"]
+    assert [button.label for button in page.button] == ["the future", "the \\*past\\*", "nothing"]
+    assert "Choose one. No name is kept." in said(page)
+    page.button[1].click().run()
+    assert rooms.look(room).counts == (0, 1, 0) and "You chose “the \\*past\\*”" in said(page)
+    page.button[0].click().run()
+    assert rooms.look(room).counts == (1, 0, 0) and "You chose “the future”" in said(page)
+    opened(room, "b").button[2].click().run()
+    assert rooms.look(room).counts == (1, 0, 1)
+    again = opened(room)  # the same phone, a reload later
+    assert "You chose “the future”" in said(again)
+    assert [button.proto.type for button in again.button] == ["primary", "secondary", "secondary"]
+
+
+def test_a_closed_question_says_how_many_answered(rooms: Rooms) -> None:
+    room = asked(rooms).room
+    page = opened(room)
+    page.button[0].click().run()
+    rooms.close("lecturer")
+    page.run()
+    assert all(button.disabled for button in page.button)
+    assert "The question is closed. One answered." in said(page)
+    other = rooms.ask("lecturer", "And what else?", ANSWERS[:2])
+    rooms.choose(room, "c", other.number, 0)
+    rooms.choose(room, "d", other.number, 1)
+    rooms.close("lecturer")
+    page.run()
+    assert [header.value for header in page.header] == ["And what else?"] and len(page.button) == 2
+    assert "The question is closed. 2 answered." in said(page)
+
+
+def test_a_button_of_the_last_question_counts_nothing(rooms: Rooms) -> None:
+    room = asked(rooms).room
+    page = opened(room)
+    rooms.ask("lecturer", "And what else?", ANSWERS[:2])
+    page.button[0].click().run()
+    assert rooms.look(room).counts == (0, 0)
+    assert any("The question has changed" in toast.value for toast in page.toast)
+
+
+@pytest.mark.parametrize("room", [None, "", "x" * 16, "../../etc/passwd", "<b>", "a" * 9000, "😀" * 16])
+def test_there_is_no_such_room(rooms: Rooms, room: str | None) -> None:
+    asked(rooms)
+    page = opened(room)
+    assert not page.button and [info.value[:21] for info in page.info] == ["There is no such room"]
+
+
+def test_where_the_service_is_out_of_reach_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lost(Rooms):
+        def look(self, room: object) -> Question:
+            raise RunError("The service that holds the runs does not answer. Try again in a moment.")
+
+    monkeypatch.setattr(state, "rooms", Lost)
+    page = opened("x" * 16)
+    assert [info.value for info in page.info] == [
+        "The service that holds the runs does not answer. Try again in a moment."
+    ]

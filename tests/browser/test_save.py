@@ -174,6 +174,31 @@ def test_a_player_is_saved_as_picture_and_table(page, app_url, name):
     assert problems == []
 
 
+@pytest.mark.parametrize("name", ["arcs", "kv", "clock"])
+def test_on_a_stage_and_over_the_whole_screen_a_picture_is_laid_out_as_it_stands(page, app_url, name):
+    """There everything is zoomed: a picture that took the zoomed width would be a half wider than its text."""
+    address, player, head, count, seen = PLAYERS[name]
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    problems = opened(page, app_url, f"{address}&stage=1", player)
+    page.wait_for_selector("html.gf-stage", state="attached")
+    page.wait_for_timeout(1000)  # the zoom follows the page when that rests
+    own, zoom = "player => document.querySelector(player).offsetWidth", "e => e.currentCSSZoom"
+    assert page.locator(player).evaluate(zoom) > 1.2
+    for filled in (False, True):
+        if filled:
+            page.locator(player).hover()
+            page.keyboard.press("f")
+            page.wait_for_timeout(600)
+        svg = saved(page, player, "SVG")
+        width = float(ElementTree.fromstring(svg).get("width"))
+        assert seen in words(svg) and abs(width - 24 - page.evaluate(own, player)) < 16
+        _, _, colours, corner = page.evaluate(DECODED, base64.b64encode(saved(page, player, "PNG")).decode())
+        assert colours > 50 and corner == page.evaluate(BACKGROUND)
+        table = rows(page, player)
+        assert ",".join(table[0]).startswith(head) and (count is None or len(table) - 1 == count)
+    assert problems == []
+
+
 def test_what_is_unfolded_is_in_the_picture(page, app_url):
     problems = opened(page, app_url, KV, ".gf-kv")
     heights = []

@@ -41,7 +41,8 @@ function look(node, pseudo) {
  * @returns {[string, number, number]}
  */
 export function picture(root) {
-  const width = root.getBoundingClientRect().width
+  // On a stage the page is zoomed, and what fills the screen again: a picture is not, so that its text has the room it had.
+  const width = root.getBoundingClientRect().width / (/** @type {any} */ (root).currentCSSZoom ?? 1)
   const host = document.body.appendChild(element("div")), shadow = host.attachShadow({ mode: "open" }) // where no style of the page comes to
   host.style.cssText = "all: initial; position: absolute; left: -100000px; top: 0; visibility: hidden"
   const sheet = { shadow, plain: new Map(), looks: new Map(), names: new Map() }

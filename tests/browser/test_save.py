@@ -188,12 +188,15 @@ def test_on_a_stage_and_over_the_whole_screen_a_picture_is_laid_out_as_it_stands
         if filled:
             page.locator(player).hover()
             page.keyboard.press("f")
+            page.wait_for_selector(f"{player}.gf-full, .gf-full {player}")
             page.wait_for_timeout(600)
         svg = saved(page, player, "SVG")
         width = float(ElementTree.fromstring(svg).get("width"))
         assert seen in words(svg) and abs(width - 24 - page.evaluate(own, player)) < 16
-        _, _, colours, corner = page.evaluate(DECODED, base64.b64encode(saved(page, player, "PNG")).decode())
-        assert colours > 50 and corner == page.evaluate(BACKGROUND)
+        _, tall, colours, corner = page.evaluate(
+            DECODED, base64.b64encode(saved(page, player, "PNG")).decode()
+        )
+        assert tall > 500 and colours > 50 and corner == page.evaluate(BACKGROUND)
         table = rows(page, player)
         assert ",".join(table[0]).startswith(head) and (count is None or len(table) - 1 == count)
     assert problems == []

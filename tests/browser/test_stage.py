@@ -111,6 +111,20 @@ def test_letters_that_are_written_are_no_keys(stage, app_url) -> None:
     assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
 
 
+def test_on_the_stage_the_text_of_a_figure_grows_with_it(stage, app_url) -> None:
+    stage.set_viewport_size({"width": 1920, "height": 1080})
+    at(stage, f"{app_url}/attention?attention_view=scaling&stage=1")
+    high = "() => document.querySelector('.gf-plot .xtick text').getBoundingClientRect().height"
+    before = stage.evaluate(high)
+    stage.hover(".gf-plot", position={"x": 60, "y": 60})
+    stage.keyboard.press("f")
+    stage.wait_for_selector(".gf-full")
+    stage.wait_for_timeout(600)
+    assert stage.evaluate(high) > 1.15 * before
+    title = stage.evaluate("document.querySelector('.gf-full .annotation-text').getBoundingClientRect().top")
+    assert title >= 0, "not cut off above"
+
+
 @pytest.mark.parametrize(("name", "figure"), [("parameters", ".gf-plot"), ("attention", ".gf-heads")])
 def test_a_figure_fills_the_screen_and_comes_back(stage, app_url, name, figure) -> None:
     stage.goto(f"{app_url}/{name}")

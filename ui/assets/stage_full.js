@@ -8,6 +8,7 @@ import { fitting } from "./stage_state.js"
 const PLACES = '[data-testid="stBidiComponentRegular"], [data-testid="stBidiComponentIsolated"]'
 const OURS = ".gf-filmed", NOT = ".gf-stage-ui, .gf-terms, .gf-tour, .gf-scrubber"
 const ROOM = 0.75 // of a figure's text: the rest of the screen is room for what it shows
+const READ = 540 // pixels of height for which a figure's text is made: on a screen of twice as many it is twice as large
 
 /** @type {{ root: HTMLElement, ended: AbortController, entered: boolean, style: string | null, height: string } | null} */
 let now = null
@@ -57,7 +58,8 @@ function spread(root, own) {
   Object.assign(root.style, { zoom: String(1 / around), width: `${screen.width}px`, height: `${screen.height}px` })
   if (root.classList.contains("gf-plot")) {
     root.style.setProperty("--gf-unzoom", "1")
-    root.style.setProperty("--gf-scale", String(Math.max(1, times * ROOM)))
+    // `own` is as large as it stood on the screen, and so was its text.
+    root.style.setProperty("--gf-scale", String(Math.max(1, times * around * ROOM, screen.height / READ)))
     root.style.setProperty("--gf-scaled", "scale(var(--gf-scale))")
     return
   }

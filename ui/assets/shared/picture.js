@@ -50,7 +50,7 @@ export function picture(root) {
     const style = element("style"), box = element("div"), copy = /** @type {HTMLElement} */ (copied(root, sheet, null))
     const background = themed(root, "background-color", "#ffffff")
     box.style.cssText = `width: ${width}px; padding: ${MARGIN}px; background: ${background}`
-    copy.style.cssText += `; width: ${width}px; margin: 0`
+    copy.style.cssText += `; width: ${width}px; margin: 0; position: static` // what fills the screen lies over the page
     style.textContent = [...sheet.names].map(([rules, name]) => rules.replaceAll("&", `.${name}`)).join("\n")
     box.append(style, copy)
     shadow.replaceChildren(box)

@@ -18,6 +18,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -259,7 +260,9 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
             status = Path(f"/proc/{server.pid}/status").read_text()
             assert f"Uid:\t{NOBODY}\t{NOBODY}" in status
         try:
-            asyncio.run(stranger())
+            # where browser tests ran before, this thread has an event loop
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(asyncio.run, stranger()).result()
         except (AssertionError, Broken) as error:
             seen = visitor.page
             numbers = _answer(f"http://127.0.0.1:{operator}/metrics")[1]

@@ -10,6 +10,7 @@ import anyio
 from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
+from engine.numerics import share_memory
 from engine.service.events import note
 from engine.service.profiles import Profile
 from ui import slow, state
@@ -26,6 +27,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     # `st.navigation` has run once: it answers the first deep link (`/train`) with "Page not found". No option
     # says otherwise; this is what it reads.
     PagesManager.uses_pages_directory = False
+    share_memory()
     log.arrange()
     forged.ignore()
     _hide_traces(state.profile())

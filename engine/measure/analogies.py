@@ -13,13 +13,13 @@ from engine.measure.embeddings import centred, mean_row
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The rows of an embedding, their mean taken off, of length 1. They are not made: of SmolLM2 they would be
-    another 113 MB beside its embedding, of which each comparison reads one product.
+    """The rows of an embedding, their mean taken off, of length 1. They are not made: of SmolLM2 they would
+    be another 113 MB beside its embedding, and each comparison wants one product with them.
     """
 
     matrix: np.ndarray = field(repr=False)  # (vocab, d_model), as it stands
     mean: np.ndarray = field(repr=False)  # (d_model,)
-    length: np.ndarray = field(repr=False)  # (vocab,) of the rows less their mean; endless where that is nothing
+    length: np.ndarray = field(repr=False)  # (vocab,) of what is left; endless where it is nothing
 
     def row(self, token: int) -> np.ndarray:
         """(d_model,) of length 1, or nothing."""

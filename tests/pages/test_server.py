@@ -121,6 +121,25 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
     assert state._MADE == [] and not manager.folder.exists(), "the end of the server is the end of its runs"
 
 
+def test_a_server_bounds_its_pools_of_memory_before_it_has_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def make() -> RunManager:
+        told.append("runs")
+        return RunManager(profiles.current(), spare=False)
+
+    monkeypatch.setattr(state, "_make_manager", make)
+    monkeypatch.setattr(server, "share_memory", lambda: told.append("pools"))
+
+    async def serve() -> None:
+        async with server.lifespan(None):
+            pass
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, serve()).result()
+    assert told == ["pools", "runs"]
+
+
 class Session:
     """What Streamlit keeps of a closed tab, as far as it matters here."""
 

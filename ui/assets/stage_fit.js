@@ -38,7 +38,11 @@ export function fit() {
   if (!main || document.querySelector(".gf-full")) return
   const plots = /** @type {HTMLElement[]} */ ([...main.querySelectorAll(PLOTS)]).filter((one) => !one.closest(FOLD) && seen(one))
   const about = location.pathname + (main.querySelector("h2")?.textContent ?? "")
-  if (about !== view) { view = about; tries = 0 }
+  if (about !== view) {
+    view = about
+    tries = 0
+    give(0) // what was spare on another view is none here
+  }
   if (!plots.length) return others(main, times)
   tell(plots, grown)
   for (let round = 0; round < ROUNDS; round++) {
@@ -51,12 +55,14 @@ export function fit() {
   }
 }
 
+function give(/** @type {number} */ next) {
+  if (next === spare) return
+  spare = next
+  document.documentElement.style.setProperty("--gf-spare", String(spare))
+  for (const one of document.querySelectorAll(".gf-filmed")) one.dispatchEvent(new CustomEvent("gf-spare", { bubbles: true })) // a picture of it may be a part: the map of Home
+}
+
 function others(/** @type {Element} */ main, /** @type {number} */ times) {
-  const give = (/** @type {number} */ next) => {
-    spare = next
-    document.documentElement.style.setProperty("--gf-spare", String(spare))
-    for (const one of document.querySelectorAll(".gf-filmed")) one.dispatchEvent(new CustomEvent("gf-spare", { bubbles: true })) // a picture of it may be a part: the map of Home
-  }
   for (let round = 0; round < ROUNDS; round++) {
     const slack = free(main) / times, next = Math.max(-SPARE, Math.min(SPARE, spare + slack))
     if (Math.abs(slack) <= CLOSE || next === spare || (slack > 0 && ++tries > TRIES)) break
@@ -65,12 +71,21 @@ function others(/** @type {Element} */ main, /** @type {number} */ times) {
   if (spare > 0 && free(main) / times < -CLOSE) give(0) // rather smaller than cut off
 }
 
+/** Where a thing ends as it is seen: a long text in a box that scrolls ends with its box. @param {Element} one @param {Element} main */
+function bottom(one, main) {
+  let least = one.getBoundingClientRect().bottom
+  for (let up = one.parentElement; up && up !== main; up = up.parentElement) {
+    if (getComputedStyle(up).overflowY !== "visible") least = Math.min(least, up.getBoundingClientRect().bottom)
+  }
+  return least
+}
+
 /** Pixels between the end of the view and the end of the screen; below 0 where it reaches further. @param {Element} main */
 function free(main) {
   const bar = document.querySelector(".gf-tour"), below = bar && seen(bar) ? innerHeight - bar.getBoundingClientRect().top : 0
   const parts = [...main.querySelectorAll('[data-testid="stElementContainer"]')].filter((one) => !one.closest(`${FOLD}, .st-key-stage_place, .gf-tour`) && !one.querySelector(".gf-tour, .gf-stage-ui") && seen(one))
   const scrolled = document.querySelector('[data-testid="stMain"]')?.scrollTop ?? 0
-  return innerHeight - below - EDGE - Math.max(...parts.map((one) => one.getBoundingClientRect().bottom + scrolled))
+  return innerHeight - below - EDGE - Math.max(...parts.map((one) => bottom(one, main))) - scrolled
 }
 
 /** Whether the server is at work on the page. */

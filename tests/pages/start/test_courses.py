@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.pretrained import sources
+from engine.service.rooms import Rooms
 from pages.start.courses import words
 from tests.pages.stage import StageManager
 from ui import site, state
@@ -37,6 +38,13 @@ def source_of(page: str) -> str:
     """What the page's room and ui/ are written in."""
     room = (ROOT / site.entry_of(page).path).parent
     return "\n".join(path.read_text("utf-8") for path in (*room.glob("*.py"), *(ROOT / "ui").rglob("*.py")))
+
+
+@pytest.mark.parametrize("name", COURSES)
+def test_the_room_may_be_asked_every_question_of_a_course(name: str) -> None:
+    for scene in COURSES[name].scenes:
+        if asks := scene.question:
+            assert Rooms().ask("me", asks.asked, list(asks.answers)).answers == tuple(asks.answers)
 
 
 def drawn(node) -> str:

@@ -72,6 +72,9 @@ def weights(opened: Readable, path: Path, keep: Path | None = None) -> dict[str,
 
 
 def _write(opened: Readable, kept: Path) -> None:
+    """Called by who holds the lock: another half of the same file is that of a process which was killed."""
+    for left in kept.parent.glob(f"{kept.stem}.*.half"):
+        left.unlink(missing_ok=True)
     half = kept.with_suffix(f".{os.getpid()}.half")
     try:
         with half.open("wb") as file:

@@ -63,3 +63,15 @@ def test_where_it_cannot_be_written_nothing_half_is_left(before: bytes, tmp_path
     found = cache.weights(opened, path, keep)
     assert found.keys() == SHAPES.keys() and not list(keep.glob("*.half*"))
     assert not list(keep.glob("*.safetensors"))
+
+
+def test_the_half_that_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    opened, path, keep = Opened(), tmp_path / "model.gguf", tmp_path / "keep"
+    path.write_bytes(b"its numbers")
+    keep.mkdir()
+    stamp = cache.stamp(opened, path)
+    (keep / f"{stamp}.4711.half").write_bytes(b"half")
+    (keep / "another.4711.half").write_bytes(b"another model's, which may be under way")
+    cache.weights(opened, path, keep)
+    left = {file.name for file in keep.iterdir() if file.suffix != ".lock"}
+    assert left == {f"{stamp}.safetensors", "another.4711.half"}

@@ -99,7 +99,7 @@ def _store(opened: Readable, file: BinaryIO) -> None:
             "shape": list(tensor.shape),
             "data_offsets": [at, at + numbers.nbytes],
         }
-        file.write(memoryview(numbers.reshape(-1)).cast("B"))
+        file.write(numbers.data)
         at += numbers.nbytes
     file.seek(0)
     file.write(struct.pack("<Q", room) + json.dumps(header, separators=(",", ":")).encode().ljust(room))

@@ -85,3 +85,30 @@ def test_what_is_asked_about_the_nucleus_is_what_is_then_shown() -> None:
     asked = scene("text-in-text-out", "Out come scores")
     assert asked.question is not None and asked.question.asked.startswith("Top-p is 0.9.")
     assert dict(asked.query)["sampling_top_p"] == "0.9"
+
+
+def test_the_rungs_stand_as_the_scenes_and_their_notes_say() -> None:
+    """Against the stored race, read without the engine."""
+    runs = json.loads((KEPT / "races" / "ladder.json").read_text())["runs"]
+    loss = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
+    course = "attention-from-nothing"
+    assert loss["One matrix"] < loss["Values"] < loss["Queries and keys"]
+    assert "no lower here than with one" in scene(course, "Values").notes
+    layers = [loss[f"Attention ×{n}"] for n in (1, 2, 4, 8)]
+    assert layers[1] < layers[0] < layers[1] + 0.05 and layers[2] < layers[1] < layers[2] + 0.05
+    assert 1000 < layers[3] < 10_000
+    says(course, "Layers of attention", "a second layer buys little, a fourth too; eight explode")
+    assert "in the thousands" in scene(course, "Layers of attention").notes
+    buys = {
+        name: loss[LADDER[rung.below].title] - loss[rung.title]
+        for name, rung in LADDER.items()
+        if rung.below is not None and min(loss[rung.title], loss[LADDER[rung.below].title]) < 100
+    }
+    beyond = loss["Last letter"] - 0.01  # raw similarity comes back to the table's, from an average's
+    above = {name: saved for name, saved in buys.items() if loss[LADDER[name].title] < beyond}
+    assert max(above, key=above.__getitem__) == "positions"
+    says(course, "Positions", "no idea that gets beyond the table of pairs buys as much")
+    assert loss["Positions"] < loss["Four heads"] < loss["Norm"] > loss["Modern parts"] < loss["Positions"]
+    notes = scene(course, "Several heads, a norm").notes
+    assert "cost a little" in notes and "win it back" in notes and "300 steps" in notes
+    assert runs[-1]["train"]["steps"] == 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,15 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.visitor import Visitor
 from tests.browser.server import ROOT, serve
+from tests.ui.test_glossary import views
+from ui.site import built
 
-PAGES = ("train", "tokens", "attention", "sampling", "parameters")
-TIMES = 4  # a page
+PAGES = [entry.url for entry in built()]
+TIMES = 3  # a page at the least: each of its views once
 WORDS = ("", "nobody", "9" * 400, "-1", "nan", "\u202e\x00", "<script>", "💥" * 50)
+PARTS = ("at", "chosen", "clicked", "step", "turn", "did", "ask", "settings", "held")  # of what figures say
+FITS = {"slider": 4, "number_input": 1, "checkbox": 3, "selectbox": 0, "button_group": 5, "multiselect": 5,
+        "text_input": 0, "bidi_component": 7}  # fmt: skip
 NUMBERS = (float("nan"), float("inf"), -float("inf"), -1.0, 1e300, 0.5, 1e18)
 
 
@@ -25,10 +31,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found
 
 
-def forged(name: str, chance: random.Random) -> WidgetState:
-    """A value of any type, whatever the control: out of range, unknown, or of the wrong kind."""
+def forged(name: str, control: str, chance: random.Random) -> WidgetState:
+    """A value out of range or unknown; half of them of the type that such a control has, half of any."""
     state = WidgetState(id=name)
-    kind = chance.randrange(8)
+    kind = FITS.get(control, 0) if chance.random() < 0.5 else chance.randrange(8)
     if kind == 0:
         state.string_value = chance.choice(WORDS)
     elif kind == 1:
@@ -45,7 +51,8 @@ def forged(name: str, chance: random.Random) -> WidgetState:
         state.int_array_value.data.extend([-1, 10**6][: chance.randrange(3)])
     else:
         state.json_value = chance.choice(
-            ("{", "null", "[]", '{"at": "9999,9"}', '{"selection": {"points": [3]}}')
+            [json.dumps(dict.fromkeys(PARTS, value)) for value in (None, [], {}, -1, 1e300, "9999,9")]
+            + ["{", "null", "[]", '{"selection": {"points": [3]}}']
         )
     return state
 
@@ -53,15 +60,17 @@ def forged(name: str, chance: random.Random) -> WidgetState:
 async def attack(url: str, page: str) -> list[str]:
     """What went wrong on a page whose controls were all given values by a stranger."""
     wrong: list[str] = []
-    for seed in range(TIMES):
+    key, ids = views(page)
+    asked = [f"{key}={view}" for view in ids] or [""]
+    for seed in range(max(TIMES, len(asked))):
         chance, visitor = random.Random(f"{page} {seed}"), Visitor(url, seed)
         await visitor.enter()
         try:
-            await visitor.visit(page)
+            await visitor.visit(page, asked[seed % len(asked)])
             assert visitor.page.controls, page
-            for name in sorted(visitor.page.controls):
+            for name, (kind, _) in sorted(visitor.page.controls.items()):
                 if chance.random() < 0.5:
-                    visitor._values[name] = forged(name, chance)
+                    visitor._values[name] = forged(name, kind, chance)
             await visitor._ask()
             wrong += [f"{page} {seed}: {each}" for each in visitor.page.exceptions]
             # nor is it called a fault of ours: a control that holds what it cannot is as it was at first

@@ -1,61 +1,114 @@
-"""Links that nobody would write, the same every time: no page answers with a trace, or a fault of ours."""
+"""Links that nobody would write, the same every time: no view answers with a trace, or a fault of ours.
+
+And links that somebody did write: each name in one of a course or of docs/teaching.md is read by the view it
+leads to.
+"""
 
 from __future__ import annotations
 
 import random
-import re
-from pathlib import Path
+from functools import cache
+from typing import NamedTuple
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.asked import links, listening
+from tests.ui.test_glossary import views
 from ui.site import ROOT, built
 
-LINKS = 3  # of each page: more of them with other seeds is how faults are looked for by hand
+LINKS = 1  # to each view: more of them with other seeds is how faults are looked for by hand
 ODD = (
     "", "-1", "0", "1e400", "nan", "9" * 400, "99999999", "-5", "0.5", "1e-300", "true", "None", "null", "[]",
     "../../etc/passwd", "<script>alert(1)</script>", "'; drop table runs", "%00", "\u202e\u0000", "💥" * 50,
     "ä" * 3000, "classic", "fast", "run:abc", "pretrained:../../x", "task:copy", "9,9", "1.1", "a_b_c",
 )  # fmt: skip
-KEYS = re.compile(r'(?:key=|from_url\(|query_params\.get\(|numbers?\(|one_of\([^)]*?)"([a-z_]{2,30})"')
 ALWAYS = ("model", "text", "run", "step", "race")
+HIDE = 0.25  # the chance of each of ALWAYS: a view of no model, or of no text, has nothing else to fail with
 
 
-def names(folder: Path) -> list[str]:
-    """Of what the code of a page reads from its address."""
-    return sorted({name for path in folder.rglob("*.py") for name in KEYS.findall(path.read_text())})
+class Place(NamedTuple):
+    """A view of a page, or a page without any; `key` names the view in its address."""
+
+    file: str
+    key: str = ""
+    view: str = ""
 
 
-def views(folder: Path) -> dict[str, list[str]]:
-    """The views of a page by the name that chooses among them."""
-    code = (folder / "page.py").read_text()
-    key = re.search(r'Page\(\s*"[^"]*",\s*"([a-z_]+)"', code)
-    return {key[1]: re.findall(r'View\(\s*"([a-z_]+)"', code)} if key else {}
+def places(url: str, file: str) -> list[Place]:
+    key, ids = views(url)
+    return [Place(file, key, view) for view in ids] or [Place(file)]
 
 
-def link(folder: Path, n: int) -> dict[str, str]:
-    """One of its views, and odd values for what it reads."""
-    chance = random.Random(f"{folder.relative_to(ROOT)} {n}")
-    found = names(folder)
-    odd = chance.sample(found, min(12, len(found))) + chance.sample(ALWAYS, 2)
-    shown = {key: chance.choice(ids) for key, ids in views(folder).items() if ids}
-    return {name: chance.choice(ODD) for name in odd} | shown
+PAGES = {entry.url: places(entry.url, entry.path) for entry in built()}
+# around every page, Home where none is chosen; what a scene is called is read beside a course alone
+ROUTER = Place("app.py", "course", "built-live")
+ROOM = Place("pages/stage/room/page.py")
+PLACES = [ROUTER, Place("app.py"), ROOM, *(place for page in PAGES.values() for place in page)]
 
 
-def test_names_and_views_are_found() -> None:
-    attention = ROOT / "pages" / "inside" / "attention"
-    assert "heads" in next(iter(views(attention).values())) and len(names(attention)) > 5
+def shown(place: Place, **asked: str) -> AppTest:
+    page = AppTest.from_file(str(ROOT / place.file), default_timeout=120)
+    page.query_params.update(asked | ({place.key: place.view} if place.view else {}))
+    return page.run()
 
 
-@pytest.mark.parametrize("file", [entry.path for entry in built()])
-def test_no_link_leads_to_a_trace(file: str) -> None:
+@cache
+def names(place: Place) -> frozenset[str]:
+    """What a place reads of an address that has nothing in it but its view."""
+    with listening() as heard:
+        page = shown(place)
+    assert not page.exception, page.exception[0].message
+    kept = page.query_params if place.file == ROUTER.file else page.session_state
+    assert not place.view or place.view in kept[place.key], "another view is shown"
+    return frozenset(heard)
+
+
+def link(place: Place, n: int) -> dict[str, str]:
+    """An odd value for everything that it reads."""
+    chance = random.Random(f"{place} {n}")
+    odd = sorted(names(place) - {place.key, *ALWAYS})
+    odd += [name for name in ALWAYS if chance.random() < HIDE]
+    return {name: chance.choice(ODD) for name in odd}
+
+
+def name_of(place: Place) -> str:
+    return f"{place.file} {place.view}".strip()
+
+
+@pytest.mark.parametrize("place", PLACES, ids=name_of)
+def test_no_link_leads_to_a_trace(place: Place) -> None:
     for n in range(LINKS):
-        asked = link((ROOT / file).parent, n)
-        page = AppTest.from_file(str(ROOT / file), default_timeout=120)
-        page.query_params.update(asked)
-        page.run()
+        asked = link(place, n)
+        page = shown(place, **asked)
         assert not page.exception, (asked, page.exception[0].message)
         faults = [error.value for error in page.error if "the fault is ours" in error.value]
         assert not faults, asked
-        shown = " ".join(str(one.value) for one in (*page.error, *page.warning, *page.info, *page.markdown))
-        assert str(ROOT) not in shown and "Traceback" not in shown, asked
+        told = " ".join(str(one.value) for one in (*page.error, *page.warning, *page.info, *page.markdown))
+        assert str(ROOT) not in told and "Traceback" not in told, asked
+
+
+def unread(page: str, query: dict[str, str]) -> set[str]:
+    """What a link names and its view does not read."""
+    key = PAGES[page][0].key
+    place = next(place for place in PAGES[page] if query.get(key, place.view) == place.view)
+    return query.keys() - names(place) - names(ROUTER)
+
+
+def test_every_link_that_we_give_names_what_is_read() -> None:
+    found = {(page, query): unread(page, dict(query)) for page, query in links()}
+    assert {link: names for link, names in found.items() if names} == {}
+    assert {"exercises", "bugs", "", "train"} <= {page for page, _ in found}, "links are not found"
+    assert any("course" in dict(query) for _, query in found), "those of docs/teaching.md are not found"
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "unknown"),
+    [
+        ("attention", {"attention_view": "heads", "layer": "2"}, {"layer"}),
+        ("attention", {"attention_view": "scaling", "attention_layer": "2"}, {"attention_layer"}),
+        ("exercises", {"set": "proofs", "set_sed": "1"}, {"set_sed"}),
+    ],
+)
+def test_a_name_that_nobody_reads_is_found(page: str, query: dict[str, str], unknown: set[str]) -> None:
+    assert unread(page, query) == unknown

@@ -19,8 +19,8 @@ TERMS = list(all_terms().values())
 
 
 @cache
-def views(url: str) -> tuple[str, frozenset[str]]:
-    """(the key of a page's views in its address, their ids), read from its page.py."""
+def views(url: str) -> tuple[str, tuple[str, ...]]:
+    """(the key of a page's views in its address, their ids as they stand there), read from its page.py."""
     entry = next(entry for entry in site.ENTRIES if entry.url == url)
     tree = ast.parse((Path(site.ROOT) / entry.path).read_text("utf-8"))
     calls = [
@@ -33,18 +33,18 @@ def views(url: str) -> tuple[str, frozenset[str]]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    named = {"Page": "key", "View": "id"}
+    named = {"Page": ("key", 1), "choose_view": ("key", 1), "View": ("id", 0)}
     found: dict[str, list[str]] = {name: [] for name in named}
     for call in calls:
         name = call.func.id  # type: ignore[attr-defined]
         if name in named:
-            place = 1 if name == "Page" else 0
+            argument, place = named[name]
             by_name = {keyword.arg: keyword.value for keyword in call.keywords}
-            value = by_name.get(named[name]) or call.args[place]
+            value = by_name.get(argument) or call.args[place]
             found[name].append(
                 constants[value.id] if isinstance(value, ast.Name) else ast.literal_eval(value)
             )
-    return (found["Page"] or [""])[0], frozenset(found["View"])
+    return (found["Page"] + found["choose_view"] + [""])[0], tuple(found["View"])
 
 
 @pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)

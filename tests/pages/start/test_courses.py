@@ -15,11 +15,13 @@ from engine.service.rooms import Rooms
 from pages.start.courses import words
 from tests.pages.stage import StageManager
 from ui import site, state
+from ui.players import sampler
 from ui.tour import bar
 from ui.tour.courses import Scene, shelf
 
 ROOT = Path(__file__).parents[3]
 COURSES = shelf().courses
+SLIDERS = {f"sampling_{name}" for name in sampler.NAMES}  # of the sampler, which has no key for each
 SCENES = {
     f"{scene.page}?{'&'.join('='.join(pair) for pair in scene.query)}#{scene.point}": scene
     for course in COURSES.values()
@@ -74,7 +76,8 @@ def wrong(scene: Scene, tries: int = 40) -> list[str]:
         page.run()
     said = [f"raises {one.value}" for one in page.exception] + [f"says {one.value}" for one in page.error]
     for name, value in scene.query:
-        if name not in page.session_state and f'"{name}"' not in source_of(scene.page):
+        known = name in page.session_state or name in SLIDERS or f'"{name}"' in source_of(scene.page)
+        if not known:
             said.append(f"the page has no {name}")
             continue
         kept = page.query_params.get(name, [None])

@@ -92,6 +92,26 @@ def _bytes(value: int) -> str:
     return f"{value / GB:g} GB" if value >= GB else f"{value // MB} MB"
 
 
+@pytest.mark.parametrize(("given", "pools"), [({}, "2"), ({"MALLOC_ARENA_MAX": "4"}, "4")])
+def test_the_servers_threads_share_two_pools_of_memory(
+    given: dict[str, str], pools: str, tmp_path: Path
+) -> None:
+    """A server of eight people kept 193 MB more of freed memory in sixteen."""
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$MALLOC_ARENA_MAX $3"\n')
+    python.chmod(0o755)
+    clean = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    own = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHON": str(python)}
+    said = subprocess.run(
+        ["sh", str(ROOT / "deploy" / "start.sh")],
+        env=clean | own | given,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == f"{pools} run\n"
+
+
 def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
     rows = _rows((ROOT / "docs" / "hosting.md").read_text("utf-8"))
     plain = {

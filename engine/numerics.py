@@ -118,7 +118,7 @@ def keep_memory() -> bool:
 
 def share_memory(arenas: int = 2) -> bool:
     """Asks glibc's allocator for at most `arenas` pools of memory in this whole process, for all its threads.
-    For a server, before it has more than eight threads: then glibc has settled on a number.
+    For a server, early: pools that are there stay, and with more than eight glibc has settled on a number.
 
     By default there are eight a core, and each keeps for itself what was freed in it, while a server draws
     every page in a new thread. Returns False where there is no such allocator.

@@ -164,9 +164,22 @@ class Operator:
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
+# `python -m streamlit run`, with one limit of the profile changed
+_SHORTENED = """
+import sys
+from dataclasses import replace
+from engine.service.profiles import PROFILES
+from streamlit.web.cli import main
+PROFILES["{profile}"] = replace(PROFILES["{profile}"], forget_seconds={seconds})
+main(sys.argv[1:])
+"""
+
+
 @contextmanager
-def server(profile: str) -> Iterator[tuple[str, Operator, int]]:
-    """A server of its own: its address, its numbers and its process id."""
+def server(profile: str, forget: float | None = None) -> Iterator[tuple[str, Operator, int]]:
+    """A server of its own: its address, its numbers and its process id. `forget`: seconds unwatched until a run
+    is removed, in place of the profile's.
+    """
     signal.signal(signal.SIGTERM, _ended)  # else whoever ends this one leaves a server behind
     with tempfile.TemporaryDirectory(prefix="glassformer-load-") as home:
         port, second = _free_port(), _free_port()
@@ -178,7 +191,9 @@ def server(profile: str) -> Iterator[tuple[str, Operator, int]]:
             "GLASSFORMER_LOG": "json",
             "GLASSFORMER_METRICS": str(second),
         }
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+        shortened = _SHORTENED.format(profile=profile, seconds=forget)
+        command = [sys.executable, *(("-m", "streamlit") if forget is None else ("-c", shortened))]
+        command += ["run", "app.py", "--server.headless", "true"]
         command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
         with log.open("wb") as output:
             process = subprocess.Popen(

@@ -1,7 +1,11 @@
 """`python -m benchmarks.soak --minutes 60 --sessions 20`: the lecture hall of benchmarks/load.py with what goes
 wrong in an hour: tabs that are torn away, workers that are killed, trainings that end in NaN, and uploads, good
-ones and others. Prints what the
-server holds before and after, when everybody has left and what they left has been forgotten.
+ones and others. Prints what the server holds before and after, when everybody has left and what they left has
+been forgotten.
+
+What is drawn is kept for the next who looks, each kind up to a number of entries. So that this does not count as
+growth, the hall is there for `--warm` minutes first, and leaves, before what is held is counted. A hosted server
+forgets a run half an hour after the last look: `--forget 60` makes it a minute, for this server only.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.load import Operator, Tally, attend, server, tour
+from benchmarks.load import GONE, Operator, Tally, attend, server, tour
 from benchmarks.visitor import Broken, Visitor
 from engine.service.profiles import PROFILES
 from tests.engine.running import workers_of
@@ -45,7 +49,9 @@ SLACK = {
 
 
 def held(process: int, home: Path) -> dict[str, int]:
-    """What a server holds: processes, files in its folder, descriptors, threads, resident MB."""
+    """What a server holds: processes, files in its folder, descriptors, threads, resident MB that are its own
+    (what is mapped from files, such as SmolLM2's weights, the system takes back when it needs it).
+    """
     folder = Path(f"/proc/{process}")
     status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines() if ":" in line)
     return {
@@ -53,7 +59,7 @@ def held(process: int, home: Path) -> dict[str, int]:
         "files": sum(path.is_file() for path in home.rglob("*")),
         "descriptors": len(list((folder / "fd").iterdir())),
         "threads": int(status["Threads"]),
-        "memory MB": int(status["VmRSS"].split()[0]) // 1024,
+        "memory MB": int(status["RssAnon"].split()[0]) // 1024,
     }
 
 
@@ -142,15 +148,23 @@ async def upload(address: str, until: float, chance: random.Random) -> tuple[int
 
 
 async def soak(
-    address: str, operator: Operator, process: int, sessions: int, seconds: float, settle: float
+    address: str,
+    operator: Operator,
+    process: int,
+    sessions: int,
+    seconds: float,
+    settle: float,
+    warm: float,
 ) -> bool:
     """The whole. Whether everything was given back, and nobody saw an error."""
-    home, tally = Path(f"/proc/{process}/environ"), Tally()
-    environment = home.read_bytes().split(b"\0")
-    folder = Path(next(each for each in environment if each.startswith(b"TMPDIR=")).decode()[7:])
-    await tour(address, tally)  # caches that are there for good
-    await asyncio.sleep(10)
-    before, until = held(process, folder), time.monotonic() + seconds
+    environment, tally = Path(f"/proc/{process}/environ").read_bytes().split(b"\0"), Tally()
+    home = Path(next(each for each in environment if each.startswith(b"TMPDIR=")).decode()[7:])
+    await tour(address, tally)  # what is kept for everybody, and for good
+    until = time.monotonic() + warm
+    await asyncio.gather(*(attend(address, 10_001 + seed, until, tally) for seed in range(sessions)))
+    await _gone(operator, settle)
+    await asyncio.sleep(GONE if warm else 10)
+    before, until = held(process, home), time.monotonic() + seconds
     people = [attend(address, 1 + seed, until, tally) for seed in range(sessions)]
     chances = random.Random(1), random.Random(2), random.Random(3)
     *_, killed, went, (taken, refused) = await asyncio.gather(
@@ -164,14 +178,21 @@ async def soak(
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
     print(f"killed workers: {killed}; uploads: {taken}, refused: {refused}")
     print("trainings that cannot go well: " + "; ".join(f"{how} {n}" for how, n in went.items()))
+    print(f"when they had left:\n{table(before, held(process, home))}", flush=True)
     left = time.monotonic() + settle
-    while time.monotonic() < left and operator.read()["glassformer_sessions"]:
-        await asyncio.sleep(2)
-    while time.monotonic() < left and "grown" in table(before, held(process, folder)):
+    await _gone(operator, settle)
+    while time.monotonic() < left and "grown" in table(before, held(process, home)):
         await asyncio.sleep(5)
-    said = table(before, held(process, folder))
-    print(said)
+    said = table(before, held(process, home))
+    print(f"{settle - (left - time.monotonic()):.0f} s later:\n{said}")
     return not tally.errors and "grown" not in said and not went["started"] - went["diverged"]
+
+
+async def _gone(operator: Operator, patience: float) -> None:
+    """Returns when no tab is open."""
+    until = time.monotonic() + patience
+    while time.monotonic() < until and operator.read()["glassformer_sessions"]:
+        await asyncio.sleep(2)
 
 
 def main() -> None:
@@ -179,13 +200,17 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--profile", default="hosted")
+    parser.add_argument("--warm", type=float, default=5.0, help="minutes of the hall before it counts")
+    parser.add_argument("--forget", type=float, help="seconds unwatched until a run is removed, here only")
     parser.add_argument(
         "--settle", type=float, help="seconds to wait at the end (first: until runs are forgotten)"
     )
     given = parser.parse_args()
-    settle = PROFILES[given.profile].forget_seconds + SESSION if given.settle is None else given.settle
-    with server(given.profile) as (address, operator, process):
-        fine = asyncio.run(soak(address, operator, process, given.sessions, given.minutes * 60, settle))
+    forget = PROFILES[given.profile].forget_seconds if given.forget is None else given.forget
+    settle = forget + SESSION if given.settle is None else given.settle
+    times = given.minutes * 60, settle, given.warm * 60
+    with server(given.profile, given.forget) as (address, operator, process):
+        fine = asyncio.run(soak(address, operator, process, given.sessions, *times))
     sys.exit(not fine)
 
 

@@ -19,6 +19,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ import pytest
 import yaml
 
 from benchmarks.visitor import Broken, Visitor
-from engine.service.profiles import GB, MB, PROFILES
+from engine.service.profiles import GB, MB, PROFILES, Profile
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
@@ -64,6 +65,8 @@ def test_compose_keeps_the_root_read_only() -> None:
     (service,) = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
     assert service["read_only"] is True and service["cap_drop"] == ["ALL"] and service["mem_limit"]
     assert service["volumes"] == ["data:/data"] and "VOLUME /data" in DOCKERFILE
+    for name in ("PROFILE", "SECRET", "TRUST_PROXY", "FRAME_ANCESTORS"):  # set where compose is called
+        assert service["environment"][f"GLASSFORMER_{name}"].startswith(f"${{GLASSFORMER_{name}:-")
     assert service["tmpfs"] and all(port.startswith("127.0.0.1:") for port in service["ports"])
 
 
@@ -105,11 +108,21 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
         "paused processes kept": "max_paused",
         "seconds unwatched until it pauses": "lease_seconds",
         "seconds unwatched until it is removed": "forget_seconds",
+        "runs kept, all": "max_runs_total",
+        "waiting, from one address": "max_queued_address",
+        "started within a minute, from one address": "max_starts_address",
+        "runs of one race": "max_race",
+        "seconds of a race that is run for a time": "max_race_seconds",
+        "layers": "max_layers",
+        "heads of a layer": "max_heads",
+        "characters of a text whose merges are watched": "max_watched",
     }
     sizes = {
         "snapshots on disk, of a run": "snapshot_bytes",
         "snapshots on disk, all": "snapshot_bytes_total",
         "memory of a training": "max_worker_bytes",
+        "own texts, all": "text_bytes_total",
+        "weights that are packed for a download": "max_export",
     }
     names = ("hosted", "small")
     for row, field in plain.items():
@@ -123,7 +136,13 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
         f"cores + {PROFILES['hosted'].max_workers - PROFILES['hosted'].max_runs - 1}",
         f"{PROFILES['small'].max_workers}",
     ]
+    assert rows.pop("one uploaded file") == [f"{PROFILES[name].max_upload_mb} MB" for name in names]
     assert not rows, "rows that nothing holds"
+    computed = {"max_pretrained", "max_runs"}
+    beside = {"max_beside", "spares", "race_workers", "threads_per_run"}  # counted in the processes
+    at_home = {"name", "public", "may_open_files", "max_download"}
+    told = {*plain.values(), *sizes.values()} | computed | beside | at_home
+    assert told == {field.name for field in fields(Profile)}, "a limit that the page does not name"
 
 
 # --- the steps of the image, as a script ----------------------------------------------------------

@@ -39,7 +39,7 @@ LAYERS = (
     ("engine.doctor", "engine.exercises"),
     ("engine.service", "engine.pretrain"),
     ("engine.guesses",),
-    ("ui.text", "ui.site", "ui.layout", "ui.figures", "ui.identity", "ui.guard"),
+    ("ui.text", "ui.site", "ui.layout", "ui.figures", "ui.identity", "ui.guard", "ui.bounded"),
     ("ui.fields", "ui.reading"),
     (
         "ui.state",

@@ -135,14 +135,14 @@ def _encoder(name: str) -> Checkpoint:
     return checkpoints.load(_folder(name))
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _snapshot(name: str, step: int) -> PairCheckpoint:
     found = state.manager().trained(name.removeprefix(RUN), step)
     assert isinstance(found, PairCheckpoint)
     return found
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _reader(name: str, step: int, _pair: PairCheckpoint) -> Checkpoint:
     model = reader_of(_pair.model)
     return Checkpoint(model, model.config, SourceTokenizer(_pair.tokenizer), _pair.metrics)

@@ -24,6 +24,7 @@ from engine.tasks import TASKS
 from engine.training.kinds import LABELS, PAIRS
 from engine.training.lapse import Lapse, open_lapse
 from ui import families, fetching, state
+from ui.bounded import Bounded
 from ui.fetching import FILE
 from ui.fields import TRAINABLE
 from ui.site import ROOT
@@ -42,6 +43,7 @@ RUN = families.RUN
 UNTRAINED, PRETRAINED = "untrained-", "pretrained-"
 TASK = "task-"  # a small model of a synthetic task, in checkpoints/tasks
 TASK_FOLDER = "tasks"
+SNAPSHOT_BYTES = 128 << 20  # of the trainings that are looked into, of everybody together
 FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
 
 Found = Checkpoint | Pretrained
@@ -210,9 +212,18 @@ def is_training(name: str) -> bool:
     return name.startswith(RUN) or name in LAPSES
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
 def _snapshot(name: str, step: int) -> Checkpoint:
-    return model_after(name, step)
+    place = f"{name}@{step}"
+    if (found := _snapshots().get(place)) is None:
+        found = model_after(name, step)
+        _snapshots().put(place, found, found.memory())
+    return found
+
+
+@st.cache_resource(show_spinner=False)
+def _snapshots() -> Bounded[Checkpoint]:
+    """Of all runs together: one may take 16 MB on a hosted server, and a run has dozens."""
+    return Bounded(SNAPSHOT_BYTES)
 
 
 def model_after(name: str, step: int) -> Checkpoint:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import ExerciseError
-from engine.exercises.forms import Form, Numbers, Order, Pick
+from engine.exercises.forms import Form, Numbers, Order, Pick, Pieces
 
 RIGHT = "Right."
 CLOSE = 0.03  # of the answer: somebody who rounded too early, or too much
@@ -15,11 +15,14 @@ CLOSE = 0.03  # of the answer: somebody who rounded too early, or too much
 
 @dataclass(frozen=True)
 class Mistake:
-    """What came out if one made it, and the hint that names it."""
+    """What came out if one made it, and the hint that names it. `alone`: it is one option too many, and the
+    hint is true of that option whatever else was chosen.
+    """
 
     id: str
     value: Any
     hint: str
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,16 +85,17 @@ def check(exercise: Exercise, given: object) -> Verdict:
     for mistake in exercise.mistakes:
         if form.same(value, mistake.value):
             return Verdict(False, mistake.hint, mistake.id)
+        if mistake.alone and mistake.value - exercise.answer <= value:
+            return Verdict(False, mistake.hint, mistake.id)
     return Verdict(False, _unknown(form, value, exercise.answer))
 
 
 def _unknown(form: Form, value: Any, answer: Any) -> str:
     """Of an answer that is no known mistake: as much as can be said of it without giving it away."""
-    if isinstance(form, Order):
+    if isinstance(form, Order | Pieces):
         return form.fault(value)
     if isinstance(form, Pick):
-        extra, missing = len(value - answer), len(answer - value)
-        return f"{extra} too many, {missing} missing."
+        return _picked(len(value - answer), len(answer - value))
     if isinstance(form, Numbers):
         if len(value) != len(answer):
             return f"It takes {len(answer)} numbers, and {len(value)} stand there."
@@ -99,8 +103,22 @@ def _unknown(form: Form, value: Any, answer: Any) -> str:
             single = Numbers(1, form.decimals)
             right = sum(single.same((a,), (b,)) for a, b in zip(value, answer, strict=True))
             return f"{right} of {len(answer)} numbers are right."
-        more = "more" if value[0] < answer[0] else "less"
+        larger = "larger" if value[0] < answer[0] else "smaller"
         if form.decimals and abs(value[0] - answer[0]) < CLOSE * abs(answer[0]):
-            return f"Close: to {form.decimals} decimal places it is {more}."
-        return f"It should be {more}."
-    return "BPE makes other pieces."
+            return f"Close: to {form.decimals} decimal places it is {larger}."
+        return f"The right number is {larger}."
+    raise AssertionError("a choice has a hint for each of its options")
+
+
+def _picked(extra: int, missing: int) -> str:
+    """
+    >>> _picked(0, 1), _picked(2, 0)
+    ('What you chose belongs, and 1 is missing.', '2 of them do not belong.')
+    >>> _picked(1, 2)
+    '1 of them does not belong, and 2 are missing.'
+    """
+    lacking = f"{missing} {'is' if missing == 1 else 'are'} missing"
+    if not extra:
+        return f"What you chose belongs, and {lacking}."
+    strange = f"{extra} of them {'does' if extra == 1 else 'do'} not belong"
+    return f"{strange}, and {lacking}." if missing else f"{strange}."

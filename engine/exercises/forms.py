@@ -64,12 +64,22 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of a word, in order."""
+    """The pieces of `word`, in order; of no word for a pair that is asked for. `other` is said of others."""
 
+    other: str
+    word: str = ""
     ask: ClassVar[str] = "pieces with blanks between them"
 
     def read(self, given: object) -> tuple[str, ...]:
         return reading.pieces(given)
+
+    def fault(self, pieces: tuple[str, ...]) -> str:
+        """What is wrong with pieces that are not the wanted ones, in a sentence."""
+        if self.word and "".join(pieces) != self.word:
+            return f"Put together, the pieces must spell `{self.word}`."
+        if not self.word and len(pieces) != 2:
+            return "A pair is two pieces: write a blank between them."
+        return self.other
 
     def same(self, one: Any, other: Any) -> bool:
         return tuple(one) == tuple(other)

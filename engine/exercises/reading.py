@@ -44,6 +44,8 @@ def numbers(given: object, count: int | None, unit: str = "", whole: bool = True
         text = text.replace(sign, " ")
     text = re.sub(r"\s+", " ", text).strip().lstrip("=\u2248~ ")
     text = re.sub(r"(?<=\d)['\u2019](?=\d{3})", "", text)  # 1'048'576, as in Switzerland
+    if count is None:  # a shape: 2 x 3 x 4
+        text = re.sub(r"(?<=\d) ?[x\u00d7] ?(?=\d)", " ", text, flags=re.IGNORECASE)
     _refuse_comma(text, count, whole)
     if count == 1 and _THOUSANDS.fullmatch(text):
         text = text.replace(",", "")

@@ -8,19 +8,36 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.errors import ShapeError
-from engine.measure.embeddings import directions
+from engine.measure.embeddings import centred, mean_row
 
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The rows of an embedding, their mean taken off, of length 1: (vocab, d_model) float32."""
+    """The rows of an embedding, their mean taken off, of length 1. They are not made: of SmolLM2 they would
+    be another 113 MB beside its embedding, and each comparison wants one product with them.
+    """
 
-    unit: np.ndarray = field(repr=False)
+    matrix: np.ndarray = field(repr=False)  # (vocab, d_model), as it stands
+    mean: np.ndarray = field(repr=False)  # (d_model,)
+    length: np.ndarray = field(repr=False)  # (vocab,) of what is left; endless where it is nothing
+
+    def row(self, token: int) -> np.ndarray:
+        """(d_model,) of length 1, or nothing."""
+        unit: np.ndarray = (self.matrix[token] - self.mean) / self.length[token]
+        return unit
+
+    def near(self, towards: np.ndarray) -> np.ndarray:
+        """(vocab,): the product of every row with (d_model,), which is its cosine where that has length 1."""
+        found: np.ndarray = (self.matrix @ towards - self.mean @ towards) / self.length
+        return found
 
 
 def directions_of(matrix: np.ndarray) -> Directions:
     """Made once for a model: (vocab, d_model)."""
-    return Directions(directions(matrix).astype(np.float32))
+    mean = mean_row(matrix)
+    length = np.concatenate([np.linalg.norm(block, axis=1) for block in centred(matrix, mean)])
+    kind = matrix.dtype
+    return Directions(matrix, mean.astype(kind), np.where(length > 1e-12, length, np.inf).astype(kind))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +80,15 @@ class Analogy:
 
 
 def analogy(known: Directions, terms: Sequence[int], expected: int, count: int = 10) -> Analogy:
-    """`terms` (a, b, c): the tokens nearest to b - a + c, over unit rows (3CosAdd).
+    """`terms` (a, b, c): the tokens nearest to b - a + c, over rows of length 1 (3CosAdd).
 
     Raises ShapeError for other than three terms, ids outside the vocabulary, and an expected token that is
     one of the three.
     """
     a, b, c = _checked(known, terms, expected)
-    unit = known.unit
-    target = unit[b] - unit[a] + unit[c]
+    target = known.row(b) - known.row(a) + known.row(c)
     length = float(np.linalg.norm(target))
-    near = unit @ (target / length if length > 0 else target)
+    near = known.near(target / length if length > 0 else target)
     order = np.argsort(-near, kind="stable")[: max(count, 4)]
     return Analogy(
         (a, b, c),
@@ -81,12 +97,12 @@ def analogy(known: Directions, terms: Sequence[int], expected: int, count: int =
         near[order],
         rank=_rank(near, expected, (a, b, c)),
         rank_of_all=_rank(near, expected, ()),
-        rank_near_c=_rank(unit @ unit[c], expected, (a, b, c)),
+        rank_near_c=_rank(known.near(known.row(c)), expected, (a, b, c)),
     )
 
 
 def _checked(known: Directions, terms: Sequence[int], expected: int) -> tuple[int, int, int]:
-    if len(terms) != 3 or not all(0 <= i < len(known.unit) for i in (*terms, expected)):
+    if len(terms) != 3 or not all(0 <= i < len(known.matrix) for i in (*terms, expected)):
         raise ShapeError("an analogy has three tokens of the vocabulary, and a fourth that is expected")
     if expected in terms:
         raise ShapeError("the expected token is one of the three that are put in")

@@ -142,7 +142,7 @@ def principal(matrix: np.ndarray, count: int = 3) -> Principal:
     """
     if matrix.ndim != 2 or not matrix.size:
         raise ShapeError(f"principal axes need a matrix (row, d_model), not shape {matrix.shape}")
-    blocks = _centred(matrix)
+    blocks = centred(matrix)
     values, vectors = np.linalg.eigh(sum((block.T @ block).astype(np.float64) for block in blocks))
     values, vectors = np.clip(values[::-1], 0, None), vectors[:, ::-1]  # ascending, as they come
     axes = np.zeros((count, matrix.shape[1]))
@@ -168,7 +168,7 @@ def project(matrix: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     smaller than that step's own would be.
     """
     found = scores(matrix, axes)
-    total = sum(float(np.vdot(block, block)) for block in _centred(matrix))
+    total = sum(float(np.vdot(block, block)) for block in centred(matrix))
     kept = (found**2).sum(0) / total if total > 0 else np.zeros(len(axes))
     return found.astype(np.float32), kept
 
@@ -177,7 +177,7 @@ def scores(matrix: np.ndarray, axes: np.ndarray, mean: np.ndarray | None = None)
     """Where rows lie on axes (component, d_model), from the mean row, or from `mean`: (row, component)
     float64.
     """
-    blocks = [block @ axes.T.astype(block.dtype) for block in _centred(matrix, mean)]
+    blocks = [block @ axes.T.astype(block.dtype) for block in centred(matrix, mean)]
     return np.concatenate(blocks).astype(np.float64)
 
 
@@ -220,9 +220,9 @@ def directions(
 
     Rows of no length stay zero. float64; float32 of more than BLOCK rows.
     """
-    mean = _mean(matrix) if centre else np.zeros(matrix.shape[1])
+    mean = mean_row(matrix) if centre else np.zeros(matrix.shape[1])
     some = matrix if rows is None else matrix[np.asarray(rows, dtype=np.int64)]
-    blocks = [_unit(block) for block in _centred(some, mean)]
+    blocks = [_unit(block) for block in centred(some, mean)]
     return np.concatenate(blocks) if blocks else np.zeros((0, matrix.shape[1]))
 
 
@@ -238,9 +238,9 @@ def cosines(
 
 def neighbours(matrix: np.ndarray, token: int, count: int = 8) -> tuple[np.ndarray, np.ndarray]:
     """(ids, cosines) of the rows nearest to a token's, best first, itself left out."""
-    mean = _mean(matrix)
+    mean = mean_row(matrix)
     own = directions(matrix, rows=[token])[0]
-    near = np.concatenate([_unit(block) @ own.astype(block.dtype) for block in _centred(matrix, mean)])
+    near = np.concatenate([_unit(block) @ own.astype(block.dtype) for block in centred(matrix, mean)])
     order = np.argsort(-near, kind="stable")
     order = order[order != token][:count]
     return order, near[order].astype(np.float32)
@@ -270,18 +270,18 @@ def kept_neighbours(matrix: np.ndarray, scores: np.ndarray, count: int = 6) -> n
 # The arithmetic ---------------------------------------------------------------------------------
 
 
-def _mean(matrix: np.ndarray) -> np.ndarray:
+def mean_row(matrix: np.ndarray) -> np.ndarray:
     """The mean row, float64: (d_model,)."""
     found: np.ndarray = matrix.mean(0, dtype=np.float64)
     return found
 
 
-def _centred(matrix: np.ndarray, mean: np.ndarray | None = None) -> Iterator[np.ndarray]:
+def centred(matrix: np.ndarray, mean: np.ndarray | None = None) -> Iterator[np.ndarray]:
     """The rows less the mean row, or less `mean`, BLOCK of them at a time: in float64, and in float32 where
     there are more than BLOCK, as in a real vocabulary. What is summed over blocks is summed in float64.
     """
     kind = np.float64 if len(matrix) <= BLOCK else np.float32
-    mean = (_mean(matrix) if mean is None else mean).astype(kind)
+    mean = (mean_row(matrix) if mean is None else mean).astype(kind)
     for at in range(0, max(1, len(matrix)), BLOCK):  # of no rows one block, which holds none
         yield np.subtract(matrix[at : at + BLOCK], mean, dtype=kind)
 

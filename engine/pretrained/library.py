@@ -53,6 +53,14 @@ def load(name: str, largest: int, path: Path | str | None = None, keep: Path | N
     return Pretrained(name, model, tokenizer, sources.KNOWN.get(name), opened.source.bits, found)
 
 
+def make_ready(name: str, largest: int) -> None:
+    """Makes the weights that the first `load` would make, so that it only maps them. Raises as that does."""
+    found = located(name, None)
+    opened = open_model(found)
+    check_size(name, parameter_formula(opened.config), largest)
+    cache.weights(opened, found)
+
+
 def located(name: str, path: Path | str | None) -> Path:
     """Where a model lies. Raises PretrainedError where it is not on this machine."""
     found = sources.find(name, path)

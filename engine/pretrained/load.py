@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from engine.pretrained import folder, gguf, vocabulary
 from engine.pretrained.families import GGUF, HUGGING_FACE
 from engine.pretrained.family import TENSORS, C, Family
 from engine.pretrained.vocabulary import PretrainedTokenizer
-from engine.pretrained.weights import Source, assemble
+from engine.pretrained.weights import Source, assembled
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +38,15 @@ class Opened:
         """The fields of its configuration that are not as they are where nothing is said."""
         return differing(self.config)
 
-    def weights(self) -> dict[str, Tensor]:
-        """Every tensor of the model, float32. Raises PretrainedError."""
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Every tensor of the model with its name, float32, one after the other. Raises PretrainedError."""
         c = self.config
         empty = build(c, device="meta")
-        return assemble(empty, self.family.pieces(c), self.source, self.family.ignored(c))
+        return assembled(empty, self.family.pieces(c), self.source, self.family.ignored(c))
+
+    def weights(self) -> dict[str, Tensor]:
+        """All of them. Raises PretrainedError."""
+        return dict(self.tensors())
 
     def vocabulary(self) -> PretrainedTokenizer:
         """How it cuts text. Raises PretrainedError."""

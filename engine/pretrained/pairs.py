@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,10 @@ class OpenedPair:
                     f"{self.source.title}: {name} should be the {ours} once more, and is another matrix"
                 )
         return found
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """The same with their names, which all lie in memory until the copies have been compared."""
+        return iter(self.weights().items())
 
     def words(self) -> PairWords:
         """How it cuts text. Raises PretrainedError."""

@@ -4,7 +4,7 @@ both directions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -100,11 +100,20 @@ def by_head(n_heads: int) -> Change:
 def assemble(
     model: nn.Module, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
 ) -> dict[str, Tensor]:
-    """Our names -> float32 tensors, all that a model has, which may be on the meta device.
+    """Our names -> float32 tensors, all that a model has, which may be on the meta device. Raises as
+    `assembled`.
+    """
+    return dict(assembled(model, pieces, source, ignored))
+
+
+def assembled(
+    model: nn.Module, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
+) -> Iterator[tuple[str, Tensor]]:
+    """The same one after the other, each made when it is asked for, so that never all have to lie in memory.
 
     `ignored` may be there or not: buffers, and copies of a tied matrix; a name that ends in a dot stands for
     all that begin so. Raises PretrainedError that names the tensor which is missing, left over, of another
-    shape than the model's, or not finite.
+    shape than the model's (before the first is made), or not finite.
     """
     wanted = {name: tuple(p.shape) for name, p in model.named_parameters()}
     if wanted.keys() != pieces.keys():
@@ -118,7 +127,8 @@ def assemble(
     if extra := sorted(name for name in left if not name.startswith(prefixes)):
         raise PretrainedError(f"{source.title} has a tensor that no part takes: {extra[0]}{_more(extra)}")
     _check_sizes(wanted, pieces, source)
-    return {name: _made(name, wanted[name], each, source) for name, each in pieces.items()}
+    for name, each in pieces.items():
+        yield name, _made(name, wanted[name], each, source)
 
 
 def _check_sizes(wanted: Mapping[str, tuple[int, ...]], pieces: Mapping[str, Piece], source: Source) -> None:

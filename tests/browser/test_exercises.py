@@ -46,6 +46,7 @@ def test_a_proof_its_box_and_its_hint_are_on_one_screen_and_take_only_keys(page,
     field.focus()
     wrong = next(iter(exercise.form.wrong))
     page.keyboard.type(" ".join(map(exercise.form.letter, (*exercise.answer, wrong))))
+    assert not page.get_by_test_id("InputInstructions").first.is_visible(), "it lies on the answer on a phone"
     page.keyboard.press("Enter")
     page.get_by_text("has no place in it:").wait_for()
     answer = page.locator(".st-key-answer").bounding_box()

@@ -54,6 +54,8 @@ MEASURE = """() => {
     bottom: Math.max(0, ...plots.map(r => r.bottom), ...answers.map(e => e.getBoundingClientRect().bottom)) - innerHeight,
     answer: Math.min(99, ...answers.map(size)),
     caption: Math.min(99, ...[...document.querySelectorAll('[data-testid="stCaptionContainer"] p')].filter(e => e.offsetWidth).map(size)),
+    ticks: Math.min(99, ...[...document.querySelectorAll('.gf-plot .main-svg text')].filter(e => e.textContent.trim() && e.getBoundingClientRect().width > 0)
+      .map(e => { const m = e.getScreenCTM(); return parseFloat(getComputedStyle(e).fontSize) * Math.hypot(m.a, m.b) })),
     sidebar: getComputedStyle(document.querySelector('[data-testid="stSidebar"]') ?? document.body).display}
 }"""
 
@@ -83,7 +85,8 @@ def faults(page, least: float, large: bool) -> list[str]:
             "as high": found["bottom"] <= 1,
             "without the menu": found["sidebar"] == "none",
             "the figure is large": found["share"] >= least,
-            "letters are large": not large or (found["answer"] >= 22 and found["caption"] >= 22),
+            "letters are large": not large
+            or (found["answer"] >= 22 and found["caption"] >= 22 and found["ticks"] >= 17.9),
         }
         if all(holds.values()):
             return []
@@ -109,6 +112,14 @@ def test_the_figures_of_every_view_fill_the_stage(stage, app_url, name) -> None:
         if found := faults(stage, least(name, chosen), large=False):
             wrong[chosen] = found
     assert not wrong, "\n".join(f"{view}: {found}" for view, found in wrong.items())
+    if stage.locator(
+        ".gf-filmed"
+    ).count():  # of the last view; key f asks for what is pointed at, or the largest
+        stage.mouse.move(640, 400)
+        stage.keyboard.press("f")
+        stage.wait_for_selector(".gf-full")
+        stage.keyboard.press("f")
+        stage.wait_for_selector(".gf-full", state="detached")
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -116,6 +127,7 @@ def test_on_a_large_projector_letters_are_large(stage, app_url, name) -> None:
     stage.set_viewport_size({"width": 1920, "height": 1080})
     at(stage, address(app_url, name))
     assert not faults(stage, 0, large=True)
+    assert "svg" in stage.evaluate("getComputedStyle(document.body).cursor"), "seen from the back row"
     assert stage.locator('[data-testid="stException"]').count() == 0
 
 

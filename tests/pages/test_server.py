@@ -17,6 +17,8 @@ from streamlit.runtime.caching.ttl_cache import TTLCache
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.testing.v1 import AppTest
 
+from engine.errors import PretrainedError
+from engine.pretrained import library
 from engine.service import profiles
 from engine.service.manager import RunManager
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
@@ -24,6 +26,7 @@ from ui import server, state
 from ui.operate import left
 
 ME = "me"
+GO_AHEAD = server._go_ahead
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +35,7 @@ def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(state, "_MADE", [])
     monkeypatch.setattr(server, "_settle", lambda: None)
+    monkeypatch.setattr(server, "_go_ahead", lambda: None)
     before = config.get_option("client.showErrorDetails")
     yield
     state.close_manager()
@@ -119,6 +123,71 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
         said, manager = thread.submit(asyncio.run, serve()).result()
     assert said == shown
     assert state._MADE == [] and not manager.folder.exists(), "the end of the server is the end of its runs"
+
+
+def test_a_server_bounds_its_pools_of_memory_before_it_has_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def make() -> RunManager:
+        told.append("runs")
+        return RunManager(profiles.current(), spare=False)
+
+    monkeypatch.setattr(state, "_make_manager", make)
+    monkeypatch.setattr(server, "share_memory", lambda: told.append("pools"))
+
+    async def serve() -> None:
+        async with server.lifespan(None):
+            pass
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, serve()).result()
+    assert told == ["pools", "runs"]
+
+
+def test_a_server_is_there_before_all_that_it_makes_ready_and_ends_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    up, told = threading.Event(), []
+
+    def slow() -> None:
+        told.append(up.wait(10))
+
+    monkeypatch.setattr(server, "_go_ahead", slow)
+    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
+
+    async def serve() -> None:
+        async with server.lifespan(None):
+            assert not told
+            up.set()
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, serve()).result()
+    assert told == [True]
+
+
+@pytest.mark.parametrize(
+    ("there", "fails", "asked"),
+    [
+        (["smollm2-135m"], False, [("smollm2-135m", 200_000_000)]),
+        (["smollm2-135m"], True, []),
+        ([], False, []),
+    ],
+)
+def test_the_model_that_home_shows_is_made_ready_where_there_is_one(
+    there: list[str], fails: bool, asked: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[object] = []
+
+    def make(name: str, largest: int) -> None:
+        if fails:
+            raise PretrainedError("its file is torn")
+        found.append((name, largest))
+
+    monkeypatch.setenv(profiles.VARIABLE, "hosted")
+    monkeypatch.setattr(state, "published", lambda: there)
+    monkeypatch.setattr(library, "make_ready", make)
+    GO_AHEAD()
+    assert found == asked
 
 
 class Session:

@@ -4,6 +4,8 @@ what it was given.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -388,9 +390,23 @@ def test_where_nothing_was_measured_there_is_no_loss():
     ) == [3.0]
 
 
-def test_models_of_runs_are_not_kept_without_end():
-    """Sixty steps of a scrubbed run must not all stay in memory."""
-    assert models._snapshot._info.max_entries is not None and subject._recording._info.max_entries is not None
+def test_models_of_runs_are_kept_within_a_size(monkeypatch):
+    """Sixty steps of a scrubbed run must not all stay in memory, however large its model is."""
+    read = []
+
+    def after(name, step):
+        read.append(step)
+        return SimpleNamespace(memory=lambda: 48 << 20)  # so 128 MB hold two
+
+    monkeypatch.setattr(models, "model_after", after)
+    models._snapshots.clear()
+    for step in (1, 2, 1, 3, 1, 2):
+        models._snapshot("run-a", step)
+    assert read == [1, 2, 3, 2] and models._snapshots().bytes == 96 << 20
+    models._snapshot("run-b", 2)
+    assert read[4:] == [2], "another run's is another model"
+    models._snapshots.clear()
+    assert subject._recording._info.max_entries is not None
 
 
 def test_a_text_is_never_cut_inside_a_character():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import segno
 
 from ui.stage import address
 from ui.stage.address import MAX_ADDRESS, code, for_phones
@@ -62,6 +63,11 @@ def test_the_code_has_its_three_corners_and_a_quiet_edge() -> None:
     for edge in (rows[:4], rows[-4:], [row[:4] for row in rows], [row[-4:] for row in rows]):
         assert not any(map(any, edge))
     assert [rows[10][x] for x in range(12, size - 12)] == [1 - x % 2 for x in range(12, size - 12)]  # timing
+
+
+def test_the_code_says_the_whole_address() -> None:
+    whole = [[int(square) for square in row] for row in segno.make_qr(SEEN, error="l").matrix]
+    assert [row[4:-4] for row in squares(code(SEEN))[4:-4]] == whole
 
 
 def test_another_address_is_another_code() -> None:

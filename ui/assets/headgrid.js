@@ -35,6 +35,7 @@ import { sideOf, themed } from "./shared/theme.js"
  * @property {import("./shared/colours.js").Palette} palette
  */
 
+const FEW = 8 // heads: they are drawn larger, for they fill no more than two lines
 const MANY = 64 // heads: so many are drawn smaller, in a place that scrolls
 
 function create(place) {
@@ -117,6 +118,7 @@ function rebuild(self, { layers, heads }) {
   self.grid.style.setProperty("--heads", heads)
   self.grid.style.setProperty("--layers", layers)
   self.grid.classList.toggle("gf-many", layers * heads > MANY)
+  self.grid.classList.toggle("gf-few", layers * heads <= FEW)
   const label = (text, kind, place) => {
     const made = element("span", `gf-heads-label ${kind}`, text)
     made.style.setProperty("--at", place + 2)

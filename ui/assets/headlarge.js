@@ -12,6 +12,7 @@ import { sideOf, themed } from "./shared/theme.js"
 const LETTER = 7, LEAST_LABEL = 9, LONGEST = 10 // pixels; letters of a token at an edge
 const SHORTEST = 300, HIGHEST = 620, REST = 395 // pixels of a pattern with its edges, and of what else stands on a screen
 const TITLE = 18, BELOW = 24 // pixels of the words that say what an axis is, and of the scale of colours
+const LEGEND = 260 // pixels of the scale, with all its words
 const LOOKS = "this token looks …", LOOKED = "… at this one"
 
 /**
@@ -110,7 +111,7 @@ function draw(self) {
   const side = sideOf(root), ratio = window.devicePixelRatio || 1
   const { edge, cell, written } = fitting(tokens, width), size = cell * count
   self.place = { left: edge, top: edge, cell }
-  const sizes = [Math.min(width, edge + size + 4), edge + size + 2 + BELOW]
+  const sizes = [Math.min(width, edge + Math.max(size, LEGEND) + 4), edge + size + 2 + BELOW]
   canvas.style.width = `${sizes[0]}px`
   canvas.style.height = `${sizes[1]}px`
   canvas.width = Math.round(sizes[0] * ratio)
@@ -189,7 +190,7 @@ function scale(self, context, { edge, size, ink, colours, behind }) {
   context.fillStyle = ink
   context.fillText("0", left - 11, top + 6)
   context.fillText("weight 1", left + wide + 5, top + 6)
-  if (behind && size > 200) {
+  if (behind) {
     context.fillStyle = `rgb(${behind.join(",")})`
     context.fillRect(left + wide + 66, top, 14, 10)
     context.fillStyle = ink

@@ -38,8 +38,13 @@ export function createRoom(host, send) {
   return self
 }
 
-export function openRoom(self) {
-  self.writing = !self.room
+/** @param {any} self @param {{ text: string, answers: string[] }} [given] a question that is written already: one of a course */
+export function openRoom(self, given) {
+  self.writing = !self.room || !!given
+  if (given) {
+    self.text.value = given.text
+    self.answers.value = given.answers.join("\n")
+  }
   if (!self.dialog.open) self.dialog.showModal()
   show(self)
   look(self)

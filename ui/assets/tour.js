@@ -100,8 +100,13 @@ function openQuestion(self) {
       shown.textContent = "Show it"
     }))
   })
-  const card = element("div", "gf-tour-card")
-  card.append(element("h2", "", question.asked), answers, why, shown)
+  const card = element("div", "gf-tour-card"), foot = element("div", "gf-tour-foot")
+  // On a stage the phones in the room may answer it (stage.js listens): the lecturer need not write it again.
+  const detail = { text: question.asked, answers: question.answers }
+  const room = button("Ask the room", "Let phones answer this question", () => document.dispatchEvent(new CustomEvent("gf-ask-room", { detail })))
+  room.className = "gf-tour-room"
+  foot.append(shown, room)
+  card.append(element("h2", "", question.asked), answers, why, foot)
   ask.replaceChildren(card)
   ask.hidden = false
 }

@@ -75,7 +75,9 @@ def known(rng: Random) -> Exercise:
         right,
         (f"**{', '.join(sorted(right))}**: {WHY[family]}.",),
         tuple(
-            Mistake(one.lower(), right | {one}, f"{one} is of another family: {_family(one).lower()}.")
+            Mistake(
+                one.lower(), right | {one}, f"{one} is of another family: {_family(one).lower()}.", alone=True
+            )
             for one in options
             if one not in right
         ),
@@ -117,7 +119,7 @@ def healthy_looking(rng: Random) -> Exercise:
             *(f"*{one}*: the next token can be seen, or is not asked for." for one in sorted(right)),
         ),
         tuple(
-            Mistake(f"bad-{place}", right | {one}, f"One too many: {BAD[one]}.")
+            Mistake(f"bad-{place}", right | {one}, f"Not “{one}”: {BAD[one]}.", alone=True)
             for place, one in enumerate(bad)
         ),
         see("bugs", bugs_view="which"),
@@ -126,20 +128,22 @@ def healthy_looking(rng: Random) -> Exercise:
 
 
 def masks(rng: Random) -> Exercise:
+    source, causal, both = "Padding of the source", "Causal", "Causal, and padding of the source"
     place, right = rng.choice(
         [
-            ("the encoder's self-attention", "Padding only"),
-            ("the decoder's cross-attention", "Padding of the source"),
-            ("the self-attention of a decoder that trains on whole windows of text", "Causal"),
+            ("the encoder's self-attention", source),
+            ("the decoder's cross-attention", source),
+            ("the self-attention of a decoder that trains on whole windows of text", causal),
         ]
     )
     hints = {
-        "Padding only": "The decoder's own tokens must not see ahead: that takes a causal mask.",
-        "Padding of the source": "That is for keys that come from the source: cross-attention.",
-        "Causal": "The text that is looked at is there as a whole: nothing of it is to come.",
+        source: "Its own tokens must not see ahead: that takes a causal mask. Whole windows have no padding.",
+        causal: "The keys are those of the source. It is there as a whole: nothing of it is to come, but it"
+        " may be padded.",
+        both: "Padding is right. But the source is there as a whole: nothing of it is to come.",
     }
-    if right == "Padding of the source":
-        hints["Padding only"] = "Whose padding? The keys come from the other text."
+    if right == causal:
+        hints[both] = "Causal is right. But whole windows have no padding, and a decoder alone has no source."
     return Exercise(
         f"Which mask belongs to **{place}**?",
         Choice(tuple(hints)),

@@ -192,9 +192,17 @@ def distance(rng: Random) -> Exercise:
         ),
         (
             Mistake(
-                "back", right | {back}, "The sign counts: a key *behind* the query is turned the other way."
+                "back",
+                right | {back},
+                f"Not {back}: the sign counts. There the key stands *behind* the query.",
+                alone=True,
             ),
-            Mistake("double", right | {double}, "Twice the positions are twice the distance."),
+            Mistake(
+                "double",
+                right | {double},
+                f"Not {double}: twice the positions are twice the distance.",
+                alone=True,
+            ),
             Mistake("sum", frozenset((same_sum,)), "It is the difference that counts, not the sum."),
         ),
         see("positions", positions_view="rope"),

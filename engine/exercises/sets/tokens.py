@@ -120,7 +120,7 @@ def merge(rng: Random) -> Exercise:
     return Exercise(
         f"A text holds these words: {_listed(counts)}. BPE starts from letters and never merges across"
         " words. Which pair is merged first? (Its two pieces, a blank between them.)",
-        Pieces(),
+        Pieces("Another pair is more frequent. A pair counts as often as the words that hold it occur."),
         best,
         (
             "Every pair counts as often as the words that hold it:",
@@ -152,7 +152,7 @@ def after(rng: Random) -> Exercise:
     return Exercise(
         f"BPE learns **{merges} merges** from these words, starting with letters: {_listed(counts)}. Into"
         f" which pieces does it then cut `{word}`? (Blanks between them.)",
-        Pieces(),
+        Pieces("Other pieces come out. Learn the merges first, then apply them in their order.", word),
         right,
         (
             *(

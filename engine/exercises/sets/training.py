@@ -56,7 +56,9 @@ def perplexity(rng: Random) -> Exercise:
             ),
             Mistake("two", (2**mean,), "You raised 2 to a loss in nats. Nats go with $e$, bits with 2."),
             Mistake(
-                "each", (sum(1 / p for p in chances) / len(chances),), "You averaged $1/p$. It is $-\\ln p$."
+                "each",
+                (sum(1 / p for p in chances) / len(chances),),
+                "You averaged $1/p$. What is averaged is $-\\ln p$.",
             ),
         ),
         see("sampling", sampling_view="likelihood"),

@@ -68,7 +68,7 @@ def _pattern(subject: Subject, weights: np.ndarray, place: tuple[int, int], mask
     names = [f"{i} {label}" for i, label in enumerate(subject.labels)]
     kind = "on" if mask else "off"
     plot(
-        one_pattern(weights, subject.labels, mask, HEIGHT),
+        one_pattern(weights, subject.labels, mask),
         key=f"attention_mask_{kind}",
         alt=words.pattern_alt(layer, head, mask),
         height=HEIGHT,

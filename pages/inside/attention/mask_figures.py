@@ -30,7 +30,7 @@ SCALE = {  # the colours of weights, below a pattern
 SHADES = (("with the mask", "attention"), ("without it", "output"))
 
 
-def one_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool, height: int) -> go.Figure:
+def one_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool) -> go.Figure:
     """Weights (query, key) of a head, with the mask (what it hides is grey) or without, in [0, 1]."""
     name, _ = SHADES[0 if masked else 1]
     cells = named_cells([f"query {n}" for n in placed(labels)], [f"key {n}" for n in placed(labels)], " → ")
@@ -46,11 +46,8 @@ def one_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool, height
         "hovertemplate": "%{hovertext}<br>weight %{z:.4f}<extra></extra>",
     }
     margin = {"l": 26 + axes.room_for(labels, SMALLEST), "r": 6, "t": 50 + axes.room_for(labels, SMALLEST)}
-    inner = height - margin["t"] - BELOW
-    title = axes.note(
-        f"<b>this head {name}</b>", x=0, y=1 + (margin["t"] - 24) / inner, xanchor="left", yanchor="bottom"
-    )
-    notes = [title | {"font": {"size": 14}}]
+    above = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": margin["t"] - 24}
+    notes = [axes.note(f"<b>this head {name}</b>", **above) | {"font": {"size": 14}}]
     if masked and len(labels) > 2:
         notes.append(axes.note("masked:<br>comes later", x=0.97, y=0.93, xanchor="right", yanchor="top"))
     layout = base_layout(

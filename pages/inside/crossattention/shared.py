@@ -64,7 +64,7 @@ def _published(name: str) -> PretrainedPair:
     return pairs.load_pair(name, state.profile().max_pretrained)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _snapshot(run: str, step: int) -> PairCheckpoint:
     found = state.manager().trained(run, step)
     if not isinstance(found, PairCheckpoint):

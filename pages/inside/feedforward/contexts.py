@@ -35,12 +35,12 @@ KEPT = 32
 # a dark one.
 ABOVE, BELOW = theme.palette()["div5"][0], theme.palette()["div1"][0]
 STYLE = (
-    "<style>.gf-contexts{max-height:312px;overflow-y:auto;font-family:var(--st-code-font,ui-monospace,monospace);font-size:14px;line-height:1.6}.gf-contexts"
+    "<style>.gf-contexts{max-height:312px;overflow-y:auto;font-family:var(--st-code-font,ui-monospace,monospace);font-size:15px;line-height:2.1}.gf-contexts"
     " div{display:flex;gap:12px;white-space:pre-wrap;overflow-wrap:anywhere;padding:2px 0}.gf-contexts"
     " b{flex:none;width:4.5em;text-align:right;font-weight:600}.gf-contexts"
     " u{text-decoration:none;font-weight:700;box-shadow:0 0 0 1.5px"
     " currentColor;border-radius:2px}.gf-contexts s{text-decoration:none}"
-    "@media(max-width:900px){.gf-contexts{max-height:none}.gf-contexts"
+    "@media(max-width:900px){.gf-contexts{max-height:none;line-height:1.6}.gf-contexts"
     " s{display:none}}</style>"
 )
 

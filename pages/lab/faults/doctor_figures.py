@@ -23,7 +23,7 @@ SCALE = [  # nothing to ask, passed, failed
     [0.67, colour("run4")],
     [1.0, colour("run4")],
 ]
-SHORT = 34  # letters of a row's label; the longest has 36
+SHORT = 34  # letters of a row's label on a phone; the longest has 42
 NARROW = 9  # pixels: the letters of the grid's names on a phone
 LINES = {"mended": "run0", "both": "run4", "spread": "run3", "mask": "run1", "told": "run2"}
 
@@ -66,16 +66,16 @@ def grid(
         "line": {"color": colour("residual"), "width": 2},
     }
     columns = _every(list(checks), [check.title for check in checks.values()]) | {"side": "top"}
-    rows = _every(names, [_short(titles[name]) for name in names])
+    rows = _every(names, [titles[name] for name in names])
     small = {"tickfont": {"size": NARROW}}
     narrow = {  # a column is as wide as a letter is high: its name stands upright
         "margin": {"l": 184, "r": 4, "t": 112, "b": 8},
         "xaxis": columns | small | {"tickangle": -90},
-        "yaxis": rows | small,
+        "yaxis": rows | small | {"ticktext": [_short(titles[name]) for name in names]},
     }
     layout = base_layout(
-        margin={"l": 220, "r": 78, "t": 112, "b": 8},
-        xaxis=columns | {"tickangle": -55},
+        margin={"l": 264, "r": 104, "t": 116, "b": 8},  # slanted names reach beyond the last column
+        xaxis=columns | {"tickangle": -45},
         yaxis=rows,
         shapes=[frame],
         showlegend=False,

@@ -152,7 +152,7 @@ def _shipped() -> LabelCheckpoint:
     return load_labels(FOLDER)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _snapshot(run: str, step: int) -> LabelCheckpoint:
     found = state.manager().trained(run, step)
     if not isinstance(found, LabelCheckpoint):

@@ -61,7 +61,7 @@ def staged(subject: Subject, position: int, config: SampleConfig, logits: np.nda
         raise
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@st.cache_resource(max_entries=32, show_spinner=False)  # of a megabyte each where the model is SmolLM2
 def _stages(
     key: tuple[str, int], ids: tuple[int, ...], position: int, config: SampleConfig, _logits: np.ndarray
 ) -> tuple[Stage, ...]:

@@ -21,8 +21,8 @@ from engine.sample.generate import fills_gaps
 from engine.service.profiles import check_model
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.bpe import BpeTokenizer
-from pages.start.train.bounded import Bounded
 from ui import state
+from ui.bounded import Bounded
 from ui.controls import fill
 from ui.fields import visible
 from ui.text.markdown import safe, whole

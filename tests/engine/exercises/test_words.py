@@ -47,11 +47,22 @@ def test_a_task_belongs_to_one_family() -> None:
 
 @pytest.mark.parametrize(
     ("place", "mask"),
-    [("encoder's self", "Padding only"), ("cross", "Padding of the source"), ("decoder that", "Causal")],
+    [
+        ("encoder's self", "Padding of the source"),
+        ("cross", "Padding of the source"),
+        ("decoder that", "Causal"),
+    ],
 )
 def test_each_place_has_its_mask(place: str, mask: str) -> None:
     found = {make("masks", seed).answer for seed in range(40) if place in make("masks", seed).given["place"]}
     assert found == {mask}
+    for seed in range(40):
+        exercise = make("masks", seed)
+        causal = exercise.answer == "Causal"
+        assert len(exercise.form.options) == 3
+        for mistake in exercise.mistakes:
+            if "padding" in mistake.value:  # right by half: the hint says which half
+                assert mistake.hint.startswith("Causal is right." if causal else "Padding is right.")
 
 
 def test_bugs_that_show_in_the_loss_are_not_those_that_look_healthy() -> None:
@@ -197,17 +208,40 @@ def test_what_is_no_known_mistake_says_as_much_as_it_may() -> None:
     first, second = split.answer
     assert check(split, f"{first} {second + 1000}").hint == "1 of 2 numbers are right."
     causal = make("causal", 1)
-    assert check(causal, str(causal.answer[0] + 1)).hint == "It should be less."
-    assert check(causal, str(causal.answer[0] - 1)).hint == "It should be more."
+    assert check(causal, str(causal.answer[0] + 1)).hint == "The right number is smaller."
+    assert check(causal, str(causal.answer[0] - 1)).hint == "The right number is larger."
     bits = make("bits", 1)  # 1.847 bits
-    assert check(bits, "1.8").hint == "Close: to 3 decimal places it is more."
-    assert check(bits, "1.9").hint == "Close: to 3 decimal places it is less."
-    assert check(bits, "1.7").hint == "It should be more."
+    assert check(bits, "1.8").hint == "Close: to 3 decimal places it is larger."
+    assert check(bits, "1.9").hint == "Close: to 3 decimal places it is smaller."
+    assert check(bits, "1.7").hint == "The right number is larger."
     known = make("known", 1)
     (one, other), wrong = sorted(known.answer), next(o for o in known.form.options if o not in known.answer)
-    assert check(known, [one]).hint == "0 too many, 1 missing."
-    assert check(known, [one, wrong]).hint == "1 too many, 1 missing."
+    assert check(known, [one]).hint == "What you chose belongs, and 1 is missing."
     assert check(known, [other, one]).right
+    for chosen_ in ([one, wrong], [wrong], [one, other, wrong]):
+        verdict = check(known, chosen_)
+        assert verdict.hint.startswith(f"{wrong} is of another family") and verdict.mistake == wrong.lower()
+    left = make("top-p", 1)  # there a hint is about all that was chosen
+    least = left.form.options[-1]
+    assert check(left, [least]).hint == f"1 of them does not belong, and {len(left.answer)} are missing."
+
+
+def test_pieces_that_are_none_are_told_from_other_pieces() -> None:
+    for seed in range(30):
+        first, after = make("merge", seed), make("after", seed)
+        a, b = first.answer
+        assert check(first, a + b).hint == "A pair is two pieces: write a blank between them."
+        assert not check(first, f"{b} {a}").right and "more frequent" in check(first, f"{b} {a}").hint
+        word = after.given["word"]
+        assert check(after, word[:-1]).hint == f"Put together, the pieces must spell `{word}`."
+        assert check(after, f"{word[:1]} {word[1:]}").hint.startswith("Other pieces come out.") or (
+            check(after, f"{word[:1]} {word[1:]}").mistake or (word[:1], word[1:]) == after.answer
+        )
+
+
+@pytest.mark.parametrize("given", ["2x3x4x5", "2 × 3 × 4 × 5", "(2, 3, 4, 5)", "2 X 3 x 4 x 5"])
+def test_a_shape_is_read_as_people_write_it(given: str) -> None:
+    assert reading.numbers(given, None) == (2, 3, 4, 5)
 
 
 def test_an_exercise_that_there_is_not() -> None:

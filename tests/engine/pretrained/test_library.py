@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.errors import PretrainedError
-from engine.pretrained import library, sources
+from engine.pretrained import library, load, sources
 from tests.engine.pretrained.test_gguf import FACTS, a_llama, plain, written
 
 LETTERS = [*"abcdefghijklmnopqrstuvwxyz .,!?", "ab"]  # as byte-level BPE writes them, but for the blank
@@ -62,3 +62,12 @@ def test_too_large_is_refused_before_it_is_read(
 def test_one_that_is_not_here_is_said(models: Path) -> None:
     with pytest.raises(PretrainedError, match="no model 'absent' on this machine"):
         library.load("absent", 10**9)
+
+
+def test_made_ready_it_is_only_mapped(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    library.make_ready("small", 10**9)
+    monkeypatch.setattr(load, "assembled", lambda *_: pytest.fail("its weights were made again"))
+    assert library.load("small", 10**9).config.vocab_size == 37
+    with pytest.raises(PretrainedError, match="at most 5"):
+        library.make_ready("small", 5)

@@ -59,7 +59,7 @@ def test_weights_are_made_once(path: Path, tmp_path: Path, monkeypatch: pytest.M
     opened, keep = load.open_model(path), tmp_path / "kept"
     first = cache.weights(opened, path, keep)
     asked: list[Any] = []
-    monkeypatch.setattr(load, "assemble", lambda *rest: asked.append(rest))
+    monkeypatch.setattr(load, "assembled", lambda *rest: asked.append(rest))
     second = cache.weights(opened, path, keep)
     assert not asked
     assert first.keys() == second.keys() and all(torch.equal(first[n], second[n]) for n in first)

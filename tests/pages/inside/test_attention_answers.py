@@ -276,8 +276,12 @@ def test_an_axis_shows_every_letter_whole_words_or_nothing():
 
 def test_both_patterns_of_the_mask_say_who_looks_and_have_a_scale():
     weights = np.tri(len(LINE)) / np.arange(1, len(LINE) + 1)[:, None]
-    figure = figures.one_pattern(weights, LINE, True, 365).checked
+    figure = figures.one_pattern(weights, LINE, True).checked
     assert figure.layout.yaxis.title.text == "this token looks …" and figure.layout.xaxis.title.text
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1) and figure.data[0].colorbar.tickvals[-1] == 1
     assert "we" in figure.layout.xaxis.ticktext and len(figure.layout.xaxis.ticktext) == 10
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first token is above"
+    title = figure.layout.annotations[0]
+    assert "this head with the mask" in title.text
+    over = (title.y, title.yshift + 20 <= figure.layout.margin.t, title.yshift > 24)
+    assert over == (1, True, True), "in pixels: as far above the pattern however high the figure is drawn"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,20 @@ def failed(name: str) -> list[str]:
 
 
 # Which check finds which bug ---------------------------------------------------------------------
+
+
+LETTER = 6.2  # pixels of a letter of the grid's names, on average
+
+
+def test_the_names_of_rows_and_columns_are_whole_and_have_room(drawn: dict[str, Drawn]) -> None:
+    opened("which")
+    layout = drawn["which_grid"].layout
+    rows, columns = layout["yaxis"]["ticktext"], layout["xaxis"]["ticktext"]
+    assert rows[::-1] == [subject_of(name).title for name in ROWS]
+    assert max(map(len, rows)) * LETTER < layout["margin"]["l"]
+    slanted = [len(name) * LETTER * math.cos(math.radians(layout["xaxis"]["tickangle"])) for name in columns]
+    assert layout["xaxis"]["tickangle"] == -45, "as far up as to the right"
+    assert max(slanted) + 12 < layout["margin"]["t"] and max(slanted) < layout["margin"]["r"]
 
 
 @pytest.mark.parametrize("name", ["unscaled_scores", "transposed_mask", HEALTHY])

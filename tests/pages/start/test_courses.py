@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.pretrained import sources
+from engine.service.rooms import Rooms
 from pages.start.courses import words
 from tests.pages.stage import StageManager
 from ui import state
+from ui.players import sampler
 from ui.tour import bar
 from ui.tour.courses import Scene, shelf
 
@@ -33,12 +35,28 @@ def staged(monkeypatch):
     monkeypatch.setattr(state, "manager", lambda: made)
 
 
-# What no control of its name holds: where the session has it once the page has taken it, and why.
-ELSEWHERE: dict[str, Callable[[Any], object]] = {
-    "model": lambda session: session["kept_model"],  # the control is `subject_model`, and one for all pages
-    "shapes_step": lambda session: session["shapes_traced"][
-        2
-    ],  # the walk moves in the browser, not by a control
+def drawn(node) -> str:
+    """All that was sent to the browser."""
+    said = str(getattr(node, "proto", "") or "")
+    return said + "".join(drawn(child) for child in getattr(node, "children", {}).values())
+
+
+def sent(name: str, page: AppTest) -> str:
+    """A number that a component got under this name. Raises KeyError where none did."""
+    found = re.search(rf"(?<![a-z_]){name}\W+([0-9.]+)", drawn(page._tree))
+    if found is None:
+        raise KeyError(name)
+    return found[1]
+
+
+# What no control of its name holds: where it is seen once the page has taken it, and why.
+ELSEWHERE: dict[str, Callable[[AppTest], object]] = {
+    # the control is `subject_model`, one for all pages
+    "model": lambda page: page.session_state["kept_model"],
+    # the walk moves in the browser, not by a control
+    "shapes_step": lambda page: page.session_state["shapes_traced"][2],
+    # of the sampler, which has no key for each: what was sent to it
+    **{f"sampling_{name}": partial(sent, name) for name in sampler.NAMES},
 }
 
 
@@ -47,15 +65,16 @@ def held(name: str, page: AppTest) -> str | None:
     no sign: the test wrote it there.
     """
     try:
-        return str(ELSEWHERE[name](page.session_state) if name in ELSEWHERE else page.session_state[name])
+        return str(ELSEWHERE[name](page) if name in ELSEWHERE else page.session_state[name])
     except KeyError:
         return None
 
 
-def drawn(node) -> str:
-    """All that was sent to the browser."""
-    said = str(getattr(node, "proto", "") or "")
-    return said + "".join(drawn(child) for child in getattr(node, "children", {}).values())
+@pytest.mark.parametrize("name", COURSES)
+def test_the_room_may_be_asked_every_question_of_a_course(name: str) -> None:
+    for scene in COURSES[name].scenes:
+        if asks := scene.question:
+            assert Rooms().ask("me", asks.asked, list(asks.answers)).answers == tuple(asks.answers)
 
 
 def there(point: str, page: AppTest) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from functools import cache
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,13 @@ from engine.pretrained import sources
 from engine.service.rooms import Rooms
 from pages.start.courses import words
 from tests.pages.stage import StageManager
-from ui import site, state
+from ui import state
 from ui.players import sampler
 from ui.tour import bar
 from ui.tour.courses import Scene, shelf
 
 ROOT = Path(__file__).parents[3]
 COURSES = shelf().courses
-SLIDERS = {f"sampling_{name}" for name in sampler.NAMES}  # of the sampler, which has no key for each
 SCENES = {
     f"{scene.page}?{'&'.join('='.join(pair) for pair in scene.query)}#{scene.point}": scene
     for course in COURSES.values()
@@ -35,11 +35,39 @@ def staged(monkeypatch):
     monkeypatch.setattr(state, "manager", lambda: made)
 
 
-@cache
-def source_of(page: str) -> str:
-    """What the page's room and ui/ are written in."""
-    room = (ROOT / site.entry_of(page).path).parent
-    return "\n".join(path.read_text("utf-8") for path in (*room.glob("*.py"), *(ROOT / "ui").rglob("*.py")))
+def drawn(node) -> str:
+    """All that was sent to the browser."""
+    said = str(getattr(node, "proto", "") or "")
+    return said + "".join(drawn(child) for child in getattr(node, "children", {}).values())
+
+
+def sent(name: str, page: AppTest) -> str:
+    """A number that a component got under this name. Raises KeyError where none did."""
+    found = re.search(rf"(?<![a-z_]){name}\W+([0-9.]+)", drawn(page._tree))
+    if found is None:
+        raise KeyError(name)
+    return found[1]
+
+
+# What no control of its name holds: where it is seen once the page has taken it, and why.
+ELSEWHERE: dict[str, Callable[[AppTest], object]] = {
+    # the control is `subject_model`, one for all pages
+    "model": lambda page: page.session_state["kept_model"],
+    # the walk moves in the browser, not by a control
+    "shapes_step": lambda page: page.session_state["shapes_traced"][2],
+    # of the sampler, which has no key for each: what was sent to it
+    **{f"sampling_{name}": partial(sent, name) for name in sampler.NAMES},
+}
+
+
+def held(name: str, page: AppTest) -> str | None:
+    """What the page took from its link for this name; None where it has no such thing. That the link says it is
+    no sign: the test wrote it there.
+    """
+    try:
+        return str(ELSEWHERE[name](page) if name in ELSEWHERE else page.session_state[name])
+    except KeyError:
+        return None
 
 
 @pytest.mark.parametrize("name", COURSES)
@@ -47,12 +75,6 @@ def test_the_room_may_be_asked_every_question_of_a_course(name: str) -> None:
     for scene in COURSES[name].scenes:
         if asks := scene.question:
             assert Rooms().ask("me", asks.asked, list(asks.answers)).answers == tuple(asks.answers)
-
-
-def drawn(node) -> str:
-    """All that was sent to the browser."""
-    said = str(getattr(node, "proto", "") or "")
-    return said + "".join(drawn(child) for child in getattr(node, "children", {}).values())
 
 
 def there(point: str, page: AppTest) -> bool:
@@ -76,14 +98,11 @@ def wrong(scene: Scene, tries: int = 40) -> list[str]:
         page.run()
     said = [f"raises {one.value}" for one in page.exception] + [f"says {one.value}" for one in page.error]
     for name, value in scene.query:
-        known = name in page.session_state or name in SLIDERS or f'"{name}"' in source_of(scene.page)
-        if not known:
+        taken = held(name, page)
+        if taken is None:
             said.append(f"the page has no {name}")
-            continue
-        kept = page.query_params.get(name, [None])
-        held = page.session_state.get(name)
-        if value not in (kept if isinstance(kept, list) else [kept]) and str(held) != value:
-            said.append(f"{name} is {held}, not {value}")
+        elif taken != value:
+            said.append(f"{name} is {taken}, not {value}")
     if not there(scene.point, page):
         said.append(f"nothing there is called {scene.point}")
     return said
@@ -100,6 +119,7 @@ def test_a_scene_shows_what_its_link_and_its_outline_name(link):
         ({"attention_view": "hands"}, "attention_grid", "attention_view is heads, not hands"),
         ({"attention_layer": "9"}, "attention_grid", "attention_layer is"),
         ({"no_such": "1"}, "attention_grid", "the page has no no_such"),
+        ({"attention_dk": "64"}, "attention_grid", "the page has no attention_dk"),  # another view's
         ({"model": "nobody"}, "attention_grid", "model is"),
         ({}, "attention_gri", "nothing there is called attention_gri"),
     ],

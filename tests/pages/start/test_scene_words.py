@@ -13,9 +13,13 @@ from engine.checkpoints import load
 from engine.doctor.checks import CHECKS
 from engine.doctor.table import shipped, subject_of
 from engine.ledger.morph import OFFERED
+from engine.measure.lens import logit_lens
 from engine.measure.raw_similarity import self_term
+from engine.measure.recording import record
 from engine.measure.rounding import Rounding, rounded, taken
 from engine.presets.ladder import LADDER
+from engine.pretrained import sources
+from engine.pretrained.library import load as load_real
 from engine.probe import AXES
 from pages.lab.faults.doctor_figures import grid
 from ui.tour.courses import Scene, shelf
@@ -112,3 +116,39 @@ def test_the_rungs_stand_as_the_scenes_and_their_notes_say() -> None:
     notes = scene(course, "Several heads, a norm").notes
     assert "cost a little" in notes and "win it back" in notes and "300 steps" in notes
     assert runs[-1]["train"]["steps"] == 300
+
+
+def right(course: str, title: str) -> str:
+    asked = scene(course, title).question
+    assert asked is not None
+    return asked.answers[asked.right].lower()
+
+
+def test_the_answers_that_count_as_right_are_what_was_measured() -> None:
+    loss = {
+        run["name"]: run["looks"][-1]["validation_loss"]
+        for name in ("bugs/no_mask", "races/ladder")
+        for run in json.loads((KEPT / f"{name}.json").read_text())["runs"]
+    }
+    assert loss["with the bug"] < loss["healthy"] / 10
+    assert right("built-live", "The mask") == "it falls far below that of the healthy model"
+    kept = json.loads((KEPT / "residuals.json").read_text())
+    (pair,) = [one for one in kept["pairs"] if (one["depth"], one["norm"]) == (8, "layernorm")]
+    without, after = pair["replaced"]["losses"][-1], kept["train"]["steps"]
+    assert 0 < pair["counting"] - without < 0.1 < 0.5 < without - pair["added"]["losses"][-1] and after == 300
+    asked = scene("built-live", "The residual highway").question
+    assert asked is not None and asked.asked.startswith("Eight blocks") and f"{after} steps" in asked.asked
+    assert right("built-live", "The residual highway") == "hardly more than how often each letter occurs"
+    assert loss["Average"] > loss["Last letter"]
+    says("attention-from-nothing", "An average is worse", "falls behind the table")
+
+
+def test_a_fact_rises_at_the_very_end_of_the_real_model() -> None:
+    if "smollm2-135m" not in sources.available():
+        pytest.skip("SmolLM2 is not installed")
+    found = load_real("smollm2-135m", 200_000_000)
+    ids = found.tokenizer.encode("The capital of France is")
+    guess = logit_lens(found.model, record(found.model, ids)).guess[:, -1]
+    (paris,) = found.tokenizer.encode(" Paris")
+    assert len(guess) == 31 and guess[-1] == paris and paris not in guess[:-1]
+    assert right("inside-a-real-model", "A fact rises") == "at the very end"

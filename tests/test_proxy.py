@@ -5,22 +5,17 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import shutil
 import socket
-import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
+from tests.nginx import before, needs_nginx
 from ui.identity import COOKIE
 
-CONF = Path(__file__).resolve().parents[1] / "deploy" / "nginx.conf"
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/bin")
-pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+pytestmark = needs_nginx
 
 
 class Told(BaseHTTPRequestHandler):
@@ -46,39 +41,13 @@ class Told(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, list[ThreadingHTTPServer]]]:
     servers = [ThreadingHTTPServer(("127.0.0.1", 0), Told) for _ in range(2)]
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    text = CONF.read_text("utf-8")
-    for old, new in (("8501", servers[0].server_port), ("8502", servers[1].server_port), ("8080", port)):
-        assert text.count(old) == 1
-        text = text.replace(old, str(new))
-    places = "".join(
-        f"    {kind}_temp_path {folder}/{kind};\n"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    text = text.replace("http {\n", "http {\n    access_log off;\n" + places)
-    (folder / "nginx.conf").write_text(f"daemon off;\npid {folder}/pid;\nerror_log {folder}/errors;\n" + text)
-    started = subprocess.Popen([str(NGINX), "-p", str(folder), "-c", str(folder / "nginx.conf")])
-    for _ in range(100):
-        if started.poll() is not None:
-            pytest.fail((folder / "errors").read_text())
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    yield port, servers
-    started.terminate()
-    started.wait(10)
+    with before([server.server_port for server in servers], tmp_path_factory.mktemp("nginx")) as port:
+        yield port, servers
     for server in servers:
         server.shutdown()
 

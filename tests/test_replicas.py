@@ -1,0 +1,152 @@
+"""Two servers behind a real nginx, and one process that holds the runs: as docs/hosting.md says it, whole."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+
+from benchmarks.visitor import Visitor
+from tests.nginx import before, free_port, needs_nginx
+
+ROOT = Path(__file__).resolve().parents[1]
+SECRET = "of-two-servers-and-a-desk-in-a-test"
+MAKE_COOKIE = "from ui.identity import new_cookie; print(new_cookie())"
+SECONDS = 120.0  # where others work on the same cores
+pytestmark = needs_nginx
+
+
+@dataclass
+class Site:
+    """What was started: its address for the public, servers by their operator's port, where cookies come from."""
+
+    address: str
+    servers: dict[int, subprocess.Popen[bytes]]
+    environment: dict[str, str]
+
+    def cookie(self) -> str:
+        made = subprocess.run(
+            [sys.executable, "-c", MAKE_COOKIE],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            check=True,
+        )
+        return made.stdout.decode().strip()
+
+    def sessions(self) -> dict[int, float]:
+        """Open tabs, of each server that lives."""
+        return {
+            port: told(port, "glassformer_sessions")
+            for port, one in self.servers.items()
+            if one.poll() is None
+        }
+
+
+def told(port: int, name: str) -> float:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    return next(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+
+def wait(found: Callable[[], object]) -> None:
+    until = time.monotonic() + SECONDS
+    while not found():
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.2)
+
+
+def lives(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    desk, ports, operators = free_port(), [free_port(), free_port()], [free_port(), free_port()]
+    environment = os.environ | {
+        "GLASSFORMER_PROFILE": "small",
+        "GLASSFORMER_SECRET": SECRET,
+        "GLASSFORMER_RUNS": f"127.0.0.1:{desk}",
+        "GLASSFORMER_TRUST_PROXY": "1",
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
+    served = [subprocess.Popen([sys.executable, "-m", "engine.service.serve"], cwd=ROOT, env=environment)]
+    servers = {}
+    for port, operator in zip(ports, operators, strict=True):
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+        command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
+        own = environment | {"GLASSFORMER_METRICS": str(operator)}
+        servers[operator] = subprocess.Popen(command, cwd=ROOT, env=own)
+    try:
+        wait(lambda: all(map(lives, ports)))
+        with before(ports, tmp_path) as port:
+            yield Site(f"http://127.0.0.1:{port}", servers, environment)
+    finally:
+        for one in [*servers.values(), *served]:
+            one.terminate()
+        for one in [*servers.values(), *served]:
+            one.wait(30)
+
+
+def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) -> None:
+    async def play() -> None:
+        mine = Visitor(site.address, cookie=site.cookie())
+        await mine.enter()
+        await mine.visit("train", "steps=30")
+        home = next(port for port, count in site.sessions().items() if count == 1)
+        for _ in range(20):  # until somebody comes to the other server
+            other = Visitor(site.address, cookie=site.cookie())
+            await other.enter()
+            await other.visit("", "")
+            if site.sessions()[home] == 1:
+                break
+            await other.leave()
+            await asyncio.sleep(1)
+        assert sorted(site.sessions().values()) == [1, 1]
+        await mine.press("train")
+        await finished(mine)
+        run = parse_qs(mine.query)["run"][0]
+        await other.visit("train", f"run={run}")
+        assert any(": finished]" in said for said in other.page.said)
+        await other.visit("attention", f"model=run-{run}&step=30")
+        assert other.page.elements > 5 and not other.page.exceptions
+        assert parse_qs(other.query)["model"] == [f"run-{run}"], "and not a model that came with the app"
+        # its server goes; the browser comes back to the other one, and the run is there, and still its own
+        site.servers[home].kill()
+        again = Visitor(site.address, cookie=mine._cookie)
+        await again.enter()
+        await again.visit("train", f"run={run}")
+        assert any(": finished]" in said for said in again.page.said)
+        await other.visit("train", f"run={run}")
+        assert steers(again) and not steers(other), "who started it, and nobody else"
+        await again.leave()
+        await other.leave()
+
+    def steers(visitor: Visitor) -> bool:
+        (proto,) = [
+            proto for name, (_, proto) in visitor.page.controls.items() if name.endswith("-extend_button")
+        ]
+        return not proto.disabled
+
+    async def finished(visitor: Visitor) -> None:
+        until = time.monotonic() + SECONDS
+        while not any(": finished]" in said for said in visitor.page.said):
+            await visitor.look(1.0)
+            assert not visitor.page.exceptions and time.monotonic() < until, list(visitor.page.said)[-8:]
+
+    with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this thread has an event loop
+        thread.submit(asyncio.run, play()).result()

@@ -17,6 +17,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -180,7 +181,11 @@ def _wrapped(app: Path) -> tuple[str, ...]:
     """What takes away the right to write into the checkout, of root too, and to be root, as far as one may."""
     close = f'mount --bind {app} {app} && mount -o remount,bind,ro {app} && exec "$@"'
     closed = ("unshare", "--mount", "sh", "-c", close, "sh")
-    return (*(closed if _can(*closed) else ()), *(AS_NOBODY if _can(*AS_NOBODY) else ()))
+    may = {"the checkout is closed to root": closed, "another user runs it": AS_NOBODY}
+    can = {what: wrapper for what, wrapper in may.items() if _can(*wrapper)}
+    if missing := sorted(may.keys() - can.keys()):
+        warnings.warn(f"not tried here, where it may not be done: {'; '.join(missing)}", stacklevel=2)
+    return tuple(part for wrapper in can.values() for part in wrapper)
 
 
 def _port() -> int:

@@ -86,7 +86,7 @@ def faults(page, least: float, large: bool) -> list[str]:
             "without the menu": found["sidebar"] == "none",
             "the figure is large": found["share"] >= least,
             "letters are large": not large
-            or (found["answer"] >= 22 and found["caption"] >= 22 and found["ticks"] >= 17.9),
+            or (found["answer"] >= 22 and found["caption"] >= 22 and found["ticks"] >= 16),
         }
         if all(holds.values()):
             return []

@@ -137,6 +137,7 @@ def test_it_is_paused_stepped_steered_and_stopped(manager: RunManager) -> None:
     before = settled(manager, run)
     assert before.status == "paused"
     manager.step(run, ME)
+    wait(lambda: look(manager, run).step > before.step)
     assert settled(manager, run).step == before.step + 1
     manager.set_learning_rate(run, ME, 1e-3)
     manager.set_prompt(run, ME, "abc")

@@ -193,7 +193,8 @@ def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
     shapes += [_way(line) for line in sheet.lines]
     shapes += [_circle(x, y) for x, y in sheet.sums]
     shapes += [shape for box in sheet.boxes for shape in _rectangle(box)]
-    size = 11 if made.encoder is None and not small else 10
+    one = made.encoder is None  # stack: its boxes are higher
+    size = (12 if one else 11) if small else (11 if one else 10)
     written = [box.text.partition("<br>")[0] if small else box.text for box in sheet.boxes]
     middles = [((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for box in sheet.boxes]
     notes = [_text(text, *middle, size) for text, middle in zip(written, middles, strict=True)]

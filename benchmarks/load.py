@@ -3,6 +3,9 @@ websocket conversation (benchmarks/visitor.py): it opens pages in an order of it
 between two of them. Prints seconds a page (p50, p95, max), errors, memory a session, and the steps a second of
 the trainings beside it, alone and with the others there.
 
+With `--servers 2` the sessions are spread over as many servers on this machine, as a proxy would, and one more
+process holds the runs (docs/hosting.md, "Several servers"): a server is one Python process, which uses one core.
+
 With `--memory` tabs are only opened, each on a page that has been drawn before: what a session itself holds, and
 whether that is given back when all have left (Streamlit keeps one for two minutes, should its tab come back).
 """
@@ -23,8 +26,8 @@ import tempfile
 import time
 import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -176,9 +179,11 @@ main(sys.argv[1:])
 
 
 @contextmanager
-def server(profile: str, forget: float | None = None) -> Iterator[tuple[str, Operator, int]]:
+def server(
+    profile: str, forget: float | None = None, more: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, Operator, int]]:
     """A server of its own: its address, its numbers and its process id. `forget`: seconds unwatched until a run
-    is removed, in place of the profile's.
+    is removed, in place of the profile's. `more`: what else its environment says.
     """
     signal.signal(signal.SIGTERM, _ended)  # else whoever ends this one leaves a server behind
     with tempfile.TemporaryDirectory(prefix="glassformer-load-") as home:
@@ -190,6 +195,7 @@ def server(profile: str, forget: float | None = None) -> Iterator[tuple[str, Ope
             "GLASSFORMER_PROFILE": profile,
             "GLASSFORMER_LOG": "json",
             "GLASSFORMER_METRICS": str(second),
+            **(more or {}),
         }
         shortened = _SHORTENED.format(profile=profile, seconds=forget)
         command = [sys.executable, *(("-m", "streamlit") if forget is None else ("-c", shortened))]
@@ -208,6 +214,24 @@ def server(profile: str, forget: float | None = None) -> Iterator[tuple[str, Ope
             print(f"traces in the server's log: {len(traces)}", *traces[:3], sep="\n  ")
 
 
+@contextmanager
+def servers(profile: str, count: int) -> Iterator[list[tuple[str, Operator]]]:
+    """So many of them, and where they are several, the process that holds their runs."""
+    with ExitStack() as started:
+        shared = {}
+        if count > 1:
+            shared = {
+                "GLASSFORMER_PROFILE": profile,
+                "GLASSFORMER_RUNS": f"127.0.0.1:{_free_port()}",
+                "GLASSFORMER_SECRET": secrets.token_urlsafe(32),
+            }
+            command = [sys.executable, "-m", "engine.service.serve"]
+            desk = subprocess.Popen(command, cwd=ROOT, env=os.environ | shared, start_new_session=True)
+            started.callback(_end_group, desk)
+        found = [started.enter_context(server(profile, more=shared)) for _ in range(count)]
+        yield [(address, operator) for address, operator, _ in found]
+
+
 def _ended(number: int, _: object) -> None:
     sys.exit(128 + number)
 
@@ -221,41 +245,55 @@ async def steps_in(operator: Operator, seconds: float) -> float:
     return (after[name] - before[name]) / (time.monotonic() - begun)
 
 
-async def measure(address: str, operator: Operator, sessions: int, training: int, seconds: float) -> Tally:
-    """The whole: trainings alone, then everybody."""
+async def measure(
+    places: Sequence[tuple[str, Operator]], sessions: int, training: int, seconds: float
+) -> Tally:
+    """The whole: trainings alone, then everybody, spread over the servers."""
     tally, over, alone = Tally(), asyncio.Event(), 0.0
     trainers: list[asyncio.Task[None]] = []
-    await tour(address, tally)  # what is kept for everybody is there before anybody is counted
+    address, operator = places[0]
+    for each, _ in places:  # what is kept for everybody is there before anybody is counted
+        await tour(each, tally)
     if training:
         trainers = [asyncio.create_task(train(address, over)) for _ in range(training)]
         while operator.read()["glassformer_steps"] < WARM:
             await asyncio.sleep(0.5)
         alone = await steps_in(operator, ALONE)
-    before = operator.read()["glassformer_server_bytes"]
+    before = of_all(places, "glassformer_server_bytes")
     until = time.monotonic() + seconds
-    people = [asyncio.create_task(attend(address, 1 + seed, until, tally)) for seed in range(sessions)]
+    people = [
+        asyncio.create_task(attend(places[seed % len(places)][0], 1 + seed, until, tally))
+        for seed in range(sessions)
+    ]
     beside = await steps_in(operator, max(1.0, seconds - 5.0))
-    there = operator.read()
+    more, tabs = (
+        of_all(places, "glassformer_server_bytes") - before,
+        of_all(places, "glassformer_sessions"),
+    )
     await asyncio.gather(*people)
     over.set()
     for done in await asyncio.gather(*trainers, return_exceptions=True):
         if isinstance(done, BaseException):
             tally.errors.append(f"a training: {done}")
-    more = there["glassformer_server_bytes"] - before
     print(tally.table())
     for seconds, page, moved in sorted(tally.moves, reverse=True)[:SLOWEST]:
         print(f"  {seconds:7.2f} s  {page}: {moved or 'opened'}")
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
     print(f"sent by the server: {tally.received / 2**20:.0f} MB")
     print(
-        f"memory of the server: {before / 2**20:.0f} MB before, {more / 2**20:+.0f} MB with"
-        f" {there['glassformer_sessions']:.0f} tabs ({more / 2**20 / max(1, sessions):.2f} MB each, what is"
+        f"memory of {len(places)} server(s): {before / 2**20:.0f} MB before, {more / 2**20:+.0f} MB with"
+        f" {tabs:.0f} tabs ({more / 2**20 / max(1, sessions):.2f} MB each, what is"
         " kept for all of them included)"
     )
     if trainers:
         share = beside / alone if alone else float("nan")
         print(f"steps a second of {training} training: {alone:.1f} alone, {beside:.1f} beside ({share:.0%})")
     return tally
+
+
+def of_all(places: Sequence[tuple[str, Operator]], name: str) -> float:
+    """A number of every server, together."""
+    return sum(operator.read()[name] for _, operator in places)
 
 
 async def memory(address: str, operator: Operator, sessions: int) -> None:
@@ -269,14 +307,15 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--training", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--profile", default="hosted")
     parser.add_argument("--memory", action="store_true", help="open the tabs only, and see what they hold")
     given = parser.parse_args()
-    with server(given.profile) as (address, operator, _):
+    with servers(given.profile, given.servers) as places:
         if given.memory:
-            asyncio.run(memory(address, operator, given.sessions))
+            asyncio.run(memory(*places[0], given.sessions))
             return
-        tally = asyncio.run(measure(address, operator, given.sessions, given.training, given.seconds))
+        tally = asyncio.run(measure(places, given.sessions, given.training, given.seconds))
     sys.exit(bool(tally.errors))
 
 

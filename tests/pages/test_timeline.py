@@ -137,7 +137,7 @@ def test_a_damaged_time_lapse_is_a_sentence(
     (folder / "step-000340.safetensors").write_bytes(b"")
     monkeypatch.setattr(models, "ROOT", tmp_path)
     models.lapse_of.clear()
-    models._snapshot.clear()
+    models._snapshots.clear()
     page = opened(model=NAME, step="340")
     assert not page.exception and "000340.safetensors is damaged" in said(page).replace("\\", "")
     models.lapse_of.clear()

@@ -49,7 +49,7 @@ def at(step: int) -> PairCheckpoint:
 @pytest.fixture(autouse=True)
 def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
     """A finished training on reversing."""
-    inside = families._snapshot, families._reader, models._snapshot, running_pair._writing
+    inside = families._snapshot, families._reader, models._snapshots, running_pair._writing
     for cached in (shared._snapshot, shared.crossed, shared.aligned, *inside):
         cached.clear()
     spec = RunSpec(MODEL, TrainConfig(steps=50), "pairs-reverse", name="mine")

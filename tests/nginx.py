@@ -12,15 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.server import _free_port
+
 CONF = Path(__file__).resolve().parents[1] / "deploy" / "nginx.conf"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/bin")
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @contextmanager
@@ -28,7 +24,7 @@ def before(servers: Sequence[int], folder: Path) -> Iterator[int]:
     """The port of an nginx that stands before the two `servers`, given by their ports. Fails the test with what
     nginx says where it does not start.
     """
-    port = free_port()
+    port = _free_port()
     text = CONF.read_text("utf-8")
     for old, new in (("8501", servers[0]), ("8502", servers[1]), ("8080", port)):
         assert text.count(old) == 1

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ import yaml
 
 from benchmarks.visitor import Broken, Visitor
 from engine.service.profiles import GB, MB, PROFILES, Profile
+from tests.browser.server import _free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
@@ -188,12 +188,6 @@ def _wrapped(app: Path) -> tuple[str, ...]:
     return tuple(part for wrapper in can.values() for part in wrapper)
 
 
-def _port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _answer(url: str) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
@@ -246,7 +240,7 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
     wrapper = _wrapped(app)
     if "setpriv" in wrapper:
         os.chown(data, NOBODY, NOBODY)
-    port, operator = _port(), _port()
+    port, operator = _free_port(), _free_port()
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHON": PYTHON,

@@ -17,7 +17,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from benchmarks.visitor import Visitor
-from tests.nginx import before, free_port, needs_nginx
+from tests.browser.server import _free_port
+from tests.nginx import before, needs_nginx
 
 ROOT = Path(__file__).resolve().parents[1]
 SECRET = "of-two-servers-and-a-desk-in-a-test"
@@ -76,7 +77,7 @@ def lives(port: int) -> bool:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    desk, ports, operators = free_port(), [free_port(), free_port()], [free_port(), free_port()]
+    desk, ports, operators = _free_port(), [_free_port(), _free_port()], [_free_port(), _free_port()]
     environment = os.environ | {
         "GLASSFORMER_PROFILE": "small",
         "GLASSFORMER_SECRET": SECRET,

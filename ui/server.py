@@ -17,7 +17,6 @@ from engine.service.events import note
 from engine.service.profiles import Profile
 from ui import slow, state
 from ui.operate import forged, left, log, metrics
-from ui.players import served
 
 
 @asynccontextmanager
@@ -34,7 +33,6 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     forged.ignore()
     _hide_traces(state.profile())
     config.set_option("server.maxUploadSize", state.profile().max_upload_mb)
-    served.ensure_static()
     ahead = asyncio.create_task(asyncio.to_thread(_go_ahead))
     await anyio.to_thread.run_sync(state.manager)
     _settle()

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from streamlit.file_util import get_directory_size
 
 from ui.players import component, served
 
@@ -64,6 +65,23 @@ def test_two_servers_may_begin_at_once(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(lambda _: served.ensure_static(tmp_path / "static"), range(8))) == {None}
     assert set(lying(tmp_path / "static")) == set(served._wanted())  # and nothing of theirs is left over
+    assert [path.name for path in tmp_path.iterdir()] == ["static"]
+
+
+def test_a_server_may_begin_while_another_one_copies(tmp_path, monkeypatch):
+    """Streamlit adds up at its start what lies in the folder, and ends when a file has gone meanwhile."""
+    seen, copy = [], shutil.copyfile
+
+    def watched(source, target):
+        copy(source, target)
+        seen.extend(os.listdir(path) for path, _, _ in os.walk(tmp_path / "static"))
+
+    monkeypatch.setattr(served.shutil, "copyfile", watched)
+    assert served.ensure_static(tmp_path / "static") is None
+    assert len(seen) > 10
+    there = {part for name in served._wanted() for part in Path(name).parts}
+    assert {name for names in seen for name in names} <= there  # nothing that will have another name
+    assert get_directory_size(str(tmp_path / "static")) > 1_000_000
 
 
 def test_other_content_has_another_address(tmp_path, assets):
@@ -101,7 +119,7 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(served.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(served.tempfile, "mkdtemp", refuse)
     assert "Permission denied" in str(served.ensure_static(tmp_path / "new"))
 
 

@@ -65,14 +65,18 @@ def ensure_static(folder: Path = STATIC) -> str | None:
     """Puts there what is missing or has another size, each file at once and whole, so that two servers may do
     it at the same time; takes away what an older version left more than a day ago.
 
+    Copies are made beside the folder and moved into it: a server that begins adds up what lies in it
+    (Streamlit does, and ends when a file that it has seen is gone).
+
     Returns None when all is there, else a sentence that says why it could not be put there.
     """
     missing = {name: source for name, (source, size) in _wanted().items() if _size(folder / name) != size}
     if not missing:
         return None
     try:
-        for name, source in missing.items():
-            _put(source, folder / name)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
+            for name, source in missing.items():
+                _put(source, folder / name, Path(beside))
     except OSError as error:
         return (
             f"Figures cannot be drawn: what draws them could not be copied into {folder.name}/"
@@ -89,20 +93,14 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _put(source: Path, target: Path) -> None:
+def _put(source: Path, target: Path, beside: Path) -> None:
     """A copy that is there as a whole or not at all, whoever else writes it."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        shutil.copyfile(source, temporary)
-        temporary.chmod(0o644)
-        os.utime(temporary, (LONG_AGO, LONG_AGO))
-        temporary.replace(target)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    temporary = beside / target.name
+    shutil.copyfile(source, temporary)
+    temporary.chmod(0o644)
+    os.utime(temporary, (LONG_AGO, LONG_AGO))
+    temporary.replace(target)
 
 
 def _sweep(folder: Path) -> None:

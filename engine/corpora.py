@@ -18,7 +18,7 @@ from engine.config import bpe_size
 from engine.errors import CorpusError
 from engine.progress import Steps
 from engine.tasks import TASKS, Task, problems
-from engine.tokenizers import Storable, bpe, bpe_work, characters
+from engine.tokenizers import Storable, apart, bpe, bpe_work, characters
 from engine.tokenizers.char import CharTokenizer
 
 SHAKESPEARE_FILE = "tinyshakespeare.txt"
@@ -153,13 +153,14 @@ def _following(
     return float(losses[counted[given:]].mean())
 
 
-def learning(text: str, tokenizer: str, most: int) -> Steps[bpe.BpeTokenizer]:
-    """The merges of `from_text`, which may take a while, in steps. Raises as it does, and TokenizerError for
-    a text that is more work than `most` (engine.tokenizers.bpe_work).
+def learning(text: str, tokenizer: str, most: int | None = None) -> Steps[bpe.BpeTokenizer]:
+    """The merges of `from_text`, which may take a while, in steps, in a process of their own. Raises as it
+    does, and TokenizerError for a text that is more work than `most` (engine.tokenizers.bpe_work).
     """
     part, size = training_part(text), bpe_size(tokenizer) or len(bpe.BYTES)
-    bpe_work.check(part, size, most)
-    return (yield from bpe.learning(part, size))
+    if most is not None:
+        bpe_work.check(part, size, most)
+    return (yield from apart.learning(part, size))
 
 
 def training_part(text: str) -> str:
@@ -248,15 +249,20 @@ def check_length(corpus: Corpus, context: int) -> None:
         )
 
 
-def load(name: str, progress: Progress | None = None, tokenizer: str = "char") -> Corpus:
-    """The corpus of a name in NAMES, cut as TrainConfig.tokenizer says. Raises CorpusError saying what to
-    do when it cannot be had.
+def load(
+    name: str,
+    progress: Progress | None = None,
+    tokenizer: str = "char",
+    cutter: bpe.BpeTokenizer | None = None,
+) -> Corpus:
+    """The corpus of a name in NAMES, cut as TrainConfig.tokenizer says; `cutter` as in `from_text`. Raises
+    CorpusError saying what to do when it cannot be had.
     """
     if name in TASKS:
         return from_task(TASKS[name], tokenizer)
     if name not in CORPORA:
         raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(NAMES)}")
-    return from_text(CORPORA[name](progress), name, tokenizer)
+    return from_text(CORPORA[name](progress), name, tokenizer, cutter)
 
 
 def shakespeare_path() -> Path | None:

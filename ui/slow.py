@@ -115,6 +115,11 @@ class Jobs:
             job = self._jobs.get(key)
             return job if job is not None and job.ended else None
 
+    def begun(self, key: Key) -> bool:
+        """Whether the measurement of that key is under way, has ended, or was left."""
+        with self._lock:
+            return key in self._jobs
+
     def leave(self, seconds: float = 5.0) -> None:
         """Cancels all, and waits until none computes: a thread inside PyTorch would crash a Python that
         ends.
@@ -173,6 +178,11 @@ def known(key: Key) -> Any:
     """The result of a measurement that has been made; None where it has not. Draws nothing."""
     job = _jobs().made(key)
     return None if job is None else job.result
+
+
+def begun(key: Key) -> bool:
+    """Whether that measurement has been asked for: `measured` then draws where it stands. Draws nothing."""
+    return _jobs().begun(key)
 
 
 def _watch(key: Key, job: Job, doing: str) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engine.service.manager import RunManager
     from engine.service.profiles import Profile
     from engine.service.rooms import Rooms
+    from engine.tokenizers.bpe import BpeTokenizer
 
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -81,18 +82,18 @@ def _make_manager() -> RunManager:
     return open_manager(profile(), address)
 
 
-def corpus(name: str, tokenizer: str = "char") -> Corpus:
-    """A corpus by name, read, cut into tokens and split once per server. Raises CorpusError when it cannot be
-    had.
+def corpus(name: str, tokenizer: str = "char", cutter: BpeTokenizer | None = None) -> Corpus:
+    """A corpus by name, read, cut into tokens and split once per server; a `cutter` spares it learning the
+    merges. Raises CorpusError when it cannot be had.
     """
-    return _corpus(name, tokenizer)
+    return _corpus(name, tokenizer, cutter)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Reading the text …")  # the house has eleven, of 3 to 13 MB
-def _corpus(name: str, tokenizer: str) -> Corpus:
+def _corpus(name: str, tokenizer: str, _cutter: BpeTokenizer | None) -> Corpus:
     from engine import corpora
 
-    return corpora.load(name, tokenizer=tokenizer)
+    return corpora.load(name, tokenizer=tokenizer, cutter=_cutter)
 
 
 def owner() -> str:

@@ -160,9 +160,9 @@ def nothing_computes_at_the_end() -> Iterator[None]:
     slow._jobs().leave(60)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages wait for what they measure, however slow the machine is: for tests of the result, not of the
-    bar that stands there meanwhile.
+    """Pages wait for what they measure, however slow the machine is: most tests are of the result. Those of
+    the bar that stands there meanwhile ask for less.
     """
     monkeypatch.setattr(slow, "GLANCE", 60.0)

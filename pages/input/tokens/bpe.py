@@ -38,7 +38,7 @@ def draw_bpe() -> None:
     notes = st.container()
     with notes:
         texts = choose_texts(typed, level, split, source)
-        if texts is None or (source == OWN and not learned(texts.learned, new_tokens, level, split)):
+        if texts is None or not learned(texts.learned, new_tokens, level, split):
             return
         watched = watching(texts.learned, texts.passage, new_tokens, level, split)
     if not watched.seen.tokenizer.merges:

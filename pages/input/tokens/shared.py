@@ -16,7 +16,7 @@ import streamlit as st
 from engine.errors import CorpusError, TokenizerError
 from engine.measure.vocabulary import prefix
 from engine.progress import Steps
-from engine.tokenizers import bpe, bpe_work, published
+from engine.tokenizers import apart, bpe, bpe_work, published
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.published import PUBLISHED, PublishedTokenizer, whole_characters
 from engine.tokenizers.words import WordTokenizer
@@ -115,16 +115,18 @@ def choose_source(key: str, label: str, hint: str) -> str:
 
 
 def source(name: str, own: str) -> Sources | None:
-    """The text of a source. Where Tiny Shakespeare cannot be had, the Python manual. None while the tokens of
-    one's own are learned, with a bar, or where that was cancelled or is too much work, with a sentence.
+    """The text of a source; the Python manual where Tiny Shakespeare cannot be had. None while its tokens
+    are learned, with a bar, or where that was cancelled or is too much work, with a sentence.
     """
+    found = Sources("yours", own, own) if name == "yours" and own else _built_in(name)
+    most = state.profile().max_merging if found.own else None
+    doing = f"Learning the tokens of {'your text' if found.own else SOURCES[found.name]}"
+    learned = measured(_merges_of(found.name, found.own), partial(_learning, found.text, most), doing)
+    return None if learned is None else found
+
+
+def _built_in(name: str) -> Sources:
     if name == "yours":
-        if own:
-            most = state.profile().max_merging
-            learned = measured(
-                _merges_of(own), partial(_learning, own, most), "Learning the tokens of your text"
-            )
-            return None if learned is None else Sources("yours", own, own)
         st.info(
             "There is nothing to learn from in an empty text: the tokenizers below learned from the Python"
             " manual."
@@ -157,18 +159,20 @@ def known_words(found: Sources) -> WordTokenizer | None:
 
 @st.cache_resource(max_entries=6, show_spinner="Learning merges …")
 def _trained(name: str, own: str, _text: str) -> BpeTokenizer:
-    learned: BpeTokenizer | None = known(_merges_of(own)) if own else None
+    learned: BpeTokenizer | None = known(_merges_of(name, own))
     return learned or bpe.train(_text, LARGEST)
 
 
-def _merges_of(own: str) -> Key:
+def _merges_of(name: str, own: str) -> Key:
     """Under this key their training is known (ui.slow)."""
-    return "merges", hashlib.sha256(own.encode("utf-8", "surrogatepass")).hexdigest(), LARGEST
+    return "merges", name, hashlib.sha256(own.encode("utf-8", "surrogatepass")).hexdigest(), LARGEST
 
 
-def _learning(own: str, most: int) -> Steps[BpeTokenizer]:
-    bpe_work.check(own, LARGEST, most)
-    return (yield from bpe.learning(own, LARGEST))
+def _learning(text: str, most: int | None) -> Steps[BpeTokenizer]:
+    """Refuses what is more work than `most`."""
+    if most is not None:
+        bpe_work.check(text, LARGEST, most)
+    return (yield from apart.learning(text, LARGEST))
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)

@@ -12,8 +12,9 @@ import numpy as np
 import streamlit as st
 
 from engine.measure.subwords import Ways, three_ways
+from engine.tokenizers.apart import watching as apart
 from engine.tokenizers.bpe import Level, Split
-from engine.tokenizers.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, learning, replay, watch
+from engine.tokenizers.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, replay, watch
 from ui.slow import Key, known, measured
 from ui.text.tokens import is_partial, show_bytes
 
@@ -32,8 +33,8 @@ class Watching:
 
 
 def learned(text: str, new_tokens: int, level: Level, split: Split) -> bool:
-    """Whether the merges of a text of one's own are known. While they are learned, a bar; else a sentence."""
-    asked = partial(learning, text, new_tokens, level=level, split=split)
+    """Whether the merges of a text are known. While they are learned, a bar; else a sentence."""
+    asked = partial(apart, text, new_tokens, level=level, split=split)
     return measured(_key(text, new_tokens, level, split), asked, "Learning the merges") is not None
 
 

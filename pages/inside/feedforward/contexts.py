@@ -5,9 +5,7 @@ layer.
 from __future__ import annotations
 
 import html
-from collections import OrderedDict
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,11 +14,11 @@ import streamlit as st
 from engine import corpora
 from engine.errors import CorpusError
 from engine.measure.firing import SIDES, Excerpt, Liked, excerpts, liked, places, shows_lowest, windows
-from engine.measure.neurons import Scan, activations_near, nearing, scan, scanning
+from engine.measure.neurons import Scan, activations_near, nearing, scanning
 from ui import state, widgets
 from ui.figures import theme
 from ui.models import is_training
-from ui.slow import measured
+from ui.slow import begun, measured
 from ui.subject import Subject
 from ui.text.markdown import safe
 
@@ -30,7 +28,7 @@ SOURCES = {"python": "the Python reference", "shakespeare": "Tiny Shakespeare"}
 SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # tokens of the validation text
 BEFORE, AFTER = 40, 16  # tokens shown around the one that excites
 WORDS_BEFORE, WORDS_AFTER = 14, 6  # of tokens that are words
-KEPT = 32
+WINDOW, BATCH = 128, 16
 # The middle tones of the diverging scale, made transparent by two more digits: they do on a light page and on
 # a dark one.
 ABOVE, BELOW = theme.palette()["div5"][0], theme.palette()["div1"][0]
@@ -44,8 +42,6 @@ STYLE = (
     " s{display:none}}</style>"
 )
 
-Key = tuple[tuple[str, int], int, str, tuple[int, ...]]
-
 
 @dataclass(frozen=True)
 class Seen:
@@ -57,31 +53,6 @@ class Seen:
     total: int
     window: int
     positive: float
-
-
-class Kept:
-    """The last few finished scans, for all sessions of the server."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._found: OrderedDict[Key, Scan] = OrderedDict()
-
-    def get(self, key: Key) -> Scan | None:
-        with self._lock:
-            if key in self._found:
-                self._found.move_to_end(key)
-            return self._found.get(key)
-
-    def put(self, key: Key, value: Scan) -> None:
-        with self._lock:
-            self._found[key] = value
-            while len(self._found) > KEPT:
-                self._found.popitem(last=False)
-
-
-@st.cache_resource(show_spinner=False)
-def _kept() -> Kept:
-    return Kept()
 
 
 def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, place: Any) -> Seen | None:
@@ -103,19 +74,24 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, place: 
         span = widgets.one_of("Tokens read", list(SPANS), "feedforward_span", hint=hint, place=place)
     if is_signed:
         side = widgets.one_of("Activation", SIDES, "feedforward_side", place=place)
-    key: Key = (subject.key, layer, span, subject.ids if problem else ())
-    found = _kept().get(key)
+    key = ("contexts", subject.key, layer, span, subject.ids if problem else ())
+    if (
+        is_training(subject.key[0])
+        and not problem
+        and not begun(key)
+        # Streamlit's own: a button that begins a measurement has no value.
+        and not st.button("Read the corpus with the model of this step", key="feedforward_read")
+    ):
+        st.caption("Not read yet: the model is another one at each step of the scrubber.")
+        return None
+    window = min(subject.config.context, WINDOW)
+    found = measured(
+        key,
+        lambda: scanning(subject.model, ids[: SPANS[span]], layer, window=window, batch=BATCH),
+        "Reading the corpus",
+    )
     if found is None:
-        if (
-            is_training(subject.key[0])
-            and not problem
-            # Streamlit's own: a button that begins a measurement has no value.
-            and not st.button("Read the corpus with the model of this step", key="feedforward_read")
-        ):
-            st.caption("Not read yet: the model is another one at each step of the scrubber.")
-            return None
-        found = _read(subject, ids[: SPANS[span]], layer)
-        _kept().put(key, found)
+        return None
     return _draw(subject, ids, found, layer, neuron, is_signed and shows_lowest(found, neuron, side))
 
 
@@ -152,16 +128,6 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, place
         return None
     _show(subject, ids, excerpts(at, values, near, found.window, WORDS_BEFORE, WORDS_AFTER))
     return Seen(liked(at, values, ids), found.total, found.window, float(found.positive[neuron]))
-
-
-def _read(subject: Subject, ids: np.ndarray, layer: int) -> Scan:
-    bar = st.progress(0.0, "Reading the corpus …")
-    last = None
-    for last in scan(subject.model, ids, layer, window=min(subject.config.context, 128)):
-        bar.progress(last.done / last.total, f"Reading the corpus: {last.done:,} of {last.total:,} tokens")
-    bar.empty()
-    assert last is not None
-    return last
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

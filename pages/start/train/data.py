@@ -29,7 +29,8 @@ from ui.text.markdown import safe
 
 SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
 OWN = ("paste", "upload")
-LEARNING = "Learning the tokens of your text"
+LEARNING = "Learning the tokens of the text"
+FIRST = "The tokens of this text have to be learned first."
 EXCERPT = 280  # characters
 
 
@@ -165,11 +166,14 @@ def _built_in(source: str, cut: str) -> Data:
         note = _fetch_shakespeare()
         name = "python" if note else name
     try:
-        return Data(name, None, state.corpus(name, cut), note)
+        text = state.corpus(name).text
     except CorpusError as error:
-        return Data(
-            "python", None, state.corpus("python", cut), f"{error}. The Python manual is used instead."
-        )
+        name, note = "python", f"{error}. The Python manual is used instead."
+        text = state.corpus(name).text
+    key = ("merges", name, cut)
+    if not _learned(key, text, cut):
+        return Data(name, None, None, FIRST)
+    return Data(name, None, state.corpus(name, cut, known(key)), note)
 
 
 def _fetch_shakespeare() -> str:
@@ -222,17 +226,20 @@ def _own(source: str, profile: Profile, cut: str) -> Data:
             f" it by {over:,}.",
         )
     try:
-        if (
-            bpe_size(cut) is not None
-            and measured(
-                _merges_of(text, cut), partial(corpora.learning, text, cut, profile.max_merging), LEARNING
-            )
-            is None
-        ):
-            return Data("text", text, None, "The tokens of this text have to be learned first.")
+        if not _learned(_merges_of(text, cut), text, cut, profile.max_merging):
+            return Data("text", text, None, FIRST)
         return Data("text", text, own_corpus(text, cut))
     except CorpusError as error:
         return Data("text", text, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
+
+
+def _learned(key: Key, text: str, cut: str, most: int | None = None) -> bool:
+    """Whether the merges of a text are known under `key`, if it is cut by merges at all. While they are
+    learned, a bar; a sentence where that is more work than `most`, or was cancelled.
+    """
+    if bpe_size(cut) is None:
+        return True
+    return measured(key, partial(corpora.learning, text, cut, most), LEARNING) is not None
 
 
 def _uploaded(profile: Profile) -> tuple[str, str]:

@@ -40,7 +40,7 @@ CITIZEN = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
 
 RUNS = itertools.count()
 
-pytestmark = pytest.mark.usefixtures("manager", "patient")
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from ui.site import ROOT
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "circuits" / "page.py")
 SMALL, TEXT = "shakespeare-classic", "Now is the winter of our discontent"
 
-pytestmark = pytest.mark.usefixtures("manager", "patient")
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 @pytest.fixture

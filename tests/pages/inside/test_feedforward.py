@@ -20,7 +20,7 @@ from pages.inside.feedforward import contexts as feedforward_contexts
 from pages.inside.feedforward import figures
 from pages.inside.feedforward.neurons import clicked_neuron
 from tests.pages.stage import open_page, view_of
-from ui import state, subject
+from ui import slow, state, subject
 from ui.site import ROOT
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "feedforward" / "page.py")
@@ -36,6 +36,7 @@ def short_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: Path("here"))
     monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
     feedforward_contexts._validation.clear()
+    slow._jobs.clear()
 
 
 def opened(**query: str) -> AppTest:
@@ -174,7 +175,7 @@ def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     monkeypatch.setattr("ui.text.tokens.show_bytes", lambda t: "<i>" + t.decode())
     subject._vocabulary.clear()
     feedforward_contexts._validation.clear()
-    feedforward_contexts._kept.clear()
+    slow._jobs.clear()
     page = opened()
     subject._vocabulary.clear()
     (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]

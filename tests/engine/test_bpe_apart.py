@@ -1,0 +1,125 @@
+"""Merges learned in another process are the merges learned here; the process never outlives its use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.errors import TokenizerError
+from engine.progress import Progress, Steps, finish
+from engine.tokenizers import apart, bpe, bpe_watch
+from engine.tokenizers.bpe import Level, Split
+from tests.engine.running import lives, wait
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="these tests look at processes through /proc"
+)
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = "the sea 海 and the shells\u00e9, \ud800 half a sign; " * 3 + "".join(f"w{i:x} " for i in range(3000))
+
+
+def processes(of: int | None = None) -> list[int]:
+    """The children of a process, else of this one, that learn merges."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            command = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has just ended
+            continue
+        if int(parent) == (of or os.getpid()) and state != "Z" and b"engine.tokenizers.apart" in command:
+            found.append(int(folder.name))
+    return found
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Short texts go there, too."""
+    monkeypatch.setattr(apart, "SHORT", -1)
+    yield
+    assert processes() == []
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize(("level", "split"), [("byte", "words"), ("char", "words"), ("byte", "none")])
+def test_the_same_merges(level: Level, split: Split) -> None:
+    here = bpe.train(TEXT, 500 if level == "byte" else 60, level=level, split=split)
+    there = finish(apart.learning(TEXT, here.vocab_size, level=level, split=split))
+    assert there == here and there.encode(TEXT) == here.encode(TEXT)
+    watched = bpe_watch.watch(TEXT, 40, level=level, split=split)
+    assert finish(apart.watching(TEXT, 40, level=level, split=split)) == watched
+    assert watched.runners_up[0]
+
+
+def test_a_short_text_needs_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart.subprocess, "Popen", None)
+    assert finish(apart.learning("ab ab", 300)) == bpe.train("ab ab", 300)
+    assert finish(apart.watching("ab ab", 3)) == bpe_watch.watch("ab ab", 3)
+
+
+@pytest.mark.usefixtures("always")
+def test_what_is_refused_there_is_refused_here() -> None:
+    with pytest.raises(TokenizerError, match="no text to learn merges from"):
+        finish(apart.learning("", 300))
+    with pytest.raises(TokenizerError, match="a vocabulary of 3 is smaller"):
+        finish(apart.learning("abc", 3))
+    with pytest.raises(TokenizerError, match="must not be negative"):
+        finish(apart.watching("abc", -1))
+
+
+LONG = "".join(f"{i * 7919:x}" for i in range(120_000))  # seconds of work
+
+
+def test_it_says_how_far_it_is_and_is_left_at_once() -> None:
+    steps = apart.learning(LONG, 4000, split="none")
+    first = next(steps)
+    assert isinstance(first, Progress) and len(processes()) == 1
+    assert any((at := next(steps)).total == 4000 - 256 and at.share < 1 for _ in range(200))
+    began = time.monotonic()
+    steps.close()
+    assert processes() == [] and time.monotonic() - began < 5
+
+
+def begun(steps: Steps[object]) -> None:
+    """Until it computes: the first progress is its start, the next is said by itself."""
+    next(steps), next(steps)
+
+
+def test_a_killed_process_is_a_sentence() -> None:
+    steps = apart.learning(LONG, 4000, split="none")
+    begun(steps)
+    os.kill(processes()[0], signal.SIGKILL)
+    with pytest.raises(TokenizerError, match="ended from outside"):
+        finish(steps)
+
+
+def test_a_stopped_process_is_noticed_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = apart.learning(LONG, 4000, split="none")
+    begun(steps)
+    monkeypatch.setattr(apart, "SILENT_SECONDS", 1.0)
+    os.kill(processes()[0], signal.SIGSTOP)
+    with pytest.raises(TokenizerError, match="ended from outside"):
+        finish(steps)
+    assert processes() == []
+
+
+def test_it_ends_with_who_started_it() -> None:
+    code = (
+        "from engine.tokenizers import apart; import os, time\n"
+        "steps = apart.learning(''.join(f'{i * 7919:x}' for i in range(300_000)), 60_000, split='none')\n"
+        "next(steps), next(steps); print('begun', flush=True); time.sleep(60)"
+    )
+    server = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
+    assert server.stdout is not None and server.stdout.readline() == b"begun\n"
+    (child,) = processes(server.pid)
+    server.kill()
+    server.wait()
+    server.stdout.close()
+    assert wait(lambda: not lives(child), 4)  # of the minute that it would compute

@@ -1,7 +1,8 @@
 """`python -m benchmarks.load --sessions 50 --training 1`: a lecture hall on one server. Each session is a real
 websocket conversation (benchmarks/visitor.py): it opens pages in an order of its own, moves controls, and thinks
-between two of them. Prints seconds a page (p50, p95, max), errors, memory a session, and the steps a second of
-the trainings beside it, alone and with the others there.
+between two of them. Prints seconds a page (p50, p95, max), errors, memory a session, the steps a second of the
+trainings beside it, alone and with the others there, and what an answer costs the server in seconds of a
+processor: that one also compares on a busy machine.
 
 With `--servers 2` the sessions are spread over as many servers on this machine, as a proxy would, and one more
 process holds the runs (docs/hosting.md, "Several servers"): a server is one Python process, which uses one core.
@@ -31,6 +32,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.cold_start import processor_seconds
 from benchmarks.visitor import Broken, Visitor
 from tests.browser.server import _end_group, _free_port, _wait_until_healthy
 from ui.site import ROOT, built
@@ -156,10 +158,15 @@ async def train(address: str, until: asyncio.Event, query: str = f"steps={STEPS}
 
 
 class Operator:
-    """What the server says on its second port (docs/hosting.md)."""
+    """What the server says on its second port (docs/hosting.md), and the system of its process."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, process: int) -> None:
         self._url = f"http://127.0.0.1:{port}/metrics"
+        self._stat = Path(f"/proc/{process}/stat")
+
+    def worked(self) -> float:
+        """Seconds of a processor, until now."""
+        return processor_seconds(self._stat.read_text())
 
     def read(self) -> dict[str, float]:
         with urllib.request.urlopen(self._url, timeout=10) as answer:
@@ -207,7 +214,7 @@ def server(
             )
         try:
             _wait_until_healthy(process, f"http://127.0.0.1:{port}", log)
-            yield f"http://127.0.0.1:{port}", Operator(second), process.pid
+            yield f"http://127.0.0.1:{port}", Operator(second, process.pid), process.pid
         finally:
             _end_group(process)
             traces = re.findall(r"^(?:Traceback.*|.*\"trace\".*)$", log.read_text(errors="replace"), re.M)
@@ -260,7 +267,8 @@ async def measure(
             await asyncio.sleep(0.5)
         alone = await steps_in(operator, ALONE)
     before = of_all(places, "glassformer_server_bytes")
-    until = time.monotonic() + seconds
+    until, worked = time.monotonic() + seconds, sum(each.worked() for _, each in places)
+    begun, own = time.monotonic(), time.process_time()
     people = [
         asyncio.create_task(attend(places[seed % len(places)][0], 1 + seed, until, tally))
         for seed in range(sessions)
@@ -271,6 +279,8 @@ async def measure(
         of_all(places, "glassformer_sessions"),
     )
     await asyncio.gather(*people)
+    worked = sum(each.worked() for _, each in places) - worked
+    lasted, own = time.monotonic() - begun, time.process_time() - own
     over.set()
     for done in await asyncio.gather(*trainers, return_exceptions=True):
         if isinstance(done, BaseException):
@@ -279,6 +289,9 @@ async def measure(
     for seconds, page, moved in sorted(tally.moves, reverse=True)[:SLOWEST]:
         print(f"  {seconds:7.2f} s  {page}: {moved or 'opened'}")
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
+    answers = sum(len(each) for each in tally.seconds.values())
+    print(f"an answer: {1000 * worked / max(1, answers):.0f} ms of a processor")
+    print(f"cores at work: {worked / lasted:.2f} of the server(s), {own / lasted:.2f} of these visitors")
     print(f"sent by the server: {tally.received / 2**20:.0f} MB")
     print(
         f"memory of {len(places)} server(s): {before / 2**20:.0f} MB before, {more / 2**20:+.0f} MB with"

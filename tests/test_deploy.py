@@ -113,6 +113,22 @@ def test_the_servers_threads_share_two_pools_of_memory(
     assert said.stdout == f"{pools} run\n"
 
 
+def test_the_page_tells_where_the_server_listens_and_what_a_proxy_must_not_pass_on() -> None:
+    page = (ROOT / "docs" / "hosting.md").read_text("utf-8")
+    start = (ROOT / "deploy" / "start.sh").read_text("utf-8")
+    listens = dict(re.findall(r"--server\.(?:port|address) \"\$\{(\w+):-([\w.]+)\}\"", start))
+    assert listens == {"PORT": "8501", "ADDRESS": "0.0.0.0"}
+    assert all(
+        f"`{name}` (`{value}`)" in page or f"`{name}` ({value})" in page for name, value in listens.items()
+    )
+    assert "must be reachable by the proxy only" in page
+    nginx = (ROOT / "deploy" / "nginx.conf").read_text("utf-8")
+    assert re.findall(r"X-Forwarded-For (\S+);", nginx) == ["$remote_addr"], (
+        "what a visitor writes there is lost"
+    )
+    assert "access_log off;" in nginx
+
+
 def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
     rows = _rows((ROOT / "docs" / "hosting.md").read_text("utf-8"))
     plain = {
@@ -132,6 +148,9 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
         "runs kept, all": "max_runs_total",
         "waiting, from one address": "max_queued_address",
         "started within a minute, from one address": "max_starts_address",
+        "rooms that answer a stage, from one address": "max_rooms_address",
+        "answers to one question in a room, from one address": "max_answers_address",
+        "tabs open, from one address": "max_tabs_address",
         "runs of one race": "max_race",
         "seconds of a race that is run for a time": "max_race_seconds",
         "layers": "max_layers",
@@ -158,6 +177,7 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
         f"{PROFILES['small'].max_workers}",
     ]
     assert rows.pop("one uploaded file") == [f"{PROFILES[name].max_upload_mb} MB" for name in names]
+    assert rows.pop("one message of a browser") == [f"{PROFILES[name].max_message_mb} MB" for name in names]
     assert not rows, "rows that nothing holds"
     computed = {"max_pretrained", "max_runs"}
     beside = {"max_beside", "spares", "race_workers", "threads_per_run"}  # counted in the processes

@@ -18,8 +18,15 @@ EVERYTHING = [*ENGINE, *SCREEN]
 
 # Lowest first. A module may import from its own layer and from those below it; of two names that fit, the longer counts.
 LAYERS = (
-    ("engine.errors",),
-    ("engine.config", "engine.probe", "engine.progress", "engine.seq2seq_config"),
+    ("engine.errors", "engine.secret"),
+    (
+        "engine.config",
+        "engine.lifeline",
+        "engine.machine",
+        "engine.probe",
+        "engine.progress",
+        "engine.seq2seq_config",
+    ),
     ("engine.tokenizers", "engine.presets", "engine.numerics", "engine.weights", "engine.training.records"),
     ("engine.tasks",),
     ("engine.corpora", "engine.paired", "engine.paired_data", "engine.parts"),
@@ -39,7 +46,7 @@ LAYERS = (
     ("engine.doctor", "engine.exercises"),
     ("engine.service", "engine.pretrain"),
     ("engine.guesses",),
-    ("ui.text", "ui.site", "ui.layout", "ui.figures", "ui.identity", "ui.guard", "ui.bounded"),
+    ("ui.text", "ui.site", "ui.layout", "ui.figures", "ui.identity", "ui.guard", "ui.uploads", "ui.bounded"),
     ("ui.fields", "ui.reading"),
     (
         "ui.state",

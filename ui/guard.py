@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import posixpath
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,7 +19,10 @@ from streamlit import config
 from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
+from engine.secret import SecretError, chosen
+from engine.service import profiles
 from ui import identity
+from ui.uploads import Coming, Uploads
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,12 +31,11 @@ ADDRESS = "x-glassformer-address"  # a header that only this module writes
 FRAMES = "GLASSFORMER_FRAME_ANCESTORS"
 YEAR = 365 * 24 * 3600
 MB = 1 << 20
-UPLOADS_AT_ONCE = 4  # each held in memory while it comes in
-UPLOAD_SECONDS = 120.0  # for one of them
-HELD = 8  # times the largest file: what all sessions together may have sent up
+UPLOAD_SECONDS = 120.0  # for one file
 FORM_BYTES = 1 * MB  # around a file
 PRIVATE = ("/_stcore/metrics", "/_stcore/script-health-check", "/_stcore/agent")
 UPLOAD = "/_stcore/upload_file/"
+TRY_LATER = 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA registry)
 
 
 def policy() -> str:
@@ -42,7 +45,6 @@ def policy() -> str:
     Streamlit 1.67 needs the rest: the scripts and styles of components come in a message, and the page runs
     them as text (`unsafe-inline`, `blob:`). Nothing is run that was made from text by `eval`.
     """
-    frames = " ".join(os.environ.get(FRAMES, "").replace(";", " ").replace(",", " ").split())
     return "; ".join(
         (
             "default-src 'self'",
@@ -57,9 +59,26 @@ def policy() -> str:
             "object-src 'none'",
             "base-uri 'self'",
             "form-action 'self'",
-            f"frame-ancestors {frames or chr(39) + 'self' + chr(39)}",
+            f"frame-ancestors {frames() or chr(39) + 'self' + chr(39)}",
         )
     )
+
+
+def frames() -> str:
+    """The sites that may show the app in a frame, with blanks between them; none where nobody named any."""
+    return " ".join(os.environ.get(FRAMES, "").replace(";", " ").replace(",", " ").split())
+
+
+def in_frame(cookie: str) -> str:
+    """A cookie that browsers keep for a frame of another site, too: over TLS only, and for each such site
+    apart (`Partitioned`), so that it tells none of them who somebody is on another.
+
+    >>> in_frame("a=1; Path=/; SameSite=Lax; Secure")
+    'a=1; Path=/; SameSite=None; Secure; Partitioned'
+    """
+    said = ("samesite", "secure", "partitioned")
+    kept = [part for part in cookie.split("; ") if part.partition("=")[0].lower() not in said]
+    return "; ".join([*kept, "SameSite=None", "Secure", "Partitioned"])
 
 
 def headers() -> dict[str, str]:
@@ -73,8 +92,17 @@ def headers() -> dict[str, str]:
 
 
 def middleware() -> list[Middleware]:
-    """For `st.App`. Only here a proxy is believed: uvicorn believes every one on this machine by itself."""
-    os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
+    """For `st.App`. Only here a proxy is believed: uvicorn by itself believes every one on this machine, and
+    whom a platform names (`*`, say). Then the peer would be what a visitor wrote, before anybody counts it.
+
+    Ends the server, which has not begun, where its secret is too short: else every page would fail for a
+    browser without a key.
+    """
+    try:
+        chosen()
+    except SecretError as error:
+        raise SystemExit(str(error)) from error
+    os.environ["FORWARDED_ALLOW_IPS"] = ""
     return [Middleware(Guard)]
 
 
@@ -83,29 +111,51 @@ class Guard:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app, self._headers, self._proxies = app, headers(), identity.proxies()
-        self._uploads = 0  # that come in this moment
+        self._uploads, self._framed = Uploads(), bool(frames())
+        self._tabs, self._most_tabs = Counter[str](), profiles.current().max_tabs_address
         self._base = "/" + (config.get_option("server.baseUrlPath") or "").strip("/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            await self._app(self._addressed(scope), receive, send)
+            await self._tab(scope, receive, send)
         elif scope["type"] == "http":
             await self._http(scope, receive, self._dressed(scope, send))
         else:
             await self._app(scope, receive, send)
 
+    async def _tab(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A tab, as long as it is open: each takes descriptors and memory, and strangers open many."""
+        where = self._address(scope)
+        if where and 0 < self._most_tabs <= self._tabs[where]:
+            await send({"type": "websocket.close", "code": TRY_LATER})
+            return
+        self._tabs[where] += 1
+        try:
+            await self._app(self._addressed(scope), receive, send)
+        finally:
+            self._tabs[where] -= 1
+            if not self._tabs[where]:
+                del self._tabs[where]
+
     def _addressed(self, scope: Scope) -> Scope:
         """With the address of who asks, in place of what a stranger may have written there."""
-        found = Headers(scope=scope)
-        peer = (scope.get("client") or (None,))[0]
-        where = identity.address(peer, ",".join(found.getlist("x-forwarded-for")), self._proxies)
+        where = self._address(scope)
         own = ADDRESS.encode("latin-1")
         kept = [(name, value) for name, value in scope["headers"] if name.lower() != own]
         return {**scope, "headers": [*kept, (own, where.encode("latin-1"))]}
 
+    def _address(self, scope: Scope) -> str:
+        """Of who asks, as limits count it."""
+        peer = (scope.get("client") or (None,))[0]
+        forwarded = ",".join(Headers(scope=scope).getlist("x-forwarded-for"))
+        return identity.address(peer, forwarded, self._proxies)
+
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = self._path(scope)
-        if any(path == one or path.startswith(one + "/") for one in PRIVATE):
+        raw = str(scope.get("path", ""))
+        if UPLOAD in raw and {".", ".."} & set(raw.split("/")):  # Streamlit takes `..` for a file's name
+            await _refuse(send, 400, "This is no place for a file")
+        elif any(path == one or path.startswith(one + "/") for one in PRIVATE):
             await _refuse(send, 404, "Not found")
         elif path.startswith(UPLOAD) and scope["method"] == "PUT":
             await self._upload(path, scope, receive, send)
@@ -122,27 +172,25 @@ class Guard:
         """A file whose size is known and fits, and few of them at a time: before a byte of it is read."""
         length = Headers(scope=scope).get("content-length", "")
         most = int(config.get_option("server.maxUploadSize")) * MB + FORM_BYTES
-        held, session = _held(), path.removeprefix(UPLOAD).partition("/")[0]
         if not (length.isascii() and length.isdigit()):
             await _refuse(send, 411, "Say how long the file is")
-        elif len(length) > 12 or int(length) > most:
-            await _refuse(send, 413, "File too large")
-        elif held.get(session, 0) + int(length) > most:
-            await _refuse(send, 413, "Too many files: remove one first")
-        elif self._uploads >= UPLOADS_AT_ONCE or sum(held.values()) + int(length) > HELD * most:
-            await _refuse(send, 503, "Others are sending files just now: try again in a moment")
-        else:
-            self._uploads += 1
+            return
+        session = path.removeprefix(UPLOAD).partition("/")[0]
+        file, held = Coming(session, self._address(scope), int(length.lstrip("0")[:13] or 0)), _held()
+        if refusal := self._uploads.refusal(file, held, most):
+            await _refuse(send, *refusal)
+            return
+        with self._uploads.coming(file, held):
             try:
                 async with asyncio.timeout(UPLOAD_SECONDS):
                     await self._app(scope, receive, send)
             except TimeoutError:
                 await _refuse(send, 408, "This took too long")
-            finally:
-                self._uploads -= 1
 
     def _dressed(self, scope: Scope, send: Send) -> Send:
-        """With the headers; and with a key for a browser that has none and is given a page."""
+        """With the headers; and with a key for a browser that has none and is given a page. Where other sites
+        may show the app, cookies are such as a browser keeps there: Streamlit's, too, which uploads need.
+        """
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -153,6 +201,11 @@ class Guard:
                 kept = message["status"] == 304 and "text/html" in Headers(scope=scope).get("accept", "")
                 if (kept or told.get("content-type", "").startswith("text/html")) and not _known(scope):
                     told.append("Set-Cookie", self._cookie(scope))
+                if self._framed and self._https(scope):  # else browsers would keep none of them
+                    cookies = told.getlist("Set-Cookie")
+                    del told["Set-Cookie"]
+                    for cookie in cookies:
+                        told.append("Set-Cookie", in_frame(cookie))
             await send(message)
 
         return dressed

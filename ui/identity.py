@@ -18,10 +18,10 @@ from functools import cache
 from pathlib import Path
 
 from engine.corpora import cache_folder
+from engine.secret import chosen
 
 COOKIE = "glassformer"
-SECRET, TRUST = "GLASSFORMER_SECRET", "GLASSFORMER_TRUST_PROXY"
-SHORTEST = 16  # characters of a secret that somebody chose
+TRUST = "GLASSFORMER_TRUST_PROXY"
 _SIGNED = re.compile(r"([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})")  # secrets.token_urlsafe(), and SHA-256
 
 
@@ -52,12 +52,10 @@ def _secret() -> bytes:
 def secret(path: Path) -> bytes:
     """From $GLASSFORMER_SECRET; else from the file, which is made where there is none, for this user's eyes
     only. Where that cannot be, a secret that lasts as long as this process: after a restart everybody is new.
-    Raises ValueError for a chosen secret that is too short.
+    Raises SecretError for a chosen secret that is too short.
     """
-    if chosen := os.environ.get(SECRET, ""):
-        if len(chosen) < SHORTEST:
-            raise ValueError(f"{SECRET} has {len(chosen)} characters: choose at least {SHORTEST} at random")
-        return hashlib.sha256(chosen.encode("utf-8", "surrogateescape")).digest()
+    if own := chosen():
+        return hashlib.sha256(own.encode("utf-8", "surrogateescape")).digest()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
@@ -90,21 +88,38 @@ def address(peer: str | None, forwarded: str, trusted: int) -> str:
     """The network address that limits count: the peer's, or, behind `trusted` proxies, what the outermost
     one of them wrote into X-Forwarded-For. IPv6 by its network of 64 bits, which one house has to itself.
 
-    Empty where it is not known, and for this very machine: a proxy that nobody told of is no visitor.
+    Empty where it is not known, and for this very machine: a proxy that nobody told of is no visitor. Of a
+    proxy's word that is no address the peer counts, whoever that is: nobody is unlimited by what he sends.
 
-    >>> address("192.0.2.7", "198.51.100.9", 0), address("10.0.0.1", "1.2.3.4, 198.51.100.9", 1)
+    >>> address("192.0.2.7", "198.51.100.9", 0), address("10.0.0.1", "1.2.3.4, 198.51.100.9:4711", 1)
     ('192.0.2.7', '198.51.100.9')
-    >>> address("2001:db8:1:2:3:4:5:6", "", 0), address("127.0.0.1", "", 0)
-    ('2001:db8:1:2::/64', '')
+    >>> address("2001:db8:1:2:3:4:5:6", "", 0), address("127.0.0.1", "", 0), address("127.0.0.1", "?", 1)
+    ('2001:db8:1:2::/64', '', '127.0.0.1')
     """
     said = [part.strip() for part in forwarded[-2000:].split(",") if part.strip()] if trusted else []
-    named = said[-min(trusted, len(said))] if said else (peer or "")
+    if said and (named := _read(said[-min(trusted, len(said))])):
+        return "" if named.is_loopback else _counted(named)
+    found = _read(peer or "")
+    return "" if found is None or (found.is_loopback and not said) else _counted(found)
+
+
+def _read(said: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address as proxies write it, perhaps with a port, brackets, quotes or a zone; None for what is none.
+
+    >>> _read("203.0.113.7:4711"), _read('"[2001:db8::1%eth0]:443"'), _read("unknown")
+    (IPv4Address('203.0.113.7'), IPv6Address('2001:db8::1'), None)
+    """
+    bare = said.strip().strip('"')
+    if bare.startswith("["):
+        bare = bare[1:].partition("]")[0]
+    elif bare.count(":") == 1:  # more of them are an IPv6 address's own
+        bare = bare.partition(":")[0]
     try:
-        found = ipaddress.ip_address(named.partition("%")[0].strip("[]"))
+        found = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
-        return ""
-    if isinstance(found, ipaddress.IPv6Address):
-        found = found.ipv4_mapped or found
-    if found.is_loopback:
-        return ""
+        return None
+    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
+
+
+def _counted(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else str(found)

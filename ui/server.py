@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -13,10 +15,12 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from engine.errors import GlassformerError
 from engine.numerics import share_memory
+from engine.service import profiles, shared
 from engine.service.events import note
+from engine.service.manager import RunManager
 from engine.service.profiles import Profile
-from ui import slow, state
-from ui.operate import forged, left, log, metrics
+from ui import identity, slow, state
+from ui.operate import crowded, forged, hidden, incoming, late, left, log, lookup, metrics
 
 
 @asynccontextmanager
@@ -30,11 +34,18 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     PagesManager.uses_pages_directory = False
     share_memory()
     log.arrange()
+    crowded.more_descriptors()
+    crowded.say_seldom(asyncio.get_running_loop())
     forged.ignore()
-    _hide_traces(state.profile())
+    late.ignore()
+    lookup.singly()
+    _guard_against_strangers(state.profile())
     config.set_option("server.maxUploadSize", state.profile().max_upload_mb)
+    incoming.bound(state.profile().max_message_mb)
     ahead = asyncio.create_task(asyncio.to_thread(_go_ahead))
     await anyio.to_thread.run_sync(state.manager)
+    for doubt in doubts(state.profile(), state.manager()):
+        logging.getLogger(__name__).warning(doubt)
     _settle()
     unserve = metrics.serve()
     note("server started", profile=state.profile().name)
@@ -49,6 +60,22 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         await anyio.to_thread.run_sync(state.close_manager)
 
 
+def doubts(profile: Profile, manager: RunManager) -> list[str]:
+    """Sentences for the log about settings that hardly mean what they say."""
+    found = [
+        f"{name} is set, but the profile is `{profile.name}`, which is for one person at home: set"
+        f" {profiles.VARIABLE}"
+        for name in (shared.VARIABLE, identity.TRUST)
+        if os.environ.get(name) and not profile.public
+    ]
+    if manager.profile.name != profile.name:
+        found.append(
+            f"the service that holds the runs has the profile `{manager.profile.name}`, this server"
+            f" `{profile.name}`: give both the same {profiles.VARIABLE}"
+        )
+    return found
+
+
 def told(error: Exception) -> bool:
     """What nobody else caught (a callback, the router itself): a sentence with a number, and the trace in the
     log under that number. True: Streamlit shows nothing of its own.
@@ -59,9 +86,13 @@ def told(error: Exception) -> bool:
     return True
 
 
-def _hide_traces(profile: Profile) -> None:
-    """Strangers are not shown where files lie and what the code says; who runs the server has the log."""
+def _guard_against_strangers(profile: Profile) -> None:
+    """Strangers are not shown where files lie and what the code says; who runs the server has the log. Nor do
+    they empty its caches.
+    """
     if profile.public:
+        forged.keep_caches()
+        hidden.hide()
         config.set_option("client.showErrorDetails", "none")
 
 

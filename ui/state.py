@@ -52,20 +52,26 @@ def manager() -> RunManager:
 
 def rooms() -> Rooms:
     """What rooms answer, where every server of this address sees it."""
-    from engine.service.shared import rooms_of
+    from engine.service.shared import open_rooms
 
-    return rooms_of(manager())
+    runs = manager()
+    with _MAKING:
+        if not _ROOMS:
+            _ROOMS.append(open_rooms(runs, address))
+        return _ROOMS[0]
 
 
 def close_manager() -> None:
-    """Ends every training, at the end of the server. The next one who asks gets a new manager."""
+    """Ends every training and room, at the end of the server. The next one who asks gets a new manager."""
     with _MAKING:
+        _ROOMS.clear()
         while _MADE:
             _MADE.pop().close()
 
 
 _MAKING = threading.Lock()
 _MADE: list[RunManager] = []  # none or one
+_ROOMS: list[Rooms] = []  # likewise, of that manager
 
 
 def _make_manager() -> RunManager:

@@ -21,6 +21,7 @@ Kind = Literal["row", "pills", "list"]
 KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 FEW = 8  # indexes that stand in a row; more of them are a list
 _PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
+MUCH_LONGER = "a text that is much longer is not taken over."  # by `box`: what it says beside its limit
 DIGITS = 12  # of a number in a link: longer ones are no index of anything
 
 
@@ -341,3 +342,18 @@ def _put(key: str, value: str | None) -> None:
         st.query_params.pop(key, None)
     elif st.query_params.get(key) != value:
         st.query_params[key] = value
+
+
+# A long text -----------------------------------------------------------------------------------
+
+
+def box(label: str, limit: int, key: str, **rest: Any) -> str:
+    """A text of somebody's own, of which `limit` characters are allowed, kept for the session. It takes a
+    third more, so that the page can say by how much a text is too long.
+
+    What is longer still a browser keeps to itself, without a word (say MUCH_LONGER beside the box): it would
+    be more than the server reads (ui.operate.incoming), and the page would lose its connection. Of what a
+    forger sends no more than that is kept.
+    """
+    # Streamlit's own: a text of somebody's is for nobody's link.
+    return st.text_area(label, key=key, max_chars=limit * 4 // 3, persist_state="session", **rest) or ""

@@ -6,13 +6,23 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+import traceback
 from datetime import UTC, datetime
+from typing import Any
 
 LOG = logging.getLogger("glassformer.events")
 LOG.setLevel(logging.INFO)
 LOG.addHandler(logging.NullHandler())
 LOG.propagate = False  # at home nobody asked for it: the terminal shows what goes wrong, not what happens
 ID = 6  # characters of an id: enough to follow a run through a log, too few to open it
+SAID = 200  # characters of what Python says was wrong
+# as Python quotes, a letter before it or none, up to its end or, where the message was cut, all the rest
+_QUOTED = re.compile(
+    r"""(?:(?<!\w)|(?<=\b[bBrRuUfF]))(?:'(?:[^'\\]|\\.|'(?=\w))*(?:'|\\?\Z)|"(?:[^"\\]|\\.)*(?:"|\\?\Z)|“[^”]*(?:”|\Z))""",
+    re.DOTALL,
+)
+_FRAME = re.compile(r'[ |+-]*File "')  # in a trace, a line of code and where it stands
 
 
 def note(event: str, **fields: str | int | float | bool) -> None:
@@ -29,8 +39,25 @@ def brief(name: str) -> str:
     return name[:ID]
 
 
+def unquoted(message: str) -> str:
+    """What was wrong, without what it was wrong with: Python quotes that, and somebody may have typed it.
+
+    >>> unquoted("KeyError: 'Anna'"), unquoted("it can't be: 'Anna', 'B'")
+    ('KeyError: …', "it can't be: …, …")
+    >>> unquoted("no b'Anna'"), unquoted('"Anna"s'), unquoted("'Anna's cat' is"), unquoted("cut: 'Ann")
+    ('no b…', '…s', '… is', 'cut: …')
+    """
+    found = _QUOTED.sub("…", message[: 20 * SAID])
+    return found if len(found) <= SAID else found[:SAID] + "…\n"
+
+
 class Lines(logging.Formatter):
     """A record as one line of JSON: time (UTC), level, event, then what there is to say about it."""
+
+    def formatException(self, ei: Any) -> str:
+        """The trace, with its lines of code whole, and of what was wrong no quotations."""
+        parts = traceback.TracebackException(*ei).format()
+        return "".join(part if _FRAME.match(part) else unquoted(part) for part in parts).rstrip("\n")
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")

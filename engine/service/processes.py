@@ -165,7 +165,7 @@ class Workers:
         self._lock = threading.Lock()
         self._closed = False
         self._listened = time.monotonic()
-        # Linux ends a worker with the *thread* that started it (worker._die_with): one that lasts as long as
+        # Linux ends a worker with the *thread* that started it (lifeline.die_with): one that lasts as long as
         # the manager, and not that of whoever pressed Train.
         self._starter = ThreadPoolExecutor(1, "worker-starter")
 

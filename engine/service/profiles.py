@@ -15,6 +15,7 @@ from engine.corpora import training_part
 from engine.errors import ConfigError, RunError, TokenizerError
 from engine.faults import parts_of
 from engine.ledger import Pass, activations, parameter_formula
+from engine.machine import cores, memory
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.tokenizers import bpe_work
@@ -28,19 +29,6 @@ VARIABLE = "GLASSFORMER_PROFILE"
 MB, GB = 2**20, 2**30
 LIBRARIES = 350 * MB  # of memory, in each process
 MAX_PROMPT, MAX_SAMPLE, MAX_NAME = 2_000, 2_000, 80  # characters
-
-
-def _cores() -> int:
-    """Cores that this process may use (a container is often given fewer than the machine has)."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _memory() -> int:
-    """Bytes of main memory; 8 GB where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 8 * GB
 
 
 @dataclass(frozen=True)
@@ -66,6 +54,9 @@ class Profile:
     max_queued_each: int = 20  # of one owner, so that nobody fills the whole queue
     max_queued_address: int = 0  # from one network address, of however many owners; 0: no limit
     max_starts_address: int = 0  # likewise, within a minute
+    max_rooms_address: int = 0  # rooms of the stage that are open, from one address; 0: no limit
+    max_answers_address: int = 0  # to one question in a room, likewise: a lecture hall often has one address
+    max_tabs_address: int = 0  # open at once, likewise
     race_workers: int = 1  # processes of one race, where there are places for them
     max_race: int = 8  # runs in one race
     max_race_seconds: float = 3600.0  # of all its runs, where their budget is time
@@ -92,6 +83,13 @@ class Profile:
         four bytes a parameter, or for the longest text.
         """
         return ceil(max(4 * self.max_parameters, 4 * self.max_text) / MB) + 4
+
+    @property
+    def max_message_mb(self) -> int:
+        """MB (of 10**6 bytes) of one message of a browser: the longest text, whatever its letters, and at
+        least one for everything else.
+        """
+        return ceil(4 * self.max_text / 1_000_000) + 1
 
     @property
     def max_workers(self) -> int:
@@ -121,12 +119,12 @@ PROFILES: dict[str, Profile] = {
         max_text=5_000_000,
         max_context=512,
         max_batch_tokens=65_536,
-        max_runs=max(1, _cores() - 1),
+        max_runs=max(1, cores() - 1),
         max_runs_kept=100,
-        race_workers=max(1, _cores() // 2),
-        threads_per_run=_threads(_cores()),
-        max_worker_bytes=_memory() * 3 // 4,
-        max_pretrained=max(200_000_000, _memory() // 3 // 4),
+        race_workers=max(1, cores() // 2),
+        threads_per_run=_threads(cores()),
+        max_worker_bytes=memory() * 3 // 4,
+        max_pretrained=max(200_000_000, memory() // 3 // 4),
         max_download=4 * GB,
         may_open_files=True,
     ),
@@ -140,10 +138,13 @@ PROFILES: dict[str, Profile] = {
         max_batch_tokens=8_192,
         max_vocabulary=2_048,
         max_merging=1_600_000,
-        max_runs=max(1, _cores() - 1),
+        max_runs=max(1, cores() - 1),
         max_queued_each=3,
         max_queued_address=12,
         max_starts_address=30,
+        max_rooms_address=8,
+        max_answers_address=400,
+        max_tabs_address=600,
         max_race_seconds=120.0,
         max_runs_kept=12,
         threads_per_run=1,
@@ -175,6 +176,9 @@ PROFILES: dict[str, Profile] = {
         max_queued_each=2,
         max_queued_address=6,
         max_starts_address=20,
+        max_rooms_address=4,
+        max_answers_address=200,
+        max_tabs_address=100,
         max_race=4,
         max_race_seconds=60.0,
         max_paused=0,

@@ -3,6 +3,9 @@
 A room is made when a lecturer asks, and stays for the next question, so that nobody has to scan anew. Who has
 answered is kept as a hash with the room's own secret: one answer a browser, changeable, and nothing that says
 whose.
+
+A browser is cheap: who wants more of them asks for another cookie. So one network address has a share of a
+server's rooms, and of a question's answers, as of its trainings (engine.service.admission).
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ from dataclasses import dataclass, field
 from engine.errors import GlassformerError
 
 MAX_ROOMS = 50  # of a server
-MAX_VOTERS = 500  # of a question
+MAX_VOTERS = 1000  # of a question
 MAX_CHANGES = 20  # of one browser's answer to one question
 MAX_SECONDS = 2 * 3600  # without a question or an answer, after which a room is forgotten
+QUIET_SECONDS = 300  # likewise; a room in which nobody ever answered then gives way to another of its address
 MAX_TEXT, MAX_ANSWER = 200, 80  # characters
 FEWEST, MOST = 2, 5  # answers to choose from
 _ID = re.compile(r"[A-Za-z0-9_-]{16}")  # what secrets.token_urlsafe(12) makes
@@ -49,15 +53,22 @@ class _Room:
     secret: bytes
     owner: bytes
     used: float
+    place: bytes = b""  # the address it was opened from; empty where it is not known
     number: int = 0
     text: str = ""
     answers: tuple[str, ...] = ()
     open: bool = True
     chosen: dict[bytes, int] = field(default_factory=dict)
     changes: dict[bytes, int] = field(default_factory=dict)
+    places: dict[bytes, int] = field(default_factory=dict)  # who have answered, by their address
+    answered: bool = False  # this question, or one before it
 
     def hashed(self, person: str) -> bytes:
         return hmac.new(self.secret, person.encode("utf-8", "replace"), hashlib.sha256).digest()
+
+    def placed(self, address: str) -> bytes:
+        """An address as this room keeps it; empty for none."""
+        return self.hashed(f"address {address}") if address else b""
 
     def shown(self) -> Question:
         chosen = list(self.chosen.values())
@@ -66,31 +77,44 @@ class _Room:
 
 
 class Rooms:
-    """All rooms of a server; every method may be called from any thread. `clock` tells seconds."""
+    """All rooms of a server; every method may be called from any thread. `clock` tells seconds, `address` the
+    network address of whoever asks now, empty where unknown. From one address at most `rooms_each` rooms are
+    open, and a question has at most `answers_each` answers; 0: no limit, as where the address is not known.
+    """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        address: Callable[[], str] = lambda: "",
+        *,
+        rooms_each: int = 0,
+        answers_each: int = 0,
+    ) -> None:
+        self._clock, self._address = clock, address
+        self._rooms_each, self._answers_each = rooms_each, answers_each
         self._lock = threading.Lock()
         self._rooms: dict[str, _Room] = {}
 
     def ask(self, owner: str, text: object, answers: object) -> Question:
         """Puts a question to the owner's room, which is made where there is none; the answers to the last one
-        are gone. Raises RoomError for what is no question, and when the server has too many rooms.
+        are gone. Raises RoomError for what is no question, and when the server, or the asker's network, has
+        too many rooms.
         """
         asked, choices = _question(text, answers)
         with self._lock:
             self._forget()
             room = self._of(owner)
             if room is None:
-                if len(self._rooms) >= MAX_ROOMS:
-                    raise RoomError(f"This server has {MAX_ROOMS} rooms open, its most: try again later.")
+                address = self._address()
+                self._make_place(address)
                 room = _Room(secrets.token_urlsafe(12), secrets.token_bytes(16), b"", self._clock())
-                room.owner = room.hashed(owner)
+                room.owner, room.place = room.hashed(owner), room.placed(address)
                 self._rooms[room.id] = room
             room.number += 1
             room.text, room.answers, room.open = asked, choices, True
             room.chosen.clear()
             room.changes.clear()
+            room.places.clear()
             room.used = self._clock()
             return room.shown()
 
@@ -141,15 +165,46 @@ class Rooms:
             ):
                 raise RoomError("There is no such answer: choose one of those shown.")
             who = found.hashed(person)
-            if who not in found.chosen and len(found.chosen) >= MAX_VOTERS:
-                raise RoomError(f"{MAX_VOTERS} have answered, the most of one question.")
+            if who not in found.chosen:
+                self._enter(found)
             if found.changes.get(who, 0) > MAX_CHANGES:
                 raise RoomError(f"You have changed your answer {MAX_CHANGES} times: the last one counts.")
             if found.chosen.get(who) != answer:
                 found.changes[who] = found.changes.get(who, 0) + 1
                 found.chosen[who] = answer
+                found.answered = True
                 found.used = self._clock()
             return found.shown()
+
+    def _make_place(self, address: str) -> None:
+        """For one more room. Raises RoomError where there is none, or this address has as many as it may.
+
+        Students try out what their lecturer does, and share his address: what they leave without an answer
+        gives way to him.
+        """
+        theirs = [room for room in self._rooms.values() if address and room.place == room.placed(address)]
+        if 0 < self._rooms_each <= len(theirs):
+            since = self._clock() - QUIET_SECONDS
+            quiet = [room for room in theirs if not room.answered and room.used <= since]
+            if not quiet:
+                raise RoomError(
+                    f"{self._rooms_each} rooms of your network are open, the most allowed here: end one, or"
+                    " try again in a while."
+                )
+            del self._rooms[min(quiet, key=lambda room: room.used).id]
+        if len(self._rooms) >= MAX_ROOMS:
+            raise RoomError(f"This server has {MAX_ROOMS} rooms open, its most: try again later.")
+
+    def _enter(self, room: _Room) -> None:
+        """Counts somebody who has not answered yet. Raises RoomError beyond the limits."""
+        if len(room.chosen) >= MAX_VOTERS:
+            raise RoomError(f"{MAX_VOTERS:,} have answered, the most of one question.")
+        if place := room.placed(self._address()):
+            if 0 < self._answers_each <= room.places.get(place, 0):
+                raise RoomError(
+                    f"{self._answers_each} have answered from your network, the most of one question."
+                )
+            room.places[place] = room.places.get(place, 0) + 1
 
     def _of(self, owner: str) -> _Room | None:
         rooms = self._rooms.values()

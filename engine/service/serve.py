@@ -1,6 +1,6 @@
 """Holds the runs of several servers: `python -m engine.service.serve`, with GLASSFORMER_RUNS and
-GLASSFORMER_SECRET, and, if wanted, GLASSFORMER_PROFILE and GLASSFORMER_RAY. Ends
-at Ctrl-C or SIGTERM, with every training.
+GLASSFORMER_SECRET, the servers' GLASSFORMER_PROFILE and, if wanted, GLASSFORMER_RAY. Ends at Ctrl-C or
+SIGTERM, with every training.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import sys
 from types import FrameType
 
 from engine.errors import GlassformerError
+from engine.secret import SECRET
 from engine.service import profiles
-from engine.service.shared import SECRET, VARIABLE, Desk, made, place
+from engine.service.shared import VARIABLE, Desk, made, place
 
 
 def main() -> None:

@@ -9,20 +9,24 @@ connection begins with a challenge that is answered with it (multiprocessing.con
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import socket
+import struct
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
+from multiprocessing.connection import Connection, Listener, answer_challenge, deliver_challenge
 from multiprocessing.context import AuthenticationError
 from typing import Any, cast
 
 from engine.checkpoints import Checkpoint
 from engine.errors import GlassformerError, RunError
+from engine.secret import SECRET, chosen
 from engine.service import cluster
 from engine.service.kept import NO_TOWER, Trained, opened
 from engine.service.manager import RunManager
@@ -30,8 +34,15 @@ from engine.service.profiles import Profile
 from engine.service.rooms import Rooms
 from engine.service.state import RunView
 
-VARIABLE, SECRET = "GLASSFORMER_RUNS", "GLASSFORMER_SECRET"
+log = logging.getLogger(__name__)
+
+VARIABLE = "GLASSFORMER_RUNS"
+FAULT = "The service that holds the runs could not do that: its log says why."
 GONE = "The service that holds the runs does not answer. Try again in a moment."
+ANSWER_SECONDS, ORDER_SECONDS = 10.0, 60.0  # what looks; what does something, or sends weights
+GREETING_SECONDS = 5.0  # for each step of a challenge, from a stranger
+QUIET_SECONDS = 5.0  # in which nobody else waits for a service that has just kept silent
+FAILED_SECONDS = 0.2  # until the next try to take a connection in: without descriptors it fails at once
 KEPT_VIEWS = 256  # of a server: a curve that has not changed is not sent again
 
 # What may be asked: methods of the manager. What only looks is asked again when a connection breaks.
@@ -51,6 +62,7 @@ ORDERS = frozenset(
 ROOM_LOOKS = frozenset({"mine", "look", "choice"})  # methods of the rooms
 ROOM_ORDERS = frozenset({"ask", "close", "end", "choose"})
 _ROOM = "room."  # before their names
+_QUICK = LOOKS - {"checkpoint", "snapshot"} | {_ROOM + what for what in ROOM_LOOKS | ROOM_ORDERS}
 _UNREPEATED = ORDERS | {_ROOM + what for what in ROOM_ORDERS}
 
 
@@ -72,9 +84,9 @@ class Desk:
     def __init__(self, where: tuple[str, int], key: bytes, make: Callable[[Callable[[], str]], RunManager]):
         """`make` makes the manager, of what tells the address of whoever asks now."""
         self._asking = threading.local()
-        self._listener, self._key, self._closed = Listener(where, backlog=64), key, False
-        self.manager = make(lambda: getattr(self._asking, "address", ""))
-        self.rooms = Rooms()
+        self._listener, self._key, self._closed = Listener(where, backlog=64), key, threading.Event()
+        self.manager = make(self._address)
+        self.rooms = open_rooms(self.manager, self._address)
 
     @property
     def where(self) -> tuple[str, int]:
@@ -83,24 +95,30 @@ class Desk:
 
     def serve(self) -> None:
         """Until `close`."""
-        while not self._closed:
-            with suppress(OSError):
+        while not self._closed.is_set():
+            try:
                 connection = self._listener.accept()
                 threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
+            except (OSError, RuntimeError):  # no descriptor, or no thread, is left
+                self._closed.wait(FAILED_SECONDS)
 
     def close(self) -> None:
         """Ends every training."""
-        self._closed = True
+        self._closed.set()
         with suppress(OSError):
             socket.create_connection(self.where, timeout=1).close()  # wakes `serve`
         self._listener.close()
         self.manager.close()
 
     def _attend(self, connection: Connection) -> None:
-        """In a thread of its own: who does not answer the challenge holds up nobody."""
+        """In a thread of its own: who does not answer the challenge holds up nobody, and is soon
+        let go.
+        """
         try:
+            _limit(connection, GREETING_SECONDS)
             deliver_challenge(connection, self._key)
             answer_challenge(connection, self._key)
+            _limit(connection, 0)  # a server that asks nothing for an hour is none the worse
         except (AuthenticationError, EOFError, OSError):
             connection.close()
             return
@@ -110,6 +128,13 @@ class Desk:
                 connection.send_bytes(pickle.dumps(self._answer(request), pickle.HIGHEST_PROTOCOL))
             except (EOFError, OSError):
                 return
+            except Exception:  # another version's, say: the server that asks is told, and may ask on
+                log.exception("a request could not be answered")
+                with suppress(OSError):
+                    connection.send_bytes(pickle.dumps((False, RunError(FAULT))))
+
+    def _address(self) -> str:
+        return getattr(self._asking, "address", "")
 
     def _answer(self, request: Request) -> tuple[bool, Any]:
         self._asking.address = request.address
@@ -138,10 +163,11 @@ class RemoteRuns:
     def __init__(self, where: tuple[str, int], key: bytes, address: Callable[[], str] = lambda: "") -> None:
         """Raises RunError when nobody listens there, or with another secret."""
         self._where, self._key, self._address = where, key, address
+        self._quiet = 0.0  # nobody asks before this moment (of time.monotonic)
         self._mine = threading.local()  # a connection for each thread
         self._views: OrderedDict[str, RunView] = OrderedDict()
         self._lock = threading.Lock()
-        self.rooms = cast(Rooms, _RemoteRooms(self._ask))
+        self.rooms = cast(Rooms, _RemoteRooms(self._ask, address))
         self.profile: Profile = self._ask(Request("profile"))
 
     def view(self, run_id: str) -> RunView | None:
@@ -183,18 +209,24 @@ class RemoteRuns:
         return ask
 
     def _ask(self, request: Request) -> Any:
+        if time.monotonic() < self._quiet:
+            raise RunError(GONE)
         for again in (False, True):  # the service may have been started anew since this thread asked last
             connection = getattr(self._mine, "connection", None)
             try:
                 if connection is None:
-                    connection = self._mine.connection = Client(self._where, authkey=self._key)
+                    connection = self._mine.connection = _called(self._where, self._key)
                 connection.send_bytes(pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
+                if not connection.poll(ANSWER_SECONDS if request.what in _QUICK else ORDER_SECONDS):
+                    raise TimeoutError
                 (well, said) = pickle.loads(connection.recv_bytes())
             except AuthenticationError as error:
                 raise RunError(f"The service at {VARIABLE} has another {SECRET}.") from error
             except (OSError, EOFError) as error:
-                self._mine.connection = None
-                if again or connection is None or request.what in _UNREPEATED:
+                self._mine.connection = None  # an answer that came late would be taken for the next one
+                if silent := isinstance(error, TimeoutError | BlockingIOError):
+                    self._quiet = time.monotonic() + QUIET_SECONDS
+                if silent or again or connection is None or request.what in _UNREPEATED:
                     raise RunError(GONE) from error
                 continue
             if not well:
@@ -203,28 +235,51 @@ class RemoteRuns:
         raise AssertionError("one of the two tries returns or raises")
 
 
+def _called(where: tuple[str, int], key: bytes) -> Connection:
+    """A connection to the service, both challenges answered. Raises OSError, EOFError and
+    AuthenticationError.
+    """
+    made = socket.create_connection(where, timeout=ANSWER_SECONDS)
+    made.settimeout(None)
+    connection = Connection(made.detach())
+    _limit(connection, ANSWER_SECONDS)
+    answer_challenge(connection, key)
+    deliver_challenge(connection, key)
+    return connection
+
+
+def _limit(connection: Connection, seconds: float) -> None:
+    """A read or write that stands still for longer raises BlockingIOError; 0: none does. A connection whose
+    other end is gone for good ends by itself.
+    """
+    with socket.socket(fileno=os.dup(connection.fileno())) as same:
+        same.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for which in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            same.setsockopt(socket.SOL_SOCKET, which, struct.pack("ll", int(seconds), int(seconds % 1 * 1e6)))
+
+
 class _RemoteRooms:
     """The rooms, where all servers see them. Their methods raise RunError, too: when nobody answers."""
 
-    def __init__(self, ask: Callable[[Request], Any]) -> None:
-        self._ask = ask
+    def __init__(self, ask: Callable[[Request], Any], address: Callable[[], str]) -> None:
+        self._ask, self._address = ask, address
 
     def __getattr__(self, what: str) -> Callable[..., Any]:
         if what not in ROOM_LOOKS | ROOM_ORDERS:
             raise AttributeError(what)
-        return lambda *arguments: self._ask(Request(_ROOM + what, arguments))
+        return lambda *arguments: self._ask(Request(_ROOM + what, arguments, address=self._address()))
 
 
 def place() -> tuple[tuple[str, int], bytes] | None:
     """Where the service listens, and the secret, from the environment; None where there is none. Raises
-    RunError for an address that is none, or without a secret.
+    RunError for an address that is none, or without a secret; SecretError for one that is too short.
     """
     if not (said := os.environ.get(VARIABLE, "").strip()):
         return None
     host, _, port = said.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise RunError(f"{VARIABLE} = {said!r} is no address: it is a host and a port, such as 10.0.0.7:7700")
-    if not (key := os.environ.get(SECRET, "")):
+    if not (key := chosen()):
         raise RunError(f"{VARIABLE} needs {SECRET}: the same on every server, and known to nobody else")
     return (host, int(port)), key.encode()
 
@@ -244,9 +299,9 @@ def open_manager(profile: Profile, address: Callable[[], str]) -> RunManager:
     return made(profile, address)
 
 
-def rooms_of(manager: RunManager) -> Rooms:
-    """The rooms that servers with this manager have: those of the service, else of this process."""
-    return manager.rooms if isinstance(manager, RemoteRuns) else _OWN_ROOMS
-
-
-_OWN_ROOMS = Rooms()
+def open_rooms(manager: RunManager, address: Callable[[], str]) -> Rooms:
+    """The rooms of servers with this manager: those of the service, else new ones, of this process."""
+    if isinstance(manager, RemoteRuns):
+        return manager.rooms
+    each = manager.profile
+    return Rooms(address=address, rooms_each=each.max_rooms_address, answers_each=each.max_answers_address)

@@ -8,19 +8,17 @@ never run a torch operation: a second one that has would halve the speed of a tw
 
 from __future__ import annotations
 
-import ctypes
 import os
 import queue
-import signal
 import sys
 import threading
 import time
 import traceback
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from engine.lifeline import die_with
 from engine.service import protocol
 from engine.service.protocol import Command, Message, dump, load_command
 from engine.service.said import without_paths
@@ -322,18 +320,6 @@ def _read(commands: queue.SimpleQueue[tuple[int, Command]]) -> None:
     os._exit(0)
 
 
-def _die_with(parent: int) -> None:
-    """Has the system end this process with the one that started it: the end of the input reaches no process
-    that is stopped. Linux alone can (prctl(2), PR_SET_PDEATHSIG); elsewhere the end of the input remains.
-    """
-    if not sys.platform.startswith("linux"):
-        return
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:  # it had gone before this was said
-        os._exit(0)
-
-
 def _prepare(threads: int) -> None:
     """Everything process-wide, and two steps of the smallest training: the first use of each operation is
     slow.
@@ -362,7 +348,7 @@ def main() -> None:
     shutdown, which could hang on the reader.
     """
     if len(sys.argv) > 2:
-        _die_with(int(sys.argv[2]))
+        die_with(int(sys.argv[2]))
     outbox = Outbox(os.dup(1))
     os.dup2(2, 1)  # a library that prints must not speak the protocol
     sys.stdout = sys.stderr

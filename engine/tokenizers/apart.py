@@ -1,4 +1,4 @@
-"""BPE learned in a process of its own: `python -m engine.tokenizers.apart`.
+"""BPE learned in a process of its own: `python -m engine.tokenizers.apart PARENT`; it ends with PARENT.
 
 Learning merges is Python from the first line to the last, and the Python of a server computes one thing at a
 time: a megabyte learned there is a second in which nobody else's page is drawn, or many while others draw
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NoReturn
 
 from engine.errors import TokenizerError
+from engine.lifeline import die_with
 from engine.progress import Progress, Steps
 from engine.tokenizers import bpe, bpe_watch
 from engine.tokenizers.bpe import BpeTokenizer, Level, Split
@@ -61,7 +62,7 @@ def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Step
     """What the process tells at its end. Closing the generator ends the process."""
     order = json.dumps({"kind": kind, "text": text, "size": size, "level": level, "split": split})
     child = subprocess.Popen(
-        [sys.executable, "-m", "engine.tokenizers.apart"],
+        [sys.executable, "-m", "engine.tokenizers.apart", str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=ROOT,
@@ -70,8 +71,8 @@ def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Step
     )
     heard: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     talk = threading.Thread(target=_talk, args=(child, order, heard), name="merges", daemon=True)
-    talk.start()
     try:
+        talk.start()
         yield Progress(0, size)
         for said in _words(heard):
             if "refused" in said:
@@ -83,7 +84,8 @@ def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Step
     finally:
         child.kill()
         child.wait()
-        talk.join()
+        if talk.ident is not None:
+            talk.join()
 
 
 def _words(heard: queue.SimpleQueue[dict[str, Any] | None]) -> Iterator[dict[str, Any]]:
@@ -174,4 +176,6 @@ def _end_with(orders: IO[bytes]) -> NoReturn:
 
 
 if __name__ == "__main__":
+    die_with(int(sys.argv[1]))
     _serve(sys.stdin.buffer, sys.stdout.buffer)
+    os._exit(0)  # a thread still reads the input: Python would abort over it

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
-from tests.browser.server import ROOT, serve
+from tests.browser.conftest import TIMEOUT_MS, settled
+from tests.browser.server import ARGUMENTS, ROOT, chromium_path, serve
+from ui import guard, identity
 
 # Streamlit 1.67 logs its complaint of a control that has a first value and is set by code, with a stack, unless
 # told not to: .streamlit/config.toml says why it is. So the log says nothing of such controls here, and the links
@@ -43,3 +50,67 @@ def test_a_text_comes_in_and_the_log_has_no_stack(page, tmp_path: Path) -> None:
     assert refused == []
     assert "Stack (most recent" not in log and "Traceback" not in log
     assert tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["global"][SILENT] is True
+
+
+@contextmanager
+def course(frame: str) -> Iterator[str]:
+    """The address of another site's page, with the app in a frame."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(f'<iframe src="{frame}" width="1200" height="700"></iframe>'.encode())
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        try:
+            yield f"http://localhost:{site.server_port}/"  # another site than 127.0.0.1
+        finally:
+            site.shutdown()
+
+
+@pytest.fixture
+def strict(browser) -> Iterator[object]:
+    """A browser that keeps no cookie of a frame, unless it is kept apart for the site around it."""
+    kind = browser.browser_type
+    path = chromium_path(SimpleNamespace(chromium=kind))
+    chromium = kind.launch(executable_path=path, args=[*ARGUMENTS, "--test-third-party-cookie-phaseout"])
+    yield chromium
+    chromium.close()
+
+
+def test_in_a_frame_of_a_course_s_page_somebody_stays_who_he_is_and_sends_a_text(
+    strict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(guard.FRAMES, "http://localhost:*")
+    monkeypatch.setenv(identity.TRUST, "1")
+    text = tmp_path / "own.txt"
+    text.write_text("the quick brown fox jumps over the lazy dog. " * 200)
+    tls = {
+        "X-Forwarded-Proto": "https"
+    }  # as the proxy says; a browser keeps secure cookies of this computer without
+    visitor = strict.new_context(viewport={"width": 1280, "height": 800}, extra_http_headers=tls)
+    visitor.set_default_timeout(TIMEOUT_MS)
+
+    def keys() -> list[str]:
+        return [one["value"] for one in visitor.cookies() if one["name"] == identity.COOKIE]
+
+    with serve(tmp_path) as url, course(f"{url}/train?data=upload&steps=40") as around:
+        page = visitor.new_page()
+        page.goto(around)
+        frame = page.frame_locator("iframe")
+        frame.get_by_role("button", name="Settings").click()
+        drawer = frame.get_by_role("dialog", name="Settings")
+        drawer.get_by_text("Data", exact=True).click()
+        drawer.locator('input[type="file"]').set_input_files(str(text))
+        expect(frame.get_by_text("9,000 characters")).to_be_visible()
+        first = keys()
+        page.reload()
+        expect(frame.get_by_role("button", name="Settings")).to_be_visible()
+        assert len(first) == 1 and keys() == first, "the server knew the browser, and made no new key"
+    visitor.close()

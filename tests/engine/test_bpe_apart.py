@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from engine.errors import TokenizerError
 from engine.progress import Progress, Steps, finish
 from engine.tokenizers import apart, bpe, bpe_watch
-from engine.tokenizers.bpe import Level, Split
+from engine.tokenizers.bpe import BpeTokenizer, Level, Split
 from tests.engine.running import lives, wait
 
 pytestmark = pytest.mark.skipif(
@@ -110,7 +111,25 @@ def test_a_stopped_process_is_noticed_and_ended(monkeypatch: pytest.MonkeyPatch)
     assert processes() == []
 
 
-def test_it_ends_with_who_started_it() -> None:
+def test_its_end_is_a_good_one() -> None:
+    order = json.dumps({"kind": "learning", "text": "ab ab", "size": 300, "level": "byte", "split": "words"})
+    with subprocess.Popen(
+        [sys.executable, "-m", "engine.tokenizers.apart", str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    ) as child:
+        assert child.stdin is not None and child.stdout is not None and child.stderr is not None
+        child.stdin.write(order.encode() + b"\n")
+        child.stdin.flush()  # and stays open
+        said = json.loads(child.stdout.readlines()[-1])
+        assert (child.wait(20), child.stderr.read()) == (0, b"")
+    assert BpeTokenizer.from_dict(said["tokenizer"]) == bpe.train("ab ab", 300)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_it_ends_with_who_started_it(stopped: bool) -> None:
     code = (
         "from engine.tokenizers import apart; import os, time\n"
         "steps = apart.learning(''.join(f'{i * 7919:x}' for i in range(300_000)), 60_000, split='none')\n"
@@ -119,6 +138,8 @@ def test_it_ends_with_who_started_it() -> None:
     server = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
     assert server.stdout is not None and server.stdout.readline() == b"begun\n"
     (child,) = processes(server.pid)
+    if stopped:
+        os.kill(child, signal.SIGSTOP)
     server.kill()
     server.wait()
     server.stdout.close()

@@ -6,7 +6,16 @@ import threading
 
 import pytest
 
-from engine.service.rooms import MAX_CHANGES, MAX_ROOMS, MAX_SECONDS, MAX_VOTERS, RoomError, Rooms
+from engine.service.profiles import PROFILES
+from engine.service.rooms import (
+    MAX_CHANGES,
+    MAX_ROOMS,
+    MAX_SECONDS,
+    MAX_VOTERS,
+    QUIET_SECONDS,
+    RoomError,
+    Rooms,
+)
 
 THREE = ["the future", "the past", "nothing"]
 
@@ -110,7 +119,7 @@ def test_floods_end_at_the_limits(found: Rooms) -> None:
     asked = found.ask("lecturer", "One?", THREE)
     for person in range(MAX_VOTERS):
         found.choose(asked.room, str(person), 1, 0)
-    with pytest.raises(RoomError, match="the most of one question"):
+    with pytest.raises(RoomError, match="1,000 have answered, the most of one question"):
         found.choose(asked.room, "one more", 1, 0)
     with pytest.raises(RoomError, match=f"changed your answer {MAX_CHANGES} times"):
         for turn in range(MAX_CHANGES + 2):
@@ -121,6 +130,86 @@ def test_floods_end_at_the_limits(found: Rooms) -> None:
     with pytest.raises(RoomError, match=f"{MAX_ROOMS} rooms"):
         found.ask("one more", "One?", THREE)
     assert found.ask("lecturer", "Two?", THREE).number == 2  # who has a room keeps it
+
+
+HERE, THERE = "192.0.2.7", "2001:db8:1:2::/64"
+
+
+class Asker:
+    address = HERE
+
+    def __call__(self) -> str:
+        return self.address
+
+
+def test_one_address_opens_a_handful_of_rooms(clock: Clock) -> None:
+    asker = Asker()
+    rooms = Rooms(clock, asker, rooms_each=3)
+    first = [rooms.ask(f"cookie{n}", "One?", THREE) for n in range(3)]
+    with pytest.raises(RoomError, match="3 rooms of your network are open, the most allowed here"):
+        rooms.ask("cookie3", "One?", THREE)
+    assert rooms.mine("cookie3") is None
+    assert rooms.ask("cookie0", "Two?", THREE).number == 2  # who has a room keeps it
+    asker.address = THERE
+    lecturer = rooms.ask("lecturer", "One?", THREE)
+    asker.address = ""  # not known: nobody's share
+    for n in range(MAX_ROOMS - 4):
+        rooms.ask(f"unknown{n}", "One?", THREE)
+    with pytest.raises(RoomError, match=f"{MAX_ROOMS} rooms open"):
+        rooms.ask("one more", "One?", THREE)
+    asker.address = HERE
+    rooms.end("cookie1")
+    assert rooms.ask("cookie3", "One?", THREE).number == 1
+    assert [rooms.look(room).number for room in (first[0].room, first[2].room, lecturer.room)] == [2, 1, 1]
+
+
+def test_of_a_full_address_a_quiet_room_that_was_never_answered_gives_way(clock: Clock) -> None:
+    rooms = Rooms(clock, lambda: HERE, rooms_each=3)
+    asked = rooms.ask("lecturer", "One?", THREE)
+    rooms.choose(asked.room, "a", 1, 0)
+    rooms.ask("lecturer", "Two?", THREE)  # nobody has answered this one: he talks
+    quiet = []
+    for n in range(2):
+        clock.now += 1
+        quiet.append(rooms.ask(f"student{n}", "One?", THREE).room)
+    clock.now += QUIET_SECONDS - 1.5
+    with pytest.raises(RoomError, match="3 rooms of your network"):
+        rooms.ask("late", "One?", THREE)
+    clock.now += 0.5
+    rooms.ask("late", "One?", THREE)
+    with pytest.raises(RoomError, match="no such room"):
+        rooms.look(quiet[0])
+    assert rooms.look(quiet[1]) and rooms.look(asked.room).number == 2
+
+
+def test_one_address_answers_as_often_as_a_hall_and_no_more(clock: Clock) -> None:
+    asker = Asker()
+    rooms = Rooms(clock, asker, answers_each=300)
+    asked = rooms.ask("lecturer", "One?", THREE)
+    for person in range(300):
+        rooms.choose(asked.room, str(person), 1, 0)
+    with pytest.raises(RoomError, match="300 have answered from your network, the most of one question"):
+        rooms.choose(asked.room, "one more", 1, 0)
+    assert rooms.choose(asked.room, "7", 1, 1).counts == (299, 1, 0), "a mind may be changed"
+    asker.address = THERE
+    assert rooms.choose(asked.room, "another hall", 1, 1).counts == (299, 2, 0)
+    asker.address = ""
+    for person in range(400):
+        rooms.choose(asked.room, f"unknown{person}", 1, 2)
+    asker.address = HERE
+    rooms.ask("lecturer", "Two?", THREE)
+    assert rooms.choose(asked.room, "one more", 2, 0).counts == (1, 0, 0)
+    assert HERE not in repr(rooms._rooms), "no address is kept in the clear"
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_hall_behind_one_address_has_its_places_and_a_stranger_not_all(name: str) -> None:
+    here = PROFILES[name]
+    if not here.public:
+        assert here.max_rooms_address == here.max_answers_address == 0, "at home nothing is limited so"
+        return
+    assert 4 <= here.max_rooms_address <= MAX_ROOMS // 5
+    assert 200 <= here.max_answers_address <= MAX_VOTERS // 2
 
 
 def test_a_room_that_nobody_uses_is_forgotten(found: Rooms, clock: Clock) -> None:

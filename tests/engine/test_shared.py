@@ -12,13 +12,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 
 import pytest
 import torch
 
-from engine.errors import ConfigError, RunError
+from engine.errors import ConfigError, GlassformerError, RunError
 from engine.service.manager import RunManager
 from engine.service.rooms import RoomError, Rooms
 from engine.service.shared import (
@@ -30,8 +31,8 @@ from engine.service.shared import (
     RemoteRuns,
     Request,
     open_manager,
+    open_rooms,
     place,
-    rooms_of,
 )
 from engine.service.transport import ROOT
 from tests.engine.running import LONG, PROFILE, lives, spec, wait
@@ -141,9 +142,11 @@ def test_an_order_whose_answer_was_lost_is_not_given_again(
 ) -> None:
     runs = server()
     assert runs.runs(ME) == []
-    receive = Connection.recv_bytes
+    receive, asking = Connection.recv_bytes, threading.current_thread()
 
     def lost(connection: Connection) -> bytes:
+        if threading.current_thread() is not asking:  # the service's own
+            return receive(connection)
         monkeypatch.setattr(Connection, "recv_bytes", receive)
         receive(connection)
         raise EOFError
@@ -202,10 +205,11 @@ def test_the_service_as_a_process_ends_and_comes_back(
 @pytest.mark.parametrize(
     ("said", "secret", "wrong"),
     [
-        ("7700", "key", "is no address"),
-        ("host:", "key", "is no address"),
-        ("host:99999", "key", "is no address"),
+        ("7700", "sixteen letters.", "is no address"),
+        ("host:", "sixteen letters.", "is no address"),
+        ("host:99999", "sixteen letters.", "is no address"),
         ("host:7700", "", "needs GLASSFORMER_SECRET"),
+        ("host:7700", "fifteen letters", "has 15 characters: choose at least 16"),
     ],
 )
 def test_a_place_that_is_none_is_a_sentence(
@@ -213,8 +217,12 @@ def test_a_place_that_is_none_is_a_sentence(
 ) -> None:
     monkeypatch.setenv("GLASSFORMER_RUNS", said)
     monkeypatch.setenv("GLASSFORMER_SECRET", secret)
-    with pytest.raises(RunError, match=wrong):
+    with pytest.raises(GlassformerError, match=wrong):
         place()
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.service.serve"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and wrong in done.stderr and "Traceback" not in done.stderr
 
 
 def test_without_the_variable_runs_are_this_servers_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +231,7 @@ def test_without_the_variable_runs_are_this_servers_own(monkeypatch: pytest.Monk
 
 
 def test_a_phone_may_answer_at_another_server_than_the_projector_s(server: Callable[..., RemoteRuns]) -> None:
-    projector, phone = rooms_of(server()), rooms_of(server())
+    projector, phone = (open_rooms(server(), str) for _ in range(2))
     asked = projector.ask("lecturer", "What does the mask hide?", ["the future", "the past"])
     assert phone.look(asked.room) == asked and phone.choice(asked.room, "a") is None
     phone.choose(asked.room, "a", asked.number, 1)
@@ -237,12 +245,29 @@ def test_a_phone_may_answer_at_another_server_than_the_projector_s(server: Calla
         phone.look(asked.room)
 
 
-def test_the_rooms_of_one_server_are_its_own(tmp_path: Path) -> None:
-    manager = RunManager(PROFILE, tmp_path, spare=False)
+@pytest.mark.parametrize("remote", [False, True])
+def test_rooms_have_the_limits_of_the_profile_for_the_address_of_whoever_asks(
+    remote: bool, tmp_path: Path
+) -> None:
+    profile, asker = replace(PROFILE, max_rooms_address=2, max_answers_address=3), ["192.0.2.7"]
+    desk = Desk(("127.0.0.1", 0), KEY, lambda _: RunManager(profile, tmp_path, spare=False))
+    threading.Thread(target=desk.serve, daemon=True).start()
+    here = RemoteRuns(desk.where, KEY, lambda: asker[0]) if remote else desk.manager
     try:
-        assert rooms_of(manager) is rooms_of(manager) and type(rooms_of(manager)) is Rooms
+        rooms = open_rooms(here, lambda: asker[0])
+        assert (type(rooms) is Rooms) != remote
+        asked = [rooms.ask(owner, "One?", ["a", "b"]) for owner in ("lecturer", "student")]
+        for person in range(3):
+            rooms.choose(asked[0].room, str(person), 1, 0)
+        with pytest.raises(RoomError, match="3 have answered from your network"):
+            rooms.choose(asked[0].room, "3", 1, 0)
+        with pytest.raises(RoomError, match="2 rooms of your network are open"):
+            rooms.ask("another student", "One?", ["a", "b"])
+        asker[0] = "198.51.100.9"
+        assert rooms.choose(asked[0].room, "3", 1, 0).counts == (4, 0)
+        assert rooms.ask("another lecturer", "One?", ["a", "b"]).number == 1
     finally:
-        manager.close()
+        desk.close()
 
 
 def test_nothing_of_the_rooms_but_their_methods_may_be_asked_for(server: Callable[..., RemoteRuns]) -> None:
@@ -260,8 +285,8 @@ def test_rooms_are_out_of_reach_with_the_service(tmp_path: Path) -> None:
     service = Desk(("127.0.0.1", 0), KEY, lambda address: RunManager(PROFILE, tmp_path, spare=False))
     threading.Thread(target=service.serve, daemon=True).start()
     runs = RemoteRuns(service.where, KEY)
-    rooms_of(runs).ask("lecturer", "One?", ["a", "b"])
+    runs.rooms.ask("lecturer", "One?", ["a", "b"])
     service.close()
     runs._mine.connection.close()
     with pytest.raises(RunError, match="does not answer"):
-        rooms_of(runs).mine("lecturer")
+        runs.rooms.mine("lecturer")

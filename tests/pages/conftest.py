@@ -157,7 +157,7 @@ def plotly_agrees(monkeypatch: pytest.MonkeyPatch, drawn: dict[str, Drawn]) -> N
 def nothing_computes_at_the_end() -> Iterator[None]:
     """A thread within PyTorch when Python ends is an abort."""
     yield
-    slow._jobs().leave(60)
+    slow._server.leave(60)
 
 
 @pytest.fixture(autouse=True)

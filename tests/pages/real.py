@@ -18,8 +18,8 @@ def leave_nothing_running() -> None:
     """Ends what a page began to measure in a thread and nobody waits for any more: it would slow other tests,
     and a thread within PyTorch when Python ends is an abort.
     """
-    for job in list(slow._jobs()._jobs.values()):
+    for job in list(slow._server._jobs.values()):
         job.cancel()
-    for job in list(slow._jobs()._jobs.values()):
+    for job in list(slow._server._jobs.values()):
         assert job.wait(60)
-    slow._jobs.clear()
+    slow._server = slow.Jobs()

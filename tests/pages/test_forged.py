@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.visitor import Visitor
@@ -79,17 +80,72 @@ async def attack(url: str, page: str) -> list[str]:
             wrong += [f"{page} {seed}: {said}" for said in told]
         finally:
             await visitor.leave()
+    return wrong + await next_who_comes(url, page)
+
+
+async def next_who_comes(url: str, page: str) -> list[str]:
+    """What a stranger has left to others."""
     other = Visitor(url)
     await other.enter()
     try:
         await other.visit(page)
-        wrong += [f"{page}, the next who came: {said}" for said in other.page.said if "fault is ours" in said]
+        assert other.page.controls, page
+        return [f"{page}, the next who came: {said}" for said in other.page.said if "fault is ours" in said]
     finally:
         await other.leave()
-    return wrong
+
+
+LARGE = {
+    "deep": lambda name: WidgetState(id=name, json_value='{"at": ' + "[" * 20_000 + "]" * 20_000 + "}"),
+    "nested": lambda name: WidgetState(id=name, json_value='{"at":' * 900 + "1" + "}" * 900),
+    "long": lambda name: WidgetState(id=name, json_value=json.dumps(dict.fromkeys(PARTS, "ab " * 2_000))),
+    "endless": lambda name: WidgetState(id=name, json_value='{"at": ' + "9" * 5_000 + ', "step": 1e999}'),
+}
+SENSELESS = (
+    BackMsg(clear_cache=True),
+    BackMsg(set_run_on_save=True),
+    BackMsg(load_git_info=True),
+    BackMsg(debug_disconnect_websocket=True),
+    BackMsg(debug_shutdown_runtime=True),
+    BackMsg(stop_script=True),
+    BackMsg(),
+)
+
+
+async def overload(url: str, page: str) -> list[str]:
+    """Values as large as a message may be, thousands for controls that there are not, orders that are not a
+    visitor's to give.
+    """
+    wrong: list[str] = []
+    for seed, (what, large) in enumerate(LARGE.items()):
+        visitor = Visitor(url, seed)
+        await visitor.enter()
+        try:
+            await visitor.visit(page)
+            names = sorted(visitor.page.controls)
+            for name in random.Random(seed).sample(names, min(40, len(names))):
+                visitor._values[name] = large(name)
+            for number in range(3_000):
+                name = f"$$ID-{number:032x}-none"
+                visitor._values[name] = WidgetState(id=name, json_value="{}")
+            await visitor._ask()
+            foul = (str(ROOT), "Traceback", "fault is ours")
+            wrong += [f"{page} {what}: {each}" for each in visitor.page.exceptions]
+            wrong += [f"{page} {what}: {said}" for said in visitor.page.said if any(f in said for f in foul)]
+            for order in SENSELESS:
+                await visitor._socket.send(order.SerializeToString())
+        finally:
+            await visitor.leave()
+    return wrong + await next_who_comes(url, page)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_forged_state_leads_to_a_trace(url: str, page: str) -> None:
     with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this one has an event loop
         assert thread.submit(asyncio.run, attack(url, page)).result() == []
+
+
+@pytest.mark.parametrize("page", ["", "train", "generation", "parameters"])
+def test_nor_does_a_large_one(url: str, page: str) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(asyncio.run, overload(url, page)).result() == []

@@ -7,25 +7,37 @@ import http.client
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
 
-from engine.service.profiles import PROFILES
-from tests.browser.server import serve
-from ui import guard, identity
+from benchmarks.visitor import Visitor
+from engine.secret import SECRET
+from engine.service.profiles import PROFILES, VARIABLE
+from tests.browser.server import ROOT, serve
+from ui import guard, identity, uploads
 from ui.guard import ADDRESS, Guard
+from ui.operate import log
+from ui.uploads import Coming, Uploads
 
 MB = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def url(home: Path) -> Iterator[str]:
     patch = pytest.MonkeyPatch()
+    patch.setenv(log.VARIABLE, "json")
     patch.setenv(identity.TRUST, "1")
     patch.setenv(guard.FRAMES, "https://moodle.example.org; script-src *")
-    with serve(tmp_path_factory.mktemp("home")) as found:
+    with serve(home) as found:
         yield found
     patch.undo()
 
@@ -78,6 +90,32 @@ def test_a_browser_gets_a_key_once_and_a_forged_one_is_replaced(url: str) -> Non
     assert "; Secure" in str(ask(url, "/", X_Forwarded_Proto="https")[1].get_all("Set-Cookie"))
 
 
+def test_in_a_frame_of_another_site_the_cookies_are_such_as_browsers_keep_there(url: str) -> None:
+    names = set()
+    for path in ("/", "/_stcore/health"):
+        for told in ask(url, path, X_Forwarded_Proto="https")[1].get_all("Set-Cookie"):
+            name, attributes = told.partition("=")[0], told.split("; ")[1:]
+            names.add(name)
+            assert attributes[-3:] == ["SameSite=None", "Secure", "Partitioned"], told
+            assert len({one.partition("=")[0] for one in attributes}) == len(attributes), told
+            assert ("HttpOnly" in attributes) == (name == identity.COOKIE)
+        for told in ask(url, path)[1].get_all("Set-Cookie"):
+            assert "SameSite=Lax" in told and "Secure" not in told, "without TLS browsers keep no other"
+    assert names == {identity.COOKIE, "_streamlit_xsrf"}
+
+
+def test_where_nobody_may_frame_the_app_its_cookies_stay_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(guard.FRAMES, raising=False)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        told = [(b"content-type", b"text/html")]
+        await send({"type": "http.response.start", "status": 200, "headers": told})
+
+    asked = {"type": "http", "method": "GET", "path": "/", "scheme": "https", "headers": []}
+    (cookie,) = (v for k, v in through(Guard(app), asked)[0]["headers"] if k.lower() == b"set-cookie")
+    assert cookie.decode().split("; ")[-3:] == ["HttpOnly", "SameSite=Lax", "Secure"]
+
+
 def test_a_browser_that_kept_the_page_and_not_its_key_gets_one(url: str) -> None:
     _, headers, _ = ask(url, "/")
     kept = {"If_None_Match": headers["ETag"], "Accept": "text/html,*/*"}
@@ -107,10 +145,80 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_sent(url: str) -> None
     assert status == 411, "without a length nobody knows how much comes"
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        UPLOAD[:-4] + "..",
+        UPLOAD[:-4] + ".",
+        UPLOAD[:-4] + "%2e%2e",
+        "/x/.." + UPLOAD,
+        "/_stcore/upload_file/../file",
+    ],
+)
+def test_no_path_leads_past_the_limits_of_files(url: str, path: str) -> None:
+    status, *_ = ask(url, path, "PUT", b"x" * 1000)
+    assert status == 400
+
+
+def test_no_message_says_where_the_server_lies(url: str, home: Path) -> None:
+    heard: list[bytes] = []
+
+    class Listener(Visitor):
+        def _take_in(self, data: bytes | str) -> None:
+            heard.append(data if isinstance(data, bytes) else data.encode())
+            super()._take_in(data)
+
+    async def look() -> None:
+        visitor = Listener(url)
+        await visitor.enter()
+        for page in ("", "train", "tokens"):
+            await visitor.visit(page)
+        await visitor.leave()
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, look()).result()
+    assert any(b"app.py" in message for message in heard)
+    for place in (str(ROOT), str(home)):
+        assert not [message[:200] for message in heard if place.encode() in message]
+
+
+def test_with_a_secret_that_is_too_short_no_server_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SECRET, "fifteen letters")
+    with pytest.raises(RuntimeError, match="GLASSFORMER_SECRET has 15 characters") as told, serve(tmp_path):
+        pytest.fail("it is ready, and every new browser's page fails")
+    assert "fifteen" not in str(told.value)
+
+
+def test_the_log_holds_no_address_and_nothing_that_somebody_typed(url: str, home: Path) -> None:
+    typed, there = "Anna%20was%20here", {"X_Forwarded_For": "198.51.100.77"}
+    for method, path in (
+        *(("GET", f"/train?text={typed}"), ("POST", f"/?text={typed}"), ("GET", f"/media/{typed}")),
+        *(("GET", f"/_stcore/stream?{typed}"), ("GET", f"/component/{typed}/x"), ("GET", "/" + "A" * 70_000)),
+        *(("PUT", f"/_stcore/upload_file/{typed}/x"), ("DELETE", f"/_stcore/upload_file/a/{typed}")),
+    ):
+        ask(url, path, method, b"Anna" if method == "PUT" else None, **there)
+
+    async def looks() -> None:
+        visitor = Visitor(url)
+        await visitor.enter()
+        for page in ("", "attention", "train", "tokens", "room", f"no{typed}"):
+            await visitor.visit(page, f"text={typed}&steps={typed}&id={typed}&tokens_view={typed}")
+        await visitor.leave(abruptly=True)
+
+    with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this one has an event loop
+        thread.submit(asyncio.run, looks()).result()
+    lines = [line for line in (home / "server.log").read_text().splitlines() if line.startswith("{")]
+    assert any('"server started"' in line for line in lines)
+    for line in lines:
+        assert not re.search(r"Anna|AAAA|198\.51|127\.0\.0\.1", line), line
+
+
 # Inside, without a server -------------------------------------------------------------------------
 
 
-def through(guarded: Guard, scope: dict[str, Any]) -> list[dict[str, Any]]:
+def through(guarded: Any, scope: dict[str, Any]) -> list[dict[str, Any]]:
     """What is sent back."""
     sent: list[dict[str, Any]] = []
 
@@ -140,9 +248,23 @@ def test_the_app_is_told_the_address_and_nobody_else_can_say_it(
     assert seen == [[address.encode()]]
 
 
-def put(session: str, size: int) -> dict[str, Any]:
+def test_uvicorn_believes_no_proxy_whatever_a_platform_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
+    assert guard.middleware()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert scope["client"] == ("192.0.2.7", 1), "the peer is what it was"
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+
+    config = uvicorn.Config(app, log_config=None)
+    config.load()
+    scope = put("s", 1, "192.0.2.7") | {"headers": [(b"x-forwarded-for", b"6.6.6.6")]}
+    assert through(config.loaded_app, scope)[0]["status"] == 204
+
+
+def put(session: str, size: int, peer: str = "127.0.0.1") -> dict[str, Any]:
     return {"type": "http", "method": "PUT", "path": f"/base/_stcore/upload_file/{session}/f", "scheme": "http",
-            "headers": [(b"content-length", str(size).encode())]}  # fmt: skip
+            "client": (peer, 1), "headers": [(b"content-length", str(size).encode())]}  # fmt: skip
 
 
 def test_what_sessions_hold_is_limited_each_and_in_sum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,33 +279,127 @@ def test_what_sessions_hold_is_limited_each_and_in_sum(monkeypatch: pytest.Monke
         return int(through(Guard(app), put(session, 9 * MB))[0]["status"])
 
     assert status("new") == 204 and status("full") == 413
-    held |= {f"other{n}": 10 * MB for n in range(guard.HELD)}
+    padded = put("new", 0) | {"headers": [(b"content-length", b"0" * 13 + str(12 * MB).encode())]}
+    assert through(Guard(app), padded)[0]["status"] == 413
+    held |= {f"other{n}": 10 * MB for n in range(uploads.HELD)}
     assert status("new") == 503
 
 
-def test_uploads_at_once_are_counted_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("profile", "most"), [("small", PROFILES["small"].max_tabs_address), ("local", 0)])
+def test_one_address_has_so_many_tabs_and_gets_their_places_back(
+    monkeypatch: pytest.MonkeyPatch, profile: str, most: int
+) -> None:
+    monkeypatch.setenv(VARIABLE, profile)
+    many, opened = most or 300, 0
+
+    async def story() -> list[list[Any]]:
+        nonlocal opened
+        leave = asyncio.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            nonlocal opened
+            opened += 1
+            await leave.wait()
+
+        guarded, said = Guard(app), []
+
+        async def tab(peer: str) -> None:
+            heard: list[Any] = []
+            said.append(heard)
+
+            async def send(message: Any) -> None:
+                heard.append(message)
+
+            await guarded({"type": "websocket", "client": (peer, 1), "headers": []}, None, send)  # type: ignore[arg-type]
+
+        open_ones = [asyncio.create_task(tab("192.0.2.7")) for _ in range(many)]
+        await asyncio.sleep(0)
+        for peer in ("192.0.2.7", "192.0.2.8"):
+            open_ones.append(asyncio.create_task(tab(peer)))
+            await asyncio.sleep(0)
+        leave.set()
+        await asyncio.gather(*open_ones)
+        await tab("192.0.2.7")
+        return said
+
+    with ThreadPoolExecutor(1) as thread:
+        said = thread.submit(asyncio.run, story()).result()
+    refused = [number for number, heard in enumerate(said) if heard]
+    assert refused == ([many] if most else []) and opened == many + (2 if most else 3)
+    assert not most or said[many][0] == {"type": "websocket.close", "code": 1013}
+
+
+def together(monkeypatch: pytest.MonkeyPatch, files: list[dict[str, Any]]) -> list[int]:
+    """The answers to files that are sent at once, by somebody who sends a byte a minute: in their order."""
     monkeypatch.setattr(guard, "_held", dict)
     monkeypatch.setattr(guard, "UPLOAD_SECONDS", 0.5)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        await asyncio.sleep(60)  # somebody who sends a byte a minute
+        await asyncio.sleep(60)
 
-    async def together(guarded: Guard) -> list[int]:
+    async def one(guarded: Guard, scope: dict[str, Any]) -> int:
         statuses: list[int] = []
 
         async def send(message: Any) -> None:
-            if "status" in message:
-                statuses.append(message["status"])
+            statuses.extend([message["status"]] if "status" in message else [])
 
         async def receive() -> Any:
             return {}
 
-        many = [guarded(put(f"s{n}", 10), receive, send) for n in range(guard.UPLOADS_AT_ONCE + 2)]
-        await asyncio.gather(*many)
-        return statuses
+        await guarded(scope, receive, send)
+        return statuses[0]
+
+    async def all_of_them() -> list[int]:
+        guarded = Guard(app)
+        first = list(await asyncio.gather(*(one(guarded, file) for file in files)))
+        assert await one(guarded, files[0]) == 408, "places are given back"
+        return first
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, all_of_them()).result()
+
+
+def test_uploads_at_once_are_counted_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses = together(monkeypatch, [put(f"s{n}", 10, f"192.0.2.{n}") for n in range(6)])
+    assert statuses == [408] * 4 + [503] * 2 and uploads.AT_ONCE == 4
+
+
+def test_one_visitor_does_not_hold_every_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = [put("slow", 10, "192.0.2.7") for _ in range(4)]  # one tab
+    tabs = [put(f"tab{n}", 10, "192.0.2.7") for n in range(3)]  # and more of its address
+    assert together(monkeypatch, [*slow, *tabs, put("lecturer", 10, "192.0.2.8")]) == [
+        *(408, 429, 429, 429),
+        *(408, 429, 429),
+        408,
+    ]
+
+
+def test_one_visitor_does_not_hold_all_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamlit.config.get_option", lambda name: 10 if name.endswith("UploadSize") else "")
+    held: dict[str, int] = {}
+    monkeypatch.setattr(guard, "_held", lambda: held)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        session = scope["path"].split("/")[-2]
+        held[session] = int(dict(scope["headers"])[b"content-length"])
+        await send({"type": "http.response.start", "status": 204, "headers": []})
 
     guarded = Guard(app)
-    with ThreadPoolExecutor(1) as thread:
-        statuses = thread.submit(asyncio.run, together(guarded)).result()
-    assert statuses.count(503) == 2 and statuses.count(408) == guard.UPLOADS_AT_ONCE
-    assert guarded._uploads == 0
+
+    def status(session: str, peer: str) -> int:
+        return int(through(guarded, put(session, 11 * MB, peer))[0]["status"])
+
+    assert [status(f"tab{n}", "192.0.2.7") for n in range(8)] == [204] * 4 + [429] * 4
+    assert [status(f"hall{n}", f"198.51.100.{n}") for n in range(5)] == [204] * 4 + [503]
+    held.clear()  # the tabs are closed
+    assert status("tab9", "192.0.2.7") == 204
+
+
+def test_what_is_on_its_way_counts_as_held() -> None:
+    known = Uploads()
+    one = [Coming(f"s{n}", f"192.0.2.{n}", 10) for n in range(3)]
+    with known.coming(one[0], {}), known.coming(one[1], {}):
+        assert known.refusal(one[2], {"other": 8 * 10 - 30}, 10) is None
+        refusal = known.refusal(one[2], {"other": 8 * 10 - 29}, 10)
+        assert refusal is not None and refusal[0] == 503
+    assert known.refusal(one[2], {"other": 8 * 10 - 29}, 10) is None

@@ -44,8 +44,9 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     monkeypatch.setattr(apart, "learning", holding(apart.learning))
     monkeypatch.setattr(watching, "apart", holding(apart.watching))
     monkeypatch.setattr(contexts, "scanning", holding(neurons.scanning))
-    for cached in (slow._jobs, shared._trained, shared._smaller, watching._learned, state._corpus):
+    for cached in (shared._trained, shared._smaller, watching._learned, state._corpus):
         cached.clear()  # type: ignore[attr-defined]
+    monkeypatch.setattr(slow, "_server", slow.Jobs())
     monkeypatch.setattr(slow, "GLANCE", 0.05)
     yield go_on
     go_on.set()

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
+import streamlit as st
 from streamlit import config
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.caching.ttl_cache import TTLCache
@@ -21,6 +23,7 @@ from engine.errors import PretrainedError
 from engine.pretrained import library
 from engine.service import profiles
 from engine.service.manager import RunManager
+from engine.service.rooms import RoomError
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
 from ui import server, state
 from ui.operate import left
@@ -34,8 +37,11 @@ def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     """A server of the test's own: its files lie with the test's, and it has no manager yet."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(state, "_MADE", [])
+    monkeypatch.setattr(state, "_ROOMS", [])
     monkeypatch.setattr(server, "_settle", lambda: None)
     monkeypatch.setattr(server, "_go_ahead", lambda: None)
+    kept = AppSession._handle_clear_cache_request
+    monkeypatch.setattr(AppSession, "_handle_clear_cache_request", kept)
     before = config.get_option("client.showErrorDetails")
     yield
     state.close_manager()
@@ -62,8 +68,6 @@ def test_emptied_caches_leave_the_runs_where_they_are() -> None:
 
 
 def test_what_the_message_empties_is_what_the_test_above_empties() -> None:
-    import streamlit as st
-
     made = []
 
     @st.cache_resource
@@ -102,6 +106,23 @@ def test_without_a_lifespan_there_is_one_manager_however_many_ask_at_once(
     assert state.manager() is made[1], "after the end of a server there may be another"
 
 
+def test_rooms_last_as_long_as_the_server_and_count_the_address_of_whoever_looks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(profiles.VARIABLE, "hosted")
+    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), tmp_path, spare=False))
+    monkeypatch.setattr(state, "address", lambda: "192.0.2.7")
+    rooms, most = state.rooms(), profiles.current().max_rooms_address
+    for n in range(most):
+        rooms.ask(f"cookie{n}", "One?", ["a", "b"])
+    empty_caches()
+    assert state.rooms() is rooms
+    with pytest.raises(RoomError, match=f"{most} rooms of your network"):
+        state.rooms().ask("one more", "One?", ["a", "b"])
+    state.close_manager()
+    assert state.rooms() is not rooms and state.rooms().mine("cookie0") is None
+
+
 @pytest.mark.parametrize("profile, shown", [("local", True), ("hosted", False)])
 def test_a_hosted_server_shows_no_stranger_a_trace(
     monkeypatch: pytest.MonkeyPatch, profile: str, shown: bool
@@ -123,6 +144,39 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
         said, manager = thread.submit(asyncio.run, serve()).result()
     assert said == shown
     assert state._MADE == [] and not manager.folder.exists(), "the end of the server is the end of its runs"
+
+
+@pytest.mark.parametrize("profile, kept", [("local", False), ("hosted", True), ("small", True)])
+def test_no_stranger_empties_what_is_kept_for_all(
+    monkeypatch: pytest.MonkeyPatch, profile: str, kept: bool
+) -> None:
+    monkeypatch.setenv(profiles.VARIABLE, profile)
+    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
+
+    @st.cache_resource
+    def shared() -> object:
+        return object()
+
+    @st.cache_data
+    def counted() -> list[int]:
+        made.append(1)
+        return made
+
+    made: list[int] = []
+
+    async def serve() -> tuple[bool, int]:
+        async with server.lifespan(None):
+            counted.clear()
+            before, _ = shared(), counted()
+            sender = SimpleNamespace(_session_state={"own": 1})
+            AppSession._handle_clear_cache_request(sender)  # type: ignore[arg-type]
+            assert sender._session_state == {}
+            counted()
+            return shared() is before, len(made)
+
+    with ThreadPoolExecutor(1) as thread:
+        same, times = thread.submit(asyncio.run, serve()).result()
+    assert (same, times) == (kept, 1 if kept else 2)
 
 
 def test_a_server_bounds_its_pools_of_memory_before_it_has_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,3 +298,40 @@ def test_a_server_looks_for_closed_tabs_by_itself(monkeypatch: pytest.MonkeyPatc
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, serve()).result()
     assert gone.ended == 1
+
+
+@pytest.mark.parametrize(
+    ("profile", "service", "environment", "said"),
+    [
+        ("local", "local", {}, []),
+        ("hosted", "hosted", {"GLASSFORMER_TRUST_PROXY": "1", "GLASSFORMER_RUNS": "127.0.0.1:1"}, []),
+        ("local", "local", {"GLASSFORMER_TRUST_PROXY": "1"}, ["GLASSFORMER_TRUST_PROXY is set, but"]),
+        ("local", "local", {"GLASSFORMER_RUNS": "127.0.0.1:1"}, ["GLASSFORMER_RUNS is set, but"]),
+        ("hosted", "local", {}, ["has the profile `local`, this server `hosted`"]),
+    ],
+)
+def test_settings_that_hardly_mean_what_they_say_are_said(
+    monkeypatch: pytest.MonkeyPatch, profile: str, service: str, environment: dict[str, str], said: list[str]
+) -> None:
+    for name in ("GLASSFORMER_TRUST_PROXY", "GLASSFORMER_RUNS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    manager = cast(RunManager, SimpleNamespace(profile=profiles.PROFILES[service]))
+    found = server.doubts(profiles.PROFILES[profile], manager)
+    assert len(found) == len(said) and all(part in one for part, one in zip(said, found, strict=True))
+
+
+def test_a_doubt_is_in_the_log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
+    monkeypatch.setattr(
+        server, "doubts", lambda profile, manager: [f"{profile.name} and {manager.profile.name}"]
+    )
+
+    async def serve() -> None:
+        async with server.lifespan(None):
+            pass
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, serve()).result()
+    assert "local and local" in caplog.messages

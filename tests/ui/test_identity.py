@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from engine.secret import SECRET, SecretError
 from ui import identity
 
 
 @pytest.fixture(autouse=True)
 def own_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(identity.SECRET, "a secret of the tests")
+    monkeypatch.setenv(SECRET, "a secret of the tests")
     identity._secret.cache_clear()
 
 
@@ -25,14 +26,14 @@ def test_only_what_the_server_signed_is_a_key(monkeypatch: pytest.MonkeyPatch) -
     for forged in (None, "", key, f"{key}.{'A' * 43}", f"{swapped}{cookie[43:]}", cookie + "A", f" {cookie}"):
         assert identity.key_in(forged) is None, forged
     identity._secret.cache_clear()
-    monkeypatch.setenv(identity.SECRET, "the secret of another server")
+    monkeypatch.setenv(SECRET, "the secret of another server")
     assert identity.key_in(cookie) is None
 
 
 def test_a_secret_is_made_once_and_for_this_user_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(identity.SECRET)
+    monkeypatch.delenv(SECRET)
     path = tmp_path / "new" / "secret"
     first = identity.secret(path)
     assert len(first) == 32 and identity.secret(path) == first == path.read_bytes()
@@ -44,7 +45,7 @@ def test_a_secret_is_made_once_and_for_this_user_alone(
 def test_without_a_place_for_it_the_secret_lasts_as_long_as_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(identity.SECRET)
+    monkeypatch.delenv(SECRET)
     (tmp_path / "file").write_text("in the way")
     assert len(identity.secret(tmp_path / "file" / "secret")) == 32
     (tmp_path / "torn").write_bytes(b"short")
@@ -54,8 +55,8 @@ def test_without_a_place_for_it_the_secret_lasts_as_long_as_the_server(
 def test_a_chosen_secret_is_shared_and_not_too_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert identity.secret(tmp_path / "a") == identity.secret(tmp_path / "b")
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setenv(identity.SECRET, "short")
-    with pytest.raises(ValueError, match="at least 16"):
+    monkeypatch.setenv(SECRET, "fifteen letters")
+    with pytest.raises(SecretError, match="has 15 characters: choose at least 16"):
         identity.secret(tmp_path / "a")
 
 
@@ -78,8 +79,22 @@ def test_a_proxy_is_trusted_when_told_to(said: str, trusted: int, monkeypatch: p
         ("::ffff:192.0.2.7", "", 0, "192.0.2.7"),
         ("2001:db8:1:2:3:4:5:6", "", 0, "2001:db8:1:2::/64"),
         ("127.0.0.1", "", 0, ""),
-        ("10.0.0.1", "unknown", 1, ""),
         (None, "", 0, ""),
+        # as proxies write it
+        ("10.0.0.1", "203.0.113.7:4711", 1, "203.0.113.7"),
+        ("10.0.0.1", "[2001:db8:1:2::1]:443", 1, "2001:db8:1:2::/64"),
+        ("10.0.0.1", "[2001:db8:1:2:3::1]", 1, "2001:db8:1:2::/64"),
+        ("10.0.0.1", '"[2001:db8:1:2::1]:443"', 1, "2001:db8:1:2::/64"),
+        ("10.0.0.1", "fe80::1%eth0", 1, "fe80::/64"),
+        ("10.0.0.1", "[::ffff:203.0.113.7]:443", 1, "203.0.113.7"),
+        ("10.0.0.1", "203.0.113.7, 127.0.0.1:80", 1, ""),
+        # what is no address: the peer is counted, even this machine
+        ("10.0.0.1", "unknown", 1, "10.0.0.1"),
+        ("10.0.0.1", "203.0.113.7:4711:x", 1, "10.0.0.1"),
+        ("10.0.0.1", "203.0.113.7, _hidden", 1, "10.0.0.1"),
+        ("127.0.0.1", "unknown", 1, "127.0.0.1"),
+        ("::1", "[", 1, "::/64"),
+        (None, "unknown", 1, ""),
     ],
 )
 def test_addresses(peer: str | None, forwarded: str, trusted: int, address: str) -> None:

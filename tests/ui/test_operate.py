@@ -141,6 +141,34 @@ def test_a_trace_is_one_line_too(written: StringIO) -> None:
     assert found["logger"] == "engine.service.housekeeping"
 
 
+def test_a_trace_says_where_and_not_what_somebody_typed(written: StringIO) -> None:
+    typed = "It's me, Anna,\nsaid she. " * 3
+
+    def draw() -> None:
+        try:
+            {}[typed]
+        except KeyError as error:
+            tests = [ValueError(f"no such text: {typed!r} nor {'B'!r}"), RuntimeError(f"“{typed}” is long")]
+            raise ExceptionGroup("in a page", tests) from error
+
+    try:
+        draw()
+    except ExceptionGroup:
+        logging.getLogger("ui.look").exception("a part could not be drawn")
+    try:
+        raise ValueError("x" * 1000)
+    except ValueError:
+        logging.getLogger("ui.look").exception("another")
+    logging.getLogger("ui.look").error("nothing was raised", exc_info=True)
+    lines = [json.loads(line)["trace"] for line in written.getvalue().splitlines()]
+    assert "Anna" not in lines[0] and "said she" not in lines[0]
+    for kept in ("{}[typed]", "in draw", "test_operate.py", "KeyError: …", "ValueError: no such text: … nor …",
+                 "RuntimeError: … is long", "ExceptionGroup: in a page"):  # fmt: skip
+        assert kept in lines[0], kept
+    assert lines[1].endswith("x…") and 150 < lines[1].count("x") <= 200 + len("except")
+    assert lines[2].endswith("None")
+
+
 def test_at_home_nothing_is_written(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

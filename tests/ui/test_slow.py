@@ -6,12 +6,19 @@ import threading
 from collections.abc import Callable
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import ShapeError
 from engine.progress import Progress, Steps, finish
 from ui import slow
 from ui.slow import Jobs
+
+
+@pytest.fixture(autouse=True)
+def nothing_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test does not wait for its turn behind what the one before it has left."""
+    monkeypatch.setattr(slow, "_server", Jobs())
 
 
 def counted(calls: list[int], until: threading.Event | None = None) -> Callable[[], Steps[str]]:
@@ -121,12 +128,11 @@ def test_a_slow_one_shows_its_bar_and_then_its_result() -> None:
     at = run("slow")
     assert [button.label for button in at.button] == ["Cancel"]
     assert "`None`" in [m.value for m in at.markdown]
-    slow._jobs().of(("test_slow", "slow"), lambda: pytest.fail("began twice")).wait(10)
+    slow._server.of(("test_slow", "slow"), lambda: pytest.fail("began twice")).wait(10)
     assert "`42`" in [m.value for m in at.run().markdown] and not at.button
 
 
 def test_cancel_is_said_and_can_be_undone() -> None:
-    slow._jobs().forget(("test_slow", "slow"))
     at = run("slow")
     at.button[0].click().run()
     assert "stopped before the end" in at.caption[0].value
@@ -147,3 +153,97 @@ def test_leaving_ends_all_that_is_under_way() -> None:
     threading.Timer(0.2, go.set).start()
     jobs.leave()
     assert first.ended and second.ended and second.left
+
+
+def test_one_tab_has_a_few_under_way_and_a_server_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "WAITING", 6)
+    jobs, go = Jobs(), threading.Event()
+    mine = [jobs.of((n,), counted([], go), "me") for n in range(slow.MINE)]
+    others = jobs.of(("theirs",), counted([], go), "they")
+    assert not others.ended
+    mine[1].wait(0, "they")
+    more = [jobs.of((n + 10,), counted([], go), "me") for n in range(1)]
+    go.set()
+    assert mine[0].wait(5) and mine[0].left, "what was asked for first"
+    assert all(job.wait(5) and not job.left for job in [*mine[1:], *more, others])
+    go.clear()
+    for n in range(6):
+        jobs.of((n + 20,), counted([], go), f"tab {n}")
+    with pytest.raises(slow.TooMany, match="6 measurements wait on this server"):
+        jobs.of(("one more",), counted([]), "nobody")
+    assert jobs.get(("one more",)) is None
+    go.set()
+    jobs.leave()
+
+
+def test_who_leaves_does_not_take_it_from_others() -> None:
+    jobs, go = Jobs(), threading.Event()
+    job = jobs.of(("a",), counted([], go), "me")
+    job.wait(0, "they")
+    job.leave("me")
+    go.set()
+    assert job.wait(5, "they") and job.result == "found"
+    alone = jobs.of(("b",), counted([], go := threading.Event()), "me")
+    alone.leave("me")
+    go.set()
+    assert alone.wait(5) and alone.left
+
+
+def test_what_others_left_is_begun_anew_for_who_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "_server", Jobs())
+    monkeypatch.setattr(slow, "GLANCE", 20.0)
+    left = slow._server.of(("test_slow", "quick"), counted([], threading.Event()), "they")
+    left.cancel()
+    assert left.wait(10) and left.left
+    assert run("quick").markdown[0].value == "`42`"
+
+
+def test_a_cancelled_one_that_others_watch_is_stopped_for_who_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slow, "_server", Jobs())
+    at = run("slow")
+    job = slow._server.get(("test_slow", "slow"))
+    assert job is not None
+    job.wait(0, "they")
+    at.button[0].click().run()
+    assert "stopped before the end" in at.caption[0].value
+    assert job.wait(10, "they") and job.result == 42
+    assert "`42`" in [m.value for m in at.run().markdown]
+
+
+def test_too_many_are_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "_server", Jobs())
+    monkeypatch.setattr(slow, "WAITING", 0)
+    assert "try again in a minute" in run("quick").error[0].value
+
+
+def test_emptied_caches_leave_what_is_measured() -> None:
+    """What BackMsg(clear_cache=True) from any browser does."""
+    before = slow._server
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    assert slow._server is before
+
+
+def test_one_address_leaves_room_for_the_others() -> None:
+    jobs, go = Jobs(), threading.Event()
+    for n in range(slow.NEAR):
+        jobs.of((n,), counted([], go), f"tab{n}", "192.0.2.7")
+    with pytest.raises(slow.TooMany, match="of your network"):
+        jobs.of(("more",), counted([], go), "another", "192.0.2.7")
+    assert jobs.of((0,), counted([], go), "another", "192.0.2.7") is jobs.get((0,)), (
+        "what is under way is for all"
+    )
+    jobs.of(("theirs",), counted([], go), "they", "192.0.2.8")
+    jobs.of(("unknown",), counted([], go), "nobody")
+    jobs.leave(0)
+    go.set()
+
+
+def test_who_reads_a_result_is_not_remembered() -> None:
+    job = Jobs().of(("a",), counted([]), "first")
+    assert job.wait(5)
+    for n in range(100):
+        job.wait(0, f"tab{n}")
+    assert len(job._watched) <= 2

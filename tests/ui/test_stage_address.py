@@ -9,7 +9,10 @@ import sys
 import pytest
 import segno
 
-from ui.stage import address
+from engine.service import profiles
+from engine.service.rooms import Rooms
+from ui import state
+from ui.stage import address, draw
 from ui.stage.address import MAX_ADDRESS, code, for_phones
 
 SEEN = "http://localhost:8501/attention?attention_view=mask&text=a%20b"
@@ -32,6 +35,30 @@ def test_what_no_phone_can_reach_is_said() -> None:
     assert "listens at 127.0.0.1" in for_phones(SEEN, listens="127.0.0.1", own="192.0.2.7").note
     assert for_phones(SEEN, listens="0.0.0.0", own="192.0.2.7").address
     assert for_phones(SEEN, own="") == ("", "This computer is in no network: phones cannot reach it.")
+
+
+@pytest.mark.parametrize("profile, told", [("local", True), ("hosted", False), ("small", False)])
+@pytest.mark.parametrize("host", ["localhost:8501", "127.0.0.1", "[::1]", "a.localhost"])
+def test_strangers_are_not_told_where_the_server_lies_in_its_own_network(
+    host: str, profile: str, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rooms = Rooms()
+    rooms.ask("me", "One?", ["a", "b"])
+    monkeypatch.setenv(profiles.VARIABLE, profile)
+    monkeypatch.setattr(address, "local_address", lambda: "10.1.2.3")
+    monkeypatch.setattr(state, "rooms", lambda: rooms)
+    monkeypatch.setattr(state, "owner", lambda: "me")
+    held = {draw.KEY: {"address": f"http://{host}/attention"}}
+    monkeypatch.setattr(draw.st, "session_state", held)
+    found = draw._told()
+    assert found["code"]["address"].startswith("http://10.1.2.3") == told
+    assert found["room"]["address"].startswith("http://10.1.2.3") == told
+    assert ("10.1.2.3" in repr(found)) == told
+    assert ("leads to this computer alone" in found["code"]["note"]) != told
+    held[draw.KEY] = {"address": "https://glass.example.org/base/attention?x=1"}
+    seen = draw._told()
+    assert seen["code"]["address"] == "https://glass.example.org/base/attention?x=1"
+    assert seen["room"]["address"] == f"https://glass.example.org/base/room?id={found['room']['room']}"
 
 
 @pytest.mark.parametrize(

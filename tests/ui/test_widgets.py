@@ -423,3 +423,30 @@ def test_whoever_takes_streamlits_own_says_why(path: Path) -> None:
         }
         lines = "\n".join(text.splitlines()[function.lineno - 1 : function.end_lineno])
         assert not direct or "# Streamlit's own: " in lines, f"{function.name} draws {direct} itself"
+
+
+def test_a_box_keeps_a_third_more_than_is_allowed_whatever_a_forger_sends() -> None:
+    def page() -> None:
+        from ui import widgets
+
+        widgets.box("Yours", 300, "yours")
+
+    drawn = AppTest.from_function(page).run()
+    assert drawn.text_area(key="yours").proto.max_chars == 400, "a browser stops there by itself"
+    drawn.text_area(key="yours").set_value("a" * 5000).run()
+    assert len(drawn.session_state["yours"]) == 400
+
+
+def test_long_texts_are_typed_into_such_boxes_alone() -> None:
+    """Others have a limit of their own, or cut what they get."""
+    root = Path(widgets.__file__).parents[1]
+    unbounded = {
+        str(path.relative_to(root))
+        for folder in ("pages", "ui")
+        for path in (root / folder).rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(call, ast.Call)
+        and getattr(call.func, "attr", "") == "text_area"
+        and "max_chars" not in {word.arg for word in call.keywords}
+    }
+    assert unbounded == {"ui/subject.py"}, "which cuts at ui.reading.MAX_TEXT"

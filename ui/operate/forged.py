@@ -1,6 +1,6 @@
 """Values that no control can hold: a word where a number is asked for, a list where there is one, JSON that
 is none. No browser sends them, but whoever speaks to the server without one may, and a page that was open
-while the server got a new version.
+while the server got a new version. And an order that is no visitor's to give.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.state.session_state import Serialized, Value, WStates
 
 log = logging.getLogger(__name__)
@@ -21,6 +22,17 @@ _NUMBERS = {"int_value": "double_value", "int_array_value": "double_array_value"
 def ignore() -> None:
     """From now on such a control is as if nobody had touched it."""
     WStates.__getitem__ = _read  # type: ignore[method-assign]
+
+
+def keep_caches() -> None:
+    """From now on no browser empties what is kept for everybody (`BackMsg.clear_cache`, which a stranger may
+    send in a loop): the next page of each would be made anew. Its sender forgets its own state, as ever.
+    """
+    AppSession._handle_clear_cache_request = _forget_own  # type: ignore[method-assign]
+
+
+def _forget_own(self: AppSession) -> None:
+    self._session_state.clear()
 
 
 def _read(self: WStates, k: str) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from engine.errors import GlassformerError
 from engine.service.state import Process
 from ui import state
 
@@ -22,7 +24,9 @@ def ready(processes: Sequence[Process], spares: int) -> bool:
 
 
 def _answer(_: Request) -> JSONResponse:
-    processes = state.manager().processes()
+    processes: Sequence[Process] = ()
+    with suppress(GlassformerError):  # the service that holds the runs is not there: nothing would start
+        processes = state.manager().processes()
     said = {
         "ready": ready(processes, state.profile().spares),
         "spare": any(process.ready and not process.runs for process in processes),

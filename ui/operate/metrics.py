@@ -33,13 +33,15 @@ def address(wanted: str) -> tuple[str, int] | None:
 
     >>> address("9464"), address("0.0.0.0:9464"), address("")
     (('127.0.0.1', 9464), ('0.0.0.0', 9464), None)
+    >>> address("[::1]:9464")
+    ('::1', 9464)
     """
     if not wanted:
         return None
     host, _, port = wanted.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) < 65536:
         raise ConfigError(VARIABLE, wanted, "must be a port, or an address and a port such as 0.0.0.0:9464")
-    return host or LOCAL, int(port)
+    return host.strip("[]") or LOCAL, int(port)
 
 
 def serve() -> Callable[[], None]:

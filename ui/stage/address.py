@@ -22,11 +22,13 @@ class Found(NamedTuple):
     note: str
 
 
-def for_phones(address: object, *, listens: str | None = None, own: str | None = None) -> Found:
+def for_phones(
+    address: object, *, listens: str | None = None, own: str | None = None, public: bool = False
+) -> Found:
     """The address under which phones reach the page that this browser shows: its own, or, where that is
     this computer's name for itself, the computer's in its local network. The note says what was changed, or
     why it cannot be reached. `listens` is the address that the server was told to listen at; `own` this
-    computer's.
+    computer's, which is no business of strangers: on a `public` server only the browser's own address counts.
 
     Anything but a web address gives an empty one.
     """
@@ -41,6 +43,10 @@ def for_phones(address: object, *, listens: str | None = None, own: str | None =
         return Found("", "")
     if not _itself(host):
         return Found(urlunsplit(parts), "")
+    if public:
+        return Found(
+            "", "This address leads to this computer alone: open the page under the one that phones will use."
+        )
     if listens is not None and _itself(listens):
         return Found(
             "", f"This server listens at {listens}, where phones cannot come: start it without that address."

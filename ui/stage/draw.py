@@ -13,7 +13,7 @@ from streamlit import config
 from engine.errors import GlassformerError
 from ui import state
 from ui.players.component import mounted
-from ui.stage.address import code, for_phones
+from ui.stage.address import Found, code, for_phones
 
 KEY = "stage"
 URL = "room"  # of the page where phones answer
@@ -36,13 +36,18 @@ def _told() -> dict[str, Any]:
     address = held.get("address")
     if not isinstance(address, str):  # not on a stage
         return {"code": None, "room": None, "said": ""}
-    found = for_phones(address, listens=config.get_option("server.address"))
+    found = _for_phones(address)
     room = _room(address)  # may leave something to say
     return {
         "code": {"address": found.address, "note": found.note, **code(found.address)},
         "room": room,
         "said": st.session_state.get(_SAID, ""),
     }
+
+
+def _for_phones(address: str) -> Found:
+    """What a browser says is its address was perhaps written by a stranger."""
+    return for_phones(address, listens=config.get_option("server.address"), public=state.profile().public)
 
 
 def _room(address: str) -> dict[str, Any] | None:
@@ -57,7 +62,7 @@ def _room(address: str) -> dict[str, Any] | None:
     parts = urlsplit(address)
     place = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
     way = urlunsplit(parts._replace(path=f"{place}/{URL}", query=f"id={asked.room}", fragment=""))
-    found = for_phones(way, listens=config.get_option("server.address"))
+    found = _for_phones(way)
     return asdict(asked) | {"address": found.address, "note": found.note, "code": code(found.address)}
 
 

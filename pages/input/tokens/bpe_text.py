@@ -10,7 +10,7 @@ from engine import corpora
 from engine.errors import CorpusError
 from engine.tokenizers.bpe import Level, Split
 from engine.tokenizers.bpe_watch import MAX_SYMBOLS, affordable
-from ui import state
+from ui import state, widgets
 from ui.text.markdown import safe, whole
 
 EXAMPLES = {
@@ -125,19 +125,17 @@ def typed_text() -> str:
 
 
 def _box() -> str:
-    text = (
-        st.text_area(
-            "Your text",
-            key=TYPED,
-            height=130,
-            width=420,
-            persist_state="session",
-            help=(
-                f"Ctrl+Enter takes it over. Up to {state.profile().max_watched:,} characters may be pasted;"
-                " only short texts fit into a link."
-            ),
-        )
-        or ""
+    most = state.profile().max_watched
+    text = widgets.box(
+        "Your text",
+        most,
+        TYPED,
+        height=130,
+        width=420,
+        help=(
+            f"Ctrl+Enter takes it over. Up to {most:,} characters may be pasted; {widgets.MUCH_LONGER}"
+            " Only short texts fit into a link."
+        ),
     )
     if text == EXAMPLES[FIRST] or len(text) > IN_LINK:
         st.query_params.pop(LINK, None)

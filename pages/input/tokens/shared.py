@@ -21,7 +21,7 @@ from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.published import PUBLISHED, PublishedTokenizer, whole_characters
 from engine.tokenizers.words import WordTokenizer
 from pages.input.tokens.examples import EXAMPLES, LINE
-from ui import state
+from ui import state, widgets
 from ui.slow import Key, known, measured
 from ui.text.markdown import safe
 from ui.widgets import one_of
@@ -67,14 +67,11 @@ def own_text() -> str | None:
     )
     limit = state.profile().max_watched
     hint = (
-        f"Anything, up to {limit:,} characters. Ctrl+Enter takes it over. A long text is not part of the"
-        " link."
+        f"Anything, up to {limit:,} characters; {widgets.MUCH_LONGER} Ctrl+Enter takes it over. A long text"
+        " is not part of the link."
     )
     with st.popover("Your text", icon=":material/edit:"):
-        typed = (
-            st.text_area("Your text", key=TEXT, height=150, width=420, persist_state="session", help=hint)
-            or ""
-        )
+        typed = widgets.box("Your text", limit, TEXT, height=150, width=420, help=hint)
         st.session_state["kept_compare_text"] = typed
         text, more = whole_characters(typed)
         _to_link(text)

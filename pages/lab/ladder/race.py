@@ -71,8 +71,5 @@ def draw_race() -> None:
 
 
 def _typed() -> str | None:
-    # Streamlit's own: a text of somebody's is for nobody's link.
-    return (
-        st.text_area(words.YOURS, key=TYPED, height=80, persist_state="session", placeholder=words.YOURS_HINT)
-        or None
-    )
+    limit = state.profile().max_text
+    return widgets.box(words.YOURS, limit, TYPED, height=80, placeholder=words.YOURS_HINT) or None

@@ -46,15 +46,20 @@ class Curve:
 
     @property
     def final(self) -> float:
-        """The newest validation loss: the whole split's where it was the last to be read; NaN where there is
-        none.
+        """The newest validation loss; NaN where there is none."""
+        found = self.newest("step")
+        return found[1] if found else math.nan
+
+    def newest(self, x: XAxis) -> tuple[float, float] | None:
+        """(position, loss) of the last look, of whatever kind. Where a training ends with both, at one step,
+        that is the one at the whole split: it comes after the quick one.
         """
-        ends = [
-            (at[-1], losses[-1])
-            for at, losses in ((self.eval_steps, self.eval_losses), (self.whole_steps, self.whole_losses))
-            if len(losses)
-        ]
-        return float(max(ends, key=lambda end: end[0])[1]) if ends else math.nan
+        _, at, whole_at = self.along(x)
+        looks = [(where, y) for where, y in ((whole_at, self.whole_losses), (at, self.eval_losses)) if len(y)]
+        if not looks:
+            return None
+        where, losses = max(looks, key=lambda look: float(look[0][-1]))  # the first of those that are equal
+        return float(where[-1]), float(losses[-1])
 
     def along(self, x: XAxis) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(positions of the steps, of the quick looks, of the evaluations on the whole split) on the axis
@@ -117,6 +122,11 @@ def curve_of(
         *_looks(whole, unit),
         changes,
     )
+
+
+def newest_of_each(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """One for each step: a training ends with a quick look and one at the whole split, which counts."""
+    return list({look.step: look for look in evaluations}.values())
 
 
 def _looks(evaluations: Sequence[Evaluation], unit: Unit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -157,12 +157,10 @@ def _middle(name: str, most: int = 26) -> str:
 
 def _ends(curve: Curve, x: XAxis, shade: str) -> tuple[dict[str, Any], ...]:
     """The loss at a curve's last point, of whatever kind, written at that point."""
-    _, at, whole_at = curve.along(x)
-    ends = [(where, y) for where, y in ((at, curve.eval_losses), (whole_at, curve.whole_losses)) if len(y)]
-    where, y = max(ends, key=lambda end: float(end[0][-1]), default=(at, curve.eval_losses))
-    if not len(y) or not math.isfinite(y[-1]):
+    found = curve.newest(x)
+    if found is None or not math.isfinite(found[1]):
         return ()
-    return (_label(float(where[-1]), float(y[-1]), f"{y[-1]:.2f}", shade),)
+    return (_label(*found, f"{found[1]:.2f}", shade),)
 
 
 def _marks(curve: Curve, x: XAxis, shade: str) -> Parts:

@@ -207,10 +207,11 @@ def _recent_failure() -> list[str]:
 
 
 def _own(source: str, profile: Profile, cut: str) -> Data:
-    st.caption("Your text is not part of the link: it is too long for one.")
+    most = f"At most {profile.max_text:,} characters"
+    st.caption(f"Your text is not part of the link: it is too long for one. {most}; {widgets.MUCH_LONGER}")
     if source == "paste":
         hint = "Paste at least a few thousand characters: the more, the better."
-        text = st.text_area("Your text", key="pasted", height=160, persist_state="session", placeholder=hint)
+        text = widgets.box("Your text", profile.max_text, "pasted", height=160, placeholder=hint)
         problem = "" if text else "Paste a text to train on."
     else:
         text, problem = _uploaded(profile)

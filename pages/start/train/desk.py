@@ -74,7 +74,7 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
     """Train, and what if; what will be trained is set in the drawer."""
     line = st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_line")
     with drawer:
-        st.caption(preset.summary)
+        summed_up = st.empty()
         data = data_group(state.profile())
         chosen_values, places = control_groups(preset)
         values: Values = {"tokenizer": data.tokenizer, **chosen_values}
@@ -82,6 +82,7 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
     if data.paired is not None:
         values["context"] = kinds.longest(data.paired)
     preset = paired.preset if paired and data.paired else preset  # what these settings are compared with
+    summed_up.caption(preset.summary)
     chosen = setup(preset, values, data)
     mark_problems(chosen.problems, places)
     derived(chosen.spec, chosen.problems, places)

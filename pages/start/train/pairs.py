@@ -18,6 +18,7 @@ from engine.training import kinds
 from engine.training.records import Evaluation, Sample
 from engine.training.train import warning
 from pages.start.train import words_pairs as words
+from pages.start.train.curve_points import newest_of_each
 from ui.figures.solved import Solved, solved_curves
 from ui.players.plot import plot
 from ui.text.markdown import token_word
@@ -82,7 +83,7 @@ def baselines(spec: RunSpec) -> Mapping[str, float]:
 
 def solved(view: RunView, found: Paired, height: int) -> None:
     """The share that is right by step, of what is held out and of what it learned from."""
-    looks = [look for look in view.history.evaluations if look.task is not None]
+    looks = [look for look in newest_of_each(view.history.evaluations) if look.task is not None]
     steps = np.array([look.step for look in looks])
     parts = {
         "held out": ("validation", [look.task.validation for look in looks if look.task]),

@@ -14,6 +14,7 @@ from engine.service.state import RunSpec, RunView
 from engine.tasks import TASKS, Task, marked
 from engine.training.records import Evaluation
 from pages.start.train import words_tasks as words
+from pages.start.train.curve_points import newest_of_each
 from ui.figures.solved import Solved, solved_curves
 from ui.players.plot import plot
 
@@ -32,7 +33,7 @@ def floor(spec: RunSpec) -> Mapping[str, float]:
 
 def solved(view: RunView, task: Task, height: int) -> None:
     """The accuracy by step, of held-out problems and of those trained on."""
-    looks = [look for look in view.history.evaluations if look.task is not None]
+    looks = [look for look in newest_of_each(view.history.evaluations) if look.task is not None]
     steps = np.array([look.step for look in looks])
     parts = {
         "held out": ("validation", [look.task.validation for look in looks if look.task]),

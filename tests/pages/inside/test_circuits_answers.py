@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("manager", "patient")
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slow, "GLANCE", 240.0)
-    slow._jobs.clear()
+    slow._server = slow.Jobs()
 
 
 @cache

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("manager", "patient")
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A result is waited for; and none is kept from another test, whose runs have the same names."""
     monkeypatch.setattr(slow, "GLANCE", 240.0)
-    slow._jobs.clear()
+    slow._server = slow.Jobs()
 
 
 def opened(**query: str) -> AppTest:

@@ -36,7 +36,7 @@ def short_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: Path("here"))
     monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
     feedforward_contexts._validation.clear()
-    slow._jobs.clear()
+    slow._server = slow.Jobs()
 
 
 def opened(**query: str) -> AppTest:
@@ -175,7 +175,7 @@ def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     monkeypatch.setattr("ui.text.tokens.show_bytes", lambda t: "<i>" + t.decode())
     subject._vocabulary.clear()
     feedforward_contexts._validation.clear()
-    slow._jobs.clear()
+    slow._server = slow.Jobs()
     page = opened()
     subject._vocabulary.clear()
     (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]

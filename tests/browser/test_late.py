@@ -1,0 +1,47 @@
+"""A slow network: what a page that was left still asks for does not take away the one that is shown."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settled
+
+LATE_MS = 350  # for each message to the browser
+# Before anything else on the page: what the server says is heard LATE_MS later, where `late` says so.
+SLOW = """(() => {
+  const Real = window.WebSocket
+  const later = (hear) => (event) => setTimeout(() => hear(event), window.late ?? 0)
+  window.WebSocket = class extends Real {
+    set onmessage(hear) { super.onmessage = later(hear) }
+    addEventListener(name, hear, ...rest) { super.addEventListener(name, name === "message" ? later(hear) : hear, ...rest) }
+  }
+})()"""
+# The stage tells its address 300 ms after it has changed, if it knows of no run: here Start was pressed before.
+PRESS = """([name, milliseconds]) => {
+  history.replaceState(history.state, "", `${location.href}&pressed=${milliseconds}`)
+  setTimeout(() => document.querySelector(`.st-key-start_${name} button`).click(), milliseconds)
+}"""
+
+
+@pytest.mark.parametrize("milliseconds", [60, 120])
+def test_a_part_of_the_page_that_was_left_does_not_blank_the_next(
+    page: Page, app_url: str, milliseconds: int
+) -> None:
+    page.add_init_script(SLOW)
+    page.goto(f"{app_url}/courses?stage=1")
+    start = page.locator(".st-key-start_ten-minutes button")
+    start.wait_for(timeout=60_000)
+    settled(page)
+    page.wait_for_timeout(800)  # its address has been told
+    page.evaluate(f"window.late = {LATE_MS}")
+    page.evaluate(PRESS, ["ten-minutes", milliseconds])
+    expect(page.locator(".gf-tour-where")).to_have_text(re.compile("^1 of "), timeout=60_000)
+    settled(page)
+    page.wait_for_timeout(4 * LATE_MS)  # the late request has been heard, and what it led to
+    settled(page)
+    assert "scene=1" in page.url
+    expect(page.locator('[data-testid="stMain"] .st-key-answer').first).to_be_visible()
+    expect(page.locator('[data-testid="stMain"] canvas').first).to_be_visible()

@@ -1,0 +1,79 @@
+"""The values of a tab, looked up one by one, are those that Streamlit collects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from streamlit.runtime.state.safe_session_state import SafeSessionState
+from streamlit.runtime.state.session_state import SessionState
+from streamlit.testing.v1 import AppTest
+
+from ui.operate import lookup
+
+
+@pytest.fixture
+def singly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(SafeSessionState, "filtered_state", SafeSessionState.filtered_state)
+    lookup.singly()
+    yield
+
+
+def page() -> None:
+    import streamlit as st
+
+    st.session_state.setdefault("own", [1])
+    st.session_state.setdefault("emptied", None)
+    st.session_state.setdefault("text", None)
+    st.number_input("Steps", 1, 9, 4, key="steps")
+    st.number_input("Seed", 1, 9, 4, key="emptied")
+    st.selectbox("Kind", ["a", "b"], key="kind")
+    st.text_input("Text", "x", key="text")
+    st.slider("Heat", 0.0, 2.0, 1.0, key="heat")
+    st.text_input("Without a key")
+    st.write(dict(st.session_state.to_dict()), len(st.session_state), str(st.session_state))
+
+
+def drawn(at: AppTest) -> list[str]:
+    controls = [*at.number_input, *at.selectbox, *at.text_input, *at.slider]
+    return [f"{each.key} = {each.value!r}: {each.proto}" for each in controls] + [
+        each.value for each in at.markdown
+    ]
+
+
+def moved() -> list[str]:
+    at = AppTest.from_function(page).run()
+    at.number_input(key="steps").set_value(7)
+    at.selectbox(key="kind").set_value("b")
+    return drawn(at.run().run())
+
+
+def test_a_page_is_drawn_as_before(request: pytest.FixtureRequest) -> None:
+    before = moved()
+    request.getfixturevalue("singly")
+    assert moved() == before
+    said = "\n".join(before)
+    assert all(each in said for each in ("steps = 7", "emptied = None", "text = None", "kind = 'b'"))
+
+
+def test_it_holds_what_streamlit_collects(singly: None) -> None:
+    at = AppTest.from_function(page).run()
+    state = at.session_state._state
+    assert isinstance(state, SafeSessionState)
+    collected, values = lookup._COLLECTED.__get__(state), state.filtered_state
+    assert isinstance(values, lookup._Values) and {"own", "steps", "emptied", "heat"} <= set(collected)
+    assert dict(values) == collected and len(values) == len(collected) and repr(values) == repr(collected)
+    assert "nobody" not in values
+    hidden = [key for key in state._state._keys() if key not in collected]
+    assert hidden and not [key for key in hidden if key in values]
+
+
+def test_one_key_is_one_lookup(singly: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    inside = SessionState.__getitem__
+    monkeypatch.setattr(SessionState, "__getitem__", lambda self, key: asked.append(key) or inside(self, key))
+    state = SafeSessionState(SessionState(), lambda: None)
+    for key in "abcdefgh":
+        state[key] = key
+    values = state.filtered_state
+    assert "c" in values and values["c"] == "c" and set(asked) == {"c"}

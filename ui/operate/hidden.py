@@ -1,0 +1,23 @@
+"""What Streamlit tells every browser of its server, and strangers need not know: the folder it lies in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.app_session import AppSession
+
+# Streamlit's own: the first message of every run. Its browser shows the path where somebody deploys the app.
+_INSIDE = AppSession._create_new_session_message
+
+
+def hide() -> None:
+    """From now on it says how the file is called, not where it is."""
+    AppSession._create_new_session_message = _message  # type: ignore[method-assign]
+
+
+def _message(self: AppSession, *arguments: Any, **named: Any) -> ForwardMsg:
+    message = _INSIDE(self, *arguments, **named)
+    message.new_session.main_script_path = Path(message.new_session.main_script_path).name
+    return message

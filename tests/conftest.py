@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,13 @@ for _variable, _folder in (
 # The same examples every time, and no clock: a slow machine is not a failed test.
 settings.register_profile("glassformer", deadline=None, derandomize=True, max_examples=60, database=None)
 settings.load_profile("glassformer")
+
+
+@pytest.fixture(autouse=True)
+def _rooms_of_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rooms are made with the manager that first needs them: what a test sees must not hang on its turn."""
+    if state := sys.modules.get("ui.state"):
+        monkeypatch.setattr(state, "_ROOMS", [])
 
 
 @pytest.fixture(scope="session")

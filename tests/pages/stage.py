@@ -14,6 +14,7 @@ from engine.errors import RunError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.service.history import HistoryLog
+from engine.service.profiles import PROFILES
 from engine.service.state import RunSpec, RunView
 from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Evaluation, Sample, Step
@@ -84,6 +85,8 @@ def open_page(page: AppTest, **query: str) -> AppTest:
 
 class StageManager:
     """`asked` holds (what, run or None, arguments)."""
+
+    profile = PROFILES["local"]
 
     def __init__(self, mine: bool = True) -> None:
         self.mine = mine

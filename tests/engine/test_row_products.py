@@ -63,8 +63,15 @@ def test_a_product_is_that_of_the_rounded_matrix(arithmetic: Arithmetic, with_bi
     multiply = product(torch.from_numpy(weight), None if bias is None else torch.from_numpy(bias), arithmetic)
     out = torch.empty(1, 70)
     assert multiply(torch.from_numpy(x), out) is out
-    wanted = x.astype(np.float64) @ rounded(weight, arithmetic).T + (0 if bias is None else bias)
-    assert np.abs(out.numpy() - wanted).max() < CLOSE[arithmetic] * np.abs(wanted).max()
+    kept = rounded(weight, arithmetic)
+    wanted = x.astype(np.float64) @ kept.T + (0 if bias is None else bias)
+    close = CLOSE[arithmetic] * np.abs(wanted).max()
+    if arithmetic == "int8":
+        # x is read to half a finer step, and steps are coarser on a processor without products of int8
+        steps = multiply.steps  # type: ignore[attr-defined]
+        assert steps == (127 if torch.cpu._is_vnni_supported() else 63)
+        close = 90 / (4 * steps**2) * np.abs(kept).sum(1) + 1e-6 * np.abs(wanted).max()
+    assert (np.abs(out.numpy() - wanted) < close).all()
     assert not multiply(torch.zeros(1, 48), out).sub(0 if bias is None else torch.from_numpy(bias)).any()
     assert multiply(torch.full((1, 48), np.nan), out).isnan().all()
 

@@ -20,7 +20,7 @@ from engine.service.events import note
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
 from ui import identity, slow, state
-from ui.operate import crowded, forged, hidden, incoming, late, left, log, lookup, metrics
+from ui.operate import crowded, forged, hidden, incoming, joined, late, left, log, lookup, metrics
 
 
 @asynccontextmanager
@@ -38,6 +38,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     crowded.say_seldom(asyncio.get_running_loop())
     forged.ignore()
     late.ignore()
+    joined.heed()
     lookup.singly()
     _guard_against_strangers(state.profile())
     config.set_option("server.maxUploadSize", state.profile().max_upload_mb)

@@ -1,4 +1,6 @@
-"""A slow network: what a page that was left still asks for does not take away the one that is shown."""
+"""What a page asks for by itself does not get in the way of clicks: late on a slow network, or in one message with
+them.
+"""
 
 from __future__ import annotations
 
@@ -45,3 +47,26 @@ def test_a_part_of_the_page_that_was_left_does_not_blank_the_next(
     assert "scene=1" in page.url
     expect(page.locator('[data-testid="stMain"] .st-key-answer').first).to_be_visible()
     expect(page.locator('[data-testid="stMain"] canvas').first).to_be_visible()
+
+
+# Timers that a busy browser fires one after the other: the stage tells its address, and somebody clicks.
+TOGETHER = """(view) => {
+  history.replaceState(history.state, "", `${location.href}&seen=${view}`)
+  setTimeout(() => { const until = performance.now() + 300; while (performance.now() < until); }, 200)
+  setTimeout(() => document.querySelectorAll('.st-key-generation_view [role=radio]')[view].click(), 310)
+}"""
+
+
+def test_a_click_in_one_message_with_what_the_stage_tells_is_heard(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/generation?stage=1")
+    views = page.locator(".st-key-generation_view [role=radio]")
+    views.first.wait_for(timeout=60_000)
+    settled(page)
+    page.wait_for_timeout(800)  # its address has been told
+    for view, question in ((1, "KV cache"), (2, "likeliest"), (0, "write a text")):
+        page.evaluate(TOGETHER, view)
+        heading = page.locator('[data-testid="stMain"] h2').first
+        expect(heading).to_have_text(re.compile(question), timeout=30_000)
+        expect(views.nth(view)).to_have_attribute("aria-checked", "true")
+        settled(page)
+        page.wait_for_timeout(800)

@@ -1,9 +1,9 @@
 """Clicks that a browser sends together with what a part of the page asks for by itself.
 
 Streamlit 1.67's browser collects what changes until a timer of no milliseconds fires, which is long where it
-is busy drawing, and sends all of it as one request: that of the first part (a fragment) which asked. Only this
-part is drawn again, and who clicked on anything else sees nothing happen. On a stage, which tells its address
-soon after each view, that was one click of three within a second.
+is busy drawing, and sends all of it as one request: that of the first part (a fragment) which asked. Only
+that one is drawn again, and who clicked on anything else sees nothing happen. On a stage, which tells its
+address soon after each view, that was one click of three within a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TAKE = SessionState.on_script_will_rerun
 
 
 def heed() -> None:
-    """From now on such a click draws the whole page, as it would have alone."""
+    """From now on such a click draws what it would have alone: its own part, or the page."""
     SessionState.on_script_will_rerun = _take  # type: ignore[method-assign]
 
 
@@ -32,9 +32,9 @@ def _take(self: SessionState, fresh_widget_states: WidgetStates | None, **rest: 
     context = get_script_run_ctx()
     if context is None or not context.fragment_ids_this_run or not context.script_requests:
         return
-    if fresh_widget_states is None or not any(
-        _of_others(self, one.id, context.fragment_ids_this_run) for one in fresh_widget_states.widgets
-    ):
+    changed = [] if fresh_widget_states is None else [one.id for one in fresh_widget_states.widgets]
+    missed = {part for one in changed for part in _missed(self, one, context.fragment_ids_this_run)}
+    if not missed:
         return
     log.debug("a click came with what a part of the page asked for")
     # as if a function that was just called had ended in st.rerun(): what was pressed stays pressed
@@ -42,6 +42,7 @@ def _take(self: SessionState, fresh_widget_states: WidgetStates | None, **rest: 
         RerunData(
             query_string=context.query_string,
             page_script_hash=context.page_script_hash,
+            fragment_id_queue=[] if "" in missed else sorted(missed),
             cached_message_hashes=context.cached_message_hashes,
             replay_trigger_states=fresh_widget_states,
             context_info=context.context_info,
@@ -49,9 +50,9 @@ def _take(self: SessionState, fresh_widget_states: WidgetStates | None, **rest: 
     )
 
 
-def _of_others(state: SessionState, control: str, parts: list[str]) -> bool:
-    """Whether this control was changed, and lies outside of the parts that are drawn again."""
+def _missed(state: SessionState, control: str, parts: list[str]) -> list[str]:
+    """The part in which this control was changed, if it is none of these; "" for the page itself."""
     known = state._new_widget_state.widget_metadata.get(control)
-    if known is None or known.disabled or known.fragment_id in parts:
-        return False
-    return state._widget_changed(control)
+    if known is None or known.disabled or known.fragment_id in parts or not state._widget_changed(control):
+        return []
+    return [known.fragment_id or ""]

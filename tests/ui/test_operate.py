@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Iterator
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -37,23 +38,37 @@ def test_ready_is_who_has_a_warm_spare_and_where_none_is_kept_a_warm_process(
     assert health.ready(processes, 0) is none
 
 
+class Asked:
+    """A server's `/healthz`, at moments and with processes that are chosen."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.processes = 1000.0, [COLD]
+        monkeypatch.setattr(health, "monotonic", lambda: self.now)
+        monkeypatch.setattr(state, "manager", lambda: SimpleNamespace(processes=lambda: self.processes))
+        self.client = TestClient(Starlette(routes=list(health.routes())))
+
+    def __call__(self, *processes: Process, later: float = 0.0) -> tuple[int, dict[str, bool]]:
+        self.processes, self.now = list(processes), self.now + later
+        found = self.client.get("/healthz")
+        assert found.headers["cache-control"] == "no-store"
+        return found.status_code, found.json()
+
+
 def test_it_is_not_ready_until_the_spare_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[list[Process]] = [[COLD], [WARM], [BUSY], [BUSY]]
-
-    class Manager:
-        def processes(self) -> list[Process]:
-            return answers.pop(0)
-
-    monkeypatch.setattr(state, "manager", Manager)
-    client = TestClient(Starlette(routes=list(health.routes())))
-    found = [client.get("/healthz") for _ in range(3)]
-    assert [answer.status_code for answer in found] == [503, 200, 503]
+    asked = Asked(monkeypatch)
+    assert asked(COLD) == asked(BUSY) == (503, {"ready": False, "spare": False})
+    assert asked(WARM) == (200, {"ready": True, "spare": True})
     monkeypatch.setattr(state, "profile", lambda: PROFILES["small"])
-    small = client.get("/healthz")
-    assert (small.status_code, small.json()) == (200, {"ready": True, "spare": False})
-    assert found[0].json() == {"ready": False, "spare": False}
-    assert found[1].json() == {"ready": True, "spare": True}
-    assert found[1].headers["cache-control"] == "no-store"
+    assert Asked(monkeypatch)(BUSY) == (200, {"ready": True, "spare": False})
+
+
+def test_nobody_takes_readiness_away_by_starting_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(monkeypatch)
+    asked(WARM)
+    assert asked(BUSY, COLD, later=500) == (200, {"ready": True, "spare": False})
+    assert asked(COLD, later=59)[0] == 200, "the one that trained was removed, the next is warmed"
+    assert asked(COLD, later=2)[0] == 503, "no process becomes warm: something is wrong here"
+    assert asked(WARM)[0] == 200
 
 
 NOW = Standing(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from math import inf
+from time import monotonic
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -14,6 +15,7 @@ from engine.service.state import Process
 from ui import state
 
 PATH = "/healthz"
+LASTS = 60.0  # seconds: who starts a training takes the spare, and the next is warm in some of them
 
 
 def ready(processes: Sequence[Process], spares: int) -> bool:
@@ -23,17 +25,31 @@ def ready(processes: Sequence[Process], spares: int) -> bool:
     return any(process.ready and (not spares or not process.runs) for process in processes)
 
 
-def _answer(_: Request) -> JSONResponse:
-    processes: Sequence[Process] = ()
-    with suppress(GlassformerError):  # the service that holds the runs is not there: nothing would start
-        processes = state.manager().processes()
-    said = {
-        "ready": ready(processes, state.profile().spares),
-        "spare": any(process.ready and not process.runs for process in processes),
-    }
-    return JSONResponse(said, 200 if said["ready"] else 503, {"Cache-Control": "no-store"})
+class Health:
+    """What a server answers about itself. Once it was ready it stays so for `LASTS` seconds, and while any
+    process is warm: else somebody who starts one training after the other would take it away from everybody.
+    """
+
+    def __init__(self) -> None:
+        self._last = -inf  # when it was well
+
+    def answer(self, _: Request) -> JSONResponse:
+        now = monotonic()
+        try:
+            processes = state.manager().processes()
+        except GlassformerError:  # the service that holds the runs is not there: nothing would start
+            return _said(False, False)
+        warm = self._last > -inf and any(process.ready for process in processes)
+        if warm or ready(processes, state.profile().spares):
+            self._last = now
+        return _said(now - self._last < LASTS, any(one.ready and not one.runs for one in processes))
+
+
+def _said(well: bool, spare: bool) -> JSONResponse:
+    said = {"ready": well, "spare": spare}
+    return JSONResponse(said, 200 if well else 503, {"Cache-Control": "no-store"})
 
 
 def routes() -> list[Route]:
     """What this server answers beside Streamlit's own addresses. In a thread: it waits for locks."""
-    return [Route(PATH, _answer, methods=["GET"])]
+    return [Route(PATH, Health().answer, methods=["GET"])]

@@ -1,4 +1,4 @@
-"""A process that ends with the one that started it, in every case."""
+"""A process that ends with the one that started it in every case, and before it where memory runs out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
+
+FIRST = 600  # of 1,000: more than any share of the memory that a server may have
+_SCORE = Path("/proc/self/oom_score_adj")
 
 
 def die_with(parent: int) -> None:
@@ -19,3 +23,12 @@ def die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(1, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:  # it had gone before this was said
         os._exit(0)
+
+
+def end_first() -> None:
+    """Has the system choose this process before others when memory runs out: a training goes on from its last
+    snapshot, and a server would take everybody's with it. proc_pid_oom_score_adj(5), on Linux alone.
+    """
+    with suppress(OSError):
+        if int(_SCORE.read_text()) < FIRST:  # who is further to the front stays there
+            _SCORE.write_text(str(FIRST))

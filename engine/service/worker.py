@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from engine.lifeline import die_with
+from engine.lifeline import die_with, end_first
 from engine.service import protocol
 from engine.service.protocol import Command, Message, dump, load_command
 from engine.service.said import without_paths
@@ -349,6 +349,7 @@ def main() -> None:
     """
     if len(sys.argv) > 2:
         die_with(int(sys.argv[2]))
+    end_first()
     outbox = Outbox(os.dup(1))
     os.dup2(2, 1)  # a library that prints must not speak the protocol
     sys.stdout = sys.stderr

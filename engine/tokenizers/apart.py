@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NoReturn
 
 from engine.errors import TokenizerError
-from engine.lifeline import die_with
+from engine.lifeline import die_with, end_first
 from engine.progress import Progress, Steps
 from engine.tokenizers import bpe, bpe_watch
 from engine.tokenizers.bpe import BpeTokenizer, Level, Split
@@ -177,5 +177,6 @@ def _end_with(orders: IO[bytes]) -> NoReturn:
 
 if __name__ == "__main__":
     die_with(int(sys.argv[1]))
+    end_first()
     _serve(sys.stdin.buffer, sys.stdout.buffer)
     os._exit(0)  # a thread still reads the input: Python would abort over it

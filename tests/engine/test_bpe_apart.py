@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import TokenizerError
+from engine.lifeline import FIRST
 from engine.progress import Progress, Steps, finish
 from engine.tokenizers import apart, bpe, bpe_watch
 from engine.tokenizers.bpe import BpeTokenizer, Level, Split
@@ -96,6 +97,8 @@ def begun(steps: Steps[object]) -> None:
 def test_a_killed_process_is_a_sentence() -> None:
     steps = apart.learning(LONG, 4000, split="none")
     begun(steps)
+    score = int(Path(f"/proc/{processes()[0]}/oom_score_adj").read_text())
+    assert score >= FIRST, "where memory runs out it is the first, and a server outlives it"
     os.kill(processes()[0], signal.SIGKILL)
     with pytest.raises(TokenizerError, match="ended from outside"):
         finish(steps)

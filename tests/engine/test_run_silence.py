@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from engine.lifeline import FIRST
 from engine.service.manager import RunManager
 from tests.engine.running import (
     LONG,
@@ -147,3 +148,15 @@ def test_a_killed_server_takes_stopped_workers_with_it(tmp_path: Path) -> None:
     server.wait()
     server.stdout.close()
     wait(lambda: not any(lives(worker) for worker in workers), 5)
+
+
+def test_where_memory_runs_out_a_training_ends_and_not_the_server(make: Callable[..., RunManager]) -> None:
+    def score(process: int) -> int:
+        return int(Path(f"/proc/{process}/oom_score_adj").read_text())
+
+    manager, own = make(spare=True), score(os.getpid())
+    spare = warm_spare(manager)
+    assert score(spare) == max(own, FIRST) > 500
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 1)
+    assert score(pid(manager, run)) == max(own, FIRST) and score(os.getpid()) == own

@@ -145,9 +145,6 @@ def choose(page, view: int) -> str:
     name = buttons.nth(view).inner_text()
     if view:
         before = page.locator("h2").first.inner_text()
-        # Streamlit 1.67 loses a click that comes within milliseconds of the end of a fragment; nobody is as quick
-        page.wait_for_timeout(250)
-        settled(page)
         buttons.nth(view).click()
         page.wait_for_function("before => document.querySelector('h2')?.innerText !== before", arg=before)
         settled(page)  # until then folds of the view before are still there

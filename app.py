@@ -60,6 +60,7 @@ def route() -> None:
 
 
 if get_script_run_ctx(suppress_warning=True) is None:
+    server.heed_settings()
     served.ensure_static()  # before Streamlit looks for the folder; a page says what is wrong with it
     app = st.App(
         __file__,

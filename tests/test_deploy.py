@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import websockets
 import yaml
 
 from benchmarks.visitor import Broken, Visitor
@@ -293,6 +294,11 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
     visitor = Visitor(f"http://127.0.0.1:{port}")
 
     async def stranger() -> None:
+        forged = websockets.connect(
+            f"ws://127.0.0.1:{port}/_stcore/stream", origin=websockets.Origin("http://elsewhere.example")
+        )
+        with pytest.raises(websockets.InvalidStatus, match="403"):
+            await forged
         await visitor.enter()
         await visitor.visit("", "")
         assert visitor.page.elements > 5 and not visitor.page.exceptions
@@ -340,7 +346,8 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
         log.close()
     assert {path: path.stat().st_mtime_ns for path in app.rglob("*")} == before
     assert "Traceback" not in said and "Permission denied" not in said
-    events = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    assert "external IP" not in said, "it asked the world for its own address"
+    events = [json.loads(line) for line in said.splitlines()]  # each line is one
     names = [event["event"] for event in events]
     assert names.index("server started") < names.index("run") < names.index("server ends")
     assert not list((data / "tmp").glob("glassformer-*/manager-*")), "what runs left is removed at the end"

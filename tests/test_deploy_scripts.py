@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.server
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -75,3 +77,73 @@ def test_health_is_asked_of_the_server_whatever_proxy_leads_to_the_world(tmp_pat
     finally:
         server.shutdown()
         server.server_close()
+
+
+def _started(says: Path, environment: dict[str, str], *wrapper: str) -> subprocess.CompletedProcess[str]:
+    says.write_text('#!/bin/sh\necho "$@"\n')
+    says.chmod(0o755)
+    return subprocess.run(
+        [*wrapper, "sh", str(ROOT / "deploy" / "start.sh")],
+        env={"PATH": os.environ["PATH"], "PYTHON": str(says), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", ["HOME", "TMPDIR", "XDG_CACHE_HOME"])
+def test_a_volume_of_somebody_else_is_a_sentence(name: str, tmp_path: Path) -> None:
+    """In a container it began all the same: whoever came was somebody new after each restart."""
+    (tmp_path / "file").touch()  # a folder cannot be made in it, by root either
+    free = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    well = _started(tmp_path / "python", free)
+    assert well.returncode == 0 and (tmp_path / "cache").is_dir(), well.stderr
+    closed = str(tmp_path / "file" / "below")
+    ill = _started(tmp_path / "python", free | {name: closed})
+    assert (ill.returncode, ill.stdout, ill.stderr.count("\n")) == (1, "", 1)
+    assert f"may not write to {closed}" in ill.stderr
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0 or shutil.which("setpriv") is None,
+    reason="needs root, to become somebody who owns nothing",
+)
+def test_a_folder_that_is_there_and_not_ones_own_is_a_sentence_too() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        place = Path(made)
+        place.chmod(0o755)
+        own = {name: str(place) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
+        ill = _started(place / "python", own, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        assert (ill.returncode, ill.stdout) == (1, "")
+        assert f"User 65534 may not write to {place}" in ill.stderr
+
+
+def test_streamlit_greets_nobody(tmp_path: Path) -> None:
+    """For its greeting it asks the world for this server's address, before it serves anybody."""
+    said = _started(tmp_path / "python", {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}).stdout
+    assert "--logger.hideWelcomeMessage true" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("GLASSFORMER_PROFILE", "huge", "must be one of local, hosted, small"),
+        ("GLASSFORMER_LOG", "xml", "must be json"),
+        ("GLASSFORMER_METRICS", "here", "must be a port"),
+        ("GLASSFORMER_SECRET", "short", "choose at least 16"),
+    ],
+)
+def test_a_setting_that_means_nothing_ends_the_start_with_a_sentence(
+    name: str, value: str, allowed: str
+) -> None:
+    """With an unknown profile the server ran on, without its lifespan, and each request was a trace."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "import app"],
+        cwd=ROOT,
+        env=os.environ | {name: value},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr and allowed in ended.stderr.splitlines()[-1]

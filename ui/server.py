@@ -13,14 +13,14 @@ import anyio
 from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
-from engine.errors import GlassformerError
+from engine.errors import ConfigError, GlassformerError
 from engine.numerics import share_memory
 from engine.service import profiles, shared
 from engine.service.events import note
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
 from ui import identity, slow, state
-from ui.operate import crowded, forged, hidden, incoming, joined, late, left, log, lookup, metrics
+from ui.operate import alone, crowded, forged, hidden, incoming, joined, late, left, log, lookup, metrics
 
 
 @asynccontextmanager
@@ -40,6 +40,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     late.ignore()
     joined.heed()
     lookup.singly()
+    alone.know_no_address()
     _guard_against_strangers(state.profile())
     config.set_option("server.maxUploadSize", state.profile().max_upload_mb)
     incoming.bound(state.profile().max_message_mb)
@@ -59,6 +60,18 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         await asyncio.wait([ahead])
         await anyio.to_thread.run_sync(slow.leave_all)
         await anyio.to_thread.run_sync(state.close_manager)
+
+
+def heed_settings() -> None:
+    """Ends the server, which has not begun, where one of its variables means nothing: it would serve without
+    what `lifespan` does, and fail for every browser.
+    """
+    try:
+        profiles.current()
+        log.wanted()
+        metrics.address(os.environ.get(metrics.VARIABLE, ""))
+    except ConfigError as error:
+        raise SystemExit(str(error)) from error
 
 
 def doubts(profile: Profile, manager: RunManager) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from engine.errors import CorpusError
 from ui import identity
 from ui.guard import ADDRESS
 
@@ -99,7 +100,23 @@ def corpus(name: str, tokenizer: str = "char", cutter: BpeTokenizer | None = Non
 def _corpus(name: str, tokenizer: str, _cutter: BpeTokenizer | None) -> Corpus:
     from engine import corpora
 
-    return corpora.load(name, tokenizer=tokenizer, cutter=_cutter)
+    missing = name == "shakespeare" and corpora.shakespeare_path() is None
+    if missing and (before := refusals()):
+        raise CorpusError(str(before[-1]))
+    try:
+        return corpora.load(name, tokenizer=tokenizer, cutter=_cutter)
+    except CorpusError as error:
+        if missing:
+            refusals().append(error)
+        raise
+
+
+@st.cache_resource(ttl=120, show_spinner=False)
+def refusals() -> list[CorpusError]:
+    """Why Tiny Shakespeare could not be downloaded, for two minutes: without it each page of a server that
+    has no way to the network would wait for it again, ten seconds and more, at every click.
+    """
+    return []
 
 
 def owner() -> str:

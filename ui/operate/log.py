@@ -13,12 +13,17 @@ VARIABLE = "GLASSFORMER_LOG"
 OTHERS = ("streamlit", "uvicorn")  # whose loggers have handlers of their own
 
 
+def wanted() -> bool:
+    """Whether $GLASSFORMER_LOG asks for one. Raises ConfigError for what it cannot be."""
+    said = os.environ.get(VARIABLE, "")
+    if said not in ("", "json"):
+        raise ConfigError(VARIABLE, said, "must be json, or not set")
+    return said == "json"
+
+
 def arrange() -> None:
     """As $GLASSFORMER_LOG says: nothing where it is not set. Raises ConfigError for what it cannot be."""
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted not in ("", "json"):
-        raise ConfigError(VARIABLE, wanted, "must be json, or not set")
-    if not wanted or any(handler.name == VARIABLE for handler in LOG.handlers):
+    if not wanted() or any(handler.name == VARIABLE for handler in LOG.handlers):
         return
     handler = logging.StreamHandler(sys.stderr)
     handler.name = VARIABLE

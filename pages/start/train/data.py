@@ -180,8 +180,12 @@ def _fetch_shakespeare() -> str:
     """Downloads it with a progress bar. Returns '' or, where it cannot be had, one sentence; asks again only
     after a while.
     """
-    if failed := _recent_failure():
-        return failed[-1]
+    missing = (
+        "Tiny Shakespeare is not on this machine and could not be downloaded, so the Python manual is"
+        " used: it needs no network."
+    )
+    if failed := state.refusals():
+        return missing
     words = "Downloading Tiny Shakespeare (1.1 MB), once"
     bar = st.progress(0.0, text=words)
     try:
@@ -189,21 +193,12 @@ def _fetch_shakespeare() -> str:
             "shakespeare",
             lambda done, total: bar.progress(min(1.0, done / total) if total else 0.0, text=words),
         )
-    except CorpusError:
-        failed.append(
-            "Tiny Shakespeare is not on this machine and could not be downloaded, so the Python manual is"
-            " used: it needs no network."
-        )
-        return failed[-1]
+    except CorpusError as error:
+        failed.append(error)
+        return missing
     finally:
         bar.empty()
     return ""
-
-
-@st.cache_resource(ttl=120, show_spinner=False)
-def _recent_failure() -> list[str]:
-    """A note that outlives reruns: without it an offline page would try the network at every click."""
-    return []
 
 
 def _own(source: str, profile: Profile, cut: str) -> Data:

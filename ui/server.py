@@ -41,6 +41,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     joined.heed()
     lookup.singly()
     alone.know_no_address()
+    alone.say_seldom()
     _guard_against_strangers(state.profile())
     config.set_option("server.maxUploadSize", state.profile().max_upload_mb)
     incoming.bound(state.profile().max_message_mb)

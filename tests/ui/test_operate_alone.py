@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import requests
 from streamlit import net_util
 from streamlit.web.server.server_util import is_url_from_allowed_origins
+from streamlit.web.server.starlette import starlette_websocket
 
 from ui.operate import alone
 
@@ -29,3 +34,38 @@ def test_another_sites_origin_is_refused_without_asking_the_world(monkeypatch: p
     for origin in ("http://elsewhere.example", "http://None", "null", ""):
         assert not is_url_from_allowed_origins(origin)
     assert is_url_from_allowed_origins("http://localhost:8501") and not asked
+
+
+def test_the_log_is_not_flooded_by_them_and_has_nothing_that_they_wrote(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now, closed = [100.0], []
+
+    async def close(code: int) -> None:
+        closed.append(code)
+
+    def comes(times: int) -> None:
+        stranger: Any = SimpleNamespace(headers={"Origin": "http://evil.example", "Host": "h"}, close=close)
+        answer = starlette_websocket.create_websocket_handler(SimpleNamespace())  # type: ignore[arg-type]
+        with ThreadPoolExecutor(1) as thread:
+            for _ in range(times):
+                thread.submit(asyncio.run, answer(stranger)).result()
+
+    monkeypatch.setattr(alone.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(starlette_websocket, "_is_origin_allowed", lambda *_: False)
+    logger = logging.getLogger(starlette_websocket.__name__)
+    monkeypatch.setattr(logger, "filters", [])
+    monkeypatch.setattr(logger, "propagate", True)
+    logger.addHandler(caplog.handler)
+    try:
+        alone.say_seldom()
+        alone.say_seldom()
+        comes(20)
+        assert len({id(one) for one in caplog.records}) == 1 and closed == [1008] * 20
+        now[0] += alone.QUIET_SECONDS
+        comes(1)
+        logger.warning("something else")
+    finally:
+        logger.removeHandler(caplog.handler)
+    said = list({id(one): one.getMessage() for one in caplog.records}.values())
+    assert len(said) == 3 and said[2] == "something else" and "example" not in " ".join(said)

@@ -57,8 +57,9 @@ def _more(
 ) -> None:
     """How the places were found; the neuron on the text; all neurons of its layer, and of the model."""
     kind = subject.model.parts.feedforward(subject.config)
+    place = st.empty()  # kept while a corpus is read: the pictures below would move up, and be drawn anew
     if seen is not None:
-        st.caption(words.how_read(seen.total, seen.window, seen.positive))
+        place.caption(words.how_read(seen.total, seen.window, seen.positive))
     norm_choice(subject, kind.gated)
     on_the_text(subject, post[layer, :, neuron], layer, neuron)
     diverging = not kind.exact_zeros

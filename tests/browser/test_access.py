@@ -30,6 +30,11 @@ STREAMLITS = (
     ("aria-allowed-attr", "stExpander"),
     ("region", "stToast"),
 )
+# What Streamlit fades while a script runs; a page may draw a part of itself again at any time.
+FADES = """[data-stale="true"], [data-testid="stExpander"] summary > div
+    { opacity: 1 !important; transition: none !important }"""
+AT_REST = """() => !document.querySelector('[data-stale="true"]') && document.getAnimations().every((one) =>
+  one.playState !== 'running' || one.effect?.getComputedTiming().endTime === Infinity)"""
 FIND = """(only) => axe.run({ exclude: ['pre code > span:nth-child(n+80)'] }, { ...(only ? { runOnly: only } : {}), rules: only ? {} : { 'target-size': { enabled: true } }, resultTypes: ['violations'] }).then((found) =>
   found.violations.flatMap(({ id, nodes }) => nodes.map((node) => [id, node.html.slice(0, 300), node.failureSummary.slice(0, 400)])))"""
 
@@ -42,7 +47,9 @@ def ready(page, address: str) -> None:
 
 def violations(page, only: str | None = None) -> list[tuple[str, str, str]]:
     """(rule, element, what would help) of what is ours; of one rule `only`, or of all."""
-    page.add_style_tag(content='[data-stale="true"] { opacity: 1 !important; transition: none !important }')
+    settled(page)
+    page.wait_for_function(AT_REST)
+    page.add_style_tag(content=FADES)
     page.add_script_tag(path=str(AXE))
     return [
         (rule, html, help_)

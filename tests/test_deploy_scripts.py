@@ -130,6 +130,7 @@ def test_streamlit_greets_nobody(tmp_path: Path) -> None:
         ("GLASSFORMER_LOG", "xml", "must be json"),
         ("GLASSFORMER_METRICS", "here", "must be a port"),
         ("GLASSFORMER_SECRET", "short", "choose at least 16"),
+        ("GLASSFORMER_TRUST_PROXY", "maybe", "must be yes, no, or how many"),
     ],
 )
 def test_a_setting_that_means_nothing_ends_the_start_with_a_sentence(

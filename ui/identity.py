@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from engine.corpora import cache_folder
+from engine.errors import ConfigError
 from engine.secret import chosen
 
 COOKIE = "glassformer"
@@ -76,12 +77,17 @@ def secret(path: Path) -> bytes:
 
 def proxies() -> int:
     """How many proxies stand before this server, by $GLASSFORMER_TRUST_PROXY: none unless it says so, one for
-    `yes`. What a header says beyond them was written by strangers.
+    `yes`. What a header says beyond them was written by strangers. Raises ConfigError for what is no answer.
     """
-    said = os.environ.get(TRUST, "").strip().lower()
+    wanted = os.environ.get(TRUST, "")
+    said = wanted.strip().lower()
     if said in ("yes", "true", "on"):
         return 1
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 3 else 0
+    if said in ("", "no", "false", "off"):
+        return 0
+    if not (said.isascii() and said.isdigit() and len(said) < 3):
+        raise ConfigError(TRUST, wanted, "must be yes, no, or how many proxies stand in a row")
+    return int(said)
 
 
 def address(peer: str | None, forwarded: str, trusted: int) -> str:

@@ -71,6 +71,7 @@ def heed_settings() -> None:
         profiles.current()
         log.wanted()
         metrics.address(os.environ.get(metrics.VARIABLE, ""))
+        identity.proxies()
     except ConfigError as error:
         raise SystemExit(str(error)) from error
 

@@ -33,6 +33,7 @@ FIND = """async ({ kind, lane, lanes }) => {
 }"""
 
 
+CHANCES = "document.querySelector('.gf-live-bars').dataset.chances.split(' ').map(Number)"
 CARD_IS_NOT = "text => document.querySelector('.gf-live-card').innerText !== text"
 
 
@@ -329,13 +330,15 @@ def test_a_run_is_watched_while_it_trains(page, app_url):
     page.wait_for_function(
         "(n) => Number(document.querySelector('.gf-live-course input').max) > n", arg=first, timeout=60_000
     )
-    assert sum(bars(page)) > 0.5
+    page.wait_for_function(
+        f"{CHANCES}.reduce((a, b) => a + b) > 0.5", timeout=120_000
+    )  # on a slow machine it learns late
     expect(page.locator(".gf-live-summary")).to_contain_text("at step")
     steps.evaluate("(range) => { range.value = 0; range.dispatchEvent(new Event('input')) }")
     expect(page).to_have_url(re.compile(r"step=0"), timeout=30_000)
+    page.wait_for_function(f"Math.max(...{CHANCES}) < 0.2", timeout=60_000)
     settled(page)
     untrained = bars(page)
-    assert max(untrained) < 0.2
     page.wait_for_timeout(2500)  # the step that was chosen stays, however far the training is
     assert bars(page) == untrained
     page.goto(f"{app_url}/train?run={run.removeprefix('run-')}")

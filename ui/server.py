@@ -20,7 +20,20 @@ from engine.service.events import note
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
 from ui import identity, slow, state
-from ui.operate import alone, crowded, forged, hidden, incoming, joined, late, left, log, lookup, metrics
+from ui.operate import (
+    alone,
+    crowded,
+    forged,
+    hidden,
+    incoming,
+    joined,
+    late,
+    left,
+    log,
+    lookup,
+    metrics,
+    twice,
+)
 
 
 @asynccontextmanager
@@ -39,6 +52,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     forged.ignore()
     late.ignore()
     joined.heed()
+    twice.heed_once()
     lookup.singly()
     alone.know_no_address()
     alone.say_seldom()

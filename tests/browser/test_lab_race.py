@@ -105,6 +105,7 @@ def test_what_is_no_text_is_told_and_signs_that_nobody_expected_are_raced(page: 
     assert page.get_by_test_id("stException").count() == 0
     box.fill("🦊 runs, 💥 falls; <b>no</b> $x$ * _ " * 60)
     box.press("Control+Enter")
+    expect(page.locator(".st-key-answer")).to_contain_text("Press Race", timeout=SLOW)
     settled(page, SLOW)
     button(page, "Race").click()
     page.wait_for_function(ENOUGH, arg=2, timeout=SLOW)

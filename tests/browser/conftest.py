@@ -92,7 +92,8 @@ def page(context) -> Iterator[object]:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     outcome = yield
     report = outcome.get_result()
-    open_page = getattr(item, "funcargs", {}).get("page")
+    given = getattr(item, "funcargs", {})
+    open_page = given.get("page") or given.get("screen")
     if call.when == "call" and report.failed and open_page is not None:
         name = re.sub(r"\W+", "-", item.name).strip("-")
         path = Path(tempfile.mkdtemp(prefix="glassformer-failed-")) / f"{name}.png"

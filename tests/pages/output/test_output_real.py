@@ -176,10 +176,10 @@ def test_weights_in_eight_bits_write_what_the_engine_writes_with_them() -> None:
     ids = found.tokenizer.encode(TEXT)
     records = list(steps(found.model, ids, 6, SampleConfig(temperature=0.0), products=products))
     nodes = page.session_state["generation_sessions"].popitem()[1].tree.nodes[:6]
-    assert len(nodes) > 1  # a slow machine stops early: the browser asks for the rest
+    assert nodes  # a slow machine stops early, after one if need be: the browser asks for the rest
     assert [node.token for node in nodes] == [one.token for one in records][: len(nodes)]
     cost = finish(rounding(found.model, ids, products))
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while "off by" not in told(page) and time.monotonic() < deadline:
         page.run()
     assert f"are off by **{cost.largest:.2f}** at most" in told(page)

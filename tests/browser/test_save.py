@@ -121,6 +121,10 @@ def opened(page, url: str, address: str, player: str) -> list[str]:
     return problems
 
 
+SIZES = """(all) => all.map((button) => button.getBoundingClientRect()).map(({ width, height }) => Math.min(width, height))"""
+TARGET = 24  # px: WCAG 2.2, 2.5.8; what is smaller needs room around it, which a figure may not have
+
+
 def saved(page, player: str, kind: str) -> bytes:
     what = "the data behind this figure" if kind == "CSV" else "this figure"
     with page.expect_download() as download:
@@ -144,6 +148,8 @@ def words(svg: bytes) -> str:
 def test_a_player_is_saved_as_picture_and_table(page, app_url, name):
     address, player, head, count, seen = PLAYERS[name]
     problems = opened(page, app_url, address, player)
+    sizes = page.locator(f"{player} .gf-tools button").evaluate_all(SIZES)
+    assert len(sizes) >= 4 and min(sizes) >= TARGET
     table = rows(page, player)
     assert ",".join(table[0]).startswith(head)
     assert (

@@ -85,12 +85,28 @@ def reached(manager: RunManager, run_id: str, step: int) -> RunView:
 
 
 def settled(manager: RunManager, run_id: str) -> RunView:
-    """The view once nothing has come from the worker for a third of a second, as in a pause."""
+    """The view once nothing has come from the worker for a third of a second, as in a pause, and it wants nothing of
+    the processor: one that waits for its turn on a busy machine is silent too.
+    """
     while True:
         before = look(manager, run_id)
         time.sleep(0.35)
-        if look(manager, run_id).version == before.version:
+        if look(manager, run_id).version == before.version and not _computing(manager, run_id):
             return before
+
+
+def _computing(manager: RunManager, run_id: str) -> bool:
+    """Whether a thread of a run's process runs, or would if it were its turn."""
+    stats = (
+        stat
+        for process in manager.processes()
+        if run_id in process.runs
+        for stat in Path(f"/proc/{process.pid}/task").glob("*/stat")
+    )
+    try:
+        return any(stat.read_text().rpartition(")")[2].split()[0] == "R" for stat in stats)
+    except OSError:  # it ends just now
+        return True
 
 
 def pid(manager: RunManager, run_id: str) -> int:

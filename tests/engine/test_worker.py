@@ -77,7 +77,7 @@ def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path)
         said = [load_message(line)[1] for line in _until_done(answers)]  # raises for anything else
         messages = [message for message in said if not isinstance(message, Alive)]
         commands.close()
-        assert worker.wait(timeout=10) == 0
+        assert worker.wait(timeout=60) == 0
         answers.close()
     assert [type(m) for m in messages[:2]] == [Ready, Started] and Alive() in said
     records = [record for m in messages if isinstance(m, Records) for record in m.items]
@@ -115,7 +115,7 @@ def test_a_worker_ends_with_its_input(when: str) -> None:
         said = (load_message(line)[1] for line in answers)
         assert next(message for message in said if not isinstance(message, Alive)) == Ready()
     commands.close()
-    assert worker.wait(timeout=5) == 0
+    assert worker.wait(timeout=60) == 0
     answers.close()
 
 

@@ -136,7 +136,7 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
     async def serve() -> tuple[bool, RunManager]:
         async with server.lifespan(None):
             manager = state.manager()
-            said = AppTest.from_function(page).run().exception[0]
+            said = AppTest.from_function(page, default_timeout=60).run().exception[0]
         return "secret" in said.message + "".join(said.stack_trace), manager
 
     # A thread of its own: where browser tests ran before, this one has an event loop already.

@@ -52,7 +52,7 @@ def test_numbers_without_an_end_leave_the_url_and_words_stay() -> None:
         st.text_input("t", key="text", bind="query-params")
 
     for value in ("inf", "-1e999", "9" * 400, "nan"):
-        page = AppTest.from_function(script)
+        page = AppTest.from_function(script, default_timeout=60)
         page.query_params.update({"context": value, "text": "inf"})
         page.run()
         assert not page.exception and page.number_input[0].value == 3 and page.text_input[0].value == "inf"

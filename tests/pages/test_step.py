@@ -26,7 +26,7 @@ class Page:
     """A session: each call is a run of the script."""
 
     def __init__(self, **query: str) -> None:
-        self.page = AppTest.from_function(script)
+        self.page = AppTest.from_function(script, default_timeout=60)
         self.page.query_params.update(query)
 
     def __call__(

@@ -138,7 +138,7 @@ def test_the_browser_gets_an_address_for_every_term() -> None:
 
         draw_terms()
 
-    assert not AppTest.from_function(script).run().exception
+    assert not AppTest.from_function(script, default_timeout=60).run().exception
     told = terms._told()
     addresses = {row["id"]: row["href"] for row in told}
     assert addresses["rope"] == "./positions?positions_view=rope" and addresses["attention"] == "./attention"
@@ -153,7 +153,7 @@ def test_every_sentence_around_a_figure_is_linked() -> None:
         explain.takeaway("One token.")
         explain.worked("Logits", "3", "a softmax")
 
-    page = AppTest.from_function(script).run()
+    page = AppTest.from_function(script, default_timeout=60).run()
     assert [text.value for text in page.markdown] == [
         "The [loss](#term-loss) is **2.1 [nats](#term-nats)**.",
         "One [token](#term-token).",

@@ -42,7 +42,7 @@ def drawn(at: AppTest) -> list[str]:
 
 
 def moved() -> list[str]:
-    at = AppTest.from_function(page).run()
+    at = AppTest.from_function(page, default_timeout=60).run()
     at.number_input(key="steps").set_value(7)
     at.selectbox(key="kind").set_value("b")
     return drawn(at.run().run())
@@ -57,7 +57,7 @@ def test_a_page_is_drawn_as_before(request: pytest.FixtureRequest) -> None:
 
 
 def test_it_holds_what_streamlit_collects(singly: None) -> None:
-    at = AppTest.from_function(page).run()
+    at = AppTest.from_function(page, default_timeout=60).run()
     state = at.session_state._state
     assert isinstance(state, SafeSessionState)
     collected, values = lookup._COLLECTED.__get__(state), state.filtered_state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import streamlit as st
@@ -16,9 +16,11 @@ from ui.slow import Jobs
 
 
 @pytest.fixture(autouse=True)
-def nothing_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_under_way(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A test does not wait for its turn behind what the one before it has left."""
     monkeypatch.setattr(slow, "_server", Jobs())
+    yield
+    GO.set()
 
 
 def counted(calls: list[int], until: threading.Event | None = None) -> Callable[[], Steps[str]]:
@@ -93,18 +95,17 @@ def test_old_results_go() -> None:
 
 
 def page(kind: str) -> None:
-    import time
-
     import streamlit as st
 
     from engine.errors import ShapeError
     from engine.progress import Progress
+    from tests.ui.test_slow import GO
     from ui.slow import measured
 
     def steps():  # type: ignore[no-untyped-def]
         yield Progress(1, 4)
         if kind == "slow":
-            time.sleep(1.2)
+            GO.wait(60)
             yield Progress(2, 4)
         if kind == "refused":
             raise ShapeError("the two texts differ in length")
@@ -115,7 +116,11 @@ def page(kind: str) -> None:
     st.write(measured(("test_slow", kind), steps, "Counting"))
 
 
+GO = threading.Event()  # what a slow one waits for
+
+
 def run(kind: str) -> AppTest:
+    GO.clear()
     return AppTest.from_function(page, kwargs={"kind": kind}, default_timeout=20).run()
 
 
@@ -128,6 +133,7 @@ def test_a_slow_one_shows_its_bar_and_then_its_result() -> None:
     at = run("slow")
     assert [button.label for button in at.button] == ["Cancel"]
     assert "`None`" in [m.value for m in at.markdown]
+    GO.set()
     slow._server.of(("test_slow", "slow"), lambda: pytest.fail("began twice")).wait(10)
     assert "`42`" in [m.value for m in at.run().markdown] and not at.button
 
@@ -136,6 +142,10 @@ def test_cancel_is_said_and_can_be_undone() -> None:
     at = run("slow")
     at.button[0].click().run()
     assert "stopped before the end" in at.caption[0].value
+    GO.set()  # the one that is left looks up and goes
+    job = slow._server.get(("test_slow", "slow"))
+    assert job is not None and job.wait(10)
+    GO.clear()
     at.button[0].click().run()
     assert [button.label for button in at.button] == ["Cancel"]
 
@@ -208,6 +218,7 @@ def test_a_cancelled_one_that_others_watch_is_stopped_for_who_cancelled(
     job.wait(0, "they")
     at.button[0].click().run()
     assert "stopped before the end" in at.caption[0].value
+    GO.set()
     assert job.wait(10, "they") and job.result == 42
     assert "`42`" in [m.value for m in at.run().markdown]
 

@@ -431,7 +431,7 @@ def test_a_box_keeps_a_third_more_than_is_allowed_whatever_a_forger_sends() -> N
 
         widgets.box("Yours", 300, "yours")
 
-    drawn = AppTest.from_function(page).run()
+    drawn = AppTest.from_function(page, default_timeout=60).run()
     assert drawn.text_area(key="yours").proto.max_chars == 400, "a browser stops there by itself"
     drawn.text_area(key="yours").set_value("a" * 5000).run()
     assert len(drawn.session_state["yours"]) == 400

@@ -132,7 +132,7 @@ def test_the_heaviest_that_is_let_in_can_be_cancelled_and_others_are_answered(so
             assert not other.run().exception and other.main.children
         begun = time.monotonic()
         job.cancel()
-        assert job.wait(10) and time.monotonic() - begun < 1
+        assert job.wait(10) and time.monotonic() - begun < 5
     assert job.left
 
 

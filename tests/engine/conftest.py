@@ -26,7 +26,10 @@ def nodes() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="Ray is not installed (requirements-ray.txt)")
     from ray.cluster_utils import Cluster as Nodes
 
-    made = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    # Ray lets whatever else runs on a machine go first; beside other tests its processes then stand still.
+    eager = {"worker_niceness": 0}
+    head = {"num_cpus": 0, "include_dashboard": False, "_system_config": eager}
+    made = Nodes(initialize_head=True, head_node_args=head)
     for _ in range(2):
         made.add_node(num_cpus=3)
     yield made

@@ -5,10 +5,12 @@ waiting.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,7 @@ class Clock:
         return self.now
 
 
-def wait(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
+def wait(condition: Callable[[], Any], seconds: float = 300.0) -> Any:
     """The first true value of `condition`; fails after a while."""
     until = time.monotonic() + seconds
     while not (value := condition()):
@@ -97,16 +99,7 @@ def settled(manager: RunManager, run_id: str) -> RunView:
 
 def _computing(manager: RunManager, run_id: str) -> bool:
     """Whether a thread of a run's process runs, or would if it were its turn."""
-    stats = (
-        stat
-        for process in manager.processes()
-        if run_id in process.runs
-        for stat in Path(f"/proc/{process.pid}/task").glob("*/stat")
-    )
-    try:
-        return any(stat.read_text().rpartition(")")[2].split()[0] == "R" for stat in stats)
-    except OSError:  # it ends just now
-        return True
+    return any("R" in _states(process.pid) for process in manager.processes() if run_id in process.runs)
 
 
 def pid(manager: RunManager, run_id: str) -> int:
@@ -136,6 +129,21 @@ def lives(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def freeze(process: int) -> None:
+    """Stops a process, and returns once it stands still: until then it may answer."""
+    os.kill(process, signal.SIGSTOP)
+    wait(lambda: _states(process) <= {"T"}, 30)
+
+
+def _states(process: int) -> set[str]:
+    """What the threads of a process do, by Linux's letters: R runs or would, T is stopped. None once it has ended."""
+    found = set()
+    for stat in Path(f"/proc/{process}/task").glob("*/stat"):
+        with suppress(OSError):  # this one has ended just now
+            found.add(stat.read_text().rpartition(")")[2].split()[0])
+    return found
 
 
 def workers_of(parent: int | None = None) -> list[int]:

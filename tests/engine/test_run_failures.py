@@ -27,6 +27,7 @@ from tests.engine.running import (
     SHORT,
     ended,
     files,
+    freeze,
     lives,
     look,
     pid,
@@ -160,7 +161,7 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
         and "smaller batch" in view.message
         and view.step >= 5
     )
-    wait(lambda: not lives(worker), 5)
+    wait(lambda: not lives(worker), 30)
 
 
 def test_a_worker_that_gets_no_more_memory_says_so(make: Callable[..., RunManager]) -> None:
@@ -217,20 +218,20 @@ def test_a_worker_that_does_not_stop_is_ended_by_force(
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
     worker = pid(manager, run)
-    os.kill(worker, signal.SIGSTOP)
+    freeze(worker)
     manager.stop(run, ME)
     manager.stop(run, ME)  # an impatient second click
     with pytest.raises(RunError, match="being stopped"):
         manager.pause(run, ME)
     assert ended(manager, run).status == "stopped"
-    wait(lambda: not lives(worker), 5)
+    wait(lambda: not lives(worker), 30)
 
 
 def test_a_frozen_worker_cannot_hold_up_the_manager(make: Callable[..., RunManager]) -> None:
     manager = make()
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
-    os.kill(pid(manager, run), signal.SIGSTOP)
+    freeze(pid(manager, run))
     for _ in range(3000):  # far more than a pipe holds
         if not look(manager, run).active:
             break
@@ -249,7 +250,7 @@ def test_twenty_runs_leave_nothing_behind(tmp_path: Path) -> None:
             manager.stop(run, ME)
             ended(manager, run)
         manager.remove(run, ME)
-    wait(lambda: set(workers_of(OWN_PID)) <= processes, 10)
+    wait(lambda: set(workers_of(OWN_PID)) <= processes, 60)
     assert not list(tmp_path.glob("manager-*/run-*"))
     manager.close()
     manager.close()
@@ -283,7 +284,7 @@ def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path
     os.kill(server.pid, signal.SIGKILL)
     server.wait()
     server.stdout.close()
-    wait(lambda: not any(lives(worker) for worker in workers), 5)
+    wait(lambda: not any(lives(worker) for worker in workers), 30)
     assert len(list(tmp_path.glob("manager-*"))) == 1, "nobody was there to remove it"
     RunManager(PROFILE, tmp_path, spare=False).close()
     assert list(tmp_path.iterdir()) == []

@@ -91,7 +91,7 @@ def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..
     worker = pid(manager, run)
     manager.pause(run, ME)
     wait(lambda: all(run not in process.runs for process in manager.processes()))
-    wait(lambda: not lives(worker), 5)
+    wait(lambda: not lives(worker), 30)
     parked = look(manager, run)
     assert parked.status == "paused" and parked.snapshots[-1] == parked.step < exact.steps
     manager.resume(run, ME)
@@ -139,7 +139,7 @@ def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> Non
     clock.now += 1801
     manager.tick()
     assert manager.view(paused) is None and manager.view(done) is None
-    wait(lambda: not lives(worker) and not any(folder.exists() for folder in folders), 5)
+    wait(lambda: not lives(worker) and not any(folder.exists() for folder in folders), 30)
 
 
 def test_an_unwatched_run_does_not_take_a_place_from_the_queue(make: Callable[..., RunManager]) -> None:

@@ -23,6 +23,7 @@ from tests.engine.running import (
     Clock,
     ended,
     files,
+    freeze,
     lives,
     look,
     pid,
@@ -240,7 +241,7 @@ def test_a_race_over_its_memory_is_ended_whole(make: Callable[..., RunManager]) 
     views = [ended(manager, run) for run in runs]
     assert [view.status for view in views] == ["failed"] * 3
     assert all("3 trainings of this race together" in view.message for view in views)
-    wait(lambda: not lives(process), 5)
+    wait(lambda: not lives(process), 30)
 
 
 def test_a_process_that_does_not_stop_is_ended_and_said_to_all(
@@ -252,12 +253,12 @@ def test_a_process_that_does_not_stop_is_ended_and_said_to_all(
     for run in runs:
         reached(manager, run, 5)
     process = pid(manager, runs[0])
-    os.kill(process, signal.SIGSTOP)
+    freeze(process)
     manager.stop(runs[1], ME)
     views = [ended(manager, run) for run in runs]
     assert [view.status for view in views] == ["failed", "stopped", "failed"]
     assert "did not answer" in views[0].message and "did not stop in time" in views[1].message
-    wait(lambda: not lives(process), 5)
+    wait(lambda: not lives(process), 30)
 
 
 def test_what_a_race_may_ask_for(make: Callable[..., RunManager]) -> None:

@@ -19,6 +19,7 @@ from engine.service.manager import RunManager
 from tests.engine.running import (
     LONG,
     PROFILE,
+    freeze,
     lives,
     look,
     pid,
@@ -58,8 +59,8 @@ def test_a_stopped_worker_is_replaced_and_its_run_goes_on(make: Callable[..., Ru
     run = manager.start(spec(LONG), ME)
     before = reached(manager, run, 450)
     stopped = pid(manager, run)
-    os.kill(stopped, signal.SIGSTOP)
-    wait(lambda: look(manager, run).warnings, 15)
+    freeze(stopped)
+    wait(lambda: look(manager, run).warnings, 60)
     assert not lives(stopped)
     (warning,) = look(manager, run).warnings
     assert (
@@ -79,8 +80,8 @@ def test_a_stopped_worker_of_a_paused_run_is_replaced_when_it_goes_on(
     manager.pause(run, ME)
     settled(manager, run)
     stopped = pid(manager, run)
-    os.kill(stopped, signal.SIGSTOP)
-    wait(lambda: look(manager, run).warnings, 15)
+    freeze(stopped)
+    wait(lambda: look(manager, run).warnings, 60)
     assert look(manager, run).status == "paused" and not lives(stopped)
     manager.resume(run, ME)
     reached(manager, run, look(manager, run).snapshots[-1] + 100)
@@ -90,9 +91,9 @@ def test_a_run_that_was_asked_to_stop_has_stopped(make: Callable[..., RunManager
     manager = make()
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
-    os.kill(pid(manager, run), signal.SIGSTOP)
+    freeze(pid(manager, run))
     manager.stop(run, ME)
-    wait(lambda: not look(manager, run).active, 15)
+    wait(lambda: not look(manager, run).active, 60)
     assert look(manager, run).status == "stopped" and "did not stop in time" in look(manager, run).message
 
 
@@ -103,8 +104,8 @@ def test_a_run_whose_processes_all_stop_ends(
     manager = make()
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 250)
-    os.kill(pid(manager, run), signal.SIGSTOP)
-    wait(lambda: not look(manager, run).active, 15)
+    freeze(pid(manager, run))
+    wait(lambda: not look(manager, run).active, 60)
     view = look(manager, run)
     assert view.status == "failed" and view.lost and view.resumable
     assert "did not answer any more" in view.message and "curve so far is kept" in view.message
@@ -113,9 +114,9 @@ def test_a_run_whose_processes_all_stop_ends(
 def test_a_stopped_spare_is_replaced(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
     spare = warm_spare(manager)
-    os.kill(spare, signal.SIGSTOP)
-    wait(lambda: not lives(spare), 15)
-    wait(lambda: any(not p.runs and p.pid != spare for p in manager.processes()), 15)
+    freeze(spare)
+    wait(lambda: not lives(spare), 60)
+    wait(lambda: any(not p.runs and p.pid != spare for p in manager.processes()), 60)
 
 
 def test_after_a_stop_of_the_whole_server_nobody_is_late(make: Callable[..., RunManager]) -> None:
@@ -143,11 +144,11 @@ def test_a_killed_server_takes_stopped_workers_with_it(tmp_path: Path) -> None:
     assert server.stdout is not None and server.stdout.readline() == "training\n"
     workers = wait(lambda: workers_of(server.pid))
     for worker in workers:
-        os.kill(worker, signal.SIGSTOP)
+        freeze(worker)
     os.kill(server.pid, signal.SIGKILL)
     server.wait()
     server.stdout.close()
-    wait(lambda: not any(lives(worker) for worker in workers), 5)
+    wait(lambda: not any(lives(worker) for worker in workers), 30)
 
 
 def test_where_memory_runs_out_a_training_ends_and_not_the_server(make: Callable[..., RunManager]) -> None:

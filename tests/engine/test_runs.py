@@ -217,7 +217,7 @@ def test_the_worker_is_gone_when_its_run_has_ended(manager: RunManager) -> None:
     worker = pid(manager, run)
     manager.stop(run, ME)
     ended(manager, run)
-    wait(lambda: not lives(worker), 5)
+    wait(lambda: not lives(worker), 30)
     assert look(manager, run).history.steps[0] == 1, "the curve outlives its process"
 
 
@@ -367,7 +367,7 @@ def test_runs_are_listed_renamed_and_removed(manager: RunManager) -> None:
     folder = files(manager, ids[1]).folder
     manager.remove(ids[1], ME)
     assert manager.view(ids[1]) is None and [view.id for view in manager.runs(ME)] == ids[:1]
-    wait(lambda: not folder.exists(), 5)
+    wait(lambda: not folder.exists(), 30)
 
 
 def test_a_view_is_made_once_for_each_change(manager: RunManager) -> None:

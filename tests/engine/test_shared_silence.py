@@ -21,7 +21,7 @@ from engine.service import shared
 from engine.service.manager import RunManager
 from engine.service.shared import Desk, RemoteRuns
 from engine.service.transport import ROOT
-from tests.engine.running import PROFILE, wait
+from tests.engine.running import PROFILE, freeze, wait
 from ui import state
 from ui.operate import health
 
@@ -70,7 +70,7 @@ def test_a_service_that_stands_still_is_said_to_and_comes_back(
         runs = wait(tried)
         monkeypatch.setattr(state, "manager", lambda: runs)
         assert runs.runs(ME) == []
-        service.send_signal(signal.SIGSTOP)
+        freeze(service.pid)
         assert 1.5 < seconds(runs) < 10
         assert seconds(runs) < 1.9, "the next who ask are told at once"
         client = TestClient(Starlette(routes=list(health.routes())))  # an error in it would be raised here
@@ -98,7 +98,7 @@ def test_who_says_nothing_to_the_challenge_is_let_go(desk: Desk, monkeypatch: py
         while each.recv(1000):
             pass  # the challenge, and then the end
         each.close()
-    wait(lambda: threading.active_count() <= before, 5)
+    wait(lambda: threading.active_count() <= before, 30)
 
 
 def test_a_server_that_asks_seldom_is_not_let_go(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_emptied_caches_leave_the_runs_where_they_are() -> None:
     reached(manager, run, look(manager, run).step + 5)
     assert pid(manager, run) == process
     state.close_manager()
-    wait(lambda: not lives(process), 5)
+    wait(lambda: not lives(process), 30)
 
 
 def test_what_the_message_empties_is_what_the_test_above_empties() -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from engine.corpora import Corpus
 
 ROOT = Path(__file__).resolve().parents[1]
+pytest_plugins = ["tests.timing"]
 
 # Data that lies beside a development checkout is used when nothing else is said.
 for _variable, _folder in (
@@ -26,6 +27,20 @@ for _variable, _folder in (
 # The same examples every time, and no clock: a slow machine is not a failed test.
 settings.register_profile("glassformer", deadline=None, derandomize=True, max_examples=60, database=None)
 settings.load_profile("glassformer")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--exhaustive", action="store_true", help="run the tests marked `exhaustive` too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the exhaustive tier out unless --exhaustive asks for it."""
+    if config.getoption("exhaustive"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from engine.pretrained.library import Pretrained
 from engine.tasks import TASKS
 from engine.training.kinds import LABELS, PAIRS
 from engine.training.lapse import Lapse, open_lapse
-from ui import families, fetching, state
+from ui import families, fetching, state, widgets
 from ui.bounded import Bounded
 from ui.fetching import FILE
 from ui.fields import TRAINABLE
@@ -45,6 +45,9 @@ TASK = "task-"  # a small model of a synthetic task, in checkpoints/tasks
 TASK_FOLDER = "tasks"
 SNAPSHOT_BYTES = 128 << 20  # of the trainings that are looked into, of everybody together
 FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
+
+# What the choice remembers: the address of the page that drew it last, and the name that it put into the URL.
+_DRAWN_ON, _WRITTEN = "subject_model_page", "subject_model_written"
 
 Found = Checkpoint | Pretrained
 
@@ -86,8 +89,8 @@ def choose_model(
     first: str = FIRST_MODEL, inside: Callable[[str], AbstractContextManager[object]] | None = None
 ) -> str:
     """The name of the model to look into: from the URL, else the one looked at on another page, else the run
-    in hand, else the page's `first`, else a shipped one. The choice is drawn `inside` what that makes of the
-    name.
+    in hand, else the page's `first`, else a shipped one. The URL then holds it. The choice is drawn `inside`
+    what that makes of the name.
     """
     asked_for = st.query_params.get("model")
     # A path or a model's name may hold more than letters: it counts only if it is among the options.
@@ -104,14 +107,21 @@ def choose_model(
     ]
     fetching.take("subject_model")
     current: str = st.session_state.get("subject_model", "")
-    if current not in options:
+    on_page: str | None = st.session_state.get(_DRAWN_ON)
+    arrived = on_page != widgets.page_drawn()
+    linked = asked_for is not None and asked_for != st.session_state.get(_WRITTEN)
+    if arrived or linked or current not in options:
+        # The value of a widget of another page is none of this page's: Streamlit would draw the first option.
         hand = RUN + str(st.session_state.get("run_id"))
-        wanted = (named, st.session_state.get("kept_model"), hand, first, FIRST_MODEL)
+        carried = st.session_state.get("kept_model")
+        wanted = (named, carried, current, hand, first, FIRST_MODEL)
         current = next((n for n in wanted if n in options), options[0])
         st.session_state["subject_model"] = current
-        if asked_for and asked_for != current:
+        missing = asked_for or (carried if arrived else None)
+        if missing and missing != current:
             shown = safe(title_of(current, views.get(current)))
-            st.caption(f":material/info: {_missing(asked_for)}; {shown} is shown instead.")
+            with st.container(key="another_model"):
+                st.caption(f":material/info: {_missing(missing)}; {shown} is shown instead.")
     with inside(current) if inside else nullcontext():
         # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
         # holds the name, also of the first.
@@ -123,7 +133,8 @@ def choose_model(
             help="A shipped model, one that others trained, an untrained one, or a training at any of its"
             " steps: a shipped one, or a run of yours.",
         )
-    st.session_state["kept_model"] = name
+    st.session_state["kept_model"] = st.session_state[_WRITTEN] = name
+    st.session_state[_DRAWN_ON] = widgets.page_drawn()
     _put("model", name)
     return name
 

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 
 SCRUBBER = "subject_scrubber"
+# What the box of the text remembers: the page that drew it last, and what it put into the address.
+_TEXT_PAGE, _TEXT_WRITTEN = "text_page", "text_written"
 BEGINS = 28  # characters of a text that its line shows
 LARGE = 100_000  # vocabulary times layers: from here on one recording takes up to 128 MB, and few are kept
 LARGE_VOCABULARY = 4096  # tokens: the names of more take a while and some memory, and fewer of those are kept
@@ -256,33 +258,35 @@ def _first(kind: str) -> str:
 
 
 def _settled_text(first: str, kind: str) -> str:
-    """What will stand in the box, before it is drawn: `first`, until something is typed. What was not typed
-    follows the kind of model.
+    """What will stand in the box, before it is drawn: what the address names, else what was read before, else
+    `first`. What was not typed follows the kind of model.
     """
-    before: str = st.session_state.get("kept_kind", kind)
-    if "text" not in st.session_state and "kept_text" in st.session_state and "text" not in st.query_params:
-        st.session_state["text"] = st.session_state["kept_text"]
-    untyped = {*examples_of(before).values(), st.session_state.get("first_text"), None}
-    if before != kind and st.session_state.get("text") in untyped:
-        st.session_state["text"] = first
-    st.session_state["kept_kind"] = kind
-    st.session_state["first_text"] = first
-    text = visible(st.session_state.get("text", st.query_params.get("text", first)) or "")
-    if widgets.just_arrived() and "text" not in st.query_params and text != first:
-        # The box of this page has another first text: one that came with a link, and that nobody typed, would
-        # give way to it.
-        st.session_state["text"] = text
+    held, named = st.session_state, st.query_params.get("text")
+    before: str = held.get("kept_kind", kind)
+    untyped = {*examples_of(before).values(), held.get("first_text")}
+    # The value of a box of another page is none of this page's, and a box that was away has none.
+    arrived = held.get(_TEXT_PAGE) != widgets.page_drawn() or held.get("text") is None
+    linked = named != held.get(_TEXT_WRITTEN)
+    if named is not None and (arrived or linked):
+        text = named
+    else:
+        went_back = linked and not arrived
+        text = held.get("kept_text", held.get("text")) if arrived else None if went_back else held["text"]
+        if text is None or (before != kind and text in untyped):
+            text = first
+    held["kept_kind"], held["first_text"], held[_TEXT_PAGE] = kind, first, widgets.page_drawn()
+    text = visible(text)
+    if held.get("text") != text or arrived:
+        held["text"] = text
     return text
 
 
 def _choose_text(kind: str) -> tuple[str, int]:
     """(the text, how many letters it had before it was cut)"""
-    first = st.session_state.get("first_text", FIRST_TEXT)
     hint = "What the model reads. Ctrl+Enter takes it over."
+    # Streamlit's own: the box lies in a closed popover, from where Streamlit writes nothing into the address.
     # No `max_chars`: with it a browser drops a longer paste without a word.
-    typed = st.text_area(
-        "Text", first, key="text", bind="query-params", height=90, help=hint, on_change=_cut_text
-    )
+    typed = st.text_area("Text", key="text", height=90, help=hint, on_change=_cut_text)
     length = max(len(typed or ""), st.session_state.get("text_length", 0))
     if length > MAX_TEXT:
         st.caption(f":material/info: That text has {length:,} characters; the first {MAX_TEXT:,} are taken.")
@@ -299,6 +303,11 @@ def _choose_text(kind: str) -> tuple[str, int]:
     )
     text = visible(typed or "")[:MAX_TEXT]
     st.session_state["kept_text"] = typed
+    if typed == st.session_state.get("first_text"):
+        st.query_params.pop("text", None)
+    elif st.query_params.get("text") != text:
+        st.query_params["text"] = text
+    st.session_state[_TEXT_WRITTEN] = st.query_params.get("text")
     return text, length
 
 

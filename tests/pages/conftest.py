@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.pages import helpers
 from tests.pages.stage import StageManager
 from ui import explain, look, slow, state
 from ui.figures.specs import Figure
@@ -113,7 +114,14 @@ class Drawn:
 @pytest.fixture
 def drawn() -> dict[str, Drawn]:
     """Every figure that a page has drawn so far, the last one under each key."""
-    return {}
+    helpers.DRAWN.clear()
+    return helpers.DRAWN
+
+
+@pytest.fixture(autouse=True, scope="module")
+def visits_end_with_their_module() -> Iterator[None]:
+    yield
+    helpers.visit.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,4 @@
-"""A running app and a real Chromium. Every test in this folder carries the marker `browser`, and is run once more
-where it fails: a browser, a server and a training share what may be two slow cores. What a second run hides is told
-in the summary as a rerun, and is a race that somebody will meet: look for it.
+"""A running app and a real Chromium. Every test in this folder carries the marker `browser`.
 
 `app_url` and `browser` live for the whole session, `page` for one test; `settled(page)` waits until the
 script has run.
@@ -30,7 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")

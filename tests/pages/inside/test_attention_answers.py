@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints
-from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
 from engine.measure.ablation import Switches
 from engine.measure.recording import record
@@ -26,9 +23,11 @@ from pages.inside.attention import axes, habits, shared, words, words_switches
 from pages.inside.attention import mask_figures as figures
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
-from tests.pages.inside.test_attention import PAGE, only_this
-from tests.pages.stage import StageManager, open_page
+from tests.pages.helpers import opened, unescaped
+from tests.pages.inside.models import of_letters, only_this, shipped
+from tests.pages.stage import StageManager
 
+PAGE = "inside/attention"
 LETTERS = "abcdefghij "
 CONFIG: ModelConfig = tiny(position="alibi", context=24)
 MODEL = loud(CONFIG, factor=6.0).requires_grad_(False)
@@ -41,20 +40,12 @@ LAYER, HEAD, QUERY, KEY = 1, 3, 9, 4
 
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
-    only_this(monkeypatch, Checkpoint(MODEL, MODEL.config, CharTokenizer(LETTERS), {}), "answers")
+    only_this(monkeypatch, of_letters(MODEL), "answers")
 
 
-def opened(view: str, **query: Any) -> AppTest:
+def told_by(view: str, text: str = TEXT, **query: Any) -> str:
     where = {"attention_layer": str(LAYER), "attention_head": str(HEAD)} | query
-    return open_page(
-        AppTest.from_file(PAGE, default_timeout=60), attention_view=view, **({"text": TEXT} | where)
-    )
-
-
-def said(page: AppTest) -> str:
-    """All that is written; terms of the glossary are links, of which only the word is kept."""
-    every = " | ".join(str(e.value) for kind in (page.caption, page.markdown, page.info) for e in kind)
-    return re.sub(r"\[([^\]]*)\]\(#[^)]*\)", r"\1", every)
+    return unescaped(opened(PAGE, attention_view=view, text=text, **where))
 
 
 def probabilities(logits: Any) -> np.ndarray:
@@ -68,10 +59,10 @@ def loss(p: np.ndarray) -> float:
 def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
     sent: dict[str, Any] = {}
     monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
-    trained = checkpoints.load(Path("checkpoints/shakespeare-classic"))
+    trained = shipped()
     only_this(monkeypatch, trained, "trained")
     line = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
-    text = said(opened("heads", text=line))
+    text = told_by("heads", text=line)
     counted = Counter(habit for habit in sent["habits"] if habit)
     sentence = text[text.index("What the 16 heads specialise in") :].split(" | ")[0]
     assert len(counted) == 6 and sum(counted.values()) == 16
@@ -111,7 +102,7 @@ def test_every_habit_has_a_name_a_colour_and_both_sentences():
 
 
 def test_steps_says_the_product_the_score_and_the_weight():
-    text = said(opened("steps", attention_query=str(QUERY), attention_key=str(KEY)))
+    text = told_by("steps", attention_query=str(QUERY), attention_key=str(KEY))
     q, k = (RECORDING[f"blocks.{LAYER}.{name}"][HEAD].astype(float) for name in ("q_rot", "k_rot"))
     away = QUERY - np.arange(15)
     scores = q[QUERY] @ k.T / math.sqrt(q.shape[1]) - away / 4 ** (HEAD + 1)  # ALiBi's slopes for 4 heads
@@ -125,7 +116,7 @@ def test_steps_says_the_product_the_score_and_the_weight():
 
 def test_switches_names_what_is_off_and_what_it_costs():
     place = 8
-    text = said(opened("switches", attention_off=["1.3"], attention_mask="false", attention_at=str(place)))
+    text = told_by("switches", attention_off=["1.3"], attention_mask="false", attention_at=str(place))
     blind = build(replace(CONFIG, causal=False)).eval()  # the mask is off: the same weights in an encoder
     blind.load_state_dict(MODEL.state_dict())
 
@@ -166,14 +157,14 @@ def test_what_is_off_is_named(switches, wanted):
 
 
 def test_a_loss_after_other_tokens_is_that_of_the_places_that_kept_theirs():
-    text = said(opened("switches", attention_off="1.3", attention_order="reversed", attention_at="6"))
+    text = told_by("switches", attention_off="1.3", attention_order="reversed", attention_at="6")
     p = probabilities(RECORDING["logits"])
     rest = np.mean([-math.log(p[i, IDS[i + 1]]) for i in range(6, len(IDS) - 1)])
     assert f"the loss of position 6 and later goes from **{rest:.2f}** to" in text
 
 
 def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dict[str, Drawn]):
-    text = said(opened("mask", attention_mask_step="50", measure="true"))
+    text = told_by("mask", attention_mask_step="50", measure="true")
     blind = build(replace(CONFIG, causal=False)).eval()
     blind.load_state_dict(MODEL.state_dict())
     free = record(blind, IDS)
@@ -202,14 +193,12 @@ def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dic
 
 
 def test_before_a_training_the_mask_makes_no_difference():
-    assert "Before a training both models guess: move the step." in said(
-        opened("mask", attention_mask_step="0")
-    )
+    assert "Before a training both models guess: move the step." in told_by("mask", attention_mask_step="0")
 
 
 @pytest.mark.parametrize("width", [16, 256])
 def test_self_says_what_a_token_gives_to_itself_three_ways(drawn: dict[str, Drawn], width: int):
-    text = said(opened("self", attention_width=str(width)))
+    text = told_by("self", attention_width=str(width))
     rng = np.random.default_rng((0, width))
     e = rng.standard_normal((8, width))
     w_q, w_k = (rng.standard_normal((width, width)) / math.sqrt(width) for _ in range(2))
@@ -230,7 +219,7 @@ def test_numbers_says_who_has_most_and_what_is_usual():
     entropy = -(PATTERNS * np.log(np.where(PATTERNS > 0, PATTERNS, 1))).sum(-1).mean(-1)
     near = (PATTERNS * (np.abs(np.subtract.outer(place, place)) <= 3))[..., 4:, :].sum(-1).mean(-1)
     first = PATTERNS[..., 1:, 0].mean(-1)
-    page = opened("numbers")
+    page = opened(PAGE, attention_view="numbers", text=TEXT)
     for name, values, written in (
         ("Entropy", entropy, "{:.2f} nats"),
         ("Nearby", near, "{:.0%}"),
@@ -239,8 +228,8 @@ def test_numbers_says_who_has_most_and_what_is_usual():
         page.get_by_key("attention_number").set_value(name).run()
         layer, head = divmod(int(values.argmax()), 4)
         most, mean = (written.format(x) for x in (values.max(), values.mean()))
-        assert f"{name}: head {head} of layer {layer} has the most, **{most}**" in said(page)
-        assert f"the mean over all heads is **{mean}**." in said(page)
+        assert f"{name}: head {head} of layer {layer} has the most, **{most}**" in unescaped(page)
+        assert f"the mean over all heads is **{mean}**." in unescaped(page)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +245,7 @@ def test_numbers_says_who_has_most_and_what_is_usual():
     ],
 )
 def test_sharing_says_what_is_kept_and_saved(query: dict[str, str], wanted: str):
-    assert wanted in said(opened("shared-keys", **query))
+    assert wanted in told_by("shared-keys", **query)
 
 
 # What is written along a text -------------------------------------------------------------------

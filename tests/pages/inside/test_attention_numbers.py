@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import Checkpoint
 from engine.faults import PARTS
 from engine.measure.heads import stages
 from engine.measure.induction import ordinary
@@ -23,9 +22,11 @@ from engine.tokenizers.char import CharTokenizer
 from pages.inside.attention import habits, shared
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
-from tests.pages.inside.test_attention import PAGE, only_this
-from tests.pages.stage import StageManager, open_page
+from tests.pages.helpers import FOLDS, opened, said
+from tests.pages.inside.models import of_letters, only_this
+from tests.pages.stage import StageManager
 
+PAGE = "inside/attention"
 MODEL = loud(tiny(n_kv_heads=2, position="rope", qk_norm=True), factor=4.0).requires_grad_(False)
 TEXT = "abcabcab"
 IDS = tuple(CharTokenizer("abcdefghij ").encode(TEXT))
@@ -36,20 +37,12 @@ PATTERNS = RECORDING.stacked("pattern").astype(np.float64)  # (layer, head, quer
 
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
-    found = Checkpoint(MODEL, MODEL.config, CharTokenizer("abcdefghij "), {})
-    only_this(monkeypatch, found, "numbers")
+    only_this(monkeypatch, of_letters(MODEL), "numbers")
 
 
-def opened(view: str, **query: Any) -> AppTest:
+def attention(view: str, **query: str) -> AppTest:
     where = {"attention_layer": str(LAYER), "attention_head": str(HEAD)}
-    folds = {"measure": "true", "hand": "true", "words": "true"}
-    return open_page(
-        AppTest.from_file(PAGE, default_timeout=60), attention_view=view, text=TEXT, **where, **folds, **query
-    )
-
-
-def said(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.caption, page.markdown, page.info) for e in kind)
+    return opened(PAGE, attention_view=view, text=TEXT, **FOLDS, **where, **query)
 
 
 def seen(values: np.ndarray) -> np.ndarray:
@@ -65,7 +58,7 @@ def heat(drawn: dict[str, Drawn], key: str) -> np.ndarray:
 
 
 def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
-    page = opened("heads")
+    page = attention("heads")
     np.testing.assert_allclose(heat(drawn, "attention_pattern"), seen(PATTERNS[LAYER, HEAD]), rtol=1e-6)
     assert "`blocks.1.pattern[3]`: 8 × 8 weights." in said(page)
     p = PATTERNS[..., np.arange(1, 8), np.arange(7)].mean(-1)  # on the token before
@@ -80,7 +73,7 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
 def test_the_grid_gets_every_pattern_and_the_order_of_a_habit(monkeypatch):
     sent: dict[str, Any] = {}
     monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
-    page = opened("heads")
+    page = attention("heads")
     assert (sent["layers"], sent["heads"], sent["size"], sent["triangle"]) == (2, 4, 8, True)
     pixels = np.frombuffer(base64.b64decode(sent["pixels"]), np.uint8).reshape(2, 4, 36) / 255
     np.testing.assert_allclose(pixels, PATTERNS[..., *np.tril_indices(8)], atol=0.5 / 255 + 1e-6)
@@ -107,8 +100,7 @@ def test_the_strongest_is_enlarged_when_it_has_been_measured(monkeypatch):
     monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
     with monkeypatch.context() as busy:
         busy.setattr(habits, "measured", lambda key, measure, doing: None)
-        page = AppTest.from_file(PAGE, default_timeout=60)
-        page = open_page(page, attention_view="heads", text=TEXT, attention_sort="duplicate")
+        page = opened(PAGE, attention_view="heads", text=TEXT, attention_sort="duplicate")
         assert sent["chosen"] == [0, 0] and set(sent["scores"]) == {""}
     page.run()
     found = finish(repeated(MODEL, sequences=1, pool=ordinary([c.encode() for c in "abcdefghij "]), count=24))
@@ -118,7 +110,7 @@ def test_the_strongest_is_enlarged_when_it_has_been_measured(monkeypatch):
 
 def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     block = f"blocks.{LAYER}."
-    page = opened("steps", attention_stage="q, k, v", attention_query=str(QUERY), attention_key="2")
+    page = attention("steps", attention_stage="q, k, v", attention_query=str(QUERY), attention_key="2")
     parts = [
         RECORDING[block + name][place]
         for name, place in (("q", 3), ("q_rot", 3), ("k", 1), ("k_rot", 1), ("v", 1))
@@ -171,9 +163,8 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
 
 def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
     faulty = build(tiny(), parts=PARTS["unscaled_scores"]).eval()
-    found = Checkpoint(faulty, faulty.config, CharTokenizer("abcdefghij "), {})
-    only_this(monkeypatch, found, "faulty")  # a name of its own: pages keep models by name
-    page = opened("steps", attention_stage="÷ √d", attention_query=str(QUERY), attention_key="2")
+    only_this(monkeypatch, of_letters(faulty), "faulty")
+    page = attention("steps", attention_stage="÷ √d", attention_query=str(QUERY), attention_key="2")
     assert not page.exception and "does not divide" in said(page)
     assert "\\sqrt" not in said(page) and "the product as it is" in said(page)
     assert "scores" in page.dataframe[0].value and "÷ √d" not in page.dataframe[0].value
@@ -182,7 +173,7 @@ def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
 
 
 def test_the_strongest_key_is_written_out_until_another_is_chosen():
-    page = opened("steps", attention_query=str(QUERY))
+    page = attention("steps", attention_query=str(QUERY))
     best = int(PATTERNS[LAYER, HEAD, QUERY].argmax())
     box = page.selectbox(key="attention_key")
     weight = f"{PATTERNS[LAYER, HEAD, QUERY, best]:.4f}"
@@ -195,7 +186,7 @@ def test_the_strongest_key_is_written_out_until_another_is_chosen():
 
 def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     place = 4
-    page = opened("switches", attention_off=["1.3", "0.0"], attention_at=str(place))
+    page = attention("switches", attention_off=["1.3", "0.0"], attention_at=str(place))
 
     def without(layer: int, *heads: int) -> Any:
         def edit(z: Any) -> Any:
@@ -253,7 +244,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
         "Previous token": np.stack([p[..., i, i - 1] for i in range(1, 8)]).mean(0),
         "First token": p[..., 1:, 0].mean(-1),
     }
-    page = opened("Numbers")
+    page = attention("Numbers")
     for name, values in expected.items():
         page.get_by_key("attention_number").set_value(name).run()
         assert not page.exception
@@ -276,7 +267,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
 
 
 def test_the_sink_is_measured_on_this_model(drawn):
-    words = said(opened("numbers"))
+    words = said(attention("numbers"))
     share = PATTERNS[..., 1:, 0].mean(-1)
     even = np.mean([1 / (i + 1) for i in range(1, 8)])
     assert f"gives {share.mean():.0%} of its weight to a at position 0; spread evenly" in words
@@ -291,7 +282,7 @@ def test_the_sink_is_measured_on_this_model(drawn):
 
 
 def test_the_scale_is_shown_beside_its_theory(drawn):
-    page = opened("√d_k", attention_dk="64", attention_scale="1/d_k", attention_zeros="9")
+    page = attention("√d_k", attention_dk="64", attention_scale="1/d_k", attention_zeros="9")
     rng = np.random.default_rng((0, 64))
     q, k = (rng.standard_normal((n, 64), dtype=np.float32).astype(float) for n in (256, 64))
     scores = {"no scaling": q @ k.T, "scaled by 1/d_k": q @ k.T / 64}
@@ -321,7 +312,7 @@ def test_the_scale_is_shown_beside_its_theory(drawn):
 
 
 def test_shared_keys_counts_the_cache(drawn):
-    page = opened("shared-keys", attention_sizes="own", attention_heads="12", attention_kv="5")
+    page = attention("shared-keys", attention_sizes="own", attention_heads="12", attention_kv="5")
     assert drawn["attention_shared"].table["kv_head"] == [h // 3 for h in range(12)]
     layers, width = MODEL.config.n_layers, MODEL.config.d_head
     table = page.table[0].value
@@ -330,11 +321,6 @@ def test_shared_keys_counts_the_cache(drawn):
         weights = 2 * kv * width * MODEL.config.d_model
         cells = [f"{weights:,}", f"{layers * weights:,}", f"{2 * layers * kv * width * 2:,.4g} bytes"]
         assert list(table[column])[:3] == cells
+    assert "5 does not divide 12" in said(page)
     assert "12 query heads read the keys and values of **4** heads (grouped-query attention)" in said(page)
     assert "**66.7% less** than with 12." in said(page)
-
-
-@pytest.mark.parametrize(("title", "key"), [("Numbers", "attention_numbers"), ("√d_k", "attention_scaling")])
-def test_old_links_name_a_view_by_its_title(drawn, title, key):
-    page = opened(title)
-    assert key in drawn and page.get_by_key("attention_view").value != title

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,13 @@ from engine.model import Transformer
 from engine.tokenizers import token_bytes
 from pages.inside.attention import shared
 from tests.pages.conftest import Drawn
-from tests.pages.inside.test_attention import PAGE, sentences
+from tests.pages.helpers import opened, said
 from tests.pages.real import REAL, carried
-from tests.pages.stage import StageManager, open_page
-from ui import models, slow, state
+from tests.pages.stage import StageManager
+from ui import models, state
 
-pytestmark = carried
+pytestmark = [carried, pytest.mark.exhaustive]
+PAGE = "inside/attention"
 TEXT = "When Mary and John went to the store, John gave a drink to"
 LAYERS, HEADS = 30, 9
 
@@ -32,7 +32,6 @@ LAYERS, HEADS = 30, 9
 @pytest.fixture(autouse=True)
 def _stage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "manager", StageManager)
-    monkeypatch.setattr(slow, "GLANCE", 90.0)  # a busy machine would draw a bar first
 
 
 @pytest.fixture
@@ -43,11 +42,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     return found
 
 
-def opened(view: str, text: str = TEXT, **query: str) -> AppTest:
-    page = AppTest.from_file(str(Path(PAGE)), default_timeout=120)
-    folds = {"measure": "true", "words": "true"}
-    page = open_page(page, model=REAL, text=text, attention_view=view, **folds, **query)
-    assert not page.error and not page.exception
+def attention(view: str, text: str = TEXT, **query: str) -> AppTest:
+    page = opened(PAGE, model=REAL, text=text, attention_view=view, measure="true", words="true", **query)
+    assert not page.error
     return page
 
 
@@ -76,14 +73,14 @@ def recording(model: Transformer) -> Recording:
     ids=str,
 )
 def test_every_view_opens(view: str, query: dict[str, str]) -> None:
-    page = opened(view, **query)
-    assert "What you see" in sentences(page)
+    page = attention(view, **query)
+    assert "What you see" in said(page)
     if view != "scaling":  # that looks into no model
-        assert "134,515,008 parameters" in sentences(page)
+        assert "134,515,008 parameters" in said(page)
 
 
 def test_all_heads_are_sent_small_and_say_what_they_do(sent, recording: Recording) -> None:
-    page = opened("heads", attention_sort="layer")
+    page = attention("heads", attention_sort="layer")
     grid = sent["headgrid"]
     assert (grid["layers"], grid["heads"], grid["order"], grid["size"]) == (LAYERS, HEADS, None, 14)
     assert len(json.dumps(grid)) < 100_000 and len(grid["hints"]) == len(grid["habits"]) == 270
@@ -98,11 +95,11 @@ def test_all_heads_are_sent_small_and_say_what_they_do(sent, recording: Recordin
     assert grid["hints"][16 * HEADS] == f"Layer 16, head 0: previous token, {before[16, 0]:.0%}"
     counts = {name: int(words.rsplit(" ", 1)[1]) for name, _, words in grid["legend"]}
     assert counts == {name: grid["habits"].count(name) for name in counts}
-    assert f"**{counts['first']}** rest on the first token" in sentences(page)
+    assert f"**{counts['first']}** rest on the first token" in said(page)
 
 
 def test_a_few_of_each_kind_stand_first(sent) -> None:
-    opened("heads")
+    attention("heads")
     grid = sent["headgrid"]
     kinds = [grid["habits"][i] for i in grid["order"]]
     assert all(kinds.count(kind) <= 3 for kind in kinds) and len(set(kinds)) > 6
@@ -110,14 +107,14 @@ def test_a_few_of_each_kind_stand_first(sent) -> None:
 
 
 def test_induction_heads_are_those_that_circuits_counts(sent, model: Transformer) -> None:
-    opened("heads", attention_sort="induction", attention_strong="true")
+    attention("heads", attention_sort="induction", attention_strong="true")
     tokens = token_bytes(models._pretrained("smollm2-135m", None).tokenizer)
     strong = read_twice(model, words_drawn(ordinary(tokens), 24, 0)).strong
     assert sent["headgrid"]["order"] == [head.layer * HEADS + head.head for head in strong]
 
 
 def test_thirty_layers_stand_side_by_side(drawn: dict[str, Drawn], recording: Recording) -> None:
-    opened("numbers", attention_number="Previous token")
+    attention("numbers", attention_number="Previous token")
     patterns = recording.stacked("pattern")
     before = np.array([patterns[..., i, i - 1] for i in range(1, 14)]).mean(0)
     heat, layout = drawn["attention_numbers"].traces[0], drawn["attention_numbers"].layout
@@ -127,7 +124,7 @@ def test_thirty_layers_stand_side_by_side(drawn: dict[str, Drawn], recording: Re
 
 
 def test_sorting_puts_the_strongest_first_and_enlarges_it(sent, drawn: dict[str, Drawn]) -> None:
-    page = opened("heads", attention_sort="induction")
+    page = attention("heads", attention_sort="induction")
     grid = sent["headgrid"]
     assert grid["order"][0] == 18 * HEADS + 6 and len(grid["order"]) == 270 and grid["chosen"] == [18, 6]
     shown = [float(grid["scores"][i].rstrip("%")) / 100 for i in grid["order"]]
@@ -147,7 +144,7 @@ def test_sorting_puts_the_strongest_first_and_enlarges_it(sent, drawn: dict[str,
 @torch.inference_mode()
 def test_the_name_mover_moves_the_name(sent, model: Transformer, recording: Recording) -> None:
     """With the whole vocabulary sorted: head 23.0 writes “ Mary” where it looks at it."""
-    opened("heads", attention_sort="name_mover")
+    attention("heads", attention_sort="name_mover")
     pattern, v = recording["blocks.23.pattern"][0, -1], torch.tensor(recording["blocks.23.v"][0])
     total = 0.0
     for key in range(13):
@@ -159,14 +156,14 @@ def test_the_name_mover_moves_the_name(sent, model: Transformer, recording: Reco
 
 
 def test_a_layer_of_many_is_switched_off_from_a_list() -> None:
-    page = opened("switches", attention_off_layer="23")
+    page = attention("switches", attention_off_layer="23")
     page.button(key="attention_off_23").click().run()
     assert page.session_state["attention_off"] == [f"23.{h}" for h in range(HEADS)]
     assert float(page.metric[2].value.split()[0]) > 0
 
 
 def test_long_words_and_pieces_of_characters_are_named_in_full(drawn: dict[str, Drawn]) -> None:
-    opened("heads", text="An unbelievable misunderstanding 東", attention_sort="previous")
+    attention("heads", text="An unbelievable misunderstanding 東", attention_sort="previous")
     figure = drawn["attention_pattern"]
     names = figure.traces[0]["meta"]
     assert names["rows"][1] == "query ␣unbelie at 1" and names["columns"][3] == "key ␣misunderstanding at 3"

@@ -12,16 +12,14 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import corpora
-from engine.checkpoints import Checkpoint
 from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.feedforward import words
 from tests.engine.helpers import loud, tiny
+from tests.pages.inside.models import ALPHABET, of_letters, only_this
 from tests.pages.inside.test_feedforward import PAGE, sentences
 from tests.pages.stage import StageManager, open_page
-from ui import models
 
-ALPHABET = "abcdefghij "
 MODEL = loud(
     tiny(ffn="swiglu", norm="layernorm", norm_bias=True, n_layers=3, d_ff=24), factor=3.0
 ).requires_grad_(False)
@@ -34,15 +32,7 @@ LAYER, NEURON = 1, 7
 
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
-    found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
-    monkeypatch.setattr(models, "SHIPPED", {})
-    monkeypatch.setattr(models, "LAPSES", {})
-    monkeypatch.setattr(models, "TASKS", {})
-    monkeypatch.setattr(models.families, "offered", list)
-    monkeypatch.setattr(models.sources, "available", list)
-    monkeypatch.setattr(models, "TRAINABLE", ["feedforward-numbers"])
-    monkeypatch.setattr(models, "_untrained", lambda preset: found)
-    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
+    only_this(monkeypatch, of_letters(MODEL), "feedforward-numbers")
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
 
 

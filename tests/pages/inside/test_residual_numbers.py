@@ -13,18 +13,17 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import Checkpoint
 from engine.measure.highway import Plan, averaged, measure
 from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.residual import wirings as highway
 from tests.engine.helpers import loud, tiny
+from tests.pages.inside.models import ALPHABET, of_letters, only_this
 from tests.pages.inside.test_residual import PAGE, sentences
 from tests.pages.stage import StageManager, open_page
-from ui import models, state
+from ui import state
 
 ROOT = Path(__file__).parents[3]
-ALPHABET = "abcdefghij "
 MODEL = loud(tiny(n_layers=3, attention_bias=True, norm_bias=True), factor=3.0).requires_grad_(False)
 TEXT = "abcabdab"
 IDS = tuple(CharTokenizer(ALPHABET).encode(TEXT))
@@ -41,15 +40,7 @@ NAMES = ["embedding", "after block 0", "after block 1", "after block 2 = output"
 
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
-    found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
-    monkeypatch.setattr(models, "SHIPPED", {})
-    monkeypatch.setattr(models, "LAPSES", {})
-    monkeypatch.setattr(models, "TASKS", {})
-    monkeypatch.setattr(models.families, "offered", list)
-    monkeypatch.setattr(models.sources, "available", list)
-    monkeypatch.setattr(models, "TRAINABLE", ["residual-numbers"])
-    monkeypatch.setattr(models, "_untrained", lambda preset: found)
-    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
+    only_this(monkeypatch, of_letters(MODEL), "residual-numbers")
 
 
 def opened(view: str, **query: str) -> AppTest:

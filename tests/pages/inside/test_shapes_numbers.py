@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import Checkpoint
 from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.shapes import sources
 from tests.engine.helpers import loud, tiny
+from tests.pages.inside.models import ALPHABET, of_letters, only_this
 from tests.pages.inside.test_shapes import FOLDS, PAGE, formulas, sentences
 from tests.pages.stage import StageManager, open_page
-from ui import models
 
-ALPHABET = "abcdefghij "
 MODEL = loud(tiny(n_kv_heads=2), factor=3.0).requires_grad_(False)
 TEXT = "abcabd"
 RECORDING = record(MODEL, CharTokenizer(ALPHABET).encode(TEXT))
@@ -27,15 +25,7 @@ STEPS = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
 
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
-    found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
-    monkeypatch.setattr(models, "SHIPPED", {})
-    monkeypatch.setattr(models, "LAPSES", {})
-    monkeypatch.setattr(models, "TASKS", {})
-    monkeypatch.setattr(models.families, "offered", list)
-    monkeypatch.setattr(models.sources, "available", list)
-    monkeypatch.setattr(models, "TRAINABLE", ["shapes-numbers"])
-    monkeypatch.setattr(models, "_untrained", lambda preset: found)
-    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
+    only_this(monkeypatch, of_letters(MODEL), "shapes-numbers")
 
 
 def opened(**query: str) -> AppTest:

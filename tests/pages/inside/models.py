@@ -1,0 +1,85 @@
+"""Models of every kind for the pages that look inside one, and the bar that offers a single one."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+from typing import Any
+
+import pytest
+
+from engine import checkpoints
+from engine.checkpoints import Checkpoint
+from engine.config import ModelConfig, TrainConfig
+from engine.model import Transformer
+from engine.service.state import RunSpec
+from engine.tokenizers.char import CharTokenizer
+from tests.pages.stage import StageManager, view_of
+from ui import models
+from ui.site import ROOT
+
+ALPHABET = "abcdefghij "
+SMALL, MODERN = "shakespeare-classic", "shakespeare-modern"
+_RUNS = itertools.count()
+
+# Each of these differs from the default in several parts; every part of ALONE is in one of them, or close to one
+TOGETHER: list[dict[str, Any]] = [
+    {"mixer": "none", "ffn": "none", "norm": "none", "position": "none"},
+    {"wiring": "post", "position": "t5", "tie_embeddings": False, "ffn": "swiglu"},
+    {"wiring": "none", "mixer": "mean", "position": "alibi"},
+    {"causal": False, "attention_bias": True, "norm_bias": True, "position": "sinusoidal"},
+    {"wiring": "parallel", "norm": "rmsnorm", "qk_norm": True, "position": "rope", "n_kv_heads": 1},
+    {"n_layers": 1, "mixer": "shared_qk", "output_projection": False, "ffn": "relu2"},
+]
+ALONE: list[dict[str, Any]] = [
+    *({"wiring": wiring} for wiring in ("post", "parallel", "none")),
+    *({"norm": norm} for norm in ("none", "rmsnorm")),
+    {"wiring": "post", "norm": "none"},
+    {"norm": "rmsnorm", "norm_gain": False},
+    *({"mixer": mixer} for mixer in ("none", "mean", "similarity", "shared_qk")),
+    {"mixer": "mean", "position": "alibi"},
+    {"mixer": "none", "ffn": "none", "wiring": "none"},
+    *({"ffn": ffn} for ffn in ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none")),
+    {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
+    {"output_projection": False},
+    {"tie_embeddings": False},
+    {"n_kv_heads": 1},
+    {"n_kv_heads": 2, "attention_bias": True},
+    {"causal": False},
+    *({"position": position} for position in ("sinusoidal", "alibi", "t5", "none", "rope")),
+    {"qk_norm": True, "position": "rope"},
+    {"n_layers": 1, "n_heads": 1, "d_ff": 1},
+]
+KINDS = [*TOGETHER, *(pytest.param(fields, marks=pytest.mark.exhaustive) for fields in ALONE)]
+
+
+@cache
+def shipped(name: str = SMALL) -> Checkpoint:
+    return checkpoints.load(ROOT / "checkpoints" / name)
+
+
+def of_letters(model: Transformer, alphabet: str = ALPHABET) -> Checkpoint:
+    return Checkpoint(model, model.config, CharTokenizer(alphabet), {})
+
+
+def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str) -> None:
+    """The bar offers one model, under that name: pages keep what they computed by name."""
+    monkeypatch.setattr(models, "SHIPPED", {})
+    monkeypatch.setattr(models, "LAPSES", {})
+    monkeypatch.setattr(models, "TASKS", {})
+    monkeypatch.setattr(models.families, "offered", list)
+    monkeypatch.setattr(models, "TRAINABLE", [name])
+    monkeypatch.setattr(models, "_untrained", lambda preset: found)
+    monkeypatch.setattr(models.sources, "available", list)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
+
+
+def run_of(manager: StageManager, corpus: str = "shakespeare", **fields: Any) -> str:
+    """The name in the bar of a finished run with an untrained model of that kind, and 28 tokens. No two have one
+    name: a server keeps the models of its runs.
+    """
+    values = {"vocab_size": 28, "d_model": 16, "n_layers": 2, "n_heads": 2, "context": 32} | fields
+    spec = RunSpec(ModelConfig(**values), TrainConfig(steps=40), corpus, "abc " * 20)
+    name = f"kind{next(_RUNS)}"
+    manager.views[name] = view_of(spec, name, "finished", 40)
+    return f"run-{name}"

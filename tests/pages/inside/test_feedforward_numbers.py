@@ -16,10 +16,11 @@ from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.feedforward import words
 from tests.engine.helpers import loud, tiny
+from tests.pages.helpers import opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this
-from tests.pages.inside.test_feedforward import PAGE, sentences
-from tests.pages.stage import StageManager, open_page
+from tests.pages.stage import StageManager
 
+PAGE = "inside/feedforward"
 MODEL = loud(
     tiny(ffn="swiglu", norm="layernorm", norm_bias=True, n_layers=3, d_ff=24), factor=3.0
 ).requires_grad_(False)
@@ -36,20 +37,13 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
 
 
-def opened(view: str, **query: str) -> AppTest:
-    where = {
-        "measure": "true",
-        "hand": "true",
-        "feedforward_layer": str(LAYER),
-        "feedforward_neuron": str(NEURON),
-    }
-    return open_page(
-        AppTest.from_file(PAGE, default_timeout=60), feedforward_view=view, text=TEXT, **where | query
-    )
+def feedforward(view: str, **query: str) -> AppTest:
+    where = {"feedforward_layer": str(LAYER), "feedforward_neuron": str(NEURON)} | query
+    return opened(PAGE, feedforward_view=view, text=TEXT, measure="true", hand="true", **where)
 
 
 def test_neurons_are_those_of_the_recording(drawn):
-    page = opened("neurons", feedforward_token="2")
+    page = feedforward("neurons", feedforward_token="2")
     size = np.abs(POST).max(1)  # (layer, d_ff)
     strongest = np.where(POST.max(1) == size, size, -size)
     np.testing.assert_allclose(drawn["feedforward_overview"].traces[0]["z"], strongest, rtol=1e-5)
@@ -74,9 +68,7 @@ def test_neurons_are_those_of_the_recording(drawn):
     np.testing.assert_allclose(line["y"], values, rtol=1e-6)
     assert mark["y"] == pytest.approx([values[2]])
     ends = f"it lies between {values.min():.3f} and {values.max():.3f}."
-    assert f"At “c” (position 2) its activation is **{values[2]:.4f}**; on this text {ends}" in sentences(
-        page
-    )
+    assert f"At “c” (position 2) its activation is **{values[2]:.4f}**; on this text {ends}" in said(page)
 
     column = MODEL.blocks[LAYER].ffn.w_out.weight[:, NEURON].double()
     gain = MODEL.norm_final.gain.double()
@@ -96,14 +88,14 @@ def test_neurons_are_those_of_the_recording(drawn):
 
 
 def test_the_first_neuron_is_the_most_active_one(drawn):
-    page = opened("neurons", feedforward_layer="", feedforward_neuron="")
+    page = feedforward("neurons", feedforward_layer="", feedforward_neuron="")
     layer, neuron = divmod(int(np.abs(POST).max(1).argmax()), 24)
     assert page.number_input(key="feedforward_layer").value == layer
     assert page.number_input(key="feedforward_neuron").value == neuron
 
 
 def test_the_contexts_are_where_the_neuron_answers():
-    page = opened("neurons", feedforward_side="lowest")
+    page = feedforward("neurons", feedforward_side="lowest")
     values = POST[LAYER, :, NEURON]  # the text is searched, in one window: one stretch, one place
     (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
     assert re.findall(r"<b>(-?[\d.]+)</b>", drawn) == [f"{values.min():.3f}"]
@@ -113,13 +105,13 @@ def test_the_contexts_are_where_the_neuron_answers():
     expected = [round(min(abs(v) / abs(values.min()), 1.0) * 190) for v in values.tolist()]
     assert [int(s, 16) for s in shades] == pytest.approx(expected, abs=1)
     positive = (values > 0).mean()
-    assert f"It was above zero at {positive:.1%} of them" in sentences(page)
-    assert "From 8 tokens read, 8 at a time" in sentences(page)
-    assert f"no favourite token: its 1 strongest places, up to **−{-values.min():.2f}**" in sentences(page)
+    assert f"It was above zero at {positive:.1%} of them" in said(page)
+    assert "From 8 tokens read, 8 at a time" in said(page)
+    assert f"no favourite token: its 1 strongest places, up to **−{-values.min():.2f}**" in said(page)
 
 
 def test_functions_their_slopes_and_this_models_inputs(drawn):
-    page = opened("Activation functions", feedforward_reach="2", feedforward_inputs="1")
+    page = feedforward("Activation functions", feedforward_reach="2", feedforward_inputs="1")
     gates = RECORDING[f"blocks.{LAYER}.ffn_gate"].astype(float)
     for key, formula in (
         ("feedforward_output", lambda x: x / (1 + math.exp(-x))),
@@ -136,7 +128,7 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
         counts, edges = np.histogram(gates, 80, (-2, 2))
         np.testing.assert_allclose(behind["y"], counts / gates.size / np.diff(edges), rtol=1e-6)
     outside = ((gates < -2) | (gates > 2)).mean()
-    words = sentences(page)
+    words = said(page)
     assert f"**{(gates < 0).mean():.0%}** of its inputs on this text are below zero" in words
     assert f"The inputs' mean is {gates.mean():.2f}, their standard deviation {gates.std():.2f}." in words
     assert (f" {outside:.1%} of all inputs lie outside" in words) == (outside > 0)
@@ -162,7 +154,7 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
 
 
 def test_where_the_parameters_of_a_block_are(drawn):
-    page = opened("parameters", feedforward_width="256", feedforward_ratio="3")
+    page = feedforward("parameters", feedforward_width="256", feedforward_ratio="3")
     counts = [
         {"attention": 4 * 256**2, "feedforward": 2 * 256 * 768, "norm": 4 * 256},
         {"attention": 4 * 256**2, "feedforward": 3 * 256 * 512, "norm": 4 * 256},
@@ -172,7 +164,7 @@ def test_where_the_parameters_of_a_block_are(drawn):
         assert trace["x"] == [row[part] for row in counts]
         assert trace["customdata"] == pytest.approx([row[part] / sum(row.values()) for row in counts])
     plain = sum(counts[0].values())
-    words = sentences(page)
+    words = said(page)
     assert f"**{2 * 256 * 768 / plain:.1%}** of a block's {plain:,} parameters" in words
     assert "3 times as wide as the stream" in words
     models = page.dataframe[0].value.set_index("model")
@@ -195,7 +187,7 @@ def test_where_the_parameters_of_a_block_are(drawn):
     ("title", "key"), [("Activation functions", "feedforward_output"), ("Parameters", "feedforward_bars")]
 )
 def test_old_links_name_a_view_by_its_title(drawn, title, key):
-    opened(title)
+    feedforward(title)
     assert key in drawn and "feedforward_overview" not in drawn
 
 

@@ -4,94 +4,34 @@ strangers.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
+import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from engine import presets
-from engine.config import ModelConfig
 from pages.inside.residual import figures, wirings
 from pages.inside.residual import lens as residual
-from tests.pages.stage import StageManager, open_page
-from ui import models, state, subject
+from tests.pages.helpers import opened, said
+from tests.pages.inside.models import KINDS, run_of
 
-PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "residual" / "page.py")
-LENS, PUSH, NORMS, ROAD = "Logit lens", "Who pushed the logit", "Norms", "The gradient highway"
-
-VARIANTS = {
-    "post": {"wiring": "post", "norm_bias": True},
-    "parallel": {"wiring": "parallel"},
-    "none": {"wiring": "none"},
-    "no norm": {"norm": "none"},
-    "post, no norm": {"wiring": "post", "norm": "none"},
-    "no mixer": {"mixer": "none"},
-    "mean": {"mixer": "mean"},
-    "similarity": {"mixer": "similarity"},
-    "shared": {"mixer": "shared_qk"},
-    "no ffn": {"ffn": "none"},
-    "nothing": {"mixer": "none", "ffn": "none", "position": "none"},
-    "nothing, none": {"mixer": "none", "ffn": "none", "wiring": "none"},
-    "no projection": {"output_projection": False},
-    "untied": {"tie_embeddings": False},
-    "grouped": {"n_kv_heads": 2, "attention_bias": True},
-    "masked": {"causal": False},
-    "qk-norm": {"qk_norm": True, "position": "rope"},
-    "alibi": {"position": "alibi"},
-    "t5": {"position": "t5"},
-    "sinusoidal": {"position": "sinusoidal"},
-    "deep": {"n_layers": 12, "n_heads": 8},
-}
+PAGE = "inside/residual"
+ROAD = {"residual_view": "highway", "residual_seeds": "1", "measure": "true"}
 
 
 @pytest.fixture
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
+def shallow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wirings, "FIRST_SECONDS", 60.0)
     monkeypatch.setattr(wirings, "DEPTHS", {"24": (2, 3), "48": (2, 4), "96": (2, 5)})
-    return stage
-
-
-def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
-
-
-def sentences(page: AppTest) -> str:
-    return " | ".join(
-        str(e.value)
-        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
-        for e in kind
-    )
 
 
 def test_the_lens_is_first_and_its_cell_is_in_the_url(manager):
-    page = opened(residual_cell="4-3", measure="true")
-    assert "after block 3 = output" in sentences(page) and "**0.000 nats**" in sentences(page)
+    page = opened(PAGE, residual_cell="4-3", measure="true")
+    assert "after block 3 = output" in said(page) and "**0.000 nats**" in said(page)
     assert page.query_params["residual_cell"] in ("4-3", ["4-3"])
     page.get_by_key("residual_shade").set_value("KL to the output").run()
-    assert not page.exception and "settled by" in sentences(page)
+    assert not page.exception and "settled by" in said(page)
 
 
-def test_the_parts_of_the_logit_sum_to_it(manager):
-    page = opened(residual_view=PUSH, measure="true")
-    for target, versus in (("top guess", "nothing"), ("e", "mean of all"), ("e", "␣")):
-        page.selectbox(key="residual_target").select(target)
-        page.selectbox(key="residual_versus").select(versus).run()
-        assert not page.exception
-        total, logit, difference = (metric.value for metric in page.metric[:3])
-        assert abs(float(total) - float(logit)) < 1e-3 and abs(float(difference)) < 1e-3
-
-
-def test_norms_say_that_shares_sum_to_one(manager):
-    page = opened(residual_view=NORMS, measure="true", hand="true")
-    assert "1.000000" in sentences(page) and "Worked out" in sentences(page)
-    assert "BERT base" in sentences(page) and "LLaMA-2 7B" in sentences(page)
-
-
-def test_the_highway_measures_and_says_what_it_saw(manager):
-    page = opened(residual_view=ROAD, residual_seeds="1", measure="true")
+def test_the_highway_measures_and_says_what_it_saw(manager, shallow):
+    page = opened(PAGE, **ROAD)
     for key, options in (
         ("residual_deepest", ["24", "96"]),
         ("residual_norm", ["none", "RMSNorm"]),
@@ -102,69 +42,34 @@ def test_the_highway_measures_and_says_what_it_saw(manager):
         for option in options:
             page.get_by_key(key).set_value(option).run()
             assert not page.exception and not page.error, (key, option)
-            assert "seen here" in sentences(page) and "fresh models" in sentences(page)
+            assert "seen here" in said(page) and "fresh models" in said(page)
 
 
-def test_the_highway_goes_on_where_it_was_until_all_is_measured(manager, monkeypatch):
+def test_the_highway_goes_on_where_it_was_until_all_is_measured(manager, shallow, monkeypatch):
     monkeypatch.setattr(wirings, "FIRST_SECONDS", 1e-9)
     monkeypatch.setattr(wirings, "SLICE_SECONDS", 1e-9)
-    page = opened(
-        residual_view=ROAD, residual_seeds="1", residual_norm="RMSNorm", measure="true"
-    )  # one model in each run of the script
+    page = opened(PAGE, **ROAD, residual_norm="RMSNorm")  # one model in each run of the script
     for _ in range(5):
-        assert "fresh models" not in sentences(page) and "seen here" not in sentences(page)
+        assert "fresh models" not in said(page) and "seen here" not in said(page)
         page.run()
         assert not page.exception
     page.run()
-    assert "6 fresh models" in sentences(page) and "seen here" in sentences(page)
+    assert "6 fresh models" in said(page) and "seen here" in said(page)
 
 
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
-def test_every_kind_of_model_is_drawn_or_explained(manager, monkeypatch, fields):
-    values = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64} | fields
-    preset = replace(presets.PRESETS["classic"], model=ModelConfig(**values))
-    monkeypatch.setattr(models, "PRESETS", {"classic": preset})
-    monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
-    subject.st.cache_resource.clear()
-    page = opened(model="untrained-classic", measure="true")
+@pytest.mark.parametrize("fields", KINDS, ids=str)
+def test_every_kind_of_model_is_drawn_or_explained(manager, fields):
+    page = opened(PAGE, model=run_of(manager, **fields), measure="true")
     for view in ("lens", "push", "norms"):
         page.get_by_key("residual_view").set_value(view).run()
         page.session_state["measure"] = True
         page.run()
         assert not page.exception and not page.error, view
-        said = sentences(page)
-        if values.get("wiring") == "none":
-            assert "no residual stream" in said or "Nothing is added here" in said
-        elif values.get("wiring") == "post" and values.get("norm") != "none" and view != "lens":
-            assert "post-norm" in said
-    subject.st.cache_resource.clear()
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"residual_view": "<script>"},
-        {"residual_cell": "99999-99999"},
-        {"residual_cell": "-1--1"},
-        {"residual_cell": "²-³"},
-        {"residual_cell": "x" * 500},
-        {"residual_shade": "nothing"},
-        {"residual_view": PUSH, "residual_target": "<b>no such</b>", "residual_versus": "nobody"},
-        {"residual_view": PUSH, "residual_position": "-5"},
-        {"residual_view": NORMS, "residual_position": "4000"},
-        {
-            "residual_view": ROAD,
-            "residual_deepest": "1000000",
-            "residual_norm": "x",
-            "residual_init": "y",
-            "residual_seeds": "-1",
-            "residual_blocks": "7",
-        },
-    ],
-)
-def test_a_url_written_by_a_stranger_does_no_harm(manager, query):
-    page = opened(**query)
-    assert not page.error and "no such" not in sentences(page)
+        told = said(page)
+        if fields.get("wiring") == "none":
+            assert "no residual stream" in told or "Nothing is added here" in told
+        elif fields.get("wiring") == "post" and fields.get("norm") != "none" and view != "lens":
+            assert "post-norm" in told
 
 
 def test_a_click_names_a_cell_of_the_table():
@@ -174,7 +79,5 @@ def test_a_click_names_a_cell_of_the_table():
 
 
 def test_logarithmic_axes_leave_out_what_has_no_logarithm():
-    import numpy as np
-
     figure = figures.roads({"none": (np.arange(4), np.array([0.0, np.nan, np.inf, 1e-3]))}, x="", y="")
     assert np.isnan(figure.data[0].y[:3]).all() and np.isfinite(figure.layout.yaxis.range).all()

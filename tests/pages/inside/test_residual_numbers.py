@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,13 @@ from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.residual import wirings as highway
 from tests.engine.helpers import loud, tiny
+from tests.pages.helpers import opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this
-from tests.pages.inside.test_residual import PAGE, sentences
-from tests.pages.stage import StageManager, open_page
+from tests.pages.stage import StageManager
 from ui import state
+from ui.site import ROOT
 
-ROOT = Path(__file__).parents[3]
+PAGE = "inside/residual"
 MODEL = loud(tiny(n_layers=3, attention_bias=True, norm_bias=True), factor=3.0).requires_grad_(False)
 TEXT = "abcabdab"
 IDS = tuple(CharTokenizer(ALPHABET).encode(TEXT))
@@ -43,11 +43,8 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     only_this(monkeypatch, of_letters(MODEL), "residual-numbers")
 
 
-def opened(view: str, **query: str) -> AppTest:
-    """With both folds open."""
-    folds = {"measure": "true", "hand": "true"}
-    page = AppTest.from_file(PAGE, default_timeout=60)
-    return open_page(page, residual_view=view, text=TEXT, **folds, **query)
+def residual(view: str, **query: str) -> AppTest:
+    return opened(PAGE, residual_view=view, text=TEXT, measure="true", hand="true", **query)
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -76,7 +73,7 @@ def test_the_lens_and_its_cell(drawn):
     p = lens()
     guess = p.argmax(-1)
     depth, at = 1, 3
-    page = opened("lens", residual_cell=f"{depth}-{at}")
+    page = residual("lens", residual_cell=f"{depth}-{at}")
     heat, line = drawn["residual_lens"].traces
     np.testing.assert_allclose(heat["z"], p.max(-1), atol=1e-5)
     settled = [min(d for d in range(4) if (guess[d:, i] == guess[-1, i]).all()) for i in range(8)]
@@ -97,7 +94,7 @@ def test_the_lens_and_its_cell(drawn):
         f" probability **{p[-1, at, last]:.2f}**. {stopped}, it would have said “{before}”, and given"
         f" “{ALPHABET[last]}” {p[settled[at] - 1, at, last]:.2f}."
     )
-    assert settled[at] > 0 and told in sentences(page)
+    assert settled[at] > 0 and told in said(page)
     assert drawn["residual_climb"].layout["yaxis"]["ticktext"][:2] == [f"embedding of “{TEXT[at]}”", NAMES[1]]
 
     bars, marks = drawn["residual_top"].traces
@@ -108,17 +105,17 @@ def test_the_lens_and_its_cell(drawn):
     table = drawn["residual_top"].table
     np.testing.assert_allclose(table["here"], p[depth, at, order], atol=1e-5)
     np.testing.assert_allclose(table["at_the_output"], p[-1, at, order], atol=1e-5)
-    words = sentences(page)
-    said = re.search(
+    words = said(page)
+    words_there = re.search(
         r"would guess “(.)” with probability ([\d.]+); this is \*\*([\d.]+) nats\*\* from its final"
         r" distribution. The final guess, “(.)”, is on top from \*\*(.+?)\*\* on\. In the text “(.)” follows",
         words,
     )
-    assert said is not None
-    assert said[1] == ALPHABET[guess[depth, at]] and said[4] == ALPHABET[guess[-1, at]]
-    assert float(said[2]) == pytest.approx(p[depth, at].max(), abs=6e-4)
-    assert float(said[3]) == pytest.approx(kl[depth, at], abs=6e-4)
-    assert said[5] == NAMES[settled[at]] and said[6] == TEXT[at + 1]
+    assert words_there is not None
+    assert words_there[1] == ALPHABET[guess[depth, at]] and words_there[4] == ALPHABET[guess[-1, at]]
+    assert float(words_there[2]) == pytest.approx(p[depth, at].max(), abs=6e-4)
+    assert float(words_there[3]) == pytest.approx(kl[depth, at], abs=6e-4)
+    assert words_there[5] == NAMES[settled[at]] and words_there[6] == TEXT[at + 1]
 
     by = [sum(s <= d for s in settled) for d in range(4)]
     half = next(d for d in range(4) if by[d] >= len(TEXT) / 2)
@@ -134,14 +131,14 @@ def test_the_lens_and_its_cell(drawn):
     heat = drawn["residual_lens"].traces[0]
     np.testing.assert_allclose(heat["z"], kl, atol=1e-3)
     assert heat["zmax"] == pytest.approx(kl[1:].max(), abs=1e-3)
-    assert ("The scale ends" in sentences(page)) == (kl[0].max() > kl[1:].max())
+    assert ("The scale ends" in said(page)) == (kl[0].max() > kl[1:].max())
     page.button(key="residual_arrow_upward").click().run()
     assert page.query_params["residual_cell"] in ("2-3", ["2-3"])
 
 
 def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
     at, target = 4, "d"
-    page = opened("push", residual_position=str(at), residual_target=target)
+    page = residual("push", residual_position=str(at), residual_target=target)
     row = ALPHABET.index(target)
     total, logit, difference = (m.value for m in page.metric)
     assert float(logit) == pytest.approx(float(RECORDING.logits[at, row]), abs=1e-4)
@@ -169,7 +166,7 @@ def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
     expected["norm bias"] = float(MODEL.output_matrix[row].double() @ MODEL.norm_final.bias.double())
     assert table == pytest.approx(expected, abs=1e-5)
     most, least = (choose(expected, key=lambda k: expected[k]) for choose in (max, min))
-    words = sentences(page)
+    words = said(page)
     signed = {name: f"{value:+.2f}".replace("-", "−") for name, value in expected.items()}
     whole = f"{RECORDING.logits[at, row]:.2f}".replace("-", "−")
     told = f"For “d” after “{TEXT[: at + 1]}”, **{most}**{FULL_NAMES.get(most, '')} pushes hardest: **{signed[most]}**"
@@ -189,7 +186,7 @@ def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
 
 def test_norms_shares_and_a_sum_worked_out(drawn):
     at = 5
-    page = opened("norms", residual_position=str(at))
+    page = residual("norms", residual_position=str(at))
     states = ["embed", "blocks.0.resid_pre"]
     states += [f"blocks.{i}.{name}" for i in range(3) for name in ("resid_mid", "resid_post")]
     lengths = np.stack([norms(name) for name in states])
@@ -224,7 +221,7 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     worked = [float(x) for x in re.findall(r"= ([\d.e+-]+)(?:\\\\|\\end)", latex)]
     assert worked == pytest.approx([*lengths[1:, at]], rel=6e-3)
     assert f"\\underbrace{{\\text{{attn}}_{{1}}}}_{{{norms('blocks.1.attn_out')[at]:.3g}}}" in latex
-    words = sentences(page)
+    words = said(page)
     share = shares(writes).mean(1)
     first = sorted(range(8), key=lambda i: -share[i])[:3]
     longest = int(sizes.mean(1).argmax())
@@ -264,7 +261,7 @@ def cosines(writes: list[str], onto: list[str]) -> np.ndarray:
 def test_the_highway_opens_on_two_models_that_were_trained(drawn):
     rows = json.loads((ROOT / "checkpoints" / "residuals.json").read_text())["pairs"]
     kept = {(row["depth"], row["norm"]): row for row in rows}
-    page = open_page(AppTest.from_file(PAGE, default_timeout=60), residual_view="highway")
+    page = opened(PAGE, residual_view="highway")
     for depth, norm, what in (
         (8, "layernorm", "losses"),
         (8, "none", "gradients"),
@@ -279,7 +276,7 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
         assert not page.exception
         with_them, without = drawn["residual_pair"].traces
         assert [with_them["name"], without["name"]] == ["with residual connections", "without"]
-        row, said = kept[depth, norm], sentences(page)
+        row, words_there = kept[depth, norm], said(page)
         assert with_them["y"] == row["added"][what] and without["y"] == row["replaced"][what]
         ends = {side: row[side][what][-1] for side in ("added", "replaced")}
         alike = {side: f"**{row[side]['alike'][-1]:.2f}**" for side in ends}
@@ -291,35 +288,43 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
             }
             cosines = f"cosine {alike['replaced']} after {after}, untrained; with them {alike['added']}"
             assert (
-                f"until they are alike ({cosines})" in said and "a block only *adds* to what it reads" in said
+                f"until they are alike ({cosines})" in words_there
+                and "a block only *adds* to what it reads" in words_there
             )
             lost = row["replaced"]["gradients"][0] < 0.01 * row["replaced"]["gradients"][-1]
-            assert ("next to no gradient reaches the first block" in said) == lost
+            assert ("next to no gradient reaches the first block" in words_there) == lost
             knows = (
                 " (it knows hardly more than how often each letter occurs)"
                 if ends["replaced"] < 4
                 else (" (it has learned nothing: that is guessing)")
             )
             steps = f"After {10 * len(row['added']['losses'])} steps the model without them is at"
-            assert f"{steps} {nats['replaced']}{knows}, the other at {nats['added']}." in said
+            assert f"{steps} {nats['replaced']}{knows}, the other at {nats['added']}." in words_there
         elif what == "alike":
             if ends["replaced"] > 0.9:
-                assert f"{after} make all tokens look the same, cosine {alike['replaced']}. With them" in said
+                assert (
+                    f"{after} make all tokens look the same, cosine {alike['replaced']}. With them"
+                    in words_there
+                )
             else:
-                assert f"have a cosine of {alike['replaced']} after {after}. With them" in said
-            assert f": {alike['added']}." in said
+                assert f"have a cosine of {alike['replaced']} after {after}. With them" in words_there
+            assert f": {alike['added']}." in words_there
         elif depth > 1:
-            assert_gradient_is_told(row, said)
+            assert_gradient_is_told(row, words_there)
             power = drawn["residual_pair"].layout["yaxis"]
             assert len(power["tickvals"]) <= 7 and "10<sup>−" in power["ticktext"][0]
 
 
-def assert_gradient_is_told(row: dict[str, Any], said: str) -> None:
+def assert_gradient_is_told(row: dict[str, Any], words_there: str) -> None:
     back = {side: row[side]["gradients"][0] / row[side]["gradients"][-1] for side in ("added", "replaced")}
-    assert f"the first of {row['depth']} blocks gets **{back['added']:.1f} times** the gradient" in said
+    assert (
+        f"the first of {row['depth']} blocks gets **{back['added']:.1f} times** the gradient" in words_there
+    )
     small = back["replaced"] < 0.01
-    assert ("next to nothing" in said) == small and ("the gradient is not the reason" in said) != small
-    times = re.search(r"without them \*\*(.+?) times\*\*", said)
+    assert ("next to nothing" in words_there) == small and (
+        "the gradient is not the reason" in words_there
+    ) != small
+    times = re.search(r"without them \*\*(.+?) times\*\*", words_there)
     assert times is not None
     digits = times[1].replace(" × 10", "e").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
     assert float(digits) == pytest.approx(back["replaced"], rel=0.06)
@@ -329,12 +334,12 @@ def test_with_norms_the_gradient_stands_in_the_fold(drawn):
     """It is not the reason there, so it is not offered above; the axis has its decades written in full."""
     rows = json.loads((ROOT / "checkpoints" / "residuals.json").read_text())["pairs"]
     (row,) = [row for row in rows if (row["depth"], row["norm"]) == (4, "layernorm")]
-    page = opened("highway", residual_depth="4", residual_shown="gradients", residual_seeds="1")
+    page = residual("highway", residual_depth="4", residual_shown="gradients", residual_seeds="1")
     assert page.get_by_key("residual_shown").options == ["loss", "likeness"]
     with_them, without = drawn["residual_pair_gradients"].traces
     assert with_them["y"] == row["added"]["gradients"] and without["y"] == row["replaced"]["gradients"]
     assert drawn["residual_pair_gradients"].layout["yaxis"]["ticktext"] == ["0.1", "1"]
-    assert_gradient_is_told(row, sentences(page))
+    assert_gradient_is_told(row, said(page))
 
 
 def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
@@ -345,7 +350,7 @@ def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
     monkeypatch.setattr(highway, "FIRST_SECONDS", 60.0)
     monkeypatch.setattr(highway, "DEPTHS", {"24": (2, 4), "48": (2, 3), "96": (2, 5)})
     highway._kept.clear()
-    page = opened("highway", residual_deepest="24", residual_seeds="1")
+    page = residual("highway", residual_deepest="24", residual_seeds="1")
     plan = Plan(depths=(2, 4), seeds=1)
     profiles = list(measure(plan, torch.as_tensor(corpus.train), corpus.vocab_size))
     gradients, lengths = (averaged(profiles, what) for what in ("gradients", "activations"))
@@ -357,12 +362,12 @@ def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
         ends = [gradients[wiring, d][1] / gradients[wiring, d][d] for d in (2, 4)]
         assert list(trace["x"]) == [2, 4]
         np.testing.assert_allclose(trace["y"], ends, rtol=1e-4)
-        shown = re.search(rf"\*\*{trace['name']}\*\* \|.*?(?:= |gets )([\d.e+-]+)", sentences(page))
+        shown = re.search(rf"\*\*{trace['name']}\*\* \|.*?(?:= |gets )([\d.e+-]+)", said(page))
         assert shown is not None and float(shown[1].rstrip(".")) == pytest.approx(ends[1], rel=0.06)
     weights = averaged(profiles, "weights")
     pre, post = (weights[w, 4][-1] / weights[w, 2][-1] for w in ("pre", "post"))
     assert f"a factor {math.sqrt(0.5):.2f}; measured: pre-norm × {pre:.2f}, post-norm × {post:.2f}" in (
-        sentences(page)
+        said(page)
     )
     highway._kept.clear()
 
@@ -371,5 +376,5 @@ def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
     ("title", "key"), [("Who pushed the logit", "residual_parts"), ("Norms", "residual_norms")]
 )
 def test_old_links_name_a_view_by_its_title(drawn, title, key):
-    opened(title)
+    residual(title)
     assert key in drawn and "residual_lens" not in drawn

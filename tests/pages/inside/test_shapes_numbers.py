@@ -13,10 +13,11 @@ from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.shapes import sources
 from tests.engine.helpers import loud, tiny
+from tests.pages.helpers import FOLDS, opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this
-from tests.pages.inside.test_shapes import FOLDS, PAGE, formulas, sentences
-from tests.pages.stage import StageManager, open_page
+from tests.pages.stage import StageManager
 
+PAGE = "inside/shapes"
 MODEL = loud(tiny(n_kv_heads=2), factor=3.0).requires_grad_(False)
 TEXT = "abcabd"
 RECORDING = record(MODEL, CharTokenizer(ALPHABET).encode(TEXT))
@@ -28,8 +29,8 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     only_this(monkeypatch, of_letters(MODEL), "shapes-numbers")
 
 
-def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), text=TEXT, **FOLDS, **query)
+def shapes(**query: str) -> AppTest:
+    return opened(PAGE, text=TEXT, **FOLDS, **query)
 
 
 def step_of(name: str) -> int:
@@ -41,7 +42,7 @@ def cells(matrix: str) -> list[float]:
 
 
 def test_a_tensor_is_the_recorded_one_at_the_chosen_head(drawn):
-    page = opened(shapes_step=str(step_of("blocks.1.pattern")), shapes_head="2")
+    page = shapes(shapes_step=str(step_of("blocks.1.pattern")), shapes_head="2")
     heat = drawn["shapes_tensor"].traces[0]
     pattern = RECORDING["blocks.1.pattern"]
     np.testing.assert_allclose(heat["z"], pattern[2], rtol=1e-6)
@@ -49,7 +50,7 @@ def test_a_tensor_is_the_recorded_one_at_the_chosen_head(drawn):
     page.get_by_key("shapes_head").set_value(3).run()
     np.testing.assert_allclose(drawn["shapes_tensor"].traces[0]["z"], pattern[3], rtol=1e-6)
     for name, place in (("k", 1), ("masked_scores", 3), ("ffn_out", None)):
-        page = opened(
+        page = shapes(
             shapes_step=str(step_of(f"blocks.0.{name}")), shapes_head="3", shapes_kv_head=str(place or 0)
         )
         values = RECORDING[f"blocks.0.{name}"]
@@ -70,13 +71,13 @@ def test_the_totals_are_the_parameters_and_products_of_this_model():
     d, kv, ff, vocab, n = 16, 8, 24, 11, len(TEXT)
     one_layer = 2 * n * d * (d + 2 * kv + d) + 2 * 2 * n * n * d + 2 * 2 * n * d * ff
     products = 2 * one_layer + 2 * n * d * vocab
-    words = sentences(opened())
+    words = said(shapes())
     assert f"**{parameters:,} parameters · {products / 1e3:.3g} kFLOP in products" in words
     assert "FLOPs: a product of (m, k) and (k, n) counts 2·m·k·n." in words
 
 
 def test_two_heads_are_worked_out_with_their_own_numbers(drawn):
-    page = opened(shapes_view="hand", shapes_cell_head="2", shapes_cell_key="1", shapes_q="1 2 0.3 0.4")
+    page = shapes(shapes_view="hand", shapes_cell_head="2", shapes_cell_key="1", shapes_q="1 2 0.3 0.4")
     q, k = (1, 2, 0.3, 0.4), ((5, 6, 7, 8), (9, 0, 1, 2))
     v = ((1, 0, 0, 1), (0, 1, 1, 0))
     latex = [str(e.value) for e in page.latex]
@@ -95,40 +96,84 @@ def test_two_heads_are_worked_out_with_their_own_numbers(drawn):
         assert cells(rows[r"\text{softmax}"]) == pytest.approx(p, abs=6e-4)
         assert [bar["y"][h] for bar in drawn["shapes_two_heads"].traces] == pytest.approx(p)
     # head 2, key 1
-    assert r"0.3 \cdot 7 + 0.4 \cdot 8 = 5.3 \qquad \frac{5.3}{\sqrt{2}} = 3.75" in formulas(page)
-    assert rf"\frac{{e^{{3.75}}}}{{e^{{3.75}} + e^{{0.78}}}} = {p[0]:.4f}" in formulas(page)
+    assert r"0.3 \cdot 7 + 0.4 \cdot 8 = 5.3 \qquad \frac{5.3}{\sqrt{2}} = 3.75" in said(page, "latex")
+    assert rf"\frac{{e^{{3.75}}}}{{e^{{3.75}} + e^{{0.78}}}} = {p[0]:.4f}" in said(page, "latex")
     assert cells(latex[2].split("bmatrix")[1]) == pytest.approx(out, abs=6e-4)
-    assert f"every head still gives {max(p):.1%} or more to one key" in sentences(page), "less than the first"
+    assert f"every head still gives {max(p):.1%} or more to one key" in said(page), "less than the first"
     page.text_input(key="shapes_q").set_value("1 2 0.2 0.2").run()
-    assert "every head still gives" not in sentences(page), "the second is torn"
+    assert "every head still gives" not in said(page), "the second is torn"
     page.get_by_key("shapes_hide").set_value("k1").run()
-    assert "so its weight is } 0" in formulas(page)
+    assert "so its weight is } 0" in said(page, "latex")
 
 
 def test_the_mask_after_the_softmax_is_drawn_beside_the_right_one(drawn):
-    page = opened(shapes_view="hand", shapes_example="mask", shapes_scores="1, 2, 4")
+    page = shapes(shapes_view="hand", shapes_example="mask", shapes_scores="1, 2, 4")
     e = [math.exp(x) for x in (1, 2, 4)]
     right, late = drawn["shapes_mask"].traces
     assert right["y"] == pytest.approx([e[0] / (e[0] + e[1]), e[1] / (e[0] + e[1]), 0])
     assert late["y"] == pytest.approx([e[0] / sum(e), e[1] / sum(e), 0])
     kept = (e[0] + e[1]) / sum(e)
     assert right["name"].endswith("(sum 1.00)") and late["name"].endswith(f"(sum {kept:.2f})")
-    assert f"**{kept:.2f}**: the hidden keys have already taken their share of {1 - kept:.2f}" in (
-        sentences(page)
-    )
-    assert rf"\frac{{{e[0]:.3f}}}{{{e[0] + e[1]:.3f}}} = {e[0] / (e[0] + e[1]):.2f}" in formulas(page)
-    assert "Hide a key with a low score" in sentences(page) and "Divide q by ten" not in sentences(page)
+    assert f"**{kept:.2f}**: the hidden keys have already taken their share of {1 - kept:.2f}" in (said(page))
+    assert rf"\frac{{{e[0]:.3f}}}{{{e[0] + e[1]:.3f}}} = {e[0] / (e[0] + e[1]):.2f}" in said(page, "latex")
+    assert "Hide a key with a low score" in said(page) and "Divide q by ten" not in said(page)
 
 
 def test_heads_that_do_not_divide_are_shared_out():
-    words = sentences(opened(shapes_view="wrong", shapes_d_model="100", shapes_n_heads="7"))
+    page = shapes(shapes_view="wrong", shapes_d_model="100", shapes_n_heads="7")
+    words = said(page)
     assert "100 = 7 × 14 + 2: **2 numbers are left over**" in words and "such as 4, 5, 10, or" in words
-    assert "(1, 6, 100) -> (1, 6, 7, 14)" in words
+    assert "(1, 6, 100) -> (1, 6, 7, 14)" in said(page, "code")
 
 
 @pytest.mark.parametrize(
-    ("title", "said"), [("By hand", "gives **99.7%** to k1"), ("A wrong shape", "How to fix it")]
+    ("title", "told"), [("By hand", "gives **99.7%** to k1"), ("A wrong shape", "How to fix it")]
 )
-def test_old_links_name_a_view_by_its_title(title, said):
-    page = opened(shapes_view=title)
-    assert said in sentences(page) and "shapes_step" not in page.query_params
+def test_old_links_name_a_view_by_its_title(title, told):
+    page = shapes(shapes_view=title)
+    assert told in said(page) and "shapes_step" not in page.query_params
+
+
+def answer(asked: str, **query: str) -> str:
+    """The one sentence of the page that has `asked` in it."""
+    page = opened(PAGE, text=TEXT, **query)
+    (found,) = (str(e.value) for e in page.markdown if asked in str(e.value))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "more"),
+    [
+        ("tokens", f"batch 1 × query {len(TEXT)}", "twice as many"),
+        ("blocks.0.q", f"batch 1 × head 4 × query {len(TEXT)} × d_head 4", "twice as many"),
+        ("blocks.0.k", f"batch 1 × kv_head 2 × key {len(TEXT)} × d_head 4", "twice as many"),
+        ("blocks.1.pattern", f"batch 1 × head 4 × query {len(TEXT)} × key {len(TEXT)}", "4 times as many"),
+        ("blocks.1.ffn_post", f"batch 1 × query {len(TEXT)} × d_ff 24", "twice as many"),
+        ("logits", f"batch 1 × query {len(TEXT)} × vocab 11", "twice as many"),
+    ],
+)
+def test_a_shape_is_said_with_its_numbers_and_its_growth(name: str, axes: str, more: str) -> None:
+    told = answer("With twice the text", shapes_step=str(step_of(name)))
+    held = math.prod(int(size) for size in re.findall(r"\d+", axes))
+    assert (
+        told == f"`{name.split('.')[-1]}` is **{axes}**: {held:,} numbers. With twice the text it has {more}."
+    )
+
+
+def test_each_head_is_said_to_listen_to_the_key_with_more_of_its_weight() -> None:
+    q, keys = (1, 2, 3, 0.5), ((1, 0, 0, 1), (0, 0.6, 1, 0))
+    typed = {f"shapes_{name}": " ".join(map(str, row)) for name, row in (("q", q), ("k1", keys[0]))}
+    told = answer("Each head compares", shapes_view="hand", shapes_k2=" ".join(map(str, keys[1])), **typed)
+    parts = []
+    for head in (0, 1):
+        own = slice(2 * head, 2 * head + 2)
+        power = [
+            math.exp(sum(a * b for a, b in zip(q[own], key[own], strict=True)) / math.sqrt(2)) for key in keys
+        ]
+        weights = [one / sum(power) for one in power]
+        most = max(weights)
+        parts.append(f"head {head + 1} gives **{most:.1%}** to k{weights.index(most) + 1}")
+    assert told == f"Each head compares its own 2 numbers: {'; '.join(parts)}."
+    assert {part[-2:] for part in parts} == {"k2"}
+    one = answer("The one head", shapes_view="hand", shapes_heads="1", **typed)
+    assert one.startswith("The one head sees all 4 numbers: head 1 gives **")

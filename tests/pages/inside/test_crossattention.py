@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints_paired import load_pair, save_pair
 from engine.config import ModelConfig
@@ -24,12 +21,12 @@ from engine.tokenizers.paired import PairTokenizer
 from engine.training import swapped
 from engine.training.swapped import HEALTHY, SWAPPED, Swapped
 from pages.inside.crossattention import figures, shared, words
-from tests.pages.stage import open_page
+from tests.pages.helpers import opened, said
 from ui import fetching
 from ui.site import ROOT
 from ui.text.markdown import safe
 
-PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "crossattention" / "page.py")
+PAGE = "inside/crossattention"
 LETTERS = PairTokenizer.train(["abcdefghijklmnopqrstuvwxyzN 0123456789-"], by="letters")
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -55,14 +52,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def opened(view: str, **query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), cross_view=view, **query)
-
-
-def said(page: AppTest) -> str:
-    return " | ".join(str(one.value) for one in (*page.markdown, *page.caption))
-
-
 def ours(folder, text, change="none"):
     found = load_pair(folder / "dates")
     return crossing(found.model, found.tokenizer, text, change)
@@ -70,7 +59,7 @@ def ours(folder, text, change="none"):
 
 def test_it_opens_on_a_date(folder, drawn):
     found = ours(folder, words.EXAMPLES["dates"])
-    told = said(opened("alignment"))
+    told = said(opened(PAGE, cross_view="alignment"))
     assert f"It writes “{safe(found.text)}”, and **“{safe('2026-11-21')}” would be right**" in told
     table = drawn["cross_alignment"].table
     assert table["written"] == list(found.written) and len(table) == 1 + len(found.source)
@@ -81,14 +70,14 @@ def test_it_opens_on_a_date(folder, drawn):
 def test_what_a_switch_does_is_counted(folder, change):
     before, after = ours(folder, "21-11-26"), ours(folder, "21-11-26", change)
     apart = differing(before.written, after.written)
-    told = said(opened("alignment", cross_text_dates="21-11-26", cross_change=change))
+    told = said(opened(PAGE, cross_view="alignment", cross_text_dates="21-11-26", cross_change=change))
     assert words.changed(change, before.text, after.text, apart) in told
     assert apart and (f"**{apart} symbols are different**" in told or apart == 1)
 
 
 def test_rows_after_the_step_are_blank_and_a_head_can_be_chosen(folder, drawn):
     found = ours(folder, "21-11-26")
-    opened("alignment", cross_text_dates="21-11-26", cross_head="1.0", cross_step_dates="2")
+    opened(PAGE, cross_view="alignment", cross_text_dates="21-11-26", cross_head="1.0", cross_step_dates="2")
     heat = drawn["cross_alignment"].traces[0]["z"]
     assert [row[0] is None for row in heat] == [False] * 2 + [True] * (len(found.written) - 2)
     np.testing.assert_allclose(heat[1], found.patterns[1, 0, 1], rtol=1e-6)
@@ -104,7 +93,7 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
         return type(found)(found.source, (*target, "<end>"), target, found.patterns[:, :, :4])
 
     monkeypatch.setattr("pages.inside.crossattention.alignment.crossed", right)
-    told = said(opened("alignment", cross_task="reverse", cross_text_reverse="abc"))
+    told = said(opened(PAGE, cross_view="alignment", cross_task="reverse", cross_text_reverse="abc"))
     found = right("reverse", "abc", "none", 0)
     seen = looked(found.pattern(None), truth("reverse", "abc"), found.text)
     assert (
@@ -113,7 +102,9 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     )
     rings = drawn["cross_alignment"].traces[1]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1), (0, 2)]
-    opened("alignment", cross_task="reverse", cross_text_reverse="abc", cross_step_reverse="2")
+    opened(
+        PAGE, cross_view="alignment", cross_task="reverse", cross_text_reverse="abc", cross_step_reverse="2"
+    )
     rings = drawn["cross_alignment"].traces[1]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1)], "none for what is not written"
 
@@ -155,31 +146,26 @@ def test_symbols_that_are_written_while_it_looks_at_no_symbol(folder):
         most = [max(range(len(row)), key=row.__getitem__) for row in rows]
         ends = [symbol for symbol, key in zip(found.written, most, strict=False) if key == len(text)]
         assert ends[:2] == list(found.text[:2]), "the century"
-        told = said(opened("alignment", cross_text_dates=text))
+        told = said(opened(PAGE, cross_view="alignment", cross_text_dates=text))
         named = "”, “".join(safe(symbol) for symbol in dict.fromkeys(ends))
         assert f"For **{len(ends)} of the 10** it wrote (“{named}”) it looks most at the source's end" in told
     assert words.ends((), 10) == ""
 
 
-@pytest.mark.parametrize("text", ["", "ÄÖÜ", "1" * 70])
-def test_bad_input_gets_a_sentence(text):
-    assert "This cannot be read, so 0 symbols were written" in said(
-        opened("alignment", cross_text_dates=text)
-    )
+def test_input_that_cannot_be_read_is_told(folder, monkeypatch):
+    for text in ("", "ÄÖÜ", "1" * 70):
+        told = said(opened(PAGE, cross_view="alignment", cross_text_dates=text))
+        assert "This cannot be read, so 0 symbols were written" in told
+    told = said(opened(PAGE, cross_view="alignment", cross_text_dates="some day"))
+    assert "What is right is not known" in told
+    monkeypatch.setattr(shared, "FOLDER", folder / "nowhere")
+    told = said(opened(PAGE, cross_view="alignment"))
+    assert "No trained encoder-decoder came with this copy" in told
 
 
 def test_every_example_can_be_read_by_its_task():
     for name, example in words.EXAMPLES.items():
         assert not pair_text(name).tokenizer.unknown(example) and truth(name, example) is not None, name
-
-
-def test_what_is_no_date_is_said():
-    assert "What is right is not known" in said(opened("alignment", cross_text_dates="some day"))
-
-
-def test_without_a_model_it_says_so(folder, monkeypatch):
-    monkeypatch.setattr(shared, "FOLDER", folder / "nowhere")
-    assert "No trained encoder-decoder came with this copy" in said(opened("alignment"))
 
 
 # A model that others trained --------------------------------------------------------------------
@@ -195,14 +181,14 @@ def translator(folder):
     cut, place = unigram(), folder / "others" / "t5-small"
     made(place, vocab_size=len(cut))
     cut.save_pretrained(place)
-    opened = open_pair(place)
-    return opened.model(), opened.words()
+    pair = open_pair(place)
+    return pair.model(), pair.words()
 
 
 def test_an_installed_t5_can_be_chosen(translator, drawn):
     """Its tokens stand on both axes, and the sharpest look is that of its own pattern; no rings."""
     model, cut = translator
-    told = said(opened("alignment", cross_task="pretrained-t5-small"))
+    told = said(opened(PAGE, cross_view="alignment", cross_task="pretrained-t5-small"))
     source = [*cut.encode(words.ASKED), 1]
     written = [record.token for record in pair_steps(model, source, shared.LONGEST)]
     recorder = Recorder({"cross_pattern"})
@@ -219,16 +205,6 @@ def test_an_installed_t5_can_be_chosen(translator, drawn):
     assert f"It writes “{safe(cut.decode(written))}”" in told
     stopped = f"stopped after {len(written)} tokens"
     assert (stopped in told) == (written[-1] != 1)
-
-
-def test_its_switches_are_counted_too(translator):
-    model, cut = translator
-    before, after = (
-        crossing(model, cut, words.ASKED, change, 0, shared.LONGEST) for change in ("none", "cut")
-    )
-    apart = differing(before.written, after.written)
-    told = said(opened("alignment", cross_task="pretrained-t5-small", cross_change="cut"))
-    assert words.changed("cut", before.text, after.text, apart) in told
 
 
 def test_a_stop_is_told():
@@ -248,14 +224,18 @@ def test_a_stop_is_told():
 )
 def test_what_cannot_be_read_or_is_long(translator, text, says):
     told = said(
-        opened("alignment", **{"cross_task": "pretrained-t5-small", "cross_text_pretrained-t5-small": text})
+        opened(
+            PAGE,
+            cross_view="alignment",
+            **{"cross_task": "pretrained-t5-small", "cross_text_pretrained-t5-small": text},
+        )
     )
     assert ("0 symbols were written" in told) == bool(says) and says in told
 
 
 def test_a_damaged_one_gets_a_sentence(translator, folder):
     (folder / "others" / "t5-small" / "model.safetensors").write_bytes(b"nothing")
-    told = said(opened("alignment", cross_task="pretrained-t5-small"))
+    told = said(opened(PAGE, cross_view="alignment", cross_task="pretrained-t5-small"))
     assert "0 symbols were written" in told and safe("model.safetensors cannot be read") in told
 
 
@@ -270,7 +250,7 @@ def test_one_that_is_not_here_can_be_fetched(folder, monkeypatch, translator):
         return place
 
     monkeypatch.setattr(fetching, "download", fetch)
-    page = opened("alignment")
+    page = opened(PAGE, cross_view="alignment")
     assert [b.key for b in page.button if b.label == "Download"] == [
         "fetch_t5-small_button",
         "fetch_flan-t5-small_button",
@@ -293,25 +273,27 @@ def trainings(monkeypatch):
 
 
 def test_two_trainings_are_compared(trainings, drawn):
-    told = said(opened("masks"))
+    told = said(opened(PAGE, cross_view="masks"))
     assert "after 25 steps the loss is **0.125** (in place: 0.500)" in told
     assert "alone it gets **2.0%** right (in place: 87.5%)" in told and "→ “2222”" in told
     good, bad = drawn["cross_curves"].traces
     assert list(good["y"]) == [3.0, 0.5] and list(bad["y"]) == [3.1, 0.125]
     assert list(good["x"]) == list(bad["x"]) == [0, 25]
-    opened("masks", cross_quantity="right")
+    opened(PAGE, cross_view="masks", cross_quantity="right")
     good, bad = drawn["cross_curves"].traces
     assert list(good["y"]) == [0.0, 0.875] and list(bad["y"]) == [0.0, 0.02]
-    assert "after 0 steps the loss is **3.100**" in said(opened("masks", cross_steps="0"))
+    assert "after 0 steps the loss is **3.100**" in said(opened(PAGE, cross_view="masks", cross_steps="0"))
 
 
 def test_the_masks_stand_alone_where_no_training_came(monkeypatch, drawn):
     monkeypatch.setattr("pages.inside.crossattention.masks.shipped", dict)
-    assert "**0 pairs** look ahead" in said(opened("masks"))
-    told = said(opened("masks", cross_swap="true"))
+    assert "**0 pairs** look ahead" in said(opened(PAGE, cross_view="masks"))
+    told = said(opened(PAGE, cross_view="masks", cross_swap="true"))
     assert "Swapped, **3 pairs** look ahead" in told and "**3 pairs** hide a word" in told
     assert drawn["cross_masks"].table["own 3"] == [0.0] * 4
-    assert "Swapped, **6 pairs** look ahead" in said(opened("masks", cross_swap="true", cross_row="1"))
+    assert "Swapped, **6 pairs** look ahead" in said(
+        opened(PAGE, cross_view="masks", cross_swap="true", cross_row="1")
+    )
     told = words.opened(
         hidden=1, ahead=2
     )  # in every batch they are equally many: what opens there shuts here
@@ -322,7 +304,7 @@ def test_the_masks_stand_alone_where_no_training_came(monkeypatch, drawn):
 def test_the_two_squares_are_the_two_masks(swap, monkeypatch, drawn):
     """Of a source of 3 beside one of 5, and 4 written: each in its own panel."""
     monkeypatch.setattr("pages.inside.crossattention.masks.shipped", dict)
-    opened("masks", cross_swap=str(swap).lower())
+    opened(PAGE, cross_view="masks", cross_swap=str(swap).lower())
     own, across = (np.array(trace["z"]) for trace in drawn["cross_masks"].traces)
     query = np.arange(4)[:, None]
     real = [np.arange(n) < 3 + 0 * query for n in (4, 5)]

@@ -5,7 +5,6 @@ where it looks is counted here once more.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,12 @@ from engine.tasks.paired import PAIR_TASKS
 from engine.training import kinds
 from pages.inside.crossattention import shared, words
 from pages.start.home import running_pair, words_pair
-from tests.pages.stage import StageManager, open_page, view_of
+from tests.pages.helpers import opened, said
+from tests.pages.stage import StageManager, view_of
 from ui import families, models
 from ui.step import NEWEST
 from ui.text.markdown import safe
 
-PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "crossattention" / "page.py")
 TEXT = pair_text("reverse")
 MODEL = ModelConfig(TEXT.vocab_size, 13, 16, 2, 2)
 STEPS = (0, 25, 50)
@@ -64,12 +63,8 @@ def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
     return "run-abc"
 
 
-def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), cross_view="alignment", **query)
-
-
-def said(page: AppTest) -> str:
-    return " | ".join(str(one.value) for one in (*page.markdown, *page.caption))
+def aligned(**query: str) -> AppTest:
+    return opened("inside/crossattention", cross_view="alignment", **query)
 
 
 def counted(step: int) -> tuple[np.ndarray, float, float, int]:
@@ -90,9 +85,9 @@ def counted(step: int) -> tuple[np.ndarray, float, float, int]:
     return right / symbols, together / symbols, chance / symbols, symbols
 
 
-@pytest.mark.parametrize("step", [0, 25, 50])
+@pytest.mark.parametrize("step", [0, 50])
 def test_the_model_is_that_of_the_step(run: str, step: int, drawn: dict[str, Any]) -> None:
-    page = opened(cross_task=run, step=str(step), cross_text_reverse="abcd")
+    page = aligned(cross_task=run, step=str(step), cross_text_reverse="abcd")
     found = crossing(at(step).model, TEXT.tokenizer, "abcd")
     told = said(page)
     assert f"It writes “{safe(found.text)}”" in told
@@ -105,12 +100,12 @@ def test_the_model_is_that_of_the_step(run: str, step: int, drawn: dict[str, Any
 
 
 def test_without_a_step_it_is_the_newest(run: str) -> None:
-    assert "After **50** steps of its training" in said(opened(cross_task=run))
-    assert "After **25** steps of its training" in said(opened(cross_task=run, step="30"))
+    assert "After **50** steps of its training" in said(aligned(cross_task=run))
+    assert "After **25** steps of its training" in said(aligned(cross_task=run, step="30"))
 
 
 def test_by_step_it_is_drawn_how_the_alignment_forms(run: str, drawn: dict[str, Any]) -> None:
-    opened(cross_task=run, measure="true")
+    aligned(cross_task=run, measure="true")
     best, together, chance = drawn["cross_grown"].traces
     each = [counted(step) for step in STEPS]
     np.testing.assert_allclose(best["y"], [heads.max() for heads, *_ in each], rtol=1e-6)
@@ -119,21 +114,15 @@ def test_by_step_it_is_drawn_how_the_alignment_forms(run: str, drawn: dict[str, 
     assert list(best["x"]) == list(STEPS)
 
 
-def test_shipped_models_stay_first(run: str) -> None:
-    page = opened()
-    (box,) = [one for one in page.selectbox if one.key == "cross_task"]
-    assert not str(box.value).startswith("run-") and any("mine" in option for option in box.options)
-    assert "steps of its training" not in said(page)
-
-
 def test_runs_on_texts_and_runs_without_a_snapshot_are_not_offered(manager: StageManager, run: str) -> None:
     view = manager.views["abc"]
     manager.views["text"] = view_of(replace(view.spec, corpus="python", name="of a text"), "text")
     manager.views["new"] = replace(view, id="new", name="too new", snapshots=())
-    page = opened()
+    page = aligned()
     (box,) = [one for one in page.selectbox if one.key == "cross_task"]
     assert not any("of a text" in option or "too new" in option for option in box.options)
     assert any("mine" in option for option in box.options)
+    assert not str(box.value).startswith("run-") and "steps of its training" not in said(page)
 
 
 def test_a_snapshot_that_went_away_gets_a_sentence(
@@ -143,23 +132,18 @@ def test_a_snapshot_that_went_away_gets_a_sentence(
         raise RunError("No snapshot of step 50 is kept.")
 
     monkeypatch.setattr(manager, "trained", gone)
-    assert words.refused(safe("No snapshot of step 50 is kept.")) in said(opened(cross_task=run))
+    assert words.refused(safe("No snapshot of step 50 is kept.")) in said(aligned(cross_task=run))
 
 
 def test_a_link_to_a_run_that_is_gone_shows_a_shipped_model() -> None:
-    page = opened(cross_task="run-gone")
+    page = aligned(cross_task="run-gone")
     assert not page.exception and "steps of its training" not in said(page)
-    assert words.NOT_YET in said(page) and words.NOT_YET not in said(opened())
-
-
-def looked(page: str, **query: str) -> AppTest:
-    path = Path(__file__).parents[3] / "pages" / page / "page.py"
-    return open_page(AppTest.from_file(str(path), default_timeout=60), **query)
+    assert words.NOT_YET in said(page) and words.NOT_YET not in said(aligned())
 
 
 @pytest.mark.parametrize(("step", "shown"), [("25", 25), ("", 50)])
 def test_other_pages_look_into_the_half_that_reads_at_the_step(run: str, step: str, shown: int) -> None:
-    page = looked("inside/attention", model=run, **({"step": step} if step else {}))
+    page = opened("inside/attention", model=run, **({"step": step} if step else {}))
     told = said(page)
     assert "the half that reads" in told and f"/crossattention?cross_task={run}" in told
     assert "its encoder · " in told and (f"step {shown} of 50" in told)
@@ -177,7 +161,7 @@ def test_other_pages_look_into_the_half_that_reads_at_the_step(run: str, step: s
 
 
 def test_home_writes_with_the_newest_model_of_a_run(run: str) -> None:
-    page = looked("start/home", model=run, text="abcd")
+    page = opened("start/home", model=run, text="abcd")
     wrote = writing(at(50).model, TEXT.tokenizer, "abcd")
     assert words_pair.step(wrote, 1) in said(page)
 
@@ -189,7 +173,7 @@ def test_a_snapshot_that_went_away_is_a_sentence_on_other_pages_too(
         raise RunError("No snapshot of step 25 is kept.")
 
     monkeypatch.setattr(manager, "trained", gone)
-    page = looked("inside/shapes", model=run, step="25")
+    page = opened("inside/shapes", model=run, step="25")
     assert not page.exception and [error.value for error in page.error] == [
         safe("No snapshot of step 25 is kept.")
     ]
@@ -197,4 +181,4 @@ def test_a_snapshot_that_went_away_is_a_sentence_on_other_pages_too(
 
 def test_pages_that_look_inside_say_where_a_classifier_is(manager: StageManager, run: str) -> None:
     manager.change("abc", spec=replace(manager.views["abc"].spec, corpus=kinds.SPEAKERS))
-    assert "That run gives a label and writes no text" in said(looked("inside/shapes", model=run))
+    assert "That run gives a label and writes no text" in said(opened("inside/shapes", model=run))

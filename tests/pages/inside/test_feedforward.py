@@ -83,8 +83,8 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
     told = (
         f"looks for **“{liked}”**: {places_said} are there, up to **{strongest.max():.2f}**. What it writes"
     )
-    told_now = said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron)))
-    assert f"Neuron 71 of layer 3 {told} raises “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in told_now
+    words = said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron)))
+    assert f"Neuron 71 of layer 3 {told} raises “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
 
 
 def test_a_link_chooses_the_neuron(short_corpus):

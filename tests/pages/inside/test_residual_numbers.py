@@ -106,16 +106,16 @@ def test_the_lens_and_its_cell(drawn):
     np.testing.assert_allclose(table["here"], p[depth, at, order], atol=1e-5)
     np.testing.assert_allclose(table["at_the_output"], p[-1, at, order], atol=1e-5)
     words = said(page)
-    words_there = re.search(
+    stated = re.search(
         r"would guess “(.)” with probability ([\d.]+); this is \*\*([\d.]+) nats\*\* from its final"
         r" distribution. The final guess, “(.)”, is on top from \*\*(.+?)\*\* on\. In the text “(.)” follows",
         words,
     )
-    assert words_there is not None
-    assert words_there[1] == ALPHABET[guess[depth, at]] and words_there[4] == ALPHABET[guess[-1, at]]
-    assert float(words_there[2]) == pytest.approx(p[depth, at].max(), abs=6e-4)
-    assert float(words_there[3]) == pytest.approx(kl[depth, at], abs=6e-4)
-    assert words_there[5] == NAMES[settled[at]] and words_there[6] == TEXT[at + 1]
+    assert stated is not None
+    assert stated[1] == ALPHABET[guess[depth, at]] and stated[4] == ALPHABET[guess[-1, at]]
+    assert float(stated[2]) == pytest.approx(p[depth, at].max(), abs=6e-4)
+    assert float(stated[3]) == pytest.approx(kl[depth, at], abs=6e-4)
+    assert stated[5] == NAMES[settled[at]] and stated[6] == TEXT[at + 1]
 
     by = [sum(s <= d for s in settled) for d in range(4)]
     half = next(d for d in range(4) if by[d] >= len(TEXT) / 2)
@@ -276,7 +276,7 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
         assert not page.exception
         with_them, without = drawn["residual_pair"].traces
         assert [with_them["name"], without["name"]] == ["with residual connections", "without"]
-        row, words_there = kept[depth, norm], said(page)
+        row, sentence = kept[depth, norm], said(page)
         assert with_them["y"] == row["added"][what] and without["y"] == row["replaced"][what]
         ends = {side: row[side][what][-1] for side in ("added", "replaced")}
         alike = {side: f"**{row[side]['alike'][-1]:.2f}**" for side in ends}
@@ -288,43 +288,41 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
             }
             cosines = f"cosine {alike['replaced']} after {after}, untrained; with them {alike['added']}"
             assert (
-                f"until they are alike ({cosines})" in words_there
-                and "a block only *adds* to what it reads" in words_there
+                f"until they are alike ({cosines})" in sentence
+                and "a block only *adds* to what it reads" in sentence
             )
             lost = row["replaced"]["gradients"][0] < 0.01 * row["replaced"]["gradients"][-1]
-            assert ("next to no gradient reaches the first block" in words_there) == lost
+            assert ("next to no gradient reaches the first block" in sentence) == lost
             knows = (
                 " (it knows hardly more than how often each letter occurs)"
                 if ends["replaced"] < 4
                 else (" (it has learned nothing: that is guessing)")
             )
             steps = f"After {10 * len(row['added']['losses'])} steps the model without them is at"
-            assert f"{steps} {nats['replaced']}{knows}, the other at {nats['added']}." in words_there
+            assert f"{steps} {nats['replaced']}{knows}, the other at {nats['added']}." in sentence
         elif what == "alike":
             if ends["replaced"] > 0.9:
                 assert (
                     f"{after} make all tokens look the same, cosine {alike['replaced']}. With them"
-                    in words_there
+                    in sentence
                 )
             else:
-                assert f"have a cosine of {alike['replaced']} after {after}. With them" in words_there
-            assert f": {alike['added']}." in words_there
+                assert f"have a cosine of {alike['replaced']} after {after}. With them" in sentence
+            assert f": {alike['added']}." in sentence
         elif depth > 1:
-            assert_gradient_is_told(row, words_there)
+            assert_gradient_is_told(row, sentence)
             power = drawn["residual_pair"].layout["yaxis"]
             assert len(power["tickvals"]) <= 7 and "10<sup>−" in power["ticktext"][0]
 
 
-def assert_gradient_is_told(row: dict[str, Any], words_there: str) -> None:
+def assert_gradient_is_told(row: dict[str, Any], sentence: str) -> None:
     back = {side: row[side]["gradients"][0] / row[side]["gradients"][-1] for side in ("added", "replaced")}
-    assert (
-        f"the first of {row['depth']} blocks gets **{back['added']:.1f} times** the gradient" in words_there
-    )
+    assert f"the first of {row['depth']} blocks gets **{back['added']:.1f} times** the gradient" in sentence
     small = back["replaced"] < 0.01
-    assert ("next to nothing" in words_there) == small and (
-        "the gradient is not the reason" in words_there
+    assert ("next to nothing" in sentence) == small and (
+        "the gradient is not the reason" in sentence
     ) != small
-    times = re.search(r"without them \*\*(.+?) times\*\*", words_there)
+    times = re.search(r"without them \*\*(.+?) times\*\*", sentence)
     assert times is not None
     digits = times[1].replace(" × 10", "e").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
     assert float(digits) == pytest.approx(back["replaced"], rel=0.06)

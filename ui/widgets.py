@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from engine.config import ModelConfig
 
@@ -329,6 +331,16 @@ def picked(key: str, name: str) -> Any:
     """What the component `key` last sent under `name`, before it is drawn; None where it sent nothing."""
     held = st.session_state.get(key)
     return held.get(name) if held is not None and hasattr(held, "get") else None
+
+
+def put(key: str, value: Hashable) -> None:
+    """Sets the value of a widget that the address holds, before it is drawn, and the address with it.
+
+    Streamlit writes what a program sets into the address only once the widget has been drawn before.
+    """
+    st.session_state[key] = value
+    with suppress(StreamlitAPIException):  # it is drawn already: then Streamlit writes it
+        st.query_params[key] = str(value)
 
 
 def only(values: Iterable[T] | None, allowed: Iterable[T]) -> list[T]:

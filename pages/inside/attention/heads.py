@@ -78,7 +78,8 @@ def _follow(sort: str, known: bool, strongest: tuple[int, int]) -> None:
     if known:
         st.session_state[SORTED_BEFORE] = sort
         if sort != LAYERS and (fresh or before not in (None, sort)):
-            st.session_state.update(zip(keys, strongest, strict=True))
+            for key, index in zip(keys, strongest, strict=True):
+                widgets.put(key, index)
     elif fresh:
         st.session_state[SORTED_BEFORE] = ""
 

@@ -40,7 +40,8 @@ def take_head(there: tuple[int, int]) -> None:
     """A head was clicked in the grid, of (layers, heads): the choosers follow."""
     where = widgets.indexes_of(widgets.picked(GRID, "chosen"), there, ",")
     if where is not None:
-        st.session_state[f"{TOPIC}_layer"], st.session_state[f"{TOPIC}_head"] = where
+        for key, index in zip((f"{TOPIC}_layer", f"{TOPIC}_head"), where, strict=True):
+            widgets.put(key, index)
 
 
 def head_grid(

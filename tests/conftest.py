@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from engine.corpora import Corpus
 
 ROOT = Path(__file__).resolve().parents[1]
-pytest_plugins = ["tests.timing"]
+pytest_plugins = ["tests.checks", "tests.timing"]
 
 # Data that lies beside a development checkout is used when nothing else is said.
 for _variable, _folder in (
@@ -34,7 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the exhaustive tier out unless --exhaustive asks for it."""
+    """Leaves the exhaustive tier out unless --exhaustive asks for it, and begins with the browser's: their files are long."""
+    items.sort(key=lambda item: ROOT / "tests" / "browser" not in item.path.parents)
     if config.getoption("exhaustive"):
         return
     left_out = [item for item in items if item.get_closest_marker("exhaustive")]

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import resource
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator
 
 import pytest
+
+from tests.checks import COMMANDS, RUNNING
 
 LIMIT_SECONDS = 20  # of processor time, for one test of the fast tier
 SLOWEST = 10  # files named in the summary
@@ -26,7 +28,7 @@ def cpu_seconds() -> float:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
-) -> Iterator[None]:  # yields once, returns the report
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Adds the processor time of the phase, and fails a test whose call exceeds the limit of its tier."""
     report = yield
     now = cpu_seconds()
@@ -62,23 +64,56 @@ def group_of(path: str) -> str:
     return parts[1] if len(parts) > 2 else "project"
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints the seconds of each group and the slowest files: wall time of the tests, then processor time."""
-    wall, cpu, tests = Counter[str](), Counter[str](), Counter[str]()
-    for report in (r for reports in terminalreporter.stats.values() for r in reports):
-        if not isinstance(report, pytest.TestReport):
-            continue
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--install-seconds", type=float, metavar="S", help="name them in the summary")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Prints, below everything but pytest's own last line: what was left out, the slowest files, seconds by group."""
+    yield
+    config = terminalreporter.config
+    checks = config.stash.get(RUNNING, None)
+    reports = [
+        report
+        for each in terminalreporter.stats.values()
+        for report in each
+        if isinstance(report, pytest.TestReport) and report.nodeid not in COMMANDS
+    ]
+    wall: defaultdict[str, float] = defaultdict(float)
+    cpu: defaultdict[str, float] = defaultdict(float)
+    tests: Counter[str] = Counter()
+    for report in reports:
         path = report.location[0]
         for key in (path, f":{group_of(path)}"):
             wall[key] += report.duration
-            cpu[key] += dict(report.user_properties).get(CPU, 0.0)
+            cpu[key] += sum(
+                value for name, value in report.user_properties if name == CPU and isinstance(value, float)
+            )
             tests[key] += report.when == "call"
     if not wall:
         return
-    groups = sorted((key for key in wall if key.startswith(":")), key=lambda key: -wall[key])
+    left_out = left_out_words([r for r in reports if r.skipped]) + (checks.left_out if checks else [])
+    if left_out:
+        terminalreporter.write_line("Left out: " + "; ".join(left_out))
     terminalreporter.write_sep("-", "seconds of test time (of them processor)")
-    terminalreporter.write_line(
-        "; ".join(f"{key[1:]} {wall[key]:.0f} ({cpu[key]:.0f}), {tests[key]} tests" for key in groups)
-    )
-    for key in sorted((key for key in wall if not key.startswith(":")), key=lambda key: -wall[key])[:SLOWEST]:
+    files = sorted((key for key in wall if not key.startswith(":")), key=lambda key: -wall[key])
+    for key in files[:SLOWEST]:
         terminalreporter.write_line(f"{wall[key]:7.1f} ({cpu[key]:.1f}) {key}, {tests[key]} tests")
+    parts = []
+    if (install := config.getoption("install_seconds")) is not None:
+        parts.append(f"install {install:.0f}")
+    if checks:
+        parts.append(f"lint {checks.seconds:.0f} (beside the tests)")
+    groups = sorted((key for key in wall if key.startswith(":")), key=lambda key: -wall[key])
+    parts += [f"{key[1:]} {wall[key]:.0f} ({cpu[key]:.0f}), {tests[key]} tests" for key in groups]
+    terminalreporter.write_line("; ".join(parts))
+
+
+def left_out_words(skipped: list[pytest.TestReport]) -> list[str]:
+    """Returns, for each reason, how many tests were skipped for it."""
+    reasons: Counter[str] = Counter()
+    for report in skipped:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    return [f"{n} test{'s' * (n > 1)} ({reason})" for reason, n in reasons.most_common()]

@@ -267,6 +267,8 @@ def _settled_text(first: str, kind: str) -> str:
     # The value of a box of another page is none of this page's, and a box that was away has none.
     arrived = held.get(_TEXT_PAGE) != widgets.page_drawn() or held.get("text") is None
     linked = named != held.get(_TEXT_WRITTEN)
+    text: str | None
+    text: str | None
     if named is not None and (arrived or linked):
         text = named
     else:

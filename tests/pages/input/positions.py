@@ -1,13 +1,11 @@
-"""What the tests of the Positions page share: opening it, what it says, and the shipped models it reads."""
+"""What the tests of the Positions page share: opening it, numbers on it, and the shipped models it reads."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,30 +16,18 @@ from engine import checkpoints, presets
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
 from engine.measure.recording import Recording, record
-from tests.pages.stage import open_page
+from tests.pages.helpers import FOLDS, opened
 from ui import models
 from ui.reading import FIRST_TEXT, most_tokens, read
 from ui.site import ROOT
 
-PAGE = str(Path(ROOT) / "pages" / "input" / "positions" / "page.py")
 CLASSIC, MODERN = "shakespeare-classic", "shakespeare-modern"
 SMALL = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64}
 
 
-def opened(view: str, **query: str) -> AppTest:
+def positions(view: str, **query: str) -> AppTest:
     """The page, by a link to that view, its folds open."""
-    folds = {"measure": "true", "hand": "true", "words": "true"}
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **{"positions_view": view} | folds | query)
-
-
-def sentences(page: AppTest) -> str:
-    """All that stands on the page in words, Markdown's escapes taken off."""
-    found = " | ".join(
-        str(e.value)
-        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
-        for e in kind
-    )
-    return re.sub(r"\\([()\[\]*_])", r"\1", found)
+    return opened("input/positions", **{"positions_view": view} | FOLDS | query)
 
 
 def metrics(page: AppTest) -> list[str]:

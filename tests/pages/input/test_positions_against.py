@@ -1,4 +1,4 @@
-"""The view "RoPE against sinusoidal": both panels against the models' own scores, and URLs written by strangers."""
+"""The view "RoPE against sinusoidal": both panels against the models' own scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from engine.measure.recording import record
 from pages.input.positions import shared
-from tests.pages.input.positions import opened, plain, sentences, shipped
+from tests.pages.helpers import unescaped
+from tests.pages.input.positions import plain, positions, shipped
 
 pytestmark = pytest.mark.usefixtures("manager")
 LENGTH = 64
@@ -32,7 +33,7 @@ def scores_of_a_text(name: str, distance: int, head: int) -> np.ndarray:
 
 
 def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
-    page = opened("rope-sinusoidal", against_head="1", against_distance="2")
+    page = positions("rope-sinusoidal", against_head="1", against_distance="2")
     for name in ("sinusoidal", "rope"):
         line = drawn[f"against_{name}"].traces[0]
         assert line["x"] == list(range(2, 64))
@@ -40,7 +41,7 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
     added, turned = (np.array(drawn[f"against_{name}"].traces[0]["y"]) for name in ("sinusoidal", "rope"))
     said = re.search(
         r"“e” looks at “h” 2 places back .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*\..*: \*\*(\S+)\*\* everywhere",
-        sentences(page),
+        unescaped(page),
     )
     low, high, still = map(plain, said.groups())
     assert (low, high) == (pytest.approx(added.min(), abs=6e-3), pytest.approx(added.max(), abs=6e-3))
@@ -51,7 +52,7 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
 
 
 def test_where_positions_enter_is_lit(drawn):
-    opened("rope-sinusoidal")
+    positions("rope-sinusoidal")
 
     def filled(name: str) -> list[bool]:
         return ["position" in box["fillcolor"] for box in drawn[f"against_{name}"].layout["shapes"]]
@@ -61,31 +62,17 @@ def test_where_positions_enter_is_lit(drawn):
 
 
 def test_every_two_places_are_folded(drawn):
-    page = opened("rope-sinusoidal", measure="")
+    page = positions("rope-sinusoidal", measure="")
     assert "against_places_rope" not in drawn
-    page = opened("rope-sinusoidal", against_query="t", against_key="o")
+    page = positions("rope-sinusoidal", against_query="t", against_key="o")
     places = np.array(drawn["against_places_rope"].traces[0]["z"])
     assert places.shape == (64, 64)
     for distance in (-5, 0, 9):
         assert np.ptp(np.diagonal(places, -distance)) < 1e-4
     assert np.ptp(np.diagonal(drawn["against_places_sinusoidal"].traces[0]["z"], -9)) > 1
-    assert "“t” looks at “o” 3 places back" in sentences(page)
+    assert "“t” looks at “o” 3 places back" in unescaped(page)
 
 
 def test_without_the_models_a_sentence_says_how_to_make_them(monkeypatch, tmp_path):
     monkeypatch.setattr(shared, "ROOT", tmp_path)
-    assert "python -m engine.training.pretrain positions" in sentences(opened("rope-sinusoidal"))
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"against_query": "<b>", "against_key": ""},
-        {"against_distance": "-3", "against_head": "99"},
-        {"against_distance": "1e400", "against_head": "x", "against_query": "é"},
-    ],
-    ids=str,
-)
-def test_a_url_written_by_a_stranger_does_no_harm(query):
-    page = opened("rope-sinusoidal", **query)
-    assert not page.error and "<b>" not in sentences(page)
+    assert "python -m engine.training.pretrain positions" in unescaped(positions("rope-sinusoidal"))

@@ -1,6 +1,4 @@
-"""The ALiBi view: every number against the paper's rule and plain arithmetic, every kind of model, and URLs
-written by strangers.
-"""
+"""The ALiBi view: every number against the paper's rule and plain arithmetic, every kind of model."""
 
 from __future__ import annotations
 
@@ -15,13 +13,14 @@ from pages.input.positions import shared
 from pages.input.positions.alibi import LENGTHS
 from pages.input.positions.alibi_effect import MULTIPLIERS
 from pages.input.positions.shared_figures import half_width_pattern
-from tests.pages.input.positions import CLASSIC, ids_of, opened, recorded, sentences, shipped, the_only_preset
+from tests.pages.helpers import unescaped
+from tests.pages.input.positions import CLASSIC, ids_of, positions, recorded, shipped, the_only_preset
 
 pytestmark = pytest.mark.usefixtures("manager")
 
 
 def alibi(topic: str, model: str = CLASSIC, **query: str):
-    return opened("ALiBi", alibi_topic=topic, model=model, **query)
+    return positions("ALiBi", alibi_topic=topic, model=model, **query)
 
 
 def test_eight_heads_have_the_paper_s_slopes(drawn):
@@ -39,7 +38,7 @@ def test_eight_heads_have_the_paper_s_slopes(drawn):
     assert reach["down to 1/e"] == pytest.approx([1 / s for s in slope])
     assert reach["down to 1 percent"] == pytest.approx([math.log(100) / s for s in slope])
     assert drawn["alibi_reach"].layout["shapes"][0]["y0"] == 128
-    said = sentences(page)
+    said = unescaped(page)
     assert f"10 tokens back, the steepest of 8 heads leaves **{math.exp(-5):.2%}** of a weight" in said
     assert f"the flattest **{math.exp(-10 / 256):.2%}**" in said
     assert drawn["alibi_decay"].layout["shapes"][-1]["x0"] == 10
@@ -49,8 +48,8 @@ def test_eight_heads_have_the_paper_s_slopes(drawn):
     assert "For 8 heads these are" in said and page.get_by_key("alibi_topic").value == "slopes"
     page.get_by_key("alibi_heads").set_value(12).run()
     assert [*page.dataframe[0].value["slope"]][8:] == ["2^(−0.5)", "2^(−1.5)", "2^(−2.5)", "2^(−3.5)"]
-    assert "12 is not a power of two. The paper's rule for 8 heads" in sentences(page)
-    assert "The other 4 come from the rule for 16 heads" in sentences(page)
+    assert "12 is not a power of two. The paper's rule for 8 heads" in unescaped(page)
+    assert "The other 4 come from the rule for 16 heads" in unescaped(page)
     for heads, times in zip((1, 3, 8, 17, 31, 32, 5), MULTIPLIERS, strict=True):
         page.get_by_key("alibi_heads").set_value(heads)
         page.get_by_key("alibi_times").set_value(times).run()
@@ -59,25 +58,25 @@ def test_eight_heads_have_the_paper_s_slopes(drawn):
 
 def test_the_matrix_with_every_option(drawn):
     page = alibi("Bias matrix", alibi_heads="8", alibi_matrix_head="7")
-    assert "**Head 7 of 8**: slope $m$ = 0.00390625" in sentences(page)
+    assert "**Head 7 of 8**: slope $m$ = 0.00390625" in unescaped(page)
     assert [*page.table[0].value.iloc[1]] == ["−0.003906", "0", "−∞"]
     bias = drawn["alibi_matrix"].traces[0]["z"]
     assert bias[31][:32] == pytest.approx([-(31 - j) / 256 for j in range(32)]) and bias[3][4] is None
     penalty = 31 / 256
     assert (
         f"pushed down by **{penalty:.4g}**: to e^(−{penalty:.4g}) = {math.exp(-penalty):.2g} of"
-        in sentences(page)
+        in unescaped(page)
     )
     page.get_by_key("alibi_heads").set_value(4).run()
-    assert "**Head 3 of 4**" in sentences(page)
+    assert "**Head 3 of 4**" in unescaped(page)
     page.get_by_key("alibi_mask").set_value("both ways").run()
-    assert "both ways" in sentences(page) and "−∞" not in page.table[0].value.to_string()
+    assert "both ways" in unescaped(page) and "−∞" not in page.table[0].value.to_string()
     assert drawn["alibi_matrix"].traces[0]["z"][0][5] == pytest.approx(-5 / 256)
     for length in LENGTHS:
         page.get_by_key("alibi_length").set_value(length).run()
         assert not page.exception and len(drawn["alibi_matrix"].traces[0]["z"]) == length
     page.get_by_key("alibi_heads").set_value(1).run()
-    assert "**Head 0 of 1**" in sentences(page)
+    assert "**Head 0 of 1**" in unescaped(page)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -109,7 +108,7 @@ def check_effect(page, drawn, recording, layer: int, head: int, times: float) ->
     assert drawn["alibi_distances"].table["with"] == pytest.approx(far["with"], abs=1e-3)
     found = re.search(
         rf"Head {head} looks \*\*(\S+)\*\* tokens away without the bias and \*\*(\S+)\*\* with it; \*\*(\d+)%\*\*",
-        sentences(page),
+        unescaped(page),
     )
     assert [float(x) for x in found.groups()] == [
         pytest.approx(far["without"][head], abs=6e-3),
@@ -121,7 +120,7 @@ def check_effect(page, drawn, recording, layer: int, head: int, times: float) ->
 def test_the_effect_on_a_pattern(drawn):
     page = alibi("Effect on a pattern", alibi_layer="0", alibi_head="0")
     check_effect(page, drawn, recorded(CLASSIC), 0, 0, 1)
-    assert "by hand" in sentences(page) and "learned positions, which it keeps" in sentences(page)
+    assert "by hand" in unescaped(page) and "learned positions, which it keeps" in unescaped(page)
     page.get_by_key("alibi_times").set_value(4)
     page.get_by_key("alibi_layer").set_value(1)
     page.get_by_key("alibi_head").set_value(3).run()
@@ -132,66 +131,36 @@ def test_the_small_model_that_was_trained_with_alibi_can_be_chosen(drawn):
     if shared.example("alibi") is None:
         pytest.skip("checkpoints/positions/alibi is not there")
     page = alibi("effect", alibi_source="a small model trained with ALiBi", alibi_layer="3", alibi_head="2")
-    assert "was trained with ALiBi" in sentences(page) and "own slope, 0.01562, taken out" in sentences(page)
+    assert "was trained with ALiBi" in unescaped(page) and "own slope, 0.01562, taken out" in unescaped(page)
     small = shipped("positions/alibi")
     check_effect(page, drawn, record(small.model, ids_of("positions/alibi")), 3, 2, 1)
 
 
-VARIANTS = {
-    "alibi": {"position": "alibi"},
-    "alibi, both ways": {"position": "alibi", "causal": False},
-    "t5": {"position": "t5"},
-    "no mixer": {"mixer": "none", "position": "none"},
-    "mean": {"mixer": "mean", "position": "none"},
-    "one head": {"n_heads": 1, "position": "t5"},
-    "many layers": {"n_layers": 12, "n_heads": 8},
-    "grouped": {"n_kv_heads": 2, "position": "rope"},
-    "forty heads": {"n_heads": 40, "d_model": 80},
-}
-
-
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"position": "alibi", "causal": False, "n_heads": 40, "d_model": 80},
+        {"position": "none", "mixer": "none"},
+        {"position": "none", "mixer": "mean", "n_layers": 12},
+        {"position": "t5", "n_heads": 1},
+        {"position": "rope", "n_kv_heads": 2},
+    ],
+    ids=str,
+)
 def test_every_kind_of_model(monkeypatch, fields):
     with the_only_preset(monkeypatch, **fields):
         page = alibi("slopes", "untrained-classic")
         for topic in ("matrix", "effect"):
             page.get_by_key("alibi_topic").set_value(topic).run()
             assert not page.exception and not page.error, topic
-    said = sentences(page)
+    said = unescaped(page)
     assert ("was trained with ALiBi" in said) == (fields.get("position") == "alibi")
     assert ("no mixer" in said) == (fields.get("mixer") == "none")
 
 
-@pytest.mark.parametrize("text", ["A", "", "x" * 3000, "<b>bold</b> :material/home: **"])
+@pytest.mark.parametrize("text", ["A", "", "<b>bold</b> :material/home: **" * 99])
 def test_any_text(text):
     assert not alibi("effect", text=text).error
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"alibi_topic": "<script>", "alibi_heads": "-4"},
-        {"alibi_heads": "1000000000"},
-        {"alibi_heads": "NaN", "alibi_times": "-1"},
-        {
-            "alibi_topic": "matrix",
-            "alibi_length": "10000000",
-            "alibi_mask": "sideways",
-            "alibi_matrix_head": "99",
-        },
-        {"alibi_topic": "matrix", "alibi_heads": "1", "alibi_matrix_head": "5"},
-        {
-            "alibi_topic": "effect",
-            "alibi_layer": "77",
-            "alibi_head": "-1",
-            "alibi_times": "inf",
-            "alibi_source": "my own",
-        },
-    ],
-)
-def test_a_url_written_by_a_stranger_does_no_harm(query):
-    page = opened("alibi", **{"model": CLASSIC} | query)
-    assert not page.error and "<b>" not in sentences(page)
 
 
 def test_two_patterns_beside_each_other_have_labels_that_fit():

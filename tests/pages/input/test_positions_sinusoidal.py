@@ -1,4 +1,4 @@
-"""The view "Sinusoidal": every number against the formula, every size, and URLs written by strangers."""
+"""The view "Sinusoidal": every number against the formula, every size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from engine.measure.sinusoids import similarity
 from pages.input.positions import sinusoidal_clock as clock
 from pages.input.positions.sinusoidal import PARTS
-from tests.pages.input.positions import metrics, opened, plain, sentences
+from tests.pages.helpers import unescaped
+from tests.pages.input.positions import metrics, plain, positions
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -23,7 +24,7 @@ def table(length: int, width: int, base: float) -> np.ndarray:
 
 
 def test_the_table_and_its_waves(drawn):
-    page = opened(
+    page = positions(
         "Sinusoidal", sinusoid_part="Table", sinusoid_length="20", sinusoid_width="12", sinusoid_base="100"
     )
     assert page.get_by_key("sinusoid_part").value == "table"
@@ -33,7 +34,7 @@ def test_the_table_and_its_waves(drawn):
     assert drawn["sinusoid_waves"].traces[0]["y"] == pytest.approx(waves)
     assert drawn["sinusoid_waves"].traces[1]["y"] == [20, 20]
     assert drawn["sinusoid_waves"].table["theta"] == pytest.approx([2 * math.pi / w for w in waves])
-    said = sentences(page)
+    said = unescaped(page)
     assert f"$2\\pi$ = 6.283 positions to $2\\pi \\cdot 100^{{(12-2)/12}}$ = {waves[-1]:,.1f}" in said
     assert "each is 2.154 times the one before" in said  # 100 ** (1/6)
     complete = sum(w <= 20 for w in waves)
@@ -45,22 +46,22 @@ def test_the_table_and_its_waves(drawn):
 def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
     sent = {}
     monkeypatch.setattr(clock, "mounted", lambda name: lambda **rest: sent.update(rest))
-    page = opened(
+    page = positions(
         "sinusoidal", sinusoid_part="clock", sinusoid_width="8", sinusoid_length="20", clock_position="7"
     )
     assert sent["data"]["thetas"] == pytest.approx([1, 0.1, 0.01, 0.001])
     assert (sent["data"]["pairs"], sent["data"]["of"], sent["data"]["last"]) == ([0, 1, 2, 3], 4, 19)
     assert sent["data"]["position"] == 7
-    assert "**4 hands** at once" in sentences(page)
-    assert "the fastest needs 6.28 places for a round, the slowest 6,283.2" in sentences(page)
-    assert "A hand for each frequency" in sentences(page)
-    assert "read off **one hand** that goes round in 6.28" in sentences(
-        opened("sinusoidal", sinusoid_part="clock", sinusoid_width="2")
+    assert "**4 hands** at once" in unescaped(page)
+    assert "the fastest needs 6.28 places for a round, the slowest 6,283.2" in unescaped(page)
+    assert "A hand for each frequency" in unescaped(page)
+    assert "read off **one hand** that goes round in 6.28" in unescaped(
+        positions("sinusoidal", sinusoid_part="clock", sinusoid_width="2")
     )
 
 
 def test_likeness_by_distance(drawn):
-    page = opened(
+    page = positions(
         "sinusoidal",
         sinusoid_part="similarity",
         sinusoid_length="200",
@@ -73,7 +74,7 @@ def test_likeness_by_distance(drawn):
     assert drawn["sinusoid_by_distance"].traces[0]["y"] == pytest.approx(cosines[0], abs=1e-5)
     assert drawn["sinusoid_by_distance"].table["dot"] == pytest.approx(3 * cosines[0], abs=1e-5)
     again = 1 + int(cosines[0, 1:].argmax())
-    said = sentences(page)
+    said = unescaped(page)
     c = cosines[0]
     assert f"{c[1]:.3f} at distance 1, and **{c[again]:.3f}** at distance {again}" in said and again > 1
     assert (
@@ -84,19 +85,19 @@ def test_likeness_by_distance(drawn):
     assert [plain(m) for m in metrics(page)] == pytest.approx([found.deviation, found.deviation64], rel=0.05)
     assert 1e-7 < plain(metrics(page)[0]) < 1e-4
     assert 0 < plain(metrics(page)[1]) < 1e-12
-    falling = sentences(opened("sinusoidal", sinusoid_part="similarity"))
+    falling = unescaped(positions("sinusoidal", sinusoid_part="similarity"))
     c = table(64, 64, 10_000.0)
     c = c @ c[0] / 32
     assert f"cosine **{c[1]:.3f}** at distance 1, {c[10]:.3f} at 10, {c[63]:.3f} at 63" in falling
 
 
 def test_the_rotation_opens_with_the_worked_example(drawn):
-    page = opened("sinusoidal", sinusoid_part="rotation")
+    page = positions("sinusoidal", sinusoid_part="rotation")
     latex = page.latex[0].value
     numbers = [float(n) for n in re.findall(r"-?\d\.\d{3}", latex)]
     # turn(0.2), then (sin, cos) of 0.5, then of 0.7: theta is 0.1 for pair 8 of 32
     assert numbers == [0.980, 0.199, -0.199, 0.980, 0.479, 0.878, 0.644, 0.765]
-    said = sentences(page)
+    said = unescaped(page)
     assert "$\\theta$ = 0.1 radians" in said and "$k\\theta$ = 0.2:" in said
     assert "$(\\sin 0.7,\\ \\cos 0.7)$ = (0.644, 0.765)" in said
     assert "by **0.2** radians, wherever it starts: from (0.479, 0.878) at 5 to (0.644, 0.765) at 7" in said
@@ -113,47 +114,26 @@ def test_the_rotation_opens_with_the_worked_example(drawn):
     assert (frame["x0"], frame["x1"], frame["y0"], frame["y1"]) == (15.5, 17.5, 15.5, 17.5)
     assert 1e-8 < plain(metrics(page)[0]) < 1e-4 and plain(metrics(page)[1]) < 1e-12
     page.get_by_key("sinusoid_step").set_value(-60).run()
-    assert "p = 60 is used instead of 5" in sentences(page) and "the one 60 back" in sentences(page)
+    assert "p = 60 is used instead of 5" in unescaped(page) and "the one 60 back" in unescaped(page)
     page.get_by_key("sinusoid_pair").set_value(31).run()
     page.get_by_key("sinusoid_width").set_value(4).run()  # there is no pair 31 any more
-    assert not page.exception and "Pair 1 turns" in sentences(page)
+    assert not page.exception and "Pair 1 turns" in unescaped(page)
 
 
 def test_every_part_with_every_size():
     for part in PARTS:
-        page = opened("sinusoidal", sinusoid_part=part)
-        for length, width, base in ((2, 2, 2), (512, 512, 1_000_000), (3, 6, 10)):
+        page = positions("sinusoidal", sinusoid_part=part)
+        for length, width, base in ((2, 2, 2), (3, 6, 1_000_000), (512, 128, 10)):
             page.get_by_key("sinusoid_length").set_value(length)
             page.get_by_key("sinusoid_width").set_value(width)
             page.get_by_key("sinusoid_base").set_value(base).run()
             assert not page.exception and not page.error, (part, length, width, base)
-            assert PARTS[part].words.why[:40] in sentences(page)
+            assert PARTS[part].words.why[:40] in unescaped(page)
 
 
 def test_an_odd_width_is_made_even_with_a_sentence():
-    page = opened("sinusoidal", sinusoid_width="33")
-    assert "d = 32 is used instead of 33" in sentences(page) and "of 16 waves" in sentences(page)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"sinusoid_part": "Sundial"},
-        {"sinusoid_length": "-1", "sinusoid_width": "nan", "sinusoid_base": "-3"},
-        {"sinusoid_length": "1000000000", "sinusoid_width": "511", "sinusoid_base": "inf"},
-        {"sinusoid_part": "Similarity", "sinusoid_length": "1e400", "sinusoid_width": "7" * 400},
-        {"sinusoid_part": "Clock", "clock_position": "9" * 50, "sinusoid_width": "x", "sinusoid_length": ""},
-        {"sinusoid_part": "Clock", "clock_position": "<b>"},
-        *(
-            {"sinusoid_part": "Rotation", "sinusoid_pair": v, "sinusoid_step": v, "sinusoid_position": v}
-            for v in ("99999", "-1e400", "inf", "-7", "½")
-        ),
-    ],
-    ids=str,
-)
-def test_a_url_written_by_a_stranger_does_no_harm(query):
-    page = opened("Sinusoidal", **query)
-    assert not page.error and "Why it matters" in sentences(page)
+    page = positions("sinusoidal", sinusoid_width="33")
+    assert "d = 32 is used instead of 33" in unescaped(page) and "of 16 waves" in unescaped(page)
 
 
 def test_the_clock_takes_its_position_from_the_link_within_its_range(monkeypatch):

@@ -1,5 +1,5 @@
 """The T5 view: its buckets against the paper's rule, the learned bias against the table of a trained model, every
-kind of model, and URLs written by strangers.
+kind of model.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import pytest
 
 from pages.input.positions import shared, t5_learned
 from pages.input.positions.t5 import BUCKETS, FARTHEST
-from tests.pages.input.positions import CLASSIC, opened, plain, sentences, shipped, the_only_preset
+from tests.pages.helpers import unescaped
+from tests.pages.input.positions import CLASSIC, plain, positions, shipped, the_only_preset
 
 pytestmark = pytest.mark.usefixtures("manager")
 
 
 def t5(topic: str, model: str = CLASSIC, **query: str):
-    return opened("T5", t5_topic=topic, model=model, **query)
+    return positions("T5", t5_topic=topic, model=model, **query)
 
 
 def bucket(back: int, buckets: int = 32, far: int = 128) -> int:
@@ -42,27 +43,27 @@ def test_buckets_follow_the_rule(drawn):
         and set(colours[2]) == {31}
     )
     first = next(d for d in range(999) if bucket(d) == 31)
-    said = sentences(page)
+    said = unescaped(page)
     assert (
         f"everything from **{first}** on" in said
         and "0 to 15 have a bucket each. The next 16 buckets" in said
     )
     assert "are ever used" not in said and page.get_by_key("t5_topic").value == "buckets"
     page.get_by_key("t5_mask").set_value("both ways").run()
-    assert "**31 of 32** buckets are ever used: bucket 16" in sentences(page)
-    assert "0 to 7 have a bucket each on either side. The next 8 buckets" in sentences(page)
+    assert "**31 of 32** buckets are ever used: bucket 16" in unescaped(page)
+    assert "0 to 7 have a bucket each on either side. The next 8 buckets" in unescaped(page)
     for i, buckets in enumerate(BUCKETS):
         page.get_by_key("t5_buckets").set_value(buckets)
         for far in (*FARTHEST[i : i + 2], FARTHEST[0]):
             page.get_by_key("t5_far").set_value(far).run()
             assert not page.exception and not page.error, (buckets, far)
-    assert "leaves none to share: 64 is used instead" in sentences(page)
+    assert "leaves none to share: 64 is used instead" in unescaped(page)
 
 
 def test_a_model_without_the_bias_is_explained(monkeypatch):
     monkeypatch.setattr(t5_learned, "example", lambda scheme: None)
     page = t5("Learned bias")
-    assert "has no such bias" in sentences(page) and not page.error
+    assert "has no such bias" in unescaped(page) and not page.error
 
 
 def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
@@ -77,7 +78,7 @@ def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
     assert drawn["t5_heads"].traces[0]["z"] == pytest.approx(bias[:, ::-1], abs=1e-5)
     matrix = drawn["t5_matrix"].traces[0]["z"]
     assert matrix[63][:64] == pytest.approx(bias[3, :64][::-1], abs=1e-5) and matrix[0][1] is None
-    said = sentences(page)
+    said = unescaped(page)
     assert "Shown instead: a small model trained with T5's bias" in said
     assert "32 buckets × 4 heads = 128 learned numbers" in said
     near = bias[:, :64]
@@ -103,35 +104,20 @@ def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
     assert plain(found[4]) == pytest.approx(weight[last].mean(), abs=6e-4)
 
 
-VARIANTS = {
-    "alibi": {"position": "alibi"},
-    "t5": {"position": "t5"},
-    "t5, both ways": {"position": "t5", "causal": False},
-    "t5, long": {"position": "t5", "context": 256},
-    "t5, many heads": {"position": "t5", "n_heads": 16},
-    "one head": {"n_heads": 1, "position": "t5"},
-}
-
-
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"position": "alibi"},
+        {"position": "t5", "causal": False},
+        {"position": "t5", "context": 256, "n_heads": 16},
+        {"position": "t5", "n_heads": 1},
+    ],
+    ids=str,
+)
 def test_every_kind_of_model(monkeypatch, fields):
     with the_only_preset(monkeypatch, **fields):
         page = t5("buckets", "untrained-classic")
         page.get_by_key("t5_topic").set_value("learned").run()
     assert not page.exception and not page.error
-    assert ("Shown instead" in sentences(page)) == (fields["position"] != "t5")
-    assert ("never used within the context" in sentences(page)) == (fields.get("context") != 256)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"t5_topic": "nothing"},
-        {"t5_buckets": "31", "t5_far": "1e99", "t5_mask": "<b>"},
-        {"t5_buckets": "128", "t5_far": "8"},
-        {"t5_topic": "learned", "t5_head": "4000", "text": "<b>bold</b> :material/home: **"},
-    ],
-)
-def test_a_url_written_by_a_stranger_does_no_harm(query):
-    page = opened("t5", **{"model": CLASSIC} | query)
-    assert not page.error and "<b>" not in sentences(page)
+    assert ("Shown instead" in unescaped(page)) == (fields["position"] != "t5")
+    assert ("never used within the context" in unescaped(page)) == (fields.get("context") != 256)

@@ -24,13 +24,13 @@ from engine.service.state import RunSpec
 from engine.tokenizers import bpe, token_bytes
 from pages.input.embeddings import cloud as embeddings_cloud
 from pages.input.embeddings import looks, map_figures, shared
-from tests.pages.stage import LETTERS, StageManager, open_page, view_of
+from tests.pages.helpers import in_address, opened, said
+from tests.pages.stage import LETTERS, StageManager, view_of
 from ui import course as embeddings_course
 from ui import models, state, subject
 from ui.reading import FIRST_TEXT
 
 ROOT = Path(__file__).parents[3]
-PAGE = str(ROOT / "pages" / "input" / "embeddings" / "page.py")
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
 TEXT = "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpeak, SPEAK! 3 Queens & $Xz?;'-jvk\n"
 
@@ -51,17 +51,8 @@ def classic() -> Checkpoint:
     return checkpoints.load(ROOT / "checkpoints" / "shakespeare-classic")
 
 
-def opened(**query: str) -> AppTest:
-    """With what is measured unfolded."""
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **{"measure": "true", **query})
-
-
-def sentences(page: AppTest) -> str:
-    return " | ".join(
-        str(e.value)
-        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
-        for e in kind
-    )
+def embeddings(**query: str) -> AppTest:
+    return opened("input/embeddings", **{"measure": "true", **query})
 
 
 def rows_of(model: Checkpoint) -> np.ndarray:
@@ -92,8 +83,8 @@ def with_run(manager: StageManager, steps: tuple[int, ...] = (0, 20, 40), **fiel
 
 
 def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
-    page = opened(embed_position="4", text=FIRST_TEXT, hand="true")  # an old link, which names no view
-    matrix, said = rows_of(classic), sentences(page)
+    page = embeddings(embed_position="4", text=FIRST_TEXT, hand="true")  # an old link, which names no view
+    matrix, told = rows_of(classic), said(page)
     ids = classic.tokenizer.encode(page.text_area(key="text").value)
     figure = drawn["embed_lookup"]
     assert np.allclose(figure.traces[0]["z"], matrix) and np.allclose(figure.traces[1]["z"], matrix[ids])
@@ -104,7 +95,7 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     assert figure.table is not None and figure.table["id"] == ids and figure.table["token"][4] == "t"
     assert np.allclose([figure.table[f"d{i}"] for i in range(128)], matrix[ids].T)
     inside = np.quantile(np.abs(matrix), 0.995)
-    assert f"the scale ends at ±{inside:.3f}" in said and figure.traces[0]["zmax"] == pytest.approx(inside)
+    assert f"the scale ends at ±{inside:.3f}" in told and figure.traces[0]["zmax"] == pytest.approx(inside)
 
     place = classic.model.positions.weight.detach().numpy().astype(np.float64)
     numbers = page.dataframe[0].value
@@ -113,41 +104,31 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     assert np.allclose(numbers.to_numpy()[:, :6], [row[:6] for row in wanted], atol=1e-6)
     assert np.allclose(numbers["length"], [np.sqrt((row**2).sum()) for row in wanted], atol=1e-5)
 
-    assert "**“t” is id 58, so the model reads row 58 of the table $E$: 128 learned numbers.**" in said
+    assert "**“t” is id 58, so the model reads row 58 of the table $E$: 128 learned numbers.**" in told
     assert (
-        f"It stands {FIRST_TEXT.count('t')} times in this text" in said and "what block 0 reads: 0." in said
+        f"It stands {FIRST_TEXT.count('t')} times in this text" in told and "what block 0 reads: 0." in told
     )
     assert page.metric[0].value == "0" and page.metric[1].value == f"{61 * 65 * 128:,}"
     row, position = (np.sqrt((table**2).sum(1)).mean() for table in (matrix[ids], place[: len(ids)]))
-    assert f"**{65 * 128:,} parameters**" in said and f"61 rows, {len(set(ids))} of them different" in said
-    assert f"vector is {row:.2f} long on average, a position's {position:.2f}" in said and "*tied*" in said
+    assert f"**{65 * 128:,} parameters**" in told and f"61 rows, {len(set(ids))} of them different" in told
+    assert f"vector is {row:.2f} long on average, a position's {position:.2f}" in told and "*tied*" in told
     assert page.button(key="embed_to_positions").label.startswith("Positions")
 
 
-@pytest.mark.parametrize(
-    ("position", "tied"),
-    [
-        ("none", True),
-        ("sinusoidal", False),
-        ("learned", False),
-        ("rope", True),
-        ("alibi", True),
-        ("t5", False),
-    ],
-)
+@pytest.mark.parametrize(("position", "tied"), [("none", True), ("sinusoidal", False), ("learned", False)])
 def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, monkeypatch, position, tied):
     preset = replace(
         presets.PRESETS["classic"], model=ModelConfig(**SMALL, position=position, tie_embeddings=tied)
     )
     monkeypatch.setattr(models, "PRESETS", {"classic": preset})
     monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
-    page = opened(model="untrained-classic", embed_view="lookup")
-    said, adds = sentences(page), position in ("sinusoidal", "learned")
-    assert ("Then the position is added" in said) == adds and len(page.dataframe[0].value) == (
+    page = embeddings(model="untrained-classic", embed_view="lookup")
+    told, adds = said(page), position in ("sinusoidal", "learned")
+    assert ("Then the position is added" in told) == adds and len(page.dataframe[0].value) == (
         3 if adds else 1
     )
-    assert ("a trained vector" in said) == (position == "learned")
-    assert ("not tied" in said) == (not tied)
+    assert ("a trained vector" in told) == (position == "learned")
+    assert ("not tied" in told) == (not tied)
 
 
 # The map ----------------------------------------------------------------------------------------
@@ -162,14 +143,14 @@ def axes_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_map_is_that_of_the_model(manager, drawn, classic):
-    page = opened(embed_view="map", embed_token="T", embed_colour="frequency")
+    page = embeddings(embed_view="map", embed_token="T", embed_colour="frequency")
     counts, every = counts_of(classic), rows_of(classic)
     met = np.flatnonzero(counts)
     token = classic.tokenizer.encode("T")[0]
     assert (
         20 < len(met) < 65 and not counts[token]
     )  # it never occurs, and has its place and neighbours all the same
-    matrix, said = every[met], sentences(page)
+    matrix, told = every[met], said(page)
     scores, shares = axes_of(matrix)
     figure = drawn["embed_map"]
     dots = {
@@ -209,30 +190,30 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     kin = sum(classes[i] == names.index("capitals") for i in met[best[:6]])
     share = (classes[met] == names.index("capitals")).mean()
     assert (
-        f"Of these 6, **{kin}** are of its own kind (capitals); by chance it would be {6 * share:.1f}" in said
+        f"Of these 6, **{kin}** are of its own kind (capitals); by chance it would be {6 * share:.1f}" in told
     )
 
     flat = np.argsort(((scores[:, :2] - np.array(dots[token][:2])) ** 2).sum(1))[:6]
-    assert f"{len(set(flat) & set(best[:6]))} are among the 6 nearest dots" in said
+    assert f"{len(set(flat) & set(best[:6]))} are among the 6 nearest dots" in told
     random = axes_of(np.random.default_rng(0).standard_normal(matrix.shape))[1]
-    assert f"keeps {shares[:2].sum():.1%} of the variance; {1 - shares[:2].sum():.1%} is not in it" in said
-    assert f"Random numbers of this shape would have {random[:2].sum():.1%} on their own first 2" in said
+    assert f"keeps {shares[:2].sum():.1%} of the variance; {1 - shares[:2].sum():.1%} is not in it" in told
+    assert f"Random numbers of this shape would have {random[:2].sum():.1%} on their own first 2" in told
     bars, dotted = drawn["embed_shares"].traces
     assert np.allclose(bars["y"], shares[:10], atol=1e-5) and np.allclose(dotted["y"], random[:10], atol=1e-5)
 
     frequency = np.log10(1 + counts[met])
     links = [np.corrcoef(scores[:, i], frequency)[0, 1] for i in range(3)]
     size = np.corrcoef(np.sqrt((matrix**2).sum(1)), frequency)[0, 1]
-    told = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links))
-    assert f"{told}; of the rows' lengths: {size:+.2f}".replace("-", "−") in said
+    linked = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links))
+    assert f"{linked}; of the rows' lengths: {size:+.2f}".replace("-", "−") in told
     shown = int(np.argmax(np.abs(links)))
-    assert f"**Component {shown + 1} against frequency**" in said
+    assert f"**Component {shown + 1} against frequency**" in told
     plotted = drawn["embed_frequency"]
     assert plotted.table is not None and np.allclose(
         np.array(plotted.table["score"])[met], scores[:, shown], atol=1e-4
     )
-    assert plotted.table["count"] == counts.tolist() and "It occurs 0 times in the text" in said
-    assert f"{65 - len(met)} tokens that never occur in the text of the training are left out" in said
+    assert plotted.table["count"] == counts.tolist() and "It occurs 0 times in the text" in told
+    assert f"{65 - len(met)} tokens that never occur in the text of the training are left out" in told
 
 
 def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classic):
@@ -243,7 +224,7 @@ def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classi
         "mounted",
         lambda name: lambda **rest: (sent.append(rest["data"]), real(name)(**rest))[1],
     )
-    page = opened(embed_view="map", embed_picture="3-D", embed_colour="frequency", embed_token="e")
+    page = embeddings(embed_view="map", embed_picture="3-D", embed_colour="frequency", embed_token="e")
     counts = counts_of(classic)
     met = np.flatnonzero(counts)
     scores, shares = axes_of(rows_of(classic)[met])
@@ -255,7 +236,7 @@ def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classi
     top = np.log10(1 + counts.max())
     assert message["shade"] == np.round(100 * np.log10(1 + counts[met]) / top).astype(int).tolist()
     assert message["names"][message["classes"][message["chosen"]]] == "vowels"
-    assert f"keeps {shares[:3].sum():.1%} of the variance" in sentences(page)
+    assert f"keeps {shares[:3].sum():.1%} of the variance" in said(page)
 
 
 @pytest.mark.parametrize("picture", ["2-D", "3-D"])
@@ -266,11 +247,11 @@ def test_the_map_with_every_option(manager, picture):
         {"model": name, "embed_colour": "frequency"},
         {"model": name, "step": "20"},
     ):
-        said = sentences(opened(embed_view="map", embed_picture=picture, **query))
+        told = said(embeddings(embed_view="map", embed_picture=picture, **query))
         assert (
-            "The picture keeps" in said
-            and "are among the 6 nearest dots" in said
-            and "cannot be counted" not in said
+            "The picture keeps" in told
+            and "are among the 6 nearest dots" in told
+            and "cannot be counted" not in told
         ), query
 
 
@@ -279,8 +260,8 @@ def test_axes_of_the_newest_step_stay_and_own_ones_hold_more(manager, drawn):
     kept, ranges, scores = {}, {}, {}
     for step in ("0", "40"):
         for axes in ("newest", "own"):
-            said = sentences(opened(embed_view="map", model=name, step=step, embed_axes=axes))
-            kept[step, axes] = float(said.split("The picture keeps ")[1].split("%")[0])
+            told = said(embeddings(embed_view="map", model=name, step=step, embed_axes=axes))
+            kept[step, axes] = float(told.split("The picture keeps ")[1].split("%")[0])
             ranges[step, axes] = np.array(drawn["embed_map"].layout["xaxis"]["range"])
             scores[step, axes] = drawn["embed_map"].table["pc1"]
     assert kept["0", "own"] > kept["0", "newest"] + 5 and kept["40", "own"] == kept["40", "newest"]
@@ -289,23 +270,23 @@ def test_axes_of_the_newest_step_stay_and_own_ones_hold_more(manager, drawn):
     assert (
         ranges["0", "newest"] * [1, -1] <= inside * [1, -1] + 1e-6
     ).all()  # room for the newest step's dots
-    old = opened(embed_view="map", model=name, embed_axes="of this step")
+    old = embeddings(embed_view="map", model=name, embed_axes="of this step")
     assert old.query_params["embed_axes"] == "own"
 
 
 def test_a_chosen_token_names_its_neighbours(manager):
-    page = opened(embed_view="map", embed_token="T")
-    assert page.selectbox(key="embed_token").value == "T" and "**Nearest to “T”: " in sentences(page)
+    page = embeddings(embed_view="map", embed_token="T")
+    assert page.selectbox(key="embed_token").value == "T" and "**Nearest to “T”: " in said(page)
     page.selectbox(key="embed_token").select("␣").run()
-    assert not page.exception and "class: whitespace" in sentences(page)
+    assert not page.exception and "class: whitespace" in said(page)
 
 
 def test_a_click_chooses_a_token(manager):
     for figure in (shared.MAP, shared.NEAR, shared.CLOUD):
         for clicked, word in (("44", "f"), ("900", "e")):
-            page = AppTest.from_file(PAGE, default_timeout=60)
-            page.session_state[figure] = {"clicked": clicked}
-            open_page(page, embed_view="map", embed_picture="3-D" if figure == shared.CLOUD else "2-D")
+            picture = "3-D" if figure == shared.CLOUD else "2-D"
+            held = {figure: {"clicked": clicked}}
+            page = opened("input/embeddings", held, embed_view="map", embed_picture=picture)
             assert page.selectbox(key="embed_token").value == word, (figure, clicked)
 
 
@@ -321,28 +302,28 @@ def pair_means(matrix: np.ndarray, classes: np.ndarray) -> tuple[float, float]:
 
 
 def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic):
-    page = opened(embed_view="classes")
+    page = embeddings(embed_view="classes")
     counts, every = counts_of(classic), rows_of(classic)
     names, classes = token_classes(token_bytes(classic.tokenizer))
     met = np.flatnonzero(counts)
     within, across = pair_means(every[met], classes[met])
-    said = sentences(page)
-    assert f"**Tokens of one class are {within - across:+.3f} more alike (in cosine)" in said
-    with_none_open = opened(embed_view="classes", measure="false")
-    assert f"are {within - across:+.3f} more alike" in sentences(with_none_open)
-    assert f"${within:+.4f}$" in said and f"${across:+.4f}$" in said
+    told = said(page)
+    assert f"**Tokens of one class are {within - across:+.3f} more alike (in cosine)" in told
+    with_none_open = embeddings(embed_view="classes", measure="false")
+    assert f"are {within - across:+.3f} more alike" in said(with_none_open)
+    assert f"${within:+.4f}$" in told and f"${across:+.4f}$" in told
     free, like, truth = drawn["embed_null"].traces
     assert (
         truth["x"] == [pytest.approx(within - across, abs=1e-5)] and len(free["x"]) == len(like["x"]) == 100
     )
     chance, matched = np.array(free["x"]), np.array(like["x"])
-    assert (chance < within - across).all() and "none of 100 shuffles reaches that" in said
-    assert f"(the highest: {chance.max():+.3f})" in said
-    assert f"score {matched.mean():+.3f} on average (highest {matched.max():+.3f})" in said
+    assert (chance < within - across).all() and "none of 100 shuffles reaches that" in told
+    assert f"(the highest: {chance.max():+.3f})" in told
+    assert f"score {matched.mean():+.3f} on average (highest {matched.max():+.3f})" in told
     verdict = (
         "the rest is more than that" if (matched < within - across).all() else "frequency alone can give"
     )
-    assert verdict in said
+    assert verdict in told
 
     table = page.table[0].value
     column = [within, across, within - across, np.quantile(chance, 0.975), np.quantile(matched, 0.975)]
@@ -364,7 +345,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
         f"{v:+.3f}".replace("-", "−") for v in (inner, outer, inner - outer)
     ]
     most = separation(every, names, classes, counts=counts).most
-    assert most is not None and f"**{most[0]}**, {most[1]:+.3f}" in said
+    assert most is not None and f"**{most[0]}**, {most[1]:+.3f}" in told
 
     heat = drawn["embed_cosines"]
     order = np.lexsort((met, classes[met]))
@@ -380,24 +361,24 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     others = np.mean([unit[i] @ unit[k] for i, _ in pairs for j, k in pairs if i != j])
     assert f"mean cosine {cases:+.3f} over {len(pairs)} pairs; with another's capital: {others:+.3f}".replace(
         "-", "−"
-    ) in said.replace("-", "−")
+    ) in told.replace("-", "−")
 
 
 def test_an_untrained_model_has_found_no_classes(manager):
-    said = sentences(opened(embed_view="classes", model="untrained-classic"))
-    assert "none of 100 shuffles" not in said and "Before the first step" in said
+    told = said(embeddings(embed_view="classes", model="untrained-classic"))
+    assert "none of 100 shuffles" not in told and "Before the first step" in told
 
 
 def test_the_course_over_a_run_is_measured_bit_by_bit(manager, monkeypatch, drawn):
     monkeypatch.setattr(embeddings_course, "SLICE_SECONDS", 0.0)  # one snapshot in each round
     name = with_run(manager)
-    page = opened(embed_view="classes", model=name, step="20")
-    assert "2 more snapshots are still to be measured" in sentences(page)
+    page = embeddings(embed_view="classes", model=name, step="20")
+    assert "2 more snapshots are still to be measured" in said(page)
     for _ in range(3):
         page.run()
         assert not page.exception
-    said = sentences(page)
-    assert "still to be measured" not in said and "do not stand out" in said  # the stage's models are random
+    told = said(page)
+    assert "still to be measured" not in told and "do not stand out" in told  # the stage's models are random
     config = ModelConfig(vocab_size=30, **SMALL)
     tokens = [c.encode() for c in LETTERS[:30]]
     names, classes = token_classes(tokens, 30)
@@ -424,9 +405,9 @@ def test_a_snapshot_that_went_away_leaves_a_gap(manager, monkeypatch, drawn):
         return whole(run, step)
 
     monkeypatch.setattr(manager, "model", model)
-    page = opened(embed_view="classes", model=name)
+    page = embeddings(embed_view="classes", model=name)
     page.run()
-    assert not page.exception and not page.error and "still to be measured" not in sentences(page)
+    assert not page.exception and not page.error and "still to be measured" not in said(page)
     assert drawn["embed_course"].table["step"] == [0, 40]
 
 
@@ -443,29 +424,26 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, vi
         return found
 
     monkeypatch.setattr(manager, "model", model)
-    page = opened(embed_view=view, model=name)
-    assert "its training went astray" in sentences(page) and not page.error
+    page = embeddings(embed_view=view, model=name)
+    assert "its training went astray" in said(page) and not page.error
     monkeypatch.setattr(
         manager, "model", lambda run, step=None: whole(run, step) if step == 0 else model(run, step)
     )
     subject.st.cache_resource.clear()
-    page = opened(embed_view="map", model=name, step="0")  # only the newest step went astray
-    assert "The picture keeps" in sentences(page)
+    page = embeddings(embed_view="map", model=name, step="0")  # only the newest step went astray
+    assert "The picture keeps" in said(page)
 
 
-@pytest.mark.parametrize(
-    ("title", "view", "figure"),
-    [
-        ("The lookup", "lookup", "embed_lookup"),
-        ("The map", None, "embed_map"),
-        ("Do alike tokens find each other?", "classes", "embed_cosines"),
-    ],
-)
-def test_an_old_link_names_a_view_by_its_title(manager, drawn, title, view, figure):
-    page = opened(embed_view=title)
-    assert figure in drawn and page.query_params.get("embed_view") in (view, [view])
-    folds = [one.label for one in page.expander]
-    assert "Measure it" in folds and folds[-2:] == ["In words", "Show the code"]
+def test_an_old_link_names_a_view_by_its_title(manager):
+    for title, view in (
+        ("The lookup", "lookup"),
+        ("The map", None),
+        ("Do alike tokens find each other?", "classes"),
+    ):
+        page = embeddings(embed_view=title)
+        assert in_address(page, "embed_view") == view
+        folds = [one.label for one in page.expander]
+        assert "Measure it" in folds and folds[-2:] == ["In words", "Show the code"]
 
 
 @pytest.mark.parametrize("view", ["lookup", "map", "classes"])
@@ -484,15 +462,15 @@ def test_pieces_of_a_bpe_are_looked_at_too(manager, monkeypatch, view):
         )
 
     monkeypatch.setattr(manager, "model", model)
-    page = opened(embed_view=view, model=name, text="the cat sat", embed_token="␣the")
-    said = sentences(page)
+    page = embeddings(embed_view=view, model=name, text="the cat sat", embed_token="␣the")
+    told = said(page)
     assert not page.error
     if view == "lookup":
-        assert f"The other {tokenizer.vocab_size - 3} rows of $E$ are not drawn" in said
+        assert f"The other {tokenizer.vocab_size - 3} rows of $E$ are not drawn" in told
     elif view == "map":
-        assert "“␣the”" in said and "class: begins a word" in said
+        assert "“␣the”" in told and "class: begins a word" in told
     if view != "lookup":
-        assert "never occur in the text of the training are left out" in said
+        assert "never occur in the text of the training are left out" in told
 
 
 def test_a_large_vocabulary_is_drawn_in_part(manager, monkeypatch, drawn):
@@ -500,43 +478,22 @@ def test_a_large_vocabulary_is_drawn_in_part(manager, monkeypatch, drawn):
     monkeypatch.setattr("pages.input.embeddings.map.DRAWN", 50)
     monkeypatch.setattr(shared, "_text", lambda corpus: None)
     for picture in ("2-D", "3-D"):
-        page = opened(embed_view="map", model=name, embed_picture=picture)
-        assert re.search(r"5\d of 600 tokens are drawn, the first", sentences(page))
+        page = embeddings(embed_view="map", model=name, embed_picture=picture)
+        assert re.search(r"5\d of 600 tokens are drawn, the first", said(page))
     assert len(drawn["embed_map"].table["id"]) < 60
 
 
 def test_a_text_that_is_not_at_hand_is_not_counted(manager, monkeypatch):
     monkeypatch.setattr(shared, "_text", lambda corpus: None)
-    page = opened(embed_view="map", embed_colour="frequency")
-    assert "cannot be counted" in sentences(page) and "is not known here" in sentences(page)
-    assert "none of 100 shuffles" in sentences(opened(embed_view="classes"))
+    page = embeddings(embed_view="map", embed_colour="frequency")
+    assert "cannot be counted" in said(page) and "is not known here" in said(page)
+    assert "none of 100 shuffles" in said(embeddings(embed_view="classes"))
 
 
 def test_a_text_is_read_where_it_lies_and_never_fetched(monkeypatch):
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
     monkeypatch.setattr(corpora, "load", lambda *names, **rest: pytest.fail("it would be downloaded"))
     assert shared._text("shakespeare") is None and shared._text(None) is None
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"embed_view": "<script>"},
-        {"embed_position": "99999"},
-        {"embed_position": "-1"},
-        {"embed_position": "²"},
-        {"embed_view": "map", "embed_token": "<b>no such</b>"},
-        {"embed_view": "map", "embed_token": "x" * 3000},
-        {"embed_view": "map", "embed_picture": "4-D", "embed_colour": "nan", "embed_axes": "-5"},
-        {"embed_view": "map", "embed_picture": "3-D", "embed_turn": "nan,1e9"},
-        {"embed_view": "map", "embed_picture": "3-D", "embed_turn": "9" * 40 + ",²"},
-        {"embed_view": "classes", "text": ""},
-        {"embed_view": "map", "model": "run-nobody", "step": "10000000000"},
-    ],
-)
-def test_a_url_written_by_a_stranger_does_no_harm(manager, query):
-    page = opened(**query)
-    assert not page.error and "no such" not in sentences(page)
 
 
 def test_angles_in_a_link_are_brought_into_their_range():

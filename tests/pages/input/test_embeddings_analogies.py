@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.input.embeddings import analogies, words
+from tests.pages.helpers import opened, said, unescaped
 from tests.pages.real import REAL, carried
-from tests.pages.stage import StageManager, open_page
+from tests.pages.stage import StageManager
 from ui import models, state
 
-PAGE = str(Path(__file__).parents[3] / "pages" / "input" / "embeddings" / "page.py")
+PAGE = "input/embeddings"
 
 
 @pytest.fixture(autouse=True)
 def _stage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "manager", StageManager)
-
-
-def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
-
-
-def said(page: AppTest) -> str:
-    kinds = (page.info, page.caption, page.markdown, page.success)
-    return " | ".join(str(one.value) for kind in kinds for one in kind)
 
 
 def nearest(matrix: np.ndarray, a: int, b: int, c: int) -> list[int]:
@@ -39,7 +29,7 @@ def nearest(matrix: np.ndarray, a: int, b: int, c: int) -> list[int]:
 
 
 def test_letters_as_they_come_out(drawn: Any) -> None:
-    page = opened(embed_view="analogies")
+    page = opened(PAGE, embed_view="analogies")
     found = models._shipped("shakespeare-classic")
     a, b, c, d = (found.tokenizer.encode(letter)[0] for letter in ("a", "A", "e", "E"))
     order = nearest(found.model.embedding.detach().numpy(), a, b, c)
@@ -58,8 +48,9 @@ def test_letters_as_they_come_out(drawn: Any) -> None:
 
 
 @carried
+@pytest.mark.exhaustive
 def test_words_as_they_come_out(drawn: Any) -> None:
-    page = opened(model=REAL, embed_view="analogies")
+    page = opened(PAGE, model=REAL, embed_view="analogies")
     found = models._pretrained("smollm2-135m", None)
     ids = [found.tokenizer.encode(" " + word) for word in ("man", "king", "woman", "queen")]
     assert all(len(one) == 1 for one in ids)
@@ -72,13 +63,14 @@ def test_words_as_they_come_out(drawn: Any) -> None:
 
 
 @carried
+@pytest.mark.exhaustive
 def test_a_long_vocabulary_is_typed_from(drawn: Any) -> None:
-    page = opened(model=REAL, embed_view="map")
+    page = opened(PAGE, model=REAL, embed_view="map")
     assert page.text_input(key="embed_token").value == "␣Paris"
     assert {"␣London", "␣French", "␣France"} <= set(drawn["embed_near"].table["token"])
     page.text_input(key="embed_token").input("unbelievable").run()
-    assert "2 tokens here: “␣unbelie”, “vable”" in said(page).replace("\u2060", "").replace("\\", "")
+    assert "2 tokens here: “␣unbelie”, “vable”" in unescaped(page)
     page.text_input(key="embed_token").input('"king"').run()
     assert "Nearest to “king”" in said(page)
     page.text_input(key="embed_token").input("king").run()
-    assert "Nearest to “␣king”" in said(page).replace("\u2060", "")
+    assert "Nearest to “␣king”" in unescaped(page)

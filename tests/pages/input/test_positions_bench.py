@@ -133,23 +133,6 @@ def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
     )
 
 
-def test_t5_s_far_buckets_are_told_in_its_own_numbers(manager, shakespeare):
-    said = unescaped(measured(opened()))
-    weight = shipped("positions/t5").model.positions.weight.detach().numpy()
-    met, unmet = weight[26].mean(), np.abs(weight[27:]).max()  # distances up to 63 fall into buckets 0 to 26
-    found = re.search(
-        r"distances of up to 63 fall into buckets 0 to 26; training never met buckets 27 to 31\..* at most (\S+) in"
-        r" size, where bucket 26 has learned (\S+) .* e\^(\S+) ≈ (\d+) times",
-        said,
-    )
-    assert [float(x) for x in found.groups()] == [
-        pytest.approx(unmet, abs=6e-3),
-        pytest.approx(met, abs=6e-3),
-        pytest.approx(-met, abs=6e-3),
-        pytest.approx(math.exp(-met), abs=0.51),
-    ]
-
-
 def test_what_they_know_of_distance(manager, drawn, shakespeare):
     page = opened(bench_trained="true", bench_schemes="RoPE")
     said, table = unescaped(page), drawn["bench_similarity"].table

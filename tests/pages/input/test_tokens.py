@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,15 +15,14 @@ from engine import corpora
 from engine.service import profiles
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.bpe_watch import replay, watch
-from pages.input.tokens import bpe as bpe_view
 from pages.input.tokens import bpe_figures as figures
 from pages.input.tokens import bpe_result, bpe_text, watching
 from pages.input.tokens.bpe_text import EXAMPLES
-from tests.pages.stage import open_page
+from tests.pages.helpers import in_address, opened, said
 from ui import state
 from ui.text.tokens import LONGEST, is_partial, show_bytes
 
-PAGE = str(Path(__file__).parents[3] / "pages" / "input" / "tokens" / "page.py")
+PAGE = "input/tokens"
 ODD = {
     "null bytes": "\0\0 a\0b a\0b",
     "half a character": "\ud83d\ud83d a \ud83d\ud83d",
@@ -39,23 +37,12 @@ ODD = {
 }
 
 
-def opened(**query: str) -> AppTest:
-    """With what is measured unfolded."""
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **{"measure": "true", **query})
-
-
-def sentences(page: AppTest) -> str:
-    return " | ".join(
-        str(e.value)
-        for kind in (page.error, page.warning, page.info, page.success, page.caption, page.markdown)
-        for e in kind
-    )
+def tokens(**query: str) -> AppTest:
+    return opened(PAGE, **{"measure": "true", **query})
 
 
 def with_text(text: str, **query: str) -> AppTest:
-    page = AppTest.from_file(PAGE, default_timeout=60)
-    page.session_state[bpe_text.TYPED] = text
-    return open_page(page, **{"measure": "true", **query})
+    return opened(PAGE, {bpe_text.TYPED: text}, **{"measure": "true", **query})
 
 
 # What came out ----------------------------------------------------------------------------------
@@ -73,14 +60,14 @@ def test_every_part_of_what_came_out(level, split, drawn):
     start = len(text.encode()) if level == "byte" else len(text)
     lengths = [start, *(merged(text, k, level, split) for k in range(1, 7))]
     left, size = lengths[-1], len(text.encode())
-    said = sentences(page)
+    told = said(page)
     base = 256 if level == "byte" else len(set(text))
-    assert f"**{start} → {left} tokens** after 6 merges, {left / start:.1%} of the start" in said
-    assert f"{len(text) / left:.2f} characters and {size / left:.2f} bytes for each token" in said
-    assert f"with a vocabulary of {base + 6}." in said and "You asked for" not in said
+    assert f"**{start} → {left} tokens** after 6 merges, {left / start:.1%} of the start" in told
+    assert f"{len(text) / left:.2f} characters and {size / left:.2f} bytes for each token" in told
+    assert f"with a vocabulary of {base + 6}." in told and "You asked for" not in told
     half = next(k for k, n in enumerate(lengths) if start - n >= (start - left) / 2)
-    assert (f"The first {half} merges did half of the work" in said) == (half < 3)
-    assert f"Learned from your text: {len(text)} characters" in said
+    assert (f"The first {half} merges did half of the work" in told) == (half < 3)
+    assert f"Learned from your text: {len(text)} characters" in told
 
     measures = {
         "tokens left, % of the start": [100 * n / start for n in lengths],
@@ -98,7 +85,7 @@ def test_every_part_of_what_came_out(level, split, drawn):
     for unit, values in measures.items():
         assert np.allclose(figure.table[f"{unit}, your text"], values)
     saved = f"{lengths[0] - lengths[1]} tokens shorter, the last {lengths[-2] - lengths[-1]}:"
-    assert f"The first merge made your text {saved}" in sentences(page)
+    assert f"The first merge made your text {saved}" in said(page)
 
     page.get_by_key("bpe_part").set_value("merges").run()
     table, own = page.dataframe[0].value, watch(text, 6, level=level, split=split).tokenizer
@@ -114,14 +101,12 @@ def test_every_part_of_what_came_out(level, split, drawn):
     assert np.allclose(ways["characters per token"], len(text) / ways["tokens left"])
     assert ways["way"].tolist()[1] == "bytes, left whole" and "learned by heart" not in page.caption[-1].value
     crossing = int(ways["tokens that cross a word border"].iloc[1])
-    assert crossing and f"Left whole, {crossing} of the tokens learned from bytes run across" in sentences(
-        page
-    )
+    assert crossing and f"Left whole, {crossing} of the tokens learned from bytes run across" in said(page)
 
     page.get_by_key("bpe_part").set_value("tiktoken").run()
-    said = sentences(page)
-    assert (f"agree in all {left} tokens" in said) == (level == "byte")
-    assert ("always starts from the 256 bytes" in said) == (level == "char")
+    told = said(page)
+    assert (f"agree in all {left} tokens" in told) == (level == "byte")
+    assert ("always starts from the 256 bytes" in told) == (level == "char")
 
 
 def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch):
@@ -134,14 +119,14 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
     assert (
         f"**{len(text)} characters become {left} tokens**: {times:.1f} times shorter, so attention compares"
         f" **{times**2:.1f} times fewer pairs**"
-    ) in sentences(page)
+    ) in said(page)
     assert page.header[0].value == "Why byte-pair encoding (BPE)?"
     # a word that is not there: "café" and "abc" as one
     new, own = "caféabc", watch(text, 6).tokenizer
     assert (
         f"Whole words would be {len(listed)}, but their list has no entry for a new word such as “{new}”"
         f"; BPE spells it in **{len(own.encode(' ' + new))} pieces**, at worst letter by letter."
-        in sentences(page)
+        in said(page)
     )
     table = page.table[0].value
     wanted = {
@@ -151,11 +136,11 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
     }
     assert {name: tuple(row) for name, row in table.iterrows()} == wanted
     assert table.columns.tolist() == ["tokens T", f"“␣{new}”"]
-    measured = sentences(with_text(text, bpe_new="6", measure="true"))
+    measured = said(with_text(text, bpe_new="6", measure="true"))
     assert f"**{len(set(text))}** characters; **256 bytes + 6 merges** of BPE;" in measured
     assert f"**{len(set(listed))}** whole words" in measured
     page.get_by_key("bpe_new").set_value(1).run()  # a control of the main part changes the answer
-    assert f"become {merged(text, 1, 'byte', 'words')} tokens" in sentences(page)
+    assert f"become {merged(text, 1, 'byte', 'words')} tokens" in said(page)
 
 
 @pytest.mark.skipif(corpora.shakespeare_path() is None, reason="Tiny Shakespeare is not on this machine")
@@ -163,9 +148,9 @@ def test_a_list_of_whole_words_is_said_to_be_long():
     path = corpora.shakespeare_path()
     assert path is not None
     counted = re.findall(r"[^\W_]+(?:'[^\W\d_]+)*|[^\w\s]", path.read_text("utf-8"))
-    said = sentences(with_text("ab ab café ab café ab ab abc\n" * 3, bpe_new="6", measure="false"))
-    assert f"“caféabc”, and for all of Shakespeare it needs {len(set(counted)):,}; BPE spells it" in said
-    learned = sentences(opened(bpe_from="shakespeare", bpe_new="5", measure="false"))
+    told = said(with_text("ab ab café ab café ab ab abc\n" * 3, bpe_new="6", measure="false"))
+    assert f"“caféabc”, and for all of Shakespeare it needs {len(set(counted)):,}; BPE spells it" in told
+    learned = said(tokens(bpe_from="shakespeare", bpe_new="5", measure="false"))
     assert "but their list has no" in learned and "for all of Shakespeare it needs" not in learned
 
 
@@ -176,7 +161,7 @@ def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
         def encode_ordinary(self, text: str) -> list[int]:
             return [*text.encode()[:3], 7, 7]
 
-    assert "The same ids" in sentences(with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1"))
+    assert "The same ids" in said(with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1"))
     monkeypatch.setattr(BpeTokenizer, "as_tiktoken", lambda self: Broken())
     bpe_result._theirs.clear()
     page = with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1")
@@ -191,10 +176,10 @@ def test_what_is_learned_from_little_is_learned_by_heart():
     page = with_text("ab cd ab cd ef", bpe_new="40", bpe_part="ways")
     merges = watch("ab cd ab cd ef", 40).tokenizer.merges
     once = 1 + next(m.rank for m in merges if m.count == 1)
-    said = sentences(page)
-    assert f"From merge {once} on the winning pair stands there only once" in said
-    assert "You asked for 40; after these no pair was left." in said
-    assert "Where one or two tokens are left" in said
+    told = said(page)
+    assert f"From merge {once} on the winning pair stands there only once" in told
+    assert "You asked for 40; after these no pair was left." in told
+    assert "Where one or two tokens are left" in told
 
 
 def test_the_passage_has_a_curve_of_its_own(drawn):
@@ -207,29 +192,27 @@ def test_the_passage_has_a_curve_of_its_own(drawn):
     table = drawn["bpe_compression"].table
     assert table is not None and np.allclose(table["characters per token, the passage shown"], 14 / shown)
     assert np.allclose(table["bytes per token, the passage shown"], 17 / shown)
-    assert "Learned from the Python manual" in sentences(page)
+    assert "Learned from the Python manual" in said(page)
 
 
-@pytest.mark.parametrize(
-    ("query", "key", "value", "kept"),
-    [
-        ({"tokens_view": "BPE, watched"}, "bpe_part", "compression", {"tokens_view": None}),
-        ({"bpe_level": "Characters"}, "bpe_level", "char", {"bpe_level": "char"}),
-        ({"bpe_split": "Leave it whole"}, "bpe_split", "none", {"bpe_split": "none"}),
-        ({"bpe_part": "As tiktoken"}, "bpe_part", "tiktoken", {"bpe_part": "tiktoken"}),
-        ({"bpe_from": "Python manual"}, "bpe_from", "python", {"bpe_from": "python"}),
-    ],
-)
-def test_an_old_link_holds_what_was_written_on_the_buttons(query, key, value, kept):
-    page = opened(bpe_new="5", **query)
-    assert page.get_by_key(key).value in (value, [value])
-    for name, wanted in kept.items():
-        assert page.query_params.get(name) in (wanted, [wanted])
+def test_an_old_link_holds_what_was_written_on_the_buttons():
+    page = tokens(
+        tokens_view="BPE, watched",
+        bpe_level="Characters",
+        bpe_split="Leave it whole",
+        bpe_part="As tiktoken",
+        bpe_from="Python manual",
+        bpe_new="5",
+    )
+    held = {"bpe_level": "char", "bpe_split": "none", "bpe_part": "tiktoken", "bpe_from": "python"}
+    for key, value in held.items():
+        assert page.get_by_key(key).value == value and in_address(page, key) == value
+    assert in_address(page, "tokens_view") is None
     assert page.expander[-1].label == "Show the code" and page.expander[0].label == "Measure it"
 
 
 def test_every_example_and_every_source():
-    page = opened(bpe_new="40")
+    page = tokens(bpe_new="40")
     for example in EXAMPLES:
         page.get_by_key("bpe_example").set_value(example).run()
         assert (
@@ -239,30 +222,28 @@ def test_every_example_and_every_source():
         )
         assert page.query_params.get("bpe_text", EXAMPLES["Sea shells"]) == EXAMPLES[example]
     page.get_by_key("bpe_from").set_value("python").run()
-    assert not page.exception and "Learned from the Python manual" in sentences(page)
+    assert not page.exception and "Learned from the Python manual" in said(page)
 
 
 def test_a_shakespeare_that_is_not_here_is_replaced_and_said(monkeypatch):
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
-    assert "is not on this machine" in sentences(opened(bpe_from="shakespeare", bpe_new="5"))
+    assert "is not on this machine" in said(tokens(bpe_from="shakespeare", bpe_new="5"))
 
 
-@pytest.mark.parametrize("level", bpe_view.LEVELS)
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
-def test_odd_texts_neither_crash_nor_hang(text, level):
-    for split in bpe_view.SPLITS:
-        page = with_text(
-            text, bpe_level=level, bpe_split=split, bpe_new="60", bpe_part="tiktoken", bpe_step="3"
-        )
-        assert not page.error
-        if text == "x":
-            assert "nothing to merge" in sentences(page)
+def test_odd_texts_neither_crash_nor_hang(text):
+    page = with_text(text, bpe_new="60", bpe_part="tiktoken", bpe_step="3")
+    for level, split in (("char", "none"), ("byte", "none")):
+        page.get_by_key("bpe_level").set_value(level)
+        page.get_by_key("bpe_split").set_value(split).run()
+        assert not page.exception and not page.error
+        assert text != "x" or "nothing to merge" in said(page)
 
 
 def test_an_empty_box_says_so():
-    assert "The box is empty" in sentences(with_text(""))
+    assert "The box is empty" in said(with_text(""))
     page = with_text("", bpe_from="python", bpe_new="5")
-    assert "the beginning of what is learned from" in sentences(page)
+    assert "the beginning of what is learned from" in said(page)
 
 
 def test_text_up_to_the_limit_and_no_further(monkeypatch):
@@ -270,54 +251,23 @@ def test_text_up_to_the_limit_and_no_further(monkeypatch):
     assert limit == 1_000_000 > profiles.PROFILES["hosted"].max_watched
     page = with_text("the cat sat " * (limit // 12), bpe_new="20")
     assert (
-        "All 999,996 characters count; the first 2,000 are shown" in sentences(page)
+        "All 999,996 characters count; the first 2,000 are shown" in said(page)
         and "bpe_text" not in page.query_params
     )
     page = with_text("a" * (limit + 5))
-    assert "at most 1,000,000 are allowed here. Shorten it by 5." in sentences(page)
+    assert "at most 1,000,000 are allowed here. Shorten it by 5." in said(page)
     monkeypatch.setenv(profiles.VARIABLE, "hosted")
-    assert "at most 200,000 are allowed here" in sentences(with_text("a" * 200_001))
+    assert "at most 200,000 are allowed here" in said(with_text("a" * 200_001))
     monkeypatch.setattr(bpe_text, "affordable", lambda text, level, split, limit: 100)
-    assert "merges are learned from its first 100 of 2,000 characters" in sentences(
+    assert "merges are learned from its first 100 of 2,000 characters" in said(
         with_text("ab" * 1000, bpe_split="none", bpe_new="3")
     )
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"tokens_view": "<script>"},
-        {"bpe_new": "-5"},
-        {"bpe_new": "1000000000"},
-        {"bpe_new": "nan"},
-        {"bpe_new": "9" * 400},
-        {"bpe_new": "1e3"},
-        {"bpe_new": "0"},
-        {"bpe_step": "-1"},
-        {"bpe_step": "9" * 50},
-        {"bpe_step": "²"},
-        {"bpe_token": "99999"},
-        {"bpe_token": "x"},
-        {"bpe_level": "half"},
-        {"bpe_split": ""},
-        {"bpe_from": "/etc/passwd"},
-        {"bpe_part": "nothing"},
-        {"bpe_unit": "miles"},
-        {"bpe_text": ""},
-        {"bpe_text": "<b>x</b> <b>x</b>"},
-        {"bpe_text": "\0\x1b\u202e"},
-    ],
-)
-def test_a_url_written_by_a_stranger_does_no_harm(query):
-    page = opened(**query)
-    assert not page.error
-    assert 1 <= page.number_input(key="bpe_new").value <= bpe_view.MOST
-
-
 def test_a_link_says_where_the_player_is():
-    page = opened(bpe_step="7", bpe_token="260")
+    page = tokens(bpe_step="7", bpe_token="260")
     assert page.query_params["bpe_step"] == "7" and page.query_params["bpe_token"] == "260"
-    page = opened(bpe_step="100000", bpe_token="100000")
+    page = tokens(bpe_step="100000", bpe_token="100000")
     assert (
         page.query_params["bpe_step"] == "32" and "bpe_token" not in page.query_params
     )  # 33 merges, of which the last is 32

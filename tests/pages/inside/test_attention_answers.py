@@ -70,30 +70,6 @@ def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
         assert f"**{count}** {words.DOING[habit][count > 1]}" in sentence
     assert "something else" not in sentence
 
-    p = record(trained.model.eval(), trained.tokenizer.encode(line)).stacked("pattern").astype(float)
-    size = len(line)
-    place, words_at = np.arange(size), np.full(size, -1)
-    for number, found in enumerate(re.finditer(r"\w+", line)):
-        words_at[found.start() : found.end()] = number
-    same = (words_at[:, None] == words_at) & (words_at >= 0) & np.tri(size, dtype=bool)
-    later = [i for i in place if same[i].sum() > 1]  # not the first letter of a word
-    away = np.subtract.outer(place, place)
-    own = (p * same)[..., later, :].sum(-1).mean(-1)
-    near = (p * (np.abs(away) <= 3))[..., 4:, :].sum(-1).mean(-1)
-    usual = np.stack([np.mean([p[..., i, i - d] for i in range(d, size)], 0) for d in place], -1)
-    alone = np.where(away >= 0, usual[..., np.abs(away)], 0)
-    alone = ((alone / alone.sum(-1, keepdims=True)) * same)[..., later, :].sum(-1).mean(-1)
-    even = np.mean([same[i].sum() / (i + 1) for i in later])
-    minds = (own >= max(0.4, 2 * even)) & (1 - own <= 0.6 * (1 - alone))
-    habit = np.array(sent["habits"]).reshape(4, 4)
-    wide = np.isin(habit, ["own_word", "near", "broad"])
-    assert ((habit == "own_word") == (minds & wide)).all()
-    assert ((habit == "near") == ((near >= 0.4) & wide & ~minds & (habit != "broad"))).all()
-    blanks = np.array([not letter.isalnum() for letter in line])
-    asked = [i for i in place if (blanks[:i]).any()]
-    share = (p * blanks * (away != 0))[LAYER, HEAD][asked].sum(-1).mean()
-    assert f"Head 3 of layer 1 gives **{share:.0%}** of its weight to blanks and punctuation." in sentence
-
 
 def test_every_habit_has_a_name_a_colour_and_both_sentences():
     every = set(habits.NAMES)

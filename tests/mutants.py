@@ -1,135 +1,274 @@
-"""Does a test turn red when a number on a screen is wrong? Breaks one line at a time and runs the tests that should notice.
+"""Would a test notice if this line were wrong? Breaks lines of the engine, one at a time, and asks the engine's tests.
 
-    python -m tests.mutants [WORD ...] [--jobs 2] [--list]
+    python -m tests.mutants PATH ... [--draw 100] [--results FILE]     mutants of the files below PATH, or 100 of them by lot
+    python -m tests.mutants PATH ... --draw 300 --write tests/mutants.tsv       draw a sample and store it
+    python -m tests.mutants --sample tests/mutants.tsv [--results FILE]         the stored sample again
 
-A tool, not a part of `make test`. The mutants stand in mutants.toml: a file, a text in it that occurs once, what to put in its
-place, and the test files that must fail. Each is applied in a copy of the checkout, so nothing here is touched. With WORDs, only
-mutants whose file or description holds one of them. Prints a line a mutant with the test that killed it; exits with 1 where more
-than SURVIVORS of them survive.
+A tool, not a part of `make test`. cosmic-ray says what can be changed in a file and how; `tests/judging.py` imports the changed
+module in a fork and runs the tests that reach the function, so no file is touched. Lists the survivors with file and line, then
+counts by package. With --results, each outcome is kept as a line of JSON, and a run that was interrupted goes on where it was.
+
+Left out, since no test can see it: annotations, docstrings, decorators (caches, inference_mode, frozen), what stands under
+TYPE_CHECKING, and `is` for `==` between constants.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
-import subprocess
+import ast
+import json
+import random
 import sys
-import tempfile
-import tomllib
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from queue import Queue
 
-ROOT = Path(__file__).resolve().parents[1]
-LIST = Path(__file__).with_suffix(".toml")
-SURVIVORS = 0.05  # the share that may survive
-SECONDS = 600  # for the tests of one mutant
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "node_modules", "__pycache__", ".*_cache", "shots")
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
+
+from tests.judging import ROOT, Judge
+
+UNSEEN = {"RemoveDecorator"} | {
+    f"ReplaceComparisonOperator_{pair}" for pair in ("Is_Eq", "IsNot_NotEq", "Eq_Is", "NotEq_IsNot")
+}
+ANNOTATED = (ast.arg, ast.AnnAssign)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """`old` becomes `new` in `file`; `tests` are the files of which one at least must then fail."""
+    """The `nth` place where `operator` applies on lines that read `text` in function `where` of `file`."""
 
-    what: str
     file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
+    operator: str
+    where: str  # the function's qualified name; empty for the module's own lines
+    text: str
+    nth: int
 
 
-def mutants() -> list[Mutant]:
-    found = tomllib.loads(LIST.read_text("utf-8"))["mutant"]
-    return [Mutant(**(one | {"tests": tuple(one["tests"])})) for one in found]
+@dataclass(frozen=True)
+class Place:
+    mutant: Mutant
+    occurrence: int  # cosmic-ray's number, for this text of the file
+    line: int
+    column: int
 
 
-def fault_of(mutant: Mutant, root: Path = ROOT) -> str | None:
-    """Why a mutant cannot be applied any more; None where it can."""
-    path = root / mutant.file
-    if not path.is_file():
-        return f"there is no {mutant.file}"
-    times = path.read_text("utf-8").count(mutant.old)
-    if times != 1:
-        return f"its text occurs {times} times in {mutant.file}"
-    missing = [test for test in mutant.tests if not (root / test).is_file()]
-    return f"there is no {missing[0]}" if missing else None
+@cache
+def _source(file: str) -> str:
+    return (ROOT / file).read_text("utf-8")
 
 
-@contextmanager
-def applied(mutant: Mutant, tree: Path) -> Iterator[None]:
-    """The mutant in a copy of the checkout, taken back afterwards."""
-    path = tree / mutant.file
-    healthy = path.read_text("utf-8")
-    path.write_text(healthy.replace(mutant.old, mutant.new), "utf-8")
+def _operator(name: str):  # type: ignore[no-untyped-def]  # cosmic-ray has no types
+    return get_operator(f"core/{name}")()
+
+
+@cache
+def _operators() -> tuple[str, ...]:
+    names = (name.removeprefix("core/") for name in operator_names())
+    return tuple(n for n in names if n not in UNSEEN and not get_operator(f"core/{n}").arguments())
+
+
+def functions(source: str) -> dict[int, str]:
+    """The innermost function of each line that lies in one, by qualified name."""
+    found: dict[int, str] = {}
+
+    def walk(node: ast.AST, name: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            inside = name
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                inside = f"{name}.{child.name}".lstrip(".")
+                if not isinstance(child, ast.ClassDef):
+                    found.update(dict.fromkeys(range(child.lineno, (child.end_lineno or 0) + 1), inside))
+            walk(child, inside)
+
+    walk(ast.parse(source), "")
+    return found
+
+
+class _Effective(ast.NodeTransformer):
+    """A module without what changes no result."""
+
+    def visit(self, node: ast.AST) -> ast.AST | None:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            return None
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return None
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            node.decorator_list = []
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        if isinstance(node, ANNOTATED):
+            node.annotation = ast.Name("_") if isinstance(node, ast.AnnAssign) else None
+        return self.generic_visit(node)
+
+
+def effective(source: str) -> str:
+    tree = ast.parse(source)
+    _Effective().visit(tree)
+    return ast.dump(tree)
+
+
+def places(file: str) -> list[Place]:
+    """All that can be changed in a file, in order of operator and place."""
+    source = _source(file)
+    tree, lines, inside = get_ast(source), source.splitlines(), functions(source)
+    seen: Counter[tuple[str, str, str]] = Counter()
+    found = []
+    nodes = list(ast_nodes(tree))
+    for name in _operators():
+        operator = _operator(name)
+        spots = (start for node in nodes for start, _end in operator.mutation_positions(node))
+        for occurrence, (line, column) in enumerate(spots):
+            where, text = inside.get(line, ""), lines[line - 1].strip()
+            mutant = Mutant(file, name, where, text, seen[name, where, text])
+            seen[name, where, text] += 1
+            found.append(Place(mutant, occurrence, line, column))
+    return found
+
+
+def mutated(place: Place) -> str | None:
+    """The file's text with the mutant in it; None where that changes no result or cannot be parsed."""
+    source = _source(place.mutant.file)
+    changed = mutate_code(source, _operator(place.mutant.operator), place.occurrence)
     try:
-        yield
-    finally:
-        path.write_text(healthy, "utf-8")
-
-
-def killer(mutant: Mutant, tree: Path) -> str | None:
-    """The first test that fails with the mutant in place; None where all pass."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutant.tests]
-    with applied(mutant, tree):
-        done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=SECONDS, check=False)
-    if done.returncode == 0:
+        return changed if changed and effective(changed) != effective(source) else None
+    except SyntaxError:
         return None
-    failed = [
-        line.split(" - ")[0] for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))
+
+
+def files_below(paths: Iterable[str]) -> list[str]:
+    given = [Path(path) if Path(path).is_absolute() else ROOT / path for path in paths]
+    if missing := [str(path) for path in given if not path.exists()]:
+        sys.exit(f"There is no {missing[0]}.")
+    found = {file for path in given for file in ([path] if path.is_file() else path.rglob("*.py"))}
+    return sorted(file.relative_to(ROOT).as_posix() for file in found)
+
+
+def drawn(files: Sequence[str], number: int, seed: int) -> list[Place]:
+    """Mutants by lot: each place in the code alike, and one mutant for a place however many operators apply to it."""
+    spots: dict[tuple[str, int, int], list[Place]] = {}
+    for file in files:
+        for place in places(file):
+            spots.setdefault((file, place.line, place.column), []).append(place)
+    dice = random.Random(seed)
+    found: list[Place] = []
+    for key in dice.sample(sorted(spots), len(spots)):
+        place = dice.choice(spots[key])
+        if mutated(place) is not None:
+            found.append(place)
+        if len(found) == number:
+            break
+    return found
+
+
+def stored(path: Path) -> list[Mutant]:
+    rows = (line.split("\t") for line in path.read_text("utf-8").splitlines() if not line.startswith("#"))
+    return [
+        Mutant(file, operator, where, text, int(nth))
+        for file, nth, operator, where, text in ((f, n, o, w, t) for f, w, o, n, t in rows)
     ]
-    return failed[0].split(" ", 1)[1] if failed else f"pytest ended with {done.returncode}"
 
 
-def run(chosen: Sequence[Mutant], jobs: int) -> list[tuple[Mutant, str | None]]:
-    """(mutant, its killer or None), each printed as it is known."""
-    trees: Queue[Path] = Queue()
-    with tempfile.TemporaryDirectory(prefix="glassformer-mutants-") as folder:
-        for job in range(jobs):
-            trees.put(Path(shutil.copytree(ROOT, Path(folder) / str(job), ignore=LEFT_OUT, symlinks=True)))
+def store(path: Path, found: Sequence[Place]) -> None:
+    rows = ["# file, function, cosmic-ray's operator, which of several on such lines, the line's text"]
+    rows += ["\t".join((m.file, m.where, m.operator, str(m.nth), m.text)) for m in (p.mutant for p in found)]
+    path.write_text("\n".join(rows) + "\n", "utf-8")
 
-        def one(mutant: Mutant) -> tuple[Mutant, str | None]:
-            tree = trees.get()
-            try:
-                found = killer(mutant, tree)
-            finally:
-                trees.put(tree)
-            print(
-                f"{'killed  ' if found else 'SURVIVED'} {mutant.what} [{mutant.file}] {found or ''}",
-                flush=True,
-            )
-            return mutant, found
 
-        with ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(one, chosen))
+def located(wanted: Sequence[Mutant]) -> Iterator[tuple[Mutant, Place | None]]:
+    """Where the mutants of a sample are now; None for one whose line is no longer there."""
+    at = {
+        place.mutant: place
+        for file in {m.file for m in wanted if (ROOT / m.file).is_file()}
+        for place in places(file)
+    }
+    for mutant in wanted:
+        yield mutant, at.get(mutant)
+
+
+def change(place: Place, text: str) -> str:
+    """The line before and after."""
+    before, after = _source(place.mutant.file).splitlines(), text.splitlines()
+    pairs = [(old.strip(), new.strip()) for old, new in zip(before, after, strict=False) if old != new]
+    old, new = pairs[0] if pairs else (place.mutant.text, "")
+    return f"{old}  ->  {new}"
+
+
+def judged(wanted: Sequence[tuple[Mutant, Place | None]], results: Path | None) -> list[dict[str, object]]:
+    """An outcome for each mutant; those that `results` holds are not run again."""
+    known: dict[Mutant, dict[str, object]] = {}
+    if results and results.exists():
+        for line in results.read_text("utf-8").splitlines():
+            row = json.loads(line)
+            known[Mutant(**row["mutant"])] = row
+    judge = Judge()
+    for number, (mutant, place) in enumerate(wanted, 1):
+        if mutant in known:
+            continue
+        text = place and mutated(place)
+        row = {"mutant": asdict(mutant), "line": place and place.line, "outcome": "gone"}
+        if place and text:
+            started = time.monotonic()
+            row |= {"change": change(place, text)} | asdict(judge.verdict(mutant.file, mutant.where, text))
+            row["wall"] = round(time.monotonic() - started, 1)
+        known[mutant] = row
+        if results:
+            with results.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(row) + "\n")
+        print(
+            f"{number}/{len(wanted)} {row['outcome']} {mutant.file}:{row['line']} {row.get('by', '')}",
+            flush=True,
+        )
+    return [known[mutant] for mutant, _ in wanted]
+
+
+def report(rows: Sequence[dict[str, object]]) -> None:
+    counts: dict[str, Counter[object]] = {}
+    for row in rows:
+        mutant = row["mutant"]
+        assert isinstance(mutant, dict)
+        counts.setdefault("/".join(mutant["file"].split("/")[:2]), Counter())[row["outcome"]] += 1
+        if row["outcome"] in ("survived", "uncovered"):
+            print(f"{row['outcome']}: {mutant['file']}:{row['line']} {row['change']}")
+    counts["all"] = sum(counts.values(), Counter())
+    for package, tally in counts.items():
+        alive = tally["survived"] + tally["uncovered"]
+        share = tally["killed"] / max(1, tally["killed"] + alive)
+        print(
+            f"{package:20} killed {tally['killed']:4}  survived {alive:4}  gone {tally['gone']:3}  {share:.0%}"
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument(
-        "--list", action="store_true", help="only say which there are, and which cannot be applied"
-    )
-    options = parser.parse_args()
-    chosen = [
-        m for m in mutants() if not options.words or any(w in m.file or w in m.what for w in options.words)
-    ]
-    faults = {m.what: fault for m in chosen if (fault := fault_of(m))}
-    for what, fault in faults.items():
-        print(f"STALE    {what}: {fault}")
-    chosen = [m for m in chosen if m.what not in faults]
-    if options.list:
-        print("\n".join(f"{m.what} [{m.file}]" for m in chosen))
-        sys.exit(bool(faults))
-    results = run(chosen, options.jobs)
-    alive = sum(found is None for _, found in results)
-    print(f"{len(results) - alive} of {len(results)} mutants killed, {alive} survived")
-    sys.exit(bool(faults) or alive > SURVIVORS * len(results))
+    parser.add_argument("paths", nargs="*", help="files and folders below engine/")
+    parser.add_argument("--draw", type=int, help="only so many, by lot")
+    parser.add_argument("--seed", type=int, default=28)
+    parser.add_argument("--write", type=Path, help="store them as a sample and run nothing")
+    parser.add_argument("--sample", type=Path, help="a stored sample, in place of paths")
+    parser.add_argument("--results", type=Path, help="a file that keeps the outcomes")
+    given = parser.parse_args()
+    if bool(given.paths) == bool(given.sample):
+        parser.error("give either paths or a --sample")
+    if given.sample:
+        wanted = list(located(stored(given.sample)))
+    else:
+        files = files_below(given.paths)
+        found = (
+            drawn(files, given.draw, given.seed)
+            if given.draw
+            else [place for file in files for place in places(file) if mutated(place) is not None]
+        )
+        if given.write:
+            return store(given.write, found)
+        wanted = [(place.mutant, place) for place in found]
+    report(judged(wanted, given.results))
 
 
 if __name__ == "__main__":

@@ -1,23 +1,52 @@
-"""The list of mutants fits the code: each can still be applied, and names tests that are there."""
+"""The mutation tester changes what it says it changes, and asks the tests that reach it."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.mutants import Mutant, applied, fault_of, mutants
+from tests.judging import ROOT, Judge, nearest
+
+pytest.importorskip("cosmic_ray", reason="cosmic-ray is not installed (requirements-mutants.txt)")
+from tests.mutants import Mutant, effective, functions, located, mutated, places, store, stored
+
+FILE = "engine/ledger/heads.py"
 
 
-@pytest.mark.parametrize("mutant", mutants(), ids=lambda mutant: mutant.what)
-def test_each_can_be_applied(mutant: Mutant) -> None:
-    assert fault_of(mutant) is None
-    assert mutant.old != mutant.new and mutant.tests
+def test_functions_are_named_by_line() -> None:
+    source = "class A:\n    x = 1\n    @property\n    def f(self):\n        return lambda: 1\ny = 2\n"
+    assert functions(source) == {4: "A.f", 5: "A.f"}
 
 
-def test_a_mutant_is_taken_back(tmp_path) -> None:
-    (tmp_path / "a.py").write_text("x = 1\n")
-    mutant = Mutant("one becomes two", "a.py", "1", "2", ())
-    with applied(mutant, tmp_path):
-        assert (tmp_path / "a.py").read_text() == "x = 2\n"
-    assert (tmp_path / "a.py").read_text() == "x = 1\n"
-    assert fault_of(mutant, tmp_path) is None
-    assert fault_of(Mutant("gone", "a.py", "7", "8", ()), tmp_path) == "its text occurs 0 times in a.py"
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("def f(x: int | None): return x", "def f(x: int + None): return x", True),
+        ("@cache\ndef f(): return 1", "def f(): return 1", True),
+        ("x = 1", "x = 2", False),
+        ("def f(x=1): return x", "def f(x=2): return x", False),
+    ],
+)
+def test_a_change_without_effect_is_told_from_one_with(before: str, after: str, same: bool) -> None:
+    assert (effective(before) == effective(after)) is same
+
+
+def test_a_stored_sample_is_found_again(tmp_path) -> None:
+    found = [place for place in places(FILE) if mutated(place)][:3]
+    store(tmp_path / "sample.tsv", found)
+    wanted = stored(tmp_path / "sample.tsv")
+    assert list(located(wanted)) == [(place.mutant, place) for place in found]
+    gone = Mutant(FILE, "NumberReplacer", "nowhere", "return 7", 0)
+    assert list(located([gone])) == [(gone, None)]
+
+
+def test_the_tests_nearest_to_a_file_come_first() -> None:
+    assert nearest("engine/measure/rotary_curves.py")[0] == "tests/engine/test_measure_rotary_curves.py"
+
+
+@pytest.mark.exhaustive
+def test_a_wrong_module_is_noticed_and_a_right_one_is_not(tmp_path) -> None:
+    judge = Judge(str(tmp_path))
+    file = "engine/measure/rotary_curves.py"
+    source = (ROOT / file).read_text("utf-8")
+    assert judge.verdict(file, "", source).outcome == "survived"
+    assert judge.verdict(file, "", source + "\n1 / 0\n").outcome == "killed"

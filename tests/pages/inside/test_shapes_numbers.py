@@ -21,6 +21,7 @@ PAGE = "inside/shapes"
 MODEL = loud(tiny(n_kv_heads=2), factor=3.0).requires_grad_(False)
 TEXT = "abcabd"
 RECORDING = record(MODEL, CharTokenizer(ALPHABET).encode(TEXT))
+STEPS = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +34,7 @@ def shapes(**query: str) -> AppTest:
 
 
 def step_of(name: str) -> int:
-    steps = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
-    return next(i for i, step in enumerate(steps) if step.name == name)
+    return next(i for i, step in enumerate(STEPS) if step.name == name)
 
 
 def cells(matrix: str) -> list[float]:

@@ -37,9 +37,9 @@ test-all: TIER := --exhaustive
 test-all: check-python setup-test models ray cosmic-ray chromium pytest
 
 # Style, types and the browser's modules are checked beside the tests (tests/checks.py). One thread for each worker's
-# products: several would fight for the same cores.
+# products: several would fight for the same cores. Bytecode is kept, or each server that a test starts compiles anew.
 pytest:
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	@OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 		--checks --install-seconds=$$(( $$(date +%s) - $(START) )) $(TIER) $(PYTEST_ARGS)
 
 mutants: check-python setup-test cosmic-ray
@@ -137,3 +137,4 @@ chromium:
 
 clean:
 	@rm -rf $(VENV) node_modules static .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find engine ui pages tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

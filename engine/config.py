@@ -57,7 +57,7 @@ class _Fields:
         for name, value in values.items():
             if name not in known:
                 raise ConfigError(
-                    str(name),
+                    str(name)[:80],
                     value,
                     f"is not a field of {cls.__name__}; its fields are {', '.join(sorted(known))}",
                 )

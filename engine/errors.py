@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
+
+_SHORT = reprlib.Repr()  # of a value that a stranger's file may hold
+_SHORT.maxstring = _SHORT.maxother = 500
+_SHORT.maxlong = 60
+
 
 class GlassformerError(Exception):
     """Base of every error that a person using the engine can act on."""
@@ -12,7 +18,7 @@ class ConfigError(GlassformerError):
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
         self.field, self.value, self.allowed = field, value, allowed
-        super().__init__(f"{field} = {value!r}: {allowed}")
+        super().__init__(f"{field} = {_SHORT.repr(value)}: {allowed}")
 
     def __reduce__(self) -> tuple[type[ConfigError], tuple[str, object, str]]:
         """It may be told by another process."""

@@ -11,6 +11,9 @@ from engine.errors import CheckpointError
 
 MAX_HEADER_BYTES = 8 * 2**20
 LARGEST = 8  # bytes of a number: float64
+MAX_DIMENSIONS = 8  # a parameter has three at most
+MAX_SIZE = 2**40  # of one dimension; a product of so few and so small factors is made at once
+MAX_SAID = 80  # characters of a name in a sentence
 
 
 def shapes(data: bytes) -> Mapping[str, tuple[int, ...]]:
@@ -28,8 +31,12 @@ def shapes(data: bytes) -> Mapping[str, tuple[int, ...]]:
     except (struct.error, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"its header cannot be read: {error}") from error
     for name, shape in found.items():
-        if not (isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)):
-            raise CheckpointError(f"{name!r} has no shape")
+        if not (
+            isinstance(shape, list)
+            and len(shape) <= MAX_DIMENSIONS
+            and all(type(size) is int and 0 <= size <= MAX_SIZE for size in shape)
+        ):
+            raise CheckpointError(f"{name[:MAX_SAID]!r} has no shape that a parameter can have")
     return {name: tuple(shape) for name, shape in found.items()}
 
 

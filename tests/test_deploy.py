@@ -149,6 +149,7 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
         "runs kept, all": "max_runs_total",
         "waiting, from one address": "max_queued_address",
         "started within a minute, from one address": "max_starts_address",
+        "runs kept, from one address": "max_runs_address",
         "rooms that answer a stage, from one address": "max_rooms_address",
         "answers to one question in a room, from one address": "max_answers_address",
         "tabs open, from one address": "max_tabs_address",

@@ -8,7 +8,7 @@ address for all: what an address may ask for is most of what there is.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from engine.errors import RunError
 from engine.service.profiles import Profile
@@ -85,23 +85,50 @@ def check_queue(profile: Profile, queue: Sequence[Run], run: Run) -> None:
 
 
 def make_room(
-    profile: Profile, runs: Mapping[str, Run], text_bytes: int, forget: Callable[[Run], None]
+    profile: Profile,
+    runs: Mapping[str, Run],
+    text_bytes: int,
+    forget: Callable[[Run], None],
+    address: str = "",
 ) -> None:
-    """Before one more run with a text of so many bytes: of the runs that have ended, those that nobody has
-    looked at for longest go first. Raises RunError when there is no room without those that go on.
+    """Before one more run from `address` with a text of so many bytes: of the runs that have ended, those
+    that nobody has looked at for longest go first, then those that are paused because nobody looks. Raises
+    RunError when there is no room without those that go on.
+
+    An address that keeps as many as one may makes room among its own. An empty one is not known, and not
+    limited.
     """
+    most = profile.max_runs_address
+    if address and most:
+        own = {run.id: run for run in runs.values() if run.address == address}
+        while len(own) >= most:
+            if (leaves := _next_to_go(own.values())) is None:
+                raise RunError(
+                    f"{most} runs from your network are kept here, the most allowed, and all go on: remove"
+                    " one, or try again in a while."
+                )
+            del own[leaves.id]
+            forget(leaves)
     while True:
         texts = [run for run in runs.values() if run.text_bytes]
         many = len(runs) >= profile.max_runs_total
         full = text_bytes > 0 and sum(r.text_bytes for r in texts) + text_bytes > profile.text_bytes_total
         if not many and not full:
             return
-        ended = [run for run in (runs.values() if many else texts) if not run.active]
-        if not ended:
+        leaves = _next_to_go(runs.values() if many else texts)
+        if leaves is None:
             raise RunError(
                 "This server keeps as many runs as it can, and all go on: try again in a while."
                 if many
                 else "This server has no room for one more text of one's own: try again in a while, or train"
                 " on one of those that are there."
             )
-        forget(min(ended, key=lambda run: run.last_watched))
+        forget(leaves)
+
+
+def _next_to_go(runs: Iterable[Run]) -> Run | None:
+    """Which of these is missed least: one that has ended before one that a lease has paused, and of those the
+    one that nobody has looked at for longest. None where all go on.
+    """
+    able = [run for run in runs if not run.active or (run.status == "paused" and run.by_lease)]
+    return min(able, key=lambda run: (run.active, run.last_watched), default=None)

@@ -131,7 +131,7 @@ class RunManager:
             if admission.check_owner(self.profile, runs, owner, race):
                 self._starts.count(address, self.profile.max_starts_address, now)
             text = (spec.text or "").encode("utf-8", "surrogatepass")
-            admission.make_room(self.profile, runs, len(text), self._inside.forget)
+            admission.make_room(self.profile, runs, len(text), self._inside.forget, address)
             run = Run(name, owner, spec, self._inside.store.make(), now, address)
             run.beside, run.race, run.race_title = beside, race, title
             if race is None:

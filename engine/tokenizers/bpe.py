@@ -5,6 +5,7 @@ et al. 2019).
 from __future__ import annotations
 
 import heapq
+import reprlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ PROGRESS_EVERY = 8  # merges between two chances to stop
 # GPT-2's order of the 256 bytes: the printable ones first. It matters for ties alone.
 _PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
 BYTES = [bytes([b]) for b in [*_PRINTABLE, *sorted(set(range(256)) - set(_PRINTABLE))]]
+MAX_COUNT = 2**53  # of anything that a file counts: exact as a float
 MAX_TOKEN_BYTES = 16 << 20  # of all tokens of a tokenizer read from a file
 KEPT_PIECES = 100_000  # whose ids are remembered
 
@@ -134,11 +136,11 @@ class BpeTokenizer:
             plain = (
                 isinstance(row, list)
                 and len(row) == 4
-                and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in row)
+                and all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n <= MAX_COUNT for n in row)
             )
             if not plain or max(row[:2]) >= len(tokens):
                 raise TokenizerError(
-                    f"merge {rank} must be two earlier ids, a count and a length, not {row!r}"
+                    f"merge {rank} must be two earlier ids, a count and a length, not {reprlib.repr(row)}"
                 )
             size += len(tokens[row[0]]) + len(tokens[row[1]])
             if (

@@ -23,7 +23,7 @@ SCREEN = """() => {
   if (!main || document.querySelector('[data-test-script-state="running"], [data-stale="true"]')
     || main.querySelector('[data-testid="stProgress"], [data-testid="stSpinner"], [data-testid="stSkeleton"]')) return null;
   const copy = main.cloneNode(true);
-  copy.querySelectorAll('style, script, svg, canvas, [data-testid="stIconMaterial"], .st-key-another_model, [class*="gf-guess"], [class*="gf-tour"]')
+  copy.querySelectorAll('style, script, svg, canvas, [data-testid="stIconMaterial"], .st-key-another_model, [class*="gf-guess"], [class*="gf-tour"], .gf-writer-tree')
     .forEach((e) => e.remove());
   const lines = [];
   const walker = document.createTreeWalker(copy, NodeFilter.SHOW_TEXT);
@@ -33,8 +33,11 @@ SCREEN = """() => {
   main.querySelectorAll('[aria-checked="true"], [aria-selected="true"]').forEach((e) => lines.push(`* ${e.textContent}`));
   return lines.join('\\n');
 }"""
+# The writer of Generation plays by itself: it stands at its prompt.
 STILL = f"""(quiet) => {{
-  const text = ({SCREEN})(), now = performance.now();
+  const now = performance.now(), writer = document.querySelector('.gf-writer-bar');
+  const text = writer && writer.querySelector('input').value !== '0' ? null : ({SCREEN})();
+  if (text === null && writer) writer.querySelector('[data-do=first]').click();
   if (text !== window.gfSeen || text === null) {{ window.gfSeen = text; window.gfSince = now; return false; }}
   return now - window.gfSince > quiet;
 }}"""
@@ -43,9 +46,6 @@ STILL = f"""(quiet) => {{
 def screen_text(page) -> list[str]:
     """The lines on the screen once nothing moves any more."""
     settled(page, SLOW)
-    page.evaluate(
-        "document.querySelector('.gf-writer-bar [data-do=first]')?.click()"
-    )  # the only player of words
     page.wait_for_function(STILL, arg=QUIET, timeout=SLOW, polling=100)
     return page.evaluate(SCREEN).splitlines()
 

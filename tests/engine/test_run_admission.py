@@ -102,6 +102,53 @@ def test_runs_have_a_cap_and_the_oldest_that_have_ended_go_first(make: Callable[
     assert all(look(manager, run).active for run in [going, *waiting])
 
 
+def test_runs_paused_by_their_lease_give_way_to_a_new_start(make: Callable[..., Any]) -> None:
+    manager, asker, clock = make(max_runs_total=4, max_queued=1000, lease_seconds=10.0)
+    asker.address = ""
+    left = []
+    for n in range(4):
+        clock.now += 1
+        left.append(manager.start(spec(LONG), f"cookie{n}"))
+        if n == 1:
+            manager.pause(left[-1], f"cookie{n}")  # by hand: that is somebody's word
+    clock.now += 60
+    manager.tick()
+    assert [look(manager, run).status for run in left] == ["paused"] * 4
+    held = {manager.start(spec(LONG), f"new{n}") for n in range(3)}
+    assert [manager.view(run) is not None for run in left] == [False, True, False, False]
+    assert all(look(manager, run).active for run in held)
+    with pytest.raises(RunError, match="as many runs as it can, and all go on"):
+        manager.start(spec(LONG), "another")
+
+
+def test_a_text_of_a_run_paused_by_its_lease_gives_way_to_another(make: Callable[..., Any]) -> None:
+    size = len(TEXT.encode())
+    manager, _, clock = make(text_bytes_total=2 * size, lease_seconds=10.0)
+    left = [manager.start(spec(LONG, text=TEXT), f"cookie{n}") for n in range(2)]
+    clock.now += 60
+    manager.tick()
+    manager.start(spec(LONG, text=TEXT), "new")
+    assert [manager.view(run) is not None for run in left] == [False, True] and on_disk(manager) == 2 * size
+
+
+def test_kept_runs_are_limited_by_address(make: Callable[..., Any]) -> None:
+    manager, asker, _ = make(max_runs_address=3, max_queued=1000)
+    asker.address = THERE
+    other = manager.start(spec(LONG), "somebody")
+    manager.stop(other, "somebody")
+    asker.address, kept = HERE, []
+    for n in range(3):
+        kept.append(manager.start(spec(LONG), f"cookie{n}"))
+    with pytest.raises(RunError, match="3 runs from your network are kept here"):
+        manager.start(spec(LONG), "cookie3")
+    manager.stop(kept[1], "cookie1")
+    kept.append(manager.start(spec(LONG), "cookie3"))
+    assert [manager.view(run) is not None for run in kept] == [True, False, True, True], "one of its own went"
+    assert manager.view(other) is not None, "and none of another's"
+    asker.address = THERE
+    manager.start(spec(LONG), "somebody else")
+
+
 def test_places_in_the_queue_are_limited_by_address(make: Callable[..., Any]) -> None:
     manager, asker, _ = make(max_queued=6, max_queued_each=2, max_queued_address=3)
     manager.start(spec(LONG), "running")
@@ -148,12 +195,13 @@ def test_addresses_are_forgotten() -> None:
 
 def test_at_home_nothing_is_limited_by_address() -> None:
     local = PROFILES["local"]
-    assert local.max_queued_address == local.max_starts_address == 0
+    assert local.max_queued_address == local.max_starts_address == local.max_runs_address == 0
 
 
 @pytest.mark.parametrize("name", [name for name, profile in PROFILES.items() if profile.public])
 def test_where_strangers_come_everything_has_a_limit(name: str) -> None:
     here, home = PROFILES[name], PROFILES["local"]
     assert 0 < here.max_queued_address < here.max_queued and here.max_starts_address > 0
+    assert here.max_runs_kept < here.max_runs_address < here.max_runs_total
     assert here.max_text * 4 <= here.text_bytes_total < here.snapshot_bytes_total
     assert here.max_runs_kept < here.max_runs_total <= home.max_runs_total / 5

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from dataclasses import replace
 from functools import partial
@@ -158,11 +160,40 @@ def _header(text: bytes) -> bytes:
 @pytest.mark.parametrize("data", [
     b"", b"1234567", struct.pack("<Q", 2**63) + b"{}", _header(b"[]"), _header(b"{"), _header(b'{"a": 3}'), _header(b'{"a": {}}'),
     _header(b'{"a": {"shape": 3}}'), _header(b'{"a": {"shape": [-1]}}'), _header(b'{"a": {"shape": [1.5]}}'), _header(b'{"a": {"shape": [true]}}'),
-    _header(b'{"a":' * 5000),
+    _header(b'{"a":' * 5000), _header(b'{"a": {"shape": [1, 1, 1, 1, 1, 1, 1, 1, 1]}}'),
+    _header(b'{"a": {"shape": [%d]}}' % (2**40 + 1)), _header(b'{"a": {"shape": [1%s]}}' % (b"0" * 4300)),
 ])  # fmt: skip
 def test_a_header_that_is_none(data: bytes) -> None:
     with pytest.raises(CheckpointError):
         weights.shapes(data)
+
+
+@pytest.mark.parametrize(
+    "sizes", ["9," * 200_000 + "9", f"{2**40}," * 7 + f"{2**40}", "9" * 4_299, "9" * 5_000]
+)
+def test_a_shape_that_says_endlessly_much_is_refused_at_once(sizes: str) -> None:
+    data = _header(f'{{"a": {{"dtype": "F32", "shape": [{sizes}], "data_offsets": [0, 0]}}}}'.encode())
+    began = time.process_time()
+    with pytest.raises(CheckpointError) as caught:
+        unpack(zipped(model__safetensors=data), partial(check_model, HOSTED))
+    assert time.process_time() - began < 1 and len(str(caught.value)) < 500
+
+
+def test_a_config_that_says_endlessly_much_is_a_short_sentence() -> None:
+    values = ("9" * 4_299, '"' + "9" * 1_000_000 + '"', "[" * 900 + "]" * 900, "-" + "9" * 400)
+    for field, value in itertools.product(("d_model", "rope_theta", "norm", "x" * 10_000), values):
+        said = json.dumps({**TINY.to_dict(), field: 0}).replace(f'"{field}": 0', f'"{field}": {value}')
+        with pytest.raises(CheckpointError) as caught:
+            unpack(zipped(config__json=said.encode()), partial(check_model, HOSTED))
+        assert len(str(caught.value)) < 2_000, (field[:9], value[:9])
+
+
+def test_a_merge_that_says_endlessly_much_is_a_short_sentence() -> None:
+    for row in ([0, 1, 10**400, 2], [0, 1, 2] * 100_000):
+        values = {"kind": "bpe", "level": "char", "split": "none", "base": "ab", "merges": [row]}
+        with pytest.raises(CheckpointError) as caught:
+            unpack(zipped(tokenizer__json=json.dumps(values).encode()), partial(check_model, HOSTED))
+        assert "merge 0 must be" in str(caught.value) and len(str(caught.value)) < 500
 
 
 def test_more_numbers_than_the_config_calls_for_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ PAGE = "inside/shapes"
 MODEL = loud(tiny(n_kv_heads=2), factor=3.0).requires_grad_(False)
 TEXT = "abcabd"
 RECORDING = record(MODEL, CharTokenizer(ALPHABET).encode(TEXT))
-STEPS = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +33,8 @@ def shapes(**query: str) -> AppTest:
 
 
 def step_of(name: str) -> int:
-    return next(i for i, step in enumerate(STEPS) if step.name == name)
+    steps = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
+    return next(i for i, step in enumerate(steps) if step.name == name)
 
 
 def cells(matrix: str) -> list[float]:

@@ -11,6 +11,7 @@ import torch
 from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError
 from engine.sample.beam import beam_search, greedy, sampled
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 
@@ -25,7 +26,7 @@ def log_probability(model, prompt, ids) -> float:
     return sum(float(parts[len(prompt) - 1 + i, token]) for i, token in enumerate(ids))
 
 
-@pytest.mark.parametrize("position", ["learned", "rope", "alibi", "none"])
+@for_each("position", ["learned", "rope", "alibi", "none"])
 def test_a_wide_beam_is_exhaustive_search(position):
     model, prompt, depth = model_of(position=position), [1, 2], 4
     found = beam_search(
@@ -46,7 +47,7 @@ def test_a_narrow_beam_may_miss_it():
     assert one == pytest.approx(four) and four < all_of_them - 0.1
 
 
-@pytest.mark.parametrize("penalty", [-1.0, 0.0, 1.0, 2.0])
+@for_each("penalty", [-1.0, 0.0, 1.0, 2.0])
 def test_with_a_stop_token_all_lengths_are_compared(penalty):
     model, prompt, depth, end = model_of(3), [1], 4, 0
     found = beam_search(model, prompt, depth, 64, length_penalty=penalty, stop={end})

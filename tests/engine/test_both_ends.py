@@ -21,6 +21,7 @@ from engine.measure.shapes import trace
 from engine.model import build, count_parameters
 from engine.sample import Decoder
 from engine.training.train import train
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny, verse
 
 IDS = (3, 1, 4, 1, 5)
@@ -59,14 +60,14 @@ def test_types_of_tokens_need_a_table() -> None:
         loud(tiny())(tokens, types=tokens)
 
 
-@pytest.mark.parametrize("fields", [{"embedding_scale": True}, {"embedding_norm": True}, {"token_types": 2}])
+@for_each("fields", [{"embedding_scale": True}, {"embedding_norm": True}, {"token_types": 2}])
 def test_the_lookup_is_the_product_that_it_stands_for(fields: dict[str, object]) -> None:
     model = loud(tiny(**fields))
     found = lookup(model, record(model, IDS))
     assert found.one_hot_difference < 1e-5 and found.sum_difference < 1e-5
 
 
-@pytest.mark.parametrize("fields", [{"embedding_norm": True}, {"token_types": 2, "embedding_scale": True}])
+@for_each("fields", [{"embedding_norm": True}, {"token_types": 2, "embedding_scale": True}])
 def test_writes_are_still_the_whole_stream(fields: dict[str, object]) -> None:
     recording = record(loud(tiny(**fields)), IDS)
     np.testing.assert_allclose(shares(recording).sum(0), 1, atol=1e-5)

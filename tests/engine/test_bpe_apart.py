@@ -18,6 +18,7 @@ from engine.lifeline import FIRST
 from engine.progress import Progress, Steps, finish
 from engine.tokenizers import apart, bpe, bpe_watch
 from engine.tokenizers.bpe import BpeTokenizer, Level, Split
+from tests.engine.cases import for_each
 from tests.engine.running import freeze, lives, wait
 
 pytestmark = pytest.mark.skipif(
@@ -131,7 +132,7 @@ def test_its_end_is_a_good_one() -> None:
     assert BpeTokenizer.from_dict(said["tokenizer"]) == bpe.train("ab ab", 300)
 
 
-@pytest.mark.parametrize("stopped", [False, True])
+@for_each("stopped", [False, True])
 def test_it_ends_with_who_started_it(stopped: bool) -> None:
     code = (
         "from engine.tokenizers import apart; import os, time\n"

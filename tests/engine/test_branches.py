@@ -17,6 +17,7 @@ from engine.sample import generate, steps, uniform
 from engine.sample.branches import Tree, ended_by, follow, grow, likelihood, pick
 from engine.sample.generate import window
 from engine.sample.stages import stages
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 MODEL = loud(tiny(), seed=3, factor=4.0)
@@ -28,10 +29,8 @@ def words(tree: Tree, end: int | None) -> tuple[int, ...]:
     return tree.tokens(end)[len(tree.prompt) :]
 
 
-@pytest.mark.parametrize("cut", [1, 2, 5, 8, 9, 13, 19])
-@pytest.mark.parametrize(
-    "changes", [{}, {"position": "rope"}, {"mixer": "mean"}], ids=["plain", "rope", "mean"]
-)
+@for_each("cut", [1, 2, 5, 8, 9, 13, 19])
+@for_each("changes", [{}, {"position": "rope"}, {"mixer": "mean"}], ids=["plain", "rope", "mean"])
 def test_a_text_goes_on_as_if_it_had_never_stopped(cut, changes):
     """Past the context of 8 too: the draws, the window and the logits are those of one call."""
     model = loud(tiny(**changes), seed=3, factor=4.0)
@@ -215,7 +214,7 @@ def test_a_diverged_model_has_no_probabilities():
     assert words(tree, end) == (0, 0) and all(math.isnan(node.log_p) for node in tree.path(end))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "parts, stop, wanted",
     [
         ([b"a", b"b", b"c"], "b", 2),

@@ -20,6 +20,7 @@ from engine.service.state import RunView
 from engine.service.stored import Stored, run_race
 from engine.training.records import Step
 from engine.training.train import train
+from tests.engine.cases import for_each
 from tests.engine.helpers import tiny, verse
 
 TEXT = "to be or not to be"
@@ -65,7 +66,7 @@ def test_what_is_found_is_read_off_the_runs(raced: tuple[RunView, ...]) -> None:
         assert side.words == known_share(side.text, {"to", "be", "or", "not"})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("losses", "died", "kind"),
     [
         ((2.0, 2.0 + CLOSE / 2), False, "hides"),
@@ -134,7 +135,7 @@ def test_every_fault_has_its_race() -> None:
     assert set(SHOWN) == set(FAULTS)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@for_each("name", SHOWN)
 def test_a_stored_race_is_of_today_s_settings(name: str) -> None:
     bug = shipped(name)
     healthy, broken = bug.race.runs
@@ -169,7 +170,7 @@ KINDS = {
 CHEATS = {"no_mask", "transposed_mask", "mask_after_softmax", "softmax_over_queries", "not_shifted"}
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@for_each("name", SHOWN)
 def test_a_stored_race_shows_what_is_said_of_it(name: str) -> None:
     """A cheat has a better loss and says nothing; which others cost, flatter or die."""
     both = found(shipped(name).race.runs, WORDS)
@@ -192,7 +193,7 @@ def test_the_leak_halves_the_loss_and_not_the_text() -> None:
 
 
 @pytest.mark.skipif(PLACE is None, reason="Tiny Shakespeare is not here")
-@pytest.mark.parametrize("name", ["leaky_mask", "keys_not_normed"])
+@for_each("name", ["leaky_mask", "keys_not_normed"])
 def test_a_stored_race_can_be_run_again(name: str) -> None:
     """Its first steps, on the same text and from the same seed."""
     corpus = load("shakespeare")

@@ -39,6 +39,7 @@ from engine.errors import CheckpointError
 from engine.model import Transformer
 from engine.tokenizers.char import CharTokenizer
 from engine.training.records import TrainState
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 LETTERS = CharTokenizer("abcdefghijk")  # eleven, as tiny() has
@@ -64,7 +65,7 @@ def _refused(folder: Path, says: str) -> None:
 # --- there and back -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {},
@@ -261,7 +262,7 @@ def _zip(**files: bytes) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data", [b"", b"PK\x03\x04", b"not a zip", b"\x80\x04\x95pickle", _zip(), _zip(readme__txt=b"hello")]
 )
 def test_an_upload_that_is_no_model(data: bytes) -> None:
@@ -344,7 +345,7 @@ def test_weights_are_read_without_the_rest(tmp_path: Path) -> None:
         slim_state(path)
 
 
-@pytest.mark.parametrize("read", [load_weights, slim_state])
+@for_each("read", [load_weights, slim_state])
 def test_what_is_no_snapshot_is_neither_read_nor_slimmed(
     tmp_path: Path, read: Callable[[Path], object]
 ) -> None:

@@ -18,6 +18,7 @@ from engine.paired import Labelled, LabelledText
 from engine.paired_data import pair_text
 from engine.seq2seq import Seq2Seq, build_pair
 from engine.tokenizers.paired import PairTokenizer
+from tests.engine.cases import for_each
 
 SIZES = ModelConfig(d_model=16, n_layers=1, n_heads=2, dropout=0.5)
 TEXT = LabelledText(
@@ -104,7 +105,7 @@ OF_LABELS: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*BREAKS, *OF_PAIRS])
+@for_each("name", [*BREAKS, *OF_PAIRS])
 def test_a_touched_encoder_decoder_is_refused(name: str, tmp_path: Path) -> None:
     save_pair(tmp_path, a_pair(), pair_text("reverse", 50, 5).tokenizer, {})
     load_pair(tmp_path)
@@ -114,7 +115,7 @@ def test_a_touched_encoder_decoder_is_refused(name: str, tmp_path: Path) -> None
         load_pair(tmp_path)
 
 
-@pytest.mark.parametrize("name", [*BREAKS, *OF_LABELS])
+@for_each("name", [*BREAKS, *OF_LABELS])
 def test_a_touched_classifier_is_refused(name: str, tmp_path: Path) -> None:
     save_labels(tmp_path, a_classifier(), TEXT.labels, TEXT.tokenizer, {})
     load_labels(tmp_path)

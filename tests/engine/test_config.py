@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from engine.config import ModelConfig, TrainConfig, bpe_size
 from engine.errors import ConfigError, GlassformerError
+from tests.engine.cases import for_each
 
 BOTH = (ModelConfig, TrainConfig)
 ANYTHING = (
@@ -45,9 +46,7 @@ def _refused(config: ModelConfig | TrainConfig, field: str) -> ConfigError:
     return error
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "hint"), FIELDS, ids=lambda value: value if isinstance(value, str) else ""
-)
+@for_each(("kind", "name", "hint"), FIELDS, ids=lambda value: value if isinstance(value, str) else "")
 def test_every_field_refuses_a_wrong_type(kind: type, name: str, hint: Any) -> None:
     wrong: list[Any] = [[], b"x", {}, 3 + 0j]
     kinds = get_args(hint) or (hint,)
@@ -66,7 +65,7 @@ def test_every_field_refuses_a_wrong_type(kind: type, name: str, hint: Any) -> N
         assert error.value is value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "name", "hint"),
     [field for field in FIELDS if field[2] is float],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -76,15 +75,13 @@ def test_every_number_refuses_what_is_no_number(kind: type, name: str, hint: Any
         _refused(kind(**{name: value}), name)
 
 
-@pytest.mark.parametrize(
-    "name", ["vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"]
-)
+@for_each("name", ["vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"])
 def test_sizes_start_at_one(name: str) -> None:
     for value in (0, -1):
         assert "at least 1" in _refused(ModelConfig(**{name: value}), name).allowed
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "field", "says"),
     [
         ({"d_model": 128, "n_heads": 5}, "n_heads", "must divide d_model (128)"),
@@ -111,7 +108,7 @@ def test_combinations_that_make_no_sense(fields: dict[str, Any], field: str, say
     assert says in _refused(ModelConfig(**fields), field).allowed
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "field"),
     [
         ({"steps": 0}, "steps"),
@@ -129,13 +126,13 @@ def test_trainings_that_cannot_be_run(fields: dict[str, Any], field: str) -> Non
     _refused(TrainConfig(**fields), field)
 
 
-@pytest.mark.parametrize("tokenizer", ["char", "byte", "bpe:257", "bpe:512", "bpe:65536"])
+@for_each("tokenizer", ["char", "byte", "bpe:257", "bpe:512", "bpe:65536"])
 def test_tokenizers_that_there_are(tokenizer: str) -> None:
     assert TrainConfig(tokenizer=tokenizer).validate().tokenizer == tokenizer
     assert bpe_size(tokenizer) == (int(tokenizer[4:]) if ":" in tokenizer else None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tokenizer",
     [
         "",
@@ -186,11 +183,7 @@ def test_derived_fields() -> None:
     )  # 8/3 of 128 is 341.3, up to a multiple of 8
     assert (
         ModelConfig(n_kv_heads=2, d_head=5, d_ff=7).resolved().to_dict().items()
-        >= {
-            "n_kv_heads": 2,
-            "d_head": 5,
-            "d_ff": 7,
-        }.items()
+        >= {"n_kv_heads": 2, "d_head": 5, "d_ff": 7}.items()
     )
     assert resolved.resolved() == resolved
     assert resolved.validate() is resolved
@@ -203,7 +196,7 @@ def test_an_unknown_field_is_named() -> None:
     assert ModelConfig.from_dict({}) == ModelConfig()
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@for_each("kind", BOTH)
 @given(data=st.data())
 def test_to_dict_and_back_through_json(kind: Any, data: st.DataObject) -> None:
     """Any field at any value of its type survives, legal or not."""
@@ -226,7 +219,7 @@ def test_to_dict_and_back_through_json(kind: Any, data: st.DataObject) -> None:
     assert kind.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@for_each("kind", BOTH)
 @given(data=st.data())
 def test_whatever_a_stranger_sends_is_accepted_or_refused_with_a_sentence(
     kind: Any, data: st.DataObject

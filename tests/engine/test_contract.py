@@ -30,6 +30,7 @@ from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITION
 from engine.sample import Decoder
 from engine.sample.generate import steps
 from pages.start.home.map_drawing import model_map
+from tests.engine.cases import for_each
 from tests.engine.helpers import tiny
 from tests.engine.toys import TOYS, BareNorm, DoubledAttention, LogBias, PlainProducts, RunningMean
 
@@ -98,7 +99,7 @@ MADE = [
     Case("no heads", {}, swapped(HEALTHY, "no heads", mixers={"attention": RunningMean})),
 ]
 CASES = [*OWN, *RICH, *FAULTS, *MADE]
-every = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every = for_each("case", CASES, ids=lambda case: case.name)
 
 
 def model_of(case: Case) -> Transformer:
@@ -135,7 +136,7 @@ def test_reading_with_a_cache_is_the_model_s_own_forward(case: Case) -> None:
     np.testing.assert_allclose(torch.stack(ours), whole[1:], atol=1e-5)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "case",
     [*OWN, *(case for case in RICH if not {"window", "output_head"} & set(case.fields))],
     ids=lambda case: case.name,
@@ -157,7 +158,7 @@ def test_what_is_written_is_the_model_s_own_whether_it_keeps_or_not(case: Case) 
         seen.append(record_of.token)
 
 
-@pytest.mark.parametrize("case", [*FAULTS, *MADE], ids=lambda case: case.name)
+@for_each("case", [*FAULTS, *MADE], ids=lambda case: case.name)
 def test_a_part_that_is_not_known_exactly_goes_the_long_way(case: Case) -> None:
     model = model_of(case)
     if model.keeps:
@@ -194,8 +195,8 @@ def test_a_mask_that_is_not_the_causal_one_keeps_nothing() -> None:
     assert np.abs(changed[0] - changed[1]).max() > 0
 
 
-@pytest.mark.parametrize("position", ["rope", "alibi", "t5", "sinusoidal", "none"])
-@pytest.mark.parametrize("mixer", ["attention", "mean", "similarity"])
+@for_each("position", ["rope", "alibi", "t5", "sinusoidal", "none"])
+@for_each("mixer", ["attention", "mean", "similarity"])
 def test_sizes_follow_the_need_and_not_the_context(position: str, mixer: str) -> None:
     """Ten tokens of a model that claims a context of twenty million."""
     config = tiny(context=20_000_000, position=position, mixer=mixer)
@@ -244,7 +245,7 @@ def test_attribution_sums_to_the_logit_or_says_why_not(case: Case) -> None:
             assert found.total == pytest.approx(found.logit, abs=1e-4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parts", "said"),
     [
         (swapped(HEALTHY, "bare", norms={"layernorm": BareNorm}), "division"),
@@ -387,7 +388,7 @@ def test_the_mask_switch_shows_every_key(case: Case) -> None:
 
 
 @every
-@pytest.mark.parametrize("how", ["zero", "mean"])
+@for_each("how", ["zero", "mean"])
 def test_a_head_that_is_off_gives_nothing_or_its_mean(case: Case, how: Any) -> None:
     model = model_of(case)
     before, switches = record(model, IDS), Switches(heads_off=((0, 1), (1, 1)), ablation=how)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from engine import corpora
 from engine.corpora import Corpus
 from engine.errors import CorpusError
+from tests.engine.cases import for_each
 
 LINES = "one two three four five six seven eight nine ten\n" * 8
 
@@ -70,7 +71,7 @@ def test_texts_that_are_too_short() -> None:
         corpora.from_text("")
 
 
-@pytest.mark.parametrize("context", [8, 64, 500])
+@for_each("context", [8, 64, 500])
 def test_it_says_how_many_characters_are_missing(context: int) -> None:
     """Following the advice is enough, and half of it is not much too much."""
     short = corpora.from_text("ab" * 12)
@@ -176,8 +177,8 @@ def test_a_download_is_checked_and_reports_progress(tmp_path: Path, monkeypatch:
 FOREIGN = "Straße für Vögel: 5 € & 🙂 日本語 naïve ¿qué?\n" * 12
 
 
-@pytest.mark.parametrize("tokenizer", ["char", "byte", "bpe:257", "bpe:300"])
-@pytest.mark.parametrize("text", [LINES, FOREIGN], ids=["ascii", "foreign"])
+@for_each("tokenizer", ["char", "byte", "bpe:257", "bpe:300"])
+@for_each("text", [LINES, FOREIGN], ids=["ascii", "foreign"])
 def test_every_tokenizer_has_the_same_two_parts(tokenizer: str, text: str) -> None:
     corpus, letters = corpora.from_text(text, tokenizer=tokenizer), corpora.from_text(text)
     assert corpus.cut == tokenizer

@@ -26,6 +26,7 @@ from engine.training.estimate import (
     tokens_a_step,
     total_work,
 )
+from tests.engine.cases import for_each
 
 MODEL = ModelConfig(
     vocab_size=65, d_model=64, n_layers=3, n_heads=4, context=32, position="none", tie_embeddings=True
@@ -41,7 +42,7 @@ TRAIN = TrainConfig(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {},

@@ -23,6 +23,7 @@ from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY
 from engine.parts.single_row import known
 from engine.probe import Recorder
+from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens, tiny
 
 WANTED = {  # of the textbook, the lecture and the lab
@@ -32,7 +33,7 @@ WANTED = {  # of the textbook, the lecture and the lab
     *("softmax_over_queries", "first_block_only", "norm_in_loop", "keys_not_normed", "half_softmax"),
     *("dropout_left_on", "overlapping_split"),
 }
-every = pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
+every = for_each("fault", FAULTS.values(), ids=lambda fault: fault.name)
 
 
 def loud(parts: str, **fields: object) -> Transformer:
@@ -128,7 +129,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@for_each("name", TABLES)
 def test_a_wrong_mask_is_the_table_written_here(name: str) -> None:
     mask = PARTS[name].mask(5, torch.zeros(1))
     assert mask is not None and mask.tolist() == TABLES[name]
@@ -236,7 +237,7 @@ def test_the_stream_is_normed_after_every_block() -> None:
     np.testing.assert_allclose(read, wanted * model.norm_final.gain, atol=1e-4)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("parts", ["first_block_only", "norm_in_loop"])
+@for_each("parts", ["first_block_only", "norm_in_loop"])
 def test_a_faulty_loop_is_not_gone_through_block_by_block(parts: str) -> None:
     from engine.errors import ConfigError
 

@@ -40,6 +40,7 @@ from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.train import train
 from pages.models.parameters import choice
+from tests.engine.cases import for_each
 from tests.engine.helpers import tiny, verse
 from tests.engine.toys import TOYS, RunningMean
 from ui.models import RUN, facts
@@ -78,7 +79,7 @@ def test_training_is_made_of_what_it_was_told() -> None:
     assert len(healthy) == len(faulty) == 4 and healthy[2:] != faulty[2:]
 
 
-@pytest.mark.parametrize("name", PARTS)
+@for_each("name", PARTS)
 def test_a_file_remembers_what_its_model_is_made_of(name: str) -> None:
     model = build(tiny(vocab_size=CORPUS.vocab_size), parts=PARTS[name])
     data = pack(model, CORPUS.tokenizer, {})
@@ -164,8 +165,8 @@ def test_evaluations_and_snapshots_come_as_ever() -> None:
     assert kinds.count(Evaluation) == 2 and kinds.count(Snapshot) == 2
 
 
-@pytest.mark.parametrize("mixer", ["attention", "shared_qk", "similarity", "mean"])
-@pytest.mark.parametrize("bias", [False, True])
+@for_each("mixer", ["attention", "shared_qk", "similarity", "mean"])
+@for_each("bias", [False, True])
 def test_keys_and_values_may_come_from_another_text(mixer: str, bias: bool) -> None:
     """The text itself as memory changes nothing; another one is what is gathered from."""
     config = tiny(mixer=mixer, attention_bias=bias).resolved()

@@ -26,6 +26,7 @@ from engine.presets import PRESETS
 from engine.service.bugs import Finding, Side
 from engine.tokenizers.bpe_watch import watch
 from engine.training.residuals import Pair, Road, shipped
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2, 6)
@@ -49,8 +50,8 @@ def test_a_guess_that_cannot_be_told_from_the_right_one_is_not_offered() -> None
     assert closest(10, {"five": 5.0, "twenty": 20.0}) is None, "none of them holds"
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("now", WIDTHS)
+@for_each("seed", range(6))
+@for_each("now", WIDTHS)
 def test_the_largest_weight_at_another_width(now: int, seed: int) -> None:
     other = 4 if now >= 32 else 128
     assert attention.other_width(now) == other
@@ -72,7 +73,7 @@ def model_of(**fields: Any) -> Any:
     return loud(tiny(**({"position": "learned", "context": 24} | fields)), factor=4.0).requires_grad_(False)
 
 
-@pytest.mark.parametrize("before, after, right", [
+@for_each("before, after, right", [
     (2.0, 0.1, "nothing"), (2.0, 2.1, "same"), (2.0, 1.85, "same"), (2.0, 3.0, "higher"), (2.0, 1.0, None),
 ])  # fmt: skip
 def test_the_loss_without_its_mask(before: float, after: float, right: str | None) -> None:
@@ -93,7 +94,7 @@ def unmasked_twin(model: Any) -> Any:
     return twin.requires_grad_(False)
 
 
-@pytest.mark.parametrize("layers", [1, 2, 3])
+@for_each("layers", [1, 2, 3])
 def test_the_losses_without_a_mask_are_those_of_a_twin_that_has_none(layers: int) -> None:
     model = model_of(n_layers=layers)
     recording = record(model, IDS)
@@ -155,7 +156,7 @@ def test_the_head_that_is_missed_most(monkeypatch: pytest.MonkeyPatch) -> None:
     assert attention.missed_head(model, repeat) is None, "two that cost alike are no question"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_what_top_p_keeps(seed: int) -> None:
     rng = np.random.default_rng(seed)
     logits = (rng.standard_normal(int(rng.integers(3, 90))) * rng.uniform(0.1, 4)).astype(np.float32)
@@ -175,9 +176,7 @@ def test_what_top_p_keeps(seed: int) -> None:
     assert len({n[name] for name in found.offered}) == len(found.offered) > 1
 
 
-@pytest.mark.parametrize(
-    "first, second", [(2.0, 1.0), (1.16, 1.0), (5.0, 2.0), (3.0, 3.0), (1e6, 1.0), (2.0, 0.8)]
-)
+@for_each("first, second", [(2.0, 1.0), (1.16, 1.0), (5.0, 2.0), (3.0, 3.0), (1e6, 1.0), (2.0, 0.8)])
 def test_what_a_colder_draw_makes_of_the_two_likeliest(first: float, second: float) -> None:
     logits = np.log(np.array([0.1, second, first, 0.2]))
     found = sampling.colder(logits)
@@ -192,7 +191,7 @@ def test_what_a_colder_draw_makes_of_the_two_likeliest(first: float, second: flo
     assert ("doubled" in found.offered) == (abs(2 * ratio - ratio**2) > 0.1 * max(2 * ratio, ratio**2))
 
 
-@pytest.mark.parametrize("name", [*PRESETS])
+@for_each("name", [*PRESETS])
 def test_a_model_twice_as_wide(name: str) -> None:
     before = ledger(PRESETS[name].model)
     after = ledger(replace(before.config, **sizes.twice_as_wide(before.config)))
@@ -211,8 +210,8 @@ def test_a_table_alone_doubles_and_matrices_alone_grow_four_times() -> None:
         assert sizes.wider(one, ledger(replace(one.config, **sizes.twice_as_wide(one.config)))).right == right
 
 
-@pytest.mark.parametrize("heads", [1, 2, 3, 4, 12])
-@pytest.mark.parametrize("tokens_read, batch", [(1024, 1), (77, 3)])
+@for_each("heads", [1, 2, 3, 4, 12])
+@for_each("tokens_read, batch", [(1024, 1), (77, 3)])
 def test_a_cache_of_one_key_head(heads: int, tokens_read: int, batch: int) -> None:
     before = ledger(replace(PRESETS["gpt2"].model, n_kv_heads=heads))
     found = sizes.one_key_head(
@@ -227,7 +226,7 @@ def test_a_cache_of_one_key_head(heads: int, tokens_read: int, batch: int) -> No
     assert found.numbers["half"] == (heads + 1) * one / 2 and found.numbers["same"] == heads * one
 
 
-@pytest.mark.parametrize("name, count, right", [
+@for_each("name, count, right", [
     ("gpt2", 16, "same"), ("gpt2", 1024, "between"), ("gpt2", 524_288, "twice"), ("mistral-7b", 65_536, "same"),
 ])  # fmt: skip
 def test_the_work_of_a_token_after_twice_the_text(name: str, count: int, right: str) -> None:
@@ -256,7 +255,7 @@ def test_how_far_a_model_without_residuals_comes() -> None:
         assert told == (pair.added.losses[-1], pair.replaced.losses[-1], pair.counting)
 
 
-@pytest.mark.parametrize("healthy, broken, died, right", [
+@for_each("healthy, broken, died, right", [
     (2.1, 0.1, None, "better"), (2.1, 2.11, None, "same"), (2.1, 2.9, None, "worse"), (2.1, math.nan, 7, "worse"),
 ])  # fmt: skip
 def test_what_a_mistake_does_to_the_loss(healthy: float, broken: float, died: int | None, right: str) -> None:
@@ -270,12 +269,8 @@ def test_what_a_mistake_does_to_the_loss(healthy: float, broken: float, died: in
     assert training.mistake(Finding(*(replace(side, loss=math.nan) for side in sides))) is None or died
 
 
-@pytest.mark.parametrize(
-    "words, new", [((0, 1, 2), (2, 1, 0)), ((0, 1, 2, 3), (0, 1, 3, 2)), ((0, 1, 0), (2, 1, 0))]
-)
-@pytest.mark.parametrize(
-    "scheme, causal", [("none", False), ("none", True), ("rope", False), ("alibi", True)]
-)
+@for_each("words, new", [((0, 1, 2), (2, 1, 0)), ((0, 1, 2, 3), (0, 1, 3, 2)), ((0, 1, 0), (2, 1, 0))])
+@for_each("scheme, causal", [("none", False), ("none", True), ("rope", False), ("alibi", True)])
 def test_whose_rows_change_without_positions(words: Any, new: Any, scheme: Any, causal: bool) -> None:
     found = order.reordered(order_effect(words, np.array(new)), scheme, causal)
     if [words[i] for i in new] == list(words):
@@ -305,9 +300,7 @@ def merged(pieces: list[list[str]], pair: tuple[str, str]) -> list[list[str]]:
     return out
 
 
-@pytest.mark.parametrize(
-    "text", ["she sells sea shells by the sea shore", "aaaa abab ababab abab", "low low lower"]
-)
+@for_each("text", ["she sells sea shells by the sea shore", "aaaa abab ababab abab", "low low lower"])
 def test_the_next_merge_is_the_most_frequent_pair_of_what_is_left(text: str) -> None:
     seen = watch(text, 12)
     own = [token.decode("latin-1") for token in seen.tokenizer.tokens]
@@ -327,7 +320,7 @@ def test_the_next_merge_is_the_most_frequent_pair_of_what_is_left(text: str) -> 
     assert tokens.next_merge(seen, -1) is None
 
 
-@pytest.mark.parametrize("count, right", [(1, "one"), (2, "character"), (4, "other"), (8, "byte")])
+@for_each("count, right", [(1, "one"), (2, "character"), (4, "other"), (8, "byte")])
 def test_the_pieces_of_a_picture(count: int, right: str) -> None:
     text = "👍🏽"  # two characters of four bytes
     found = tokens.picture(text, lambda read: range(count))
@@ -335,7 +328,7 @@ def test_the_pieces_of_a_picture(count: int, right: str) -> None:
     assert (found.numbers["character"], found.numbers["byte"]) == (2, 8)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_the_nearest_row(seed: int) -> None:
     rng = np.random.default_rng(seed)
     matrix = rng.standard_normal((20, 6))

@@ -20,6 +20,7 @@ from engine.service.climbing import idea, losses
 from engine.service.lab_races import RUNGS, SEEDS, UNSEEDED, seed_losses, shipped, specs_of
 from engine.training.records import Evaluation
 from engine.training.train import train
+from tests.engine.cases import for_each
 
 STORED = [name for name in QUESTIONS if (lab_races.SHIPPED / f"{name}.json").exists()]
 
@@ -28,7 +29,7 @@ def test_most_questions_have_an_answer_before_anybody_trains() -> None:
     assert {"heads", "widths", "shapes", "cuts", "norms-4"} <= set(STORED)
 
 
-@pytest.mark.parametrize("name", [RUNGS, *STORED])
+@for_each("name", [RUNGS, *STORED])
 def test_what_is_shipped_is_what_the_button_starts(name: str) -> None:
     found = shipped(name)
     specs = specs_of(name)
@@ -77,7 +78,7 @@ BETTER = (
 WORSE = ("mean", "two-matrices")
 
 
-@pytest.mark.parametrize("name", [*BETTER, *WORSE])
+@for_each("name", [*BETTER, *WORSE])
 def test_a_rung_beats_the_one_that_the_page_says_it_beats(name: str) -> None:
     found = idea(name, losses(shipped(RUNGS).runs), seed_losses)
     assert found is not None and found.seeds == (3 if seed_losses(name) else 0)

@@ -17,6 +17,7 @@ from engine.ledger import ledger
 from engine.model import build, count_parameters
 from engine.presets.ladder import LADDER, LECTURE, LECTURE_TRAINING, Published
 from engine.training import ladder
+from tests.engine.cases import for_each
 from tests.engine.test_ledger import kept
 
 CORPUS = from_text("the quick brown fox jumps over the lazy dog. " * 60)
@@ -57,7 +58,7 @@ def test_the_lecture_s_recipe() -> None:
     assert {n for n, p in LECTURE.items() if p.rung.model.position != "none"} == {"block-4-sinusoidal"}
 
 
-@pytest.mark.parametrize("name", LADDER)
+@for_each("name", LADDER)
 def test_a_rung_is_the_one_below_and_one_idea(name: str) -> None:
     rung = LADDER[name]
     rung.model.validate()
@@ -84,8 +85,8 @@ RAW: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("mixer", ["shared_qk", "attention"])
-@pytest.mark.parametrize("given", RAW, ids=str)
+@for_each("mixer", ["shared_qk", "attention"])
+@for_each("given", RAW, ids=str)
 def test_attention_without_values_costs_what_it_says(mixer: str, given: dict[str, Any]) -> None:
     parts = PARTS["raw_values"]
     shape = {"vocab_size": 61, "context": 48, "d_model": 48, "n_layers": 3, "n_heads": 4, "mixer": mixer}

@@ -28,6 +28,7 @@ from engine.service.lab_races import shipped
 from engine.service.standings import Standing
 from engine.service.state import Status
 from engine.training import pairs
+from tests.engine.cases import for_each
 
 TEXT = from_text("she saw the ship that the others wished she had not shown them " * 40)
 IDS = (3, 1, 4, 1, 5, 9, 2, 6)
@@ -36,8 +37,8 @@ IDS = (3, 1, 4, 1, 5, 9, 2, 6)
 # --- the self-term ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("d_model", [16, 256])
-@pytest.mark.parametrize("seed", [0, 1])
+@for_each("d_model", [16, 256])
+@for_each("seed", [0, 1])
 def test_a_vector_scores_the_root_of_its_width_with_itself(d_model: int, seed: int) -> None:
     """By hand, from the same first weights: E E^T / sqrt(d), mask, softmax."""
     rung = LADDER["similarity"]
@@ -60,7 +61,7 @@ def test_a_vector_scores_the_root_of_its_width_with_itself(d_model: int, seed: i
     assert found.fair == pytest.approx(sum(even) / 7) and found.root == math.sqrt(d_model)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 def test_one_matrix_keeps_the_trouble_and_two_take_it_away(seed: int) -> None:
     """The lecture's numbers at d = 256: about 16 with itself, O(1) with others, everything on the diagonal."""
     raw, one, two = (self_term(kind, 256, IDS, seed) for kind in KINDS)
@@ -72,7 +73,7 @@ def test_one_matrix_keeps_the_trouble_and_two_take_it_away(seed: int) -> None:
 # --- next letters -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", ["h", "sh", "th"])
+@for_each("given", ["h", "sh", "th"])
 def test_what_follows_is_counted(given: str) -> None:
     text = TEXT.tokenizer.decode(TEXT.train.tolist())
     after = Counter(text[i + len(given)] for i in range(len(text) - len(given)) if text.startswith(given, i))
@@ -82,7 +83,7 @@ def test_what_follows_is_counted(given: str) -> None:
         assert found[token] == pytest.approx(after[letter] / after.total())
 
 
-@pytest.mark.parametrize("rung", ["last", "positions"])
+@for_each("rung", ["last", "positions"])
 def test_what_a_model_expects_is_its_mean_probability_there(rung: str) -> None:
     model = build(LADDER[rung].at(TEXT.vocab_size, 16, 8), init="normal").eval()
     tokens = TEXT.validation.tolist()
@@ -148,7 +149,7 @@ def ran(name: str) -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", LADDER)
+@for_each("name", LADDER)
 def test_the_lines_of_a_rung_run_in_it_and_not_below(name: str) -> None:
     rung = LADDER[name]
     key = "block-1" if name.startswith("block-") else name

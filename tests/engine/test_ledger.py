@@ -38,6 +38,7 @@ from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.probe import axes_of
 from engine.training.batches import Batch
 from engine.training.evaluation import loss_of
+from tests.engine.cases import for_each
 
 EVERY = PRESETS | ENCODER_DECODERS
 PUBLISHED = {
@@ -151,14 +152,14 @@ def test_flops_are_those_that_torch_was_asked_for(config, tokens):
     assert ledger(whole).flops(tokens).text == totals(trace(config, tokens))["products"]
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@for_each("name", PRESETS)
 def test_every_preset_is_counted_part_by_part(name):
     config = PRESETS[name].model
     assert component_parameters(config) == counted(config)
     assert ledger(replace(config, window=0)).flops().text == totals(trace(config, config.context))["products"]
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@for_each("name", PUBLISHED)
 def test_published_totals(name):
     assert of(name).total == PUBLISHED[name]
 
@@ -427,7 +428,7 @@ TOYS = {
 }
 
 
-@pytest.mark.parametrize("name", TOYS)
+@for_each("name", TOYS)
 def test_the_ledger_asks_the_parts_that_it_is_given(name):
     config, parts = ModelConfig(norm="rmsnorm", n_layers=2, d_model=32, context=16), TOYS[name]
     found = ledger(config, parts=parts)
@@ -483,7 +484,7 @@ def test_six_n_is_near_but_not_the_count():
     )
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama2-70b", "gemma-2b", "t5-base"])
+@for_each("name", ["gpt2", "llama2-70b", "gemma-2b", "t5-base"])
 def test_at_the_crossover_scores_cost_as_much_as_the_rest(name):
     found = of(name)
     at = found.crossover()
@@ -511,7 +512,7 @@ def test_memory_of_llama2_7b():
     )
 
 
-@pytest.mark.parametrize("kv", [1, 2, 4])
+@for_each("kv", [1, 2, 4])
 def test_the_cache_is_as_large_as_the_real_one(kv):
     config = ModelConfig(n_kv_heads=kv, context=24)
     held = KVCache(config, 24, torch.empty(0, dtype=torch.bfloat16), batch=3).held
@@ -585,9 +586,9 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("fields", VARIANTS, ids=str)
+@for_each("batch", [1, 2])
+@for_each("dtype", DTYPES)
+@for_each("fields", VARIANTS, ids=str)
 def test_activations_are_what_backward_keeps(fields, dtype, batch):
     """Within 1%: what is left over are single numbers and the small tables of positions."""
     config = ModelConfig(vocab_size=61, context=48, d_model=48, n_layers=3, **({"n_heads": 4} | fields))

@@ -25,6 +25,7 @@ from engine.ledger.morph import (
 from engine.model import Transformer
 from engine.presets.variations import MODELS
 from engine.seq2seq import build_pair
+from tests.engine.cases import for_each
 
 PUBLISHED = {  # as their makers or their weights have it
     "bert-base": 109_482_240,
@@ -41,7 +42,7 @@ PUBLISHED = {  # as their makers or their weights have it
 }
 
 
-@pytest.mark.parametrize("name", list(MODELS))
+@for_each("name", list(MODELS))
 def test_a_model_with_its_own_choices_is_that_model(name):
     preset = MODELS[name]
     made = morphed(preset, choices_of(preset))
@@ -54,7 +55,7 @@ def test_t5_differs_in_its_output_s_scale_alone():
     assert morphed(preset, choices_of(preset)).model == replace(preset.model, n_kv_heads=12, output_bias=True)
 
 
-@pytest.mark.parametrize("name", ["llama2-7b", "bert-base", "pythia-70m", "gemma-2b", "t5-base"])
+@for_each("name", ["llama2-7b", "bert-base", "pythia-70m", "gemma-2b", "t5-base"])
 def test_what_is_drawn_can_be_built_and_has_as_many_parameters(name):
     """GPT-2's sizes with the choices of others, built on the meta device."""
     made = morphed(MODELS["gpt2"], choices_of(MODELS[name]))

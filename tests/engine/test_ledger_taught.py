@@ -15,6 +15,7 @@ from engine.ledger.sizes import fitting, padding
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, PRESETS, TAUGHT
 from engine.presets.variations import ASPECTS, ORIGINAL, kept, variation
+from tests.engine.cases import for_each
 
 
 def test_the_course_s_models_have_the_course_s_counts() -> None:
@@ -49,7 +50,7 @@ def value(numbers: str) -> int:
     return int(eval(written))
 
 
-@pytest.mark.parametrize("name", [*PRESETS, *ENCODER_DECODERS, *TAUGHT])
+@for_each("name", [*PRESETS, *ENCODER_DECODERS, *TAUGHT])
 def test_what_is_written_is_what_is_counted(name: str) -> None:
     counts = ledger_of((PRESETS | ENCODER_DECODERS | TAUGHT)[name])
     found = terms(counts)
@@ -143,7 +144,7 @@ def test_the_smallest_memory_that_is_enough() -> None:
     assert list(small.values()) == [["large", "small", "mid"]], "one row where all can do the same"
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama2-70b", "pythia-70m", "fast"])
+@for_each("name", ["gpt2", "llama2-70b", "pythia-70m", "fast"])
 def test_seven_rows_add_up(name: str) -> None:
     c = PRESETS[name].model.resolved()
     rows = quick_reference(c)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import machine
+from tests.engine.cases import for_each
 
 ALL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 WHOLE = machine.memory(Path("/nowhere"), Path("/nowhere"))
@@ -26,7 +27,7 @@ def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("files", "own", "cores"),
     [
         ({}, "0::/\n", 64),
@@ -50,7 +51,7 @@ def test_cores_are_those_of_the_quota(tmp_path: Path, files: dict[str, str], own
     assert machine.cores(*written(tmp_path, files, own)) == cores
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("files", "own", "memory"),
     [
         ({}, "0::/\n", WHOLE),

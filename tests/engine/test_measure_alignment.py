@@ -13,6 +13,7 @@ from engine.paired_data import pair_text
 from engine.probe import Recorder
 from engine.seq2seq import build_pair
 from engine.tasks.paired import PAIR_TASKS, pairs
+from tests.engine.cases import for_each
 
 
 def looking_at(places: list[int], keys: int) -> np.ndarray:
@@ -72,7 +73,7 @@ def test_random_patterns_score_as_chance_says() -> None:
     assert found.symbols == 400 * 8  # all but the strokes
 
 
-@pytest.mark.parametrize("name", ["dates", "language"])
+@for_each("name", ["dates", "language"])
 def test_patterns_of_a_model_are_those_of_each_pair_alone(name: str) -> None:
     """A batch is filled up; what is filled in is in no pattern."""
     text = pair_text(name, 200, 20)

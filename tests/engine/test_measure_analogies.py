@@ -7,6 +7,7 @@ import pytest
 
 from engine.errors import ShapeError
 from engine.measure.analogies import analogy, directions_of
+from tests.engine.cases import for_each
 
 RNG = np.random.default_rng(3)
 MATRIX = RNG.standard_normal((60, 7)).astype(np.float32) + 0.5
@@ -20,7 +21,7 @@ def by_hand(a: int, b: int, c: int) -> np.ndarray:
     return np.array([sum(row * total) / np.sqrt(sum(total * total)) for row in unit])
 
 
-@pytest.mark.parametrize(("terms", "expected"), [((1, 2, 3), 4), ((9, 50, 7), 0), ((5, 5, 6), 8)])
+@for_each(("terms", "expected"), [((1, 2, 3), 4), ((9, 50, 7), 0), ((5, 5, 6), 8)])
 def test_the_nearest_and_the_places(terms: tuple[int, int, int], expected: int) -> None:
     near = by_hand(*terms)
     found = analogy(directions_of(MATRIX), terms, expected, 6)
@@ -59,9 +60,7 @@ def test_a_row_that_is_the_mean_points_nowhere() -> None:
     assert known.near(np.array([1.0, 0.0])).tolist() == [-1, 1, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("terms", "expected"), [((1, 2), 3), ((1, 2, 60), 3), ((1, 2, 3), 2), ((1, 2, 3), -1)]
-)
+@for_each(("terms", "expected"), [((1, 2), 3), ((1, 2, 60), 3), ((1, 2, 3), 2), ((1, 2, 3), -1)])
 def test_what_is_no_analogy_is_refused(terms: tuple[int, ...], expected: int) -> None:
     with pytest.raises(ShapeError):
         analogy(directions_of(MATRIX), terms, expected)

@@ -12,14 +12,7 @@ import torch.nn.functional as F
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.measure import heads, one_head, repeating, scaling
-from engine.measure.ablation import (
-    Switches,
-    compare,
-    each_head_off,
-    edits_for,
-    kl_divergence,
-    reordered,
-)
+from engine.measure.ablation import Switches, compare, each_head_off, edits_for, kl_divergence, reordered
 from engine.measure.distance import visible
 from engine.measure.recording import record
 from engine.measure.shared_keys import shared_keys
@@ -27,6 +20,7 @@ from engine.model import Transformer, build, count_parameters
 from engine.parts.registry import HEALTHY, swapped
 from engine.presets import PRESETS
 from engine.progress import finish
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
@@ -88,7 +82,7 @@ def test_an_even_head_has_the_largest_entropy():
     assert numbers.even_previous == pytest.approx(float(numbers.previous[0, 0]), abs=1e-6)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "parts"),
     [
         ({}, HEALTHY),
@@ -243,7 +237,7 @@ def test_a_resting_place_is_the_key_that_all_later_queries_look_at():
 # Switches
 
 
-@pytest.mark.parametrize("fields", EVERY, ids=str)
+@for_each("fields", EVERY, ids=str)
 def test_nothing_switched_changes_nothing_and_everything_can_be_switched(fields):
     model = model_of(**fields)
     before = record(model, IDS)
@@ -268,7 +262,7 @@ def test_nothing_switched_changes_nothing_and_everything_can_be_switched(fields)
         assert (found.loss_after is None) == (not model.config.causal)
 
 
-@pytest.mark.parametrize("fields", [f for f in EVERY if not f.get("attention_bias")], ids=str)
+@for_each("fields", [f for f in EVERY if not f.get("attention_bias")], ids=str)
 def test_ablating_every_head_is_removing_attention(fields):
     model = model_of(**fields)
     before = record(model, IDS)
@@ -292,7 +286,7 @@ def test_with_biases_the_output_bias_remains():
         )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {"position": p, "qk_norm": n}
@@ -310,7 +304,7 @@ def test_position_off_is_the_same_model_without_positions(fields):
     assert found.kl.max() > 1e-6
 
 
-@pytest.mark.parametrize("position", ["learned", "rope", "sinusoidal"])
+@for_each("position", ["learned", "rope", "sinusoidal"])
 def test_mask_off_is_the_same_model_as_an_encoder(position):
     model = model_of(position=position)
     open_eyed = build(tiny(position=position, causal=False))
@@ -319,7 +313,7 @@ def test_mask_off_is_the_same_model_as_an_encoder(position):
     np.testing.assert_allclose(found.after.logits, record(open_eyed.eval(), IDS).logits, atol=1e-5)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields", [{}, {"n_kv_heads": 2}, {"position": "rope", "qk_norm": True}, {"position": "t5"}], ids=str
 )
 def test_scale_off_leaves_the_raw_products(fields):
@@ -374,7 +368,7 @@ def test_a_model_without_positions_and_mask_sees_a_bag_of_words():
     assert abs(found.kl[-1]) < 1e-9
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("how", "fields"),
     [
         ("zero", {}),
@@ -397,7 +391,7 @@ def test_each_head_off_is_one_comparison_after_the_other(how, fields):
 # Stages
 
 
-@pytest.mark.parametrize("fields", EVERY, ids=str)
+@for_each("fields", EVERY, ids=str)
 def test_every_stage_agrees_with_what_was_recorded(fields):
     model = model_of(**fields)
     recording = record(model, IDS)
@@ -473,7 +467,7 @@ def test_what_sharing_keys_saves_at_llama_70b():
         shared_keys(config, 64, 7)
 
 
-@pytest.mark.parametrize("bias", [False, True])
+@for_each("bias", [False, True])
 def test_the_parameters_saved_are_those_of_the_real_models(bias):
     def counted(kv: int) -> int:
         return count_parameters(tiny(n_kv_heads=kv, attention_bias=bias))

@@ -10,6 +10,7 @@ import pytest
 from engine.measure.byhand import masking, multi_head, one_weight
 from engine.measure.mistakes import division
 from engine.measure.slices import largest, one_place
+from tests.engine.cases import for_each
 
 Q, K, V = [[1, 2, 3, 4]], [[5, 6, 7, 8], [9, 0, 1, 2]], [[1, 0, 0, 1], [0, 1, 1, 0]]
 
@@ -49,7 +50,7 @@ def test_a_mask_after_the_softmax_leaves_less_than_one():
     assert large.shift == 1000 and large.powers == (0, -1) and large.total == pytest.approx(1 + 1 / math.e)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("d_model", "heads", "each", "rest", "near"),
     [
         (128, 3, 42, 2, (1, 2, 4)),

@@ -16,6 +16,7 @@ from engine.measure.tape import Tape, _flops
 from engine.model import build
 from engine.parts.cache import KVCache
 from engine.presets import PRESETS
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 KINDS = {
@@ -42,7 +43,7 @@ def counted(config, before: int, new: int) -> int:
     return sum(_flops(o)[0] for o in tape.operations)
 
 
-@pytest.mark.parametrize("fields", KINDS.values(), ids=KINDS)
+@for_each("fields", KINDS.values(), ids=KINDS)
 def test_flops_are_those_of_the_real_forward_passes(fields):
     config = tiny(**fields)
     for before, new in ((0, 1), (0, 5), (5, 1), (7, 1), (3, 4)):
@@ -84,9 +85,7 @@ def test_a_prompt_as_long_as_the_context_does_not_count_as_a_refill():
     assert [(p.computed, p.begin, p.refilled) for p in pairs] == [(8, 0, False), (4, 5, True)]
 
 
-@pytest.mark.parametrize(
-    ("fields", "prompt"), [({}, 5), ({"n_kv_heads": 2}, 8), ({"n_kv_heads": 1, "d_head": 12}, 1)]
-)
+@for_each(("fields", "prompt"), [({}, 5), ({"n_kv_heads": 2}, 8), ({"n_kv_heads": 1, "d_head": 12}, 1)])
 def test_the_formula_gives_the_bytes_of_the_real_tensor(fields, prompt: int):
     model = loud(tiny(**fields))
     filled, whole = filled_bytes(model, list(range(prompt)))
@@ -117,7 +116,7 @@ def test_published_caches():
         cache_size(PRESETS["llama2-70b"].model, 10, kv_heads=7)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {},

@@ -10,6 +10,7 @@ from engine.config import ModelConfig
 from engine.measure.caching import Pair
 from engine.measure.caching_totals import by_family, divisors, family, first_refill, sharing, totals
 from engine.presets import PRESETS
+from tests.engine.cases import for_each
 
 FIRST = Pair(5, 5, 3, 0, 3, False, 300, 300, 1e-7)
 PAIRS = (
@@ -54,7 +55,7 @@ def test_every_way_of_sharing():
     assert list(alone.sizes) == [6] and alone.saved(6) == 1
 
 
-@pytest.mark.parametrize(("name", "grouped"), [("llama2-7b", 8), ("llama2-70b", 8), ("mistral-7b", 8)])
+@for_each(("name", "grouped"), [("llama2-7b", 8), ("llama2-70b", 8), ("mistral-7b", 8)])
 def test_published_models_with_every_way_of_sharing(name: str, grouped: int):
     c = PRESETS[name].model.resolved()
     one = c.n_layers * 2 * 128 * 4096 * 2

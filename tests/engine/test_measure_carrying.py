@@ -9,6 +9,7 @@ import torch
 from engine.errors import ConfigError
 from engine.measure import carrying
 from engine.measure.carrying import LAYERS, Carried, carried
+from tests.engine.cases import for_each
 
 
 def test_an_rnn_s_influence_is_the_product_of_its_jacobians(monkeypatch):
@@ -52,7 +53,7 @@ def test_the_lstm_s_forget_gates_begin_more_than_half_open():
     assert both[4:8].tolist() == [1.0] * 4 and not (torch.cat([both[:4], both[8:]]) == 1).any()
 
 
-@pytest.mark.parametrize(("layer", "products"), [("rnn", 16 * 2 * 64), ("lstm", 16 * 8 * 64)])
+@for_each(("layer", "products"), [("rnn", 16 * 2 * 64), ("lstm", 16 * 8 * 64)])
 def test_a_recurrent_layer_s_steps_and_products(layer, products):
     one = Carried(layer, 16, 8, np.ones(15))
     assert (one.products, one.path, one.one_by_one) == (products, 16, 16)

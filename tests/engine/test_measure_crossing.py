@@ -25,6 +25,7 @@ from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.tasks.paired import Aligned
 from engine.tokenizers.paired import BEGIN, END, PairTokenizer
+from tests.engine.cases import for_each
 
 WORDS = PairTokenizer.train(["abcdefg-"], by="letters")
 
@@ -89,7 +90,7 @@ def test_a_shuffled_source_keeps_its_symbols_and_its_end(model):
     assert found.source[-1] == "<end>" and shuffled([5, 5], 0) == [5, 5]
 
 
-@pytest.mark.parametrize("change", ["none", "swapped"])
+@for_each("change", ["none", "swapped"])
 def test_a_row_is_what_was_looked_at_when_the_symbol_was_written(model, change):
     """Under the causal mask a later look would be the same; with the masks swapped it is another."""
     found = crossing(model, WORDS, "abcdefg", change)
@@ -143,9 +144,7 @@ def test_what_is_right_is_known_for_sources_alone():
     assert differing(["2", "0"], ["2", "1", "<end>"]) == 2 and differing("ab", "ab") == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "error"), [("", CorpusError), ("xyz", TokenizerError), ("a" * 12, ShapeError)]
-)
+@for_each(("text", "error"), [("", CorpusError), ("xyz", TokenizerError), ("a" * 12, ShapeError)])
 def test_what_cannot_be_read_is_said(model, text, error):
     with pytest.raises(error):
         crossing(model, WORDS, text)

@@ -13,6 +13,7 @@ from engine.measure import distance
 from engine.measure.recording import record
 from engine.parts.positions import Alibi, Seams
 from engine.parts.registry import HEALTHY, swapped
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -24,7 +25,7 @@ def test_the_slopes_of_eight_heads():
     assert found.to_a_percent[0] == pytest.approx(9.2103, abs=1e-4)
 
 
-@pytest.mark.parametrize("heads", range(1, 33))
+@for_each("heads", range(1, 33))
 def test_every_number_of_heads_has_as_many_slopes(heads):
     found = distance.slopes(heads, 4.0)
     assert (
@@ -37,7 +38,7 @@ def test_every_number_of_heads_has_as_many_slopes(heads):
     assert set(found.slope[power:]) <= set(distance.slopes(2 * power, 4.0).slope[::2])
 
 
-@pytest.mark.parametrize("wrong", [(0, 1.0), (-1, 1.0), (4, 0.0), (4, -1.0), (4, float("nan"))])
+@for_each("wrong", [(0, 1.0), (-1, 1.0), (4, 0.0), (4, -1.0), (4, float("nan"))])
 def test_slopes_of_nothing_are_refused(wrong):
     with pytest.raises(ShapeError, match="head"):
         distance.slopes(*wrong)
@@ -64,9 +65,7 @@ def test_an_effect_by_hand():
     assert free.after == pytest.approx(np.array([[3, 1], [1, 3]]) / 4)
 
 
-@pytest.mark.parametrize(
-    "fields", [{"causal": True}, {"causal": False}, {"window": 3}], ids=["causal", "encoder", "window"]
-)
+@for_each("fields", [{"causal": True}, {"causal": False}, {"window": 3}], ids=["causal", "encoder", "window"])
 def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(fields):
     model = loud(tiny(position="alibi", **fields))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
@@ -80,7 +79,7 @@ def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(fields):
     assert distance.own_slope(tiny(position="rope").resolved(), 0) == 0
 
 
-@pytest.mark.parametrize("window", [0, 3])
+@for_each("window", [0, 3])
 def test_steeper_slopes_look_nearer(window):
     model = loud(tiny(position="learned", window=window))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
@@ -108,7 +107,7 @@ def test_the_farthest_key():
     assert bias[16, 0] == -found.penalty
 
 
-@pytest.mark.parametrize("heads", range(1, 33))
+@for_each("heads", range(1, 33))
 def test_the_rule_says_where_slopes_come_from(heads):
     found = distance.slope_rule(heads)
     slope = distance.slopes(heads).slope

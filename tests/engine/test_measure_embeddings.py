@@ -14,6 +14,7 @@ from engine.measure import embeddings as measured
 from engine.measure.position_table import alike, learned_table, sinusoidal
 from engine.measure.recording import record
 from engine.model import build
+from tests.engine.cases import for_each
 
 SMALL = {"vocab_size": 11, "context": 16, "d_model": 8, "n_layers": 1, "n_heads": 2}
 
@@ -22,7 +23,7 @@ def cloud(rows: int = 40, width: int = 12, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((rows, width)).astype(np.float32)
 
 
-@pytest.mark.parametrize("position", ["none", "learned", "sinusoidal", "rope", "alibi", "t5"])
+@for_each("position", ["none", "learned", "sinusoidal", "rope", "alibi", "t5"])
 def test_the_lookup_is_a_product_with_one_hot_rows_and_positions_are_then_added(position):
     model = build(ModelConfig(**SMALL, position=position))
     ids = (3, 3, 0, 10)
@@ -193,7 +194,7 @@ def test_noise_knows_nothing_of_distance_and_a_line_knows_all():
     assert np.isnan(alike(np.ones((5, 3))).correlation)
 
 
-@pytest.mark.parametrize("position", ["rope", "learned"])
+@for_each("position", ["rope", "learned"])
 def test_a_fresh_table_is_that_of_the_whole_fresh_model(position):
     config = ModelConfig(**SMALL | {"n_layers": 5}, position=position, tie_embeddings=False)
     assert np.array_equal(measured.fresh_embedding(config), build(config).embedding.detach().numpy())

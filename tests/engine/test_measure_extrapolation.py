@@ -26,6 +26,7 @@ from engine.measure.extrapolation import (
 )
 from engine.model import build
 from engine.parts.positions import t5_bucket
+from tests.engine.cases import for_each
 
 CONFIG = ModelConfig(vocab_size=11, context=8, d_model=16, n_layers=2, n_heads=2)
 TOKENS = torch.randint(11, (200,), generator=torch.Generator().manual_seed(3))
@@ -60,7 +61,7 @@ def test_windows_lie_inside_the_text_and_on_the_grid(tokens, context, count, tim
         assert (starts == every).all()
 
 
-@pytest.mark.parametrize("position", ["none", "sinusoidal", "rope", "alibi", "t5"])
+@for_each("position", ["none", "sinusoidal", "rope", "alibi", "t5"])
 def test_losses_are_those_of_prefixes_fed_one_by_one(position):
     model, starts = fresh(position), np.array([0, 8, 50, 100])
     found = measured(model, starts, 24)
@@ -111,7 +112,7 @@ def test_the_excess_compares_the_same_characters():
     assert c.tail[0] == pytest.approx(losses[:, context - TAIL : context].mean(), abs=1e-5)
 
 
-@pytest.mark.parametrize("all_of_it", [True, False], ids=["every window", "stretches"])
+@for_each("all_of_it", [True, False], ids=["every window", "stretches"])
 def test_the_errors_are_those_of_a_text_whose_scenes_differ(all_of_it):
     """Windows of a scene are hard or easy together. Over many such texts the mean scatters by the error that
     is said; counted as independent the windows would have a third of it.
@@ -149,7 +150,7 @@ def test_a_curve_goes_through_json_and_back():
     )
 
 
-@pytest.mark.parametrize("kind", ["repeat", "hold", "far"])
+@for_each("kind", ["repeat", "hold", "far"])
 def test_a_stopgap_changes_nothing_within_the_context(kind):
     model = fresh(STOPGAP_FOR[kind])
     before = {name: p.clone() for name, p in model.named_parameters()}
@@ -183,13 +184,13 @@ def test_the_larger_base_is_that_of_the_dimensions_that_turn():
     assert stopgap(one, "ntk").config.rope_theta == one.config.rope_theta
 
 
-@pytest.mark.parametrize("kind", list(STOPGAP_FOR))
+@for_each("kind", list(STOPGAP_FOR))
 def test_a_stopgap_is_for_one_scheme(kind):
     with pytest.raises(ShapeError, match=STOPGAP_FOR[kind]):
         stopgap(fresh("alibi"), kind)
 
 
-@pytest.mark.parametrize("context", [8, 64])
+@for_each("context", [8, 64])
 def test_training_never_meets_the_buckets_beyond_the_farthest(context):
     """The gradient says which buckets a training at this context can change."""
     model = build(replace(CONFIG, position="t5", context=context), seed=1)

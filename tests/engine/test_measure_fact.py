@@ -14,6 +14,7 @@ from engine.measure.habits import Named
 from engine.measure.lens import logit_lens
 from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 9, 1, 6, 2)
@@ -29,8 +30,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
-@pytest.mark.parametrize("answer", [0, 7, None])
+@for_each("fields", VARIANTS.values(), ids=VARIANTS)
+@for_each("answer", [0, 7, None])
 def test_rank_and_probability_at_every_depth(fields: dict[str, Any], answer: int | None) -> None:
     model = loud(tiny(**fields))
     recording = record(model, IDS)
@@ -51,7 +52,7 @@ def test_rank_and_probability_at_every_depth(fields: dict[str, Any], answer: int
     np.testing.assert_array_equal(found.guess, lens.guess[:, -1])
 
 
-@pytest.mark.parametrize("name", ["plain", "rms", "biases", "parallel", "no mixer", "no ffn"])
+@for_each("name", ["plain", "rms", "biases", "parallel", "no mixer", "no ffn"])
 def test_who_wrote_it(name: str) -> None:
     """Each sublayer's output, brought through the final norm's own division, by its own arithmetic."""
     model = loud(tiny(**VARIANTS[name]))
@@ -158,7 +159,7 @@ def test_an_answer_is_read_as_it_was_meant() -> None:
     assert answer_of(bare, "ab", "P", np.zeros(3)) == Answer(2, 1, False)
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "is empty"), ("x!", "lacks x !")])
+@for_each(("text", "said"), [("", "is empty"), ("x!", "lacks x !")])
 def test_an_answer_that_is_none(text: str, said: str) -> None:
     with pytest.raises(TokenizerError, match=said):
         answer_of(LETTERS, "abc", text, np.zeros(7))

@@ -13,6 +13,7 @@ from engine.measure import activations, neurons
 from engine.measure.recording import record
 from engine.model import Transformer
 from engine.parts.registry import FEEDFORWARDS
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 KINDS = ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu")
@@ -26,7 +27,7 @@ def post_of(model: Transformer, ids: list[int]) -> np.ndarray:
     return record(model, ids).stacked("ffn_post")
 
 
-@pytest.mark.parametrize("ffn", KINDS)
+@for_each("ffn", KINDS)
 def test_the_most_active_neurons_are_those_a_loop_finds(ffn: str) -> None:
     post = post_of(loud(tiny(ffn=ffn)), [1, 5, 2, 9, 3])
     loop = sorted(
@@ -48,7 +49,7 @@ def test_sparsity_counts_zeros_or_small_values() -> None:
     assert neurons.quiet_share(np.zeros((1, 2, 2), np.float32), True).tolist() == [1.0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {},
@@ -92,7 +93,7 @@ def test_scores_without_the_norm_are_the_plain_product() -> None:
     assert not np.allclose(neurons.token_scores(model, 0, 7), plain - plain.mean(), atol=1e-3)
 
 
-@pytest.mark.parametrize("ffn", ["relu", "gelu", "swiglu"])
+@for_each("ffn", ["relu", "gelu", "swiglu"])
 def test_a_scan_finds_what_a_loop_over_windows_finds(ffn: str) -> None:
     model = loud(tiny(ffn=ffn))
     ids = ids_of(model, 61)
@@ -167,7 +168,7 @@ BY_HAND = {
 }
 
 
-@pytest.mark.parametrize("name", list(activations.ACTIVATIONS))
+@for_each("name", list(activations.ACTIVATIONS))
 def test_curves_and_slopes_are_those_of_the_formula(name: str) -> None:
     found = activations.curve(name, -3.0, 5.0, 81)
     value, slope = BY_HAND[name]
@@ -177,7 +178,7 @@ def test_curves_and_slopes_are_those_of_the_formula(name: str) -> None:
     assert found.x[0] == -3.0 and found.x[-1] == 5.0
 
 
-@pytest.mark.parametrize("ffn", KINDS)
+@for_each("ffn", KINDS)
 def test_the_bend_named_is_the_one_the_model_has(ffn: str) -> None:
     model = loud(tiny(ffn=ffn))
     found = record(model, [1, 2, 3])

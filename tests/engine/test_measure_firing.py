@@ -20,6 +20,7 @@ from engine.measure.firing import (
 )
 from engine.measure.neurons import Scan, scan
 from engine.model import build
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -113,7 +114,7 @@ def test_pairs_belong_together():
 # A block ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields", [{}, {"ffn": "swiglu", "norm": "rmsnorm"}, {"ffn": "none"}, {"attention_bias": True}], ids=str
 )
 def test_a_block_has_what_the_built_one_has(fields):

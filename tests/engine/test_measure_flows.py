@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from engine.measure.flows import DONE, HIDDEN, LATER, NOW, flows
+from tests.engine.cases import for_each
 
 
-@pytest.mark.parametrize(("source", "target"), [(1, 1), (4, 3), (2, 7)])
+@for_each(("source", "target"), [(1, 1), (4, 3), (2, 7)])
 def test_every_pair_is_looked_at_once(source, target):
     now: dict[tuple[str, str], int] = {}
     for step in range(1, target + 1):
@@ -46,7 +47,7 @@ def test_the_prompt_is_read_at_once_and_then_a_row_a_step():
     ]
 
 
-@pytest.mark.parametrize("step", [0, 4])
+@for_each("step", [0, 4])
 def test_another_step_is_refused(step):
     with pytest.raises(ValueError, match="none of 1 to 3"):
         flows(2, 3, step)

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from engine.errors import ConfigError
 from engine.measure.highway import Plan, _windows, averaged, fresh, measure, ratio, slice_of
 from engine.probe import Patcher
+from tests.engine.cases import for_each
 from tests.engine.helpers import verse
 
 SMALL = {"d_model": 16, "n_heads": 2, "context": 8, "batch": 2}
@@ -30,7 +31,7 @@ def distance(blocks):
     return abs(math.log(found)) if found > 0 else math.inf
 
 
-@pytest.mark.parametrize("init", ["scaled", "unscaled", "fan_in"])
+@for_each("init", ["scaled", "unscaled", "fan_in"])
 def test_without_a_norm_only_the_residual_stream_carries_the_gradient_24_blocks(init):
     found = averaged(road(depths=(24,), norm="none", init=init, seeds=2))
     if init != "fan_in":  # with large writes and no norm both explode or vanish
@@ -47,9 +48,9 @@ def test_with_a_norm_no_residual_is_lost_at_48_blocks_and_pre_norm_is_not():
     assert distance(found["pre", 48][1:]) < math.log(2) and distance(found["none", 48][1:]) > 5
 
 
-@pytest.mark.parametrize("wiring", ["pre", "post", "parallel", "none"])
-@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm", "none"])
-@pytest.mark.parametrize("init", ["scaled", "fan_in"])
+@for_each("wiring", ["pre", "post", "parallel", "none"])
+@for_each("norm", ["layernorm", "rmsnorm", "none"])
+@for_each("init", ["scaled", "fan_in"])
 def test_every_wiring_is_measured(wiring, norm, init):
     profiles = road(depths=(3, 1), wirings=(wiring,), norm=norm, init=init, seeds=2, **SMALL)
     assert [(p.depth, p.seed) for p in profiles] == [(1, 0), (1, 1), (3, 0), (3, 1)]
@@ -61,7 +62,7 @@ def test_every_wiring_is_measured(wiring, norm, init):
         assert (p.gradients > 0).all() and (p.weights > 0).all() and p.loss > 0
 
 
-@pytest.mark.parametrize("wiring", ["pre", "post", "none"])
+@for_each("wiring", ["pre", "post", "none"])
 def test_a_gradient_is_what_the_loss_does_when_the_stream_is_nudged(wiring):
     """The gradient's norm is its largest slope: a step of length h along it changes the loss by h times the
     norm.
@@ -132,9 +133,7 @@ def test_slices_of_work_lose_nothing():
     assert [(p.wiring, p.depth) for p in found] == [(w, d) for d in (1, 2) for w in ("pre", "post", "none")]
 
 
-@pytest.mark.parametrize(
-    "fields", [{"depths": ()}, {"depths": (0,)}, {"depths": (999,)}, {"seeds": 0}, {"init": "zero"}]
-)
+@for_each("fields", [{"depths": ()}, {"depths": (0,)}, {"depths": (999,)}, {"seeds": 0}, {"init": "zero"}])
 def test_a_plan_that_cannot_be_measured_is_refused(fields):
     with pytest.raises(ConfigError):
         road(**fields)

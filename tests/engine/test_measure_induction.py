@@ -22,6 +22,7 @@ from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY
 from engine.probe import Patcher, Recorder
 from engine.progress import Progress, finish
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.engine.toys import LogBias
 
@@ -65,7 +66,7 @@ def test_a_draw_is_of_different_tokens_and_the_same_every_time() -> None:
             drawn(pool, count, 0)
 
 
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
+@for_each("fields", VARIANTS.values(), ids=VARIANTS)
 def test_what_reading_twice_says(fields: dict[str, Any]) -> None:
     """Losses by torch's cross-entropy, scores one weight at a time."""
     model = loud(tiny(**fields))

@@ -17,6 +17,7 @@ from engine.measure.recording import record
 from engine.pretrained import library, sources
 from engine.sample.stages import stages
 from tests.conftest import ROOT
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 SHIPPED = ["shakespeare-classic", "shakespeare-modern"]
@@ -42,8 +43,8 @@ def opened(name):
     return _OPENED[name]
 
 
-@pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("name", [*SHIPPED, REAL])
+@for_each("text", TEXTS)
+@for_each("name", [*SHIPPED, REAL])
 def test_the_lanes_are_the_recordings(name, text):
     model, tokenizer = opened(name)
     ids = tokenizer.encode(text)
@@ -81,8 +82,8 @@ def test_the_lanes_are_the_recordings(name, text):
             assert found.active[layer, lane].tolist() == [float(row[n]) for n in wanted]
 
 
-@pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("name", [*SHIPPED, REAL])
+@for_each("text", TEXTS)
+@for_each("name", [*SHIPPED, REAL])
 def test_what_is_said_is_the_lens_and_the_outlook_is_the_samplers(name, text):
     model, tokenizer = opened(name)
     ids = tokenizer.encode(text)
@@ -126,7 +127,7 @@ def test_the_rest_is_all_that_is_not_kept():
     assert (living_said.outlook(logits[None, :128]).rest == -np.inf).all()  # nothing is left
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {"ffn": "none"},

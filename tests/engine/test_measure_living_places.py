@@ -11,6 +11,7 @@ from engine.measure import living
 from engine.measure.living_places import placed
 from engine.measure.recording import record
 from engine.parts.positions import alibi_slopes
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.engine.test_measure_living import REAL, opened
 
@@ -21,8 +22,8 @@ def rms(rows):
     return [math.sqrt(sum(float(x) ** 2 for x in row) / len(row)) for row in rows]
 
 
-@pytest.mark.parametrize("wiring", ["pre", "post", "parallel", "none"])
-@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm", "none"])
+@for_each("wiring", ["pre", "post", "parallel", "none"])
+@for_each("norm", ["layernorm", "rmsnorm", "none"])
 def test_norms_are_those_that_are_read(wiring, norm):
     model = loud(tiny(context=12, wiring=wiring, norm=norm))
     full, found = record(model, IDS), living.read(model, IDS).lanes
@@ -108,7 +109,7 @@ def compare(model, before, after, atol):
     np.testing.assert_array_equal(grown.said.tokens[:, :, 0], alone.said.tokens[:, :, 0])
 
 
-@pytest.mark.parametrize("position", ["learned", "rope", "alibi"])
+@for_each("position", ["learned", "rope", "alibi"])
 def test_a_text_that_grew_is_read_as_if_it_were_new(position):
     model = loud(tiny(context=48, position=position), factor=4.0)
     base = [(7 * i * i + 3) % 11 for i in range(40)]
@@ -116,7 +117,7 @@ def test_a_text_that_grew_is_read_as_if_it_were_new(position):
         compare(model, before, after, 1e-4)
 
 
-@pytest.mark.parametrize("name", [REAL])
+@for_each("name", [REAL])
 def test_the_real_models_text_that_grew_is_read_as_if_it_were_new(name):
     model, tokenizer = opened(name)
     ids = list(

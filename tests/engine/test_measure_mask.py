@@ -17,6 +17,7 @@ from engine.measure import scaling, self_term
 from engine.measure.masking import without_mask
 from engine.measure.recording import record
 from engine.training import unmasked
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 MODEL = loud(tiny(n_layers=1), factor=4.0).requires_grad_(False)
@@ -69,7 +70,7 @@ def test_the_same_scores_are_sharp_without_the_scale():
     assert plain.jacobian[place] > scaled.jacobian[place] and plain.jacobian[-1] < scaled.jacobian[-1]
 
 
-@pytest.mark.parametrize("width", [64, 256])
+@for_each("width", [64, 256])
 def test_a_token_is_most_like_itself_until_there_are_two_matrices(width):
     found = [self_term.compared(width, seed) for seed in range(20)]
     own = {way: np.mean([one[way].own_score for one in found]) for way in self_term.WAYS}

@@ -7,6 +7,7 @@ import pytest
 
 from engine.measure.merging import Shrinking, achieved, agreement
 from engine.tokenizers.bpe_watch import four_ways, watch
+from tests.engine.cases import for_each
 
 SHELLS = (
     "She sells sea shells by the sea shore.\nThe shells that she sells are sea shells, I'm sure — é.\n" * 2
@@ -20,7 +21,7 @@ def test_a_text_shrinks_by_what_each_merge_takes() -> None:
     assert found.bytes_per_token.tolist() == pytest.approx([1, 4 / 3, 5 / 3, 2])
 
 
-@pytest.mark.parametrize("level", ["byte", "char"])
+@for_each("level", ["byte", "char"])
 def test_a_training_is_summed_up_by_its_tokens(level) -> None:
     seen = watch(SHELLS, 30, level=level)
     found, own = achieved(seen), seen.tokenizer

@@ -13,13 +13,7 @@ from torch import Tensor
 from engine.faults import PARTS
 from engine.measure import habits, heads, one_head, shared_keys
 from engine.measure.ablation import Switches, compare, each_head_off
-from engine.measure.consequences import (
-    changes_nothing,
-    consequence,
-    is_silent,
-    missed,
-    writes_a_bias,
-)
+from engine.measure.consequences import changes_nothing, consequence, is_silent, missed, writes_a_bias
 from engine.measure.recording import Recording, record
 from engine.measure.scaling import KEYS, among_zeros, scaling, theory
 from engine.model import build
@@ -28,6 +22,7 @@ from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY, swapped
 from engine.progress import finish
 from pages.inside.attention import steps
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.engine.toys import TOYS, PlainProducts
 
@@ -100,7 +95,7 @@ def test_weights_that_are_no_shares_of_the_exponentials_are_not_written_out_as_s
             assert w.weight == pytest.approx(w.exponential / w.total)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parts", "kind", "name"),
     [
         (HEALTHY, "root", "÷ √d"),
@@ -291,9 +286,7 @@ def test_what_the_switches_amount_to():
     assert not is_silent(config, Switches(heads_off=every, ablation="mean"))
 
 
-@pytest.mark.parametrize(
-    "fields", [{}, {"attention_bias": True}, {"attention_bias": True, "mixer": "mean"}], ids=str
-)
+@for_each("fields", [{}, {"attention_bias": True}, {"attention_bias": True, "mixer": "mean"}], ids=str)
 def test_an_output_bias_is_what_is_left_when_every_head_is_off(fields):
     model = loud(tiny(**fields), factor=4.0)
     every = tuple((i, h) for i in range(2) for h in range(4))

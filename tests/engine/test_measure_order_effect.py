@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from engine.measure.order_effect import SAME, moves_nothing, order_effect, setting_of
 from engine.measure.permutation import SCHEMES, Plan, compare, in_order_and_out, new_order
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS, BACK = (0, 1, 2, 3), np.array([3, 2, 1, 0])
@@ -42,7 +42,7 @@ def test_an_order_that_moves_nothing():
     )
 
 
-@pytest.mark.parametrize("causal", [True, False])
+@for_each("causal", [True, False])
 def test_a_setting_is_found_by_its_switches(causal):
     model = loud(tiny(position="rope", causal=causal))
     settings = in_order_and_out(model, (1, 2, 3), new_order(3, "reverse"))

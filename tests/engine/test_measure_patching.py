@@ -21,6 +21,7 @@ from engine.parts.registry import HEALTHY
 from engine.probe import Patcher, Recorder
 from engine.progress import finish
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 PROMPTS = Prompts((1, 2, 3, 4, 5, 6), (1, 2, 9, 4, 5, 10), (7, 8))
@@ -69,7 +70,7 @@ def plainly(model: Transformer, prompts: Prompts, site: str) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@for_each("variant", VARIANTS)
 @torch.inference_mode()
 def test_it_is_the_whole_pass_for_every_patch(variant: str) -> None:
     model = loud(tiny(**VARIANTS[variant]), factor=6.0)
@@ -149,7 +150,7 @@ def test_it_says_how_far_it_is() -> None:
 LETTERS = CharTokenizer("\n abcdefghijklmnopqrstuvwxyz")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("clean", "corrupted", "answers", "error", "said"),
     [
         ("the cat", "the bird", ("s", "t"), ShapeError, "7 tokens and the second 8"),

@@ -21,6 +21,7 @@ from engine.measure.permutation import (
     word_order,
 )
 from engine.measure.recording import record
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 WORDS = ["the", "cat", "that", "the", "dog", "chased", "sat", "on", "the", "mat"]
@@ -48,7 +49,7 @@ def test_orders_are_what_they_are_called():
     assert new_order(1, "shuffle").tolist() == [0] and new_order(0, "shuffle").tolist() == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tokens", "expected"),
     [
         (list("to be or"), "orbe to "),
@@ -67,8 +68,8 @@ def test_equal_words_are_the_same_token():
     assert IDS == (0, 1, 2, 0, 3, 4, 5, 6, 0, 7)
 
 
-@pytest.mark.parametrize("move", ["reverse", "rotate", "shuffle"])
-@pytest.mark.parametrize("seed", [0, 7])
+@for_each("move", ["reverse", "rotate", "shuffle"])
+@for_each("seed", [0, 7])
 def test_without_positions_the_rows_are_the_same_in_another_order(move, seed):
     found = compare(IDS, new_order(len(IDS), move, 1), Plan(seed=seed))
     assert found.largest < 2e-6 < np.abs(found.before).max() / 1e4
@@ -76,8 +77,8 @@ def test_without_positions_the_rows_are_the_same_in_another_order(move, seed):
     assert np.abs(found.after - found.before).max() > 0.1  # unmatched they differ: words are told apart
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("causal", [False, True])
+@for_each("scheme", SCHEMES)
+@for_each("causal", [False, True])
 def test_every_scheme_and_the_mask_tell_the_order(scheme, causal):
     found = compare(IDS, new_order(len(IDS), "shuffle", 1), Plan(scheme, causal))
     if scheme == "none" and not causal:
@@ -110,14 +111,14 @@ def test_the_output_is_attention_written_out():
     )
 
 
-@pytest.mark.parametrize("order", [[0, 1], [0, 0, 1], [0, 1, 3], []])
+@for_each("order", [[0, 1], [0, 0, 1], [0, 1, 3], []])
 def test_an_order_that_is_none_is_refused(order):
     with pytest.raises(ConfigError, match="once"):
         compare((0, 1, 2), np.array(order, dtype=np.int64), Plan())
 
 
-@pytest.mark.parametrize("position", SCHEMES)
-@pytest.mark.parametrize(
+@for_each("position", SCHEMES)
+@for_each(
     "fields",
     [{}, {"wiring": "post"}, {"mixer": "shared_qk"}, {"qk_norm": True}, {"ffn": "swiglu", "norm": "rmsnorm"}],
     ids=str,

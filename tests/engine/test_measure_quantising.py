@@ -15,6 +15,7 @@ from engine.measure.quantising import chosen, losses, matrices, twin
 from engine.measure.rounding import BITS, Rounding, rounded
 from engine.model import Transformer
 from engine.progress import Progress, finish
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = (1, 2, 3, 4, 5, 6, 7)
@@ -36,8 +37,8 @@ def by_hand(model: Transformer, names: tuple[str, ...], way: Rounding) -> float:
     return float(F.cross_entropy(logits[:-1], torch.tensor(IDS[1:])))
 
 
-@pytest.mark.parametrize("config", VARIANTS)
-@pytest.mark.parametrize("scope", ["matrix", "kind", "all"])
+@for_each("config", VARIANTS)
+@for_each("scope", ["matrix", "kind", "all"])
 def test_the_loss_is_that_of_a_changed_copy(config: ModelConfig, scope: str) -> None:
     model = loud(config)
     before = {name: x.clone() for name, x in model.state_dict().items()}

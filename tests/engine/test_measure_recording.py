@@ -12,6 +12,7 @@ from torch import Tensor
 from engine.errors import ShapeError
 from engine.measure.recording import log_softmax, next_token_losses, record
 from engine.probe import AXES, Recorder
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = [3, 1, 4, 1, 5, 9]
@@ -33,7 +34,7 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("fields", VARIANTS)
+@for_each("fields", VARIANTS)
 def test_arrays_are_the_models_own_tensors(fields: dict[str, Any]) -> None:
     model = loud(tiny(**fields))
     recorder = Recorder()
@@ -110,7 +111,7 @@ def test_an_edit_may_not_change_the_shape() -> None:
         record(loud(tiny()), IDS, edits={"blocks.0.z": lambda z: z[:, :1]})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ids", "says"),
     [([], "at least one"), ([11], "between 0 and 10"), ([0, -1], "between 0 and 10"), (list(range(9)), "8")],
 )

@@ -12,6 +12,7 @@ from engine.measure.attribution import _mean, attribute
 from engine.measure.lens import first_settled, in_one_step, joined, lens_steps, logit_lens, read_lens
 from engine.measure.recording import record
 from engine.measure.residual import cosines, is_sum, norms, outputs, shares, states, writes
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = (1, 5, 2, 9, 0, 3)
@@ -49,7 +50,7 @@ def looked_at(fields, factor=4.0):
     return model, record(model, IDS)
 
 
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
+@for_each("fields", VARIANTS.values(), ids=VARIANTS)
 def test_the_final_stream_is_the_sum_of_its_writes_and_shares_sum_to_one(fields):
     _, recording = looked_at(fields)
     assert is_sum(recording.config)
@@ -61,8 +62,8 @@ def test_the_final_stream_is_the_sum_of_its_writes_and_shares_sum_to_one(fields)
     assert found[-1, 2] == pytest.approx(sum(x * w) / sum(x * x), rel=1e-6)
 
 
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
-@pytest.mark.parametrize("versus", [None, 4, "mean"])
+@for_each("fields", VARIANTS.values(), ids=VARIANTS)
+@for_each("versus", [None, 4, "mean"])
 def test_the_parts_sum_to_the_logit(fields, versus):
     model, recording = looked_at(fields)
     for position, target in ((0, 3), (5, 10)):
@@ -74,7 +75,7 @@ def test_the_parts_sum_to_the_logit(fields, versus):
         assert found.heads.shape == (2, 4)
 
 
-@pytest.mark.parametrize("fields", NO_SUM.values(), ids=NO_SUM)
+@for_each("fields", NO_SUM.values(), ids=NO_SUM)
 def test_a_stream_that_is_no_sum_is_not_taken_apart(fields):
     model, recording = looked_at(fields)
     assert shares(recording) is None
@@ -110,7 +111,7 @@ def test_what_is_not_there_is_refused():
             attribute(model, recording, *arguments)
 
 
-@pytest.mark.parametrize("fields", [*VARIANTS.values(), *NO_SUM.values()], ids=[*VARIANTS, *NO_SUM])
+@for_each("fields", [*VARIANTS.values(), *NO_SUM.values()], ids=[*VARIANTS, *NO_SUM])
 def test_the_lens_at_the_last_layer_is_the_output_exactly(fields):
     model, recording = looked_at(fields)
     lens = logit_lens(model, recording)
@@ -168,7 +169,7 @@ def test_divergence_guess_and_settling_by_hand():
     assert first_settled(np.array([[4, 4], [4, 1], [4, 4], [4, 4]])).tolist() == [0, 2]
 
 
-@pytest.mark.parametrize("fields", [*VARIANTS.values(), *NO_SUM.values()], ids=[*VARIANTS, *NO_SUM])
+@for_each("fields", [*VARIANTS.values(), *NO_SUM.values()], ids=[*VARIANTS, *NO_SUM])
 def test_norms_and_cosines_by_hand_for_every_variant(fields):
     _, recording = looked_at(fields)
     found = states(recording)
@@ -184,7 +185,7 @@ def test_norms_and_cosines_by_hand_for_every_variant(fields):
         assert cosines(pairs)[-1, 1] == pytest.approx(a @ b / (a @ a * (b @ b)) ** 0.5, abs=1e-6)
 
 
-@pytest.mark.parametrize("wiring", ["pre", "post", "parallel"])
+@for_each("wiring", ["pre", "post", "parallel"])
 def test_each_write_is_added_to_the_stream_it_is_compared_with(wiring):
     _, recording = looked_at({"wiring": wiring, "norm_bias": True})
     by_name = {write.name: write for write in writes(recording)}

@@ -24,6 +24,7 @@ from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock
 from engine.parts.feedforward import NoFeedForward
 from engine.parts.positions import Learned
 from engine.parts.registry import HEALTHY, swapped
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
@@ -139,7 +140,7 @@ def test_the_scale_leaves_the_embedding_out():
 # Pushes -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {"attention_bias": True, "norm_bias": True},
@@ -196,7 +197,7 @@ def test_what_stands_in_the_model_s_place_is_what_is_told():
     assert [p.label for p in pushes(config, parts, swapped_in).writers] == ["embed", "position"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wiring", "said"), [(PostNormBlock, "post"), (ParallelBlock, "parallel"), (NoResidualBlock, "none")]
 )
 def test_a_wiring_in_another_s_place_is_worked_out_as_what_it_is(wiring, said):
@@ -211,10 +212,8 @@ def test_a_wiring_in_another_s_place_is_worked_out_as_what_it_is(wiring, said):
 # The stream -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{}, {"wiring": "parallel"}, {"wiring": "post"}, {"ffn": "none"}, {"position": "rope"}],
-    ids=str,
+@for_each(
+    "fields", [{}, {"wiring": "parallel"}, {"wiring": "post"}, {"ffn": "none"}, {"position": "rope"}], ids=str
 )
 def test_a_tokens_sum_is_worked_out_with_its_own_lengths(fields):
     model = loud(tiny(**fields), factor=3.0)
@@ -279,7 +278,7 @@ def test_the_summary_names_the_longest_and_the_largest():
 # The highway ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("blocks", "fate", "ratio"),
     [
         ([1.0, 1.0], "flat", 1.0),

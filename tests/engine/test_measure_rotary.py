@@ -21,6 +21,7 @@ from engine.measure.recording import next_token_losses, record
 from engine.model import Transformer, build
 from engine.parts.positions import Rope, Seams
 from engine.parts.registry import HEALTHY, swapped
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -123,7 +124,7 @@ def test_precision_is_lost_far_out_and_first_in_the_coarse_one():
     assert far[2].difference < 1e-9
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {},
@@ -202,7 +203,7 @@ def test_the_mix_up_in_a_model_that_turns_in_part():
     assert same is not None and same.right == pytest.approx(same.wrong, abs=1e-4)
 
 
-@pytest.mark.parametrize("mixer", ["none", "mean"])
+@for_each("mixer", ["none", "mean"])
 def test_models_without_scores_have_nothing_to_turn(mixer):
     model = loud(tiny(position="rope", mixer=mixer))
     assert rotary.before_rotation(model, record(model, [1, 2, 3]), 0, 0) is None

@@ -17,6 +17,7 @@ from engine.measure.rotary_curves import (
     some_distances,
     turns_within,
 )
+from tests.engine.cases import for_each
 
 RANDOM = np.random.default_rng(4)
 
@@ -27,7 +28,7 @@ def turned(x: np.ndarray, position: int, base: float) -> np.ndarray:
     return np.concatenate((z.real, z.imag))
 
 
-@pytest.mark.parametrize("d_rotary", [None, 4])
+@for_each("d_rotary", [None, 4])
 def test_the_score_and_the_pair_that_says_most(d_rotary):
     q, k = RANDOM.standard_normal(8), RANDOM.standard_normal(8)
     found, width = score_at(q, k, 9, 4, 100.0, d_rotary), d_rotary or 8
@@ -53,7 +54,7 @@ def test_the_mean_score_is_the_mean_over_all_pairs_of_tokens():
     assert mean_score(np.ones((1, 16)), np.ones((1, 16)), 100.0, np.array([0]))[0] == pytest.approx(4)
 
 
-@pytest.mark.parametrize("reach", [1, 64, 1_000, 1_001, 16_384])
+@for_each("reach", [1, 64, 1_000, 1_001, 16_384])
 def test_near_distances_are_all_there_and_the_last_is_the_reach(reach):
     found = some_distances(reach)
     assert found[0] == 0 and found[-1] == reach and (np.diff(found) > 0).all() and len(found) <= 2_001
@@ -82,8 +83,8 @@ def test_turns_are_counted_as_complete_or_never():
     )
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("name", ["half", "wrong"])
+@for_each("causal", [True, False])
+@for_each("name", ["half", "wrong"])
 def test_a_layout_s_pattern_is_the_softmax_of_its_scores(causal, name):
     found = layouts(RANDOM.standard_normal((5, 4)), RANDOM.standard_normal((5, 4)), 100.0)
     pattern = layout_pattern(found, name, visible(5, causal))

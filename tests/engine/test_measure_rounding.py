@@ -10,6 +10,7 @@ from gguf.quants import dequantize, quantize
 
 from engine.errors import ConfigError
 from engine.measure.rounding import BITS, Rounding, histogram, rounded, taken
+from tests.engine.cases import for_each
 
 
 def weights(rows: int = 7, columns: int = 96, seed: int = 3) -> torch.Tensor:
@@ -20,7 +21,7 @@ def weights(rows: int = 7, columns: int = 96, seed: int = 3) -> torch.Tensor:
     return found
 
 
-@pytest.mark.parametrize(("kind", "way"), [("Q8_0", Rounding(8)), ("Q4_1", Rounding(4, offset=True))])
+@for_each(("kind", "way"), [("Q8_0", Rounding(8)), ("Q4_1", Rounding(4, offset=True))])
 def test_our_blocks_are_ggmls(kind: str, way: Rounding) -> None:
     x = weights()
     named = GGMLQuantizationType[kind]
@@ -81,8 +82,8 @@ def test_what_is_taken_by_hand() -> None:
     assert (same.relative, same.largest, same.zeros, same.bits) == (0.0, 0.0, 0.25, 32)
 
 
-@pytest.mark.parametrize("offset", [False, True])
-@pytest.mark.parametrize("block", [32, 0])
+@for_each("offset", [False, True])
+@for_each("block", [32, 0])
 def test_fewer_bits_take_more(block: int, offset: bool) -> None:
     x = weights()
     errors = [taken(x, rounded(x, Rounding(bits, block, offset))).relative for bits in BITS]

@@ -14,6 +14,7 @@ from engine.config import ModelConfig, Position
 from engine.measure.schemes import SCHEMES, SEAM_WORDS, parameters_added, similarity
 from engine.model import build, count_parameters
 from engine.parts.registry import POSITIONS
+from tests.engine.cases import for_each
 
 CONFIG = ModelConfig(vocab_size=65, context=64, d_model=64, n_layers=1, n_heads=4)
 ALL = get_args(Position)
@@ -29,7 +30,7 @@ def test_every_scheme_of_the_engine_is_on_the_bench():
     )
 
 
-@pytest.mark.parametrize("scheme", ALL)
+@for_each("scheme", ALL)
 def test_a_scheme_enters_where_it_is_said_to(scheme):
     seams = fresh(scheme).positions.prepare(12, torch.zeros(1))
     q = torch.randn(1, 4, 12, 16, generator=torch.Generator().manual_seed(0))
@@ -44,7 +45,7 @@ def test_a_scheme_enters_where_it_is_said_to(scheme):
     )
 
 
-@pytest.mark.parametrize("scheme", ALL)
+@for_each("scheme", ALL)
 def test_relative_schemes_see_the_distance_alone(scheme):
     """The scores of equal content, moved along by five places: the same exactly where the scheme is relative,
     or knows nothing.
@@ -65,10 +66,8 @@ def test_relative_schemes_see_the_distance_alone(scheme):
     assert moved == (SCHEMES[scheme].carries != "absolute")
 
 
-@pytest.mark.parametrize("scheme", ALL)
-@pytest.mark.parametrize(
-    "config", [CONFIG, ModelConfig(vocab_size=30, context=100, d_model=48, n_layers=3, n_heads=6)]
-)
+@for_each("scheme", ALL)
+@for_each("config", [CONFIG, ModelConfig(vocab_size=30, context=100, d_model=48, n_layers=3, n_heads=6)])
 def test_parameters_added_are_counted_on_the_models(scheme, config):
     counted = count_parameters(replace(config, position=scheme)) - count_parameters(
         replace(config, position="none")
@@ -81,7 +80,7 @@ def test_sizes_of_gpt2_small():
     assert [parameters_added(config, scheme) for scheme in ALL] == [0, 0, 786_432, 0, 0, 384]
 
 
-@pytest.mark.parametrize("scheme", ALL)
+@for_each("scheme", ALL)
 def test_similarities_are_at_most_one(scheme):
     found = similarity(fresh(scheme), 256)
     reach = 64 if scheme == "learned" else 256

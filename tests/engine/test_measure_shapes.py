@@ -24,6 +24,7 @@ from engine.parts.attention import Attention
 from engine.parts.registry import HEALTHY, swapped
 from engine.presets import PRESETS
 from engine.probe import AXES, Recorder
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -108,7 +109,7 @@ def test_any_architecture_is_traced_as_it_runs(norm, wiring, ffn, position, mixe
     )
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@for_each("name", PRESETS)
 def test_every_preset_adds_up(name):
     config = PRESETS[name].model
     steps = trace(config, config.context)
@@ -210,7 +211,7 @@ def test_a_part_made_inside_a_function_shows_its_lines_too(monkeypatch):
     assert ran.name.endswith("<locals>.Doubled.scores") and ran.module == __name__
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [
         {},
@@ -266,7 +267,7 @@ def test_the_two_heads_of_the_example():
     np.testing.assert_allclose(e.out[0, :2], [first, 1 - first])
 
 
-@pytest.mark.parametrize("heads", [1, 2, 4])
+@for_each("heads", [1, 2, 4])
 def test_by_hand_is_what_torch_computes(heads):
     rng = np.random.default_rng(0)
     q, k, v = (rng.normal(size=(rows, 8)) for rows in (2, 3, 3))
@@ -287,7 +288,7 @@ def test_masking_before_and_after():
     assert e.exponentials.sum() == pytest.approx(math.exp(1) + math.exp(2.5) + math.exp(0.5))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "words"),
     [
         (lambda: byhand.multi_head([[1, 2]], [[1, 2, 3]], [[1, 2]], 1), "same number"),

@@ -18,6 +18,7 @@ from engine.model import Transformer
 from engine.parts.cache import KVCache
 from engine.probe import Recorder
 from engine.progress import Progress, finish
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 9, 1, 6, 2, 7, 5, 4, 8)  # halves from position 4 on
@@ -45,7 +46,7 @@ def plain(model: Transformer, ids: tuple[int, ...]) -> tuple[np.ndarray, np.ndar
     return losses, share
 
 
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
+@for_each("fields", VARIANTS.values(), ids=VARIANTS)
 def test_texts_that_begin_otherwise(fields: dict[str, Any]) -> None:
     model = loud(tiny(**fields))
     found = finish(measure(model, IDS, OTHER))

@@ -25,6 +25,7 @@ from engine.measure.sinusoids import (
     waves,
 )
 from engine.parts.positions import Sinusoidal, sinusoidal_table
+from tests.engine.cases import for_each
 
 
 def by_hand(p: int, dimension: int, width: int, base: float) -> float:
@@ -32,7 +33,7 @@ def by_hand(p: int, dimension: int, width: int, base: float) -> float:
     return math.cos(angle) if dimension % 2 else math.sin(angle)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("width", "base", "start"), [(2, 10_000.0, 0), (8, 10_000.0, 3), (12, 50.0, 100), (6, 1_000_000.0, 511)]
 )
 def test_the_table_is_the_formula(width, base, start):
@@ -71,7 +72,7 @@ def test_the_worked_example_of_the_curriculum():
     assert block == pytest.approx(turn(0.2))
 
 
-@pytest.mark.parametrize("k", [-9, 0, 1, 40])
+@for_each("k", [-9, 0, 1, 40])
 def test_one_matrix_carries_every_position_k_further(k):
     matrix = rotation_matrix(k, 12, 300.0)
     for p in range(10, 30):
@@ -114,17 +115,13 @@ def test_the_deviation_would_be_seen(monkeypatch):
     assert similarity(40, 32).deviation > 0.05
 
 
-@pytest.mark.parametrize(
-    ("width", "base"), [(0, 10.0), (3, 10.0), (-2, 10.0), (4, 0.5), (4, float("nan")), (4, 1e13)]
-)
+@for_each(("width", "base"), [(0, 10.0), (3, 10.0), (-2, 10.0), (4, 0.5), (4, float("nan")), (4, 1e13)])
 def test_what_has_no_frequencies_is_refused(width, base):
     with pytest.raises(ConfigError):
         frequencies(width, base)
 
 
-@pytest.mark.parametrize(
-    ("length", "width", "base"), [(64, 64, 10_000.0), (7, 2, 3.0), (512, 10, 5.0), (6, 4, 2.0)]
-)
+@for_each(("length", "width", "base"), [(64, 64, 10_000.0), (7, 2, 3.0), (512, 10, 5.0), (6, 4, 2.0)])
 def test_waves_that_go_round_within_the_table_are_counted(length, width, base):
     found = waves(length, width, base)
     by_pair = [2 * math.pi * base ** (2 * i / width) for i in range(width // 2)]
@@ -152,7 +149,7 @@ def test_likeness_comes_back_where_all_waves_are_fast():
     assert similarity(2, 4).most_alike == 1
 
 
-@pytest.mark.parametrize(("p", "k", "pair"), [(5, 2, 8), (0, 7, 0), (30, -30, 3)])
+@for_each(("p", "k", "pair"), [(5, 2, 8), (0, 7, 0), (30, -30, 3)])
 def test_a_turned_pair(p, k, pair):
     found = turned_pair(p, k, pair, 64)
     theta = 10_000 ** (-2 * pair / 64)

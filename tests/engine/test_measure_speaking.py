@@ -14,6 +14,7 @@ from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError
 from engine.measure.speaking import spoken
 from engine.tokenizers.paired import BEGIN, END, PairTokenizer
+from tests.engine.cases import for_each
 
 TOKENIZER = PairTokenizer(("!", "<other>", "ay", "me"), "speech", "<other>")
 CONFIG = ModelConfig(7, 8, 16, 1, 2, causal=False, output_head="none", pooler=True)
@@ -34,7 +35,7 @@ def by_hand(found: LabelCheckpoint, words: list[str]) -> list[float]:
     return [np.exp(one) / total for one in exact]
 
 
-@pytest.mark.parametrize("pooling", ["first", "mean"])
+@for_each("pooling", ["first", "mean"])
 def test_each_word_is_left_out_in_its_turn(pooling: str) -> None:
     found = made(pooling)
     words = ["ay", "me", "hark", "!"]

@@ -32,6 +32,7 @@ from engine.probe import Patcher, Recorder
 from engine.progress import Progress, finish
 from engine.sample.generate import generate
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 LETTERS = CharTokenizer("\n abcdefgh")
@@ -66,8 +67,8 @@ def plainly(model: Transformer, table: torch.Tensor, layer: int, prompt: list[in
     return text[len(prompt) :]
 
 
-@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
-@pytest.mark.parametrize("where", ["front", "every"])
+@for_each("fields", VARIANTS.values(), ids=VARIANTS)
+@for_each("where", ["front", "every"])
 def test_a_continuation_is_that_of_the_plain_way(fields: dict[str, Any], where: Where) -> None:
     model = model_of(**fields)
     found = direction(model, LETTERS, "abc", "hg", 1, where)
@@ -127,7 +128,7 @@ def test_the_mood_is_the_probability_of_the_words_that_are_wanted() -> None:
     assert made.one_in == pytest.approx([1 / share for share in shares], rel=1e-4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("mood", "came"),
     [((0.01, 0.02), "came"), ((0.02, 0.01), "went"), ((0.01, 0.019), "stayed"), ((0.0, 0.0), "stayed")],
 )
@@ -155,7 +156,7 @@ def test_what_is_lifted() -> None:
     assert first.after == pytest.approx(float(after[first.token]), abs=1e-5)
 
 
-@pytest.mark.parametrize("where", ["front", "every"])
+@for_each("where", ["front", "every"])
 def test_the_cost_is_the_loss_of_every_row(where: Where) -> None:
     model = model_of()
     found = direction(model, LETTERS, "abc", "hgf", 1, where)
@@ -205,10 +206,7 @@ def test_what_is_added_where() -> None:
 
 
 def test_prompts_as_ids() -> None:
-    assert aligned(LETTERS, "abc", "d") == (
-        tuple(LETTERS.encode("\nabc")),
-        tuple(LETTERS.encode("\nd  ")),
-    )
+    assert aligned(LETTERS, "abc", "d") == (tuple(LETTERS.encode("\nabc")), tuple(LETTERS.encode("\nd  ")))
     assert beginning(BARE) == () and read(BARE, "ab") == tuple(BARE.encode("ab"))
     with pytest.raises(TokenizerError, match="blank"):
         aligned(BARE, "abc", "d")

@@ -12,6 +12,7 @@ from engine.errors import ShapeError
 from engine.measure import t5_buckets
 from engine.measure.recording import record
 from engine.measure.t5_buckets import Bucket
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -64,7 +65,7 @@ def test_worked_buckets_of_t5():
     ]
 
 
-@pytest.mark.parametrize("bidirectional", [True, False])
+@for_each("bidirectional", [True, False])
 def test_ranges_cover_every_offset_once(bidirectional):
     ranges = t5_buckets.bucket_ranges(bidirectional, 16, 50)
     offsets = np.arange(-300, 301 if bidirectional else 1)
@@ -81,15 +82,13 @@ def inside(bucket: Bucket, offset: int) -> bool:
     return abs(bucket.first) <= abs(offset) and (bucket.last is None or abs(offset) <= abs(bucket.last))
 
 
-@pytest.mark.parametrize(
-    "wrong", [(False, 32, 16), (False, 32, 1), (True, 2, 128), (False, 1, 128), (True, 128, 32)]
-)
+@for_each("wrong", [(False, 32, 16), (False, 32, 1), (True, 2, 128), (False, 1, 128), (True, 128, 32)])
 def test_buckets_without_room_are_refused(wrong):
     with pytest.raises(ShapeError, match="room"):
         t5_buckets.bucket_of(np.arange(3), *wrong)
 
 
-@pytest.mark.parametrize("causal", [True, False])
+@for_each("causal", [True, False])
 def test_the_learned_bias_is_what_the_model_adds(causal):
     model = loud(tiny(position="t5", causal=causal))
     weight = t5_buckets.t5_weights(model)
@@ -111,8 +110,8 @@ def test_the_slope_of_a_straight_bias_is_its_own():
     assert t5_buckets.slope_of_learned(np.stack((-0.5 * x + 3, 0 * x)), x) == pytest.approx([-0.5, 0])
 
 
-@pytest.mark.parametrize("bidirectional", [True, False])
-@pytest.mark.parametrize(("buckets", "far"), [(4, 8), (32, 128), (64, 100), (128, 1024)])
+@for_each("bidirectional", [True, False])
+@for_each(("buckets", "far"), [(4, 8), (32, 128), (64, 100), (128, 1024)])
 def test_what_is_said_of_all_buckets_is_so(bidirectional, buckets, far):
     found = t5_buckets.buckets_of(bidirectional, buckets, far)
     offsets = np.arange(-4 * far, (4 * far if bidirectional else 0) + 1)

@@ -65,11 +65,7 @@ def test_every_token_of_a_real_tokenizer_gets_its_bytes_and_counts():
             and len(counts) == tokenizer.vocab_size + 1
             and counts[-1] == 0
         )
-    assert token_counts("cat?", CharTokenizer("act"), 3).tolist() == [
-        1,
-        1,
-        1,
-    ]  # what it lacks is left out
+    assert token_counts("cat?", CharTokenizer("act"), 3).tolist() == [1, 1, 1]  # what it lacks is left out
 
 
 def known_of(counts: list[int] | None, size: int) -> Vocabulary:

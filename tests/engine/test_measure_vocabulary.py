@@ -26,6 +26,7 @@ from engine.model import build
 from engine.tokenizers import bpe, published
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.words import UNKNOWN, WordTokenizer
+from tests.engine.cases import for_each
 
 LEARNED = (
     "the theme of the thesis is the theory of these things; भाषा भाषा 语言 语言 语言 👩‍👧 👩‍👧 ththth"
@@ -58,7 +59,7 @@ def laid_out(cut: Cut, text: str) -> bytes:
     )
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text[:6]))
+@for_each("text", TEXTS, ids=lambda text: repr(text[:6]))
 def test_the_tokens_of_a_cut_are_the_text(learned: BpeTokenizer, text: str) -> None:
     for cut in (cut_bytes(text), cut_characters(text, "ab"), cut_tokens(text, learned)):
         assert laid_out(cut, text) == text.encode("utf-8")
@@ -130,7 +131,7 @@ def test_lengths_by_size_are_what_encoding_gives(learned: BpeTokenizer) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "words", "expected"),
     [
         ("a b  c\n", 2, ("a b", 2)),

@@ -21,6 +21,7 @@ from engine.parts.cache import KVCache
 from engine.presets import PRESETS
 from engine.probe import Recorder
 from engine.sample import generate
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 CHOICES = {
@@ -55,8 +56,8 @@ def _truths(config: ModelConfig) -> None:
     assert len(recorder.tensors) == (0 if config.mixer == "none" else config.n_layers)
 
 
-@pytest.mark.parametrize("mixer", MIXERS)
-@pytest.mark.parametrize("position", POSITIONS)
+@for_each("mixer", MIXERS)
+@for_each("position", POSITIONS)
 def test_every_combination_of_named_parts(position: str, mixer: str) -> None:
     """norm x wiring x ffn x causal x tied x kv heads, for each position scheme and mixer: the full
     product.
@@ -143,12 +144,12 @@ def test_without_positions_an_encoder_is_a_bag_of_words() -> None:
         assert same == (position == "none"), position
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@for_each("name", PRESETS)
 def test_counted_parameters_equal_the_closed_form(name: str) -> None:
     assert count_parameters(PRESETS[name].model) == parameter_formula(PRESETS[name].model)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "total"), [("gpt2", 124_439_808), ("llama2-7b", 6_738_415_616), ("llama2-70b", 68_976_648_192)]
 )
 def test_published_totals(name: str, total: int) -> None:
@@ -203,7 +204,7 @@ def test_initial_weights_are_the_documented_ones() -> None:
             assert abs(parameter.mean().item()) < 6 * expected / math.sqrt(parameter.numel()), name
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("init", "table", "matrix", "write"),
     [
         ("scaled", 0.02, 0.02, 0.02 / math.sqrt(6)),
@@ -263,7 +264,7 @@ def test_dropout_acts_in_training_only() -> None:
     assert not torch.equal(model(tokens), model(tokens))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tokens",
     [
         torch.zeros(4, dtype=torch.int64),
@@ -296,7 +297,7 @@ def test_one_token_is_enough_and_none_is_not() -> None:
                 model(torch.zeros(shape, dtype=torch.int64))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [{"position": p} for p in ("none", "sinusoidal", "learned", "rope", "alibi", "t5")]
     + [{"wiring": w} for w in ("post", "parallel", "none")]
@@ -329,7 +330,7 @@ def test_a_cache_has_its_limits() -> None:
         encoder(torch.zeros(1, 2, dtype=torch.int64), cache=KVCache(encoder.config, 4, encoder.embedding))
 
 
-@pytest.mark.parametrize("position", ["learned", "rope", "alibi"])
+@for_each("position", ["learned", "rope", "alibi"])
 def test_generation_is_the_same_with_and_without_a_cache(position: str) -> None:
     """Past the context too, where the window moves on by half."""
     model = loud(tiny(position=position))

@@ -17,6 +17,7 @@ from engine.config import TrainConfig
 from engine.model import Transformer, build
 from engine.numerics import Numerics, choose
 from engine.training.optim import Optimiser, layout, learning_rate_factor, orthogonalise
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 EXACT = Numerics(torch.device("cpu"), torch.float32, "highest", "float32")
@@ -37,7 +38,7 @@ def _torch_optimiser(model: Transformer, config: TrainConfig) -> torch.optim.Ada
     return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(config.beta1, config.beta2), eps=1e-8)
 
 
-@pytest.mark.parametrize("grad_clip", [0.0, 0.5])
+@for_each("grad_clip", [0.0, 0.5])
 def test_adamw_equals_torch_s(grad_clip: float) -> None:
     """Twenty steps at a changing learning rate, with decay and clipping: the same weights and the same
     norms.
@@ -123,9 +124,7 @@ def test_orthogonalise_of_nothing_is_nothing() -> None:
     assert not orthogonalise(torch.zeros(1, 4, 6)).any()
 
 
-@pytest.mark.parametrize(
-    "fields", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1, "ffn": "swiglu"}, {"mixer": "shared_qk"}]
-)
+@for_each("fields", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1, "ffn": "swiglu"}, {"mixer": "shared_qk"}])
 def test_muon_takes_stacked_matrices_apart(fields: dict) -> None:
     """A step by hand, matrix for matrix: Nesterov momentum, the nearest orthogonal matrix, scaled by
     sqrt(rows / columns).
@@ -162,8 +161,8 @@ def test_muon_takes_stacked_matrices_apart(fields: dict) -> None:
             assert torch.allclose(p, q, atol=1e-4), (step, name)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@for_each("optimizer", ["adamw", "muon"])
+@for_each("precision", ["float32", "bfloat16"])
 def test_state_carries_everything_exactly(optimizer: str, precision: str) -> None:
     config = TrainConfig(optimizer=optimizer)
     numerics = choose(precision, "cpu")
@@ -263,7 +262,7 @@ def test_muon_is_torch_s_own() -> None:
             assert (ours - other).norm() < 0.25 * other.norm(), (name, step)
 
 
-@pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
+@for_each("schedule", ["constant", "linear", "cosine"])
 def test_schedules(schedule: str) -> None:
     config = TrainConfig(steps=100, warmup_steps=10, schedule=schedule, min_lr_fraction=0.1)
     factors = [learning_rate_factor(config, step) for step in range(100)]

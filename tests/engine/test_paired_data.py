@@ -14,9 +14,10 @@ from engine.paired import Labelled, LabelledText
 from engine.paired_data import SHORTEST, frequent_right, pair_text, speakers, speeches
 from engine.tasks.paired import PAIR_TASKS
 from engine.tokenizers.paired import PairTokenizer
+from tests.engine.cases import for_each
 
 
-@pytest.mark.parametrize("name", PAIR_TASKS)
+@for_each("name", PAIR_TASKS)
 def test_a_tasks_pairs_as_a_text(name: str) -> None:
     text, task = pair_text(name, 400, 40), PAIR_TASKS[name]
     assert (len(text.train), len(text.validation)) == (400, 40)

@@ -20,6 +20,7 @@ from engine.parts.masks import causal_mask
 from engine.parts.positions import Seams, alibi_slopes, rotate_half_pairs, t5_bucket
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import Recorder, identity
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -30,9 +31,9 @@ def _normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> T
 # --- attention ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
-@pytest.mark.parametrize("position", ["none", "rope", "alibi", "t5"])
+@for_each("causal", [True, False])
+@for_each("n_kv_heads", [1, 2, 4])
+@for_each("position", ["none", "rope", "alibi", "t5"])
 def test_written_out_attention_equals_the_fused_kernel(position: str, n_kv_heads: int, causal: bool) -> None:
     """MHA, GQA and MQA, with whatever the positions do to queries, keys and scores."""
     model = loud(tiny(n_kv_heads=n_kv_heads, causal=causal, position=position))
@@ -277,7 +278,7 @@ def test_activations_equal_their_formulas() -> None:
     )
 
 
-@pytest.mark.parametrize(("ffn", "activation"), [("swiglu", F.silu), ("geglu", F.gelu)])
+@for_each(("ffn", "activation"), [("swiglu", F.silu), ("geglu", F.gelu)])
 def test_the_gate_decides_how_much_passes(ffn: str, activation: object) -> None:
     part, x = FEEDFORWARDS[ffn](tiny(ffn=ffn).resolved()), _normal(2, 3, 16)
     gate, up = part.w_in.weight.split(part.w_in.row_blocks)
@@ -293,8 +294,8 @@ def _wide(*shape: int, seed: int = 0) -> Tensor:
     return _normal(*shape, seed=seed, dtype=torch.float64).requires_grad_()
 
 
-@pytest.mark.parametrize("mixer", ["mean", "similarity", "shared_qk", "attention"])
-@pytest.mark.parametrize("position", ["none", "rope", "t5"])
+@for_each("mixer", ["mean", "similarity", "shared_qk", "attention"])
+@for_each("position", ["none", "rope", "t5"])
 def test_gradients_of_mixers(mixer: str, position: str) -> None:
     config = tiny(
         d_model=8,
@@ -314,13 +315,13 @@ def test_gradients_of_mixers(mixer: str, position: str) -> None:
     )
 
 
-@pytest.mark.parametrize("ffn", [name for name in FEEDFORWARDS if name != "none"])
+@for_each("ffn", [name for name in FEEDFORWARDS if name != "none"])
 def test_gradients_of_feedforwards(ffn: str) -> None:
     part = FEEDFORWARDS[ffn](tiny(d_model=6, n_heads=2, d_ff=10, ffn=ffn, ffn_bias=True).resolved()).double()
     assert torch.autograd.gradcheck(lambda x: part(x, identity), (_wide(2, 3, 6),))
 
 
-@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm"])
+@for_each("norm", ["layernorm", "rmsnorm"])
 def test_gradients_of_norms(norm: str) -> None:
     part = NORMS[norm](tiny(d_model=6, n_heads=2, norm=norm)).double()
     torch.nn.init.normal_(part.gain)
@@ -334,7 +335,7 @@ def test_gradients_of_the_small_functions() -> None:
     assert torch.autograd.gradcheck(relu2, (_wide(20),))
 
 
-@pytest.mark.parametrize("wiring", ["pre", "post", "parallel", "none"])
+@for_each("wiring", ["pre", "post", "parallel", "none"])
 def test_gradients_of_a_whole_model(wiring: str) -> None:
     """Every parameter's gradient against finite differences, in float64."""
     model = loud(

@@ -6,13 +6,12 @@ import dataclasses
 import re
 from pathlib import Path
 
-import pytest
-
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.training.records import Done
 from engine.training.train import train
+from tests.engine.cases import for_each
 from tests.engine.helpers import verse
 
 TRAINABLE = [name for name, preset in PRESETS.items() if preset.trainable]
@@ -37,7 +36,7 @@ def test_the_promised_names() -> None:
     ) == {"t5-base", "transformer-base"}
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@for_each("name", PRESETS)
 def test_every_preset_is_legal_and_explained(name: str) -> None:
     preset = PRESETS[name]
     preset.model.validate()
@@ -50,7 +49,7 @@ def test_every_preset_is_legal_and_explained(name: str) -> None:
     assert set(preset.why) <= FIELDS
 
 
-@pytest.mark.parametrize("name", TRAINABLE)
+@for_each("name", TRAINABLE)
 def test_trainable_presets_train(name: str) -> None:
     """Three steps of each, on another text: nothing in them depends on the corpus they were chosen for."""
     preset, corpus = PRESETS[name], verse()
@@ -61,9 +60,7 @@ def test_trainable_presets_train(name: str) -> None:
     assert isinstance(last, Done) and last.reason == "finished"
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, preset in (PRESETS | ENCODER_DECODERS).items() if not preset.trainable]
-)
+@for_each("name", [name for name, preset in (PRESETS | ENCODER_DECODERS).items() if not preset.trainable])
 def test_published_models_say_where_from_and_how_large(name: str) -> None:
     preset = (PRESETS | ENCODER_DECODERS)[name]
     assert preset.source and re.search(r"(19|20)\d\d", preset.source), "a year tells papers apart"

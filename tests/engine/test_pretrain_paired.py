@@ -26,6 +26,7 @@ from engine.training.paired import LabelRecipe, PairRecipe, pair_recipe
 from engine.training.records import Done
 from engine.training.train import train
 from engine.training.train_pairs import exact
+from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 
 SMALL = ModelConfig(d_model=16, n_layers=1, n_heads=2)
@@ -55,7 +56,7 @@ def test_every_task_has_settings_that_can_be_built() -> None:
         assert not preset.model.validate().causal
 
 
-@pytest.mark.parametrize("name", ["blanks", "blanks_bpe"])
+@for_each("name", ["blanks", "blanks_bpe"])
 def test_blanks_of_any_text_can_be_learned(name: str) -> None:
     """Two steps: letters, and pieces of words. The vocabulary has one id more, the blank."""
     preset = ENCODERS[name]

@@ -12,6 +12,7 @@ from engine.presets import PRESETS
 from engine.probe import AXES, Patcher, Recorder, axes_of, identity, scoped
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -22,8 +23,8 @@ def _record(only: set[str] | None = None, **fields: object) -> Recorder:
     return recorder
 
 
-@pytest.mark.parametrize("wiring", ["pre", "parallel", "none"])
-@pytest.mark.parametrize("ffn", ["gelu", "swiglu"])
+@for_each("wiring", ["pre", "parallel", "none"])
+@for_each("ffn", ["gelu", "swiglu"])
 def test_activations_come_in_the_order_of_the_vocabulary(wiring: str, ffn: str) -> None:
     recorder = _record(wiring=wiring, ffn=ffn, position="rope")
     places = list(AXES)
@@ -50,8 +51,8 @@ def test_every_name_of_the_vocabulary_is_met_and_no_other() -> None:
     assert seen | {"pooled", "label_logits"} == set(AXES) == seen | set(recorder.tensors) & set(AXES)
 
 
-@pytest.mark.parametrize("position", ["none", "sinusoidal", "learned", "rope", "alibi", "t5"])
-@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@for_each("position", ["none", "sinusoidal", "learned", "rope", "alibi", "t5"])
+@for_each("n_kv_heads", [1, 2, 4])
 def test_sizes_are_those_of_the_axes(position: str, n_kv_heads: int) -> None:
     recorder = _record(position=position, n_kv_heads=n_kv_heads, ffn="geglu")
     sizes = {
@@ -134,7 +135,7 @@ def test_an_edit_takes_effect_from_there_on() -> None:
     assert torch.equal(model(tokens), before["logits"])  # the model itself is as it was
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     ["blocks.0.resid_post", "embed", "norm_final", "blocks.1.pattern", "blocks.1.masked_scores", "logits"],
 )
@@ -151,7 +152,7 @@ def test_patching_in_another_prompt_s_activation_gives_its_result(name: str) -> 
     assert not torch.equal(logits, model(one))
 
 
-@pytest.mark.parametrize("edit", [lambda z: z[:, :1], lambda z: None, lambda z: 0.0])
+@for_each("edit", [lambda z: z[:, :1], lambda z: None, lambda z: 0.0])
 def test_an_edit_of_another_shape_is_refused(edit: object) -> None:
     with pytest.raises(
         ShapeError, match=r"the edit of blocks\.0\.z must return a tensor of shape \(2, 4, 6, 4\)"

@@ -15,6 +15,7 @@ from engine.tokenizers.bpe import train
 from engine.tokenizers.char import CharTokenizer
 from engine.tokenizers.paired import END, PairTokenizer
 from engine.tokenizers.sources import SourceTokenizer
+from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import loud_pair
 
 BPE = train("that hat hath heath " * 9, 270)
@@ -27,7 +28,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("fields", SHAPES, ids=lambda fields: fields.get("position", "plain"))
+@for_each("fields", SHAPES, ids=lambda fields: fields.get("position", "plain"))
 def test_its_vectors_are_the_memory(fields):
     model = loud_pair(**fields)
     read = reader_of(model)
@@ -55,8 +56,8 @@ def test_it_has_the_same_weights_and_no_copies():
     assert not read.training
 
 
-@pytest.mark.parametrize("text", ["h_t", "_", "__", "_hat_", "hat", ""])
-@pytest.mark.parametrize("inner", [CharTokenizer("aht"), BPE])
+@for_each("text", ["h_t", "_", "__", "_hat_", "hat", ""])
+@for_each("inner", [CharTokenizer("aht"), BPE])
 def test_gaps_are_one_token_each_and_come_back(inner, text):
     tokenizer = BlankTokenizer(inner)
     ids = tokenizer.encode(text)
@@ -74,7 +75,7 @@ def test_what_the_alphabet_lacks_is_still_said():
         tokenizer.encode("_x")
 
 
-@pytest.mark.parametrize("by, text", [("letters", "abba"), ("words", "one two one")])
+@for_each("by, text", [("letters", "abba"), ("words", "one two one")])
 def test_a_whole_source_ends_with_its_sign(by, text):
     inner = PairTokenizer.train([text], by=by)
     tokenizer = SourceTokenizer(inner)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from engine.config import ModelConfig
 from engine.model import Transformer, build
 from engine.probe import identity
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens
 
 transformers = pytest.importorskip(
@@ -75,7 +76,7 @@ def test_gpt2() -> None:
     assert_same(loaded(config, weights)(tokens), theirs(tokens).logits)
 
 
-@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@for_each("n_kv_heads", [1, 2, 4])
 @torch.no_grad()
 def test_llama(n_kv_heads: int) -> None:
     """RoPE, RMSNorm, SwiGLU, no biases, untied; MQA, GQA and MHA."""

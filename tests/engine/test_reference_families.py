@@ -12,6 +12,7 @@ from engine.errors import ConfigError
 from engine.model import Transformer, build
 from engine.parts.masks import window_mask
 from engine.sample.decoder import Decoder
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.test_reference import assert_same, loaded, shaken, transformers
 
@@ -42,7 +43,7 @@ def test_gpt_1() -> None:
     assert_same(loaded(config, weights)(tokens), theirs(tokens).logits)
 
 
-@pytest.mark.parametrize("n_heads", [4, 6])  # 6: slopes filled up from the next power of two
+@for_each("n_heads", [4, 6])  # 6: slopes filled up from the next power of two
 @torch.no_grad()
 def test_mpt(n_heads: int) -> None:
     """ALiBi; LayerNorm with a gain alone, no biases anywhere, exact GELU, tied."""
@@ -145,7 +146,7 @@ def mistral(window: int) -> tuple[ModelConfig, Transformer, torch.nn.Module]:
     return config, loaded(config, weights), theirs
 
 
-@pytest.mark.parametrize("window", [1, 5, 31])
+@for_each("window", [1, 5, 31])
 @torch.no_grad()
 def test_mistral_s_window_is_shorter_than_the_text(window: int) -> None:
     config, ours, theirs = mistral(window)
@@ -157,7 +158,7 @@ def test_mistral_s_window_is_shorter_than_the_text(window: int) -> None:
     assert torch.allclose(whole(tokens)[:, :window], ours(tokens)[:, :window], atol=1e-5)
 
 
-@pytest.mark.parametrize("position", ["rope", "alibi", "learned"])
+@for_each("position", ["rope", "alibi", "learned"])
 @torch.inference_mode()
 def test_token_by_token_a_window_is_what_it_is_at_once(position: str) -> None:
     model = loud(tiny(position=position, window=3))

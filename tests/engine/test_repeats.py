@@ -15,6 +15,7 @@ from engine.errors import ConfigError
 from engine.training.batches import Batches
 from engine.training.repeats import parted, piece_lengths, with_repeats
 from engine.training.shifted import shifted_batch
+from tests.engine.cases import for_each
 from tests.engine.trainings import CORPUS, MODEL, TRAIN
 
 LETTERS = from_text("the quick brown fox jumps over the lazy dog, " * 40)
@@ -70,7 +71,7 @@ def test_all_may_repeat_and_short_windows_can() -> None:
     assert (found.period == 1).all() and (found.tokens == found.tokens[:, :1]).all()
 
 
-@pytest.mark.parametrize("objective", ["next_token", "masked"])
+@for_each("objective", ["next_token", "masked"])
 def test_the_batches_of_a_training_repeat_and_go_on_alike_after_a_pause(objective: str) -> None:
     masked = objective == "masked"
     model = replace(MODEL, context=24, vocab_size=LETTERS.vocab_size + masked, causal=not masked)
@@ -112,7 +113,7 @@ def test_the_pair_x_y_of_a_page_is_still_one_place_apart() -> None:
     assert found.shifted == found.pairs
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.5, float("nan")])
+@for_each("value", [-0.1, 1.5, float("nan")])
 def test_a_share_lies_between_nothing_and_all(value: float) -> None:
     with pytest.raises(ConfigError) as caught:
         TrainConfig(repeat=value).validate()

@@ -20,6 +20,7 @@ from engine.model import build
 from engine.sample.branches import Written
 from engine.sample.surprise import odds, surprise
 from engine.service.state import RunSpec
+from tests.engine.cases import for_each
 from tests.pages.stage import view_of
 
 SMALL = ModelConfig(vocab_size=65, context=16, d_model=32, n_layers=3, n_heads=4)
@@ -108,7 +109,7 @@ def test_odds():
     assert odds(-700.0).draws == pytest.approx(1.014e304, rel=1e-3) and math.isinf(odds(-701.0).draws)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "steps", "share", "left"),
     [
         ("running", 40, 0.4, 0.02 * 60),

@@ -16,6 +16,7 @@ from engine.parts.single_row import _gelu
 from engine.sample import NAMES, Decoder, draw, generate, likeliest, order, stages, steps, uniform, warp
 from engine.sample.generate import write, write_each
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 OFF = SampleConfig(temperature=1.0)
@@ -157,7 +158,7 @@ def test_ties_at_the_border():
     assert stages(even, SampleConfig(temperature=1.0, min_p=1.0))[-1].kept == 4
 
 
-@pytest.mark.parametrize(
+@for_each(
     "config",
     [SampleConfig(top_k=1), SampleConfig(top_p=0.0), SampleConfig(min_p=1.0), SampleConfig(temperature=0.0)],
 )
@@ -198,7 +199,7 @@ def test_draws_follow_the_distribution_and_the_seed():
     assert [draw(2 * p, u) for u in (0.1, 0.6, 0.9)] == [0, 2, 3]  # the sum need not be 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"temperature": -1.0},
@@ -253,7 +254,7 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
+@for_each("changes", VARIANTS.values(), ids=VARIANTS)
 def test_the_decoder_computes_what_the_model_computes(changes):
     """Token for token, past the context too, and its logits are the model's own."""
     model = loud(tiny(**changes))

@@ -14,6 +14,7 @@ from engine.sample.branches import Tree, grow, pick
 from engine.sample.rivals import Continuation, Rivals, dropped, ending_with, rivals
 from engine.sample.surprise import surprise
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 
@@ -52,7 +53,7 @@ def of(total: float, length: int, first: int = 0) -> Continuation:
     return Continuation(tuple(range(first, first + length)), total)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("winner", "greedy", "verdict"),
     [
         (of(-3.0, 4), of(-3.0, 4), "same"),

@@ -17,6 +17,7 @@ from engine.sample.pair_decoder import PairDecoder
 from engine.sample.pairs import beam_pair, pair_steps, write_pair, write_targets
 from engine.seq2seq import Seq2Seq
 from engine.tokenizers.paired import PairTokenizer
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.engine.seq2seq_toys import loud_ending, loud_pair, some
 
@@ -27,9 +28,7 @@ KINDS: list[dict[str, Any]] = [
     {"position": "t5", "score_scale": False, "output_head": "scaled", "n_kv_heads": 3},
     {"position": "alibi", "qk_norm": True, "attention_bias": True},
 ]
-kinds = pytest.mark.parametrize(
-    "fields", KINDS, ids=lambda fields: "-".join(map(str, fields.values())) or "plain"
-)
+kinds = for_each("fields", KINDS, ids=lambda fields: "-".join(map(str, fields.values())) or "plain")
 
 
 def naively(model: Seq2Seq, source: list[int], length: int) -> list[int]:
@@ -44,7 +43,7 @@ def naively(model: Seq2Seq, source: list[int], length: int) -> list[int]:
 
 
 @kinds
-@pytest.mark.parametrize("length", [1, 5, 12])
+@for_each("length", [1, 5, 12])
 def test_greedy_is_the_naive_loop(fields: dict[str, Any], length: int) -> None:
     model = loud_pair(**fields)
     sources = [some(1, n, n)[0].tolist() for n in (1, 4, 7, 12)]
@@ -177,7 +176,7 @@ def naive_beam(model: Seq2Seq, source: list[int], depth: int, width: int) -> tup
 
 
 @kinds
-@pytest.mark.parametrize("width", [1, 3])
+@for_each("width", [1, 3])
 def test_beams_are_those_of_a_naive_search(fields: dict[str, Any], width: int) -> None:
     model = loud_pair(factor=5.0, **fields)
     for source in ([4, 5, 6], [7]):

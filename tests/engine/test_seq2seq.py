@@ -23,6 +23,7 @@ from engine.probe import AXES, Patcher, Recorder, axes_of
 from engine.seq2seq import Memory, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.training.optim import layout
+from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import BASE, loud_pair, pair_config, some
 
 KINDS: list[dict[str, Any]] = [
@@ -35,9 +36,7 @@ KINDS: list[dict[str, Any]] = [
     {"mixer": "mean"},
     {"mixer": "none"},
 ]
-kinds = pytest.mark.parametrize(
-    "fields", KINDS, ids=lambda fields: "-".join(map(str, fields.values())) or "plain"
-)
+kinds = for_each("fields", KINDS, ids=lambda fields: "-".join(map(str, fields.values())) or "plain")
 
 
 # --- what reaches what --------------------------------------------------------------------------
@@ -95,7 +94,7 @@ def test_keys_of_cross_attention_come_from_the_encoder_alone() -> None:
     torch.testing.assert_close(one["decoder.blocks.0.cross_k"].transpose(1, 2).flatten(2), k)
 
 
-@pytest.mark.parametrize("fields", KINDS[:-2])  # averages need no queries, and without a mixer nobody is read
+@for_each("fields", KINDS[:-2])  # averages need no queries, and without a mixer nobody is read
 def test_gradient_reaches_every_parameter(fields: dict[str, Any]) -> None:
     model = build_pair(pair_config(**fields), init="fan_in")
     source, target = some(3, 6), some(3, 5, 3)
@@ -179,7 +178,7 @@ def test_sizes_are_those_of_the_axes(fields: dict[str, Any]) -> None:
         assert shape == tuple((sizes | places)[axis] for axis in axes_of(name)), name
 
 
-@pytest.mark.parametrize("wiring", ["pre", "post"])
+@for_each("wiring", ["pre", "post"])
 def test_activations_of_a_decoder_block_come_in_the_order_of_the_data(wiring: str) -> None:
     model, recorder = loud_pair(wiring=wiring), Recorder()
     model(some(1, 4), some(1, 3), recorder)
@@ -317,7 +316,7 @@ def test_matrices_of_both_towers_are_matrices_to_the_optimiser() -> None:
 # --- what is refused ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "field"),
     [
         ({"encoder": {"causal": True}}, "causal"),
@@ -355,7 +354,7 @@ def test_a_configuration_as_plain_values() -> None:
     assert Seq2SeqConfig.of(ModelConfig()).resolved().decoder.d_ff == 512
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "target", "says"),
     [
         (torch.zeros(1, 3, dtype=torch.int64), some(1, 2), "a source without a token"),

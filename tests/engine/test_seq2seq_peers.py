@@ -16,6 +16,7 @@ from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.sample.pairs import pair_steps
 from engine.seq2seq import Seq2Seq, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
+from tests.engine.cases import for_each
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed (requirements-dev.txt has it)"
@@ -109,8 +110,8 @@ def t5_pair(sizes: dict[str, Any], ffn: str = "relu", tied: bool = True) -> tupl
     return ours.requires_grad_(False), theirs
 
 
-@pytest.mark.parametrize("sizes", T5_SIZES)
-@pytest.mark.parametrize(("ffn", "tied"), [("relu", True), ("geglu_tanh", False)])
+@for_each("sizes", T5_SIZES)
+@for_each(("ffn", "tied"), [("relu", True), ("geglu_tanh", False)])
 def test_t5_says_what_transformers_says(sizes: dict[str, Any], ffn: str, tied: bool) -> None:
     ours, theirs = t5_pair(sizes, ffn, tied)
     generator = torch.Generator().manual_seed(1)
@@ -143,7 +144,7 @@ def test_t5_writes_what_transformers_writes() -> None:
     assert [record.token for record in pair_steps(ours, source, 12)] == wanted
 
 
-@pytest.mark.parametrize("act", ["gelu", "relu"])
+@for_each("act", ["gelu", "relu"])
 def test_bert_pools_as_transformers_does(act: str) -> None:
     config = transformers.BertConfig(
         vocab_size=23,
@@ -236,7 +237,7 @@ def torch_weights(theirs: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("wiring", ["post", "pre"])
+@for_each("wiring", ["post", "pre"])
 def test_blocks_compute_what_torch_nn_transformer_does(wiring: str) -> None:
     d, heads, layers, ff = 18, 3, 2, 29
     theirs = nn.Transformer(
@@ -267,13 +268,7 @@ def test_blocks_compute_what_torch_nn_transformer_does(wiring: str) -> None:
     causal = nn.Transformer.generate_square_subsequent_mask(3)
     with torch.no_grad():
         x, y = (ours.embedding[ids] * d**0.5 for ids in (source, target))
-        out = theirs(
-            x,
-            y,
-            tgt_mask=causal,
-            src_key_padding_mask=empty,
-            memory_key_padding_mask=empty,
-        )
+        out = theirs(x, y, tgt_mask=causal, src_key_padding_mask=empty, memory_key_padding_mask=empty)
         wanted = out @ ours.embedding.T
     torch.testing.assert_close(ours(source, target), wanted, rtol=1e-4, atol=1e-5)
 

@@ -15,12 +15,13 @@ from engine.sample import complete
 from engine.training.batches import Batches
 from engine.training.evaluation import measure
 from engine.training.pretrain import RECIPES
+from tests.engine.cases import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(RECIPES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_shipped_checkpoint_is_its_recipe_and_writes_text(name: str) -> None:
     checkpoint = load(ROOT / "checkpoints" / name)
     assert checkpoint.config == replace(RECIPES[name].model, vocab_size=65).resolved()

@@ -23,18 +23,19 @@ from engine.training.paired import label_recipe, pair_recipe
 from engine.training.pretrain import ENCODER_RECIPES
 from engine.training.pretrain_paired import ALIGNED, FOLDER, SHIPPED, SPEAKERS
 from engine.training.train_pairs import exact
+from tests.engine.cases import for_each
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 PAIRS = [name for name in SHIPPED if name != SPEAKERS]
 ENOUGH = 0.95  # of the held-out sources
 
 
-@pytest.mark.parametrize("name", [f"{FOLDER}/{one}" for one in SHIPPED] + [*ENCODER_RECIPES])
+@for_each("name", [f"{FOLDER}/{one}" for one in SHIPPED] + [*ENCODER_RECIPES])
 def test_it_is_small(name: str) -> None:
     assert (CHECKPOINTS / name / "model.safetensors").stat().st_size < 1.5e6
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@for_each("name", PAIRS)
 def test_a_shipped_encoder_decoder_reaches_its_score(name: str) -> None:
     """All held-out sources, written anew; and its recipe is that of the app."""
     checkpoint, recipe = load_pair(CHECKPOINTS / FOLDER / name), pair_recipe(name)
@@ -50,7 +51,7 @@ def test_a_shipped_encoder_decoder_reaches_its_score(name: str) -> None:
     assert [point["step"] for point in curve] == sorted({point["step"] for point in curve})
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@for_each("name", PAIRS)
 def test_its_attention_is_aligned_as_its_metrics_say(name: str) -> None:
     checkpoint = load_pair(CHECKPOINTS / FOLDER / name)
     held = pairs(PAIR_TASKS[name], 20_000, 1_000)[1][:ALIGNED]
@@ -63,7 +64,7 @@ def test_its_attention_is_aligned_as_its_metrics_say(name: str) -> None:
     assert found.best.value > 2 * found.chance
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@for_each("name", PAIRS)
 def test_it_answers_the_examples_of_its_rules(name: str) -> None:
     """Whatever stands beside a rule on a page, the model should say too: all of them but perhaps one."""
     checkpoint = load_pair(CHECKPOINTS / FOLDER / name)
@@ -93,7 +94,7 @@ def test_the_classifier_reaches_its_share(shakespeare: corpora.Corpus) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ENCODER_RECIPES)
+@for_each("name", ENCODER_RECIPES)
 def test_the_encoder_fills_as_many_blanks(name: str, shakespeare: corpora.Corpus) -> None:
     checkpoint, recipe = load(CHECKPOINTS / name), ENCODER_RECIPES[name]
     assert checkpoint.config == replace(recipe.model, vocab_size=66).resolved()

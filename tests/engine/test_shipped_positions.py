@@ -29,6 +29,7 @@ from engine.model import build
 from engine.training.batches import Batches
 from engine.training.evaluation import measure
 from engine.training.pretrain import POSITION_RECIPES, RECIPES
+from tests.engine.cases import for_each
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES = list(POSITION_RECIPES)
@@ -62,7 +63,7 @@ def test_they_differ_in_their_positions_and_in_nothing_else():
         assert replace(recipe.model, position="none") == first.model
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_model_is_its_recipe_and_has_its_record(name):
     found, recipe = shipped(name), POSITION_RECIPES[name]
     assert found.config == replace(recipe.model, vocab_size=65).resolved()
@@ -86,7 +87,7 @@ def test_a_model_is_its_recipe_and_has_its_record(name):
     )  # the same text in the same windows
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_model_reaches_its_loss_and_its_record(name, shakespeare):
     found = shipped(name)
     assert found.tokenizer == shakespeare.tokenizer

@@ -13,6 +13,7 @@ from engine.presets import PRESETS
 from engine.service import profiles
 from engine.service.manager import RunManager, RunSpec
 from engine.service.profiles import GB, LIBRARIES, MB, PROFILES
+from tests.engine.cases import for_each
 from tests.engine.running import LONG, SHORT, ended, lives, look, pid, reached, spec, wait, warm_spare
 
 SMALL = PROFILES["small"]
@@ -38,7 +39,7 @@ def test_it_is_named_by_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert profiles.current() is SMALL
 
 
-@pytest.mark.parametrize("name", ["fast", "classic", "modern", "induction"])
+@for_each("name", ["fast", "classic", "modern", "induction"])
 def test_the_presets_of_the_lecture_train_in_it(name: str) -> None:
     preset = PRESETS[name]
     assert preset.train is not None

@@ -22,6 +22,7 @@ from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Sample, TaskScores
 from engine.training.tasks import recipe
 from engine.training.train import train
+from tests.engine.cases import for_each
 
 LINES = [name for name, task in TASKS.items() if not task.stream]
 
@@ -35,7 +36,7 @@ def batches(corpus: Corpus, context: int, **fields: int) -> Batches:
     return Batches(corpus, ModelConfig(corpus.vocab_size, context), TrainConfig(**fields))
 
 
-@pytest.mark.parametrize("name", LINES)
+@for_each("name", LINES)
 def test_every_window_begins_where_a_problem_does(name: str) -> None:
     task, corpus = TASKS[name], corpora.load(name)
     for context in (task.length, 2 * task.length, task.length + 3):
@@ -130,7 +131,7 @@ def test_a_sample_goes_on_from_what_is_asked() -> None:
     assert len(lines) == 2 and all(line.startswith("abcdefgh>") for line in lines)
 
 
-@pytest.mark.parametrize("name", list(TASKS))
+@for_each("name", list(TASKS))
 def test_the_shipped_models_solve_their_tasks(name: str) -> None:
     """Each by the recipe that the training page offers, and as well as its metrics say."""
     folder = Path(__file__).parents[2] / "checkpoints" / "tasks" / name

@@ -14,6 +14,7 @@ import pytest
 from engine.tasks import MODULUS, SIGNS, TASKS, Task, marked, problems
 from engine.tasks.lines import adding, remainders, repeating, rewriting
 from engine.tasks.sources import brackets, chain, markov, stationary
+from tests.engine.cases import for_each
 
 LINES = [task for task in TASKS.values() if not task.stream]
 
@@ -73,7 +74,7 @@ def small_brackets() -> tuple[Task, list[tuple[str, float]]]:
     return task, all_equal([w for w in words if balanced(w)])
 
 
-@pytest.mark.parametrize("small", [small_reverse, small_repeat, small_adding, small_brackets])
+@for_each("small", [small_reverse, small_repeat, small_adding, small_brackets])
 def test_the_floor_is_that_of_every_problem_there_is(
     small: Callable[[], tuple[Task, list[tuple[str, float]]]],
 ) -> None:
@@ -149,7 +150,7 @@ def test_the_stream_is_as_surprising_as_its_rate() -> None:
         assert task.answer is not None and task.answer(text) == task.alphabet[int(likely.argmax())]
 
 
-@pytest.mark.parametrize("task", LINES, ids=named)
+@for_each("task", LINES, ids=named)
 def test_held_out_problems_are_never_trained_on(task: Task) -> None:
     train, validation = problems(task, 3000, 300)
     assert train and validation
@@ -188,7 +189,7 @@ def python_says(name: str, line: str) -> bool:
     return all(line[i] == line[i % period] for i in range(len(line)))
 
 
-@pytest.mark.parametrize("task", LINES, ids=named)
+@for_each("task", LINES, ids=named)
 def test_what_is_right(task: Task) -> None:
     lines = [task.draw(random.Random(i), task.length - 1) for i in range(50)]
     for line in lines:
@@ -210,7 +211,7 @@ def test_what_is_right(task: Task) -> None:
         assert not task.right(junk)
 
 
-@pytest.mark.parametrize("task", LINES, ids=named)
+@for_each("task", LINES, ids=named)
 def test_where_an_answer_comes_from(task: Task) -> None:
     assert task.sources is not None
     for i in range(30):
@@ -255,7 +256,7 @@ def test_a_small_clock_is_all_of_it() -> None:
     assert sorted(train + validation) == sorted(f"{a}+{b}={(a + b) % 5}" for a in range(5) for b in range(5))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "typed", "question"),
     [
         ("copy", "abcdefgh", "abcdefgh>"),

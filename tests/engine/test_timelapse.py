@@ -30,6 +30,7 @@ from engine.training.lapse import Lapse, name_of, open_lapse
 from engine.training.records import Record, Snapshot, TrainState
 from engine.training.timelapse import STEPS, recipe, take
 from engine.training.train import train
+from tests.engine.cases import for_each
 from tests.engine.trainings import CORPUS, MODEL, TRAIN
 
 SETTINGS = replace(TRAIN, steps=6, eval_every=0, sample_every=0, snapshot_every=0, repeat=0.5)
@@ -73,7 +74,7 @@ def loss_by_hand(model: Transformer, tokens: torch.Tensor, length: int) -> float
     return float(sum(nats)) / (len(tokens) - 1)
 
 
-@pytest.mark.parametrize("index", [0, -1])
+@for_each("index", [0, -1])
 def test_a_look_is_of_the_stored_model_on_the_text_as_it_is(lapse: Lapse, index: int) -> None:
     look = lapse.looks[index]
     model = lapse.at(look.step).model
@@ -270,7 +271,7 @@ def test_heads_form_in_the_shipped_one_and_what_comes_again_gets_cheap(shipped: 
     assert first.validation_loss > 4.1 and last.validation_loss < 1.9
 
 
-@pytest.mark.parametrize("step", [0, 100, 500, 1000])
+@for_each("step", [0, 100, 500, 1000])
 def test_the_shipped_scores_are_what_the_stored_models_do(shipped: Lapse, step: int) -> None:
     (look,) = (look for look in shipped.looks if look.step == step)
     checkpoint = shipped.at(step)

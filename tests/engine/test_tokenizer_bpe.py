@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engine.errors import TokenizerError
 from engine.tokenizers import from_dict
 from engine.tokenizers.bpe import BYTES, BpeTokenizer, Merge, Split, pieces, train
+from tests.engine.cases import for_each
 from tests.engine.naive import merge_everywhere
 
 TEXTS = {
@@ -48,8 +49,8 @@ def naive(text: str, vocab_size: int, split: Split) -> list[Merge]:
     return merges
 
 
-@pytest.mark.parametrize("split", ["words", "none"])
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@for_each("split", ["words", "none"])
+@for_each("text", TEXTS.values(), ids=TEXTS)
 def test_merges_are_those_of_a_naive_trainer(text: str, split: Split) -> None:
     assert list(train(text, 300, split=split).merges) == naive(text, 300, split)
 
@@ -97,7 +98,7 @@ def test_any_bytes_come_back(data: bytes) -> None:
     assert isinstance(TRAINED.decode(ids), str)
 
 
-@pytest.mark.parametrize("text", ["\ud83d alone", "\x00\x00", "שלום עולם", "x" * 100_000])
+@for_each("text", ["\ud83d alone", "\x00\x00", "שלום עולם", "x" * 100_000])
 def test_odd_texts_come_back(text: str) -> None:
     assert TRAINED.decode(TRAINED.encode(text)) == text
 
@@ -119,7 +120,7 @@ def test_characters_to_start_from() -> None:
     assert from_dict(json.loads(json.dumps(own.to_dict()))) == own
 
 
-@pytest.mark.parametrize(
+@for_each(
     "values",
     [
         {},

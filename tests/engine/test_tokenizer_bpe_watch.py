@@ -24,6 +24,7 @@ from engine.tokenizers.bpe_watch import (
     replay,
     watch,
 )
+from tests.engine.cases import for_each
 from tests.engine.naive import merge_everywhere
 from tests.engine.test_tokenizer_bpe import TEXTS
 
@@ -34,9 +35,9 @@ WILD = st.one_of(
 )  # halves of characters included
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@for_each("level", LEVELS)
+@for_each("split", SPLITS)
+@for_each("text", TEXTS.values(), ids=TEXTS)
 def test_runners_up_are_those_of_a_naive_count(text: str, split: Split, level: Level) -> None:
     seen = watch(text, 60, level=level, split=split, keep=5)
     own = seen.tokenizer
@@ -69,11 +70,9 @@ def test_watching_changes_nothing() -> None:
             watch(**arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize(
-    "text", [*TEXTS.values(), "a" * 301, "\ud83d\ud83d x\x00\x00 \u202e\u05e9\u05dc\u05d5\u05dd\u202c"]
-)
+@for_each("level", LEVELS)
+@for_each("split", SPLITS)
+@for_each("text", [*TEXTS.values(), "a" * 301, "\ud83d\ud83d x\x00\x00 \u202e\u05e9\u05dc\u05d5\u05dd\u202c"])
 def test_borders_fall_as_they_did_in_the_training(text: str, split: Split, level: Level) -> None:
     seen = watch(text, 300, level=level, split=split)
     shown = replay(seen.tokenizer, text)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine import tokenizers
 from engine.errors import TokenizerError
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.cases import for_each
 
 
 @given(st.text(min_size=1, max_size=200))
@@ -44,19 +45,19 @@ def test_empty_text() -> None:
     assert tokenizer.decode([]) == ""
 
 
-@pytest.mark.parametrize("ids", [[2], [-1], [0, 1, 99]])
+@for_each("ids", [[2], [-1], [0, 1, 99]])
 def test_ids_outside_the_vocabulary(ids: list[int]) -> None:
     with pytest.raises(TokenizerError, match="between 0 and 1"):
         CharTokenizer("ab").decode(ids)
 
 
-@pytest.mark.parametrize("alphabet", ["", "aa", "abca"])
+@for_each("alphabet", ["", "aa", "abca"])
 def test_alphabets_that_are_none(alphabet: str) -> None:
     with pytest.raises(TokenizerError, match="each only once"):
         CharTokenizer(alphabet)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "values",
     [
         {},

@@ -24,6 +24,7 @@ from engine.tokenizers.published import (
     ready,
     whole_characters,
 )
+from tests.engine.cases import for_each
 
 LINE = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
 TEXTS = (
@@ -102,7 +103,7 @@ def test_half_characters_are_read_as_replacement_characters(encoding: PublishedT
     assert encoding.encode("\ud83d\ude00") == encoding.encode("😀")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("é😀", ("é😀", 0)),

@@ -6,6 +6,7 @@ import pytest
 
 from engine.errors import TokenizerError
 from engine.tokenizers.words import UNKNOWN, WordTokenizer, places
+from tests.engine.cases import for_each
 
 
 def words(text: str) -> list[str]:
@@ -36,7 +37,7 @@ def test_the_most_frequent_word_has_the_smallest_id_and_others_are_unknown() -> 
     assert tokenizer.encode("c  B\nb") == [2, UNKNOWN, 0]
 
 
-@pytest.mark.parametrize("text", ["", " \n"])
+@for_each("text", ["", " \n"])
 def test_a_text_without_words_teaches_none(text: str) -> None:
     with pytest.raises(TokenizerError):
         WordTokenizer.train(text)

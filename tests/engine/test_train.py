@@ -23,6 +23,7 @@ from engine.training.batches import Batches, masked_batch, next_token_batch, win
 from engine.training.evaluation import measure
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import train, warning
+from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 
@@ -73,14 +74,14 @@ def test_one_batch_can_be_learned_by_heart() -> None:
 # --- again, exactly -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@for_each("precision", ["float32", "bfloat16"])
 def test_the_same_seed_gives_the_same_losses(precision: str) -> None:
     first, again, other = run(precision=precision), run(precision=precision), run(precision=precision, seed=1)
     assert losses(first) == losses(again) != losses(other)
     assert only(first, Sample) == only(again, Sample)
 
 
-@pytest.mark.parametrize(("init", "std"), [("scaled", 0.02), ("normal", 1.0)])
+@for_each(("init", "std"), [("scaled", 0.02), ("normal", 1.0)])
 def test_the_first_weights_are_drawn_as_the_training_says(init: str, std: float) -> None:
     first = only(run(steps=1, init=init), Snapshot)[0]
     assert first.state.weights()["embedding"].std().item() == pytest.approx(std, rel=0.1)
@@ -92,7 +93,7 @@ def test_looking_does_not_change_what_is_learned() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "fields"),
     [
         (MODEL, {}),
@@ -214,7 +215,7 @@ def test_a_snapshot_on_demand() -> None:
     assert not control.snapshot
 
 
-@pytest.mark.parametrize("prompt", ["", "ж", "green 9 \n", "x" * 500])
+@for_each("prompt", ["", "ж", "green 9 \n", "x" * 500])
 def test_any_prompt_gives_text(prompt: str) -> None:
     samples = only(run(steps=1, sample_prompt=prompt), Sample)
     assert all(len(sample.text) == 8 and set(sample.text) <= set(VERSE) for sample in samples)
@@ -223,7 +224,7 @@ def test_any_prompt_gives_text(prompt: str) -> None:
     )  # shown as the model saw it
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@for_each("optimizer", ["adamw", "muon"])
 def test_a_learning_rate_of_a_thousand_diverges_and_says_so(optimizer: str) -> None:
     records = run(
         learning_rate=1e3,
@@ -240,8 +241,8 @@ def test_a_learning_rate_of_a_thousand_diverges_and_says_so(optimizer: str) -> N
     assert "diverged" in end.message and "lower learning rate" in end.message
 
 
-@pytest.mark.parametrize("eval_every", [0, 1])
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@for_each("eval_every", [0, 1])
+@for_each("optimizer", ["adamw", "muon"])
 def test_a_snapshot_of_a_diverging_training_says_whether_it_can_be_gone_on_from(
     optimizer: str, eval_every: int
 ) -> None:
@@ -343,7 +344,7 @@ def test_an_encoder_learns_to_fill_gaps() -> None:
 # --- what does not go together ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "fields", "field"),
     [
         (replace(MODEL, vocab_size=7), {}, "vocab_size"),

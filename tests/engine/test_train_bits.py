@@ -16,6 +16,7 @@ from engine.training.batches import MAX_LOGITS, Batches
 from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Sample, Snapshot, Step
 from engine.training.train import train
+from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 
@@ -38,8 +39,8 @@ def test_of_bytes_on_ascii_they_are_nats_over_ln_2() -> None:
         assert e.validation_bits == pytest.approx(e.validation_loss / math.log(2))
 
 
-@pytest.mark.parametrize("tokenizer", ["byte", "bpe:280"])
-@pytest.mark.parametrize("limit", [0, 64])
+@for_each("tokenizer", ["byte", "bpe:280"])
+@for_each("limit", [0, 64])
 def test_bits_by_an_independent_computation(tokenizer: str, limit: int) -> None:
     """-log2 p of every predicted token, one window at a time, over the characters that their bytes begin."""
     corpus = from_text(
@@ -65,7 +66,7 @@ def test_bits_by_an_independent_computation(tokenizer: str, limit: int) -> None:
         assert abs(found.characters - len(text)) <= 1
 
 
-@pytest.mark.parametrize("length", [17, 64, 65, 72, 73, 100, 200])
+@for_each("length", [17, 64, 65, 72, 73, 100, 200])
 def test_the_whole_split_is_read_to_its_last_token(length: int) -> None:
     """Every token but the first is a target once, in the order of the text; the last window may be short."""
     tokens = CORPUS.train[:length]

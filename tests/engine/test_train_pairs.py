@@ -35,15 +35,8 @@ from engine.training.train_pairs import (
     train_labels,
     train_pairs,
 )
-from tests.engine.seq2seq_toys import (
-    WORDS,
-    labelling,
-    loud_ending,
-    loud_pair,
-    pair_config,
-    reversing,
-    some,
-)
+from tests.engine.cases import for_each
+from tests.engine.seq2seq_toys import WORDS, labelling, loud_ending, loud_pair, pair_config, reversing, some
 
 SMALL = ModelConfig(d_model=32, n_layers=1, n_heads=2)
 TRAIN = TrainConfig(
@@ -92,7 +85,7 @@ def test_letters_and_words() -> None:
     assert tuple(range(len(SIGNS))) == (PAD, BEGIN, END)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("symbols", "by"),
     [
         ((), "letters"),
@@ -226,7 +219,7 @@ def test_exact_is_all_of_it_and_its_end() -> None:
 # --- the training -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("run", [pairs, labels])
+@for_each("run", [pairs, labels])
 def test_records_and_their_order(run: Callable[..., list[Record]]) -> None:
     records = run()
     assert [r.step for r in only(records, Step)] == list(range(1, 13))
@@ -247,8 +240,8 @@ def test_records_and_their_order(run: Callable[..., list[Record]]) -> None:
     assert tokens == sorted(tokens) and tokens[0] > 6
 
 
-@pytest.mark.parametrize("run", [pairs, labels])
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@for_each("run", [pairs, labels])
+@for_each("optimizer", ["adamw", "muon"])
 def test_it_is_the_same_again_and_goes_on_exactly(run: Callable[..., list[Record]], optimizer: str) -> None:
     whole, again = run(optimizer=optimizer), run(optimizer=optimizer)
     losses = [r.loss for r in only(whole, Step)]

@@ -13,6 +13,7 @@ from engine.errors import CheckpointError
 from engine.progress import Progress, finish
 from engine.training import residuals
 from engine.training.residuals import DEPTHS, NORMS, STEPS, STRIDE, Pair, Road, compare, likeness, shipped
+from tests.engine.cases import for_each
 
 TEXT = "To be, or not to be: that is the question.\n" * 60
 
@@ -73,7 +74,7 @@ def test_likeness_is_the_mean_cosine_of_all_pairs():
     assert likeness(x) == pytest.approx(np.mean(cosines))
 
 
-@pytest.mark.parametrize("text", ["", "{}", json.dumps({"pairs": [{"depth": 1}]})])
+@for_each("text", ["", "{}", json.dumps({"pairs": [{"depth": 1}]})])
 def test_a_broken_file_is_said_so(tmp_path, text):
     (tmp_path / "some.json").write_text(text)
     with pytest.raises(CheckpointError, match=r"python -m engine.training.residuals"):

@@ -23,6 +23,7 @@ from engine.parts.registry import HEALTHY, swapped
 from engine.probe import Recorder
 from engine.progress import finish
 from engine.training.records import Evaluation
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny, verse
 
 CORPUS = verse()
@@ -273,7 +274,7 @@ def test_no_number_is_a_failure_and_no_question_is_none() -> None:
     )
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=lambda check: check.name)
+@for_each("check", CHECKS.values(), ids=lambda check: check.name)
 def test_both_sentences_can_be_said(check: Check) -> None:
     """Every fact that a sentence names is one that the experiment gives."""
     looks = (Evaluation(200, 2.0, 2.1, 1.0, True),)

@@ -19,6 +19,7 @@ from engine.model import build
 from engine.progress import finish
 from engine.training.records import Step
 from engine.training.train import train
+from tests.engine.cases import for_each
 from tests.engine.helpers import verse
 
 CORPUS = verse()
@@ -55,7 +56,7 @@ def test_every_fault_has_its_check() -> None:
     assert set(FOUND_BY) | OVER_A_TRAINING == set(FAULTS)
 
 
-@pytest.mark.parametrize("name", FOUND_BY)
+@for_each("name", FOUND_BY)
 def test_a_fault_is_found_before_any_training(name: str) -> None:
     """In the model as it begins, a small one with a few hundred letters to read."""
     fault = FAULTS[name]
@@ -89,7 +90,7 @@ def test_a_rate_too_high_is_found_by_its_training() -> None:
     assert numbers[0] < 0.3 and not numbers[1] < 10 * numbers[0]
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_what_is_stored_is_whole(name: str) -> None:
     chart = read(name, ROWS[name])
     assert isinstance(chart, Chart) and list(chart.findings) == list(CHECKS)

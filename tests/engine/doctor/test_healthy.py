@@ -22,6 +22,7 @@ from engine.progress import finish
 from engine.training.lapse import open_lapse
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.train import train
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, verse
 
 CORPUS = verse()
@@ -88,20 +89,20 @@ def untrained() -> Iterator[tuple[ModelConfig, int]]:
         yield replace(BASE, **fields), i % 3
 
 
-@pytest.mark.parametrize(("config", "seed"), untrained(), ids=KINDS)
+@for_each(("config", "seed"), untrained(), ids=KINDS)
 def test_no_check_fires_before_a_training(config: ModelConfig, seed: int) -> None:
     case = Case(build(config, seed), corpus=CORPUS, train=settings(config, seed=seed))
     assert fired(case) == []
 
 
-@pytest.mark.parametrize("config", [replace(BASE, **fields) for fields in KINDS.values()], ids=KINDS)
+@for_each("config", [replace(BASE, **fields) for fields in KINDS.values()], ids=KINDS)
 def test_no_check_of_the_model_fires_when_weights_are_large(config: ModelConfig) -> None:
     model = [name for name in UNSEEN if CHECKS[name].needs == "model"]
     assert fired(Case(loud(config, 1)), model) == []
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("kind", ["wiring pre", "wiring post", "position learned", "grouped"])
+@for_each("seed", [0, 1])
+@for_each("kind", ["wiring pre", "wiring post", "position learned", "grouped"])
 def test_no_check_fires_after_one(kind: str, seed: int) -> None:
     config = replace(BASE, **KINDS[kind])
     how = settings(config, steps=300, batch_size=8, seed=seed)
@@ -122,7 +123,7 @@ def test_no_check_fires_after_one(kind: str, seed: int) -> None:
     assert sum(f.verdict == "pass" for f in found) >= 14
 
 
-@pytest.mark.parametrize("name", OWN)
+@for_each("name", OWN)
 def test_no_check_fires_on_a_preset(name: str) -> None:
     preset = PRESETS[name]
     config = replace(preset.model, vocab_size=CORPUS.vocab_size)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pytest
 
 from engine.exercises.catalogue import SETS, TASKS, make
 from engine.exercises.exercise import RIGHT, Exercise, check
 from engine.exercises.forms import Choice, Numbers, Order, Pick
+from tests.engine.cases import for_each
 from tests.engine.exercises import answers
 
 SEEDS = range(200)
@@ -33,7 +33,7 @@ def agree(exercise: Exercise, ours, theirs) -> bool:
     return ours in theirs if isinstance(theirs, set) else ours == theirs
 
 
-@pytest.mark.parametrize("task", COUNTED)
+@for_each("task", COUNTED)
 def test_the_answer_and_every_mistake_are_worked_out_right(task: str) -> None:
     worked = getattr(answers, task.replace("-", "_"))
     for seed in SEEDS:
@@ -44,7 +44,7 @@ def test_the_answer_and_every_mistake_are_worked_out_right(task: str) -> None:
             assert agree(exercise, mistake.value, found[mistake.id]), (seed, mistake)
 
 
-@pytest.mark.parametrize("task", TASKS)
+@for_each("task", TASKS)
 def test_every_known_mistake_gets_its_hint_and_the_answer_is_right(task: str) -> None:
     for seed in SEEDS:
         exercise = make(task, seed)
@@ -62,7 +62,7 @@ def test_every_known_mistake_gets_its_hint_and_the_answer_is_right(task: str) ->
             )
 
 
-@pytest.mark.parametrize("task", COUNTED)
+@for_each("task", COUNTED)
 def test_the_numbers_that_were_drawn_stand_in_the_statement(task: str) -> None:
     for seed in range(20):
         exercise = make(task, seed)
@@ -97,7 +97,7 @@ def figures(text: str) -> list[float]:
     return [float(one) for one in re.findall(r"-?\d+(?:\.\d+)?", text)]
 
 
-@pytest.mark.parametrize("task", TASKS)
+@for_each("task", TASKS)
 def test_a_seed_makes_the_same_exercise_and_another_seed_mostly_another(task: str) -> None:
     assert make(task, 7) == make(task, 7)
     drawn = {repr((make(task, seed).statement, make(task, seed).form)) for seed in range(30)}

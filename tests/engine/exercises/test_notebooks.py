@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from engine.exercises.notebooks import FOLDER, NAMES, cells, notebook, source_of
+from tests.engine.cases import for_each
 
 
 def program(source: str, solved: bool) -> str:
@@ -40,23 +41,23 @@ def test_every_source_is_a_notebook_and_the_other_way_round() -> None:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_notebook_is_up_to_date(name: str) -> None:
     """If not: python -m engine.exercises.notebooks."""
     assert (FOLDER / f"{name}.ipynb").read_text("utf-8") == notebook(name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_solution_passes_all_checks(name: str) -> None:
     assert fault_of(program(source_of(name), solved=True)) is None
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_stub_does_not(name: str) -> None:
     assert isinstance(fault_of(program(source_of(name), solved=False)), NotImplementedError)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_notebook_is_one_that_programs_can_read(name: str) -> None:
     made = json.loads(notebook(name))
     assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
@@ -146,7 +147,7 @@ SLIPS = {
 }
 
 
-@pytest.mark.parametrize(("name", "slip"), [(name, slip) for name, slips in SLIPS.items() for slip in slips])
+@for_each(("name", "slip"), [(name, slip) for name, slips in SLIPS.items() for slip in slips])
 def test_a_slip_is_noticed_by_a_check(name: str, slip: tuple[str, str]) -> None:
     whole = source_of(name)
     before, fence, solution = whole.partition("```python solution")

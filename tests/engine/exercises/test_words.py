@@ -19,6 +19,7 @@ from engine.exercises.forms import Numbers, Order
 from engine.exercises.markup import block
 from engine.exercises.sets import families
 from engine.exercises.sheet import chosen, sheet
+from tests.engine.cases import for_each
 
 ROOT = Path(__file__).parents[3]
 PROOFS = list(SETS["proofs"].tasks)
@@ -45,7 +46,7 @@ def test_a_task_belongs_to_one_family() -> None:
         assert (exercise.answer == "Decoder only") is goes_on
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "mask"),
     [
         ("encoder's self", "Padding of the source"),
@@ -74,7 +75,7 @@ def test_bugs_that_show_in_the_loss_are_not_those_that_look_healthy() -> None:
             assert families.BAD[extra] in mistake.hint
 
 
-@pytest.mark.parametrize("task", PROOFS)
+@for_each("task", PROOFS)
 def test_a_proof_is_right_in_every_order_that_its_steps_allow_and_in_no_other(task: str) -> None:
     exercise = make(task, 3)
     form = exercise.form
@@ -130,7 +131,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("task", TASKS)
+@for_each("task", TASKS)
 def test_whatever_is_typed_gets_a_sentence(task: str) -> None:
     exercise = make(task, 5)
     for given in HOSTILE:
@@ -143,7 +144,7 @@ def test_whatever_is_typed_gets_a_sentence(task: str) -> None:
         assert len(verdict.hint) < 300 and "<" not in verdict.hint.replace("$", "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "count", "numbers"),
     [
         ("1,048,576", 1, (1_048_576,)),
@@ -166,7 +167,7 @@ def test_numbers_as_people_write_them(text: str, count: int | None, numbers: tup
     assert reading.numbers(text, count) == numbers
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("task", "given", "point"),
     [("bits", "1,847", "1.847"), ("score", "2,68", "2.68"), ("row", "0,58 0,21 0,21 0,00", "0.58")],
 )
@@ -239,7 +240,7 @@ def test_pieces_that_are_none_are_told_from_other_pieces() -> None:
         )
 
 
-@pytest.mark.parametrize("given", ["2x3x4x5", "2 × 3 × 4 × 5", "(2, 3, 4, 5)", "2 X 3 x 4 x 5"])
+@for_each("given", ["2x3x4x5", "2 × 3 × 4 × 5", "(2, 3, 4, 5)", "2 X 3 x 4 x 5"])
 def test_a_shape_is_read_as_people_write_it(given: str) -> None:
     assert reading.numbers(given, None) == (2, 3, 4, 5)
 

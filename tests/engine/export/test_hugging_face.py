@@ -25,6 +25,7 @@ from engine.pretrained import cache, sources
 from engine.pretrained.load import open_model
 from engine.pretrained.weights import by_head, half_split, transposed
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.seq2seq_toys import loud_pair
 
@@ -112,7 +113,7 @@ def test_transformers_opens_it(name: str, tmp_path: Path) -> None:
     assert torch.allclose(back.model()(tokens), ours, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields, says",
     [
         ({"position": "t5"}, "has position = 't5'"),
@@ -144,7 +145,7 @@ def test_a_deliberate_mistake_is_no_family() -> None:
         plan(build(tiny(**GPT2), parts=parts_of("unscaled_scores")))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name, family",
     [
         ("gpt2", "gpt2"),
@@ -162,7 +163,7 @@ def test_published_models_are_their_own_families(name: str, family: str) -> None
     assert (found.family, found.filled) == (family, ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change, shape",
     [
         (transposed, (6, 4)),

@@ -24,6 +24,7 @@ from engine.faults import parts_of
 from engine.model import Transformer, build
 from engine.sample.pairs import pair_steps, write_pair
 from engine.seq2seq import Seq2Seq, build_pair
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.seq2seq_toys import loud_pair, pair_config, some
 
@@ -138,7 +139,7 @@ def test_encoder_decoders_run_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("task", "source"), [("dates", "the 3rd of March 1999"), ("language", "the small dog sees a king today")]
 )
 def test_a_shipped_encoder_decoder_writes(task: str, source: str, tmp_path: Path) -> None:

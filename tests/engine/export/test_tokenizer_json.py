@@ -14,6 +14,7 @@ from engine.pretrained import sources
 from engine.pretrained.load import open_model
 from engine.tokenizers import bpe
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 
 tokenizers = pytest.importorskip(
@@ -34,8 +35,8 @@ def opened(text: str) -> tokenizers.Tokenizer:
     return tokenizers.Tokenizer.from_str(text)
 
 
-@pytest.mark.parametrize("split", ["words", "none"])
-@pytest.mark.parametrize("size", [257, 300, 420])
+@for_each("split", ["words", "none"])
+@for_each("size", [257, 300, 420])
 def test_bytes_and_merges(size: int, split: bpe.Split) -> None:
     ours = bpe.train(VERSE + "aaaa aaaaaaa aaa" * 9, size, split=split)
     theirs = opened(tokenizer_json(ours, ours.vocab_size))
@@ -45,7 +46,7 @@ def test_bytes_and_merges(size: int, split: bpe.Split) -> None:
         assert theirs.decode(ids) == text
 
 
-@pytest.mark.parametrize("split", ["words", "none"])
+@for_each("split", ["words", "none"])
 def test_characters_and_merges(split: bpe.Split) -> None:
     ours = bpe.train(VERSE + "".join(HOSTILE), 260, level="char", split=split)
     theirs = opened(tokenizer_json(ours, ours.vocab_size))

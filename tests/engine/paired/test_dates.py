@@ -9,9 +9,10 @@ import pytest
 
 from engine.errors import TaskError
 from engine.tasks.paired.dates import DATES, FIRST, FORMATS, LAST, MONTHS, answer, draw, written
+from tests.engine.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "target"),
     [
         ("the 3rd of March 1999", "1999-03-03"),
@@ -86,13 +87,7 @@ def test_where_each_digit_comes_from() -> None:
 
 
 def test_an_alignment_by_hand() -> None:
-    assert answer("3/11/74").sources == (
-        *((5,), (5,), (5,), (6,)),
-        (),
-        *((2,), (3,)),
-        (),
-        *((0,), (0,)),
-    )
+    assert answer("3/11/74").sources == (*((5,), (5,), (5,), (6,)), (), *((2,), (3,)), (), *((0,), (0,)))
     assert answer("Nov 21, 2026").sources[5:7] == ((0, 1, 2), (0, 1, 2))
 
 
@@ -100,7 +95,7 @@ def test_the_day_is_what_is_held_out() -> None:
     assert {DATES.key(written(date(2026, 11, 21), form)) for form in FORMATS} == {"2026-11-21"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("typed", "said"),
     [
         ("31 February 2020", "in no calendar"),

@@ -22,9 +22,10 @@ from engine.tasks.paired.grammar import (
     plural,
 )
 from engine.tasks.paired.language import LANGUAGE, answer, draw
+from tests.engine.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rule", "source", "target"),
     [
         ("verb last", "the king sees the dog", "ila ker ilo vuf veda"),
@@ -134,7 +135,7 @@ def test_what_is_drawn_has_everything() -> None:
     assert max(len(one.split()) for one in said) <= 27
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("typed", "said"),
     [
         ("the king see the dog", "goes with “king”"),

@@ -9,6 +9,7 @@ import pytest
 from engine.errors import TaskError
 from engine.tasks.paired import PAIR_TASKS
 from engine.tasks.paired.numbers import DIGITS, GROUPS, ONES, TENS, draw_digits, into_digits, into_words
+from tests.engine.cases import for_each
 
 BY_HAND = {
     "0": "zero",
@@ -36,7 +37,7 @@ BY_HAND = {
 }
 
 
-@pytest.mark.parametrize("digits", BY_HAND)
+@for_each("digits", BY_HAND)
 def test_numbers_by_hand(digits: str) -> None:
     apart = " ".join(digits)
     assert into_words(apart).target == BY_HAND[digits] == into_words(digits).target
@@ -97,7 +98,7 @@ def test_lengths_are_all_alike() -> None:
     assert all(240 < lengths.count(n) < 430 for n in range(1, DIGITS + 1)) and max(lengths) == DIGITS
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "typed"),
     [
         ("numbers", "twenty ten"),

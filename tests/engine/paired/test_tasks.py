@@ -8,6 +8,7 @@ import pytest
 
 from engine.errors import TaskError
 from engine.tasks.paired import PAIR_TASKS, Aligned, PairTask, pairs
+from tests.engine.cases import for_each
 
 TASKS = [*PAIR_TASKS.values()]
 
@@ -25,7 +26,7 @@ def drawn(task: PairTask, count: int) -> list[Aligned]:
     return [task.answer(task.draw(draws)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("task", TASKS, ids=named)
+@for_each("task", TASKS, ids=named)
 def test_every_alignment_fits_its_pair(task: PairTask) -> None:
     for one in drawn(task, 300):
         source, target = symbols(task, one.source), symbols(task, one.target)
@@ -35,7 +36,7 @@ def test_every_alignment_fits_its_pair(task: PairTask) -> None:
         assert any(one.sources)
 
 
-@pytest.mark.parametrize("task", TASKS, ids=named)
+@for_each("task", TASKS, ids=named)
 def test_what_is_held_out_is_never_learned_from(task: PairTask) -> None:
     train, held = pairs(task, 1500, 150)
     assert len(train) == 1500 and len(held) == 150
@@ -51,7 +52,7 @@ def test_what_is_held_out_is_never_learned_from(task: PairTask) -> None:
         assert known >= {*symbols(task, one.source), *symbols(task, one.target)}
 
 
-@pytest.mark.parametrize("task", TASKS, ids=named)
+@for_each("task", TASKS, ids=named)
 def test_a_task_with_nothing_more_to_give_ends(task: PairTask) -> None:
     small = PairTask(
         "few",
@@ -67,22 +68,22 @@ def test_a_task_with_nothing_more_to_give_ends(task: PairTask) -> None:
     assert len(pairs(small, 3, 1000)[0]) == 3  # one part is full, the other has no more
 
 
-@pytest.mark.parametrize("task", TASKS, ids=named)
-@pytest.mark.parametrize("typed", ["", " ", "?", "é", "ab", "x" * 500, "the", "1 a", "\n", "²"])
+@for_each("task", TASKS, ids=named)
+@for_each("typed", ["", " ", "?", "é", "ab", "x" * 500, "the", "1 a", "\n", "²"])
 def test_what_is_no_source_is_said_so(task: PairTask, typed: str) -> None:
     with pytest.raises(TaskError) as found:
         task.answer(typed)
     assert 10 < len(str(found.value)) < 250
 
 
-@pytest.mark.parametrize("task", TASKS, ids=named)
+@for_each("task", TASKS, ids=named)
 def test_every_rule_is_an_example_of_itself(task: PairTask) -> None:
     for rule in task.rules:
         assert task.answer(rule.source).target == rule.target
         assert rule.title and rule.words.endswith(".")
 
 
-@pytest.mark.parametrize("name", ["numbers", "number_words"])
+@for_each("name", ["numbers", "number_words"])
 def test_short_numbers_are_learned_from_again_and_again(name: str) -> None:
     """Drawn once each they were a two-hundredth of all, and twenty was 2."""
     train, _ = pairs(PAIR_TASKS[name], 1500, 150)

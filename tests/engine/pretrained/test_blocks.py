@@ -17,6 +17,7 @@ from engine.pretrained import cache, sources
 from engine.pretrained.blocks import block_at, kinds
 from engine.pretrained.gguf import KINDS
 from engine.pretrained.load import Opened, open_model
+from tests.engine.cases import for_each
 from tests.engine.pretrained.test_gguf import FACTS, a_llama, plain, written
 
 NUMBER = {name: number for number, (name, _, _) in KINDS.items()}
@@ -35,7 +36,7 @@ def opened_as(kind: str, path: Path) -> Opened:
     return open_model(written(path / "a.gguf", FACTS, stored))
 
 
-@pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q8_0"])
+@for_each("kind", ["Q4_0", "Q4_1", "Q8_0"])
 def test_a_block_is_the_numbers_that_the_model_has(kind: str, tmp_path: Path) -> None:
     """Rows of q and k, which the file keeps in another order, and of matrices that are stacked here."""
     opened = opened_as(kind, tmp_path)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
 from engine.pretrained import cache
+from tests.engine.cases import for_each
 
 SHAPES = {"a": (3,), "b" * 300: (2, 5), "Ä.ö": (1, 1, 4), "none": (0, 7), "turned": (4, 3)}
 
@@ -53,7 +53,7 @@ def test_what_is_kept_is_what_was_made_and_never_all_of_it_in_memory(tmp_path: P
     assert len(opened.made) == len(SHAPES), "once made, it is mapped"
 
 
-@pytest.mark.parametrize("before", [b"", b"half of a file"])
+@for_each("before", [b"", b"half of a file"])
 def test_where_it_cannot_be_written_nothing_half_is_left(before: bytes, tmp_path: Path) -> None:
     opened, path, keep = Opened(broken=True), tmp_path / "model.gguf", tmp_path / "keep"
     path.write_bytes(b"its numbers")

@@ -19,6 +19,7 @@ from engine.parts.masks import padding_mask
 from engine.pretrained.load import open_model
 from engine.probe import Recorder
 from engine.sample import Decoder
+from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens
 from tests.engine.pretrained.odd import CAUSAL, KINDS, made, said
 
@@ -31,8 +32,8 @@ def close(ours: torch.Tensor, theirs: torch.Tensor) -> None:
     assert (ours - theirs).abs().max() < 1e-4 * max(1.0, float(theirs.abs().max()))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", KINDS)
+@for_each("seed", SEEDS)
+@for_each("name", KINDS)
 @torch.no_grad()
 def test_the_same_numbers(name: str, seed: int, tmp_path: Path) -> None:
     theirs = made(name, seed, tmp_path)
@@ -41,8 +42,8 @@ def test_the_same_numbers(name: str, seed: int, tmp_path: Path) -> None:
     close(ours(tokens), said(theirs, tokens))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", CAUSAL)
+@for_each("seed", SEEDS)
+@for_each("name", CAUSAL)
 @torch.inference_mode()
 def test_token_by_token(name: str, seed: int, tmp_path: Path) -> None:
     theirs = made(name, seed, tmp_path)
@@ -54,7 +55,7 @@ def test_token_by_token(name: str, seed: int, tmp_path: Path) -> None:
     close(torch.stack(found), wanted[2:])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 @torch.no_grad()
 def test_two_texts_in_a_bert(seed: int, tmp_path: Path) -> None:
     theirs = made("bert, masked", seed, tmp_path)
@@ -68,8 +69,8 @@ def test_two_texts_in_a_bert(seed: int, tmp_path: Path) -> None:
         ours(tokens, types=types[:, 1:])
 
 
-@pytest.mark.parametrize("kind", ["BertModel", "BertForPreTraining"])
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("kind", ["BertModel", "BertForPreTraining"])
+@for_each("seed", SEEDS)
 @torch.no_grad()
 def test_a_bert_has_its_pooler(kind: str, seed: int, tmp_path: Path) -> None:
     """Its weights come along, with a head for hidden tokens beside it or without; with padding, too."""
@@ -144,7 +145,7 @@ def test_an_encoder_without_a_head_has_no_logits(tmp_path: Path) -> None:
         _ = recording.logits
 
 
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_every_tensor_is_needed_and_no_other_is_taken(name: str, tmp_path: Path) -> None:
     """Each one by itself: taken away, of another shape, with a NaN; and one too many."""
     made(name, 1, tmp_path)
@@ -164,7 +165,7 @@ def test_every_tensor_is_needed_and_no_other_is_taken(name: str, tmp_path: Path)
         open_model(tmp_path).weights()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_in_several_files(name: str, tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     made(name, 2, whole)
@@ -174,7 +175,7 @@ def test_in_several_files(name: str, tmp_path: Path) -> None:
     assert one.keys() == many.keys() and all(torch.equal(one[n], many[n]) for n in one)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name, facts, says",
     [
         ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "scales the rotations"),
@@ -233,7 +234,7 @@ HOSTILE: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_a_hostile_configuration_is_no_crash(name: str, tmp_path: Path) -> None:
     """Every fact with values of every kind: it opens, or is refused with a sentence."""
     made(name, 0, tmp_path)

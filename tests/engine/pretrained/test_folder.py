@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.errors import PretrainedError
 from engine.pretrained.load import open_model
+from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens
 
 transformers = pytest.importorskip(
@@ -85,7 +86,7 @@ def made(name: str, folder: Path, **options: Any) -> torch.nn.Module:
     return theirs
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 @torch.no_grad()
 def test_the_same_logits(name: str, tmp_path: Path) -> None:
     theirs = made(name, tmp_path)
@@ -121,7 +122,7 @@ def edited(folder: Path, **changes: torch.Tensor | None) -> None:
     save_file({name: x for name, x in tensors.items() if x is not None}, file)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes, says",
     [
         ({"model__norm__weight": None}, "lacks the tensor norm.weight"),
@@ -143,7 +144,7 @@ def test_a_wrong_tensor_is_named(changes: dict[str, Any], says: str, tmp_path: P
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "facts, says",
     [
         ({"model_type": "mamba"}, "family 'mamba'"),
@@ -167,8 +168,8 @@ def test_facts_that_cannot_be(facts: dict[str, Any], says: str, tmp_path: Path) 
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
-@pytest.mark.parametrize("damage", ["missing", "cut", "noise", "empty"])
+@for_each("file", ["config.json", "model.safetensors"])
+@for_each("damage", ["missing", "cut", "noise", "empty"])
 def test_damaged_files(file: str, damage: str, tmp_path: Path) -> None:
     made("llama", tmp_path)
     path = tmp_path / file

@@ -14,6 +14,7 @@ from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.pretrained import gguf
 from engine.pretrained.load import open_model
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens
 
 TYPES = {bool: 7, int: 4, float: 6, str: 8}
@@ -132,7 +133,7 @@ def test_an_output_matrix_of_its_own_is_taken(tmp_path: Path) -> None:
     assert torch.equal(weights["unembedding"], weights["embedding"] + 1)
 
 
-@pytest.mark.parametrize("kind", [k for k, (_, block, _) in gguf.KINDS.items() if block > 1])
+@for_each("kind", [k for k, (_, block, _) in gguf.KINDS.items() if block > 1])
 def test_blocks_of_quantised_numbers(kind: int, tmp_path: Path) -> None:
     """As `gguf` itself takes them apart; the formula of the simplest two is written out below."""
     from gguf import GGMLQuantizationType
@@ -178,7 +179,7 @@ def test_half_precision(tmp_path: Path) -> None:
 ONE = {"x": (np.zeros(32, np.float32), 0, (32,))}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "lies, says",
     [
         ({"version": 9}, "its version is 9"),
@@ -200,9 +201,7 @@ def test_lies_are_refused(lies: dict[str, Any], says: str, tmp_path: Path) -> No
     assert says in str(error.value) and str(tmp_path) not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"GG", b"GGUF", b"PK\x03\x04" + bytes(100), b"GGUF\x00\x00\x00\x03" + bytes(90)]
-)
+@for_each("data", [b"", b"GG", b"GGUF", b"PK\x03\x04" + bytes(100), b"GGUF\x00\x00\x00\x03" + bytes(90)])
 def test_what_is_no_gguf(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.gguf").write_bytes(data)
     with pytest.raises(PretrainedError):
@@ -218,7 +217,7 @@ def test_every_cut_is_noticed(tmp_path: Path) -> None:
             gguf.read(tmp_path / "cut.gguf")
 
 
-@pytest.mark.parametrize("inner", [8, 9, 4, 77])
+@for_each("inner", [8, 9, 4, 77])
 def test_arrays_that_lie(inner: int, tmp_path: Path) -> None:
     head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("list") + struct.pack("<IIQ", 9, inner, 2**50)
     (tmp_path / "a.gguf").write_bytes(head + bytes(64))
@@ -226,7 +225,7 @@ def test_arrays_that_lie(inner: int, tmp_path: Path) -> None:
         gguf.read(tmp_path / "a.gguf")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "facts, says",
     [
         ({"general.architecture": "falcon"}, "family 'falcon'"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from engine.pretrained import gguf
+from tests.engine.cases import for_each
 from tests.engine.pretrained.test_gguf import written
 
 quants = pytest.importorskip("gguf.quants")
@@ -21,7 +22,7 @@ def back(tmp_path: Path, raw: np.ndarray, name: str, shape: tuple[int, ...]) -> 
     return gguf.read(written(tmp_path / "a.gguf", {}, {"x": (raw, NUMBER[name], shape)})).numbers("x")
 
 
-@pytest.mark.parametrize("name", LEVELS)
+@for_each("name", LEVELS)
 def test_what_is_packed_comes_back_within_half_a_step(name: str, tmp_path: Path) -> None:
     from gguf import GGMLQuantizationType
 
@@ -37,7 +38,7 @@ def test_what_is_packed_comes_back_within_half_a_step(name: str, tmp_path: Path)
     assert np.median(errors / step[:, None]) < 0.3 and errors.max() > 0
 
 
-@pytest.mark.parametrize("name", ["F16", "BF16", "F32"])
+@for_each("name", ["F16", "BF16", "F32"])
 def test_plain_numbers_come_back(name: str, tmp_path: Path) -> None:
     from gguf import GGMLQuantizationType
 

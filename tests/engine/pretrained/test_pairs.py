@@ -19,6 +19,7 @@ from engine.pretrained import cache, pairs, sources
 from engine.pretrained.load import open_model
 from engine.pretrained.pairs import open_pair
 from engine.sample.pairs import pair_steps
+from tests.engine.cases import for_each
 from tests.engine.pretrained.test_vocabulary_kinds import READ, TEXTS, clean, unigram
 
 transformers = pytest.importorskip(
@@ -62,8 +63,8 @@ def asked(lengths: tuple[int, int]) -> tuple[Tensor, Tensor]:
     return source, target
 
 
-@pytest.mark.parametrize("place", range(len(SIZES)))
-@pytest.mark.parametrize("version", VERSIONS)
+@for_each("place", range(len(SIZES)))
+@for_each("version", VERSIONS)
 @torch.inference_mode()
 def test_the_same_logits(version: str, place: int, tmp_path: Path) -> None:
     """In float64, but for transformers' softmax, which is float32."""
@@ -78,7 +79,7 @@ def test_the_same_logits(version: str, place: int, tmp_path: Path) -> None:
     assert ledger(opened.config.decoder, opened.config.encoder).total == numbers
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_each("version", VERSIONS)
 @torch.inference_mode()
 def test_files_of_before_and_after_say_the_same(version: str, tmp_path: Path) -> None:
     """transformers 5 says `scale_decoder_outputs`; the files of the hub say whether the embedding is tied, and
@@ -108,8 +109,8 @@ def test_1_1_without_a_matrix_in_the_file_has_the_embedding_unscaled(tmp_path: P
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4 * float(wanted.abs().max()))
 
 
-@pytest.mark.parametrize("cached", [True, False])
-@pytest.mark.parametrize("version", VERSIONS)
+@for_each("cached", [True, False])
+@for_each("version", VERSIONS)
 def test_it_writes_what_transformers_writes(version: str, cached: bool, tmp_path: Path) -> None:
     """Greedy, from the padding as the beginning to the end, which is token 1."""
     theirs = made(tmp_path, version, 2, num_decoder_layers=3)
@@ -134,7 +135,7 @@ def test_the_encoder_alone_is_still_there(tmp_path: Path) -> None:
         torch.testing.assert_close(open_model(tmp_path).model()(source), wanted, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@for_each("version", VERSIONS)
 def test_every_tensor_is_needed_and_no_other_is_taken(version: str, tmp_path: Path) -> None:
     """Each one by itself: taken away, of another shape, with a NaN; and one too many."""
     made(tmp_path, version, 1)
@@ -174,7 +175,7 @@ def test_copies_of_the_embedding_may_be_there_if_they_are_copies(tmp_path: Path)
             open_pair(tmp_path).weights()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "facts, says",
     [
         ({"model_type": "bart"}, "family 'bart'; built here are t5"),
@@ -201,8 +202,8 @@ def test_what_is_not_built_is_said(facts: dict[str, Any], says: str, tmp_path: P
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
-@pytest.mark.parametrize("damage", ["missing", "cut", "noise", "empty"])
+@for_each("file", ["config.json", "model.safetensors"])
+@for_each("damage", ["missing", "cut", "noise", "empty"])
 def test_damaged_files(file: str, damage: str, tmp_path: Path) -> None:
     made(tmp_path, place=1)
     path = tmp_path / file

@@ -59,9 +59,7 @@ def test_reading_one_token_at_a_time_copies_no_large_matrix(
     assert float((ours - whole).abs().max()) < 1e-3
 
 
-def test_the_lens_holds_what_it_shows_and_finds_the_answer(
-    real: tuple[Transformer, tuple[int, ...]],
-) -> None:
+def test_the_lens_holds_what_it_shows_and_finds_the_answer(real: tuple[Transformer, tuple[int, ...]]) -> None:
     model, ids = real
     recording = record(model, ids[:5])
     lens = logit_lens(model, recording)

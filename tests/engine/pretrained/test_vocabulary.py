@@ -11,6 +11,7 @@ import pytest
 
 from engine.errors import PretrainedError, TokenizerError
 from engine.pretrained import vocabulary
+from tests.engine.cases import for_each
 
 tokenizers = pytest.importorskip("tokenizers")
 TEXTS = [
@@ -122,7 +123,7 @@ def test_bytes_that_no_token_holds() -> None:
     assert ours.unknown("cat") == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes, says",
     [
         ({"tokenizer.ggml.model": "llama"}, "vocabulary is 'llama'"),
@@ -140,7 +141,7 @@ def test_damaged_lists(changes: dict[str, Any], says: str) -> None:
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"model": 3}'])
+@for_each("text", ["", "{}", "[1]", '{"model": 3}'])
 def test_a_damaged_json(text: str) -> None:
     with pytest.raises(PretrainedError, match=r"tokenizer\.json"):
         vocabulary.from_json(text)

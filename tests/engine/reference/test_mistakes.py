@@ -13,6 +13,7 @@ from engine.measure.recording import Recording, record
 from engine.reference import dice
 from engine.reference.compare import compare, held
 from engine.reference.mistakes import MISTAKES, other_eps
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 RULES: dict[str, Any] = {  # in which of the families each changes something
@@ -26,8 +27,8 @@ RULES: dict[str, Any] = {  # in which of the families each changes something
 LARGE = {"encoder", "gemma"}  # sine waves of size 1, and embeddings that are scaled up: ε hardly counts
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-@pytest.mark.parametrize("kind", dice.KINDS)
+@for_each("mistake", MISTAKES)
+@for_each("kind", dice.KINDS)
 def test_a_mistake_is_found_where_it_is(kind: str, mistake: str) -> None:
     rolled, wrong = dice.roll(kind, 7), MISTAKES[mistake]
     ours = record(rolled.model, rolled.ids)
@@ -51,7 +52,7 @@ def test_a_mistake_is_found_where_it_is(kind: str, mistake: str) -> None:
         assert not found.worst.close
 
 
-@pytest.mark.parametrize(
+@for_each(
     "mistake, fields, says",
     [
         ("rope", {"position": "rope", "n_heads": 8, "d_head": 2}, "one pair"),
@@ -135,7 +136,7 @@ def test_the_same_seed_is_the_same_model() -> None:
     assert other.model.config != first.model.config
 
 
-@pytest.mark.parametrize("kind", dice.KINDS)
+@for_each("kind", dice.KINDS)
 def test_every_draw_can_be_built_and_agrees(kind: str) -> None:
     for seed in (*range(12), dice.MOST):
         rolled = dice.roll(kind, seed)

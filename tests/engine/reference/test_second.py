@@ -20,6 +20,7 @@ from engine.pretrained.load import open_model
 from engine.reference import second
 from engine.reference.compare import compare
 from engine.reference.second import forward
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.pretrained.odd import KINDS, made, said
 
@@ -45,7 +46,7 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("body", BODIES, ids="-".join)
+@for_each("body", BODIES, ids="-".join)
 def test_it_is_ours_whatever_the_parts(body: tuple[str, str, str]) -> None:
     """Every activation, not the logits alone; each network once, and each variant."""
     wiring, norm, position = body
@@ -58,8 +59,8 @@ def test_it_is_ours_whatever_the_parts(body: tuple[str, str, str]) -> None:
         assert found.last.name == "logits" and found.last.size > 0.01
 
 
-@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm"])
-@pytest.mark.parametrize("head", second.COVERED["output_head"])
+@for_each("norm", ["layernorm", "rmsnorm"])
+@for_each("head", second.COVERED["output_head"])
 def test_both_ends(head: str, norm: str) -> None:
     """A norm and token types before the blocks, and every output head after them."""
     ends = {"embedding_norm": True, "token_types": 2, "output_head": head, "norm": norm, "causal": False}
@@ -81,9 +82,8 @@ def test_far_tokens_too() -> None:
         assert found.begins is None, (fields_, found.begins)
 
 
-@pytest.mark.parametrize(
-    "values, says",
-    [({"wiring": "none"}, "pre, post, parallel"), ({"mixer": "mean"}, "attention, none")],
+@for_each(
+    "values, says", [({"wiring": "none"}, "pre, post, parallel"), ({"mixer": "mean"}, "attention, none")]
 )
 def test_what_it_does_not_cover_is_refused(values: dict[str, Any], says: str) -> None:
     model = loud(tiny(**values))
@@ -96,7 +96,7 @@ def test_every_field_has_been_thought_of() -> None:
     assert {each.name for each in fields(ModelConfig)} >= {*second.COVERED, *second.FREE}
 
 
-@pytest.mark.parametrize("name", ["second", "places"])
+@for_each("name", ["second", "places"])
 def test_it_shares_no_code(name: str) -> None:
     tree = ast.parse((ROOT / "engine" / "reference" / f"{name}.py").read_text())
     used = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -110,8 +110,8 @@ def test_it_shares_no_code(name: str) -> None:
 # transformers ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("family", KINDS)
+@for_each("seed", range(3))
+@for_each("family", KINDS)
 @torch.no_grad()
 def test_it_is_transformers_own(family: str, seed: int, tmp_path: Path) -> None:
     """Odd sizes drawn by chance, random weights, gains and biases too, saved by transformers and read here."""

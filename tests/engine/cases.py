@@ -1,0 +1,59 @@
+"""Table-driven tests: one test that goes through its cases, and says which of them failed."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+Test = Callable[..., None]
+
+
+def for_each(
+    names: str | Sequence[str], values: Iterable[Any], ids: Any = None, fast: int | None = None
+) -> Callable[[Test], Test]:
+    """Like `pytest.mark.parametrize`, but all the cases are one test: the first that fails is named in a note.
+
+    For cases that need nothing of their own from a fixture, but for a folder: each has its own `tmp_path`.
+    Decorators may be stacked: then every combination is tried. With `fast`, the fast tier takes so many of the
+    cases, drawn by the test's name (other tests of the same table draw others), and the exhaustive tier all.
+    """
+    wanted = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
+    cases = list(values)
+    assert cases, f"no case of {', '.join(wanted)}"
+    labels = [ids(case) for case in cases] if callable(ids) else list(ids or map(repr, cases))
+
+    def decorate(test: Test) -> Test:
+        drawn = set(Random(test.__name__).sample(range(len(cases)), min(fast or len(cases), len(cases))))
+
+        @functools.wraps(test)
+        def through(tier: str = "exhaustive", **fixtures: Any) -> None:
+            folder = fixtures.get("tmp_path")
+            for place, (case, label) in enumerate(zip(cases, labels, strict=True)):
+                if tier == "fast" and place not in drawn:
+                    continue
+                if folder is not None:
+                    fixtures["tmp_path"] = folder / str(place)
+                    fixtures["tmp_path"].mkdir()
+                try:
+                    test(**fixtures, **dict(zip(wanted, [case] if len(wanted) == 1 else case, strict=True)))
+                except BaseException as error:
+                    error.add_note(f"case {', '.join(wanted)} = {label}"[:400])
+                    raise
+
+        signature = inspect.signature(test)
+        kept = [one for name, one in signature.parameters.items() if name not in wanted]
+        assert len(kept) == len(signature.parameters) - len(wanted), f"{test.__name__} lacks some of {wanted}"
+        if fast is not None and fast < len(cases):
+            kept.append(inspect.Parameter("tier", inspect.Parameter.KEYWORD_ONLY))
+        through.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        if fast is None or fast >= len(cases):
+            return through
+        tiers = ["fast", pytest.param("exhaustive", marks=pytest.mark.exhaustive)]
+        return pytest.mark.parametrize("tier", tiers)(through)
+
+    return decorate

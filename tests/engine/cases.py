@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 from typing import Any
 
@@ -14,13 +14,13 @@ Test = Callable[..., None]
 
 
 def for_each(
-    names: str | Sequence[str], values: Iterable[Any], ids: Any = None, fast: int | None = None
+    names: str | Sequence[str], values: Iterable[Any], ids: Any = None, fast: int | Collection[Any] = ()
 ) -> Callable[[Test], Test]:
     """Like `pytest.mark.parametrize`, but all the cases are one test: the first that fails is named in a note.
 
     For cases that need nothing of their own from a fixture, but for a folder: each has its own `tmp_path`.
-    Decorators may be stacked: then every combination is tried. With `fast`, the fast tier takes so many of the
-    cases, drawn by the test's name (other tests of the same table draw others), and the exhaustive tier all.
+    Decorators may be stacked: then every combination is tried. With `fast`, the fast tier takes these cases, or so
+    many of them, drawn by the test's name (other tests of the same table draw others); the exhaustive tier takes all.
     """
     wanted = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
     cases = list(values)
@@ -28,13 +28,13 @@ def for_each(
     labels = [ids(case) for case in cases] if callable(ids) else list(ids or map(repr, cases))
 
     def decorate(test: Test) -> Test:
-        drawn = set(Random(test.__name__).sample(range(len(cases)), min(fast or len(cases), len(cases))))
+        drawn = Random(test.__name__).sample(cases, min(fast, len(cases))) if isinstance(fast, int) else fast
 
         @functools.wraps(test)
         def through(tier: str = "exhaustive", **fixtures: Any) -> None:
             folder = fixtures.get("tmp_path")
             for place, (case, label) in enumerate(zip(cases, labels, strict=True)):
-                if tier == "fast" and place not in drawn:
+                if tier == "fast" and case not in drawn:
                     continue
                 if folder is not None:
                     fixtures["tmp_path"] = folder / str(place)
@@ -48,11 +48,12 @@ def for_each(
         signature = inspect.signature(test)
         kept = [one for name, one in signature.parameters.items() if name not in wanted]
         assert len(kept) == len(signature.parameters) - len(wanted), f"{test.__name__} lacks some of {wanted}"
-        if fast is not None and fast < len(cases):
+        if fast:
             kept.append(inspect.Parameter("tier", inspect.Parameter.KEYWORD_ONLY))
         through.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
-        if fast is None or fast >= len(cases):
+        if not fast:
             return through
+        assert drawn and all(case in cases for case in drawn)
         tiers = ["fast", pytest.param("exhaustive", marks=pytest.mark.exhaustive)]
         return pytest.mark.parametrize("tier", tiers)(through)
 

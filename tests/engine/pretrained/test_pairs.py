@@ -202,20 +202,6 @@ def test_what_is_not_built_is_said(facts: dict[str, Any], says: str, tmp_path: P
     assert says in str(error.value)
 
 
-@for_each("file", ["config.json", "model.safetensors"])
-@for_each("damage", ["missing", "cut", "noise", "empty"])
-def test_damaged_files(file: str, damage: str, tmp_path: Path) -> None:
-    made(tmp_path, place=1)
-    path = tmp_path / file
-    data = path.read_bytes()
-    if damage == "missing":
-        path.unlink()
-    else:
-        path.write_bytes({"cut": data[: len(data) // 2], "noise": b"\xff" * 400, "empty": b""}[damage])
-    with pytest.raises(PretrainedError):
-        open_pair(tmp_path).weights()
-
-
 # By name, with its vocabulary --------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import PretrainedError, TokenizerError
+from engine.errors import PretrainedError
 from engine.pretrained import folder, vocabulary
 from engine.pretrained.vocabulary import PretrainedTokenizer
 
@@ -177,13 +177,6 @@ def test_what_is_not_read() -> None:
     for inner in (tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")), glued):
         with pytest.raises(PretrainedError, match="in a way that is not read"):
             vocabulary.from_json(inner.to_str())
-
-
-def test_ids_outside(pair: tuple[str, Any, PretrainedTokenizer]) -> None:
-    _, _, ours = pair
-    for ids in ([-1], [ours.vocab_size]):
-        with pytest.raises(TokenizerError, match="ids lie between"):
-            ours.decode(ids)
 
 
 def test_files_of_settings(tmp_path: Path) -> None:

@@ -192,6 +192,7 @@ def test_the_leak_halves_the_loss_and_not_the_text() -> None:
     assert both.broken.words == pytest.approx(both.healthy.words, abs=0.15)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(PLACE is None, reason="Tiny Shakespeare is not here")
 @for_each("name", ["leaky_mask", "keys_not_normed"])
 def test_a_stored_race_can_be_run_again(name: str) -> None:

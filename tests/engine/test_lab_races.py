@@ -104,6 +104,7 @@ def test_what_explodes_starts_with_a_stream_that_has_grown() -> None:
     assert all(idea(name, found).verdict == "exploded" for name in UNSEEDED)  # type: ignore[union-attr]
 
 
+@pytest.mark.exhaustive
 def test_the_cheap_rungs_come_out_again() -> None:
     """Trained here and now, from the seed of what is shipped."""
     try:

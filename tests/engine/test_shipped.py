@@ -41,6 +41,7 @@ def test_a_shipped_checkpoint_is_its_recipe_and_writes_text(name: str) -> None:
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shipped_checkpoint_reaches_its_loss(name: str) -> None:
     """Over the whole validation split, in windows of the model's context."""

@@ -35,6 +35,7 @@ def test_it_is_small(name: str) -> None:
     assert (CHECKPOINTS / name / "model.safetensors").stat().st_size < 1.5e6
 
 
+@pytest.mark.exhaustive
 @for_each("name", PAIRS)
 def test_a_shipped_encoder_decoder_reaches_its_score(name: str) -> None:
     """All held-out sources, written anew; and its recipe is that of the app."""
@@ -51,6 +52,7 @@ def test_a_shipped_encoder_decoder_reaches_its_score(name: str) -> None:
     assert [point["step"] for point in curve] == sorted({point["step"] for point in curve})
 
 
+@pytest.mark.exhaustive
 @for_each("name", PAIRS)
 def test_its_attention_is_aligned_as_its_metrics_say(name: str) -> None:
     checkpoint = load_pair(CHECKPOINTS / FOLDER / name)
@@ -73,6 +75,7 @@ def test_it_answers_the_examples_of_its_rules(name: str) -> None:
     assert len(wrong) <= 1
 
 
+@pytest.mark.exhaustive
 def test_the_classifier_reaches_its_share(shakespeare: corpora.Corpus) -> None:
     checkpoint, recipe = load_labels(CHECKPOINTS / FOLDER / SPEAKERS), label_recipe()
     metrics = checkpoint.metrics
@@ -94,6 +97,7 @@ def test_the_classifier_reaches_its_share(shakespeare: corpora.Corpus) -> None:
     )
 
 
+@pytest.mark.exhaustive
 @for_each("name", ENCODER_RECIPES)
 def test_the_encoder_fills_as_many_blanks(name: str, shakespeare: corpora.Corpus) -> None:
     checkpoint, recipe = load(CHECKPOINTS / name), ENCODER_RECIPES[name]

@@ -87,6 +87,7 @@ def test_a_model_is_its_recipe_and_has_its_record(name):
     )  # the same text in the same windows
 
 
+@pytest.mark.exhaustive
 @for_each("name", NAMES)
 def test_a_model_reaches_its_loss_and_its_record(name, shakespeare):
     found = shipped(name)

@@ -108,6 +108,7 @@ def learned(name: str, **fields: int) -> tuple[list[Evaluation], list[Sample]]:
     return looks, [r for r in records if isinstance(r, Sample)]
 
 
+@pytest.mark.exhaustive
 def test_copying_is_learned_in_a_hundred_steps() -> None:
     task = TASKS["copy"]
     looks, samples = learned("copy", steps=110, eval_every=110, sample_every=110, sample_length=90)
@@ -131,6 +132,7 @@ def test_a_sample_goes_on_from_what_is_asked() -> None:
     assert len(lines) == 2 and all(line.startswith("abcdefgh>") for line in lines)
 
 
+@pytest.mark.exhaustive
 @for_each("name", list(TASKS))
 def test_the_shipped_models_solve_their_tasks(name: str) -> None:
     """Each by the recipe that the training page offers, and as well as its metrics say."""

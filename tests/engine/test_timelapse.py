@@ -271,6 +271,7 @@ def test_heads_form_in_the_shipped_one_and_what_comes_again_gets_cheap(shipped: 
     assert first.validation_loss > 4.1 and last.validation_loss < 1.9
 
 
+@pytest.mark.exhaustive
 @for_each("step", [0, 100, 500, 1000])
 def test_the_shipped_scores_are_what_the_stored_models_do(shipped: Lapse, step: int) -> None:
     (look,) = (look for look in shipped.looks if look.step == step)
@@ -282,6 +283,7 @@ def test_the_shipped_scores_are_what_the_stored_models_do(shipped: Lapse, step: 
     assert look.heads.second_loss == pytest.approx(second, abs=2e-3)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("step", [0, 500, 1000])
 def test_the_shipped_losses_are_what_the_stored_models_reach(shipped: Lapse, step: int) -> None:
     if corpora.shakespeare_path() is None:

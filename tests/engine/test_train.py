@@ -129,6 +129,7 @@ def test_a_snapshot_of_another_model_is_refused() -> None:
             run(other, resume=state)
 
 
+@pytest.mark.exhaustive
 def test_float32_and_bfloat16_stay_together() -> None:
     exact, rounded = run(steps=200, precision="float32"), run(steps=200, precision="bfloat16")
     for a, b in zip(losses(exact), losses(rounded), strict=True):
@@ -334,6 +335,7 @@ def test_the_whole_validation_split_is_measured() -> None:
     assert measure(model, batches, tokens).nats == pytest.approx(total / count, rel=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_an_encoder_learns_to_fill_gaps() -> None:
     model = replace(MODEL, vocab_size=CORPUS.vocab_size + 1, causal=False)
     records = run(model, objective="masked", steps=300, batch_size=16, sample_prompt="hanging on the wall")
@@ -378,6 +380,7 @@ def test_a_short_text_still_has_a_validation_loss() -> None:
 # --- trained without the mask, and looked at early -----------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_without_the_mask_it_is_warned_of_and_learns_to_copy_and_not_to_write() -> None:
     model = replace(MODEL, causal=False)
     config = replace(TRAIN, steps=300, optimizer="muon", learning_rate=1e-2, batch_size=16)

@@ -58,6 +58,7 @@ def test_right_is_the_whole_target_and_its_end():
     assert continued_right(model, TEXT.rows["validation"]) == [True, True]
 
 
+@pytest.mark.exhaustive
 def test_it_learns_what_it_is_shown():
     text = PairedText("toy", "A toy", TEXT.tokenizer, TEXT.train, (Pair("ba", "ab"),))
     recipe = PairRecipe(

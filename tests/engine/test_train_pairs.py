@@ -283,6 +283,7 @@ def test_evaluations_are_those_of_the_weights() -> None:
     assert complete.task is not None and (complete.task.validation == 1.0) is right
 
 
+@pytest.mark.exhaustive
 def test_it_learns() -> None:
     records = pairs(**QUICK, sample_every=150)
     last = only(records, Evaluation)[-1]
@@ -295,6 +296,7 @@ def test_it_learns() -> None:
     assert only(records, Sample)[-1].text == "c"
 
 
+@pytest.mark.exhaustive
 def test_swapped_masks_learn_to_copy_what_they_should_say() -> None:
     """The loss falls lower than the healthy one's, for it reads the answer; alone it says nothing right."""
     faulty, healthy = (

@@ -34,6 +34,7 @@ def test_what_is_shipped_is_every_depth_with_and_without_norms():
     assert found[8, "layernorm"].learned == "counts" and found[8, "none"].learned == "nothing"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(corpora.shakespeare_path() is None, reason="Tiny Shakespeare is not on this machine")
 def test_the_first_steps_come_out_again():
     corpus, kept = corpora.load("shakespeare"), shipped()[2, "layernorm"]

@@ -89,18 +89,19 @@ def untrained() -> Iterator[tuple[ModelConfig, int]]:
         yield replace(BASE, **fields), i % 3
 
 
-@for_each(("config", "seed"), untrained(), ids=KINDS)
+@for_each(("config", "seed"), untrained(), ids=KINDS, fast=16)
 def test_no_check_fires_before_a_training(config: ModelConfig, seed: int) -> None:
     case = Case(build(config, seed), corpus=CORPUS, train=settings(config, seed=seed))
     assert fired(case) == []
 
 
-@for_each("config", [replace(BASE, **fields) for fields in KINDS.values()], ids=KINDS)
+@for_each("config", [replace(BASE, **fields) for fields in KINDS.values()], ids=KINDS, fast=16)
 def test_no_check_of_the_model_fires_when_weights_are_large(config: ModelConfig) -> None:
     model = [name for name in UNSEEN if CHECKS[name].needs == "model"]
     assert fired(Case(loud(config, 1)), model) == []
 
 
+@pytest.mark.exhaustive
 @for_each("seed", [0, 1])
 @for_each("kind", ["wiring pre", "wiring post", "position learned", "grouped"])
 def test_no_check_fires_after_one(kind: str, seed: int) -> None:
@@ -123,14 +124,16 @@ def test_no_check_fires_after_one(kind: str, seed: int) -> None:
     assert sum(f.verdict == "pass" for f in found) >= 14
 
 
-@for_each("name", OWN)
+@for_each("name", OWN, fast=4)
 def test_no_check_fires_on_a_preset(name: str) -> None:
     preset = PRESETS[name]
     config = replace(preset.model, vocab_size=CORPUS.vocab_size)
     assert fired(Case(build(config), corpus=CORPUS, train=preset.train)) == []
 
 
-@pytest.mark.parametrize("step", [0, 8, 100, 600, 1000])
+@pytest.mark.parametrize(
+    "step", [0, 100, *(pytest.param(step, marks=pytest.mark.exhaustive) for step in (8, 600, 1000))]
+)
 def test_no_check_fires_at_any_age(step: int) -> None:
     """On the time-lapse that comes with the app: a young model writes noise, and is healthy."""
     try:

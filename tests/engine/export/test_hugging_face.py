@@ -232,6 +232,7 @@ needs_carrier = pytest.mark.skipif(
 )
 
 
+@pytest.mark.exhaustive
 @needs_carrier
 def test_smollm2_goes_back_to_its_own_layout() -> None:
     """Its tensors under Hugging Face's names, from the GGUF file's; nothing is packed here."""

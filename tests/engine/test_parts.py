@@ -159,17 +159,6 @@ def test_sinusoidal_shift_is_a_rotation(p: int, k: int) -> None:
     assert torch.allclose(rotated, table[p + k], atol=1e-4)
 
 
-def test_rotation_worked_example() -> None:
-    """p = 5, k = 2, theta = 0.1: [0.479, 0.878] -> [0.644, 0.765] by R = [[0.980, 0.199], [-0.199,
-    0.980]].
-    """
-    turn = torch.tensor([[math.cos(0.2), math.sin(0.2)], [-math.sin(0.2), math.cos(0.2)]])
-    assert torch.allclose(turn, torch.tensor([[0.980, 0.199], [-0.199, 0.980]]), atol=5e-4)
-    start = torch.tensor([math.sin(0.5), math.cos(0.5)])
-    assert torch.allclose(start, torch.tensor([0.479, 0.878]), atol=5e-4)
-    assert torch.allclose(turn @ start, torch.tensor([0.644, 0.765]), atol=5e-4)
-
-
 @given(distance=st.integers(-12, 12), seed=st.integers(0, 50))
 def test_rope_scores_depend_on_the_distance_only(distance: int, seed: int) -> None:
     q, k = _normal(1, 1, 1, 8, seed=seed), _normal(1, 1, 1, 8, seed=seed + 1000)

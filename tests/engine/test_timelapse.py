@@ -132,10 +132,14 @@ def test_an_interrupted_one_goes_on_where_it_was(
         take(tmp_path / "into", tmp_path / "work", CORPUS, MODEL, other, KEPT)
 
 
-@pytest.fixture
-def copied(lapse: Lapse, tmp_path: Path) -> Path:
+def _copied(lapse: Lapse, tmp_path: Path) -> Path:
     """Files of its own, to be damaged."""
     return Path(shutil.copytree(lapse.folder, tmp_path / "copied"))
+
+
+@pytest.fixture
+def copied(lapse: Lapse, tmp_path: Path) -> Path:
+    return _copied(lapse, tmp_path)
 
 
 # What is refused --------------------------------------------------------------------------------
@@ -157,10 +161,11 @@ def _not_finite(path: Path) -> None:
     save_file(tensors, path)
 
 
-@pytest.mark.parametrize(
-    "damage", [_cut, _renamed, _not_finite, Path.unlink, lambda path: path.write_text("")]
-)
-def test_a_damaged_step_is_refused_and_the_others_are_read(copied: Path, damage: Callable[..., None]) -> None:
+@for_each("damage", [_cut, _renamed, _not_finite, Path.unlink, lambda path: path.write_text("")])
+def test_a_damaged_step_is_refused_and_the_others_are_read(
+    lapse: Lapse, tmp_path: Path, damage: Callable[..., None]
+) -> None:
+    copied = _copied(lapse, tmp_path)
     lapse = open_lapse(copied)
     damage(lapse.folder / name_of(2))
     with pytest.raises(CheckpointError):
@@ -176,7 +181,7 @@ def _edited(folder: Path, edit: Callable[[dict[str, Any]], object], name: str = 
     (folder / name).write_text(json.dumps(values))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "edit",
     [
         lambda metrics: metrics.pop("looks"),
@@ -197,15 +202,19 @@ def _edited(folder: Path, edit: Callable[[dict[str, Any]], object], name: str = 
         lambda metrics: metrics.pop("train"),
     ],
 )
-def test_edited_facts_are_refused(copied: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+def test_edited_facts_are_refused(
+    lapse: Lapse, tmp_path: Path, edit: Callable[[dict[str, Any]], object]
+) -> None:
+    copied = _copied(lapse, tmp_path)
     folder = copied
     _edited(folder, edit)
     with pytest.raises(CheckpointError):
         open_lapse(folder)
 
 
-@pytest.mark.parametrize("name", [CONFIG, TOKENIZER, METRICS])
-def test_a_missing_or_broken_file_is_refused(copied: Path, name: str) -> None:
+@for_each("name", [CONFIG, TOKENIZER, METRICS])
+def test_a_missing_or_broken_file_is_refused(lapse: Lapse, tmp_path: Path, name: str) -> None:
+    copied = _copied(lapse, tmp_path)
     folder = copied
     kept = (folder / name).read_text()
     (folder / name).write_text(kept[: len(kept) // 2])

@@ -236,7 +236,7 @@ HOSTILE: list[Any] = [
 ]
 
 
-@for_each("name", KINDS, fast=4)
+@for_each("name", KINDS, fast=2)
 def test_a_hostile_configuration_is_no_crash(name: str, tmp_path: Path) -> None:
     """Every fact with values of every kind: it opens, or is refused with a sentence."""
     made(name, 0, tmp_path)

@@ -46,7 +46,7 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-@for_each("body", BODIES, ids="-".join)
+@for_each("body", BODIES, ids="-".join, fast=20)
 def test_it_is_ours_whatever_the_parts(body: tuple[str, str, str]) -> None:
     """Every activation, not the logits alone; each network once, and each variant."""
     wiring, norm, position = body

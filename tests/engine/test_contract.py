@@ -99,7 +99,7 @@ MADE = [
     Case("no heads", {}, swapped(HEALTHY, "no heads", mixers={"attention": RunningMean})),
 ]
 CASES = [*OWN, *RICH, *FAULTS, *MADE]
-every = for_each("case", CASES, ids=lambda case: case.name, fast=40)
+every = for_each("case", CASES, ids=lambda case: case.name)
 
 
 def model_of(case: Case) -> Transformer:

@@ -56,32 +56,18 @@ def _truths(config: ModelConfig) -> None:
     assert len(recorder.tensors) == (0 if config.mixer == "none" else config.n_layers)
 
 
-@for_each("mixer", MIXERS)
-@for_each("position", POSITIONS)
-def test_every_combination_of_named_parts(position: str, mixer: str) -> None:
-    """norm x wiring x ffn x causal x tied x kv heads, for each position scheme and mixer: the full
-    product.
-    """
-    kv_heads = (1, 2, 4) if mixer == "attention" else (4,)
-    with torch.inference_mode():
-        for norm, wiring, ffn, causal, tied, n_kv_heads in product(
-            NORMS, WIRINGS, FFNS, (True, False), (True, False), kv_heads
-        ):
-            config = tiny(
-                position=position,
-                mixer=mixer,
-                norm=norm,
-                wiring=wiring,
-                ffn=ffn,
-                causal=causal,
-                tie_embeddings=tied,
-                n_kv_heads=n_kv_heads,
-                n_layers=1,
-            )
-            try:
-                _truths(config)
-            except AssertionError as error:
-                raise AssertionError(f"{config}") from error
+NAMED = [
+    (*parts, kv_heads)
+    for parts in product(POSITIONS, MIXERS, NORMS, WIRINGS, FFNS, (True, False), (True, False))
+    for kv_heads in ((1, 2, 4) if parts[1] == "attention" else (4,))
+]
+NAMES = ("position", "mixer", "norm", "wiring", "ffn", "causal", "tie_embeddings", "n_kv_heads")
+
+
+@for_each("combination", NAMED, fast=800)
+@torch.inference_mode()
+def test_every_combination_of_named_parts(combination: tuple) -> None:
+    _truths(tiny(n_layers=1, **dict(zip(NAMES, combination, strict=True))))
 
 
 FLAGS = (

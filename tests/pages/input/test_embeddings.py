@@ -17,8 +17,10 @@ from engine import checkpoints, corpora, presets
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import RunError
+from engine.measure.embeddings import random_shares
 from engine.measure.separation import separation
 from engine.measure.token_classes import CHARACTERS, PIECES, token_classes
+from engine.measure.token_map import frequency_links, nearest, token_map
 from engine.model import build
 from engine.service.state import RunSpec
 from engine.tokenizers import bpe, token_bytes
@@ -134,25 +136,12 @@ def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, mo
 # The map ----------------------------------------------------------------------------------------
 
 
-def axes_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(scores (row, 3) by a singular value decomposition, the longer tail to the right; shares)."""
-    centred = matrix - matrix.mean(0)
-    _, values, vectors = np.linalg.svd(centred, full_matrices=False)
-    scores = centred @ vectors[:3].T
-    return scores * np.sign((scores**3).sum(0)), values**2 / (values**2).sum()
-
-
 def test_the_map_is_that_of_the_model(manager, drawn, classic):
     page = embeddings(embed_view="map", embed_token="T", embed_colour="frequency")
     counts, every = counts_of(classic), rows_of(classic)
-    met = np.flatnonzero(counts)
-    token = classic.tokenizer.encode("T")[0]
-    assert (
-        20 < len(met) < 65 and not counts[token]
-    )  # it never occurs, and has its place and neighbours all the same
-    matrix, told = every[met], said(page)
-    scores, shares = axes_of(matrix)
-    figure = drawn["embed_map"]
+    met, token = np.flatnonzero(counts), classic.tokenizer.encode("T")[0]
+    assert 20 < len(met) < 65 and not counts[token], "it never occurs, and has its place all the same"
+    found, told, figure = token_map(every, met), said(page), drawn["embed_map"]
     dots = {
         i: (x, y, colour, trace["name"])
         for trace in figure.traces[1:-1]
@@ -161,58 +150,39 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
         )
     }
     assert set(dots) == {*met.tolist(), token}
-    assert np.allclose([dots[i][:2] for i in met], scores[:, :2], atol=1e-4)
+    assert np.allclose([dots[i][:2] for i in (*met, token)], found.scores[[*met, token], :2], atol=1e-4)
     assert np.allclose([dots[i][2] for i in met], np.log10(1 + counts[met]), atol=1e-5)
     assert dots[classic.tokenizer.encode("e")[0]][3] == "vowels"
     assert [figure.layout[f"{a}axis"]["title"]["text"] for a in "xy"] == [
-        f"component {i + 1} ({shares[i]:.1%} of the variance)" for i in (0, 1)
+        f"component {i + 1} ({found.kept[i]:.1%} of the variance)" for i in (0, 1)
     ]
 
-    rows = np.append(met, token)
-    centred = every[rows] - every[rows][np.argsort(rows)].mean(0)
-    unit = centred / np.sqrt((centred**2).sum(1))[:, None]
-    cosine = unit[:-1] @ unit[-1]
-    best = np.argsort(-cosine)[:10]
-    near = drawn["embed_near"]
-    assert near.traces[0]["customdata"] == met[best].tolist()
-    assert np.allclose(near.traces[0]["x"], cosine[best], atol=1e-5)
-    assert near.table is not None and near.table["token"] == [
-        classic.tokenizer.decode([met[i]]) for i in best
-    ]
-    lines = figure.traces[0]["x"]
-    assert np.allclose(lines[1::3], scores[best[:6], 0], atol=1e-4) and len(lines) == 18
-    ring = figure.traces[-1]
-    assert ring["x"] == [pytest.approx(dots[token][0])] == [pytest.approx(lines[0])]
-    mine = (every[token] - matrix.mean(0)) @ np.linalg.lstsq(matrix - matrix.mean(0), scores, rcond=None)[0]
-    assert lines[0] == pytest.approx(mine[0], abs=1e-3)
-
+    best, cosine = nearest(every, token, met, 10)
+    near, lines = drawn["embed_near"], figure.traces[0]["x"]
+    assert near.traces[0]["customdata"] == best.tolist()
+    assert np.allclose(near.traces[0]["x"], cosine, atol=1e-5)
+    assert near.table["token"] == [classic.tokenizer.decode([i]) for i in best]
+    assert np.allclose(lines[1::3], found.scores[best[:6], 0], atol=1e-4) and len(lines) == 18
+    assert figure.traces[-1]["x"] == [pytest.approx(dots[token][0])] == [pytest.approx(lines[0])]
     names, classes = token_classes(token_bytes(classic.tokenizer))
-    kin = sum(classes[i] == names.index("capitals") for i in met[best[:6]])
-    share = (classes[met] == names.index("capitals")).mean()
-    assert (
-        f"Of these 6, **{kin}** are of its own kind (capitals); by chance it would be {6 * share:.1f}" in told
-    )
-
-    flat = np.argsort(((scores[:, :2] - np.array(dots[token][:2])) ** 2).sum(1))[:6]
-    assert f"{len(set(flat) & set(best[:6]))} are among the 6 nearest dots" in told
-    random = axes_of(np.random.default_rng(0).standard_normal(matrix.shape))[1]
-    assert f"keeps {shares[:2].sum():.1%} of the variance; {1 - shares[:2].sum():.1%} is not in it" in told
+    kin = sum(classes[i] == names.index("capitals") for i in best[:6])
+    by_chance = 6 * (classes[met] == names.index("capitals")).mean()
+    assert f"**{kin}** are of its own kind (capitals); by chance it would be {by_chance:.1f}" in told
+    assert f"{found.hits(token, best[:6], met, 2)} are among the 6 nearest dots" in told
+    kept, random = found.share(2), random_shares(len(met), every.shape[1])
+    assert f"keeps {kept:.1%} of the variance; {1 - kept:.1%} is not in it" in told
     assert f"Random numbers of this shape would have {random[:2].sum():.1%} on their own first 2" in told
     bars, dotted = drawn["embed_shares"].traces
-    assert np.allclose(bars["y"], shares[:10], atol=1e-5) and np.allclose(dotted["y"], random[:10], atol=1e-5)
+    assert np.allclose(bars["y"], found.own.shares[:10], atol=1e-5)
+    assert np.allclose(dotted["y"], random[:10], atol=1e-5)
 
-    frequency = np.log10(1 + counts[met])
-    links = [np.corrcoef(scores[:, i], frequency)[0, 1] for i in range(3)]
-    size = np.corrcoef(np.sqrt((matrix**2).sum(1)), frequency)[0, 1]
-    linked = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links))
-    assert f"{linked}; of the rows' lengths: {size:+.2f}".replace("-", "−") in told
-    shown = int(np.argmax(np.abs(links)))
-    assert f"**Component {shown + 1} against frequency**" in told
-    plotted = drawn["embed_frequency"]
-    assert plotted.table is not None and np.allclose(
-        np.array(plotted.table["score"])[met], scores[:, shown], atol=1e-4
-    )
-    assert plotted.table["count"] == counts.tolist() and "It occurs 0 times in the text" in told
+    links = frequency_links(every, found.scores, np.log10(1 + counts), met)
+    linked = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components))
+    assert f"{linked}; of the rows' lengths: {links.lengths:+.2f}".replace("-", "−") in told
+    assert f"**Component {links.best + 1} against frequency**" in told
+    plotted = drawn["embed_frequency"].table
+    assert np.allclose(np.array(plotted["score"])[met], found.scores[met, links.best], atol=1e-4)
+    assert plotted["count"] == counts.tolist() and "It occurs 0 times in the text" in told
     assert f"{65 - len(met)} tokens that never occur in the text of the training are left out" in told
 
 
@@ -227,8 +197,8 @@ def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classi
     page = embeddings(embed_view="map", embed_picture="3-D", embed_colour="frequency", embed_token="e")
     counts = counts_of(classic)
     met = np.flatnonzero(counts)
-    scores, shares = axes_of(rows_of(classic)[met])
-    message = sent[-1]
+    found = token_map(rows_of(classic), met)
+    scores, message = found.scores[met], sent[-1]
     points = np.array(message["points"]).reshape(-1, 3)
     assert message["ids"] == met.tolist()
     assert np.allclose(points, scores / np.sqrt((scores**2).sum(1)).max(), atol=1e-3)
@@ -236,17 +206,13 @@ def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classi
     top = np.log10(1 + counts.max())
     assert message["shade"] == np.round(100 * np.log10(1 + counts[met]) / top).astype(int).tolist()
     assert message["names"][message["classes"][message["chosen"]]] == "vowels"
-    assert f"keeps {shares[:3].sum():.1%} of the variance" in said(page)
+    assert f"keeps {found.share(3):.1%} of the variance" in said(page)
 
 
 @pytest.mark.parametrize("picture", ["2-D", "3-D"])
 def test_the_map_with_every_option(manager, picture):
     name = with_run(manager)
-    for query in (
-        {"model": "untrained-modern"},
-        {"model": name, "embed_colour": "frequency"},
-        {"model": name, "step": "20"},
-    ):
+    for query in ({"model": "untrained-modern"}, {"model": name, "step": "20", "embed_colour": "frequency"}):
         told = said(embeddings(embed_view="map", embed_picture=picture, **query))
         assert (
             "The picture keeps" in told

@@ -143,9 +143,8 @@ def test_what_they_know_of_distance(manager, drawn, shakespeare):
         trained[name] = similarity(checkpoint.model, 256)
         for found, when in ((fresh[name], "untrained"), (trained[name], "trained")):
             for line, values in zip(found.lines, found.values, strict=True):
-                assert table[f"{scheme.title}, {line}, {when}"][: len(values)] == pytest.approx(
-                    values, abs=1e-6
-                )
+                shown = table[f"{scheme.title}, {line}, {when}"][: len(values)]
+                assert shown == pytest.approx(values, abs=1e-6)
     lines = drawn["bench_similarity"].traces
     assert [t["y"] for t in lines if t["line"]["dash"] == "solid" and t["xaxis"] == "x4"] == [
         pytest.approx(row, abs=1e-6) for row in fresh["rope"].values

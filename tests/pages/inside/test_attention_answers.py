@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from engine.config import ModelConfig
-from engine.measure.ablation import Switches
+from engine.measure.ablation import Switches, compare
 from engine.measure.recording import record
 from engine.model import build
 from engine.tokenizers.char import CharTokenizer
@@ -93,16 +93,8 @@ def test_steps_says_the_product_the_score_and_the_weight():
 def test_switches_names_what_is_off_and_what_it_costs():
     place = 8
     text = told_by("switches", attention_off=["1.3"], attention_mask="false", attention_at=str(place))
-    blind = build(replace(CONFIG, causal=False)).eval()  # the mask is off: the same weights in an encoder
-    blind.load_state_dict(MODEL.state_dict())
-
-    def silent(z: Any) -> Any:
-        z = z.clone()
-        z[:, 3] = 0
-        return z
-
-    before = probabilities(RECORDING["logits"])
-    after = probabilities(record(blind, IDS, edits={"blocks.1.z": silent})["logits"])
+    found = compare(MODEL, RECORDING, Switches(mask=False, heads_off=((1, 3),)))
+    before, after = (probabilities(one["logits"]) for one in (RECORDING, found.after))
     shown = [letter.replace(" ", "␣") for letter in LETTERS]
     one, other = (shown[int(p[place].argmax())] for p in (before, after))
     assert "Without the mask and head 3 of layer 1, the loss on this text goes from" in text

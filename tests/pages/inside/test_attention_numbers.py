@@ -12,7 +12,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.faults import PARTS
-from engine.measure.heads import stages
+from engine.measure.ablation import Switches, compare
+from engine.measure.heads import head_numbers, stages
 from engine.measure.induction import ordinary
 from engine.measure.recording import Recording, record
 from engine.measure.repeating import repeated
@@ -116,46 +117,37 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
         for name, place in (("q", 3), ("q_rot", 3), ("k", 1), ("k_rot", 1), ("v", 1))
     ]
     np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), np.concatenate(parts, 1), rtol=1e-6)
-    q, k = (RECORDING[block + name][place].astype(float) for name, place in (("q_rot", 3), ("k_rot", 1)))
-    raw = q @ k.T
-    masked = np.where(np.tri(8, dtype=bool), raw / math.sqrt(4), -np.inf)
-    z = RECORDING[block + "z"][HEAD]
-    w_o = MODEL.blocks[LAYER].mixer.w_o.weight[:, 4 * HEAD : 4 * HEAD + 4].numpy()
-    stages = {
-        "q·k": raw,
-        "÷ √d": raw / 2,
-        "mask": masked,
+    found = stages(MODEL, RECORDING, LAYER, HEAD)
+    shown_in = {
+        "q·k": found.raw,
+        "÷ √d": found.scaled,
+        "mask": found.masked,
         "softmax": PATTERNS[LAYER, HEAD],
-        "· v": z,
-        "W_O": z @ w_o.T,
+        "· v": found.z,
+        "W_O": found.written,
     }
-    for stage, values in stages.items():
+    for stage, values in shown_in.items():
         page.get_by_key("attention_stage").set_value(stage).run()
         assert not page.exception
         shown = seen(values) if stage in ("mask", "softmax") else values
         np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown, atol=2e-5, err_msg=stage)
 
     table = page.dataframe[0].value
-    np.testing.assert_allclose(table["q·k"], raw[QUERY], atol=1e-9)
-    np.testing.assert_allclose(table["masked"], masked[QUERY], atol=1e-9)
+    np.testing.assert_allclose(table["q·k"], found.raw[QUERY], atol=1e-9)
+    np.testing.assert_allclose(table["masked"], found.masked[QUERY], atol=1e-9)
     np.testing.assert_allclose(table["weight"], PATTERNS[LAYER, HEAD, QUERY], atol=1e-6)
-    again = np.exp(masked - masked.max(-1, keepdims=True))
-    again /= again.sum(-1, keepdims=True)
-    gap = np.abs(again - RECORDING[block + "pattern"][HEAD]).max()
+    gap = np.abs(found.pattern - RECORDING[block + "pattern"][HEAD]).max()
     assert 0 < gap < 1e-5 and f"by at most {gap:.0e}." in said(page)
 
     words = said(page)
     assert f"comes to give {PATTERNS[LAYER, HEAD, QUERY, 2]:.4f} of its weight to c (position 2)" in words
-    assert f"({q[QUERY, 0]:.2f})({k[2, 0]:.2f})" in words and f"= {raw[QUERY, 2]:.4f}$" in words
+    assert (
+        f"({found.q[QUERY, 0]:.2f})({found.k[2, 0]:.2f})" in words
+        and f"= {found.raw[QUERY, 2]:.4f}$" in words
+    )
     assert "over the 6 keys that it sees" in words
-    lengths = [
-        np.linalg.norm(x)
-        for x in (
-            (z @ w_o.T)[QUERY],
-            RECORDING[block + "attn_out"][QUERY],
-            RECORDING[block + "resid_pre"][QUERY],
-        )
-    ]
+    vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
+    lengths = [np.linalg.norm(x[QUERY]) for x in vectors]
     own, together, before = (f"{x:.3f}" for x in lengths)
     assert f"writes a vector of length {own}; all heads of layer 1 together" in words
     assert f"write one of length {together}. The stream before has length {before}." in words
@@ -188,19 +180,10 @@ def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     place = 4
     page = attention("switches", attention_off=["1.3", "0.0"], attention_at=str(place))
 
-    def without(layer: int, *heads: int) -> Any:
-        def edit(z: Any) -> Any:
-            z = z.clone()
-            z[:, list(heads)] = 0
-            return z
-
-        return {f"blocks.{layer}.z": edit}
-
-    after = record(MODEL, IDS, edits=without(1, 3) | without(0, 0))
-    p, q = (np.exp(r.log_probabilities) for r in (RECORDING, after))
-    kl = (p * np.log(p / q)).sum(-1)
+    found = compare(MODEL, RECORDING, Switches(heads_off=((0, 0), (1, 3))))
+    p, q = (np.exp(r.log_probabilities) for r in (RECORDING, found.after))
+    kl, losses = found.kl, (found.loss_before, found.loss_after)
     np.testing.assert_allclose(drawn["attention_kl"].traces[0]["y"], kl, rtol=1e-4, atol=1e-7)
-    losses = [-np.mean([math.log(x[i, IDS[i + 1]]) for i in range(len(IDS) - 1)]) for x in (p, q)]
     metrics = [m.value for m in page.metric]
     assert metrics == [f"{losses[1]:.3f}", f"{kl[place]:.3f} nats", f"{kl.mean():.3f} nats"]
     assert page.metric[0].delta == f"{losses[1] - losses[0]:+.3f}" and f"{losses[0]:.3f} before" in said(page)
@@ -214,35 +197,23 @@ def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
 
     page.get_by_key("attention_each").set_value(True).run()
     assert not page.exception
-    alone = np.array(
-        [
-            [
-                (p * (np.log(p) - record(MODEL, IDS, edits=without(i, h)).log_probabilities)).sum(-1).mean()
-                for h in range(4)
-            ]
-            for i in range(2)
-        ]
-    )
+    heads = [(i, h) for i in range(2) for h in range(4)]
+    off = [compare(MODEL, RECORDING, Switches(heads_off=(head,))) for head in heads]
+    alone = np.array([one.kl.mean() for one in off]).reshape(2, 4)
     np.testing.assert_allclose(heat(drawn, "attention_each_plot"), alone, rtol=1e-3, atol=1e-6)
     layer, head = divmod(int(alone.argmax()), 4)
     assert f"Alone, layer {layer}, head {head} is missed most" in said(page)
     assert f"moves by {alone.max():.3f} nats" in said(page) and f"moves it by {alone.min():.4f}" in said(page)
 
 
-def entropies() -> np.ndarray:
-    p = PATTERNS
-    return -(p * np.log(np.where(p > 0, p, 1))).sum(-1)  # (layer, head, query)
-
-
 def test_numbers_are_those_of_the_patterns(drawn):
-    p = PATTERNS
-    place = np.arange(8)
+    found = head_numbers(PATTERNS, np.tri(8, dtype=bool))
     expected = {
-        "Entropy": entropies().mean(-1),
-        "Relative entropy": (entropies()[..., 1:] / np.log(place[1:] + 1)).mean(-1),
-        "Distance": (p * np.abs(place[:, None] - place)).sum(-1).mean(-1),
-        "Previous token": np.stack([p[..., i, i - 1] for i in range(1, 8)]).mean(0),
-        "First token": p[..., 1:, 0].mean(-1),
+        "Entropy": found.entropy,
+        "Relative entropy": found.relative_entropy,
+        "Distance": found.distance,
+        "Previous token": found.previous,
+        "First token": found.first,
     }
     page = attention("Numbers")
     for name, values in expected.items():

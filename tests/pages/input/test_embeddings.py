@@ -18,7 +18,7 @@ from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import RunError
 from engine.measure.embeddings import random_shares
-from engine.measure.separation import separation
+from engine.measure.separation import case_cosines, separation
 from engine.measure.token_classes import CHARACTERS, PIECES, token_classes
 from engine.measure.token_map import frequency_links, nearest, token_map
 from engine.model import build
@@ -259,20 +259,13 @@ def test_a_click_chooses_a_token(manager):
 # Classes ----------------------------------------------------------------------------------------
 
 
-def pair_means(matrix: np.ndarray, classes: np.ndarray) -> tuple[float, float]:
-    centred = matrix - matrix.mean(0)
-    unit = centred / np.sqrt((centred**2).sum(1))[:, None]
-    table, off = unit @ unit.T, ~np.eye(len(unit), dtype=bool)
-    same = classes[:, None] == classes[None, :]
-    return float(table[same & off].mean()), float(table[~same].mean())
-
-
 def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic):
     page = embeddings(embed_view="classes")
     counts, every = counts_of(classic), rows_of(classic)
     names, classes = token_classes(token_bytes(classic.tokenizer))
     met = np.flatnonzero(counts)
-    within, across = pair_means(every[met], classes[met])
+    found = separation(every, names, classes, counts=counts)
+    within, across = found.within, found.across
     told = said(page)
     assert f"**Tokens of one class are {within - across:+.3f} more alike (in cosine)" in told
     with_none_open = embeddings(embed_view="classes", measure="false")
@@ -300,34 +293,30 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     assert table["a fresh model of this shape"].iloc[2] == f"{fresh.difference:+.3f}".replace("-", "−")
 
     by_class = page.dataframe[0].value.set_index("class")
-    vowels = np.isin(met, np.flatnonzero(classes == names.index("vowels")))
-    centred = every[met] - every[met].mean(0)
-    unit = centred / np.sqrt((centred**2).sum(1))[:, None]
-    own = (unit @ unit.T)[vowels][:, vowels]
-    inner, outer = own[~np.eye(len(own), dtype=bool)].mean(), (unit @ unit.T)[vowels][:, ~vowels].mean()
-    row = by_class.loc["vowels"]
-    assert row["tokens"] == vowels.sum() and row["its tokens"].split()[0] == "e"
+    row, vowels = by_class.loc["vowels"], found.by_class["vowels"]
+    assert row["tokens"] == vowels.tokens and row["its tokens"].split()[0] == "e"
     assert [row["within"], row["to the others"], row["difference"]] == [
-        f"{v:+.3f}".replace("-", "−") for v in (inner, outer, inner - outer)
+        f"{v:+.3f}".replace("-", "−") for v in (vowels.within, vowels.across, vowels.difference)
     ]
-    most = separation(every, names, classes, counts=counts).most
-    assert most is not None and f"**{most[0]}**, {most[1]:+.3f}" in told
+    assert found.most is not None and f"**{found.most[0]}**, {found.most[1]:+.3f}" in told
 
     heat = drawn["embed_cosines"]
     order = np.lexsort((met, classes[met]))
     z = np.array([[np.nan if v is None else v for v in row] for row in heat.traces[0]["z"]])
     off = ~np.eye(len(met), dtype=bool)
+    centred = every[met] - every[met].mean(0)
+    unit = centred / np.sqrt((centred**2).sum(1))[:, None]
     assert np.allclose(z[off], (unit @ unit.T)[order][:, order][off], atol=1e-5) and np.isnan(z[~off]).all()
     assert heat.table is not None and heat.table["token"][0] == "a"  # the vowels come first
     decoded = [classic.tokenizer.decode([i]) for i in met]
     pairs = [
-        (i, decoded.index(c.upper())) for i, c in enumerate(decoded) if c.islower() and c.upper() in decoded
+        (met[i], met[decoded.index(c.upper())])
+        for i, c in enumerate(decoded)
+        if c.islower() and c.upper() in decoded
     ]
-    cases = np.mean([unit[i] @ unit[j] for i, j in pairs])
-    others = np.mean([unit[i] @ unit[k] for i, _ in pairs for j, k in pairs if i != j])
-    assert f"mean cosine {cases:+.3f} over {len(pairs)} pairs; with another's capital: {others:+.3f}".replace(
-        "-", "−"
-    ) in told.replace("-", "−")
+    cases, others = case_cosines(centred, np.searchsorted(met, pairs))
+    wanted = f"mean cosine {cases:+.3f} over {len(pairs)} pairs; with another's capital: {others:+.3f}"
+    assert wanted.replace("-", "−") in told.replace("-", "−")
 
 
 def test_an_untrained_model_has_found_no_classes(manager):

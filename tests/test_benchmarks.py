@@ -1,0 +1,51 @@
+"""Each benchmark still runs. Those whose size can be chosen run once at their smallest, where goals may be missed;
+of those that train to the end or watch a server for minutes only the start is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.source import ROOT
+
+pytestmark = pytest.mark.exhaustive
+
+SHORT = {
+    "bpe": "--rounds 1 --naive-merges 1",
+    "generation": "--rounds 1 --positions rope",
+    "seq2seq": "--rounds 1 --precision float32",
+    "training": "--rounds 1 --precision float32 --config A",
+}
+LONG = {
+    *("bytes", "cold_start", "formation", "live", "load", "pretrained", "race", "recipes", "soak"),
+    *("time_to_quality", "views"),
+}
+SHARED = {"__init__", "peers", "report", "visitor"}  # by the others
+
+
+def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_every_benchmark_is_run_here() -> None:
+    assert {path.stem for path in (ROOT / "benchmarks").glob("*.py")} == SHARED | LONG | SHORT.keys()
+
+
+@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.usefixtures("shakespeare")
+def test_short_benchmark_ends_with_its_line_of_figures(name: str) -> None:
+    done = run(name, *SHORT[name].split())
+    assert "Traceback" not in done.stderr, done.stderr
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert last["benchmark"] == name and last["figures"], last
+
+
+def test_long_benchmarks_start() -> None:
+    for name in sorted(LONG):
+        done = run(name, "--help")
+        assert done.returncode == 0 and "usage" in done.stdout, f"{name}: {done.stderr}"

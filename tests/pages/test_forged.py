@@ -14,7 +14,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.visitor import Visitor
 from tests.browser.server import ROOT, serve
-from tests.ui.test_glossary import views
+from tests.pages.views import views
 from ui.site import built
 
 PAGES = [entry.url for entry in built()]

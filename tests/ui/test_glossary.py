@@ -2,64 +2,34 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.views import views
 from ui import site, terms
-from ui.text.glossary import Term, linked
+from ui.text.glossary import linked
 from ui.text.glossary import terms as all_terms
 from ui.text.markdown import safe
 
 TERMS = list(all_terms().values())
 
 
-@cache
-def views(url: str) -> tuple[str, tuple[str, ...]]:
-    """(the key of a page's views in its address, their ids as they stand there), read from its page.py."""
-    entry = next(entry for entry in site.ENTRIES if entry.url == url)
-    tree = ast.parse((Path(site.ROOT) / entry.path).read_text("utf-8"))
-    calls = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    ]
-    constants = {
-        target.id: ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    named = {"Page": ("key", 1), "choose_view": ("key", 1), "View": ("id", 0)}
-    found: dict[str, list[str]] = {name: [] for name in named}
-    for call in calls:
-        name = call.func.id  # type: ignore[attr-defined]
-        if name in named:
-            argument, place = named[name]
-            by_name = {keyword.arg: keyword.value for keyword in call.keywords}
-            value = by_name.get(argument) or call.args[place]
-            found[name].append(
-                constants[value.id] if isinstance(value, ast.Name) else ast.literal_eval(value)
-            )
-    return (found["Page"] + found["choose_view"] + [""])[0], tuple(found["View"])
+def test_a_term_leads_to_a_view_that_is_there() -> None:
+    for term in TERMS:
+        key, ids = views(term.page)
+        assert len(term.query) <= 1, term.id
+        assert all(name == key and view in ids for name, view in term.query), term.id
 
 
-@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)
-def test_a_term_leads_to_a_view_that_is_there(term: Term) -> None:
-    key, ids = views(term.page)
-    assert len(term.query) <= 1
-    for name, view in term.query:
-        assert name == key and view in ids
-
-
-@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)
-def test_a_term_is_one_or_two_plain_sentences(term: Term) -> None:
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", term.id)
-    assert term.text[-1] == "." and len(term.text.split()) <= 36, "a card is read in a few seconds"
-    assert not re.search(r"[*`$\[\]]", term.text), "the browser shows it as it is"
+def test_a_term_is_one_or_two_plain_sentences() -> None:
+    for term in TERMS:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", term.id), term.id
+        assert term.text[-1] == "." and len(term.text.split()) <= 36, f"{term.id}: read in a few seconds"
+        assert not re.search(r"[*`$\[\]]", term.text), f"{term.id}: the browser shows it as it is"
+        once = linked(term.text)
+        assert linked(once) == once, term.id
 
 
 def test_no_form_belongs_to_two_terms() -> None:
@@ -67,11 +37,11 @@ def test_no_form_belongs_to_two_terms() -> None:
     assert len(forms) == len(set(forms)) and len(TERMS) >= 60
 
 
-@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)
-def test_every_form_is_found_in_a_sentence(term: Term) -> None:
-    for form in term.forms:
-        assert linked(f"See the {form}, here.") == f"See the [{form}](#term-{term.id}), here."
-        assert f"**[{form}](#term-{term.id})**" in linked(f"**{form}** 3")
+def test_every_form_is_found_in_a_sentence() -> None:
+    for term in TERMS:
+        for form in term.forms:
+            assert linked(f"See the {form}, here.") == f"See the [{form}](#term-{term.id}), here."
+            assert f"**[{form}](#term-{term.id})**" in linked(f"**{form}** 3")
 
 
 def test_the_first_of_each_is_linked_and_capitals_are_kept() -> None:
@@ -108,12 +78,6 @@ def test_a_lone_dollar_or_tick_hides_nothing() -> None:
 def test_what_a_person_wrote_keeps_its_escapes(written: str) -> None:
     text = linked(f"After “{safe(written)}” the softmax")
     assert text == f"After “{safe(written)}” the [softmax](#term-softmax)"
-
-
-def test_twice_is_as_once() -> None:
-    for term in TERMS:
-        once = linked(term.text)
-        assert linked(once) == once
 
 
 def test_a_page_that_is_asked_for_is_gone_to(monkeypatch: pytest.MonkeyPatch) -> None:

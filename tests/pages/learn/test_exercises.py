@@ -11,7 +11,7 @@ from engine.exercises.catalogue import SETS, TASKS, make
 from engine.exercises.forms import Choice, Pick
 from pages.learn.exercises import words
 from tests.pages.stage import open_page
-from tests.ui.test_glossary import views
+from tests.pages.views import views
 from ui import site
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "learn" / "exercises" / "page.py")

@@ -10,7 +10,7 @@ import pytest
 
 from engine.exercises.catalogue import SETS, make
 from engine.exercises.notebooks import NAMES
-from tests.ui.test_glossary import views
+from tests.pages.views import views
 from ui.tour.courses import shelf
 
 DOCS = Path(__file__).parents[3] / "docs" / "teaching.md"

@@ -27,7 +27,7 @@ from engine.probe import Recorder
 from engine.tasks.paired import PAIR_TASKS
 
 FOLDER = Path(__file__).parents[2] / "checkpoints"
-TEXT = "this horse will fear the black old friend"
+TEXT = "this horse will fear the funny old friend"
 GREEDY = SampleConfig(temperature=0.0)
 
 
@@ -99,7 +99,7 @@ def test_blanks_are_filled_from_one_pass(encoder):
     assert (
         found.right
         == sum(said.symbol == TEXT[place] for place, said in zip(places, found.said, strict=True))
-        == 6
+        == 5
     )
     assert [found.passes(step) for step in (1, 2, 24)] == [1, 1, 1]
 
@@ -160,7 +160,7 @@ def test_a_word_a_pass_after_one_over_the_source(translator):
         written.append(int(logits.argmax()))
     assert written[-1] == translator.model.config.end and found.source[-1] == "<end>"
     assert (
-        found.text == "timuro esto tald ilo sem veto nigo" == found.answer and found.right and found.why == ""
+        found.text == "timuro esto tald ilo sem veto velo" == found.answer and found.right and found.why == ""
     )
     assert [found.passes(step) for step in (0, 1, 8, 20)] == [1, 2, 9, 9]
 

@@ -3,6 +3,10 @@
 Every rule is one function or one table here, and stands in words in RULES (engine/tasks/paired/language.py
 reads the English). Nouns are of the sun or of the moon. Neither English nor the noun itself shows which: it
 shows in the endings of all that agrees with the noun.
+
+A lecturer projects these words: no form of Velan may be, or begin as, a slur or an obscenity of a language
+that many speak (tests/engine/paired/test_language.py), and no English sentence may hurt (read a page of what
+`draw` gives after a change).
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ NOUNS: dict[str, tuple[str, Gender, str]] = {
     "horse": ("tald", "moon", ""),
     "bird": ("pil", "sun", ""),
     "river": ("arun", "moon", ""),
-    "tree": ("bok", "sun", ""),
+    "tree": ("bosk", "sun", ""),
     "house": ("dom", "moon", ""),
     "friend": ("sem", "moon", ""),
     "teacher": ("ludar", "sun", ""),
@@ -31,9 +35,9 @@ NOUNS: dict[str, tuple[str, Gender, str]] = {
     "farmer": ("gradar", "sun", ""),
     "sailor": ("navar", "moon", ""),
     "singer": ("lirar", "sun", ""),
-    "child": ("nin", "moon", ""),
-    "woman": ("fen", "sun", ""),
-    "mouse": ("zip", "moon", ""),
+    "child": ("kin", "moon", ""),
+    "woman": ("zen", "sun", ""),
+    "mouse": ("sor", "moon", ""),
     "wolf": ("rog", "sun", ""),
     "police officer": ("vik", "sun", ""),
     "post office": ("mel", "moon", ""),
@@ -47,7 +51,7 @@ Stands = Literal["last", "first"]
 VERBS: dict[str, tuple[str, Stands, str]] = {
     "see": ("ved", "last", ""),
     "hear": ("ort", "last", ""),
-    "help": ("sul", "last", ""),
+    "help": ("aud", "last", ""),
     "follow": ("lek", "last", ""),
     "carry": ("port", "last", ""),
     "paint": ("kol", "last", ""),
@@ -57,18 +61,18 @@ VERBS: dict[str, tuple[str, Stands, str]] = {
     "love": ("am", "first", ""),
     "fear": ("tim", "first", ""),
     "trust": ("fid", "first", ""),
-    "hate": ("od", "first", ""),
+    "admire": ("od", "first", ""),
     "forgive": ("nal", "first", "dol"),
 }
 
-# No two stems may differ in an ending's letters alone.
+# No two stems may differ in an ending's letters alone. They stand beside every noun, people too: no colours.
 ADJECTIVES = {
     "small": "tir",
     "big": "gran",
     "old": "vet",
-    "young": "nov",
-    "white": "lun",
-    "black": "nig",
+    "brave": "nov",
+    "gentle": "mild",
+    "funny": "vel",
     "clever": "sab",
     "tired": "las",
     "happy": "fel",

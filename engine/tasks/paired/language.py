@@ -167,7 +167,7 @@ RULES = (
     ),
     _rule(
         "Verbs of the heart stand first",
-        "Love, fear, trust, hate and forgive come before who feels it.",
+        "Love, fear, trust, admire and forgive come before who feels it.",
         "the king loves the dog",
     ),
     _rule(
@@ -183,7 +183,7 @@ RULES = (
     _rule(
         "All agree with the noun",
         "The, a, this, adjectives and “that” take the ending of their noun's gender and number.",
-        "these tired dogs see a white cat",
+        "these tired dogs see a funny cat",
     ),
     _rule(
         "Verbs agree over a distance",
@@ -192,8 +192,8 @@ RULES = (
     ),
     _rule(
         "Adjectives follow, the last one first",
-        "Small white dog is dog white small.",
-        "a cat hears a small white dog",
+        "Small funny dog is dog funny small.",
+        "a cat hears a small funny dog",
     ),
     _rule(
         "Two words for one",

@@ -8,7 +8,7 @@ from ui.text.markdown import safe
 from ui.text.tokens import show_characters
 
 QUESTION = "What do the three make of one sentence?"
-FIRST = "this horse will fear the black old friend"
+FIRST = "this horse will fear the funny old friend"
 HIDING: dict[Hiding, str] = {
     "letters": "every fifth letter",
     "half": "every second letter",

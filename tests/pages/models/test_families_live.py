@@ -17,7 +17,7 @@ from tests.pages.stage import open_page
 
 ROOT = Path(__file__).parents[3]
 PAGE = str(ROOT / "pages" / "models" / "families" / "page.py")
-TEXT = "this horse will fear the black old friend"
+TEXT = "this horse will fear the funny old friend"
 BLANKS = (2, 7, 12, 17, 22, 27, 32, 37)
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -52,10 +52,10 @@ def letters(name: str):
 
 
 def test_the_answer_counts_passes_and_what_is_right():
-    """8 blanks; 6 guesses equal the letter (the 2nd and the 7th do not); 24 letters; 7 words and the end."""
+    """8 blanks; 5 guesses equal the letter (the 2nd, 6th and 7th do not); 24 letters; 7 words and the end."""
     assert answer(opened()) == (
-        "The encoder filled **8 blanks in 1 pass**, 6 right. The decoder wrote **24 letters in 24 passes**."
-        " The encoder-decoder read in one, wrote in **8 passes** “timuro esto tald ilo sem veto nigo”,"
+        "The encoder filled **8 blanks in 1 pass**, 5 right. The decoder wrote **24 letters in 24 passes**."
+        " The encoder-decoder read in one, wrote in **8 passes** “timuro esto tald ilo sem veto velo”,"
         " which is **right**."
     )
 
@@ -102,7 +102,7 @@ def test_the_player_gets_what_the_encoder_decoder_wrote():
     *_, both = columns(page)
     source, target = both["rows"]
     assert source["cells"] == [*TEXT.split(), "<end>"]
-    assert target["cells"] == ["<begin>", *["timuro", "esto", "tald", "ilo", "sem", "veto", "nigo"], "<end>"]
+    assert target["cells"] == ["<begin>", *["timuro", "esto", "tald", "ilo", "sem", "veto", "velo"], "<end>"]
     assert [(s["row"], s["at"], s["step"]) for s in both["said"]] == [(1, i + 1, i + 1) for i in range(8)]
     for i, one in enumerate(both["said"]):
         assert [len(weights) for weights in one["reads"]] == [9, i + 1]  # the source whole, its own text back

@@ -271,7 +271,7 @@ def _settled_text(first: str, kind: str) -> str:
     if named is not None and (arrived or linked):
         text = named
     elif carried is None or (linked and not arrived) or (before != kind and carried in untyped):
-        text = first  # nothing is carried, somebody went back to an address without a text, or nobody typed it
+        text = first  # nothing is carried, an address without a text came back, or nobody typed it
     else:
         text = carried
     held["kept_kind"], held["first_text"], held[_TEXT_PAGE] = kind, first, widgets.page_drawn()

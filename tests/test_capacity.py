@@ -10,6 +10,8 @@ import pytest
 
 from engine.service.profiles import PROFILES
 
+pytestmark = pytest.mark.exhaustive
+
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "hosting.md").read_text("utf-8")
 ENROLLED, MACHINE = 10_000, 4  # GB of one server's machine, as its first table says
 

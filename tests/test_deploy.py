@@ -256,6 +256,7 @@ def _checkout(place: Path) -> Path:
     return place / "app"
 
 
+@pytest.mark.exhaustive
 def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path) -> None:
     app, data = _checkout(place), place / "data"
     data.mkdir()

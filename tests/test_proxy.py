@@ -15,7 +15,7 @@ import pytest
 from tests.nginx import before, needs_nginx
 from ui.identity import COOKIE
 
-pytestmark = needs_nginx
+pytestmark = [needs_nginx, pytest.mark.exhaustive]
 
 
 class Told(BaseHTTPRequestHandler):

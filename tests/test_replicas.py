@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SECRET = "of-two-servers-and-a-desk-in-a-test"
 MAKE_COOKIE = "from ui.identity import new_cookie; print(new_cookie())"
 SECONDS = 120.0  # where others work on the same cores
-pytestmark = needs_nginx
+pytestmark = [needs_nginx, pytest.mark.exhaustive]
 
 
 @dataclass

@@ -47,7 +47,7 @@ def cluster(nodes: Any) -> Iterator[Cluster]:
     connected.close()
 
 
-@pytest.fixture(scope="session", params=["here", "cluster"])
+@pytest.fixture(scope="session", params=["here", pytest.param("cluster", marks=pytest.mark.exhaustive)])
 def transport(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What a manager is made with for its workers to be on this machine, and on a cluster's."""
     return {} if request.param == "here" else {"opener": request.getfixturevalue("cluster").open}

@@ -71,6 +71,7 @@ def lose(nodes: Any, node: Any) -> None:
     nodes.add_node(num_cpus=3)
 
 
+@pytest.mark.exhaustive
 def test_a_lost_machine_costs_the_steps_since_the_last_snapshot(
     make: Callable[..., RunManager], nodes: Any
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_lost_machine_costs_the_steps_since_the_last_snapshot(
     assert list(view.history.losses) == pytest.approx(here, rel=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_a_paused_run_stays_paused_when_its_machine_is_lost(
     make: Callable[..., RunManager], nodes: Any
 ) -> None:
@@ -116,6 +118,7 @@ def test_a_paused_run_stays_paused_when_its_machine_is_lost(
     wait(lambda: look(manager, run).status == "running" and look(manager, run).step >= newest + 5)
 
 
+@pytest.mark.exhaustive
 def test_what_takes_machine_after_machine_down_does_not_go_on(
     make: Callable[..., RunManager], nodes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +130,7 @@ def test_what_takes_machine_after_machine_down_does_not_go_on(
     assert ended(manager, run).status == "failed"
 
 
+@pytest.mark.exhaustive
 def test_snapshots_lie_where_the_manager_keeps_them(make: Callable[..., RunManager]) -> None:
     manager = make()
     run = manager.start(spec(), ME)
@@ -138,6 +142,7 @@ def test_snapshots_lie_where_the_manager_keeps_them(make: Callable[..., RunManag
     assert not list(kept.folder.glob(".*")), "nothing half written is left"
 
 
+@pytest.mark.exhaustive
 def test_places_are_counted_by_the_clusters_cores(cluster: Cluster) -> None:
     # 2 machines of 3 cores: 6 places of one thread, one for the spare, a quarter for the paused
     asked = replace(PROFILE, threads_per_run=1, max_paused=8)

@@ -109,6 +109,7 @@ def test_a_killed_spare_is_replaced(make: Callable[..., RunManager]) -> None:
     assert warm_spare(manager) != spare
 
 
+@pytest.mark.exhaustive
 def test_the_spare_makes_a_start_quick(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
     spare = warm_spare(manager)
@@ -128,6 +129,7 @@ def test_divergence_is_said(make: Callable[..., RunManager]) -> None:
     assert ended(manager, manager.start(spec(), ME)).status == "finished", "the next run is none the worse"
 
 
+@pytest.mark.exhaustive
 def test_only_snapshots_that_lead_on_are_kept_of_a_diverging_run(make: Callable[..., RunManager]) -> None:
     """The last ones before the loss is no number any more: their weights still are."""
     manager = make()
@@ -164,6 +166,7 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
     wait(lambda: not lives(worker), 30)
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_gets_no_more_memory_says_so(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
     spare = warm_spare(manager)
@@ -227,6 +230,7 @@ def test_a_worker_that_does_not_stop_is_ended_by_force(
     wait(lambda: not lives(worker), 30)
 
 
+@pytest.mark.exhaustive
 def test_a_frozen_worker_cannot_hold_up_the_manager(make: Callable[..., RunManager]) -> None:
     manager = make()
     run = manager.start(spec(LONG), ME)
@@ -239,6 +243,7 @@ def test_a_frozen_worker_cannot_hold_up_the_manager(make: Callable[..., RunManag
     assert ended(manager, run).status == "failed"
 
 
+@pytest.mark.exhaustive
 def test_twenty_runs_leave_nothing_behind(tmp_path: Path) -> None:
     threads, processes = set(threading.enumerate()), set(workers_of(OWN_PID))
     descriptors = len(os.listdir("/proc/self/fd"))
@@ -290,6 +295,7 @@ def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_ends_without_closing_cleans_up(tmp_path: Path) -> None:
     server = serve_runs(tmp_path, "return")
     assert server.stdout is not None and server.stdout.readline() == "training\n"
@@ -298,6 +304,7 @@ def test_a_server_that_ends_without_closing_cleans_up(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.exhaustive
 def test_two_managers_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     made: list[RunManager] = []
     gate = threading.Barrier(4)

@@ -111,6 +111,7 @@ def test_its_snapshot_is_an_encoder_decoder_with_the_same_logits(manager: RunMan
     assert torch.equal(taken.model(source, target), newest.model(source, target))
 
 
+@pytest.mark.exhaustive
 def test_it_is_slimmed_and_gone_on_from_exactly_when_its_process_is_killed(manager: RunManager) -> None:
     run = manager.start(spec(replace(LONG, steps=60)), ME)
     whole = ended(manager, run).history.losses
@@ -150,6 +151,7 @@ def test_it_is_paused_stepped_steered_and_stopped(manager: RunManager) -> None:
     assert view.history.learning_rates[-1] == pytest.approx(1e-3)
 
 
+@pytest.mark.exhaustive
 def test_two_tasks_race_in_one_process(manager: RunManager) -> None:
     other = RunSpec(replace(MODEL, d_model=8), SHORT, NAME)
     ids = manager.start_race([spec(), other], ME)

@@ -140,6 +140,7 @@ def reached_any(manager: RunManager, run: str) -> None:
         reached(manager, other.id, other.step + 20)
 
 
+@pytest.mark.exhaustive
 def test_all_paused_use_no_place_and_go_on_in_the_same_process(make: Callable[..., RunManager]) -> None:
     manager = make()
     runs = trio(manager)
@@ -231,6 +232,7 @@ def test_one_that_diverges_fails_alone(make: Callable[..., RunManager]) -> None:
     assert "diverged" in views[0].message and views[1].message == ""
 
 
+@pytest.mark.exhaustive
 def test_a_race_over_its_memory_is_ended_whole(make: Callable[..., RunManager]) -> None:
     manager = make(max_worker_bytes=2**30)
     runs = trio(manager)
@@ -244,6 +246,7 @@ def test_a_race_over_its_memory_is_ended_whole(make: Callable[..., RunManager]) 
     wait(lambda: not lives(process), 30)
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_does_not_stop_is_ended_and_said_to_all(
     make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +302,7 @@ def test_a_race_counts_as_one_among_the_runs_that_are_kept(make: Callable[..., R
     assert len(manager.runs(ME)) == 6, "all of it, or none"
 
 
+@pytest.mark.exhaustive
 def test_time_as_a_budget_ends_all_at_about_the_same_second(make: Callable[..., RunManager]) -> None:
     manager = make()
     timed = replace(LONG, seconds=0.4, snapshot_every=0)
@@ -311,6 +315,7 @@ def test_time_as_a_budget_ends_all_at_about_the_same_second(make: Callable[..., 
     assert ended(manager, runs[0]).step == views[0].step + 20, "by hand it goes on, the clock or not"
 
 
+@pytest.mark.exhaustive
 def test_where_there_are_places_a_race_is_spread_over_processes(make: Callable[..., RunManager]) -> None:
     manager = make(max_runs=3, race_workers=2)
     runs = trio(manager)

@@ -71,6 +71,7 @@ def test_a_stopped_worker_is_replaced_and_its_run_goes_on(make: Callable[..., Ru
     assert (after.history.steps[1:] > after.history.steps[:-1]).all(), "no step is there twice"
 
 
+@pytest.mark.exhaustive
 def test_a_stopped_worker_of_a_paused_run_is_replaced_when_it_goes_on(
     make: Callable[..., RunManager],
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_run_that_was_asked_to_stop_has_stopped(make: Callable[..., RunManager
     assert look(manager, run).status == "stopped" and "did not stop in time" in look(manager, run).message
 
 
+@pytest.mark.exhaustive
 def test_a_run_whose_processes_all_stop_ends(
     make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +113,7 @@ def test_a_run_whose_processes_all_stop_ends(
     assert "did not answer any more" in view.message and "curve so far is kept" in view.message
 
 
+@pytest.mark.exhaustive
 def test_a_stopped_spare_is_replaced(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
     spare = warm_spare(manager)
@@ -119,6 +122,7 @@ def test_a_stopped_spare_is_replaced(make: Callable[..., RunManager]) -> None:
     wait(lambda: any(not p.runs and p.pid != spare for p in manager.processes()), 60)
 
 
+@pytest.mark.exhaustive
 def test_after_a_stop_of_the_whole_server_nobody_is_late(make: Callable[..., RunManager]) -> None:
     manager = make()
     run = manager.start(spec(LONG), ME)
@@ -139,6 +143,7 @@ def test_a_worker_outlives_the_thread_that_asked_for_it(make: Callable[..., RunM
     reached(manager, started[0], 200)
 
 
+@pytest.mark.exhaustive
 def test_a_killed_server_takes_stopped_workers_with_it(tmp_path: Path) -> None:
     server = serve_runs(tmp_path, "wait")
     assert server.stdout is not None and server.stdout.readline() == "training\n"
@@ -151,6 +156,7 @@ def test_a_killed_server_takes_stopped_workers_with_it(tmp_path: Path) -> None:
     wait(lambda: not any(lives(worker) for worker in workers), 30)
 
 
+@pytest.mark.exhaustive
 def test_where_memory_runs_out_a_training_ends_and_not_the_server(make: Callable[..., RunManager]) -> None:
     def score(process: int) -> int:
         return int(Path(f"/proc/{process}/oom_score_adj").read_text())

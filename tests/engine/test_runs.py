@@ -42,7 +42,10 @@ from tests.engine.running import (
 ME, STRANGER = "me", "somebody else"
 
 
-@pytest.fixture(scope="module", params=["here", "cluster", "another server's"])
+ELSEWHERE = [pytest.param(where, marks=pytest.mark.exhaustive) for where in ("cluster", "another server's")]
+
+
+@pytest.fixture(scope="module", params=["here", *ELSEWHERE])
 def manager(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[RunManager]:
     """A manager whose workers are on this machine, or on a cluster's; or what a server holds of one that is
     shared by several.

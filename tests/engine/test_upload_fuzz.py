@@ -24,6 +24,8 @@ from engine.model import build
 from engine.service.profiles import MB, PROFILES, check_model
 from tests.engine.test_uploads import LETTERS, TINY, zipped
 
+pytestmark = pytest.mark.exhaustive
+
 SEEDS = 200
 MOST = 64 * MB  # more than before, at the worst moment; the uploads have a few kB
 HOSTED = PROFILES["hosted"]

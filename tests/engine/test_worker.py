@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -119,15 +120,18 @@ def test_a_worker_ends_with_its_input(when: str) -> None:
     answers.close()
 
 
-@pytest.mark.parametrize("record", [
+RECORDS: list[Record] = [
     Step(3, 1.25, 0.5, 1e-3, 96, 0.25), Step(3, float("inf"), 0.5, 1e-3, 96, 0.25), Evaluation(10, 1.5, 1.75, 2.0, True),
     Evaluation(10, 1.5, 1.75, 2.0, True, heads=HeadScores(((0.1, 0.2), (0.3, 0.4)), ((0.5, 0.6), (0.7, 0.8)), 4.1, 1.5)),
     Sample(10, "\n", 'a "quoted"\nline, \u2028 ümläut 🙂 \ud800'), Done(10, "diverged", "why", 1.0),
-])  # fmt: skip
-def test_records_survive_the_pipe(record: Record) -> None:
-    line = dump(Records((record,)))
-    assert line.count(b"\n") == 1 and line.isascii()
-    assert load_message(line) == (0, Records((record,)))
+]  # fmt: skip
+
+
+def test_records_survive_the_pipe() -> None:
+    for record in RECORDS:
+        line = dump(Records((record,)))
+        assert line.count(b"\n") == 1 and line.isascii(), record
+        assert load_message(line) == (0, Records((record,)))
 
 
 def test_a_diverged_loss_survives_the_pipe() -> None:
@@ -137,42 +141,47 @@ def test_a_diverged_loss_survives_the_pipe() -> None:
     assert isinstance(got, Step) and got.loss != got.loss
 
 
-@pytest.mark.parametrize("command", [
+COMMANDS: list[Command] = [
     Train(MODEL, SHORT, "text", "a \ud800 path", "folder", "resume", 0.1, "\u2028", True), Train(MODEL, SHORT, "python", None, "f"),
     Pause(), Resume(), OneStep(), SetLearningRate(1e-3), SetPrompt("\n \ud800"), Stop(), Leave(),
-])  # fmt: skip
-def test_commands_survive_the_pipe(command: Command) -> None:
-    line = dump(command, 3)
-    assert line.count(b"\n") == 1 and line.isascii() and load_command(line) == (3, command)
-    with pytest.raises(ValueError):
-        load_message(line)
+]  # fmt: skip
+MESSAGES: list[Message] = [Ready(), Started("float32"), Kept(3, "path", 5), Warned("a"), Failed("b")]
 
 
-@pytest.mark.parametrize(
-    "message", [Ready(), Started("float32"), Kept(3, "path", 5), Warned("a"), Failed("b")]
-)
-def test_messages_survive_the_pipe(message: Message) -> None:
-    line = dump(message, 3)
-    assert load_message(line) == (3, message)
-    with pytest.raises(ValueError):
-        load_command(line)
+def test_commands_survive_the_pipe_and_are_no_messages() -> None:
+    for command in COMMANDS:
+        line = dump(command, 3)
+        assert line.count(b"\n") == 1 and line.isascii() and load_command(line) == (3, command)
+        with pytest.raises(ValueError):
+            load_message(line)
 
 
-@pytest.mark.parametrize("line", [
+def test_messages_survive_the_pipe_and_are_no_commands() -> None:
+    for message in MESSAGES:
+        line = dump(message, 3)
+        assert load_message(line) == (3, message)
+        with pytest.raises(ValueError):
+            load_command(line)
+
+
+TORN = [
     b'{"kind": "rec', b"", b"[1]", b"{}", b'{"kind": 3}', b'{"kind": "nothing"}', b'{"kind": "stop", "now": 1}', b'{"kind": "train"}',
     b'{"kind": "train", "model": 3, "train": {}, "corpus": "", "text": "", "folder": ""}', b'{"kind": "snapshot"}', b'{"kind": "records"}',
     b'{"kind": "stop", "entrant": "0"}', b'{"kind": "ready", "entrant": null}',
-])  # fmt: skip
-def test_torn_lines_are_refused(line: bytes) -> None:
-    for load in (load_command, load_message):
+]  # fmt: skip
+
+
+def test_torn_lines_are_refused() -> None:
+    for line, load in itertools.product(TORN, (load_command, load_message)):
         with pytest.raises(ValueError):
-            load(line)
+            pytest.fail(f"{line!r} was read as {load(line)}")
 
 
-@pytest.mark.parametrize("values", [[], ["Snapshot", 1], ["__import__", "os"], ["Step", 1]])
-def test_only_records_are_decoded(values: list[Any]) -> None:
-    with pytest.raises(ValueError):
-        decode(values)
+def test_only_records_are_decoded() -> None:
+    torn: list[list[Any]] = [[], ["Snapshot", 1], ["__import__", "os"], ["Step", 1]]
+    for values in torn:
+        with pytest.raises(ValueError):
+            pytest.fail(f"{values} was read as {decode(values)}")
 
 
 def test_a_snapshot_never_goes_through_the_pipe() -> None:
@@ -180,7 +189,7 @@ def test_a_snapshot_never_goes_through_the_pipe() -> None:
         load_message(dump(Records((Snapshot(1, TrainState(1, 1.0, {})),))))
 
 
-@pytest.mark.parametrize("error, says", [
+EXPLAINED: list[tuple[Exception, str]] = [
     (MemoryError(), "There was not enough memory for this training. A smaller batch, context or model needs less."),
     (RuntimeError("[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"), "There was not enough memory"),
     (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate"), "There was not enough memory"),
@@ -188,9 +197,12 @@ def test_a_snapshot_never_goes_through_the_pipe() -> None:
     (ConfigError("d_model", 3, "must be even"), "d_model = 3: must be even."),
     (ZeroDivisionError("division by zero\nmore"), "The training failed with ZeroDivisionError: division by zero."),
     (KeyError(), "The training failed with KeyError."),
-])  # fmt: skip
-def test_errors_are_explained(error: Exception, says: str) -> None:
-    assert explain(error).startswith(says)
+]  # fmt: skip
+
+
+def test_errors_are_explained() -> None:
+    for error, says in EXPLAINED:
+        assert explain(error).startswith(says)
 
 
 def test_no_sentence_says_where_files_lie() -> None:

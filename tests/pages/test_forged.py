@@ -17,6 +17,8 @@ from tests.browser.server import ROOT, serve
 from tests.pages.views import views
 from ui.site import built
 
+pytestmark = pytest.mark.exhaustive
+
 PAGES = [entry.url for entry in built()]
 TIMES = 3  # a page at the least: each of its views once
 WORDS = ("", "nobody", "9" * 400, "-1", "nan", "\u202e\x00", "<script>", "💥" * 50)

@@ -17,6 +17,8 @@ from benchmarks.visitor import Visitor
 from engine.service.profiles import PROFILES
 from tests.browser.server import _free_port, serve
 
+pytestmark = pytest.mark.exhaustive
+
 MOST = PROFILES["small"].max_message_mb * 1_000_000
 STRANGERS = 20
 

@@ -80,38 +80,38 @@ def test_no_name_is_kept_and_no_two_rooms_know_the_same_person(found: Rooms) -> 
     assert one.room != two.room and len(one.room) == 16
 
 
-@pytest.mark.parametrize(
-    ("text", "answers", "words"),
-    [
-        ("", THREE, "1 to 200 characters"),
-        ("x" * 201, THREE, "1 to 200 characters"),
-        (None, THREE, "1 to 200 characters"),
-        ("Yes?", ["only one", " "], "2 to 5 answers, one a line; here are 1"),
-        ("Yes?", list("abcdef"), "here are 6"),
-        ("Yes?", ["a"] * 1000, "2 to 5 answers"),
-        ("Yes?", "ab", "here are 0"),
-        ("Yes?", [1, {}], "here are 0"),
-        ("Yes?", ["a", "b" * 81], "at most 80 characters"),
-        ("Yes?", ["a", " a "], "the same"),
-    ],
-)
-def test_what_is_no_question(found: Rooms, text: object, answers: object, words: str) -> None:
-    with pytest.raises(RoomError, match=words):
-        found.ask("lecturer", text, answers)
-    assert found.mine("lecturer") is None
+NO_QUESTIONS: list[tuple[object, object, str]] = [
+    ("", THREE, "1 to 200 characters"),
+    ("x" * 201, THREE, "1 to 200 characters"),
+    (None, THREE, "1 to 200 characters"),
+    ("Yes?", ["only one", " "], "2 to 5 answers, one a line; here are 1"),
+    ("Yes?", list("abcdef"), "here are 6"),
+    ("Yes?", ["a"] * 1000, "2 to 5 answers"),
+    ("Yes?", "ab", "here are 0"),
+    ("Yes?", [1, {}], "here are 0"),
+    ("Yes?", ["a", "b" * 81], "at most 80 characters"),
+    ("Yes?", ["a", " a "], "the same"),
+]
 
 
-@pytest.mark.parametrize("room", [None, "", 7, "x" * 16, "../../etc/passwd", "é" * 16, "a" * 10**6])
-def test_there_is_no_such_room(found: Rooms, room: object) -> None:
-    with pytest.raises(RoomError, match="Scan the code again"):
-        found.look(room)
+def test_what_is_no_question(found: Rooms) -> None:
+    for text, answers, words in NO_QUESTIONS:
+        with pytest.raises(RoomError, match=words):
+            found.ask("lecturer", text, answers)
+        assert found.mine("lecturer") is None
 
 
-@pytest.mark.parametrize("answer", [-1, 3, 1.0, "0", None, True, 10**30])
-def test_there_is_no_such_answer(found: Rooms, answer: object) -> None:
+def test_there_is_no_such_room(found: Rooms) -> None:
+    for room in (None, "", 7, "x" * 16, "../../etc/passwd", "é" * 16, "a" * 10**6):
+        with pytest.raises(RoomError, match="Scan the code again"):
+            found.look(room)
+
+
+def test_there_is_no_such_answer(found: Rooms) -> None:
     asked = found.ask("lecturer", "One?", THREE)
-    with pytest.raises(RoomError, match="no such answer"):
-        found.choose(asked.room, "a", 1, answer)
+    for answer in (-1, 3, 1.0, "0", None, True, 10**30):
+        with pytest.raises(RoomError, match="no such answer"):
+            found.choose(asked.room, "a", 1, answer)
     assert found.look(asked.room).counts == (0, 0, 0)
 
 

@@ -126,15 +126,15 @@ def test_who_does_not_know_the_secret_is_refused_and_the_others_are_served(
     assert server().runs(ME) == []
 
 
-@pytest.mark.parametrize("what", ["close", "tick", "_inside", "__class__", "folder"])
-def test_only_what_pages_need_may_be_asked(desk: Desk, server: Callable[..., RemoteRuns], what: str) -> None:
-    with Client(desk.where, authkey=KEY) as connection:
-        connection.send_bytes(pickle.dumps(Request(what)))
-        (well, said) = pickle.loads(connection.recv_bytes())
-    assert not well and isinstance(said, RunError)
-    if what != "__class__":
-        with pytest.raises(AttributeError):
-            getattr(server(), what)() if what != "close" else server().closed
+def test_only_what_pages_need_may_be_asked(desk: Desk, server: Callable[..., RemoteRuns]) -> None:
+    for what in ("close", "tick", "_inside", "__class__", "folder"):
+        with Client(desk.where, authkey=KEY) as connection:
+            connection.send_bytes(pickle.dumps(Request(what)))
+            (well, said) = pickle.loads(connection.recv_bytes())
+        assert not well and isinstance(said, RunError), what
+        if what != "__class__":
+            with pytest.raises(AttributeError):
+                getattr(server(), what)() if what != "close" else server().closed
 
 
 def test_an_order_whose_answer_was_lost_is_not_given_again(
@@ -202,23 +202,21 @@ def test_the_service_as_a_process_ends_and_comes_back(
         service.wait()
 
 
-@pytest.mark.parametrize(
-    ("said", "secret", "wrong"),
-    [
-        ("7700", "sixteen letters.", "is no address"),
-        ("host:", "sixteen letters.", "is no address"),
-        ("host:99999", "sixteen letters.", "is no address"),
-        ("host:7700", "", "needs GLASSFORMER_SECRET"),
-        ("host:7700", "fifteen letters", "has 15 characters: choose at least 16"),
-    ],
-)
-def test_a_place_that_is_none_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, said: str, secret: str, wrong: str
-) -> None:
-    monkeypatch.setenv("GLASSFORMER_RUNS", said)
-    monkeypatch.setenv("GLASSFORMER_SECRET", secret)
-    with pytest.raises(GlassformerError, match=wrong):
-        place()
+NO_PLACES = [
+    ("7700", "sixteen letters.", "is no address"),
+    ("host:", "sixteen letters.", "is no address"),
+    ("host:99999", "sixteen letters.", "is no address"),
+    ("host:7700", "", "needs GLASSFORMER_SECRET"),
+    ("host:7700", "fifteen letters", "has 15 characters: choose at least 16"),
+]
+
+
+def test_a_place_that_is_none_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for said, secret, wrong in NO_PLACES:
+        monkeypatch.setenv("GLASSFORMER_RUNS", said)
+        monkeypatch.setenv("GLASSFORMER_SECRET", secret)
+        with pytest.raises(GlassformerError, match=wrong):
+            place()
     done = subprocess.run(
         [sys.executable, "-m", "engine.service.serve"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )

@@ -22,7 +22,7 @@ from engine.checkpoints import pack, unpack
 from engine.errors import GlassformerError
 from engine.model import build
 from engine.service.profiles import MB, PROFILES, check_model
-from tests.engine.test_uploads import LETTERS, TINY, zipped
+from tests.engine.uploading import LETTERS, TINY, zipped
 
 pytestmark = pytest.mark.exhaustive
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import struct
 import subprocess
 import sys
 import time
-import zipfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +20,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save as save_tensors
 
 from engine import checkpoints, weights
-from engine.checkpoints import CONFIG, METRICS, TOKENIZER, WEIGHTS, pack, unpack
+from engine.checkpoints import pack, unpack
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import CheckpointError, ConfigError
 from engine.ledger import parameter_formula
@@ -31,9 +29,8 @@ from engine.service.profiles import GB, MB, PROFILES, check, check_model
 from engine.service.state import RunSpec
 from engine.service.transport import ROOT
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.uploading import LETTERS, TINY, zipped
 
-LETTERS = CharTokenizer("ab")
-TINY = ModelConfig(vocab_size=2, context=8, d_model=8, n_layers=1, n_heads=1)
 HOSTED = PROFILES["hosted"]
 # 5 kB each, and once gigabytes: sizes without parameters of their own
 EMPTY: dict[str, Any] = {"norm": "none", "ffn": "none", "mixer": "mean", "position": "none"}
@@ -41,21 +38,6 @@ DEEP = {**TINY.to_dict(), **EMPTY, "d_model": 1024, "n_heads": 1024, "n_layers":
 WIDE = {**TINY.to_dict(), **EMPTY, "d_model": 1_000_000, "n_heads": 100, "n_layers": 60, "context": 256}
 LONG = {**TINY.to_dict(), **EMPTY, "context": 20_000_000}
 ENDLESS = {**TINY.to_dict(), **EMPTY, "context": 10**9, "position": "sinusoidal"}
-
-
-def zipped(**changes: bytes) -> bytes:
-    """A zip of a model whose files may be other ones, so that nothing of its size need be built here."""
-    buffer = io.BytesIO()
-    plain = {
-        WEIGHTS: save_tensors({"embedding": torch.zeros(2, 8)}),
-        CONFIG: json.dumps(TINY.to_dict()).encode(),
-        TOKENIZER: json.dumps(LETTERS.to_dict()).encode(),
-        METRICS: b"{}",
-    }
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in (plain | {name.replace("__", "."): d for name, d in changes.items()}).items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
 
 
 def of(config: dict[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
 """A running app and a real Chromium. Every test in this folder carries the marker `browser`.
 
 `app_url` and `browser` live for the whole session, `page` for one test; `settled(page)` waits until the
-script has run.
+script has run and every component has drawn, `after_frames` for frames of the screen; nothing sleeps.
 """
 
 from __future__ import annotations
@@ -18,9 +18,30 @@ from tests.browser.server import ARGUMENTS, chromium_path, serve
 TIMEOUT_MS = 20_000  # for one action in the browser
 
 
+# The script has ended, nothing is faded, and no component loads or draws; so for three frames in a row, since
+# what has just arrived begins to draw in the next one.
+AT_REST = """() => {
+  const rests = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
+    && document.documentElement.dataset.gfPending === "0" && !document.querySelector('[data-stale="true"]')
+  window.gfRested = rests ? (window.gfRested ?? 0) + 1 : 0
+  if (window.gfRested < 3) return false
+  window.gfRested = 0
+  return true
+}"""
+FRAMES = """frames => new Promise((done) => {
+  const next = () => (frames-- > 0 ? requestAnimationFrame(next) : done())
+  next()
+})"""
+
+
 def settled(page, timeout: float = TIMEOUT_MS) -> None:
-    """Waits until Streamlit has run the script to its end. Then wait for the element that you want."""
-    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=timeout)
+    """Waits until Streamlit has run the script to its end and all that it sent is drawn."""
+    page.wait_for_function(AT_REST, timeout=timeout)
+
+
+def after_frames(page, frames: int = 30) -> None:
+    """Lets the browser draw so many frames: what is paused has had every chance to move by then."""
+    page.evaluate(FRAMES, frames)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

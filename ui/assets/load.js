@@ -13,6 +13,20 @@ for (const name of SHARED) import(`./shared/${name}.js`).catch(() => {})
  * @typedef {(message: Message) => (() => void) | void | Promise<(() => void) | void>} Draw
  */
 
+let pending = 0
+
+/**
+ * Counts this work in `data-gf-pending` of the page's root until it ends: 0 means that every component is loaded and drawn,
+ * which whoever takes a picture of the page waits for.
+ * @template T
+ * @param {Promise<T>} work
+ */
+export function counted(work) {
+  const { dataset } = document.documentElement
+  dataset.gfPending = String(++pending)
+  return work.finally(() => { dataset.gfPending = String(--pending) })
+}
+
 /** @type {WeakMap<Node, Map<string, { done: boolean, promise: Promise<void> }>>} */
 const sheets = new WeakMap() // by the document or the shadow root that they are in
 
@@ -27,11 +41,11 @@ const sheets = new WeakMap() // by the document or the shadow root that they are
 export async function load(name, styles, ahead = []) {
   for (const style of styles) preload("style", address(style))
   for (const script of ahead) preload("script", new URL(`../${script}`, import.meta.url).href)
-  const { default: draw } = await import(`./${name}.js`)
+  const { default: draw } = await counted(import(`./${name}.js`))
   return (message) => {
     const root = message.parentElement.getRootNode()
     const missing = styles.map((style) => styled(root, address(style))).filter((sheet) => !sheet.done)
-    return missing.length ? Promise.all(missing.map((sheet) => sheet.promise)).then(() => draw(message)) : draw(message)
+    return missing.length ? counted(Promise.all(missing.map((sheet) => sheet.promise)).then(() => draw(message))) : draw(message)
   }
 }
 

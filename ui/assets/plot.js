@@ -3,6 +3,7 @@
 
 import { csvOfColumns } from "./shared/csv.js"
 import { element, within } from "./shared/dom.js"
+import { counted } from "./load.js"
 import { slim, stack } from "./plot_narrow.js"
 import { component } from "./shared/mount.js"
 import { numbers } from "./shared/numbers.js"
@@ -161,7 +162,7 @@ function draw(self) {
   const { data, layout, taller } = prepared(self), traces = data.map(withNames)
   if (taller !== self.taller) heighten(self, taller)
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false // a finger scrolls the page
-  self.drawing = plotly().react(figure, traces, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
+  self.drawing = counted(Promise.resolve(plotly().react(figure, traces, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })))
   if (!self.drawn) {
     self.drawn = true
     figure.on("plotly_click", (event) => {
@@ -222,7 +223,7 @@ function update(self, data) {
   self.figure.setAttribute("aria-label", self.message.alt)
   self.tools.firstChild.hidden = !self.message.table
   if (self.drawn) soon(self)
-  else library(self.message.library).then(() => self.root.isConnected && soon(self)).catch(() => {
+  else counted(library(self.message.library)).then(() => self.root.isConnected && soon(self)).catch(() => {
     if (self.drawn) return
     self.figure.textContent = `The figure cannot be drawn: app/static/${self.message.library} did not load. Reload the page; if that does not help, restart the app, which puts the file there.`
     self.figure.className = "gf-figure gf-problem"

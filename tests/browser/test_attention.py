@@ -8,7 +8,7 @@ import re
 
 from playwright.sync_api import TimeoutError, expect
 
-from tests.browser.conftest import open_fold, settled
+from tests.browser.conftest import after_frames, open_fold, settled
 
 
 def open_attention(page, url, query=""):
@@ -116,7 +116,7 @@ def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url)
             token.hover()
             if said.inner_text().find("at position 20 looks at head") >= 0:
                 break
-            page.wait_for_timeout(500)
+            after_frames(page)
         expect(said).to_contain_text(words)
 
     point(re.compile(r"at position 20 looks at head 0: .* 0\.\d{3}"))
@@ -128,10 +128,10 @@ def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url)
     left.focus()
     # The rows scroll below the pointer, which stays where it is: the key's choice must last all the same.
     page.keyboard.press("End")
-    page.wait_for_timeout(300)
+    after_frames(page)
     expect(said).to_contain_text(f"at position {left.locator('.gf-arcs-token').count() - 1} looks at")
     page.keyboard.press("Home")
-    page.wait_for_timeout(300)
+    after_frames(page)
     expect(said).to_contain_text("at position 0 looks at head 0: “F” at 0 1.000")
     page.keyboard.press("ArrowDown")
     expect(said).to_contain_text("at position 1 looks at")

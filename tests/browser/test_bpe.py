@@ -52,7 +52,6 @@ def press(page, name: str) -> None:
 
 def test_it_plays_in_the_browser_and_tells_the_link_when_it_rests(page, opened):
     opened()
-    page.wait_for_timeout(700)
     page.evaluate(WATCH)
     page.locator("[data-is=speed]").select_option("15")
     press(page, "Play")

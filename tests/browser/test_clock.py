@@ -9,7 +9,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import after_frames, settled
 
 SLOW = 90_000
 CLOCK = ".gf-clock"
@@ -77,7 +77,7 @@ def test_it_plays_and_pauses_and_a_rerun_does_not_disturb_it(page, app_url):
     expect(output).to_have_text(re.compile(r"position \d$"))  # past the last it begins again
     page.get_by_role("button", name="Pause").click()
     stopped = output.text_content()
-    page.wait_for_timeout(1000)
+    after_frames(page, 60)
     assert output.text_content() == stopped
     page.get_by_role("slider", name="Width d").press("ArrowRight")  # the server sends other frequencies
     expect(page.locator(".gf-clock-dial")).to_have_count(5, timeout=SLOW)

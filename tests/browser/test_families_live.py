@@ -4,6 +4,7 @@ letters are hidden by a click and by the keyboard.
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
@@ -41,6 +42,7 @@ def test_all_three_write_in_step_without_the_server(page, app_url):
     assert not sent
 
 
+@pytest.mark.exhaustive
 def test_what_is_pointed_at_shows_what_it_read(page, app_url):
     _, decoder, both = opened(page, app_url)
     both.locator(".gf-three-written", has_text="sem").hover()
@@ -76,6 +78,7 @@ def test_it_plays_to_the_end(page, app_url):
     expect(page.get_by_role("button", name="Play: all three write")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_a_phone_breaks_lines_between_words_and_a_tap_points_before_it_shows(browser, app_url):
     """A word's letters stand on one line; the first tap on a blank is what hovering is, the next the click."""
     held = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, bypass_csp=True)

@@ -34,7 +34,7 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")
 
     page.locator(".gf-figure").nth(3).scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
+    settled(page)
     page.mouse.click(*page.evaluate(AT, [3, 2, 100]))  # the overview: layer 2, about neuron 100
     page.wait_for_function(
         "new URL(location).searchParams.get('feedforward_layer') === '2' &&"
@@ -51,7 +51,7 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     row = page.evaluate("document.querySelectorAll('.gf-figure')[2]._fullLayout.yaxis._categories[3]")
     figure = page.locator(".gf-figure").nth(2)
     figure.scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
+    settled(page)
     page.mouse.click(*page.evaluate(AT, [2, 3, 10]))  # the layer: its fourth row
     page.wait_for_function(
         "row => new URL(location).searchParams.get('feedforward_neuron') === row", arg=row, timeout=SLOW

@@ -23,6 +23,8 @@ from engine.training.lapse import Lapse, open_lapse
 from tests.browser.conftest import settled
 from tests.browser.test_scrubber import in_url, where
 
+pytestmark = pytest.mark.exhaustive
+
 SLOW = 240_000
 LAPSE = Path(__file__).parents[2] / "checkpoints" / "timelapse"
 COUNT = 24  # random tokens that the view reads twice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.browser.conftest import settled
-from tests.browser.test_access import needs_axe, violations
+from tests.browser.visit import needs_axe, shown_in, violations
 
 SCALING = "attention?attention_view=scaling"
 STRIP = ".gf-guess-strip:not([hidden])"
@@ -24,7 +24,6 @@ def opened(page, app_url: str, where: str = SCALING) -> None:
 def test_a_guess_from_the_question_to_the_figure(page, app_url) -> None:
     opened(page, app_url)
     page.wait_for_selector(PILL)
-    page.wait_for_timeout(400)  # a figure is drawn after the script has run
     before = page.evaluate(BOTTOMS)
     page.click(PILL)
     page.wait_for_selector(STRIP)
@@ -67,6 +66,7 @@ ELSEWHERE = {  # a view -> (a guess that does not hold, what the address has the
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("where", ELSEWHERE)
 def test_other_views_by_keys_alone_and_by_a_finger_on_a_phone(page, browser, app_url, where) -> None:
     guess, address = ELSEWHERE[where]
@@ -103,6 +103,7 @@ def test_other_views_by_keys_alone_and_by_a_finger_on_a_phone(page, browser, app
     context.close()
 
 
+@pytest.mark.exhaustive
 def test_closed_and_opened_faster_than_the_server_answers(page, app_url) -> None:
     """The server hears of both at once, and for it nothing has changed."""
     opened(page, app_url)
@@ -127,7 +128,6 @@ def test_not_now_is_for_this_view_and_never_for_all(page, app_url) -> None:
     page.get_by_role("button", name="Not now").click()
     assert page.locator(PILL).count() == page.locator(STRIP).count() == 0
     opened(page, app_url)
-    page.wait_for_timeout(500)
     assert page.locator(PILL).count() == 0, "kept for this tab"
     opened(page, app_url, "residual?residual_view=highway")
     page.click(PILL)
@@ -142,21 +142,22 @@ def test_not_now_is_for_this_view_and_never_for_all(page, app_url) -> None:
     assert switch.get_attribute("aria-pressed") == "true"
 
 
+@pytest.mark.exhaustive
 def test_a_lecturer_switches_it_off_by_the_address(page, app_url) -> None:
     opened(page, app_url, f"{SCALING}&guess=off")
     page.get_by_role("link", name="Positions").click()
     page.wait_for_url("**/positions*")
     page.wait_for_selector(".st-key-answer")
     settled(page)
-    page.wait_for_timeout(500)
     assert page.locator(PILL).count() == 0 and "guess=off" in page.url
 
 
 @needs_axe
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wrong_with_it_for_a_reader_of_screens(page, app_url, scheme) -> None:
-    page.emulate_media(color_scheme=scheme)
+@pytest.mark.exhaustive
+def test_nothing_is_wrong_with_it_for_a_reader_of_screens(page, app_url) -> None:
     opened(page, app_url)
     page.click(PILL)
     page.wait_for_selector(STRIP)
     assert violations(page) == []
+    shown_in(page, "dark")
+    assert violations(page, "color-contrast") == []

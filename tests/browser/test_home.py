@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
@@ -51,6 +52,7 @@ def test_every_part_can_be_read_with_the_keyboard(page, app_url):
     expect(panel).to_contain_text("66,048 in each block")
 
 
+@pytest.mark.exhaustive
 def test_a_phone_gets_the_tall_map_and_no_sideways_scrolling(page, app_url):
     page.set_viewport_size({"width": 360, "height": 800})
     open_home(page, app_url, "?preset=llama2-70b")
@@ -82,6 +84,7 @@ def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
     assert [c["value"] for c in kept()] == [first["value"]]
 
 
+@pytest.mark.exhaustive
 def test_train_one_now_leads_to_the_training_page(page, app_url):
     open_home(page, app_url, "?preset=modern")
     page.get_by_role("button", name="Train one now").click()
@@ -91,6 +94,7 @@ def test_train_one_now_leads_to_the_training_page(page, app_url):
     expect(page).to_have_url(re.compile(r"run="))
 
 
+@pytest.mark.exhaustive
 def test_a_deep_link_is_served_by_a_server_that_nobody_has_visited(browser, tmp_path):
     """Streamlit would answer "Page not found" to the first visitor of a process (see ui/server.py)."""
     with serve(tmp_path) as url:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from engine.measure.recording import record
+from tests.browser.conftest import after_frames
 from tests.engine.test_measure_living import REAL, SHIPPED, TEXTS, opened
 from tests.pages.start.test_home_living import home, sent
 from ui.figures import theme
@@ -171,6 +172,7 @@ def size(page):
     return heap["usedSize"], counted["nodes"], counted["jsEventListeners"]
 
 
+@pytest.mark.exhaustive
 def test_five_hundred_tokens_are_written_and_leave_it_as_it_was(page, assets):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -180,14 +182,14 @@ def test_five_hundred_tokens_are_written_and_leave_it_as_it_was(page, assets):
     play.click()
     page.wait_for_function("window.asked.length >= 60", timeout=30_000)
     play.click()  # it stops when it is told to
-    page.wait_for_timeout(600)
+    after_frames(page, 40)
     stopped = page.evaluate(COUNT)
-    page.wait_for_timeout(300)
+    after_frames(page, 30)
     assert page.evaluate(COUNT) == stopped
     before = size(page)
     play.click()
     page.wait_for_function("(n) => window.asked.length >= n + 500", arg=stopped, timeout=60_000)
-    page.wait_for_timeout(900)
+    after_frames(page, 60)
     assert page.evaluate(COUNT) == stopped + 500  # it stops by itself, and each token was asked for once
     assert play.inner_text() == "▶" and page.locator(".gf-live-flying").count() == 0
     after = size(page)
@@ -221,7 +223,7 @@ def test_a_written_token_flies_from_its_bar_to_its_lane(page, assets):
     assert end > box["y"] - root["y"] + 0.8 * box["height"]  # the last lane is the lowest
     page.wait_for_function("document.querySelectorAll('.gf-live-flying').length === 0")
     page.evaluate("(data) => window.show(data)", grown)  # the same answer again is no other token
-    page.wait_for_timeout(200)
+    after_frames(page, 15)
     assert page.evaluate("window.flown.length") == 1
 
 
@@ -233,7 +235,7 @@ def test_without_motion_another_block_opens_at_once(page, assets):
         page.locator("input[data-name=depth]").evaluate(
             "(range) => { range.value = 1; range.dispatchEvent(new Event('input')) }"
         )
-        page.wait_for_timeout(500)
+        after_frames(page, 40)
         drawn = int(page.locator(".gf-live").get_attribute("data-frames")) - before
         assert 1 <= drawn <= most and (motion == "reduce" or drawn > 3)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
@@ -33,6 +34,7 @@ def test_a_click_goes_from_family_to_family_and_a_part_to_its_page(page, app_url
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_two_towers_fit_a_screen_and_a_phone(page, app_url):
     page.set_viewport_size({"width": 1280, "height": 720})
     page.goto(f"{app_url}/?model=pair-language")

@@ -10,9 +10,8 @@ from playwright.sync_api import expect
 
 from engine import checkpoints
 from engine.measure.recording import record
-from tests.browser.conftest import settled
+from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ROOT
-from tests.browser.test_one_screen import HIGH, WIDE, faults, measured
 
 CLASSIC = "shakespeare-classic"
 TEXT = "ROMEO:\nO, she d"
@@ -99,9 +98,10 @@ def test_it_writes_on_and_on_until_it_is_stopped_and_keeps_no_more_than_before(p
     page.get_by_role("button", name="Write on and on").click()
     page.wait_for_function("document.querySelector('.gf-live-type input').value.length > 24", timeout=60_000)
     page.locator(".gf-live-write button").last.click()
-    page.wait_for_timeout(1500)
+    settled(page)  # the answer that was awaited is there
+    after_frames(page)
     length = len(field(page).input_value())
-    page.wait_for_timeout(1000)
+    after_frames(page, 60)
     assert len(field(page).input_value()) == length
     assert page.evaluate("document.querySelectorAll('.gf-live *').length") <= nodes + 4
 
@@ -124,6 +124,7 @@ def test_pointing_tells_and_a_click_leads_to_the_place(page, app_url):
     expect(page.locator(".gf-heads-large")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_training_time_goes_from_noise_to_words(page, app_url):
     problems = opened(page, app_url)
     time = page.get_by_role("slider", name="Training time: the step whose model is shown")
@@ -143,15 +144,7 @@ def test_training_time_goes_from_noise_to_words(page, app_url):
     assert problems == []
 
 
-@pytest.mark.parametrize("query", ["", "?part=attention", f"?model={CLASSIC}", "?model=timelapse"])
-def test_all_of_it_is_on_one_screen(context, app_url, query):
-    page = context.new_page()
-    page.set_viewport_size({"width": WIDE, "height": HIGH})
-    opened(page, app_url, query)
-    assert faults(measured(page)) == []
-    page.close()
-
-
+@pytest.mark.exhaustive
 def test_on_a_phone_lanes_run_down(page, app_url):
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, app_url)

@@ -10,7 +10,7 @@ from playwright.sync_api import TimeoutError, expect
 
 from engine import checkpoints
 from engine.measure.recording import record
-from tests.browser.conftest import open_fold, settled
+from tests.browser.conftest import after_frames, open_fold, settled
 from tests.browser.server import ROOT
 from tests.browser.test_home_living import ANSWERED, CLASSIC, bars, field, opened, shares, slide, typed
 from tests.pages.real import REAL, carried
@@ -76,6 +76,7 @@ def test_a_neuron_leads_to_itself_at_its_token(page, app_url, full):
     assert chosen(page, "The text, shaded by").startswith("b")
 
 
+@pytest.mark.exhaustive
 def test_a_strip_leads_to_its_depth_of_its_token(page, app_url):
     opened(page, app_url, HERE)
     said = click(page, "middle", 1)
@@ -99,6 +100,7 @@ def test_an_arc_leads_to_how_its_weights_come_about(page, app_url, full):
     assert chosen(page, "The token that looks").startswith("e")
 
 
+@pytest.mark.exhaustive
 def test_a_vector_a_norm_a_token_and_a_place_lead_to_theirs(page, app_url):
     for kind, lane, where, seen in (
         ("embed", 3, "embeddings.*embed_position=3", "b"),
@@ -200,6 +202,7 @@ def test_one_stop_of_the_tab_key_and_arrows_to_everything(page, app_url, full):
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_the_ring_is_seen_where_the_keyboard_is(page, app_url):
     opened(page, app_url, HERE)
     primary = """() => {
@@ -214,10 +217,10 @@ def test_the_ring_is_seen_where_the_keyboard_is(page, app_url):
     page.locator(".gf-live-depth input").focus()
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Home")
-    page.wait_for_timeout(300)
+    after_frames(page, 10)
     with_ring = page.evaluate(primary)
     page.keyboard.press("Escape")
-    page.wait_for_timeout(300)
+    after_frames(page, 10)
     assert with_ring - page.evaluate(primary) > 150
 
 
@@ -248,6 +251,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.exhaustive
 def test_any_text_is_drawn_or_said(page, app_url):
     problems = opened(page, app_url)
     for text, said in HOSTILE.items():
@@ -262,6 +266,7 @@ def test_any_text_is_drawn_or_said(page, app_url):
     assert problems == []
 
 
+@pytest.mark.exhaustive
 @carried
 def test_any_text_is_drawn_by_the_real_model_and_each_token_asks_once(page, app_url):
     asked, received = [], []
@@ -313,6 +318,7 @@ def test_a_small_models_token_is_small_and_asked_for_once(page, app_url):
         assert sum(asked) == 1 and sum(received) <= 300_000
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_watched_while_it_trains(page, app_url):
     page.goto(
         f"{app_url}/train?data=python&d_model=32&n_layers=2&steps=4000&eval_every=0&sample_every=0&snapshot_every=40"
@@ -323,7 +329,6 @@ def test_a_run_is_watched_while_it_trains(page, app_url):
     button.click()
     page.wait_for_url(re.compile("run="), timeout=60_000)
     run = "run-" + re.search("run=([^&]+)", page.url)[1]
-    page.wait_for_timeout(3000)
     problems = opened(page, app_url, f"?model={run}&text=The+")
     steps = page.locator(".gf-live-course input")
     first = int(steps.get_attribute("max"))
@@ -339,7 +344,7 @@ def test_a_run_is_watched_while_it_trains(page, app_url):
     page.wait_for_function(f"Math.max(...{CHANCES}) < 0.2", timeout=60_000)
     settled(page)
     untrained = bars(page)
-    page.wait_for_timeout(2500)  # the step that was chosen stays, however far the training is
+    after_frames(page, 120)  # the step that was chosen stays, however far the training is
     assert bars(page) == untrained
     page.goto(f"{app_url}/train?run={run.removeprefix('run-')}")
     settled(page)
@@ -359,9 +364,9 @@ def test_the_training_is_played_from_beginning_to_end(page, app_url):
         "Number(document.querySelector('.gf-live-course input').value) >= 6", timeout=30_000
     )
     page.locator(".gf-live-course button").first.click()  # it pauses
-    page.wait_for_timeout(800)
+    settled(page)
     at = track.input_value()
-    page.wait_for_timeout(600)
+    after_frames(page, 60)
     assert track.input_value() == at
     track.evaluate("(range) => { range.value = range.max - 4; range.dispatchEvent(new Event('input')) }")
     settled(page)

@@ -17,6 +17,8 @@ from tests.browser.conftest import TIMEOUT_MS, settled
 from tests.browser.server import ARGUMENTS, ROOT, chromium_path, serve
 from ui import guard, identity
 
+pytestmark = pytest.mark.exhaustive
+
 # Streamlit 1.67 logs its complaint of a control that has a first value and is set by code, with a stack, unless
 # told not to: .streamlit/config.toml says why it is. So the log says nothing of such controls here, and the links
 # below show instead that each of them took its value.

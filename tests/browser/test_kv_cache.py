@@ -8,7 +8,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import after_frames, settled
 
 SLOW = 90_000
 PLAYER = ".gf-kv"
@@ -91,7 +91,7 @@ def test_it_plays_by_itself_from_the_first_step(page, app_url):
 def test_it_rests_where_somebody_asked_for_less_motion(page, app_url):
     page.emulate_media(reduced_motion="reduce")
     opened(page, app_url, "&kv_length=8")
-    page.wait_for_timeout(1200)
+    after_frames(page, 60)
     expect(page.locator(f"{PLAYER} output")).to_contain_text("step 0")
 
 
@@ -103,7 +103,7 @@ def test_it_plays_and_pauses_and_a_longer_text_does_not_disturb_it(page, app_url
     expect(output).to_contain_text(re.compile(r"step [23]"))
     page.get_by_role("button", name="Pause").click()
     stopped = output.text_content()
-    page.wait_for_timeout(900)
+    after_frames(page, 60)
     assert output.text_content() == stopped
     page.get_by_role("slider", name="Tokens to write").press("ArrowRight")
     expect(page.get_by_role("slider", name="Step", exact=True)).to_have_attribute("max", "8", timeout=SLOW)

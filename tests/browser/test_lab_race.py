@@ -9,9 +9,12 @@ import io
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import open_fold, settled
+
+pytestmark = pytest.mark.exhaustive
 
 SLOW = 120_000  # a machine that does other things as well
 RACE = "/ladder?ladder_view=race&ladder_rungs=Last+letter&ladder_rungs=Average&ladder_text=python&ladder_steps=600"

@@ -9,7 +9,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import after_frames, settled
+
+pytestmark = pytest.mark.exhaustive
 
 LATE_MS = 350  # for each message to the browser
 # Before anything else on the page: what the server says is heard LATE_MS later, where `late` says so.
@@ -37,12 +39,12 @@ def test_a_part_of_the_page_that_was_left_does_not_blank_the_next(
     start = page.locator(".st-key-start_ten-minutes button")
     start.wait_for(timeout=60_000)
     settled(page)
-    page.wait_for_timeout(800)  # its address has been told
+    after_frames(page, 60)  # its address has been told
     page.evaluate(f"window.late = {LATE_MS}")
     page.evaluate(PRESS, ["ten-minutes", milliseconds])
     expect(page.locator(".gf-tour-where")).to_have_text(re.compile("^1 of "), timeout=60_000)
     settled(page)
-    page.wait_for_timeout(4 * LATE_MS)  # the late request has been heard, and what it led to
+    after_frames(page, 100)  # the late request has been heard, and what it led to
     settled(page)
     assert "scene=1" in page.url
     expect(page.locator('[data-testid="stMain"] .st-key-answer').first).to_be_visible()
@@ -62,14 +64,14 @@ def test_a_click_in_one_message_with_what_the_stage_tells_is_heard(page: Page, a
     views = page.locator(".st-key-generation_view [role=radio]")
     views.first.wait_for(timeout=60_000)
     settled(page)
-    page.wait_for_timeout(800)  # its address has been told
+    after_frames(page, 60)  # its address has been told
     for view, question in ((1, "KV cache"), (2, "likeliest"), (0, "write a text")):
         page.evaluate(TOGETHER, view)
         heading = page.locator('[data-testid="stMain"] h2').first
         expect(heading).to_have_text(re.compile(question), timeout=30_000)
         expect(views.nth(view)).to_have_attribute("aria-checked", "true")
         settled(page)
-        page.wait_for_timeout(800)
+        after_frames(page, 60)
 
 
 # A browser so busy that what was pressed is sent late: after the part that shows the run has asked to be drawn again.
@@ -100,10 +102,10 @@ def test_a_click_that_is_sent_twice_is_carried_out_once(page: Page, app_url: str
     sent.clear()
     page.evaluate("window.busy = true")
     pause.click()
-    page.wait_for_timeout(100)
+    after_frames(page, 6)
     page.evaluate("window.busy = false")
     expect(resume).to_be_visible(timeout=30_000)
-    page.wait_for_timeout(3_000)  # what was sent twice has been heard twice
+    after_frames(page, 180)  # what was sent twice has been heard twice
     assert sum(b"race_go_ladder" in one for one in sent) >= 2
     expect(resume).to_be_visible()
     end.click()

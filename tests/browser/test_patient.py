@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.doctor.patient import patient_of
 from engine.doctor.table import HEALTHY, shipped, subject_of
 from tests.browser.conftest import settled
+
+pytestmark = pytest.mark.exhaustive
 
 NUMBER = next(n for n in range(100) if patient_of(n, shipped()).name not in (HEALTHY, "no_mask"))
 

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ROOT, serve
 from ui.players.served import ensure_static
 
@@ -95,7 +95,7 @@ def test_a_figure_out_of_sight_is_drawn_anew_when_it_comes_near(page, plot_url):
       window.draws = 0
       new MutationObserver(() => window.draws++).observe(figure, { childList: true, subtree: true })
     }""")
-    page.wait_for_timeout(400)
+    settled(page)
     page.evaluate("window.draws = 0")
     wait_for(page, 5)
     assert page.evaluate("window.draws") == 0
@@ -129,27 +129,41 @@ def test_files_are_saved_and_colours_follow_the_page(page, plot_url):
     assert light[0] != dark[0] and light[1].lower() == "#d97706" and dark[1].lower() == "#ffc22e"
 
 
+def released(page, held: list, name: str) -> None:
+    """Lets go of the requests that a route holds, long after the one for `name` has come."""
+    while not any(name in route.request.url for route in held):
+        after_frames(page, 1)
+    after_frames(page, 60)
+    page.unroute_all()
+    for route in held:
+        route.continue_()
+
+
 def test_it_has_its_style_from_the_first_moment(page, plot_url):
     """Styles come by themselves, and late here: until then nothing is drawn."""
-    page.route("**/*.css", lambda route: (page.wait_for_timeout(400), route.continue_()))
+    held = []
+    page.route("**/*.css", lambda route: held.append(route))
     page.add_init_script("""window.looks = []
       new MutationObserver((changes) => changes.forEach((c) => c.addedNodes.forEach((n) => {
         const plot = n.nodeType === 1 && (n.matches('.gf-plot') ? n : n.querySelector('.gf-plot'))
         if (plot) window.looks.push(getComputedStyle(plot).position)
       }))).observe(document, { childList: true, subtree: true })""")
-    page.goto(plot_url)
+    page.goto(plot_url, wait_until="commit")
+    released(page, held, "plot.css")
     page.wait_for_selector(".gf-figure .main-svg")
     assert page.evaluate("window.looks") == ["relative"]
 
 
 def test_messages_that_overtake_a_slow_module_leave_one_figure(page, plot_url):
     """A message whose drawing was overtaken is ended by Streamlit: that must not end the figure."""
-    page.route("**/load.js", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    held = []
+    page.route("**/load.js", lambda route: held.append(route))
     page.add_init_script("""window.removed = 0
       new MutationObserver((changes) => changes.forEach((c) => c.removedNodes.forEach((n) => {
         if (n.nodeType === 1 && n.matches('.gf-plot')) window.removed++
       }))).observe(document, { childList: true, subtree: true })""")
-    page.goto(plot_url)
+    page.goto(plot_url, wait_until="commit")
+    released(page, held, "load.js")
     page.wait_for_selector(".gf-figure .main-svg")
     wait_for(page, 5)
     assert page.evaluate("document.querySelectorAll('.gf-plot').length") == 1

@@ -29,7 +29,7 @@ def opened(page, url, query):
 def test_a_click_on_a_cell_opens_it_and_the_link_reproduces_it(page, app_url):
     problems = opened(page, app_url, "residual_view=Logit+lens&measure=true")
     page.locator(".st-key-residual_table").scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
+    settled(page)
     area = page.locator(".st-key-residual_table .gf-figure .nsewdrag").first.bounding_box()
     page.mouse.click(
         area["x"] + area["width"] * 3.5 / 15, area["y"] + area["height"] * 3.5 / 5

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import after_frames, settled
 
 SLOW = 90_000
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -144,7 +144,12 @@ def words(svg: bytes) -> str:
     return "".join(root.itertext())
 
 
-@pytest.mark.parametrize("name", PLAYERS)
+FAST = ("kv", "heads")  # one that plays, and one with a drawing
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.exhaustive) for name in PLAYERS]
+)
 def test_a_player_is_saved_as_picture_and_table(page, app_url, name):
     address, player, head, count, seen = PLAYERS[name]
     problems = opened(page, app_url, address, player)
@@ -180,6 +185,7 @@ def test_a_player_is_saved_as_picture_and_table(page, app_url, name):
     assert problems == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["arcs", "kv", "clock"])
 def test_on_a_stage_and_over_the_whole_screen_a_picture_is_laid_out_as_it_stands(page, app_url, name):
     """There everything is zoomed: a picture that took the zoomed width would be a half wider than its text."""
@@ -187,15 +193,14 @@ def test_on_a_stage_and_over_the_whole_screen_a_picture_is_laid_out_as_it_stands
     page.set_viewport_size({"width": 1920, "height": 1080})
     problems = opened(page, app_url, f"{address}&stage=1", player)
     page.wait_for_selector("html.gf-stage", state="attached")
-    page.wait_for_timeout(1000)  # the zoom follows the page when that rests
-    own, zoom = "player => document.querySelector(player).offsetWidth", "e => e.currentCSSZoom"
-    assert page.locator(player).evaluate(zoom) > 1.2
+    own = "player => document.querySelector(player).offsetWidth"
+    page.wait_for_function("player => document.querySelector(player).currentCSSZoom > 1.2", arg=player)
     for filled in (False, True):
         if filled:
             page.locator(player).hover()
             page.keyboard.press("f")
             page.wait_for_selector(f"{player}.gf-full, .gf-full {player}")
-            page.wait_for_timeout(600)
+            after_frames(page, 30)
         svg = saved(page, player, "SVG")
         width = float(ElementTree.fromstring(svg).get("width"))
         assert seen in words(svg) and abs(width - 24 - page.evaluate(own, player)) < 16
@@ -208,6 +213,7 @@ def test_on_a_stage_and_over_the_whole_screen_a_picture_is_laid_out_as_it_stands
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_what_is_unfolded_is_in_the_picture(page, app_url):
     problems = opened(page, app_url, KV, ".gf-kv")
     heights = []
@@ -249,6 +255,7 @@ def test_hostile_text_stays_text(page, app_url):
     assert alerts == [] and problems == []
 
 
+@pytest.mark.exhaustive
 def test_in_the_dark_the_picture_is_dark_and_its_text_light(page, app_url):
     page.emulate_media(color_scheme="dark")
     problems = opened(page, app_url, ARCS, ".gf-arcs")

@@ -8,7 +8,7 @@ import re
 
 from playwright.sync_api import Page
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import after_frames, settled
 from tests.browser.test_train import LINK, SLOW, button, opened, wait_for_steps
 
 PICTURE = """() => {
@@ -82,7 +82,7 @@ def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page
     slider.press("ArrowLeft")
     page.wait_for_function("new URL(location).searchParams.get('step') === '0'", timeout=SLOW)
     page.wait_for_function(f"before => ({PICTURE})() === before", arg=at_zero, timeout=SLOW)
-    page.wait_for_timeout(2500)  # the training goes on, and what is looked at stays
+    after_frames(page, 120)  # the training goes on, and what is looked at stays
     assert step_of(page) == 0 and in_url(page) == "0"
 
     slider.press("End")

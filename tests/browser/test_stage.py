@@ -1,4 +1,4 @@
-"""The stage on a projector of either size, figures that fill the screen, freeze, and a room that answers."""
+"""The stage: its key, figures that fill the screen, freeze, and a room that answers."""
 
 from __future__ import annotations
 
@@ -9,55 +9,16 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
-from tests.browser.test_one_screen import choose, views
-from ui import site
+from tests.browser.visit import stage_faults
 
-SECTIONS = ("", "train", "attention", "shapes", "families", "tokens", "sampling", "ladder", "parameters")
-LEAST = 0.6  # of the screen's height, for the figures of a view; less where other things are read beside them
-LESS = {
-    # strips of letters, and grids, whose size is their own
-    "Running": 0.5,
-    "Compare": 0.5,
-    "Round trip": 0.4,
-    "RoPE": 0.4,
-    "Token by token": 0.5,
-    "KV cache": 0.5,
-    "Live": 0.4,
-    "Forward pass": 0.5,
-    "By hand": 0.5,  # of Shapes; that of Parameters is a list of formulas
-    "Switch off": 0.55,
-    "A thousand draws": 0.55,
-    # a table, texts or code stand with the figure
-    "Side by side": 0.35,
-    "Temperatures": 0.3,
-    "Steering": 0.45,
-    "Few bits": 0.5,
-    "Cost": 0.5,
-    "Race": 0.5,
-    "FLOPs": 0.5,
-    "Memory": 0.5,
-    "Three": 0.35,
-    "Whole square": 0.35,
-}
-# forms, tables and lists; the drawing of a published model keeps its form and is not a figure to fill the screen
-NONE = {"Published models", "A wrong shape", "The doctor", "Why decoders", "Take along", "Quick reference"}
-NONE_AT = {("parameters", "By hand"), ("reference", "Variations")}
-UNDRAWN = ("courses", "exercises")
-PATIENCE = 30  # half seconds
-MEASURE = """() => {
-  const plots = [...document.querySelectorAll('.gf-filmed')].filter(e => !e.closest('[data-testid="stExpander"]')).map(e => e.getBoundingClientRect())
-  const size = e => parseFloat(getComputedStyle(e).fontSize) * e.getBoundingClientRect().width / e.offsetWidth
-  const answers = [...document.querySelectorAll('.st-key-answer p')]
-  return {wide: document.documentElement.scrollWidth - innerWidth,
-    right: Math.max(...[...document.querySelectorAll('[data-testid="stMainBlockContainer"] [data-testid="stElementContainer"]')].map(e => e.getBoundingClientRect().right)) - innerWidth,
-    share: plots.length ? (Math.max(...plots.map(r => r.bottom)) - Math.min(...plots.map(r => r.top))) / innerHeight : 0,
-    bottom: Math.max(0, ...plots.map(r => r.bottom), ...answers.map(e => e.getBoundingClientRect().bottom)) - innerHeight,
-    answer: Math.min(99, ...answers.map(size)),
-    caption: Math.min(99, ...[...document.querySelectorAll('[data-testid="stCaptionContainer"] p')].filter(e => e.offsetWidth).map(size)),
-    ticks: Math.min(99, ...[...document.querySelectorAll('.gf-plot .main-svg text')].filter(e => e.textContent.trim() && e.getBoundingClientRect().width > 0)
-      .map(e => { const m = e.getScreenCTM(); return parseFloat(getComputedStyle(e).fontSize) * Math.hypot(m.a, m.b) })),
-    sidebar: getComputedStyle(document.querySelector('[data-testid="stSidebar"]') ?? document.body).display}
-}"""
+SECTIONS = (
+    "attention",
+    *(
+        pytest.param(name, marks=pytest.mark.exhaustive)
+        for name in ("", "train", "shapes", "families", "tokens")
+    ),
+    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("sampling", "ladder", "parameters")),
+)
 
 
 @pytest.fixture
@@ -73,60 +34,13 @@ def at(page, url: str) -> None:
     settled(page, 60_000)
     page.wait_for_selector("html.gf-stage", state="attached")
     page.wait_for_function("document.querySelector('.st-key-answer')", timeout=30_000)
-    page.wait_for_timeout(1000)  # figures are measured when the page rests
-
-
-def faults(page, least: float, large: bool) -> list[str]:
-    """What does not hold of a view on the stage after a while: figures follow the page's height, in steps."""
-    for _ in range(PATIENCE):
-        found = page.evaluate(MEASURE)
-        holds = {
-            "as wide as the screen": found["wide"] <= 0 and found["right"] <= 0,
-            "as high": found["bottom"] <= 1,
-            "without the menu": found["sidebar"] == "none",
-            "the figure is large": found["share"] >= least,
-            "letters are large": not large
-            or (found["answer"] >= 22 and found["caption"] >= 22 and found["ticks"] >= 16),
-        }
-        if all(holds.values()):
-            return []
-        page.wait_for_timeout(500)
-    return [f"{what}: {found}" for what, held in holds.items() if not held]
-
-
-def address(app_url: str, name: str) -> str:
-    return f"{app_url}/{name}{'&' if '?' in name else '?'}stage=1"
-
-
-def least(name: str, view: str) -> float:
-    return 0 if view in NONE or (name, view) in NONE_AT else LESS.get(view, LEAST)
-
-
-@pytest.mark.parametrize("name", [entry.url for entry in site.built() if entry.url not in UNDRAWN])
-def test_the_figures_of_every_view_fill_the_stage(stage, app_url, name) -> None:
-    stage.set_viewport_size({"width": 1280, "height": 720})
-    at(stage, address(app_url, name))
-    wrong = {}
-    for view in range(max(1, views(stage))):
-        chosen = choose(stage, view)
-        if found := faults(stage, least(name, chosen), large=False):
-            wrong[chosen] = found
-    assert not wrong, "\n".join(f"{view}: {found}" for view, found in wrong.items())
-    if stage.locator(
-        ".gf-filmed"
-    ).count():  # of the last view; key f asks for what is pointed at, or the largest
-        stage.mouse.move(640, 400)
-        stage.keyboard.press("f")
-        stage.wait_for_selector(".gf-full")
-        stage.keyboard.press("f")
-        stage.wait_for_selector(".gf-full", state="detached")
 
 
 @pytest.mark.parametrize("name", SECTIONS)
 def test_on_a_large_projector_letters_are_large(stage, app_url, name) -> None:
     stage.set_viewport_size({"width": 1920, "height": 1080})
-    at(stage, address(app_url, name))
-    assert not faults(stage, 0, large=True)
+    at(stage, f"{app_url}/{name}?stage=1")
+    assert not stage_faults(stage, 0, large=True)
     assert "svg" in stage.evaluate("getComputedStyle(document.body).cursor"), "seen from the back row"
     assert stage.locator('[data-testid="stException"]').count() == 0
 
@@ -167,8 +81,7 @@ def test_on_the_stage_the_text_of_a_figure_grows_with_it(stage, app_url) -> None
     stage.hover(".gf-plot", position={"x": 60, "y": 60})
     stage.keyboard.press("f")
     stage.wait_for_selector(".gf-full")
-    stage.wait_for_timeout(600)
-    assert stage.evaluate(high) > 1.15 * before
+    stage.wait_for_function(f"before => ({high})() > 1.15 * before", arg=before)
     title = stage.evaluate("document.querySelector('.gf-full .annotation-text').getBoundingClientRect().top")
     assert title >= 0, "not cut off above"
 
@@ -179,24 +92,22 @@ def test_a_figure_fills_the_screen_and_comes_back(stage, app_url, name, figure) 
     settled(stage)
     stage.wait_for_selector(f"{figure} canvas, {figure} .main-svg")
     stage.wait_for_selector(".gf-stage-ui", state="attached")
-    stage.wait_for_timeout(800)
     box = "s => { const r = document.querySelector(s).getBoundingClientRect(); return [r.x, r.y, r.width, r.height].map(Math.round) }"
     before = stage.evaluate(box, figure)
     stage.hover(figure, position={"x": 60, "y": 60})
     stage.keyboard.press("f")
-    stage.wait_for_selector(".gf-full")
-    stage.wait_for_timeout(600)
-    size = stage.evaluate("[innerWidth, innerHeight]")
-    x, y, wide, high = stage.evaluate(box, ".gf-full")
-    assert [x, y] == [0, 0] and abs(wide - size[0]) <= 1 and abs(high - size[1]) <= 1
-    if figure == ".gf-plot":
-        assert stage.evaluate(box, ".gf-full .main-svg")[3] == size[1]
+    filled = f"""figure => {{ const box = {box}, [x, y, wide, high] = box('.gf-full')
+      return x === 0 && y === 0 && Math.abs(wide - innerWidth) <= 1 && Math.abs(high - innerHeight) <= 1
+        && (figure !== '.gf-plot' || box('.gf-full .main-svg')[3] === innerHeight) }}"""
+    stage.wait_for_function(filled, arg=figure)
     stage.keyboard.press("f")
     stage.wait_for_selector(".gf-full", state="detached")
-    stage.wait_for_timeout(600)
-    assert stage.evaluate(box, figure) == before
+    stage.wait_for_function(
+        f"([figure, before]) => ({box})(figure).join() === before.join()", arg=[figure, before]
+    )
 
 
+@pytest.mark.exhaustive
 def test_a_figure_has_a_button_for_it_and_escape_ends_it(stage, app_url) -> None:
     stage.goto(f"{app_url}/parameters")
     settled(stage)

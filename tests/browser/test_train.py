@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import after_frames, settled
 
 SLOW = 120_000  # a machine that does other things as well
 LINK = "/train?data=python&d_model=64&n_layers=2&steps=400&eval_every=20&sample_every=20&snapshot_every=50&sample_length=60"
@@ -89,14 +89,14 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
 
     button(page, "Pause").click()
     button(page, "Resume").wait_for(timeout=SLOW)
-    page.wait_for_timeout(1500)
+    settled(page)
     held = steps_done(page)
-    page.wait_for_timeout(1500)
+    after_frames(page, 90)
     assert steps_done(page) == held
 
     button(page, "One step").click()
     wait_for_steps(page, held + 1)
-    page.wait_for_timeout(1000)
+    after_frames(page, 60)
     assert steps_done(page) == held + 1
 
     slider = page.locator(".gf-samples input")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.conftest import settled
-from tests.browser.test_one_screen import VIEWS
+from tests.browser.visit import VIEWS
 
 SLOW = 90_000  # ms: a page that reads a corpus first, beside other tests
 QUIET = 700  # ms without a change of the text: nothing is measured or written any more

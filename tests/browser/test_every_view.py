@@ -1,0 +1,154 @@
+"""Every view of every page, visited once: on one screen, few words, an answer, and nothing in anybody's way.
+
+With --exhaustive the same visit goes on to the phone, the open folds, the dark and the stage.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser import visit
+from tests.browser.conftest import open_fold, settled
+from ui.site import ENTRIES
+
+LEAST = 0.6  # of the stage's height, for the figures of a view; less where other things are read beside them
+LESS = {
+    # strips of letters, and grids, whose size is their own
+    "Running": 0.5,
+    "Compare": 0.5,
+    "Round trip": 0.4,
+    "RoPE": 0.4,
+    "Token by token": 0.5,
+    "KV cache": 0.5,
+    "Live": 0.4,
+    "Forward pass": 0.5,
+    "By hand": 0.5,  # of Shapes; that of Parameters is a list of formulas
+    "Switch off": 0.55,
+    "A thousand draws": 0.55,
+    # a table, texts or code stand with the figure
+    "Side by side": 0.35,
+    "Temperatures": 0.3,
+    "Steering": 0.45,
+    "Few bits": 0.5,
+    "Cost": 0.5,
+    "Race": 0.5,
+    "FLOPs": 0.5,
+    "Memory": 0.5,
+    "Three": 0.35,
+    "Whole square": 0.35,
+}
+# forms, tables and lists; the drawing of a published model keeps its form and is not a figure to fill the screen
+NONE = {"Published models", "A wrong shape", "The doctor", "Why decoders", "Take along", "Quick reference"}
+NONE_AT = {("parameters", "By hand"), ("reference", "Variations")}
+UNDRAWN = ("courses", "exercises")  # lists have no figure
+RUN = (
+    "train?data=python&d_model=32&n_layers=1&steps=24&eval_every=8&sample_every=8&snapshot_every=8"
+    "&sample_length=200"
+)
+LOOKED_INTO = (  # with training time above them
+    "embeddings?embed_view=map",
+    "embeddings?embed_view=lookup",
+    "shapes?shapes_view=pass",
+    "attention?attention_view=heads",
+    "attention?attention_view=steps",
+    "attention?attention_view=switches",
+    "residual?residual_view=lens",
+    "feedforward?feedforward_view=neurons",
+    "sampling?sampling_view=stages",
+    "generation?generation_view=tokens",
+    "generation?generation_view=beam",
+)
+HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=timelapse")
+
+
+@pytest.fixture
+def console(page) -> list[str]:
+    """The errors that the page's scripts raised or wrote; not what Streamlit asks for in vain."""
+    said: list[str] = []
+    page.on("pageerror", lambda error: said.append(str(error)))
+
+    def heard(message) -> None:
+        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+            said.append(message.text)
+
+    page.on("console", heard)
+    page.set_viewport_size({"width": visit.WIDE, "height": visit.HIGH})
+    return said
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.url or "home")
+def test_every_view_fits_the_screen_and_is_accessible(page, console, app_url, entry, request):
+    thorough = request.config.getoption("exhaustive")
+    answer = ".gf-live-bars button" if not entry.url else ".st-key-answer"
+    visit.opened(page, f"{app_url}/{entry.url}", "h1" if entry.url == "courses" else answer)
+    wrong: dict[str, list] = {}
+    for number, name in enumerate(visit.views(page) if entry.url else ["the map"]):
+        if entry.url != "courses":
+            wrong[name] = visit.screen_faults(page)
+        wrong[f"{name}, save buttons"] = [size for size in page.evaluate(visit.SAVES) if size < visit.TARGET]
+        if visit.AXE.is_file() and (thorough or not number):
+            wrong[f"{name}, axe"] = visit.violations(page)
+        if thorough:
+            wrong |= {f"{name}, {where}": found for where, found in elsewhere(page).items()}
+    if thorough and entry.url not in UNDRAWN:
+        wrong |= {f"{name}, stage": found for name, found in on_the_stage(page, entry.url).items()}
+    wrong["console"] = console
+    wrong["errors"] = page.locator('[data-testid="stException"]').all_inner_texts()
+    assert not any(wrong.values()), "\n".join(f"{at}: {found}" for at, found in wrong.items() if found)
+
+
+def elsewhere(page) -> dict[str, list]:
+    """What is wrong with the view on a phone, with its folds open, and in the dark."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    settled(page)
+    wrong = {"phone": [size for size in page.evaluate(visit.SIDEWAYS) if size]}
+    page.set_viewport_size({"width": visit.WIDE, "height": visit.HIGH})
+    settled(page)
+    for name in ("Measure it", "By hand"):
+        if page.locator('[data-testid="stExpander"] summary', has_text=name).count():
+            open_fold(page, name)
+    if visit.AXE.is_file():
+        wrong["folds open"] = visit.violations(page)
+        visit.shown_in(page, "dark")
+        wrong["dark"] = visit.violations(page, "color-contrast")  # the other rules do not depend on colours
+        visit.shown_in(page, "light")
+    return wrong
+
+
+def on_the_stage(page, url: str) -> dict[str, list]:
+    """What is wrong with each view of the page on a projector of the same size."""
+    page.locator(".gf-stage-ui").first.wait_for(state="attached")
+    page.evaluate("document.activeElement?.blur()")
+    page.keyboard.press("p")
+    page.wait_for_selector("html.gf-stage", state="attached")
+    wrong = {}
+    for name in visit.views(page) if url else ["the map"]:
+        least = 0 if name in NONE or (url, name) in NONE_AT else LESS.get(name, LEAST)
+        wrong[name] = visit.stage_faults(page, least)
+    if page.locator(".gf-filmed").count():  # of the last view: the key f fills the screen with it
+        page.mouse.move(640, 400)
+        page.keyboard.press("f")
+        page.wait_for_selector(".gf-full")
+        page.keyboard.press("f")
+        page.wait_for_selector(".gf-full", state="detached")
+    return wrong
+
+
+@pytest.mark.exhaustive
+def test_a_run_and_what_looks_into_it_fit_the_screen(page, console, app_url):
+    visit.opened(page, f"{app_url}/{RUN}", ".st-key-page_line")
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.locator(".st-key-extend_button button:enabled").first.wait_for(timeout=120_000)
+    page.wait_for_selector(".gf-samples pre")
+    settled(page)
+    wrong = {"after a run": visit.screen_faults(page)}
+    run = page.url.split("run=")[1].split("&")[0]
+    for view in LOOKED_INTO:
+        visit.opened(page, f"{app_url}/{view}&model=run-{run}")
+        page.locator(".gf-scrubber").wait_for(timeout=60_000)
+        wrong[view] = visit.screen_faults(page)
+    for query in HOMES:
+        visit.opened(page, f"{app_url}/{query}", ".gf-live-bars button")
+        wrong[query] = visit.screen_faults(page)
+    wrong["console"] = console
+    assert not any(wrong.values()), "\n".join(f"{view}: {found}" for view, found in wrong.items() if found)

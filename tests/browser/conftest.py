@@ -28,6 +28,8 @@ AT_REST = """() => {
   window.gfRested = 0
   return true
 }"""
+MOVING = """() => ({ script: document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState,
+  pending: document.documentElement.dataset.gfPending, stale: [...document.querySelectorAll('[data-stale="true"]')].map((e) => e.className) })"""
 FRAMES = """frames => new Promise((done) => {
   const next = () => (frames-- > 0 ? requestAnimationFrame(next) : done())
   next()
@@ -36,7 +38,10 @@ FRAMES = """frames => new Promise((done) => {
 
 def settled(page, timeout: float = TIMEOUT_MS) -> None:
     """Waits until Streamlit has run the script to its end and all that it sent is drawn."""
-    page.wait_for_function(AT_REST, timeout=timeout)
+    try:
+        page.wait_for_function(AT_REST, timeout=timeout)
+    except Exception as error:
+        raise AssertionError(f"the page does not come to rest: {page.evaluate(MOVING)}") from error
 
 
 def after_frames(page, frames: int = 30) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
@@ -16,6 +17,7 @@ def ready(page, address: str) -> None:
     page.locator(".gf-terms button").first.wait_for(state="attached")
 
 
+@pytest.mark.exhaustive
 def test_every_page_has_a_title_of_its_own_and_its_headings_are_in_order(page, app_url):
     titles = set()
     for url in ("", "attention", "sampling"):
@@ -94,6 +96,7 @@ def test_the_strip_leads_to_the_part_on_home(page, app_url):
     assert page.evaluate("window.stillHere")
 
 
+@pytest.mark.exhaustive
 def test_a_link_may_point_at_any_part_or_none(page, app_url):
     for part, chosen in (("unembedding", "unembedding"), ("constructor", "attention")):
         page.goto(f"{app_url}/?part={part}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import after_frames, settled
@@ -85,6 +86,7 @@ def test_it_plays_and_pauses_and_a_rerun_does_not_disturb_it(page, app_url):
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_a_dial_tells_its_hand_and_the_keyboard_goes_from_dial_to_dial(page, app_url):
     opened(page, app_url)
     dials = page.locator(".gf-clock-dial")
@@ -100,6 +102,7 @@ def test_a_dial_tells_its_hand_and_the_keyboard_goes_from_dial_to_dial(page, app
     assert opacities.count("1") == 1
 
 
+@pytest.mark.exhaustive
 def test_a_phone_holds_it_and_reduced_motion_stops_the_sweep(page, app_url):
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(reduced_motion="reduce")

@@ -82,56 +82,61 @@ def test_every_view_fits_the_screen_and_is_accessible(page, console, app_url, en
     answer = ".gf-live-bars button" if not entry.url else ".st-key-answer"
     visit.opened(page, f"{app_url}/{entry.url}", "h1" if entry.url == "courses" else answer)
     wrong: dict[str, list] = {}
-    for number, name in enumerate(visit.views(page) if entry.url else ["the map"]):
+    names = visit.views if entry.url else lambda page: ["the map"]
+    for number, name in enumerate(names(page)):
         if entry.url != "courses":
             wrong[name] = visit.screen_faults(page)
         wrong[f"{name}, save buttons"] = [size for size in page.evaluate(visit.SAVES) if size < visit.TARGET]
-        if visit.AXE.is_file() and (thorough or not number):
+        if visit.AXE.is_file() and not number:
             wrong[f"{name}, axe"] = visit.violations(page)
         if thorough:
-            wrong |= {f"{name}, {where}": found for where, found in elsewhere(page).items()}
+            wrong[f"{name}, phone"] = sideways(page)
+    if thorough and visit.AXE.is_file():
+        for name in names(page):
+            wrong |= {f"{name}, {scheme}": found for scheme, found in unfolded(page).items()}
     if thorough and entry.url not in UNDRAWN:
-        wrong |= {f"{name}, stage": found for name, found in on_the_stage(page, entry.url).items()}
+        visit.opened(page, f"{app_url}/{entry.url}?stage=1", answer)
+        wrong |= {f"{name}, stage": visit.stage_faults(page, least(entry.url, name)) for name in names(page)}
+        fills_the_screen(page)
     wrong["console"] = console
     wrong["errors"] = page.locator('[data-testid="stException"]').all_inner_texts()
     assert not any(wrong.values()), "\n".join(f"{at}: {found}" for at, found in wrong.items() if found)
 
 
-def elsewhere(page) -> dict[str, list]:
-    """What is wrong with the view on a phone, with its folds open, and in the dark."""
+def sideways(page) -> list[int]:
+    """By how many pixels the view is too wide for a phone."""
     page.set_viewport_size({"width": 390, "height": 844})
     settled(page)
-    wrong = {"phone": [size for size in page.evaluate(visit.SIDEWAYS) if size]}
+    found = [size for size in page.evaluate(visit.SIDEWAYS) if size]
     page.set_viewport_size({"width": visit.WIDE, "height": visit.HIGH})
     settled(page)
+    return found
+
+
+def unfolded(page) -> dict[str, list]:
+    """What axe finds with the folds open, in light and in dark."""
     for name in ("Measure it", "By hand"):
         if page.locator('[data-testid="stExpander"] summary', has_text=name).count():
             open_fold(page, name)
-    if visit.AXE.is_file():
-        wrong["folds open"] = visit.violations(page)
-        visit.shown_in(page, "dark")
-        wrong["dark"] = visit.violations(page, "color-contrast")  # the other rules do not depend on colours
-        visit.shown_in(page, "light")
+    wrong = {"light": visit.violations(page)}
+    visit.shown_in(page, "dark")
+    wrong["dark"] = visit.violations(page, "color-contrast")  # the other rules do not depend on colours
+    visit.shown_in(page, "light")
     return wrong
 
 
-def on_the_stage(page, url: str) -> dict[str, list]:
-    """What is wrong with each view of the page on a projector of the same size."""
-    page.locator(".gf-stage-ui").first.wait_for(state="attached")
-    page.evaluate("document.activeElement?.blur()")
-    page.keyboard.press("p")
-    page.wait_for_selector("html.gf-stage", state="attached")
-    wrong = {}
-    for name in visit.views(page) if url else ["the map"]:
-        least = 0 if name in NONE or (url, name) in NONE_AT else LESS.get(name, LEAST)
-        wrong[name] = visit.stage_faults(page, least)
-    if page.locator(".gf-filmed").count():  # of the last view: the key f fills the screen with it
+def least(url: str, name: str) -> float:
+    return 0 if name in NONE or (url, name) in NONE_AT else LESS.get(name, LEAST)
+
+
+def fills_the_screen(page) -> None:
+    """The key f fills the stage with a figure of the last view, and gives it back."""
+    if page.locator(".gf-filmed").count():
         page.mouse.move(640, 400)
         page.keyboard.press("f")
         page.wait_for_selector(".gf-full")
         page.keyboard.press("f")
         page.wait_for_selector(".gf-full", state="detached")
-    return wrong
 
 
 @pytest.mark.exhaustive

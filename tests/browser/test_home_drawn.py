@@ -92,8 +92,14 @@ def scaled(rows):
     return np.clip(means / typical, -1, 1)
 
 
-@pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("name", [*SHIPPED, REAL])
+# Each model once; with every text, and the real model, in the exhaustive tier.
+DRAWINGS = [(name, TEXTS[number]) for number, name in enumerate(SHIPPED)]
+REST = [(name, text) for name in SHIPPED for text in TEXTS if (name, text) not in DRAWINGS]
+REST = [pytest.param(*pair, marks=pytest.mark.exhaustive) for pair in REST]
+REST += [pytest.param(*REAL.values, text, marks=[*REAL.marks, pytest.mark.exhaustive]) for text in TEXTS]
+
+
+@pytest.mark.parametrize(("name", "text"), DRAWINGS + REST)
 def test_what_is_unpacked_and_drawn_is_the_recording(page, assets, name, text):
     page.set_viewport_size({"width": 1280, "height": 1400})
     model, tokenizer = opened(name)

@@ -91,6 +91,7 @@ def test_a_text_is_typed_written_on_and_stopped_early(page, app_url):
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_it_writes_on_and_on_until_it_is_stopped_and_keeps_no_more_than_before(page, app_url):
     opened(page, app_url)
     typed(page, "To be")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import after_frames, settled
@@ -81,6 +82,7 @@ def test_the_keyboard_steps_without_the_server_and_the_link_brings_it_back(page,
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_it_plays_by_itself_from_the_first_step(page, app_url):
     problems = opened(page, app_url, "&kv_length=8")
     expect(page.locator(f"{PLAYER} output")).to_contain_text("step 7")
@@ -88,6 +90,7 @@ def test_it_plays_by_itself_from_the_first_step(page, app_url):
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_it_rests_where_somebody_asked_for_less_motion(page, app_url):
     page.emulate_media(reduced_motion="reduce")
     opened(page, app_url, "&kv_length=8")
@@ -116,6 +119,7 @@ def test_it_plays_and_pauses_and_a_longer_text_does_not_disturb_it(page, app_url
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_past_the_context_the_cache_is_emptied_and_filled_anew(page, app_url):
     opened(page, app_url, "&kv_length=120&kv_step=111")
     note, title = page.locator(".gf-kv-note"), page.locator(".gf-kv-title")
@@ -130,6 +134,7 @@ def test_past_the_context_the_cache_is_emptied_and_filled_anew(page, app_url):
     assert page.locator(".gf-kv-slots .gf-kv-computed").count() == 64
 
 
+@pytest.mark.exhaustive
 def test_a_cell_tells_what_was_done_there_and_a_phone_holds_it(page, app_url):
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, app_url, "&kv_length=12")

@@ -134,15 +134,14 @@ def released(page, held: list, name: str) -> None:
     while not any(name in route.request.url for route in held):
         after_frames(page, 1)
     after_frames(page, 60)
-    page.unroute_all()
-    for route in held:
-        route.continue_()
+    while held:
+        held.pop().continue_()
 
 
 def test_it_has_its_style_from_the_first_moment(page, plot_url):
     """Styles come by themselves, and late here: until then nothing is drawn."""
     held = []
-    page.route("**/*.css", lambda route: held.append(route))
+    page.route("**/plot.css", lambda route: held.append(route))
     page.add_init_script("""window.looks = []
       new MutationObserver((changes) => changes.forEach((c) => c.addedNodes.forEach((n) => {
         const plot = n.nodeType === 1 && (n.matches('.gf-plot') ? n : n.querySelector('.gf-plot'))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
@@ -59,6 +60,7 @@ def test_arrows_turn_and_together_they_leave_the_score(page, app_url):
     assert page.evaluate("window.kept.isConnected") and problems == []
 
 
+@pytest.mark.exhaustive
 def test_play_moves_the_query_and_a_pair_is_chosen_by_keys(page, app_url):
     problems = opened(page, app_url, "&rope_at=9-5-3")
     expect(page.locator(".gf-rope-about")).to_contain_text("Pair 3: dimensions 3 and 19")
@@ -74,6 +76,7 @@ def test_play_moves_the_query_and_a_pair_is_chosen_by_keys(page, app_url):
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_another_token_brings_the_arrows_home_and_a_phone_holds_them(page, app_url):
     page.set_viewport_size({"width": 390, "height": 844})
     problems = opened(page, app_url, "&rope_at=30-20-0")

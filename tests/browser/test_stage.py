@@ -73,6 +73,7 @@ def test_letters_that_are_written_are_no_keys(stage, app_url) -> None:
     assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
 
 
+@pytest.mark.exhaustive
 def test_on_the_stage_the_text_of_a_figure_grows_with_it(stage, app_url) -> None:
     stage.set_viewport_size({"width": 1920, "height": 1080})
     at(stage, f"{app_url}/attention?attention_view=scaling&stage=1")

@@ -22,7 +22,7 @@ TIMEOUT_MS = 20_000  # for one action in the browser
 # what has just arrived begins to draw in the next one.
 AT_REST = """() => {
   const rests = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
-    && document.documentElement.dataset.gfPending === "0" && !document.querySelector('[data-stale="true"]')
+    && (document.documentElement.dataset.gfPending === "0" || !document.querySelector('[data-testid^="stBidiComponent"]')) && !document.querySelector('[data-stale="true"]')
   window.gfRested = rests ? (window.gfRested ?? 0) + 1 : 0
   if (window.gfRested < 3) return false
   window.gfRested = 0

@@ -13,6 +13,7 @@ from ui.site import ENTRIES
 
 LEAST = 0.6  # of the stage's height, for the figures of a view; less where other things are read beside them
 LESS = {
+    "the map": 0.55,  # of Home: the text, the answer and the card stand with it
     # strips of letters, and grids, whose size is their own
     "Running": 0.5,
     "Compare": 0.5,

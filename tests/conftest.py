@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from engine.corpora import Corpus
 
 ROOT = Path(__file__).resolve().parents[1]
+# `make mutants` installs what it imports.
+collect_ignore = [] if find_spec("cosmic_ray") else ["mutants.py"]
 pytest_plugins = ["tests.checks", "tests.timing"]
 
 # Data that lies beside a development checkout is used when nothing else is said.

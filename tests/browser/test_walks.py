@@ -98,12 +98,11 @@ class Walk:
             reloaded = screen_text(tab)
         finally:
             tab.close()
-        if walked != reloaded:
-            only = [f"  walked:   {line}" for line in walked if line not in reloaded]
-            only += [f"  reloaded: {line}" for line in reloaded if line not in walked]
-            self.differences.append(
-                "\n".join([f"{' > '.join(self.steps)} ({urlsplit(self.page.url).path})", *only[:12]])
-            )
+        only = [f"  walked:   {line}" for line in walked if line not in reloaded]
+        only += [f"  reloaded: {line}" for line in reloaded if line not in walked]
+        if only:
+            where = f"{' > '.join(self.steps)} ({urlsplit(self.page.url).path})"
+            self.differences.append("\n".join([where, *only[:12]]))
 
     def check(self) -> None:
         assert not self.differences, "\n" + "\n".join(self.differences)

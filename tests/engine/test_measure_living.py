@@ -21,13 +21,7 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 SHIPPED = ["shakespeare-classic", "shakespeare-modern"]
-REAL = pytest.param(
-    "smollm2-135m",
-    marks=pytest.mark.skipif(
-        sources.find("smollm2-135m") is None,
-        reason="SmolLM2's carrier (requirements-models.txt) is not installed",
-    ),
-)
+REAL = ["smollm2-135m"] if sources.find("smollm2-135m") else []  # requirements-models.txt carries it
 TEXTS = ["O", "The capital of France is", "the moon and the moon and the moon and"]
 _OPENED: dict = {}
 
@@ -44,7 +38,7 @@ def opened(name):
 
 
 @for_each("text", TEXTS)
-@for_each("name", [*SHIPPED, REAL])
+@for_each("name", [*SHIPPED, *REAL])
 def test_the_lanes_are_the_recordings(name, text):
     model, tokenizer = opened(name)
     ids = tokenizer.encode(text)
@@ -83,7 +77,7 @@ def test_the_lanes_are_the_recordings(name, text):
 
 
 @for_each("text", TEXTS)
-@for_each("name", [*SHIPPED, REAL])
+@for_each("name", [*SHIPPED, *REAL])
 def test_what_is_said_is_the_lens_and_the_outlook_is_the_samplers(name, text):
     model, tokenizer = opened(name)
     ids = tokenizer.encode(text)

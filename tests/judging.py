@@ -13,6 +13,7 @@ import importlib.abc
 import importlib.machinery
 import json
 import os
+import re
 import resource
 import signal
 import sys
@@ -41,7 +42,7 @@ FAR_ONES = (
 SPEND = 25.0  # seconds of processor time, as it is, that one mutant's tests may take
 TEST_LIMIT = 20.0  # a test that takes longer judges no mutant
 FILES = 3  # that reach the function
-LOOKED_AT = 6  # to find them
+LOOKED_AT = 8  # to find them
 LEARN_LIMIT = 60  # processor seconds to learn a file
 WALL = 900  # seconds, for what waits without computing
 
@@ -189,8 +190,8 @@ def judges() -> tuple[str, ...]:
 
 
 @cache
-def nearest(file: str) -> tuple[str, ...]:
-    """Test files that lead to a file of the engine, the most promising first."""
+def nearest(file: str, where: str = "") -> tuple[str, ...]:
+    """Test files that lead to a function in a file of the engine, the most promising first."""
     module = _name(ROOT / file)
     words = set(Path(file).stem.split("_"))
 
@@ -200,8 +201,11 @@ def nearest(file: str) -> tuple[str, ...]:
 
     found = sorted((test for test in judges() if module in distances(test)), key=far)
     named = [test for test in found if words <= set(test.rpartition(".")[2].split("_"))]
-    order = dict.fromkeys([*named, *found])
-    return tuple(_modules()[test].relative_to(ROOT).as_posix() for test in order)
+    called = re.compile(rf"\b{where.rpartition('.')[2]}\b") if where else None
+    asking = [test for test in found if called and called.search(_modules()[test].read_text("utf-8"))]
+    order = dict.fromkeys([*named, *asking, *found])
+    own = [file] if ">>> " in (ROOT / file).read_text("utf-8") else []  # its doctests
+    return (*own, *(_modules()[test].relative_to(ROOT).as_posix() for test in order))
 
 
 class Judge:
@@ -218,7 +222,7 @@ class Judge:
         """Of the tests on a file of the engine whose text has become `text`, in function `where`."""
         code = compile(text, str(ROOT / file), "exec", dont_inherit=True)
         spent, asked, used, met = 0.0, 0, 0.0, 0
-        for test_file in nearest(file)[:LOOKED_AT]:
+        for test_file in nearest(file, where)[:LOOKED_AT]:
             learnt = self._learnt(test_file)
             spot = f"{file}:{where}"
             near = [one for one in learnt if spot in one.reaches or not where]
@@ -310,4 +314,13 @@ class Judge:
         return os.waitpid(child, 0)[1]
 
 
-OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=--strict-markers")
+OPTIONS = (
+    "-q",
+    "--doctest-modules",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:xdist",
+    "-o",
+    "addopts=--strict-markers",
+)

@@ -40,7 +40,8 @@ def test_a_stored_sample_is_found_again(tmp_path) -> None:
 
 
 def test_the_tests_nearest_to_a_file_come_first() -> None:
-    assert nearest("engine/measure/rotary_curves.py")[0] == "tests/engine/test_measure_rotary_curves.py"
+    file = "engine/measure/rotary_curves.py"
+    assert nearest(file)[:2] == (file, "tests/engine/test_measure_rotary_curves.py")  # its own doctests first
 
 
 @pytest.mark.exhaustive

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from engine import corpora
 from engine.corpora import Corpus
 from engine.errors import CorpusError
+from engine.measure.ngrams import baselines
 from tests.engine.cases import for_each
 
 LINES = "one two three four five six seven eight nine ten\n" * 8
@@ -248,3 +249,13 @@ def test_a_state_of_before_a_field_existed_still_belongs_to_its_recipe() -> None
         assert _filled_in(old) == made_by
         assert _filled_in({**old, "train": {**old["train"], "steps": 1}}) != made_by
         assert _filled_in({"model": {"no_such_field": 1}, "train": {}}) != made_by
+
+
+def test_baselines_are_in_nats_unless_bits_are_asked_for() -> None:
+    corpus = corpora.from_text(LINES)
+    assert dict(baselines(corpus)) == {k: v for k, v in corpus.baselines.items() if v is not None}
+    assert (
+        baselines(corpus, bits=True).unigram
+        == corpus.baselines_in_bits["unigram"]
+        != baselines(corpus).unigram
+    )

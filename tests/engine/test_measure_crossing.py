@@ -11,11 +11,13 @@ import torch
 from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError, TokenizerError
 from engine.measure.crossing import (
+    Look,
     at_the_end,
     crossing,
     differing,
     looked,
     masks_of,
+    sharpest,
     shuffled,
     truth,
     with_parts,
@@ -148,3 +150,9 @@ def test_what_is_right_is_known_for_sources_alone():
 def test_what_cannot_be_read_is_said(model, text, error):
     with pytest.raises(error):
         crossing(model, WORDS, text)
+
+
+def test_the_sharpest_look_is_not_at_the_sources_end() -> None:
+    pattern = np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.6, 0.2]])
+    assert sharpest(pattern) == Look(1, 0, 0.6)
+    assert sharpest(pattern[:, 2:]) is None

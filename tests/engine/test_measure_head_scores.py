@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.measure.head_scores import COUNT, DRAWS, Formed, formed, head_scores, read_at, strongest
+from engine.measure.head_scores import COUNT, DRAWS, Formed, formed, grown, head_scores, read_at, strongest
 from engine.measure.induction import drawn, ordinary
 from engine.probe import Recorder
 from engine.tokenizers import token_bytes
@@ -83,3 +83,30 @@ def test_a_training_on_repeats_says_at_every_look_what_its_heads_do() -> None:
     shape = [(len(look.heads.induction), len(look.heads.previous[0])) for look in looks]
     assert shape == [(MODEL.n_layers, MODEL.n_heads)] * 4
     assert looks[0].heads != looks[2].heads
+
+
+def test_what_has_grown_is_the_newest_looks_strongest_head_from_where_it_last_did_little() -> None:
+    def look(step: int, induction: tuple[float, float], previous: float) -> Evaluation:
+        heads = HeadScores((induction,), ((0.0, previous),), 4.0 + step, 2.0 + step)
+        return Evaluation(step, 1.0, 1.0, step / 4, True, heads=heads)
+
+    unscored = Evaluation(40, 1.0, 1.0, 20.0, True)
+    looks = [
+        look(1, (0.01, 0.3), 0.2),
+        look(2, (0.05, 0.2), 0.6),
+        look(5, (0.4, 0.1), 0.7),
+        look(10, (0.6, 0.2), 0.8),
+        look(20, (0.9, 0.3), 0.9),
+        unscored,
+    ]
+    found = grown(looks)
+    assert found is not None and found.is_formed
+    assert (found.step, found.head.layer, found.head.head, found.head.value) == (20, 0, 0, 0.9)
+    assert (found.since, found.before, found.seconds) == (2, 0.05, 4.5)  # the last look below LITTLE
+    assert (found.first_loss, found.second_loss) == (24.0, 22.0)
+    assert (found.formed, found.previous.head, found.previous.value, found.previous_formed) == (10, 1, 0.9, 2)
+    always = grown([look(3, (0.2, 0.0), 0.1), look(7, (0.4, 0.0), 0.1)])
+    assert always is not None and not always.is_formed
+    assert (always.since, always.before, always.seconds) == (3, 0.2, 1.0)
+    assert always.formed is None and always.previous_formed is None
+    assert grown([unscored]) is None and grown([]) is None

@@ -39,7 +39,9 @@ def test_the_last_block_of_a_row_may_be_shorter() -> None:
             made(matrix, row, index)
 
 
-@for_each(("kind", "bits", "span"), [("Q4_1", 5.0, (0, 15)), ("Q8_0", 8.5, (-127, 127))])
+@for_each(
+    ("kind", "bits", "span"), [("Q4_0", 4.5, (-8, 7)), ("Q4_1", 5.0, (0, 15)), ("Q8_0", 8.5, (-127, 127))]
+)
 def test_a_block_of_a_file(kind: str, bits: float, span: tuple[int, int], tmp_path: Path) -> None:
     opened = opened_as(kind, tmp_path)
     found = stored(opened, "blocks.1.mixer.w_qkv.weight", 33, 0)  # of the keys

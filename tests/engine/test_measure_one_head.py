@@ -331,3 +331,19 @@ def test_neighbouring_heads_share_keys_as_the_model_lets_them():
     config = tiny().resolved()
     found, full = (shared_keys.shared_keys(config, 4, kv) for kv in (1, 4))
     assert shared_keys.saved(found, full) == 0.75 and shared_keys.saved(full, full) == 0
+
+
+def test_the_query_that_tells_most_is_of_the_later_half_and_looks_at_neither_itself_nor_the_first():
+    pattern = np.eye(6)
+    pattern[1, 0], pattern[2, 1] = 0.1, 0.99  # of the earlier half
+    pattern[3] = [0.8, 0.0, 0.2, 0.0, 0.0, 0.0]  # most on the first, where heads rest
+    pattern[4] = [0.1, 0.0, 0.0, 0.5, 0.4, 0.0]
+    pattern[5] = [0.0, 0.0, 0.0, 0.0, 0.3, 0.7]  # most on itself
+    assert one_head.telling_query(pattern) == 4
+    pattern[3] = [0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
+    assert one_head.telling_query(pattern) == 3  # of equal ones the earlier
+    pattern[3:, :3] = 0.0
+    pattern[4:] = np.eye(6)[4:]
+    pattern[5, 4] = 0.1
+    assert one_head.telling_query(pattern) == 5
+    assert [one_head.telling_query(np.eye(n)) for n in (1, 2)] == [0, 1]

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError, ShapeError
-from engine.measure.quantising import chosen, losses, matrices, twin
+from engine.measure.quantising import Losses, chosen, losses, matrices, twin
 from engine.measure.rounding import BITS, Rounding, rounded
 from engine.model import Transformer
 from engine.progress import Progress, finish
@@ -110,3 +110,11 @@ def test_what_cannot_be_measured() -> None:
         chosen(model, "positions.weight", "kind")
     with pytest.raises(ConfigError, match="no matrix"):
         twin(model, ("nothing",), Rounding(4))
+
+
+def test_bits_are_enough_where_all_more_are_too() -> None:
+    by_block = np.array([{4: 1.5}.get(bits, 1.01) for bits in BITS])
+    found = Losses(1.0, by_block, np.full(len(BITS), 3.0), 1, 1, 1)
+    assert found.enough(whole=False, more=0.02) == 8  # 3 would do, 4 would not
+    assert found.enough(whole=False, more=0.5) == min(BITS)
+    assert found.enough(whole=True, more=0.02) == 32

@@ -99,6 +99,7 @@ def test_what_was_rounded_is_not_rounded_again() -> None:
 def test_a_histogram_counts_all_but_the_outermost() -> None:
     x = weights()
     found = histogram(x, rounded(x, Rounding(2, block=0)))
+    assert found.edges[-1] == -found.edges[0] == pytest.approx(np.quantile(np.abs(x.numpy()), 0.999))
     assert found.before.sum() >= 0.998 and len(found.before) == len(found.middles) == 121
     assert found.after[60] == pytest.approx(1 - 1 / x.numel())  # all but the one far out became zero
     assert np.array_equal(histogram(x, None).after, histogram(x, None).before)

@@ -5,6 +5,7 @@ numbers.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -353,3 +354,18 @@ def test_a_mixer_with_an_output_matrix_needs_no_other_to_say_what_its_heads_writ
         assert asked == sizes and written.shape == (4, 3, 16)
         side_by_side = z.transpose(0, 1).reshape(3, 16)
         assert torch.allclose(written.sum(0), mixer.output(side_by_side), atol=1e-5)
+
+
+def test_a_norm_without_its_division_is_linear_and_says_what_is_left() -> None:
+    x = torch.tensor([[1.0, 2.0, 6.0], [0.0, 3.0, -3.0]])
+    for gain, said in ((True, " and multiplied by its gain"), (False, "")):
+        config = tiny(norm="layernorm", norm_gain=gain, norm_bias=False).resolved()
+        norm = NORMS["layernorm"](replace(config, d_model=3))
+        if norm.gain is not None:
+            norm.gain.data = torch.tensor([1.0, 2.0, -1.0])
+        expected = torch.tensor([[-2.0, -1.0, 3.0], [0.0, 3.0, -3.0]])
+        assert torch.equal(norm.linear(x), expected * torch.tensor([1.0, 2.0, -1.0]) if gain else expected)
+        assert norm.linear_words(config) == "centred" + said
+    rms = tiny(norm="rmsnorm").resolved()
+    assert NORMS["rmsnorm"].linear_words(rms) == "multiplied by its gain"
+    assert NORMS["rmsnorm"].linear_words(replace(rms, norm_gain=False)) == ""

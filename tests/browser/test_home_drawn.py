@@ -11,7 +11,7 @@ import pytest
 
 from engine.measure.recording import record
 from tests.browser.conftest import after_frames
-from tests.engine.test_measure_living import REAL, SHIPPED, TEXTS, opened
+from tests.models import REAL, SHIPPED, TEXTS, opened
 from tests.pages.start.test_home_living import home, sent
 from ui.figures import theme
 from ui.players import served
@@ -96,7 +96,7 @@ def scaled(rows):
 DRAWINGS = [(name, TEXTS[number]) for number, name in enumerate(SHIPPED)]
 REST = [(name, text) for name in SHIPPED for text in TEXTS if (name, text) not in DRAWINGS]
 REST = [pytest.param(*pair, marks=pytest.mark.exhaustive) for pair in REST]
-REST += [pytest.param(*REAL.values, text, marks=[*REAL.marks, pytest.mark.exhaustive]) for text in TEXTS]
+REST += [pytest.param(name, text, marks=pytest.mark.exhaustive) for name in REAL for text in TEXTS]
 
 
 @pytest.mark.parametrize(("name", "text"), DRAWINGS + REST)

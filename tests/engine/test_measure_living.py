@@ -8,33 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from engine import checkpoints
 from engine.config import SampleConfig
 from engine.errors import HeadError
 from engine.measure import living, living_places, living_said
 from engine.measure.lens import logit_lens
 from engine.measure.recording import record
-from engine.pretrained import library, sources
 from engine.sample.stages import stages
-from tests.conftest import ROOT
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
-
-SHIPPED = ["shakespeare-classic", "shakespeare-modern"]
-REAL = ["smollm2-135m"] if sources.find("smollm2-135m") else []  # requirements-models.txt carries it
-TEXTS = ["O", "The capital of France is", "the moon and the moon and the moon and"]
-_OPENED: dict = {}
-
-
-def opened(name):
-    if name not in _OPENED:
-        found = (
-            checkpoints.load(ROOT / "checkpoints" / name)
-            if name in SHIPPED
-            else library.load(name, 10**10, None)
-        )
-        _OPENED[name] = (found.model, found.tokenizer)
-    return _OPENED[name]
+from tests.models import REAL, SHIPPED, TEXTS, opened
 
 
 @for_each("text", TEXTS)

@@ -13,7 +13,7 @@ from engine.measure.recording import record
 from engine.parts.positions import alibi_slopes
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
-from tests.engine.test_measure_living import REAL, opened
+from tests.models import REAL, opened
 
 IDS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
 
@@ -118,9 +118,9 @@ def test_a_text_that_grew_is_read_as_if_it_were_new(position):
 
 
 @pytest.mark.exhaustive
-@for_each("name", [REAL])
-def test_the_real_models_text_that_grew_is_read_as_if_it_were_new(name):
-    model, tokenizer = opened(name)
+@pytest.mark.skipif(not REAL, reason="the real model is not installed")
+def test_the_real_models_text_that_grew_is_read_as_if_it_were_new():
+    model, tokenizer = opened(*REAL)
     ids = list(
         tokenizer.encode("The old library stood at the end of the street, and every morning its doors")
     )

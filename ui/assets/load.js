@@ -45,8 +45,15 @@ export async function load(name, styles, ahead = []) {
   return (message) => {
     const root = message.parentElement.getRootNode()
     const missing = styles.map((style) => styled(root, address(style))).filter((sheet) => !sheet.done)
-    return missing.length ? counted(Promise.all(missing.map((sheet) => sheet.promise)).then(() => draw(message))) : draw(message)
+    if (!missing.length) return draw(message)
+    const arrived = Promise.all(missing.map((sheet) => sheet.promise))
+    return counted(Promise.race([arrived, removed(root, missing)]).then(() => root.isConnected ? draw(message) : undefined))
   }
+}
+
+// Styles that are on their way when their root leaves the page never arrive.
+async function removed(root, missing) {
+  while (root.isConnected && missing.some((sheet) => !sheet.done)) await new Promise(requestAnimationFrame)
 }
 
 const address = (style) => new URL(`./${style}.css`, import.meta.url).href

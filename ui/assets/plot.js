@@ -162,7 +162,11 @@ function draw(self) {
   const { data, layout, taller } = prepared(self), traces = data.map(withNames)
   if (taller !== self.taller) heighten(self, taller)
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false // a finger scrolls the page
-  self.drawing = counted(Promise.resolve(plotly().react(figure, traces, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })))
+  // The promise of a drawing whose transition the next one interrupts never resolves: the next one ends it.
+  self.overtake?.()
+  const overtaken = new Promise((resolve) => { self.overtake = resolve })
+  const drawn = plotly().react(figure, traces, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
+  self.drawing = counted(Promise.race([drawn, overtaken]))
   if (!self.drawn) {
     self.drawn = true
     figure.on("plotly_click", (event) => {

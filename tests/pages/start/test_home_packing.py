@@ -21,7 +21,7 @@ from engine.measure.recording import record
 from engine.sample.stages import stages
 from pages.start.home.packing import packed, spoken
 from tests.engine.helpers import loud, tiny
-from tests.engine.test_measure_living import REAL, SHIPPED, TEXTS, opened
+from tests.models import REAL, SHIPPED, TEXTS, opened
 
 VALUES = Path(__file__).parents[2] / "js" / "livemap.json"
 IDS = [7 * i % 300 for i in range(3, 23)]
@@ -44,7 +44,7 @@ def array(text: str, kind: Any, *shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("name", [*SHIPPED, REAL])
+@pytest.mark.parametrize("name", [*SHIPPED, *REAL])
 def test_what_is_sent_is_the_recording(name: str, text: str) -> None:
     model, tokenizer = opened(name)
     ids = list(tokenizer.encode(text))
@@ -84,7 +84,7 @@ def test_what_is_sent_is_the_recording(name: str, text: str) -> None:
             assert abs(active[layer, lane, 0]) == np.abs(row).max()
 
 
-@pytest.mark.parametrize("name", [*SHIPPED, REAL])
+@pytest.mark.parametrize("name", [*SHIPPED, *REAL])
 def test_what_is_sent_is_small(name: str) -> None:
     model, tokenizer = opened(name)
     most = 600_000 if name not in SHIPPED else 300_000

@@ -1,4 +1,4 @@
-"""Every answer that is a number, pieces or a set, and what comes of every mistake, over 200 seeds."""
+"""Every answer that is a number, pieces or a set, over 200 seeds, and the hint of every mistake."""
 
 from __future__ import annotations
 
@@ -30,18 +30,15 @@ def agree(exercise: Exercise, ours, theirs) -> bool:
     if isinstance(exercise.form, Numbers):
         wanted = np.atleast_1d(np.asarray(theirs, dtype=float))
         return len(ours) == len(wanted) and np.allclose(ours, wanted, rtol=1e-12, atol=1e-12)
-    return ours in theirs if isinstance(theirs, set) else ours == theirs
+    return ours == theirs
 
 
 @for_each("task", COUNTED)
-def test_the_answer_and_every_mistake_are_worked_out_right(task: str) -> None:
+def test_the_answer_is_worked_out_right(task: str) -> None:
     worked = getattr(answers, task.replace("-", "_"))
     for seed in SEEDS:
         exercise = make(task, seed)
-        found = worked(exercise.given)
-        assert agree(exercise, exercise.answer, found[""]), (seed, exercise.statement)
-        for mistake in exercise.mistakes:
-            assert agree(exercise, mistake.value, found[mistake.id]), (seed, mistake)
+        assert agree(exercise, exercise.answer, worked(exercise.given)), (seed, exercise.statement)
 
 
 @for_each("task", TASKS)
@@ -97,13 +94,6 @@ def figures(text: str) -> list[float]:
     return [float(one) for one in re.findall(r"-?\d+(?:\.\d+)?", text)]
 
 
-@for_each("task", TASKS)
-def test_a_seed_makes_the_same_exercise_and_another_seed_mostly_another(task: str) -> None:
-    assert make(task, 7) == make(task, 7)
-    drawn = {repr((make(task, seed).statement, make(task, seed).form)) for seed in range(30)}
-    assert len(drawn) >= {"gpt2": 4, "masks": 3}.get(task, 6)
-
-
 def test_what_is_drawn_can_be_told_apart() -> None:
     """No mistake gives the right number, no two the same, for any form: else a hint may name the wrong one."""
     for task in TASKS:
@@ -116,10 +106,10 @@ def test_what_is_drawn_can_be_told_apart() -> None:
 
 def test_the_worked_numbers_of_the_texts() -> None:
     """CURRICULUM: q=[1,2,3,4] and k=[5,6,7,8] give 17 and 53; p=5, k=2, theta=0.1; a row under the mask."""
-    assert list(answers.split({"q": [1, 2, 3, 4], "k": [5, 6, 7, 8]})[""]) == [17, 53]
-    assert np.allclose(answers.shift({"place": 5, "steps": 2, "rate": 0.1})[""], [0.644, 0.765], atol=5e-4)
-    row = answers.row({"scores": [1.0, 2.5, 0.5, 9.0], "at": 2})[""]
+    assert list(answers.split({"q": [1, 2, 3, 4], "k": [5, 6, 7, 8]})) == [17, 53]
+    assert np.allclose(answers.shift({"place": 5, "steps": 2, "rate": 0.1}), [0.644, 0.765], atol=5e-4)
+    row = answers.row({"scores": [1.0, 2.5, 0.5, 9.0], "at": 2})
     assert np.allclose(row, [0.16, 0.74, 0.10, 0.0], atol=5e-3)
-    assert answers.mini({"vocab": 65, "d": 256, "layers": 4})[""] == 2_916_864
-    assert answers.tying({"vocab": 50_257, "d": 768})[""] == 38_597_376
-    assert round(answers.share({"d": 512, "times": 4})[""], 1) == 66.7
+    assert answers.mini({"vocab": 65, "d": 256, "layers": 4}) == 2_916_864
+    assert answers.tying({"vocab": 50_257, "d": 768}) == 38_597_376
+    assert round(answers.share({"d": 512, "times": 4}), 1) == 66.7

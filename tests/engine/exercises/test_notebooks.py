@@ -42,33 +42,23 @@ def test_every_source_is_a_notebook_and_the_other_way_round() -> None:
 
 
 @for_each("name", NAMES)
-def test_a_notebook_is_up_to_date(name: str) -> None:
+def test_a_notebook_is_up_to_date_and_can_be_read(name: str) -> None:
     """If not: python -m engine.exercises.notebooks."""
     assert (FOLDER / f"{name}.ipynb").read_text("utf-8") == notebook(name)
-
-
-@for_each("name", NAMES)
-def test_the_solution_passes_all_checks(name: str) -> None:
-    assert fault_of(program(source_of(name), solved=True)) is None
-
-
-@for_each("name", NAMES)
-def test_the_stub_does_not(name: str) -> None:
-    assert isinstance(fault_of(program(source_of(name), solved=False)), NotImplementedError)
-
-
-@for_each("name", NAMES)
-def test_a_notebook_is_one_that_programs_can_read(name: str) -> None:
     made = json.loads(notebook(name))
     assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
     ids = [cell["id"] for cell in made["cells"]]
     assert len(ids) == len(set(ids)) and all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", one) for one in ids)
-    assert made["cells"][0]["cell_type"] == "markdown" and made["cells"][0]["source"][0].startswith("# ")
-    assert "sys.path" in "".join(made["cells"][1]["source"])
     folded = [cell for cell in made["cells"] if cell["metadata"].get("jupyter")]
     assert [made["cells"][-1]] == folded and "NotImplementedError" not in "".join(folded[0]["source"])
     text = "".join("".join(cell["source"]) for cell in made["cells"])
     assert all(cell.source in text for cell in cells(source_of(name)))
+
+
+@for_each("name", NAMES)
+def test_the_solution_passes_all_checks_and_the_stub_does_not(name: str) -> None:
+    assert fault_of(program(source_of(name), solved=True)) is None
+    assert isinstance(fault_of(program(source_of(name), solved=False)), NotImplementedError)
 
 
 def test_the_reference_of_gpt2_is_the_published_one() -> None:
@@ -91,11 +81,6 @@ def test_the_reference_of_gpt2_is_the_published_one() -> None:
     house = space["house"](37, 16, 24, 2, 4)
     house.load_state_dict(space["moved"](published, 2))
     assert float((house(tokens[None])[0] - theirs).abs().max()) < 1e-4
-
-
-def test_words_of_blocks_are_known() -> None:
-    kinds = {cell.kind for name in NAMES for cell in cells(source_of(name))}
-    assert kinds == {"text", "", "stub", "check", "solution"}
 
 
 # a slip in the solution that the checks of each notebook must notice: what stands there -> what it becomes

@@ -9,9 +9,6 @@ import sys
 from pathlib import Path
 from random import Random
 
-import pytest
-
-from engine.errors import ExerciseError
 from engine.exercises import reading
 from engine.exercises.catalogue import SETS, TASKS, make
 from engine.exercises.exercise import check
@@ -36,33 +33,14 @@ def test_families_are_the_published_ones() -> None:
         assert len(exercise.answer) == 2 and len(exercise.form.options) == 6
 
 
-def test_a_task_belongs_to_one_family() -> None:
-    works = [work for some in families.WORK.values() for work in some]
-    assert len(works) == len(set(works))
-    written = {"go on with", "answer", "complete", "write poems"}
-    for seed in range(200):
-        exercise = make("match", seed)
-        goes_on = exercise.given["work"].startswith(tuple(written))
-        assert (exercise.answer == "Decoder only") is goes_on
-
-
-@for_each(
-    ("place", "mask"),
-    [
-        ("encoder's self", "Padding of the source"),
-        ("cross", "Padding of the source"),
-        ("decoder that", "Causal"),
-    ],
-)
-def test_each_place_has_its_mask(place: str, mask: str) -> None:
-    found = {make("masks", seed).answer for seed in range(40) if place in make("masks", seed).given["place"]}
-    assert found == {mask}
+def test_each_place_has_its_mask() -> None:
+    """A hint about an answer that is right by half says which half."""
     for seed in range(40):
         exercise = make("masks", seed)
-        causal = exercise.answer == "Causal"
-        assert len(exercise.form.options) == 3
+        causal = "decoder that" in exercise.given["place"]
+        assert exercise.answer == ("Causal" if causal else "Padding of the source")
         for mistake in exercise.mistakes:
-            if "padding" in mistake.value:  # right by half: the hint says which half
+            if "padding" in mistake.value:
                 assert mistake.hint.startswith("Causal is right." if causal else "Padding is right.")
 
 
@@ -96,38 +74,9 @@ def test_a_proof_is_right_in_every_order_that_its_steps_allow_and_in_no_other(ta
 
 
 HOSTILE = [
-    *(
-        None,
-        7,
-        "",
-        "   ",
-        "\x00",
-        "nan",
-        "inf",
-        "1e999",
-        "-1e999",
-        "9" * 399,
-        "x" * 10_000,
-        "😀",
-        "<b>1</b>",
-        "12 apples",
-    ),
-    *(
-        "0,5",
-        "1/0",
-        "1//2",
-        "٣",
-        "½",
-        "--1",
-        "{}",
-        "$\\sqrt{2}$",
-        "%s",
-        "'; DROP TABLE",
-        "1 2 3 4 5 6 7 8 9",
-        [],
-        {"a": 1},
-        ["x"],
-    ),
+    *(None, 7, [], {"a": 1}, ["x"], "", "   ", "\x00", "nan", "inf", "1e999", "9" * 399, "x" * 10_000),
+    *("😀", "<b>1</b>", "12 apples", "0,5", "1/0", "1//2", "٣", "½", "--1", "{}", "$\\sqrt{2}$", "%s"),
+    *("'; DROP TABLE", "1 2 3 4 5 6 7 8 9"),
 ]
 
 
@@ -147,20 +96,17 @@ def test_whatever_is_typed_gets_a_sentence(task: str) -> None:
 @for_each(
     ("text", "count", "numbers"),
     [
-        ("1,048,576", 1, (1_048_576,)),
         ("1 048 576", 1, (1_048_576,)),
         ("124439808.0", 1, (124_439_808,)),
         ("−0.5", 1, (-0.5,)),
-        ("3e6", 1, (3e6,)),
         ("1/4", 1, (0.25,)),
         ("(2, 4, 8, 8)", None, (2, 4, 8, 8)),
-        ("[0.5,0.25]", 2, (0.5, 0.25)),
         ("[[1, 2], [3, 4]]", 4, (1, 2, 3, 4)),
         ("0.1; 0.2", 2, (0.1, 0.2)),
         ("1\u202f048\u202f576", 1, (1_048_576,)),
         ("1'048'576", 1, (1_048_576,)),
         ("\u2248 2.5", 1, (2.5,)),
-        ("= [1, 2]", 2, (1, 2)),
+        ("2 × 3 X 4x5", None, (2, 3, 4, 5)),
     ],
 )
 def test_numbers_as_people_write_them(text: str, count: int | None, numbers: tuple[float, ...]) -> None:
@@ -238,16 +184,6 @@ def test_pieces_that_are_none_are_told_from_other_pieces() -> None:
         assert check(after, f"{word[:1]} {word[1:]}").hint.startswith("Other pieces come out.") or (
             check(after, f"{word[:1]} {word[1:]}").mistake or (word[:1], word[1:]) == after.answer
         )
-
-
-@for_each("given", ["2x3x4x5", "2 × 3 × 4 × 5", "(2, 3, 4, 5)", "2 X 3 x 4 x 5"])
-def test_a_shape_is_read_as_people_write_it(given: str) -> None:
-    assert reading.numbers(given, None) == (2, 3, 4, 5)
-
-
-def test_an_exercise_that_there_is_not() -> None:
-    with pytest.raises(ExerciseError, match="there is no exercise 'x'"):
-        make("x")
 
 
 # On paper --------------------------------------------------------------------------------------

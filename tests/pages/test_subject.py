@@ -23,7 +23,7 @@ from engine.tokenizers.char import CharTokenizer
 from engine.tokenizers.paired import END, PairTokenizer
 from engine.tokenizers.sources import SourceTokenizer
 from engine.training.records import Step
-from tests.engine.pretrained.test_gguf import FACTS, a_llama, plain, written
+from tests.engine.pretrained.gguf_files import FACTS, a_llama, plain, written
 from tests.engine.pretrained.test_library import WORDS
 from tests.pages.stage import StageManager, open_page, view_of
 from ui import fetching, models, subject

@@ -18,7 +18,7 @@ from engine.pretrained.blocks import block_at, kinds
 from engine.pretrained.gguf import KINDS
 from engine.pretrained.load import Opened, open_model
 from tests.engine.cases import for_each
-from tests.engine.pretrained.test_gguf import FACTS, a_llama, plain, written
+from tests.engine.pretrained.gguf_files import FACTS, a_llama, llama_file, plain, written
 
 NUMBER = {name: number for number, (name, _, _) in KINDS.items()}
 
@@ -61,8 +61,7 @@ def test_the_bytes_of_a_block_by_hand(tmp_path: Path) -> None:
 
 
 def test_what_has_no_plain_blocks(tmp_path: Path) -> None:
-    _, tensors = a_llama()
-    opened = open_model(written(tmp_path / "a.gguf", FACTS, {n: plain(x) for n, x in tensors.items()}))
+    opened = open_model(llama_file(tmp_path / "a.gguf"))
     assert block_at(opened, "embedding", 0, 0) is None
     assert block_at(opened, "norm_final.gain", 0, 0) is None
     assert kinds(opened, "blocks.0.ffn.w_in.weight") == ("F32", "F32")

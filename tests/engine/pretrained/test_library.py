@@ -9,7 +9,7 @@ import torch
 
 from engine.errors import PretrainedError
 from engine.pretrained import library, load, sources
-from tests.engine.pretrained.test_gguf import FACTS, a_llama, plain, written
+from tests.engine.pretrained.gguf_files import FACTS, llama_file, written
 
 LETTERS = [*"abcdefghijklmnopqrstuvwxyz .,!?", "ab"]  # as byte-level BPE writes them, but for the blank
 WORDS = {
@@ -25,8 +25,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A server's own folder, with a small LLaMA and things that are no models."""
     folder = tmp_path / "models"
     folder.mkdir()
-    _, tensors = a_llama()
-    written(folder / "small.gguf", FACTS | WORDS, {name: plain(x) for name, x in tensors.items()})
+    llama_file(folder / "small.gguf", WORDS)
     (folder / "notes.txt").write_text("nothing")
     (folder / "empty").mkdir()
     written(folder / "with blanks.gguf", FACTS, {})

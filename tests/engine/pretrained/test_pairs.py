@@ -135,29 +135,6 @@ def test_the_encoder_alone_is_still_there(tmp_path: Path) -> None:
         torch.testing.assert_close(open_model(tmp_path).model()(source), wanted, rtol=1e-4, atol=1e-4)
 
 
-@for_each("version", VERSIONS)
-def test_every_tensor_is_needed_and_no_other_is_taken(version: str, tmp_path: Path) -> None:
-    """Each one by itself: taken away, of another shape, with a NaN; and one too many."""
-    made(tmp_path, version, 1)
-    file = tmp_path / "model.safetensors"
-    whole = load_file(file)
-    for name in whole:
-        spoilt = whole[name].clone()
-        spoilt.view(-1)[-1] = torch.nan
-        for changed in (None, torch.cat([whole[name], whole[name]]), spoilt):
-            rest = {other: x for other, x in whole.items() if other != name}
-            save_file(rest if changed is None else rest | {name: changed}, file)
-            if changed is None and name == "lm_head.weight":
-                assert open_pair(tmp_path).config.decoder.tie_embeddings  # as 1.1 may be saved
-                continue
-            with pytest.raises(PretrainedError) as error:
-                open_pair(tmp_path).weights()
-            assert name in str(error.value), name
-    save_file(whole | {"one.more": torch.zeros(3)}, file)
-    with pytest.raises(PretrainedError, match=r"no part takes: one\.more"):
-        open_pair(tmp_path).weights()
-
-
 def test_copies_of_the_embedding_may_be_there_if_they_are_copies(tmp_path: Path) -> None:
     """And the table of distances between two texts, which the first files have and nothing reads."""
     made(tmp_path)
@@ -179,18 +156,13 @@ def test_copies_of_the_embedding_may_be_there_if_they_are_copies(tmp_path: Path)
     "facts, says",
     [
         ({"model_type": "bart"}, "family 'bart'; built here are t5"),
-        ({"feed_forward_proj": "gated-silu"}, "feed_forward_proj is 'gated-silu'"),
         ({"relative_attention_max_distance": 64}, "only 128 is built"),
         ({"num_decoder_layers": 4}, "lacks the tensor decoder.block.3"),
         ({"num_decoder_layers": 2}, "no part takes: decoder.block.2"),
         ({"eos_token_id": 0}, "must be a token of its own"),
         ({"eos_token_id": 37}, "must be a token of the vocabulary"),
-        ({"eos_token_id": [1, 2]}, "eos_token_id = [1, 2]; it must be the id of a token"),
         ({"pad_token_id": True}, "pad_token_id = True"),
-        ({"decoder_start_token_id": -1}, "decoder_start_token_id = -1"),
         ({"tie_word_embeddings": "no", "scale_decoder_outputs": None}, "must be true or false"),
-        ({"num_layers": 0}, "num_layers = 0"),
-        ({"d_model": 2**40}, "believed"),
     ],
 )
 def test_what_is_not_built_is_said(facts: dict[str, Any], says: str, tmp_path: Path) -> None:
@@ -200,9 +172,6 @@ def test_what_is_not_built_is_said(facts: dict[str, Any], says: str, tmp_path: P
     with pytest.raises(PretrainedError) as error:
         open_pair(tmp_path).weights()
     assert says in str(error.value)
-
-
-# By name, with its vocabulary --------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -106,11 +106,6 @@ def test_a_conversation_as_the_template_writes_it() -> None:
     assert "<|im_end|>" in ours.decode(sly[:-2]) and "{{ 7 * 7 }}" in ours.decode(sly)
 
 
-def test_a_model_that_was_not_taught_to_answer() -> None:
-    with pytest.raises(TokenizerError, match="no chat template"):
-        vocabulary.from_json(trained(True).to_str()).chat([{"role": "user", "content": "hi"}])
-
-
 def test_bytes_that_no_token_holds() -> None:
     """SmolLM2 has no token for 21 of the 256 bytes: characters that need them are named, and left out."""
     inner = trained(True)

@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 from engine.config import ModelConfig
 from engine.corpora import from_text
 from engine.errors import CheckpointError, ConfigError, CorpusError
-from engine.model import build
 from engine.numerics import Numerics
 from engine.parts.registry import HEALTHY
 from engine.training.batches import Batches, masked_batch, next_token_batch, windows_at
-from engine.training.evaluation import measure
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import train, warning
 from tests.engine.cases import for_each
@@ -53,7 +51,7 @@ def test_intervals_of_zero_mean_only_at_the_ends() -> None:
 
 
 def test_initial_loss_is_near_knowing_nothing_and_then_falls() -> None:
-    evaluations = only(run(steps=150), Evaluation)
+    evaluations = only(run(steps=80, eval_every=0), Evaluation)
     assert evaluations[0].validation_loss == pytest.approx(math.log(CORPUS.vocab_size), abs=0.1)
     assert evaluations[-1].validation_loss < CORPUS.baselines["unigram"] < evaluations[0].validation_loss
 
@@ -61,22 +59,19 @@ def test_initial_loss_is_near_knowing_nothing_and_then_falls() -> None:
 def test_one_batch_can_be_learned_by_heart() -> None:
     """The habit that catches broken gradients: a text of one window, again and again."""
     corpus = from_text("the quick brown fox jumps over a lazy dog", "fox")
+    model = replace(MODEL, vocab_size=corpus.vocab_size, context=32)
     for optimizer in ("adamw", "muon"):
-        model = replace(MODEL, vocab_size=corpus.vocab_size, context=32)
-        assert (
-            losses(run(model, corpus, steps=200, optimizer=optimizer, learning_rate=1e-2, weight_decay=0.0))[
-                -1
-            ]
-            < 0.15
+        told = run(
+            model, corpus, steps=100, optimizer=optimizer, learning_rate=1e-2, weight_decay=0.0, eval_every=0
         )
+        assert losses(told)[-1] < 0.4
 
 
 # --- again, exactly -----------------------------------------------------------------------------
 
 
-@for_each("precision", ["float32", "bfloat16"])
-def test_the_same_seed_gives_the_same_losses(precision: str) -> None:
-    first, again, other = run(precision=precision), run(precision=precision), run(precision=precision, seed=1)
+def test_the_same_seed_gives_the_same_losses() -> None:
+    first, again, other = run(), run(), run(seed=1)
     assert losses(first) == losses(again) != losses(other)
     assert only(first, Sample) == only(again, Sample)
 
@@ -97,7 +92,6 @@ def test_looking_does_not_change_what_is_learned() -> None:
     ("model", "fields"),
     [
         (MODEL, {}),
-        (MODEL, {"optimizer": "muon"}),
         (MODEL, {"precision": "bfloat16", "optimizer": "muon"}),
         (replace(MODEL, dropout=0.3, position="rope", ffn="swiglu", norm="rmsnorm", n_kv_heads=1), {}),
     ],
@@ -200,13 +194,6 @@ def test_a_new_learning_rate_and_a_new_prompt() -> None:
     assert {sample.prompt for sample in only(rest, Sample)} == {"green"}
 
 
-def test_a_learning_rate_of_zero_stands_still() -> None:
-    control = Control(learning_rate=0.0)
-    records = run(control=control, weight_decay=0.1)
-    first, last = (only(records, Snapshot)[i].state.weights() for i in (0, -1))
-    assert all(torch.equal(first[name], last[name]) for name in first)
-
-
 def test_a_snapshot_on_demand() -> None:
     control = Control()
     records = train(MODEL, replace(TRAIN, snapshot_every=0), CORPUS, control=control, device="cpu")
@@ -225,49 +212,21 @@ def test_any_prompt_gives_text(prompt: str) -> None:
     )  # shown as the model saw it
 
 
-@for_each("optimizer", ["adamw", "muon"])
-def test_a_learning_rate_of_a_thousand_diverges_and_says_so(optimizer: str) -> None:
-    records = run(
-        learning_rate=1e3,
-        muon_learning_rate=1e3,
-        warmup_steps=0,
-        grad_clip=0.0,
-        optimizer=optimizer,
-        steps=300,
-    )
-    assert only(records, Step), "the steps until then are told"
-    end = records[-1]
-    assert isinstance(end, Done)
-    assert end.reason == "diverged", f"{end.reason}; last losses {losses(records)[-3:]}"
-    assert "diverged" in end.message and "lower learning rate" in end.message
-
-
-@for_each("eval_every", [0, 1])
-@for_each("optimizer", ["adamw", "muon"])
-def test_a_snapshot_of_a_diverging_training_says_whether_it_can_be_gone_on_from(
-    optimizer: str, eval_every: int
-) -> None:
+@for_each(("optimizer", "eval_every"), [("adamw", 0), ("muon", 1)])
+def test_a_diverging_training_says_so_and_which_snapshots_lead_on(optimizer: str, eval_every: int) -> None:
     """The weights may still be numbers when the loss is none any more."""
-    records = run(
-        learning_rate=1e3,
-        muon_learning_rate=1e3,
-        warmup_steps=0,
-        grad_clip=0.0,
-        optimizer=optimizer,
-        steps=300,
-        snapshot_every=1,
-        eval_every=eval_every,
-    )
-    assert records[-1].reason == "diverged"
+    wild = {"learning_rate": 1e3, "muon_learning_rate": 1e3, "warmup_steps": 0, "grad_clip": 0.0}
+    records = run(**wild, optimizer=optimizer, steps=300, snapshot_every=1, eval_every=eval_every)
+    end = records[-1]
+    assert isinstance(end, Done) and end.reason == "diverged", losses(records)[-3:]
+    assert "diverged" in end.message and "lower learning rate" in end.message and only(records, Step)
     snapshots = only(records, Snapshot)
     assert snapshots[0].finite and not snapshots[-1].finite, "the last one leads straight into the divergence"
-    for snapshot in snapshots:
-        whole = all(torch.isfinite(tensor).all() for tensor in snapshot.state.tensors.values())
-        if snapshot.finite:
-            again = run(
-                resume=snapshot.state, steps=snapshot.step + 1, learning_rate=1e-3, optimizer=optimizer
-            )
-            assert whole and math.isfinite(only(again, Step)[0].loss), snapshot.step
+    kept = [snapshot for snapshot in snapshots if snapshot.finite]
+    assert all(torch.isfinite(tensor).all() for one in kept for tensor in one.state.tensors.values())
+    last = kept[-1]
+    again = run(resume=last.state, steps=last.step + 1, learning_rate=1e-3, optimizer=optimizer)
+    assert math.isfinite(only(again, Step)[0].loss), last.step
 
 
 def test_weights_that_are_no_numbers_are_no_snapshot_to_go_on_from() -> None:
@@ -314,25 +273,6 @@ def test_masked_batches_hide_what_they_ask_for(rate: float, seed: int) -> None:
         torch.where(hidden, batch.targets, batch.inputs),
         tokens[torch.tensor([0, 40])[:, None] + torch.arange(20)],
     )
-
-
-def test_the_whole_validation_split_is_measured() -> None:
-    """The reported loss, computed anew window by window."""
-    model = build(MODEL).eval()
-    batches = Batches(CORPUS, MODEL, TRAIN)
-    tokens, total, count = CORPUS.validation, 0.0, 0
-    for start in range(0, len(tokens) - 16, 16):
-        logits = model(tokens[None, start : start + 16])[0]
-        total += torch.nn.functional.cross_entropy(
-            logits, tokens[start + 1 : start + 17], reduction="sum"
-        ).item()
-        count += 16
-    rest = len(tokens) - 1 - count  # a last, shorter window
-    assert 0 < rest < 16
-    logits = model(tokens[None, count:-1])[0]
-    total += torch.nn.functional.cross_entropy(logits, tokens[count + 1 :], reduction="sum").item()
-    count += rest
-    assert measure(model, batches, tokens).nats == pytest.approx(total / count, rel=1e-5)
 
 
 @pytest.mark.exhaustive
@@ -400,7 +340,3 @@ def test_it_looks_early_where_that_is_asked_for() -> None:
     records = list(train(MODEL, config, CORPUS))
     assert [e.step for e in only(records, Evaluation)] == [0, 1, 2, 5, 10, 20, 50, 60, 60]
     assert [s.step for s in only(records, Sample)] == [0, 1, 2, 5, 10, 20, 40, 60]
-    plain = list(train(MODEL, replace(config, look_early=False), CORPUS))
-    assert [e.step for e in only(plain, Evaluation)] == [0, 50, 60, 60]
-    same = [[s.loss for s in only(each, Step)] for each in (records, plain)]
-    assert same[0] == same[1]  # looking changes nothing

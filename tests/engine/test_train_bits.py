@@ -14,11 +14,11 @@ from engine.model import build
 from engine.tokenizers.char import CharTokenizer
 from engine.training.batches import MAX_LOGITS, Batches
 from engine.training.evaluation import measure
-from engine.training.records import Evaluation, Sample, Snapshot, Step
+from engine.training.records import Evaluation, Sample, Step
 from engine.training.train import train
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
-from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
+from tests.engine.trainings import CORPUS, MODEL, TRAIN, only, run
 
 
 def test_of_characters_they_are_nats_over_ln_2() -> None:
@@ -30,13 +30,6 @@ def test_of_characters_they_are_nats_over_ln_2() -> None:
             pytest.approx(e.train_loss / math.log(2)),
             pytest.approx(e.validation_loss / math.log(2)),
         )
-
-
-def test_of_bytes_on_ascii_they_are_nats_over_ln_2() -> None:
-    corpus = from_text(VERSE, tokenizer="byte")
-    assert VERSE.isascii()
-    for e in only(run(replace(MODEL, vocab_size=256), corpus, steps=2, tokenizer="byte"), Evaluation):
-        assert e.validation_bits == pytest.approx(e.validation_loss / math.log(2))
 
 
 @for_each("tokenizer", ["byte", "bpe:280"])
@@ -101,7 +94,7 @@ def test_bpe_learns_and_its_samples_are_whole_characters() -> None:
     records = run(
         replace(MODEL, vocab_size=corpus.vocab_size),
         corpus,
-        steps=40,
+        steps=12,
         tokenizer="bpe:270",
         sample_length=7,
         sample_prompt="ö ",
@@ -109,15 +102,6 @@ def test_bpe_learns_and_its_samples_are_whole_characters() -> None:
     evaluations = only(records, Evaluation)
     assert evaluations[-1].validation_bits < evaluations[0].validation_bits / 2
     assert all("\ufffd" not in sample.text for sample in only(records, Sample))
-
-
-def test_going_on_with_bpe_is_exact() -> None:
-    corpus, fields = from_text(VERSE, tokenizer="bpe:300"), {"tokenizer": "bpe:300", "steps": 20}
-    model = replace(MODEL, vocab_size=corpus.vocab_size)
-    whole = run(model, corpus, **fields)
-    snapshot = next(s for s in only(whole, Snapshot) if s.step == 10)
-    rest = run(model, from_text(VERSE, tokenizer="bpe:300"), resume=snapshot.state, **fields)
-    assert losses(rest) == losses(whole)[10:]
 
 
 def test_masked_bpe_hides_with_the_last_id() -> None:

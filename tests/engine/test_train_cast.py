@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,7 +13,18 @@ from engine.model import build
 from engine.paired import Pair, PairedText
 from engine.seq2seq import build_pair
 from engine.tokenizers.paired import END, PAD, PairTokenizer
-from engine.training.cast import TASKS, Both, Spans, cast, continued_right, learn, lines, shipped, spans
+from engine.training.cast import (
+    TASKS,
+    Both,
+    Spans,
+    _Cast,
+    cast,
+    continued_right,
+    learn,
+    lines,
+    shipped,
+    spans,
+)
 from engine.training.paired import PairRecipe, pair_recipe
 
 TEXT = PairedText(
@@ -58,15 +70,36 @@ def test_right_is_the_whole_target_and_its_end():
     assert continued_right(model, TEXT.rows["validation"]) == [True, True]
 
 
-@pytest.mark.exhaustive
-def test_it_learns_what_it_is_shown():
-    text = PairedText("toy", "A toy", TEXT.tokenizer, TEXT.train, (Pair("ba", "ab"),))
-    recipe = PairRecipe(
-        text.fitted(ModelConfig(d_model=16, n_layers=1, n_heads=2, vocab_size=5, position="rope")),
-        TrainConfig(steps=1, batch_size=4, eval_tokens=64, learning_rate=1e-3, precision="float32"),
-        text,
+def toy_recipe() -> PairRecipe:
+    model = TEXT.fitted(ModelConfig(d_model=16, n_layers=1, n_heads=2, position="rope"))
+    settings = TrainConfig(steps=1, batch_size=4, eval_tokens=64, learning_rate=1e-3, precision="float32")
+    return PairRecipe(model, settings, TEXT)
+
+
+def test_an_evaluation_is_the_mean_loss_of_what_is_written_and_the_share_that_is_right():
+    recipe = toy_recipe()
+    training = _Cast(cast(recipe.model), recipe.train, TEXT)
+    look = training.evaluation(complete=True)
+    for split, loss in (("train", look.train_loss), ("validation", look.validation_loss)):
+        made = lines(TEXT.rows[split])
+        log_p = training.model(made.inputs).log_softmax(-1)
+        told = [-log_p[i, j, t].item() for (i, j), t in np.ndenumerate(made.targets.numpy()) if t >= 0]
+        assert loss == pytest.approx(np.mean(told), rel=1e-5)
+    assert look.complete and look.task is not None
+    assert look.task.validation == np.mean(continued_right(training.model, TEXT.rows["validation"]))
+
+
+def test_a_lesson_ends_with_the_share_of_held_out_targets_that_are_right(monkeypatch):
+    monkeypatch.setattr(
+        "engine.training.cast.continued_right",
+        lambda model, rows: [len(rows) == 2] + [True] * (len(rows) - 1),
     )
-    assert learn(recipe) in (0.0, 1.0)
+    assert [len(TEXT.rows[split]) for split in ("train", "validation")] == [3, 2]
+    assert learn(toy_recipe()) == 1.0
+    monkeypatch.setattr(
+        "engine.training.cast.continued_right", lambda model, rows: [True] * (len(rows) - 1) + [False]
+    )
+    assert learn(toy_recipe()) == 0.5
 
 
 def test_what_is_shipped_is_read_with_the_other_form(tmp_path):

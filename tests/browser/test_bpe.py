@@ -1,17 +1,14 @@
-"""BPE, watched, in a real Chromium: it plays without asking the server, goes back and forth, is in the link,
-and fits a phone.
-"""
+"""BPE, watched, in a real Chromium: it plays without asking the server, goes back and forth, and is in the link."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
+from tests.browser.visit import opened
 
-SLOW = 60_000
 # Counts how often the script ran, and whether the player's nodes were ever taken out.
 WATCH = """() => {
   window.runs = 0
@@ -22,19 +19,8 @@ WATCH = """() => {
 }"""
 
 
-@pytest.fixture
-def opened(page, app_url):
-    """Opens the page with some query; no error may have been thrown at the end."""
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-
-    def go(query: str = "") -> None:
-        page.goto(f"{app_url}/tokens?tokens_view=BPE%2C+watched&{query}")
-        page.locator(".gf-bpe-now b").wait_for(timeout=SLOW)
-        settled(page, SLOW)
-
-    yield go
-    assert problems == []
+def watched(page, app_url, query: str = "") -> None:
+    opened(page, f"{app_url}/tokens?tokens_view=BPE%2C+watched&{query}", ".gf-bpe-now b")
 
 
 def now(page) -> str:
@@ -50,8 +36,8 @@ def press(page, name: str) -> None:
     page.locator(".gf-bpe").get_by_role("button", name=name, exact=True).click()
 
 
-def test_it_plays_in_the_browser_and_tells_the_link_when_it_rests(page, opened):
-    opened()
+def test_it_plays_in_the_browser_and_tells_the_link_when_it_rests(page, app_url):
+    watched(page, app_url)
     page.evaluate(WATCH)
     page.locator("[data-is=speed]").select_option("15")
     press(page, "Play")
@@ -74,8 +60,8 @@ def test_it_plays_in_the_browser_and_tells_the_link_when_it_rests(page, opened):
     assert at(page) == 32
 
 
-def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(page, opened):
-    opened("bpe_step=0")
+def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(page, app_url):
+    watched(page, app_url, "bpe_step=0")
     first = page.locator("[data-is=panel0] .gf-bpe-t:not(.gf-bpe-off)")
     assert "".join(first.all_text_contents()).startswith("She␣sells␣sea")
     expect(page.locator("[data-is=before]")).to_have_text("Before: 183 tokens")
@@ -110,8 +96,8 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
     expect(page.locator("[data-is=treetitle]")).to_have_text("This token is a starting symbol")
 
 
-def test_keys_move_the_slider_and_the_link_reproduces_the_view(page, opened):
-    opened("bpe_step=4&bpe_token=260")
+def test_keys_move_the_slider_and_another_text_or_start_keeps_the_player(page, app_url):
+    watched(page, app_url, "bpe_step=4&bpe_token=260")
     assert at(page) == 4
     expect(page.locator("[data-is=vocabulary]")).to_have_value("260")
     slider = page.locator(".gf-bpe input[type=range]")
@@ -125,28 +111,16 @@ def test_keys_move_the_slider_and_the_link_reproduces_the_view(page, opened):
     slider.press(" ")
     slider.press("Home")
     assert at(page) == 0
-
-
-def test_another_text_and_another_start_keep_the_player(page, opened):
-    opened("bpe_step=3")
-    page.evaluate(WATCH)
+    slider.fill("3")
+    page.evaluate("window.player = document.querySelector('.gf-bpe')")
     page.get_by_role("button", name="How it learns").click()
     page.get_by_role("radio", name="Characters", exact=True).click()
     page.wait_for_function(
         r"!/becomes id \d{3}/.test(document.querySelector('.gf-bpe-now').textContent)"
-    )  # no 256 bytes come first any more
+    )  # no 256 bytes first
     page.keyboard.press("Escape")
     page.get_by_role("radio", name="Emoji", exact=True).click()
-    expect(page.locator("[data-is=panel0]")).to_contain_text("🎉", timeout=SLOW)
+    expect(page.locator("[data-is=panel0]")).to_contain_text("🎉", timeout=60_000)
     settled(page)
     assert page.evaluate("window.player.isConnected") and at(page) == 3
     assert "\ufffd" not in page.locator(".gf-bpe").inner_text()
-
-
-def test_a_phone_holds_it(page, opened):
-    page.set_viewport_size({"width": 390, "height": 844})
-    opened("bpe_step=20&bpe_part=Four+ways+to+start&measure=true")
-    assert page.evaluate("document.documentElement.scrollWidth <= 390")
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= 390")
-    press(page, "One merge on, +1")
-    assert at(page) == 21

@@ -1,6 +1,4 @@
-"""The embeddings' page in a real Chromium: the cloud is turned, tokens are chosen by a click, a phone can
-hold it.
-"""
+"""The embeddings' cloud in a real Chromium: it is turned, and a click chooses a token."""
 
 from __future__ import annotations
 
@@ -9,8 +7,10 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
+from tests.browser.visit import opened
 
-SLOW = 90_000
+MAP = "embeddings?embed_view=The+map&embed_picture=3-D"
+CLOUD = ".gf-cloud [data-i]"
 PLACES = (
     "() => [...document.querySelectorAll('.gf-cloud [data-i]')].map((node) =>"
     " node.getAttribute('transform')).join()"
@@ -22,18 +22,8 @@ MIDDLE = """(word) => {
 }"""
 
 
-def opened(page, url, query):
-    problems = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(f"{url}/embeddings?{query}")
-    page.wait_for_selector(".gf-figure .main-svg", timeout=SLOW)
-    settled(page, SLOW)
-    return problems
-
-
 def test_the_cloud_turns_in_the_browser_and_its_angle_is_in_the_link(page, app_url):
-    problems = opened(page, app_url, "embed_view=The+map&embed_picture=3-D")
-    page.wait_for_selector(".gf-cloud [data-i]")
+    opened(page, f"{app_url}/{MAP}", CLOUD)
     page.evaluate("window.cloud = document.querySelector('.gf-cloud')")
     before = page.evaluate(PLACES)
     page.locator(".gf-cloud > svg").focus()
@@ -53,15 +43,12 @@ def test_the_cloud_turns_in_the_browser_and_its_angle_is_in_the_link(page, app_u
     settled(page)
     final = page.evaluate(PLACES)
 
-    opened(page, app_url, "embed_view=The+map&embed_picture=3-D&embed_turn=15,25")
-    page.wait_for_selector(".gf-cloud [data-i]")
+    opened(page, f"{app_url}/{MAP}&embed_turn=15,25", CLOUD)
     assert page.evaluate(PLACES) == final
-    assert problems == []
 
 
 def test_a_click_chooses_a_token_in_either_picture(page, app_url):
-    problems = opened(page, app_url, "embed_view=The+map&embed_picture=3-D&embed_token=e")
-    page.wait_for_selector(".gf-cloud [data-i]")
+    opened(page, f"{app_url}/{MAP}&embed_token=e", CLOUD)
     page.mouse.click(*page.evaluate(MIDDLE, "$"))
     expect(page).to_have_url(re.compile(r"embed_token=(%24|\$)"))
     expect(page.locator(".st-key-answer")).to_contain_text("Nearest to “$”:")
@@ -69,11 +56,4 @@ def test_a_click_chooses_a_token_in_either_picture(page, app_url):
     bars = page.locator(".st-key-embed_near .gf-figure .nsewdrag").first.bounding_box()
     page.mouse.click(bars["x"] + 8, bars["y"] + bars["height"] * 0.5 / 10)  # the nearest of them
     expect(page.locator(".st-key-answer")).not_to_contain_text("Nearest to “$”:")
-    assert "embed_token=%24" not in page.url and problems == []
-
-
-def test_a_phone_holds_every_view(page, app_url):
-    page.set_viewport_size({"width": 390, "height": 844})
-    for query in ("embed_view=The+lookup", "embed_view=The+map&embed_picture=3-D"):
-        problems = opened(page, app_url, query)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390 and problems == []
+    assert "embed_token=%24" not in page.url

@@ -39,18 +39,15 @@ def test_all_three_write_in_step_without_the_server(page, app_url):
     expect(both.locator(".gf-three-read")).to_have_count(9 + 2)  # the source whole, and its own two
     expect(both.locator(".gf-three-line")).to_have_text("1 pass to read, 2 to write: one each")
     page.wait_for_url("**live_step=2*")
-    assert not sent
-
-
-@pytest.mark.exhaustive
-def test_what_is_pointed_at_shows_what_it_read(page, app_url):
-    _, decoder, both = opened(page, app_url)
     both.locator(".gf-three-written", has_text="sem").hover()
     expect(both.locator(".gf-three-mark")).to_have_text("sem")
     most = both.locator(".gf-three-cell", has_text="friend")
     assert float(most.evaluate("cell => cell.style.getPropertyValue('--read')")) == 1
-    decoder.locator(".gf-three-written").first.hover()
-    expect(decoder.locator(".gf-three-read")).to_have_count(len(TEXT))
+    slider.fill("22")
+    page.get_by_role("button", name="Play: all three write").click()
+    expect(page.locator(".gf-three output")).to_have_text("step 24 of 24")
+    expect(page.get_by_role("button", name="Play: all three write")).to_be_visible()
+    assert not sent
 
 
 def test_letters_are_hidden_by_a_click_and_by_the_keyboard(page, app_url):
@@ -69,13 +66,6 @@ def test_letters_are_hidden_by_a_click_and_by_the_keyboard(page, app_url):
     page.get_by_role("button", name="Another").click()
     expect(page.locator(".st-key-answer")).not_to_contain_text("10 blanks")
     page.wait_for_function("!location.search.includes('live_clicked')")
-
-
-def test_it_plays_to_the_end(page, app_url):
-    opened(page, app_url, "&live_step=22")
-    page.get_by_role("button", name="Play: all three write").click()
-    expect(page.locator(".gf-three output")).to_have_text("step 24 of 24")
-    expect(page.get_by_role("button", name="Play: all three write")).to_be_visible()
 
 
 @pytest.mark.exhaustive

@@ -21,7 +21,7 @@ from engine.measure.induction import drawn, ordinary
 from engine.tokenizers import token_bytes
 from engine.training.lapse import Lapse, open_lapse
 from tests.browser.conftest import settled
-from tests.browser.test_scrubber import in_url, where
+from tests.browser.scrubbing import in_url, where
 
 pytestmark = pytest.mark.exhaustive
 

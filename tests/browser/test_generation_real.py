@@ -8,9 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import settled
 from tests.pages.real import REAL, carried
 
-pytestmark = pytest.mark.exhaustive
-
-pytestmark = carried
+pytestmark = [carried, pytest.mark.exhaustive]
 SLOW_MS = 120_000  # its weights are read for the first time in this home folder
 
 

@@ -9,65 +9,34 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
 from tests.browser.server import serve
+from tests.browser.visit import opened
 
-INSIDE = """(text) => {
-  const box = text.parentNode.querySelector("rect").getBBox(), words = text.getBBox()
-  return words.x >= box.x && words.x + words.width <= box.x + box.width
-}"""
-
-
-def open_home(page, url, query="?home_view=published"):
-    problems = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(f"{url}/{query}")
-    page.wait_for_selector(".map svg")
-    settled(page)
-    return problems
-
-
-def test_choosing_a_preset_redraws_the_map_and_the_link_reproduces_it(page, app_url):
-    problems = open_home(page, app_url)
-    drawing = page.locator(".map svg")
-    expect(drawing).to_contain_text("RoPE")
-    page.get_by_role("button", name="bert-base").or_(page.get_by_role("radio", name="bert-base")).click()
-    expect(drawing).to_contain_text("Block × 12")
-    expect(drawing).not_to_contain_text("causal mask")
-    expect(page).to_have_url(re.compile(r"preset=bert-base"))
-    open_home(page, app_url, "?preset=bert-base")
-    expect(drawing).to_contain_text("Block × 12")
-    assert problems == []
+MAP = ".map svg"
 
 
 def test_every_part_can_be_read_with_the_keyboard(page, app_url):
-    open_home(page, app_url, "?preset=classic")
+    opened(page, f"{app_url}/?preset=classic", MAP)
     panel = page.locator(".map .panel")
     for part in page.locator(".map .box").all():
         part.focus()
-        name = part.get_attribute("data-part")
         assert part.get_attribute("aria-label")
-        assert page.locator(".map .chosen").get_attribute("data-part") == name
+        assert page.locator(".map .chosen").get_attribute("data-part") == part.get_attribute("data-part")
         assert panel.locator("h2").inner_text() and panel.locator("dt").count() >= 1
     page.locator('.map [data-part="attention"]').hover()
     expect(panel).to_contain_text("(head, query, key) = (4, 64, 64)")
     expect(panel).to_contain_text("66,048 in each block")
 
 
-@pytest.mark.exhaustive
-def test_a_phone_gets_the_tall_map_and_no_sideways_scrolling(page, app_url):
-    page.set_viewport_size({"width": 360, "height": 800})
-    open_home(page, app_url, "?preset=llama2-70b")
-    assert page.locator(".map.tall").count() == 1
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    for text in page.locator(".map svg .box text").all():
-        assert text.evaluate(INSIDE), text.text_content()
-    page.set_viewport_size({"width": 1280, "height": 800})
-    page.wait_for_selector(".map.wide svg")
-
-
-def test_what_is_in_the_url_never_becomes_part_of_the_page(page, app_url):
-    problems = open_home(page, app_url, "?preset=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
-    assert page.locator('img[src="x"]').count() == 0 and problems == []
-    expect(page.locator(".map svg")).to_contain_text("Block × 4")
+def test_choosing_a_preset_redraws_the_map_and_the_link_reproduces_it(page, app_url):
+    opened(page, f"{app_url}/?home_view=published", MAP)
+    drawing = page.locator(".map svg")
+    expect(drawing).to_contain_text("RoPE")
+    page.get_by_role("button", name="bert-base").or_(page.get_by_role("radio", name="bert-base")).click()
+    expect(drawing).to_contain_text("Block × 12")
+    expect(drawing).not_to_contain_text("causal mask")
+    expect(page).to_have_url(re.compile(r"preset=bert-base"))
+    opened(page, f"{app_url}/?preset=bert-base", MAP)
+    expect(drawing).to_contain_text("Block × 12")
 
 
 def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
@@ -76,17 +45,18 @@ def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
     def kept():
         return [c for c in page.context.cookies() if c["name"] == "glassformer"]
 
-    open_home(page, app_url)
+    opened(page, f"{app_url}/?preset=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E", MAP)
+    assert page.locator('img[src="x"]').count() == 0
     (first,) = kept()
     assert first["httpOnly"] and first["sameSite"] == "Lax" and len(first["value"]) == 87
     assert "glassformer" not in page.evaluate("document.cookie")
-    open_home(page, app_url)
+    opened(page, f"{app_url}/?home_view=published", MAP)
     assert [c["value"] for c in kept()] == [first["value"]]
 
 
 @pytest.mark.exhaustive
 def test_train_one_now_leads_to_the_training_page(page, app_url):
-    open_home(page, app_url, "?preset=modern")
+    opened(page, f"{app_url}/?preset=modern", MAP)
     page.get_by_role("button", name="Train one now").click()
     expect(page).to_have_url(re.compile(r"/train\?.*preset=modern"))
     page.get_by_role("button", name="Stop", exact=True).click()  # it is there because the training has begun

@@ -1,6 +1,4 @@
-"""A race as a person runs it: both curves grow, one is cancelled, its link shows it to another browser, its CSV
-holds it, and text that is no text is no accident.
-"""
+"""A race as a person runs it: both curves grow, one is cancelled, its link shows it to others, its CSV holds it."""
 
 from __future__ import annotations
 
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser import visit
 from tests.browser.conftest import open_fold, settled
 
 pytestmark = pytest.mark.exhaustive
@@ -27,9 +26,7 @@ ENOUGH = f"least => {{ const n = ({LOOKS})(); return n.length === 2 && Math.min(
 
 def opened(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
-    page.goto(address)
-    page.locator(".st-key-answer").wait_for(timeout=SLOW)
-    settled(page, SLOW)
+    visit.opened(page, address)
 
 
 def button(page: Page, name: str):

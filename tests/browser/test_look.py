@@ -9,14 +9,6 @@ from playwright.sync_api import expect
 from tests.browser.conftest import open_bar, open_fold, settled
 
 
-def test_another_model_stands_in_and_the_bar_keeps_the_chosen_one(page, app_url):
-    page.goto(f"{app_url}/positions?positions_view=Learned&model=shakespeare-modern")
-    expect(page.get_by_text("Shown instead: Shakespeare, classic.")).to_be_visible(timeout=60_000)
-    page.wait_for_selector(".gf-figure .main-svg")
-    assert "learned" in page.locator(".gf-figure").first.get_attribute("aria-label")
-    expect(page).to_have_url(re.compile("model=shakespeare-modern"))
-
-
 def test_a_view_is_kept_by_its_link_and_reads_the_text_of_the_bar(page, app_url):
     page.goto(f"{app_url}/residual")
     page.wait_for_selector(".gf-figure .main-svg")

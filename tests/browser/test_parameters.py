@@ -1,22 +1,17 @@
-"""The Parameters page in a real browser: the areas stay where they are while a field moves, and one can go
-into them.
-"""
+"""The Parameters page in a real browser: the areas stay where they are while a field moves, and one can go into them."""
 
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settled
+from tests.browser.visit import opened
 
 SLOW = 30_000
 
 
 def test_a_field_moves_and_the_areas_follow_in_place(page: Page, app_url: str) -> None:
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(f"{app_url}/parameters?parameters_model=mini")
-    page.wait_for_selector(".gf-figure .treemaplayer .slice", timeout=SLOW)
-    settled(page, SLOW)
+    opened(page, f"{app_url}/parameters?parameters_model=mini", ".gf-figure .treemaplayer .slice")
     expect(page.get_by_text("818,048 parameters")).to_be_visible(timeout=SLOW)
     page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")
 
@@ -41,4 +36,3 @@ def test_a_field_moves_and_the_areas_follow_in_place(page: Page, app_url: str) -
         arg=before,
         timeout=SLOW,
     )
-    assert problems == []

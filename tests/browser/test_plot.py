@@ -51,15 +51,11 @@ def wait_for(page, count):
     )
 
 
-def place(page, css):
-    """Where an element is, once it is somewhere: on a busy machine it may have no size yet."""
-    page.wait_for_function(
-        "(css) => document.querySelector(css)?.getBoundingClientRect().height > 0", arg=css
-    )
-    return page.evaluate("(css) => document.querySelector(css).getBoundingClientRect().toJSON()", css)
-
-
-def test_one_node_lasts_and_zoom_survives(page, plot_url):
+def test_one_node_lasts_zoom_survives_and_no_module_is_sent_with_a_message(page, plot_url):
+    """A few lines of script come with each message; the modules are fetched once and then kept."""
+    frames, fetched = [], []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
+    page.on("response", lambda response: fetched.append(response.url))
     page.goto(plot_url)
     page.wait_for_selector(".gf-figure .main-svg")
     page.evaluate("""() => {
@@ -68,21 +64,26 @@ def test_one_node_lasts_and_zoom_survives(page, plot_url):
       new MutationObserver((changes) => changes.forEach((c) => c.removedNodes.forEach((n) => { if (lost(n)) window.removed++ })))
         .observe(document.body, { childList: true, subtree: true })
     }""")
-    box = place(page, ".gf-figure")
+    # On a busy machine it may have no size yet.
+    page.wait_for_function("window.figure.getBoundingClientRect().height > 0")
+    box = page.evaluate("window.figure.getBoundingClientRect().toJSON()")
     page.mouse.move(box["x"] + 250, box["y"] + 120)
     page.mouse.down()
     page.mouse.move(box["x"] + 450, box["y"] + 220, steps=5)
     page.mouse.up()
     page.wait_for_function("window.figure.layout.xaxis.autorange === false")
     zoomed = page.evaluate("window.figure.layout.xaxis.range")
-    wait_for(page, 20)
+    wait_for(page, 10)
     assert page.evaluate("window.figure.layout.xaxis.range") == zoomed
     assert page.evaluate("window.removed") == 0
-    assert page.evaluate(
-        "document.querySelector('.gf-figure') === window.figure && document.querySelector('.main-svg') ==="
-        " window.drawing"
-    )
+    same = "document.querySelector('.gf-figure') === window.figure && document.querySelector('.main-svg') === window.drawing"
+    assert page.evaluate(same)
     assert page.locator(".gf-figure").get_attribute("aria-label") == "a wave"
+
+    sent = b"".join(frame if isinstance(frame, bytes) else frame.encode() for frame in frames)
+    assert b"load.js" in sent and b"Plotly" not in sent and b".gf-plot" not in sent
+    modules = [url for url in fetched if "/below/here/app/static/" in url]
+    assert len(modules) == len(set(modules)) and any(url.endswith("/plot.js") for url in modules)
 
 
 def test_a_figure_out_of_sight_is_drawn_anew_when_it_comes_near(page, plot_url):
@@ -176,17 +177,3 @@ def test_a_module_that_does_not_come_is_a_sentence(page, plot_url):
     page.unroute("**/plot.js")
     page.reload()
     page.wait_for_selector(".gf-figure .main-svg")
-
-
-def test_no_module_is_sent_with_a_message(page, plot_url):
-    """A few lines of script come with each message; the modules are fetched once and then kept."""
-    frames, fetched = [], []
-    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
-    page.on("response", lambda response: fetched.append(response.url))
-    page.goto(plot_url)
-    page.wait_for_selector(".gf-figure .main-svg")
-    wait_for(page, 5)
-    sent = b"".join(frame if isinstance(frame, bytes) else frame.encode() for frame in frames)
-    assert b"load.js" in sent and b"Plotly" not in sent and b".gf-plot" not in sent
-    modules = [url for url in fetched if "/below/here/app/static/" in url]
-    assert len(modules) == len(set(modules)) and any(url.endswith("/plot.js") for url in modules)

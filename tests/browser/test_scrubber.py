@@ -4,19 +4,12 @@ the same pictures.
 
 from __future__ import annotations
 
-import re
-
 from playwright.sync_api import Page
 
 from tests.browser.conftest import after_frames, settled
-from tests.browser.test_train import LINK, SLOW, button, opened, wait_for_steps
+from tests.browser.scrubbing import PICTURE, in_url, where
+from tests.browser.training import LINK, SLOW, begun, button
 
-PICTURE = """() => {
-  const figure = document.querySelector('.gf-figure')
-  if (!figure || !figure._fullData) return ''
-  const plain = (one) => one && typeof one === 'object' && 'length' in one ? Array.from(one, plain) : one
-  return JSON.stringify(figure._fullData.map(({ x, y, z }) => plain([x, y, z])))
-}"""
 STEP = (
     r"() => Number(document.querySelector('.gf-scrubber output').innerText.match(/step"
     r" ([\d,]+)/)[1].replaceAll(',', ''))"
@@ -30,27 +23,13 @@ WATCH = """() => {
 }"""
 
 
-def where(page: Page) -> str:
-    return page.locator(".gf-scrubber output").inner_text()
-
-
 def step_of(page: Page) -> int:
     return page.evaluate(STEP)
 
 
-def in_url(page: Page) -> str | None:
-    found = re.search(r"[?&]step=([^&]+)", page.url)
-    return found[1] if found else None
-
-
 def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page: Page, app_url: str):
-    opened(
-        page,
-        app_url,
-        LINK.replace("steps=400", "steps=3000").replace("snapshot_every=50", "snapshot_every=100"),
-    )
-    button(page, "Train").click()
-    wait_for_steps(page, 60)
+    link = LINK.replace("steps=400", "steps=3000").replace("snapshot_every=50", "snapshot_every=100")
+    begun(page, app_url, link, steps=60)
     page.wait_for_function("location.search.includes('run=')")
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Feed-forward").click()
     slider = page.locator(".gf-scrubber input[type=range]")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
@@ -11,22 +10,13 @@ from playwright.sync_api import expect
 from tests.browser.conftest import settled
 from tests.browser.visit import stage_faults
 
-SECTIONS = (
-    "attention",
-    *(
-        pytest.param(name, marks=pytest.mark.exhaustive)
-        for name in ("", "train", "shapes", "families", "tokens")
-    ),
-    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("sampling", "ladder", "parameters")),
-)
+SECTIONS = ("", "train", "shapes", "families", "tokens", "sampling", "ladder", "parameters")
 
 
 @pytest.fixture
-def stage(context) -> Iterator[object]:
-    found = context.new_page()
-    found.set_viewport_size({"width": 1280, "height": 720})
-    yield found
-    found.close()
+def stage(page):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    return page
 
 
 def at(page, url: str) -> None:
@@ -36,7 +26,9 @@ def at(page, url: str) -> None:
     page.wait_for_function("document.querySelector('.st-key-answer')", timeout=30_000)
 
 
-@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize(
+    "name", ["attention", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in SECTIONS)]
+)
 def test_on_a_large_projector_letters_are_large(stage, app_url, name) -> None:
     stage.set_viewport_size({"width": 1920, "height": 1080})
     at(stage, f"{app_url}/{name}?stage=1")
@@ -45,11 +37,40 @@ def test_on_a_large_projector_letters_are_large(stage, app_url, name) -> None:
     assert stage.locator('[data-testid="stException"]').count() == 0
 
 
-def test_the_key_turns_it_on_and_it_stays(stage, app_url) -> None:
-    stage.goto(f"{app_url}/parameters")
-    settled(stage)
-    stage.wait_for_selector(".gf-plot .main-svg")
-    stage.wait_for_selector(".gf-stage-ui", state="attached")
+def ready(page, url: str, figure: str) -> None:
+    page.goto(url)
+    settled(page, 60_000)
+    page.wait_for_selector(f"{figure} canvas, {figure} .main-svg")
+    page.wait_for_selector(".gf-stage-ui", state="attached")
+
+
+def fills_and_comes_back(page, figure: str) -> None:
+    """By the key f."""
+    box = "s => { const r = document.querySelector(s).getBoundingClientRect(); return [r.x, r.y, r.width, r.height].map(Math.round) }"
+    before = page.evaluate(box, figure)
+    page.hover(figure, position={"x": 60, "y": 60})
+    page.keyboard.press("f")
+    filled = f"""figure => {{ const box = {box}, [x, y, wide, high] = box('.gf-full')
+      return x === 0 && y === 0 && Math.abs(wide - innerWidth) <= 1 && Math.abs(high - innerHeight) <= 1
+        && (figure !== '.gf-plot' || box('.gf-full .main-svg')[3] === innerHeight) }}"""
+    page.wait_for_function(filled, arg=figure)
+    page.keyboard.press("f")
+    page.wait_for_selector(".gf-full", state="detached")
+    page.wait_for_function(
+        f"([figure, before]) => ({box})(figure).join() === before.join()", arg=[figure, before]
+    )
+
+
+def test_keys_fill_the_screen_open_the_stage_and_freeze_it(stage, app_url) -> None:
+    ready(stage, f"{app_url}/parameters", ".gf-plot")
+    fills_and_comes_back(stage, ".gf-plot")
+    stage.hover(".gf-plot")
+    stage.locator(".gf-plot").get_by_role("button", name=re.compile("Fill the screen")).first.click()
+    stage.wait_for_selector(".gf-full")
+    stage.evaluate("document.exitFullscreen?.().catch(() => {})")  # what a browser makes of Escape by itself
+    stage.keyboard.press("Escape")
+    stage.wait_for_selector(".gf-full", state="detached")
+
     stage.keyboard.press("p")
     stage.wait_for_selector("html.gf-stage", state="attached")
     expect(stage).to_have_url(re.compile("stage=1"))
@@ -58,15 +79,22 @@ def test_the_key_turns_it_on_and_it_stays(stage, app_url) -> None:
     stage.reload()
     stage.wait_for_selector("html.gf-stage", state="attached")
     settled(stage)
+    stage.keyboard.press("z")
+    stage.wait_for_selector(".gf-frozen-copy")
+    before = stage.screenshot()
+    stage.evaluate("document.querySelector('[data-testid=stMain] .st-key-answer p').textContent = 'moved'")
+    assert stage.screenshot() == before
+    stage.keyboard.press("z")
+    stage.wait_for_selector(".gf-frozen-copy", state="detached")
+    assert stage.screenshot() != before
     stage.keyboard.press("Escape")
     expect(stage).not_to_have_url(re.compile("stage=1"))
     assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
 
 
-def test_letters_that_are_written_are_no_keys(stage, app_url) -> None:
-    stage.goto(f"{app_url}/attention")
-    settled(stage)
-    stage.wait_for_selector(".gf-stage-ui", state="attached")
+def test_a_component_fills_the_screen_and_letters_that_are_written_are_no_keys(stage, app_url) -> None:
+    ready(stage, f"{app_url}/attention", ".gf-heads")
+    fills_and_comes_back(stage, ".gf-heads")
     stage.get_by_role("button", name="Words: what the terms mean").click()
     stage.get_by_label("Find a word").type("pfz")
     assert stage.get_by_label("Find a word").input_value() == "pfz"
@@ -85,53 +113,6 @@ def test_on_the_stage_the_text_of_a_figure_grows_with_it(stage, app_url) -> None
     stage.wait_for_function(f"before => ({high})() > 1.15 * before", arg=before)
     title = stage.evaluate("document.querySelector('.gf-full .annotation-text').getBoundingClientRect().top")
     assert title >= 0, "not cut off above"
-
-
-@pytest.mark.parametrize(("name", "figure"), [("parameters", ".gf-plot"), ("attention", ".gf-heads")])
-def test_a_figure_fills_the_screen_and_comes_back(stage, app_url, name, figure) -> None:
-    stage.goto(f"{app_url}/{name}")
-    settled(stage)
-    stage.wait_for_selector(f"{figure} canvas, {figure} .main-svg")
-    stage.wait_for_selector(".gf-stage-ui", state="attached")
-    box = "s => { const r = document.querySelector(s).getBoundingClientRect(); return [r.x, r.y, r.width, r.height].map(Math.round) }"
-    before = stage.evaluate(box, figure)
-    stage.hover(figure, position={"x": 60, "y": 60})
-    stage.keyboard.press("f")
-    filled = f"""figure => {{ const box = {box}, [x, y, wide, high] = box('.gf-full')
-      return x === 0 && y === 0 && Math.abs(wide - innerWidth) <= 1 && Math.abs(high - innerHeight) <= 1
-        && (figure !== '.gf-plot' || box('.gf-full .main-svg')[3] === innerHeight) }}"""
-    stage.wait_for_function(filled, arg=figure)
-    stage.keyboard.press("f")
-    stage.wait_for_selector(".gf-full", state="detached")
-    stage.wait_for_function(
-        f"([figure, before]) => ({box})(figure).join() === before.join()", arg=[figure, before]
-    )
-
-
-@pytest.mark.exhaustive
-def test_a_figure_has_a_button_for_it_and_escape_ends_it(stage, app_url) -> None:
-    stage.goto(f"{app_url}/parameters")
-    settled(stage)
-    stage.wait_for_selector(".gf-plot .main-svg")
-    stage.wait_for_selector(".gf-stage-ui", state="attached")
-    stage.hover(".gf-plot")
-    stage.locator(".gf-plot").get_by_role("button", name=re.compile("Fill the screen")).first.click()
-    stage.wait_for_selector(".gf-full")
-    stage.evaluate("document.exitFullscreen?.().catch(() => {})")  # what a browser makes of Escape by itself
-    stage.keyboard.press("Escape")
-    stage.wait_for_selector(".gf-full", state="detached")
-
-
-def test_a_frozen_screen_does_not_move_until_released(stage, app_url) -> None:
-    at(stage, f"{app_url}/parameters?stage=1")
-    stage.keyboard.press("z")
-    stage.wait_for_selector(".gf-frozen-copy")
-    before = stage.screenshot()
-    stage.evaluate("document.querySelector('[data-testid=stMain] .st-key-answer p').textContent = 'moved'")
-    assert stage.screenshot() == before
-    stage.keyboard.press("z")
-    stage.wait_for_selector(".gf-frozen-copy", state="detached")
-    assert stage.screenshot() != before
 
 
 def test_the_room_answers(stage, app_url, browser) -> None:
@@ -174,9 +155,6 @@ def test_the_room_answers(stage, app_url, browser) -> None:
     expect(phones[0].get_by_role("button", name="the past")).to_be_disabled()
     for phone in phones:
         phone.context.close()
-
-
-def test_a_room_that_is_none(stage, app_url) -> None:
     stage.goto(f"{app_url}/room?id=%3Cscript%3E")
     expect(stage.get_by_text("There is no such room")).to_be_visible()
     expect(stage.get_by_role("link", name="Your answer")).to_have_count(0)  # in no menu

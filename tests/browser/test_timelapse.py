@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settled
-from tests.browser.test_scrubber import PICTURE, in_url, where
+from tests.browser.scrubbing import PICTURE, in_url, where
 
 SLOW = 60_000
 ON_TOP = """what => {

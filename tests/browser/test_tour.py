@@ -27,11 +27,9 @@ SEEN = """point => {
 
 
 @pytest.fixture
-def screen(context):
-    found = context.new_page()
-    found.set_viewport_size(LAPTOP)
-    yield found
-    found.close()
+def screen(page):
+    page.set_viewport_size(LAPTOP)
+    return page
 
 
 def at_scene(page, number: int, count: int) -> None:
@@ -121,13 +119,21 @@ def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, na
     at_scene(screen, len(course.scenes), len(course.scenes))
 
 
-def test_a_reload_and_a_second_device_are_at_the_same_place(screen, context, app_url):
+def test_notes_are_shown_when_asked_for_and_a_reload_and_a_second_device_are_at_the_same_place(
+    screen, context, app_url
+):
     screen.goto(f"{app_url}/tokens?tokens_view=compare&course=ten-minutes&scene=2")
     at_scene(screen, 2, 9)
     settled(screen)
     screen.keyboard.press("ArrowRight")
     at_scene(screen, 3, 9)
     shown(screen, COURSES["ten-minutes"].scenes[2])
+    notes = screen.locator(".gf-tour-notes")
+    expect(notes).to_be_hidden()
+    screen.get_by_role("button", name="Notes for the speaker").click()
+    expect(notes).to_contain_text(COURSES["ten-minutes"].scenes[2].notes[:20])
+    screen.keyboard.press("Escape")
+    expect(notes).to_be_hidden()
     link = screen.url
     assert "/embeddings?" in link and "course=ten-minutes" in link and "scene=3" in link
     screen.reload()
@@ -157,21 +163,6 @@ def test_the_course_goes_along_the_menu_and_ends_when_asked(screen, app_url):
     assert not screen.evaluate("document.documentElement.classList.contains('gf-tour-on')")
 
 
-def test_who_writes_keeps_the_keys(screen, app_url):
-    screen.goto(f"{app_url}/positions?positions_view=why&course=ten-minutes&scene=4")
-    at_scene(screen, 4, 9)
-    settled(screen)
-    screen.keyboard.press("Escape")
-    box = screen.locator(".st-key-why_sentence input")
-    box.click()
-    for key in ("ArrowRight", "ArrowLeft", "PageDown", "PageUp"):
-        screen.keyboard.press(key)
-        after_frames(screen)
-        settled(screen)
-        at_scene(screen, 4, 9)
-        assert "scene=4" in screen.url, key
-
-
 def test_the_room_answers_the_question_of_a_scene(screen, app_url):
     """The lecturer need not write it again, and what is right is not told by it."""
     number, scene = next((n, s) for n, s in enumerate(COURSES["ten-minutes"].scenes, 1) if s.question)
@@ -192,12 +183,15 @@ def test_the_room_answers_the_question_of_a_scene(screen, app_url):
     expect(screen.locator(".gf-tour-answers button")).to_have_count(len(scene.question.answers))
 
 
-def test_notes_are_shown_only_when_asked_for(screen, app_url):
-    screen.goto(f"{app_url}/?home_view=living&model=shakespeare-classic&course=ten-minutes&scene=1")
-    notes = screen.locator(".gf-tour-notes")
-    at_scene(screen, 1, 9)
-    expect(notes).to_be_hidden()
-    screen.get_by_role("button", name="Notes for the speaker").click()
-    expect(notes).to_contain_text("Say nothing about the parts yet")
+def test_who_writes_keeps_the_keys(screen, app_url):
+    screen.goto(f"{app_url}/positions?positions_view=why&course=ten-minutes&scene=4")
+    at_scene(screen, 4, 9)
+    settled(screen)
     screen.keyboard.press("Escape")
-    expect(notes).to_be_hidden()
+    screen.locator(".st-key-why_sentence input").click()
+    for key in ("ArrowRight", "ArrowLeft", "PageDown", "PageUp"):
+        screen.keyboard.press(key)
+    after_frames(screen)
+    settled(screen)
+    at_scene(screen, 4, 9)
+    assert "scene=4" in screen.url

@@ -4,59 +4,22 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import after_frames, settled
-
-SLOW = 120_000  # a machine that does other things as well
-LINK = "/train?data=python&d_model=64&n_layers=2&steps=400&eval_every=20&sample_every=20&snapshot_every=50&sample_length=60"
-
-
-def opened(page: Page, app_url: str, link: str = LINK) -> Page:
-    page.goto(app_url + link)
-    button(page, "Train").wait_for(timeout=SLOW)
-    settled(page)
-    return page
-
-
-def button(page: Page, name: str):
-    return page.get_by_role("button", name=name, exact=True)
-
-
-CONTINUE = ".st-key-extend_button button:visible"  # the run panel's own; the table of runs has one as well
-
-
-def ended(page: Page) -> None:
-    page.locator(CONTINUE).wait_for(timeout=SLOW)
-    settled(page)
-
-
-def steps_done(page: Page) -> int:
-    said = page.get_by_test_id("stProgress").first.inner_text()
-    return int(re.search(r"step ([\d,]+) of", said)[1].replace(",", ""))
-
-
-def wait_for_steps(page: Page, least: int) -> None:
-    page.wait_for_function(
-        """least => {
-          const found = document.querySelector('[data-testid="stProgress"]')?.innerText.match(/step ([\\d,]+) of/)
-          return found && Number(found[1].replaceAll(',', '')) >= least
-        }""",
-        arg=least,
-        timeout=SLOW,
-    )
-
-
-def shown_loss(page: Page) -> float:
-    """The newest validation loss, beside the run's name in the legend."""
-    label = page.locator(".gf-figure").first.locator(".legendtext", has_text="fast").first
-    return float(label.text_content(timeout=SLOW).split()[-1])
-
-
-def settings(page: Page) -> None:
-    button(page, "Settings").click()
-    page.get_by_test_id("stPopoverBody").wait_for()
-
+from tests.browser.training import (
+    CONTINUE,
+    LINK,
+    SLOW,
+    begun,
+    button,
+    ended,
+    opened,
+    settings,
+    steps_done,
+    wait_for_steps,
+)
 
 WATCH = """() => {
   window.__removed = 0
@@ -77,15 +40,12 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
     settled(page)  # the empty chart that stood here before has gone
     page.wait_for_function("document.querySelectorAll('.gf-figure').length === 1")
     page.evaluate(WATCH)
-    first_text = page.locator(".gf-samples pre").inner_text()
-
+    text = page.locator(".gf-samples pre")
+    first = text.inner_text()
     wait_for_steps(page, 60)
-    page.wait_for_function(
-        "before => document.querySelector('.gf-samples pre').innerText !== before",
-        arg=first_text,
-        timeout=SLOW,
-    )
-    assert shown_loss(page) < 3.5  # nats; a guess among about 100 characters costs 4.6
+    expect(text).not_to_have_text(first, timeout=SLOW)
+    loss = page.locator(".gf-figure").first.locator(".legendtext", has_text="fast").first.text_content()
+    assert float(loss.split()[-1]) < 3.5  # nats; a guess among about 100 characters costs 4.6
 
     button(page, "Pause").click()
     button(page, "Resume").wait_for(timeout=SLOW)
@@ -96,40 +56,32 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
         if steps_done(page) == held:
             break
     assert steps_done(page) == held
-
     button(page, "One step").click()
     wait_for_steps(page, held + 1)
     after_frames(page, 60)
     assert steps_done(page) == held + 1
 
-    slider = page.locator(".gf-samples input")
-    slider.fill("0")  # back to the first sample: it stays there while new ones come
-    assert "step 0" in page.locator(".gf-samples output").inner_text()
+    page.locator(".gf-samples input").fill("0")  # the first sample stays there while new ones come
     button(page, "Resume").click()
     wait_for_steps(page, held + 45)
     assert "step 0" in page.locator(".gf-samples output").inner_text()
-
     assert page.evaluate("window.__removed") == 0
     assert page.evaluate(
         "document.querySelectorAll('[data-mark]').length === window.__marks && window.__marks === 2"
     )
 
-    # one screen: curve, text and answer, at 1280 x 720
     page.set_viewport_size({"width": 1280, "height": 720})
     settled(page)
-    for at in (".gf-figure", ".gf-samples", ".st-key-answer"):
+    for at in (".gf-figure", ".gf-samples", ".st-key-answer"):  # one screen holds them all
         box = page.locator(at).first.bounding_box()
         assert box["y"] > 0 and box["y"] + box["height"] <= 720, (at, box)
 
     button(page, "Stop").click()
     ended(page)
-    done = steps_done(page)
-    address = page.url
+    done, address = steps_done(page), page.url
     assert "run=" in address and "d_model=64" in address
-
     page.reload()
     ended(page)
-    settled(page)
     assert steps_done(page) == done
     expect(page.get_by_text("belongs to another browser")).to_have_count(0)
 
@@ -146,14 +98,11 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
 
 
 def test_a_run_goes_on_while_another_page_is_looked_at(page: Page, app_url: str):
-    opened(page, app_url, LINK.replace("steps=400", "steps=4000"))
-    button(page, "Train").click()
-    wait_for_steps(page, 3)
+    begun(page, app_url, LINK.replace("steps=400", "steps=4000"))
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Home").click()
     status = page.get_by_test_id("stSidebar").get_by_test_id("stProgress")
     status.wait_for(timeout=SLOW)
-    before = status.inner_text()
-    expect(status).not_to_have_text(before, timeout=SLOW)
+    expect(status).not_to_have_text(status.inner_text(), timeout=SLOW)
     page.get_by_role("link", name="Back to this run").click()
     button(page, "Stop").wait_for(timeout=SLOW)
     settled(page)
@@ -198,18 +147,18 @@ def test_two_recipes_side_by_side(page: Page, app_url: str):
     legend = page.locator(".gf-figure").first.locator(".legendtext")
     expect(legend.filter(has_text="no positions")).to_have_count(1)
     expect(page.locator(".st-key-answer")).to_contain_text("no positions")
-    rows = page.locator(".gf-samples-strip button")
-    rows.first.click()
+    page.locator(".gf-samples-strip button").first.click()
     expect(page.locator(".gf-samples output")).to_contain_text("step 0")
     assert len({text.inner_text() for text in page.locator(".gf-samples pre").all()}) == 2
 
 
+@pytest.mark.exhaustive
 def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str):
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, app_url, LINK.replace("steps=400", "steps=5000").replace("n_layers=2", "n_layers=8"))
-    expect(page.locator(".st-key-run_bar")).to_be_hidden()
-    button(page, "Train").click()
     bar = page.locator(".st-key-run_bar")
+    expect(bar).to_be_hidden()
+    button(page, "Train").click()
     expect(bar).to_contain_text("loss", timeout=SLOW)
     box = bar.bounding_box()
     assert box["y"] + box["height"] <= 844 and box["y"] > 700
@@ -217,3 +166,33 @@ def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str
     assert chart < controls
     bar.get_by_role("button", name="Pause").click()
     bar.get_by_role("button", name="Resume").wait_for(timeout=SLOW)
+
+
+def test_pairs_are_chosen_learned_and_looked_into(page: Page, app_url: str):
+    opened(page, app_url, "/train")
+    settings(page)
+    drawer = page.get_by_test_id("stPopoverBody")
+    drawer.get_by_text("Data", exact=True).click()
+    drawer.get_by_role("radio", name="pairs").click()
+    drawer.get_by_role("radio", name="Reverse").click()
+    expect(page.get_by_role("heading", name="Reverse: when can it do it alone?")).to_be_visible(timeout=SLOW)
+    expect(drawer.get_by_text("Shakespeare in 220 steps")).to_have_count(0)
+    page.keyboard.press("Escape")
+    button(page, "Train").click()
+    wait_for_steps(page, 12)
+    button(page, "Stop").click()
+    ended(page)
+    steps = steps_done(page)
+    answer = page.locator(".st-key-answer", has_text="of the targets that it never saw").first.inner_text()
+    loss = float(re.search(rf"After {steps:,} steps .* Its loss is ([\d.]+) nats", answer, re.S)[1])
+    legend = page.locator(".gf-figure .legendtext", has_text="reverse").first.text_content()
+    assert legend == f"reverse {loss:.2f}"
+    title = page.locator(".gf-samples-bar output")
+    assert title.evaluate("node => node.scrollWidth <= node.parentElement.clientWidth + 1")
+    expect(page.locator(".gf-samples pre").first).to_contain_text("←")
+    button(page, "Look inside").click()
+    page.get_by_test_id("stPopoverBody").get_by_role("link", name="Cross-attention").click()
+    page.wait_for_url("**/crossattention?**", timeout=SLOW)
+    settled(page)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(page.get_by_text(f"step {steps:,}").first).to_be_visible(timeout=SLOW)

@@ -1,0 +1,55 @@
+"""Training in the browser, as a person does it."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page
+
+from tests.browser import visit
+from tests.browser.conftest import settled
+
+SLOW = 120_000  # a machine that does other things as well
+LINK = "/train?data=python&d_model=64&n_layers=2&steps=400&eval_every=20&sample_every=20&snapshot_every=50&sample_length=60"
+CONTINUE = ".st-key-extend_button button:visible"  # the run panel's own; the table of runs has one as well
+
+
+def opened(page: Page, app_url: str, link: str = LINK) -> None:
+    visit.opened(page, app_url + link, ".st-key-page_line button")
+
+
+def begun(page: Page, app_url: str, link: str = LINK, steps: int = 3) -> None:
+    """Opens Train and trains for so many steps."""
+    opened(page, app_url, link)
+    button(page, "Train").click()
+    wait_for_steps(page, steps)
+
+
+def button(page: Page, name: str):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def ended(page: Page) -> None:
+    page.locator(CONTINUE).wait_for(timeout=SLOW)
+    settled(page)
+
+
+def steps_done(page: Page) -> int:
+    said = page.get_by_test_id("stProgress").first.inner_text()
+    return int(re.search(r"step ([\d,]+) of", said)[1].replace(",", ""))
+
+
+def wait_for_steps(page: Page, least: int) -> None:
+    page.wait_for_function(
+        """least => {
+          const found = document.querySelector('[data-testid="stProgress"]')?.innerText.match(/step ([\\d,]+) of/)
+          return found && Number(found[1].replaceAll(',', '')) >= least
+        }""",
+        arg=least,
+        timeout=SLOW,
+    )
+
+
+def settings(page: Page) -> None:
+    button(page, "Settings").click()
+    page.get_by_test_id("stPopoverBody").wait_for()

@@ -39,6 +39,7 @@ def test_all_three_write_in_step_without_the_server(page, app_url):
     expect(both.locator(".gf-three-read")).to_have_count(9 + 2)  # the source whole, and its own two
     expect(both.locator(".gf-three-line")).to_have_text("1 pass to read, 2 to write: one each")
     page.wait_for_url("**live_step=2*")
+    slider.press("End")
     both.locator(".gf-three-written", has_text="sem").hover()
     expect(both.locator(".gf-three-mark")).to_have_text("sem")
     most = both.locator(".gf-three-cell", has_text="friend")

@@ -30,17 +30,8 @@ def history(steps: int) -> HistoryLog:
     log.add(Evaluation(0, 4.2, 4.2, 0.0, False, 4.2 / math.log(2), 4.2 / math.log(2)))
     log.add(Sample(0, "\n", "xq<b>zj</b>"))
     for step in range(1, steps + 1):
-        log.add(
-            Step(
-                step,
-                2.0 + 2.0 / step,
-                1.0 / step,
-                1e-3,
-                768 * step,
-                0.02 * step,
-                (2.0 + 2.0 / step) / math.log(2),
-            )
-        )
+        loss = 2.0 + 2.0 / step
+        log.add(Step(step, loss, 1.0 / step, 1e-3, 768 * step, 0.02 * step, loss / math.log(2)))
     if steps:
         log.add(Evaluation(steps, 2.05, 2.1, 0.02 * steps, True, 2.05 / math.log(2), 2.1 / math.log(2)))
         log.add(Sample(steps, "\n", "ROMEO: what light"))
@@ -81,6 +72,10 @@ def open_page(page: AppTest, **query: str) -> AppTest:
     page.run()
     assert not page.exception, page.exception
     return page
+
+
+ASKED = ("pause", "resume", "step", "stop", "restart", "extend", "checkpoint", "revive")
+ASKED += ("set_learning_rate", "set_prompt")
 
 
 class StageManager:
@@ -162,18 +157,7 @@ class StageManager:
         )
 
     def __getattr__(self, what: str) -> Any:
-        if what not in (
-            "pause",
-            "resume",
-            "step",
-            "stop",
-            "set_learning_rate",
-            "set_prompt",
-            "restart",
-            "extend",
-            "checkpoint",
-            "revive",
-        ):
+        if what not in ASKED:
             raise AttributeError(what)
 
         def ask(run: str, *arguments: Any) -> None:

@@ -6,42 +6,25 @@ from __future__ import annotations
 
 import json
 import re
-import runpy
-from functools import cache
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import load
 from engine.checkpoints_paired import load_pair
 from engine.tasks.paired import PAIR_TASKS
-from tests.pages.stage import StageManager, open_page
-from ui import families, look, state
-from ui.look import Page
+from tests.engine.cases import for_each
+from tests.pages.helpers import KINDS, opened, said
+from tests.pages.rooms import ROOMS, page_of
+from ui import families, look
 from ui.reading import GAPS, examples_of, most_tokens, read
 from ui.site import ROOT
-from ui.text.tokens import names_of
 
-ROOMS = sorted(path for path in (ROOT / "pages").glob("*/*/page.py"))
 MODELS = ("encoder-blanks", "pair-dates", "pair-language")
 # What one says of a model that fills gaps, of one that goes on, and of one that makes vectors for others.
 GAPS_ALONE = ("fills gaps", "fill gaps")
 GOES_ON = ("next token", "comes next", "What follows", "continues")
 VECTORS_ALONE = ("no output head", "hoose a causal model", "hoose a model that writes")
-
-
-@cache
-def page_of(room: Path) -> Page | None:
-    """What a page shows, without drawing it; None for one that has a frame of its own."""
-    shown: list[Page] = []
-    real, look.show = look.show, shown.append
-    try:
-        if "show(" in room.read_text("utf-8"):
-            runpy.run_path(str(room))
-    finally:
-        look.show = real
-    return shown[0] if shown else None
 
 
 VIEWS = [
@@ -51,36 +34,20 @@ VIEWS = [
     for view in page.views
     if view.needs_model
 ]
+CASES = [(room, view, model) for room, view in VIEWS for model in MODELS]
 
 
-@pytest.fixture(autouse=True)
-def stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    manager = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: manager)
+pytestmark = pytest.mark.usefixtures("manager")
 
 
-def opened(room: Path, model: str, **query: str) -> AppTest:
-    return open_page(AppTest.from_file(str(room), default_timeout=90), model=model, **query)
-
-
-def said(page: AppTest) -> str:
-    """All that can be read, but for what is drawn."""
-    kinds = (page.header, page.error, page.warning, page.info, page.caption, page.markdown)
-    texts = [str(one.value) for kind in kinds for one in kind]
-    return " | ".join(text for text in texts if not text.startswith("<style"))
-
-
-def test_every_view_that_looks_into_a_model_is_here() -> None:
-    assert len(VIEWS) > 25 and {room.parent.name for room, _ in VIEWS} > {"attention", "shapes", "sampling"}
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("room, view", VIEWS, ids=lambda one: getattr(one, "id", None) or one.parent.name)
+@for_each(
+    "room, view, model", CASES, ids=lambda case: f"{case[1].id} of {case[0].parent.name}, {case[2]}", fast=10
+)
 def test_a_view_draws_or_says_why_not(room: Path, view: look.View, model: str) -> None:
-    page = opened(room, model, **{page_of(room).key: view.id})
+    page = opened(str(room), model=model, **{page_of(room).key: view.id})
     assert page.selectbox(key="subject_model").value == model
     assert not page.error, "what fails is a sentence with a number"
-    told = said(page)
+    told = said(page, "header", *KINDS)
     pair = families.pair_task(model)
     if pair is None:
         assert not any(words in told for words in ("half that reads", "encoder-decoder has two")), told
@@ -99,13 +66,6 @@ def test_a_view_draws_or_says_why_not(room: Path, view: look.View, model: str) -
     assert not any(words in told for words in (*GAPS_ALONE, *VECTORS_ALONE)), told
 
 
-def test_reasons_are_given_by_name() -> None:
-    assert {view.closed for _, view in VIEWS} - {""} == set(families.CLOSED)
-
-
-# What they are ------------------------------------------------------------------------------------------
-
-
 def test_those_that_came_with_the_app_are_offered_and_named() -> None:
     there = families.offered()
     tasks = [name for name in PAIR_TASKS if (ROOT / "checkpoints/paired" / name / "config.json").is_file()]
@@ -119,7 +79,7 @@ def test_those_that_came_with_the_app_are_offered_and_named() -> None:
 
 def test_an_encoder_decoder_is_opened_at_its_encoder_and_says_how_good_it_is() -> None:
     folder = ROOT / "checkpoints/paired/language"
-    page = opened(ROOT / "pages/inside/residual/page.py", "pair-language", residual_view="norms")
+    page = opened("inside/residual", model="pair-language", residual_view="norms")
     model = load_pair(folder).model
     own = sum(p.numel() for p in model.encoder.parameters()) + model.embedding.numel()
     exact = json.loads((folder / "metrics.json").read_text("utf-8"))["exact"]
@@ -161,29 +121,16 @@ def test_a_source_ends_with_its_sign_and_words_that_are_unknown_are_named() -> N
     assert text == "this friend" and ids[-1] == 2 and "first 3 are used" in notes[0]
 
 
-def test_tokens_have_their_names() -> None:
-    dates, blanks = (families.as_read(families.model_of(name)) for name in ("pair-dates", "encoder-blanks"))
-    assert names_of(dates.tokenizer)[:4] == ["<pad>", "<begin>", "<end>", "␣"]
-    assert names_of(blanks.tokenizer)[-1] == "[mask]" and len(names_of(blanks.tokenizer)) == 66
-
-
-# What is said of them -----------------------------------------------------------------------------------
-
-
 def test_an_encoder_is_asked_at_its_last_gap() -> None:
     text = "To b_ or n_t to be"
     at = text.rindex("_")
-    page = opened(ROOT / "pages/output/sampling/page.py", "encoder-blanks", text=text)
-    told = said(page)
+    page = opened("output/sampling", model="encoder-blanks", text=text)
+    told = said(page, "header", *KINDS)
     assert "What could stand in the last gap, “\\[mask\\]”" in told
-    page = opened(
-        ROOT / "pages/output/sampling/page.py", "encoder-blanks", text=text, sampling_position=str(at + 2)
-    )
+    page = opened("output/sampling", model="encoder-blanks", text=text, sampling_position=str(at + 2))
     assert "What could stand at “␣”, which it sees" in said(page)
     for room, view in (("residual", "lens"), ("residual", "push"), ("attention", "switches")):
-        page = opened(
-            ROOT / f"pages/inside/{room}/page.py", "encoder-blanks", text=text, **{f"{room}_view": view}
-        )
+        page = opened(f"inside/{room}", model="encoder-blanks", text=text, **{f"{room}_view": view})
         assert re.search(r"at “\\\[mask\\\]”", said(page)[:2000], re.I), (view, said(page))
 
 
@@ -193,12 +140,11 @@ def test_shapes_has_both_halves() -> None:
     """
     text = "the 3rd of March 1999"
     source, target = len(text) + 1, len("1999-03-03") + 1
-    room = ROOT / "pages/inside/shapes/page.py"
-    page = opened(room, "pair-dates", text=text)
+    page = opened("inside/shapes", model="pair-dates", text=text)
     assert f"{4 * source * source:,} numbers" in said(page)
     names = page.selectbox(key="shapes_source").options
     assert names[:2] == ["This model: it reads", "This model: it writes"]
-    page = opened(room, "pair-dates", text=text, shapes_source="writes")
+    page = opened("inside/shapes", model="pair-dates", text=text, shapes_source="writes")
     assert f"{4 * target * target:,} numbers" in said(page) and "no tensors are recorded" in said(page)
-    page = opened(room, "shakespeare-classic")
+    page = opened("inside/shapes", model="shakespeare-classic")
     assert page.selectbox(key="shapes_source").options[0] == "This model"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.visitor import Visitor
+from tests.aside import aside
 from tests.browser.server import ROOT, serve
 from tests.pages.views import views
 from ui.site import built
@@ -143,11 +142,9 @@ async def overload(url: str, page: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_forged_state_leads_to_a_trace(url: str, page: str) -> None:
-    with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this one has an event loop
-        assert thread.submit(asyncio.run, attack(url, page)).result() == []
+    assert aside(attack(url, page)) == []
 
 
 @pytest.mark.parametrize("page", ["", "train", "generation", "parameters"])
 def test_nor_does_a_large_one(url: str, page: str) -> None:
-    with ThreadPoolExecutor(1) as thread:
-        assert thread.submit(asyncio.run, overload(url, page)).result() == []
+    assert aside(overload(url, page)) == []

@@ -4,7 +4,6 @@ are there; who does not want to be asked is not asked.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +11,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.guesses import Truth
-from tests.pages.stage import open_page
+from tests.pages import helpers
 from ui import guess
 from ui.guess import Choice, Guess, offered, told
 
-ROOT = Path(__file__).parents[2] / "pages"
 # guess -> (page, its view)
 PLACES = {
     "width": ("inside/attention", "attention_view", "scaling"),
@@ -38,6 +36,11 @@ PLACES = {
 MOST = {"asked": 150, "text": 60, "said": 150, "found": 210}  # letters: the line is slim
 
 
+def opened(name: str, **query: str) -> AppTest:
+    page, key, view = PLACES[name]
+    return helpers.opened(page, **({key: view} | query))
+
+
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the browser was told."""
@@ -49,12 +52,6 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     monkeypatch.setattr(guess, "mounted", mounted)
     return messages
-
-
-def opened(name: str, **query: str) -> AppTest:
-    page, key, view = PLACES[name]
-    path = str(ROOT / page / "page.py")
-    return open_page(AppTest.from_file(path, default_timeout=90), **({key: view} | query))
 
 
 def wanted(monkeypatch: pytest.MonkeyPatch, did: str) -> None:
@@ -98,7 +95,7 @@ def test_before_somebody_wants_to_guess_nothing_is_worked_out(name: str, heard: 
     assert heard == [{"id": name}]
 
 
-@pytest.mark.parametrize("asked", ["off", "on", "", "OFF", "<b>", "0" * 500])
+@pytest.mark.parametrize("asked", ["off", "OFF", "<b>"])
 def test_an_address_can_switch_it_off(asked: str, heard: list[dict[str, Any]]) -> None:
     page = opened("width", guess=asked)
     assert bool(heard) is (asked != "off")
@@ -120,37 +117,9 @@ def test_a_scene_with_a_question_asks_alone(asks: bool, heard: list[dict[str, An
     course, at = next((course, at) for course, at, s in every if (s.question is not None) is asks)
     opened("width", course=course, scene=at)
     assert bool(heard) is not asks
-
-
-@pytest.mark.parametrize(
-    "course, scene", [("no-such", "1"), ("", "x"), ("<b>", "9" * 300), ("__class__", "-1")]
-)
-def test_a_course_that_is_none_asks_nothing(course: str, scene: str, heard: list[dict[str, Any]]) -> None:
-    opened("width", course=course, scene=scene)
+    heard.clear()
+    opened("width", course="<b>", scene="9" * 300)
     assert heard
-
-
-def test_every_scene_of_every_course(monkeypatch: pytest.MonkeyPatch) -> None:
-    for course in guess.courses.shelf().courses.values():
-        for at, scene in enumerate(course.scenes, 1):
-            monkeypatch.setattr(guess.st, "query_params", {"course": course.id, "scene": str(at)})
-            assert guess._scene_asks() is (scene.question is not None)
-
-
-def test_what_is_offered_and_told() -> None:
-    choices = {name: Choice(name, f"{name}!") for name in "abc"}
-    found, right = offered(Truth("c", ("a", "c"), {}), choices, "so it is")
-    assert found == (Choice("a", "a!"), Choice("c", "so it is")) and right == 1
-    one = Guess("what?", found, right, "3 of 4", {"key": 1})
-    assert told("x", False, one) == {"id": "x"}
-    assert told("x", True, None) == {"id": "x", "none": True}
-    assert told("x", True, one) == {
-        "id": "x",
-        "asked": "what?",
-        "choices": [{"text": "a", "said": "a!"}, {"text": "c", "said": "so it is"}],
-        "right": 1,
-        "found": "3 of 4",
-    }, "and no control of the page"
 
 
 @pytest.mark.parametrize("did, sets", [("seen/x", True), ("open/x", False), ("closed/x", False), (7, False)])
@@ -160,3 +129,20 @@ def test_only_a_choice_sets_controls(did: Any, sets: bool, monkeypatch: pytest.M
     wanted(monkeypatch, did)
     guess._did()
     assert held == ({"key": 1} if sets else {})
+
+
+def test_what_is_offered_and_told() -> None:
+    choices = {name: Choice(name, f"{name}!") for name in "abc"}
+    found, right = offered(Truth("c", ("a", "c"), {}), choices, "so it is")
+    assert found == (Choice("a", "a!"), Choice("c", "so it is")) and right == 1
+    one = Guess("what?", found, right, "3 of 4", {"key": 1})
+    assert told("x", False, one) == {"id": "x"}
+    assert told("x", True, None) == {"id": "x", "none": True}
+    rows = [{"text": "a", "said": "a!"}, {"text": "c", "said": "so it is"}]
+    assert told("x", True, one) == {
+        "id": "x",
+        "asked": "what?",
+        "choices": rows,
+        "right": 1,
+        "found": "3 of 4",
+    }

@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ import uvicorn
 from benchmarks.visitor import Visitor
 from engine.secret import SECRET
 from engine.service.profiles import PROFILES, VARIABLE
+from tests.aside import aside
 from tests.browser.server import ROOT, serve
 from ui import guard, identity, uploads
 from ui.guard import ADDRESS, Guard
@@ -164,8 +164,7 @@ def test_no_message_says_where_the_server_lies(url: str, home: Path) -> None:
             await visitor.visit(page)
         await visitor.leave()
 
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, look()).result()
+    aside(look())
     assert any(b"app.py" in message for message in heard)
     for place in (str(ROOT), str(home)):
         assert not [message[:200] for message in heard if place.encode() in message]
@@ -196,8 +195,7 @@ def test_the_log_holds_no_address_and_nothing_that_somebody_typed(url: str, home
             await visitor.visit(page, f"text={typed}&steps={typed}&id={typed}&tokens_view={typed}")
         await visitor.leave(abruptly=True)
 
-    with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this one has an event loop
-        thread.submit(asyncio.run, looks()).result()
+    aside(looks())
     lines = [line for line in (home / "server.log").read_text().splitlines() if line.startswith("{")]
     assert any('"server started"' in line for line in lines)
     for line in lines:
@@ -217,8 +215,7 @@ def through(guarded: Any, scope: dict[str, Any]) -> list[dict[str, Any]]:
     async def receive() -> Any:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this one has an event loop
-        thread.submit(asyncio.run, guarded(scope, receive, send)).result()
+    aside(guarded(scope, receive, send))
     return sent
 
 
@@ -251,6 +248,10 @@ def test_uvicorn_believes_no_proxy_whatever_a_platform_says(monkeypatch: pytest.
     assert through(config.loaded_app, scope)[0]["status"] == 204
 
 
+async def answered(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+
+
 def put(session: str, size: int, peer: str = "127.0.0.1") -> dict[str, Any]:
     return {"type": "http", "method": "PUT", "path": f"/base/_stcore/upload_file/{session}/f", "scheme": "http",
             "client": (peer, 1), "headers": [(b"content-length", str(size).encode())]}  # fmt: skip
@@ -261,15 +262,12 @@ def test_what_sessions_hold_is_limited_each_and_in_sum(monkeypatch: pytest.Monke
     held = {"full": 10 * MB}
     monkeypatch.setattr(guard, "_held", lambda: held)
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-
     def status(session: str) -> int:
-        return int(through(Guard(app), put(session, 9 * MB))[0]["status"])
+        return int(through(Guard(answered), put(session, 9 * MB))[0]["status"])
 
     assert status("new") == 204 and status("full") == 413
     padded = put("new", 0) | {"headers": [(b"content-length", b"0" * 13 + str(12 * MB).encode())]}
-    assert through(Guard(app), padded)[0]["status"] == 413
+    assert through(Guard(answered), padded)[0]["status"] == 413
     held |= {f"other{n}": 10 * MB for n in range(uploads.HELD)}
     assert status("new") == 503
 
@@ -311,8 +309,7 @@ def test_one_address_has_so_many_tabs_and_gets_their_places_back(
         await tab("192.0.2.7")
         return said
 
-    with ThreadPoolExecutor(1) as thread:
-        said = thread.submit(asyncio.run, story()).result()
+    said = aside(story())
     refused = [number for number, heard in enumerate(said) if heard]
     assert refused == ([many] if most else []) and opened == many + (2 if most else 3)
     assert not most or said[many][0] == {"type": "websocket.close", "code": 1013}
@@ -344,8 +341,7 @@ def together(monkeypatch: pytest.MonkeyPatch, files: list[dict[str, Any]]) -> li
         assert await one(guarded, files[0]) == 408, "places are given back"
         return first
 
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, all_of_them()).result()
+    return aside(all_of_them())
 
 
 def test_uploads_at_once_are_counted_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +367,7 @@ def test_one_visitor_does_not_hold_all_bytes(monkeypatch: pytest.MonkeyPatch) ->
     async def app(scope: Any, receive: Any, send: Any) -> None:
         session = scope["path"].split("/")[-2]
         held[session] = int(dict(scope["headers"])[b"content-length"])
-        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await answered(scope, receive, send)
 
     guarded = Guard(app)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 import urllib.request
-from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from benchmarks.visitor import Visitor
 from engine.service.profiles import PROFILES
+from tests.aside import aside
 from tests.browser.server import _free_port, serve
 
 pytestmark = pytest.mark.exhaustive
@@ -30,11 +30,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]
     with serve(tmp_path_factory.mktemp("home"), profile="small") as found:
         yield found, operator
     patch.undo()
-
-
-def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this one has an event loop
-        thread.submit(asyncio.run, story()).result()
 
 
 def connect(url: str) -> Any:
@@ -84,7 +79,7 @@ def test_a_long_message_is_refused_at_its_head_and_the_others_go_on(served: tupl
         assert visitor.page.elements > 5 and not visitor.page.exceptions
         await visitor.leave()
 
-    run(play)
+    aside(play())
 
 
 @pytest.mark.parametrize(("over", "taken"), [(-1000, True), (1000, False)])
@@ -101,15 +96,4 @@ def test_the_limit_is_that_of_the_profile(served: tuple[str, int], over: int, ta
             else:
                 assert await refused(one) == 1009
 
-    run(play)
-
-
-def test_a_paste_in_pieces_counts_whole(served: tuple[str, int]) -> None:
-    async def play() -> None:
-        async with connect(served[0]) as one:
-            with pytest.raises(websockets.ConnectionClosed):
-                await one.send(bytes(200_000) for _ in range(2 * MOST // 200_000))
-                await asyncio.wait_for(one.wait_closed(), 20)
-                await one.recv()
-
-    run(play)
+    aside(play())

@@ -16,13 +16,8 @@ from engine.progress import Steps
 from engine.tokenizers import apart
 from pages.input.tokens import shared, watching
 from pages.inside.feedforward import contexts
-from tests.pages.stage import open_page
+from tests.pages.helpers import opened
 from ui import slow, state
-from ui.site import ROOT
-
-TOKENS, NEURONS, TRAIN = (
-    str(ROOT / "pages" / page / "page.py") for page in ("input/tokens", "inside/feedforward", "start/train")
-)
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -63,7 +58,7 @@ def finished(page: AppTest, go_on: threading.Event, monkeypatch: pytest.MonkeyPa
 
 
 def test_merges_of_a_long_text_are_watched_after_a_bar(held, monkeypatch) -> None:
-    page = open_page(AppTest.from_file(TOKENS, default_timeout=60), bpe_from="python", bpe_new="30")
+    page = opened("input/tokens", bpe_from="python", bpe_new="30")
     assert not page.table, "nothing is drawn of merges that are not known"
     seen = finished(page, held, monkeypatch).table[0].value
     learned = watching._learned.__wrapped__(state.corpus("python").text, 30, "byte", "words")
@@ -72,13 +67,13 @@ def test_merges_of_a_long_text_are_watched_after_a_bar(held, monkeypatch) -> Non
 
 def test_tokenizers_are_compared_after_a_bar(held, monkeypatch) -> None:
     asked = {"tokens_view": "compare", "compare_corpus": "python"}
-    page = finished(open_page(AppTest.from_file(TOKENS, default_timeout=60), **asked), held, monkeypatch)
+    page = finished(opened("input/tokens", **asked), held, monkeypatch)
     assert slow.known(shared._merges_of("python", "")) is not None and page.main.children
 
 
 def test_a_corpus_is_trained_on_after_a_bar(held, monkeypatch) -> None:
     asked = {"data": "python", "tokenizer": "bpe:300"}
-    page = open_page(AppTest.from_file(TRAIN, default_timeout=60), **asked)
+    page = opened("start/train", **asked)
     assert page.button(key="train").disabled
     assert not finished(page, held, monkeypatch).button(key="train").disabled
     cutter = slow.known(("merges", "python", "bpe:300"))
@@ -87,7 +82,7 @@ def test_a_corpus_is_trained_on_after_a_bar(held, monkeypatch) -> None:
 
 def test_a_corpus_is_read_for_neurons_after_a_bar(held, monkeypatch) -> None:
     asked = {"feedforward_view": "neurons", "feedforward_span": "all", "subject_model": "code"}
-    page = open_page(AppTest.from_file(NEURONS, default_timeout=120), **asked)
+    page = opened("inside/feedforward", **asked)
     drawn = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
     assert drawn == []
     page = finished(page, held, monkeypatch)

@@ -7,17 +7,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.pretrained import sources
+from tests.engine.cases import for_each
 from tests.engine.pretrained import odd
 from tests.engine.pretrained import test_pairs as pairs
 from tests.engine.pretrained.test_vocabulary import trained
 from tests.engine.pretrained.test_vocabulary_kinds import unigram, wordpiece
-from tests.pages.stage import StageManager, open_page
-from ui import state
+from tests.pages.helpers import opened
 
-ROOT = Path(__file__).parents[2] / "pages"
+pytestmark = pytest.mark.usefixtures("manager")
+
 VIEWS = {
     "inside/attention": ("heads", "switches"),
     "inside/feedforward": ("neurons",),
@@ -26,6 +26,14 @@ VIEWS = {
     "input/embeddings": ("lookup", "classes"),
 }
 SILENT = {"lens", "neurons", "switches"}  # what asks for logits
+
+
+CASES = [
+    (room, view, name)
+    for room, views in VIEWS.items()
+    for view in views
+    for name in ("vectors", "guesses", "bloom")
+]
 
 
 @pytest.fixture(scope="module")
@@ -45,19 +53,15 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("room, view", [(room, view) for room, views in VIEWS.items() for view in views])
-@pytest.mark.parametrize("name", ["vectors", "guesses", "bloom"])
+@for_each("room, view, name", CASES, fast=5)
 def test_a_view_draws_or_says_why_not(
-    name: str, room: str, view: str, models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    room: str, view: str, name: str, models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
     monkeypatch.setenv(sources.MODELS, str(models))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     key = f"{room.rpartition('/')[2]}_view"
-    script = AppTest.from_file(str(ROOT / room / "page.py"), default_timeout=60)
-    page = open_page(script, model=f"pretrained-{name}", **{key: view})
-    assert not page.exception and not page.error
+    page = opened(room, model=f"pretrained-{name}", **{key: view})
+    assert not page.error
     assert page.selectbox(key="subject_model").value == f"pretrained-{name}"
     said = any("output head" in info.value or "no product" in info.value for info in page.info)
     assert said == ((view in SILENT and name == "vectors") or (name, view) == ("guesses", "neurons"))
@@ -70,10 +74,8 @@ def test_the_half_of_a_t5_that_is_looked_into_is_named(
     cut = unigram()
     theirs = pairs.made(tmp_path / "models" / "mine", vocab_size=len(cut))
     cut.save_pretrained(tmp_path / "models" / "mine")
-    monkeypatch.setattr(state, "manager", StageManager)
     monkeypatch.setenv(sources.MODELS, str(tmp_path / "models"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    script = AppTest.from_file(str(ROOT / "inside/attention" / "page.py"), default_timeout=60)
-    page = open_page(script, model="pretrained-mine", attention_view="heads")
+    page = opened("inside/attention", model="pretrained-mine", attention_view="heads")
     count = sum(p.numel() for p in theirs.encoder.parameters())
     assert any(c.value.startswith(f"its encoder · {count:,} parameters · 2 layers") for c in page.caption)

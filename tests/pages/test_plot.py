@@ -32,11 +32,6 @@ def test_arrays_travel_packed_and_nan_is_null():
     assert plain["y"] == [None, None]
 
 
-def test_zoom_is_kept_unless_the_figure_says_otherwise():
-    assert sent(go.Figure())["figure"]["layout"]["uirevision"] == "k"
-    assert sent(go.Figure(layout={"uirevision": "new"}))["figure"]["layout"]["uirevision"] == "new"
-
-
 def test_plotlys_own_template_is_not_sent_and_the_figure_is_not_changed():
     figure = go.Figure(
         go.Heatmap(z=np.zeros((64, 64), np.float32), colorscale=theme.SEQUENTIAL), theme.base_layout()
@@ -86,19 +81,6 @@ def test_a_huge_table_is_cut_and_says_so():
         go.Figure(), pd.DataFrame({"a": np.zeros(module.MAX_CELLS), "b": np.zeros(module.MAX_CELLS)})
     )["table"]
     assert table["cut"] and table["rows"] == module.MAX_CELLS // 2
-
-
-def test_an_empty_table_is_a_table():
-    assert sent(go.Figure(), pd.DataFrame({"a": np.array([], np.float32)}))["table"]["rows"] == 0
-
-
-def test_names_of_colours_pass_plotlys_checks():
-    figure = go.Figure(
-        go.Scatter(
-            line={"color": theme.colour("norm", 30)}, marker={"color": [1, 2], "colorscale": theme.DIVERGING}
-        )
-    )
-    assert sent(figure)["figure"]["data"][0]["line"]["color"] == "var(--gf-norm-30)"
 
 
 def test_plain_data_is_sent_as_plotlys_own_figure_would_be():

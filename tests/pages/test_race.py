@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +16,9 @@ from engine.measure.ngrams import baselines
 from engine.service.standings import standing
 from engine.service.state import RunSpec
 from engine.service.stored import Stored
-from tests.pages.stage import StageManager, open_page, view_of
-from ui import race as races
-from ui import status
+from tests.pages import helpers
+from tests.pages.helpers import clicked, unescaped
+from tests.pages.stage import StageManager, view_of
 from ui.figures.race import NARROW, apart, free_place, race_curves
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 12
@@ -62,18 +61,11 @@ def nothing_stored() -> Any:
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_function(script, default_timeout=60), **query)
-
-
-def press(page: AppTest, key: str) -> AppTest:
-    page.button(key=key).click().run()
-    assert not page.exception, page.exception
-    return page
+    return helpers.opened(script, **query)
 
 
 def words(page: AppTest) -> str:
-    found = [*page.markdown, *page.caption, *page.error, *page.info, *page.warning]
-    return "\n".join(str(one.value) for one in found).replace("\\", "").replace("\u2060", "")
+    return unescaped(page).replace("\\", "")
 
 
 def test_before_anybody_raced_there_are_the_lines_and_a_button(manager: StageManager, drawn: Any) -> None:
@@ -83,15 +75,12 @@ def test_before_anybody_raced_there_are_the_lines_and_a_button(manager: StageMan
     assert chart.traces == []
     wanted = [f"{loss:.2f}" for _, loss in baselines(from_text(TEXT))]
     assert [note["text"].split(": ")[1] for note in chart.layout["annotations"]] == wanted
-    assert [page.button(key=f"race_{name}_demo").disabled for name in ("start", "go", "stop")] == [
-        False,
-        True,
-        True,
-    ]
+    assert not page.button(key="race_start_demo").disabled
+    assert page.button(key="race_go_demo").disabled and page.button(key="race_stop_demo").disabled
 
 
 def test_a_race_is_started_drawn_paused_and_cancelled(manager: StageManager, drawn: Any) -> None:
-    page = press(opened(), "race_start_demo")
+    page = clicked(opened(), "race_start_demo")
     assert page.query_params["race"] == "race-0"
     page.run()
     assert page.session_state["seen"] == ["run-0", "run-1", "run-2"]
@@ -99,8 +88,8 @@ def test_a_race_is_started_drawn_paused_and_cancelled(manager: StageManager, dra
     assert "3 runs, the first at **2.10**" in words(page)
     names = [trace["name"] for trace in drawn["race_chart_demo"].traces]
     assert names == [
-        "small 2.10", "small, whole split", "wide 2.10", "wide, whole split", "deep 2.10", "deep, whole split",
-    ]  # fmt: skip
+        f"{name}{what}" for name in ("small", "wide", "deep") for what in (" 2.10", ", whole split")
+    ]
     looks = {
         (t["line"]["color"], t["line"]["dash"], t["marker"]["symbol"])
         for t in drawn["race_chart_demo"].traces[::2]
@@ -109,33 +98,22 @@ def test_a_race_is_started_drawn_paused_and_cancelled(manager: StageManager, dra
     # 0.8 s for 40 of 200 steps: 3.2 s before each of the three, which take turns
     assert page.get("progress")[-1].text == "about 10 s left"
     assert page.get("progress")[-1].value == 20
-    press(page, "race_go_demo")
+    clicked(page, "race_go_demo")
     asked = [ask for ask in manager.asked if ask[0] == "pause"]
     assert asked == [("pause", run) for run in ("run-0", "run-1", "run-2")]
     for run in ("run-0", "run-1", "run-2"):
         manager.change(run, status="paused")
     page.run()
     assert page.button(key="race_go_demo").label == "Resume" and page.get("progress")[-1].text == "paused"
-    press(page, "race_go_demo")
-    press(page, "race_stop_run-1")
-    press(page, "race_stop_demo")
-    assert [ask[:2] for ask in manager.asked if ask[0] == "resume"] == [
-        ("resume", f"run-{i}") for i in range(3)
-    ]
-    assert [ask[:2] for ask in manager.asked if ask[0] == "stop"] == [
-        ("stop", "run-1"), ("stop", "run-0"), ("stop", "run-1"), ("stop", "run-2"),
-    ]  # fmt: skip
-
-
-def test_who_looks_keeps_it_alive(manager: StageManager) -> None:
-    page = press(opened(), "race_start_demo")
-    manager.asked.clear()
-    page.run()
-    assert ("watch", "run-0") in manager.asked
+    clicked(page, "race_go_demo")
+    clicked(page, "race_stop_run-1")
+    clicked(page, "race_stop_demo")
+    assert [run for what, run, *_ in manager.asked if what == "resume"] == ["run-0", "run-1", "run-2"]
+    assert [run for what, run, *_ in manager.asked if what == "stop"] == ["run-1", "run-0", "run-1", "run-2"]
 
 
 def test_a_finished_race_stays_in_its_link(manager: StageManager, drawn: Any) -> None:
-    press(opened(), "race_start_demo")
+    clicked(opened(), "race_start_demo")
     for run in list(manager.views):
         manager.change(run, status="finished")
     other_tab = opened(race="race-0")
@@ -151,7 +129,7 @@ def test_a_finished_race_stays_in_its_link(manager: StageManager, drawn: Any) ->
 
 
 def test_the_link_of_another_race_is_not_this_ones(manager: StageManager) -> None:
-    press(opened(), "race_start_demo")
+    clicked(opened(), "race_start_demo")
     for run in list(manager.views):
         manager.change(
             run,
@@ -163,7 +141,7 @@ def test_the_link_of_another_race_is_not_this_ones(manager: StageManager) -> Non
 
 
 def test_other_settings_show_other_runs_and_a_race_that_goes_on_stays(manager: StageManager) -> None:
-    page = press(opened(), "race_start_demo")
+    page = clicked(opened(), "race_start_demo")
     page.run()
     page.query_params["steps"] = "300"
     page.run()
@@ -190,17 +168,13 @@ def test_a_stored_race_is_there_at_first_sight(manager: StageManager, drawn: Any
     assert len(drawn["race_chart_demo"].traces) == 6
     assert not page.button(key="race_start_demo").disabled and page.button(key="race_stop_demo").disabled
     (caption,) = [one for one in page.caption if "Stored" in one.value]
+    STORED[0] = replace(STORED[0], runs=STORED[0].runs[:2])
+    assert "2 of these 3 are here" in words(opened())
     assert "python" in caption.help and "a\u2060.command" in caption.help.replace("\\", "")
 
 
-def test_part_of_what_is_chosen_is_there(manager: StageManager) -> None:
-    whole = stored(200)
-    STORED.append(replace(whole, runs=whole.runs[:2]))
-    assert "2 of these 3 are here" in words(opened())
-
-
 def test_what_went_wrong_is_said_and_a_lost_race_goes_on(manager: StageManager) -> None:
-    page = press(opened(), "race_start_demo")
+    page = clicked(opened(), "race_start_demo")
     manager.change("run-0", status="failed", message="the loss became nan at step 3")
     page.run()
     assert "small: the loss became nan at step 3" in words(page)
@@ -209,10 +183,10 @@ def test_what_went_wrong_is_said_and_a_lost_race_goes_on(manager: StageManager) 
         manager.change(run, status="failed", lost=True, message="killed")
     page.run()
     assert page.button(key="race_go_demo").label == "Go on"
-    press(page, "race_go_demo")
+    clicked(page, "race_go_demo")
     assert ("revive", "race-0") in manager.asked
     manager.refuse = "a race has 2 to 8 runs here, not 9"
-    press(page, "race_start_demo")
+    clicked(page, "race_start_demo")
     assert manager.refuse in words(page)
 
 
@@ -287,7 +261,7 @@ def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -
             page.query_params[name] = value
         return page.run()  # in this bare script no page can be linked to, in the app it can
 
-    press(opened(), "race_start_demo")
+    clicked(opened(), "race_start_demo")
     manager.asked.clear()
     page = looked()
     (bar,) = page.sidebar.get("progress")
@@ -297,7 +271,3 @@ def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -
     for run in list(manager.views):
         manager.change(run, status="finished")
     assert not looked().get("progress")
-
-
-def test_the_look_of_a_race_is_shipped() -> None:
-    assert (Path(races.__file__).parent / "assets" / "race.css").is_file() and status.RACE == "race"

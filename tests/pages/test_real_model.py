@@ -5,63 +5,47 @@ its weights.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from engine.probe import Recorder
 from pages.input.positions import rope_arrows
+from tests.engine.cases import for_each
+from tests.pages.helpers import opened, said
 from tests.pages.real import REAL, carried
-from tests.pages.stage import StageManager, open_page
-from ui import models, state
+from ui import models
 
-PAGES = Path(__file__).parents[2] / "pages"
-pytestmark = carried
+pytestmark = [carried, pytest.mark.usefixtures("manager")]
 
 
-@pytest.fixture(autouse=True)
-def _stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "manager", StageManager)
+VIEWS = [
+    *(
+        ("models/parameters", "parameters_view", view)
+        for view in ("where", "two", "flops", "memory", "byhand")
+    ),
+    *(("inside/shapes", "shapes_view", view) for view in ("pass", "hand", "wrong")),
+    *(
+        ("input/positions", "positions_view", view)
+        for view in ("why", "sinusoidal", "learned", "rope", "alibi", "t5", "bench")
+    ),
+]
 
 
-def opened(room: str, **query: str) -> AppTest:
-    return open_page(AppTest.from_file(str(PAGES / room / "page.py"), default_timeout=90), **query)
-
-
-def said(page: AppTest) -> str:
-    kinds = (page.error, page.info, page.caption, page.markdown)
-    return " | ".join(str(one.value) for kind in kinds for one in kind)
-
-
-@pytest.mark.parametrize("view", ["where", "two", "flops", "memory", "byhand"])
-def test_parameters(view: str) -> None:
-    page = opened("models/parameters", parameters_model=REAL, parameters_view=view)
-    assert "Counted from its own file" in said(page) and not page.error
-    if view == "where":
-        count = sum(p.numel() for p in models._pretrained("smollm2-135m", None).model.parameters())
-        assert f"**{count:,} parameters**" in said(page)
+@for_each("room, key, view", VIEWS, fast=2)
+def test_a_view_opens_and_counts_its_own_weights(room: str, key: str, view: str) -> None:
+    page = opened(room, model=REAL, parameters_model=REAL, **{key: view})
+    assert bool(page.error) is (view == "wrong")  # there the fault is what is shown
+    if room == "models/parameters":
+        assert "Counted from its own file" in said(page)
+    if view == "pass":
+        assert "134,515,008 parameters" in said(page)
 
 
 def test_parameters_follow_a_link_that_names_a_model_for_all_pages() -> None:
     assert "**134,515,008 parameters**" in said(opened("models/parameters", model=REAL))
     assert "**124,439,808 parameters**" in said(opened("models/parameters", model="nonsense"))
-
-
-@pytest.mark.parametrize("view", ["pass", "hand", "wrong"])
-def test_shapes(view: str) -> None:
-    page = opened("inside/shapes", model=REAL, shapes_view=view)
-    assert bool(page.error) is (view == "wrong")  # there the fault is what is shown
-    if view == "pass":
-        assert "134,515,008 parameters" in said(page)
-
-
-@pytest.mark.parametrize("view", ["why", "sinusoidal", "learned", "rope", "alibi", "t5", "bench"])
-def test_positions(view: str) -> None:
-    page = opened("input/positions", model=REAL, positions_view=view)
-    assert not page.error
 
 
 def test_the_turned_arrows_are_the_models_own(monkeypatch: pytest.MonkeyPatch) -> None:

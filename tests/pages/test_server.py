@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import streamlit as st
@@ -24,6 +23,7 @@ from engine.pretrained import library
 from engine.service import profiles
 from engine.service.manager import RunManager
 from engine.service.rooms import RoomError
+from tests.aside import aside
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
 from ui import server, state
 from ui.operate import left
@@ -37,7 +37,7 @@ def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     """A server of the test's own: its files lie with the test's, and it has no manager yet."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(state, "_MADE", [])
-    monkeypatch.setattr(state, "_ROOMS", [])
+    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
     monkeypatch.setattr(server, "_settle", lambda: None)
     monkeypatch.setattr(server, "_go_ahead", lambda: None)
     kept = AppSession._handle_clear_cache_request
@@ -46,6 +46,16 @@ def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     yield
     state.close_manager()
     config.set_option("client.showErrorDetails", before)
+
+
+def within_a_server(look: Callable[[], Any] = lambda: None) -> Any:
+    """What `look` finds while a server is there."""
+
+    async def serve() -> Any:
+        async with server.lifespan(None):
+            return look()
+
+    return aside(serve())
 
 
 def empty_caches() -> None:
@@ -65,19 +75,6 @@ def test_emptied_caches_leave_the_runs_where_they_are() -> None:
     assert pid(manager, run) == process
     state.close_manager()
     wait(lambda: not lives(process), 30)
-
-
-def test_what_the_message_empties_is_what_the_test_above_empties() -> None:
-    made = []
-
-    @st.cache_resource
-    def kept() -> object:
-        made.append(object())
-        return made[-1]
-
-    assert kept() is kept()
-    empty_caches()
-    assert kept() is made[1]
 
 
 def test_without_a_lifespan_there_is_one_manager_however_many_ask_at_once(
@@ -110,7 +107,6 @@ def test_rooms_last_as_long_as_the_server_and_count_the_address_of_whoever_looks
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(profiles.VARIABLE, "hosted")
-    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), tmp_path, spare=False))
     monkeypatch.setattr(state, "address", lambda: "192.0.2.7")
     rooms, most = state.rooms(), profiles.current().max_rooms_address
     for n in range(most):
@@ -131,17 +127,12 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
         raise KeyError("/home/somebody/secret")
 
     monkeypatch.setenv(profiles.VARIABLE, profile)
-    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
 
-    async def serve() -> tuple[bool, RunManager]:
-        async with server.lifespan(None):
-            manager = state.manager()
-            said = AppTest.from_function(page, default_timeout=60).run().exception[0]
-        return "secret" in said.message + "".join(said.stack_trace), manager
+    def look() -> tuple[bool, RunManager]:
+        said = AppTest.from_function(page, default_timeout=60).run().exception[0]
+        return "secret" in said.message + "".join(said.stack_trace), state.manager()
 
-    # A thread of its own: where browser tests ran before, this one has an event loop already.
-    with ThreadPoolExecutor(1) as thread:
-        said, manager = thread.submit(asyncio.run, serve()).result()
+    said, manager = within_a_server(look)
     assert said == shown
     assert state._MADE == [] and not manager.folder.exists(), "the end of the server is the end of its runs"
 
@@ -151,7 +142,6 @@ def test_no_stranger_empties_what_is_kept_for_all(
     monkeypatch: pytest.MonkeyPatch, profile: str, kept: bool
 ) -> None:
     monkeypatch.setenv(profiles.VARIABLE, profile)
-    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
 
     @st.cache_resource
     def shared() -> object:
@@ -164,18 +154,16 @@ def test_no_stranger_empties_what_is_kept_for_all(
 
     made: list[int] = []
 
-    async def serve() -> tuple[bool, int]:
-        async with server.lifespan(None):
-            counted.clear()
-            before, _ = shared(), counted()
-            sender = SimpleNamespace(_session_state={"own": 1})
-            AppSession._handle_clear_cache_request(sender)  # type: ignore[arg-type]
-            assert sender._session_state == {}
-            counted()
-            return shared() is before, len(made)
+    def look() -> tuple[bool, int]:
+        counted.clear()
+        before, _ = shared(), counted()
+        sender = SimpleNamespace(_session_state={"own": 1})
+        AppSession._handle_clear_cache_request(sender)  # type: ignore[arg-type]
+        assert sender._session_state == {}
+        counted()
+        return shared() is before, len(made)
 
-    with ThreadPoolExecutor(1) as thread:
-        same, times = thread.submit(asyncio.run, serve()).result()
+    same, times = within_a_server(look)
     assert (same, times) == (kept, 1 if kept else 2)
 
 
@@ -189,12 +177,7 @@ def test_a_server_bounds_its_pools_of_memory_before_it_has_threads(monkeypatch: 
     monkeypatch.setattr(state, "_make_manager", make)
     monkeypatch.setattr(server, "share_memory", lambda: told.append("pools"))
 
-    async def serve() -> None:
-        async with server.lifespan(None):
-            pass
-
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, serve()).result()
+    within_a_server()
     assert told == ["pools", "runs"]
 
 
@@ -207,15 +190,12 @@ def test_a_server_is_there_before_all_that_it_makes_ready_and_ends_after_it(
         told.append(up.wait(10))
 
     monkeypatch.setattr(server, "_go_ahead", slow)
-    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
 
-    async def serve() -> None:
-        async with server.lifespan(None):
-            assert not told
-            up.set()
+    def look() -> None:
+        assert not told
+        up.set()
 
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, serve()).result()
+    within_a_server(look)
     assert told == [True]
 
 
@@ -286,7 +266,6 @@ def test_a_server_looks_for_closed_tabs_by_itself(monkeypatch: pytest.MonkeyPatc
     runtime = SimpleNamespace(exists=lambda: True, instance=lambda: SimpleNamespace(_session_mgr=manager))
     monkeypatch.setattr(left, "Runtime", runtime)
     monkeypatch.setattr(left, "EVERY", 0.01)
-    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
 
     async def serve() -> None:
         async with server.lifespan(None):
@@ -295,8 +274,7 @@ def test_a_server_looks_for_closed_tabs_by_itself(monkeypatch: pytest.MonkeyPatc
                 while not gone.ended:
                     await asyncio.sleep(0.01)
 
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, serve()).result()
+    aside(serve())
     assert gone.ended == 1
 
 
@@ -323,15 +301,9 @@ def test_settings_that_hardly_mean_what_they_say_are_said(
 
 
 def test_a_doubt_is_in_the_log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
     monkeypatch.setattr(
         server, "doubts", lambda profile, manager: [f"{profile.name} and {manager.profile.name}"]
     )
 
-    async def serve() -> None:
-        async with server.lifespan(None):
-            pass
-
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, serve()).result()
+    within_a_server()
     assert "local and local" in caplog.messages

@@ -4,7 +4,6 @@ has nothing else.
 
 from __future__ import annotations
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from ui import step
@@ -64,20 +63,10 @@ def test_a_message_that_still_carries_an_old_step_changes_nothing():
     for old in ("14", "10", None):  # sent by the browser before it heard of 20
         page.goes_to(old)
         assert page() == (20, "20")
-
-
-def test_a_message_with_an_old_step_and_a_new_move_moves():
-    page = Page(step="10")
-    page()
     page.goes_to("0")
-    assert page(moved=20) == (20, "20")
-
-
-def test_a_new_link_in_the_same_session_is_followed():
-    page = Page()
-    page(moved=10)
-    page.goes_to("20")
-    assert page() == (20, "20")
+    assert page(moved=10) == (10, "10"), "with a new move"
+    page.goes_to("0")
+    assert page() == (0, "0"), "a new link"
 
 
 def test_each_model_begins_at_its_newest_and_the_last_one_is_found_where_it_was_left():
@@ -87,18 +76,8 @@ def test_each_model_begins_at_its_newest_and_the_last_one_is_found_where_it_was_
     assert page("run-a") == (10, "10"), "nothing else was scrubbed in between"
     assert page("run-b") == (NEWEST, None)
     assert page("run-a") == (NEWEST, None), "one step is kept, of one model"
-
-
-def test_asking_again_for_the_step_of_another_model_counts():
-    page = Page()
-    page("run-a", moved=10)
-    page("run-b")
-    assert page("run-b", moved=10) == (10, "10")
-
-
-@pytest.mark.parametrize(("moved", "shown"), [(14, 10), (16, 20), (99, 20), (5, 0)])
-def test_a_step_that_is_not_kept_gives_way_to_the_nearest(moved, shown):
-    assert Page()(moved=moved) == (shown, str(shown))
+    for moved, shown in ((14, 10), (16, 20), (99, 20), (5, 0)):  # the nearest that is kept
+        assert page("run-a", moved=moved) == (shown, str(shown))
 
 
 def test_what_is_remembered_of_the_url_has_an_end():

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file
-from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.service.history import HistoryLog
 from engine.service.state import RunSpec
 from engine.training.records import Evaluation, HeadScores, Step
-from tests.pages.stage import StageManager, open_page, view_of
-from tests.pages.test_subject import given, in_url, opened, said
+from tests.pages import helpers
+from tests.pages.bar import given, opened, said
+from tests.pages.helpers import in_address
+from tests.pages.stage import StageManager, view_of
 from ui import models, subject
 from ui.models import LAPSES
 from ui.timeline import timeline_of
@@ -62,7 +63,10 @@ def test_the_time_lapse_is_looked_into_at_any_of_its_steps(
     (table,) = (tensor for tensor in stored.values() if tensor.shape == (65, 96))
     assert got["key"] == [NAME, step] and got["corpus"] == "shakespeare" and got["vocabulary"] == 65
     assert got["weight"] == float(table[0, 0]) and got["title"] == "Time-lapse: from noise to Shakespeare"
-    assert in_url(page, "step") == (None if asked is None else str(step)) and in_url(page, "model") == NAME
+    assert (
+        in_address(page, "step") == (None if asked is None else str(step))
+        and in_address(page, "model") == NAME
+    )
     (look,) = (look for look in LOOKS if look["step"] == step)
     assert f"step {step:,} of 1,000" in said(page)
     assert f"validation loss {look['validation_loss']:.3f}" in said(page)
@@ -143,23 +147,19 @@ def test_a_damaged_time_lapse_is_a_sentence(
     models.lapse_of.clear()
 
 
-# In the rooms -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("step", ["0", "500"])
 def test_the_map_of_embeddings_keeps_the_axes_of_its_newest_step(
     manager: StageManager, drawn: Any, step: str
 ) -> None:
-    page = AppTest.from_file(str(ROOT / "pages/input/embeddings/page.py"), default_timeout=60)
-    open_page(page, model=NAME, step=step)
+    page = helpers.opened("input/embeddings", model=NAME, step=step)
     assert page.button_group(key="embed_axes") is not None
 
 
 def test_the_view_of_induction_says_why_no_head_copies_yet(manager: StageManager, drawn: Any) -> None:
     def answer(step: str) -> str:
-        page = AppTest.from_file(str(ROOT / "pages/inside/circuits/page.py"), default_timeout=60)
-        open_page(page, model=NAME, step=step, circuits_view="induction")
-        return " ".join(str(one.value) for one in page.markdown)
+        return helpers.said(
+            helpers.opened("inside/circuits", model=NAME, step=step, circuits_view="induction"), "markdown"
+        )
 
     early, late = answer("100"), answer("1000")
     assert "**35%** of the windows that it learns from repeat" in early and "No induction head" in early

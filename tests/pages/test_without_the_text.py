@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from engine import corpora
 from engine.errors import CorpusError
-from tests.pages.stage import StageManager, open_page
-from tests.pages.test_families import ROOMS, page_of, said
-from ui import slow, state
+from tests.engine.cases import for_each
+from tests.pages.helpers import opened, said
+from tests.pages.rooms import ROOMS, page_of
+from ui import slow
+
+pytestmark = pytest.mark.usefixtures("manager")
 
 VIEWS = [(room, view.id) for room in ROOMS if (page := page_of(room)) is not None for view in page.views] + [
     (room, "") for room in ROOMS if page_of(room) is None
@@ -42,25 +44,14 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     st.cache_data.clear()
 
 
-@pytest.mark.parametrize(
-    "room, view", VIEWS, ids=lambda one: one if isinstance(one, str) else one.parent.name
-)
-def test_a_view_does_without(
-    room: Path, view: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    manager = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: manager)
+@for_each("room, view", VIEWS, ids=lambda case: f"{case[0].parent.name} {case[1]}", fast=12)
+def test_a_view_does_without(room: Path, view: str, caplog: pytest.LogCaptureFixture) -> None:
     shown = page_of(room)
     query = {shown.key: view} if shown is not None else {}
     with caplog.at_level(logging.ERROR):
-        page = open_page(AppTest.from_file(str(room), default_timeout=90), **query)
-    assert not page.exception
+        page = opened(str(room), **query)
     assert "the fault is ours" not in said(page), caplog.text[-1500:]
 
 
-def test_the_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    manager = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: manager)
-    (room,) = [room for room in ROOMS if room.parent.name == "faults"]
-    page = open_page(AppTest.from_file(str(room), default_timeout=90), bugs_view="doctor")
-    assert "Tiny Shakespeare could not be downloaded" in said(page)
+def test_the_doctor_says_what_is_missing() -> None:
+    assert "Tiny Shakespeare could not be downloaded" in said(opened("lab/faults", bugs_view="doctor"))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-from streamlit.testing.v1 import AppTest
-
+from tests.pages.helpers import opened
 from tests.pages.views import views
 from ui import site, terms
 from ui.text.glossary import linked
@@ -23,25 +21,18 @@ def test_a_term_leads_to_a_view_that_is_there() -> None:
         assert all(name == key and view in ids for name, view in term.query), term.id
 
 
-def test_a_term_is_one_or_two_plain_sentences() -> None:
+def test_a_term_is_one_or_two_plain_sentences_and_found_in_others() -> None:
     for term in TERMS:
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", term.id), term.id
         assert term.text[-1] == "." and len(term.text.split()) <= 36, f"{term.id}: read in a few seconds"
         assert not re.search(r"[*`$\[\]]", term.text), f"{term.id}: the browser shows it as it is"
         once = linked(term.text)
         assert linked(once) == once, term.id
-
-
-def test_no_form_belongs_to_two_terms() -> None:
-    forms = [form.lower() for term in TERMS for form in term.forms]
-    assert len(forms) == len(set(forms)) and len(TERMS) >= 60
-
-
-def test_every_form_is_found_in_a_sentence() -> None:
-    for term in TERMS:
         for form in term.forms:
             assert linked(f"See the {form}, here.") == f"See the [{form}](#term-{term.id}), here."
             assert f"**[{form}](#term-{term.id})**" in linked(f"**{form}** 3")
+    forms = [form.lower() for term in TERMS for form in term.forms]
+    assert len(forms) == len(set(forms)) and len(TERMS) >= 60
 
 
 def test_the_first_of_each_is_linked_and_capitals_are_kept() -> None:
@@ -51,58 +42,36 @@ def test_the_first_of_each_is_linked_and_capitals_are_kept() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "`softmax` and ``a ` softmax`` and\n```python\nsoftmax(logits)\n```",
-        "$softmax(x)$ and $$\nsoftmax(logits)\n$$",
-        "[a softmax](https://example.org/softmax) and [logits]",
-        "![softmax](logits.png) and :red[softmax] and :blue-badge[logits]",
-        "## The softmax",
-        "https://example.org/softmax/logits and <span title='softmax'>",
-        'it says “softmax” and then "logits"',
-        "cross-attention, softmax_v2, blocks.head, head-to-head, a/head, head.py and key:value",
-        "\\softmax",
-    ],
+PLAIN = (
+    "`softmax` and ``a ` softmax`` and\n```python\nsoftmax(logits)\n```",
+    "$softmax(x)$ and $$\nsoftmax(logits)\n$$",
+    "[a softmax](https://example.org/softmax) and [logits]",
+    "![softmax](logits.png) and :red[softmax] and :blue-badge[logits]",
+    "## The softmax",
+    "https://example.org/softmax/logits and <span title='softmax'>",
+    'it says “softmax” and then "logits"',
+    "cross-attention, softmax_v2, blocks.head, head-to-head, a/head, head.py and key:value",
+    "\\softmax",
 )
-def test_what_is_no_running_text_stays(text: str) -> None:
-    assert linked(text) == text
 
 
-def test_a_lone_dollar_or_tick_hides_nothing() -> None:
+def test_what_is_no_running_text_stays() -> None:
+    for text in PLAIN:
+        assert linked(text) == text
     assert "[softmax]" in linked(r"It costs \$5: a softmax, \$6 more")
     assert "[softmax]" in linked("A ` alone and a softmax")
-
-
-@pytest.mark.parametrize("written", ["a*b_c", "[head](#x) $x$ `y`", "1 < 2 & “x”", "~~head~~"])
-def test_what_a_person_wrote_keeps_its_escapes(written: str) -> None:
-    text = linked(f"After “{safe(written)}” the softmax")
-    assert text == f"After “{safe(written)}” the [softmax](#term-softmax)"
-
-
-def test_a_page_that_is_asked_for_is_gone_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Asked:
-        opened, part = "rope", None
-
-    gone: list[tuple[str, dict[str, str]]] = []
-    monkeypatch.setattr(terms, "mounted", lambda *_, **__: lambda **___: Asked)
-    monkeypatch.setattr(terms.st, "switch_page", lambda path, query_params: gone.append((path, query_params)))
-    terms.draw_terms()
-    assert gone == [("pages/input/positions/page.py", {"positions_view": "rope"})]
-    Asked.opened = "no such term"
-    terms.draw_terms()
-    assert len(gone) == 1
+    for written in ("a*b_c", "[head](#x) $x$ `y`", "1 < 2 & “x”", "~~head~~"):  # what a person wrote
+        expected = f"After “{safe(written)}” the [softmax](#term-softmax)"
+        assert linked(f"After “{safe(written)}” the softmax") == expected
 
 
 def test_the_browser_gets_an_address_for_every_term() -> None:
-    told: list[dict[str, str]] = []
-
     def script() -> None:
         from ui.terms import draw_terms
 
         draw_terms()
 
-    assert not AppTest.from_function(script, default_timeout=60).run().exception
+    opened(script)
     told = terms._told()
     addresses = {row["id"]: row["href"] for row in told}
     assert addresses["rope"] == "./positions?positions_view=rope" and addresses["attention"] == "./attention"
@@ -117,7 +86,7 @@ def test_every_sentence_around_a_figure_is_linked() -> None:
         explain.takeaway("One token.")
         explain.worked("Logits", "3", "a softmax")
 
-    page = AppTest.from_function(script, default_timeout=60).run()
+    page = opened(script)
     assert [text.value for text in page.markdown] == [
         "The [loss](#term-loss) is **2.1 [nats](#term-nats)**.",
         "One [token](#term-token).",

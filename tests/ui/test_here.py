@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from html.parser import HTMLParser
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 from engine.presets import PRESETS
 from pages.start.home.map_text import describe
 from ui import site, terms
-from ui.figures.theme import PART_COLOURS
 from ui.here import BOXES, WIDTH, strip
 
 PARTS = set(describe(PRESETS["classic"].model.validate().resolved()))
@@ -35,26 +34,15 @@ class _Boxes(HTMLParser):
             self.states.append(str(found["class"]))
 
 
-@pytest.mark.parametrize("entry", DRAWN, ids=lambda entry: entry.url)
-def test_the_parts_of_a_page_are_lit(entry: site.Entry) -> None:
-    drawn = _Boxes(strip(entry))
-    assert drawn.states == ["lit" if part in entry.shown else "dim" for part in BOXES]
-    place = drawn.link["data-part"]
-    assert place in entry.shown and place in PARTS and drawn.link["href"] == f"./?part={place}"
-    assert str(drawn.link["aria-label"]).startswith("You are here on the map: ")
-
-
-def test_every_page_but_home_is_on_the_map() -> None:
+def test_the_parts_of_a_page_are_lit() -> None:
     assert {entry.url for entry in site.ENTRIES} - {entry.url for entry in DRAWN} == {"", "courses"}
-
-
-def test_attention_is_attention_and_the_stream_is_the_road() -> None:
-    attention, residual = (site.entry_of(url) for url in ("attention", "residual"))
-    assert attention is not None and residual is not None
-    drawn = _Boxes(strip(attention))
-    assert drawn.link["data-part"] == "attention" and drawn.states.count("lit") == 1
-    assert "residual stream" in strip(residual) and "road-lit" in strip(residual)
-    assert "road-lit" not in strip(attention)
+    for entry in DRAWN:
+        drawn = _Boxes(strip(entry))
+        assert drawn.states == ["lit" if part in entry.shown else "dim" for part in BOXES], entry.url
+        place = drawn.link["data-part"]
+        assert place in entry.shown and place in PARTS and drawn.link["href"] == f"./?part={place}"
+        assert str(drawn.link["aria-label"]).startswith("You are here on the map: ")
+        assert ("road-lit" in strip(entry)) == ("residual" in entry.shown), entry.url
 
 
 def test_no_box_leaves_the_strip_or_lies_on_another() -> None:
@@ -63,17 +51,24 @@ def test_no_box_leaves_the_strip_or_lies_on_another() -> None:
     assert all(end <= start for (_, end), (start, _) in pairwise(edges))
 
 
-def test_colours_are_the_themes() -> None:
-    colours = re.findall(r"light-dark\((#\w{6}), (#\w{6})\)", strip(DRAWN[0]))
-    assert set(colours) <= set(PART_COLOURS.values())
-
-
-def test_a_click_leads_to_the_part_on_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Asked:
-        opened, part = None, "attention"
-
+@pytest.mark.parametrize(
+    ("opened", "part", "path", "query"),
+    [
+        ("rope", None, "pages/input/positions/page.py", {"positions_view": "rope"}),
+        (None, "attention", "pages/start/home/page.py", {"part": "attention"}),
+        ("no such term", None, None, None),
+    ],
+)
+def test_a_click_on_a_term_or_a_part_leads_to_its_page(
+    monkeypatch: pytest.MonkeyPatch,
+    opened: str | None,
+    part: str | None,
+    path: str | None,
+    query: dict | None,
+) -> None:
     gone: list[tuple[str, dict[str, str]]] = []
-    monkeypatch.setattr(terms, "mounted", lambda *_, **__: lambda **___: Asked)
+    asked = SimpleNamespace(opened=opened, part=part)
+    monkeypatch.setattr(terms, "mounted", lambda *_, **__: lambda **___: asked)
     monkeypatch.setattr(terms.st, "switch_page", lambda path, query_params: gone.append((path, query_params)))
     terms.draw_terms()
-    assert gone == [("pages/start/home/page.py", {"part": "attention"})]
+    assert gone == ([(path, query)] if path else [])

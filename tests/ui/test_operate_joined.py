@@ -129,12 +129,6 @@ def test_two_parts_are_drawn_one_after_the_other(requests: ScriptRequests) -> No
     assert page["beside"] is True
 
 
-def test_the_page_holds_the_other_part_too(requests: ScriptRequests) -> None:
-    state().on_script_will_rerun(sent(beside=True, view="second"))
-    found = whole(requests)
-    assert found is not None and not found.fragment_id_queue
-
-
 def test_what_cannot_be_clicked_or_is_not_known_draws_nothing(requests: ScriptRequests) -> None:
     state(disabled=True).on_script_will_rerun(sent(view="forged"))
     forged = WidgetStates(widgets=[WidgetState(id="never drawn", string_value="forged")])

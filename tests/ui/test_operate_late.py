@@ -28,32 +28,23 @@ def test_a_part_is_drawn_again_on_its_own_page_only(monkeypatch, asked: RerunDat
     assert heard == [asked] * answered
 
 
+def part(page: str, name: str = "bar") -> RerunData:
+    return RerunData(page_script_hash=page, fragment_id=name)
+
+
 @pytest.mark.parametrize(
     ("waits", "comes", "answered"),
     [
+        (RerunData(page_script_hash="next"), part("left"), ("next", [])),
         (
-            RerunData(page_script_hash="next"),
-            RerunData(page_script_hash="left", fragment_id="bar"),
-            ("next", []),
-        ),
-        # who has come back is on the page that was shown
-        (RerunData(page_name="here"), RerunData(page_script_hash="here", fragment_id="bar"), ("here", [])),
-        (
-            RerunData(page_script_hash="here"),
-            RerunData(page_script_hash="here", fragment_id="bar"),
+            RerunData(page_name="here"),
+            part("here"),
             ("here", []),
-        ),
+        ),  # who has come back is on the page that was shown
+        (RerunData(page_script_hash="here"), part("here"), ("here", [])),
         (RerunData(page_script_hash="next"), RerunData(page_script_hash="other"), ("other", [])),
-        (
-            RerunData(page_script_hash="here", fragment_id="one"),
-            RerunData(page_script_hash="here", fragment_id="bar"),
-            ("here", ["one", "bar"]),
-        ),
-        (
-            RerunData(page_script_hash="left", fragment_id="bar"),
-            RerunData(page_script_hash="next"),
-            ("next", []),
-        ),
+        (part("here", "one"), part("here"), ("here", ["one", "bar"])),
+        (part("left"), RerunData(page_script_hash="next"), ("next", [])),
     ],
 )
 def test_a_click_that_waits_is_not_undone_by_a_part_of_the_page_that_is_left(
@@ -66,9 +57,3 @@ def test_a_click_that_waits_is_not_undone_by_a_part_of_the_page_that_is_left(
     assert requests.request_rerun(waits) and requests.request_rerun(comes)
     request = requests.on_scriptrunner_ready()
     assert (request.rerun_data.page_script_hash, request.rerun_data.fragment_id_queue) == answered
-
-
-def test_who_has_been_stopped_says_so() -> None:
-    requests = ScriptRequests()
-    requests.request_stop()
-    assert not late._wait(requests, RerunData(page_script_hash="left", fragment_id="bar"))

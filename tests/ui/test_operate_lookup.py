@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 from streamlit.runtime.state.safe_session_state import SafeSessionState
-from streamlit.runtime.state.session_state import SessionState
 from streamlit.testing.v1 import AppTest
 
 from ui.operate import lookup
@@ -66,14 +65,3 @@ def test_it_holds_what_streamlit_collects(singly: None) -> None:
     assert "nobody" not in values
     hidden = [key for key in state._state._keys() if key not in collected]
     assert hidden and not [key for key in hidden if key in values]
-
-
-def test_one_key_is_one_lookup(singly: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    inside = SessionState.__getitem__
-    monkeypatch.setattr(SessionState, "__getitem__", lambda self, key: asked.append(key) or inside(self, key))
-    state = SafeSessionState(SessionState(), lambda: None)
-    for key in "abcdefgh":
-        state[key] = key
-    values = state.filtered_state
-    assert "c" in values and values["c"] == "c" and set(asked) == {"c"}

@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import ShapeError
-from engine.progress import Progress, Steps, finish
+from engine.progress import Progress, Steps
 from ui import slow
 from ui.slow import Jobs
 
@@ -33,10 +32,6 @@ def counted(calls: list[int], until: threading.Event | None = None) -> Callable[
         return "found"
 
     return steps
-
-
-def test_finish_gives_what_the_generator_returns() -> None:
-    assert finish(counted([])()) == "found"
 
 
 def test_two_who_ask_for_the_same_get_one_measurement() -> None:
@@ -157,14 +152,6 @@ def test_what_is_refused_is_a_sentence_and_what_is_broken_is_raised() -> None:
     assert issubclass(ShapeError, Exception)
 
 
-def test_leaving_ends_all_that_is_under_way() -> None:
-    jobs, go = Jobs(), threading.Event()
-    first, second = jobs.of(("a",), counted([], go)), jobs.of(("b",), counted([]))
-    threading.Timer(0.2, go.set).start()
-    jobs.leave()
-    assert first.ended and second.ended and second.left
-
-
 def test_one_tab_has_a_few_under_way_and_a_server_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slow, "WAITING", 6)
     jobs, go = Jobs(), threading.Event()
@@ -182,6 +169,8 @@ def test_one_tab_has_a_few_under_way_and_a_server_so_many(monkeypatch: pytest.Mo
     with pytest.raises(slow.TooMany, match="6 measurements wait on this server"):
         jobs.of(("one more",), counted([]), "nobody")
     assert jobs.get(("one more",)) is None
+    monkeypatch.setattr(slow, "_server", jobs)
+    assert "try again in a minute" in run("quick").error[0].value
     go.set()
     jobs.leave()
 
@@ -199,19 +188,7 @@ def test_who_leaves_does_not_take_it_from_others() -> None:
     assert alone.wait(5) and alone.left
 
 
-def test_what_others_left_is_begun_anew_for_who_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow, "_server", Jobs())
-    monkeypatch.setattr(slow, "GLANCE", 20.0)
-    left = slow._server.of(("test_slow", "quick"), counted([], threading.Event()), "they")
-    left.cancel()
-    assert left.wait(10) and left.left
-    assert run("quick").markdown[0].value == "`42`"
-
-
-def test_a_cancelled_one_that_others_watch_is_stopped_for_who_cancelled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(slow, "_server", Jobs())
+def test_a_cancelled_one_that_others_watch_is_stopped_for_who_cancelled() -> None:
     at = run("slow")
     job = slow._server.get(("test_slow", "slow"))
     assert job is not None
@@ -221,20 +198,6 @@ def test_a_cancelled_one_that_others_watch_is_stopped_for_who_cancelled(
     GO.set()
     assert job.wait(10, "they") and job.result == 42
     assert "`42`" in [m.value for m in at.run().markdown]
-
-
-def test_too_many_are_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow, "_server", Jobs())
-    monkeypatch.setattr(slow, "WAITING", 0)
-    assert "try again in a minute" in run("quick").error[0].value
-
-
-def test_emptied_caches_leave_what_is_measured() -> None:
-    """What BackMsg(clear_cache=True) from any browser does."""
-    before = slow._server
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    assert slow._server is before
 
 
 def test_one_address_leaves_room_for_the_others() -> None:
@@ -250,11 +213,3 @@ def test_one_address_leaves_room_for_the_others() -> None:
     jobs.of(("unknown",), counted([], go), "nobody")
     jobs.leave(0)
     go.set()
-
-
-def test_who_reads_a_result_is_not_remembered() -> None:
-    job = Jobs().of(("a",), counted([]), "first")
-    assert job.wait(5)
-    for n in range(100):
-        job.wait(0, f"tab{n}")
-    assert len(job._watched) <= 2

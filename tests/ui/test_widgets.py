@@ -9,6 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests import source
+from tests.pages import helpers
+from tests.pages.helpers import in_address, ran
 from ui import widgets
 
 STRANGE = ("zzz", "", "<b>", "-1", "1e3", "nan", "inf", "9" * 400, "٣", "\0")
@@ -77,28 +79,12 @@ def held() -> None:
 
 
 def opened(script: Any, asked: Any, **query: str) -> AppTest:
-    page = AppTest.from_function(script, default_timeout=30)
-    page.session_state["asked"] = asked
-    page.query_params.update(query)
-    return run(page)
-
-
-def run(page: AppTest) -> AppTest:
-    page.run()
-    assert not page.exception, page.exception[0].message
-    return page
-
-
-def url(page: AppTest, key: str) -> str | None:
-    found = page.query_params.get(key)
-    return found[0] if isinstance(found, list) else found
+    return helpers.opened(script, {"asked": asked}, **query)
 
 
 def got(page: AppTest, name: str = "got") -> Any:
     return page.session_state[name]
 
-
-# One of a few -----------------------------------------------------------------------------------
 
 MAPPED = {"a": "Alpha", "b": "Beta", "c": "Gamma"}
 BOTH = pytest.mark.parametrize("options", [("a", "b", "c"), MAPPED], ids=["sequence", "mapping"])
@@ -118,11 +104,11 @@ def named(text: str) -> dict[str, str]:
 def choose(page: AppTest, value: Any) -> AppTest:
     for kind in KINDS:
         page.get_by_key(kind).set_value(value)
-    return run(page)
+    return ran(page)
 
 
 def urls(page: AppTest) -> Any:
-    found = {url(page, kind) for kind in KINDS}
+    found = {in_address(page, kind) for kind in KINDS}
     assert len(found) == 1, found
     return found.pop()
 
@@ -137,7 +123,7 @@ def test_one_of_a_few_is_never_foreign(options: Any) -> None:
     assert picked(page) == "b" and urls(page) == "b"
     assert picked(choose(page, "c")) == "c"
     assert picked(choose(page, None)) == "a"  # deselected
-    assert picked(run(page)) == "a"
+    assert picked(ran(page)) == "a"
 
 
 def test_options_that_change_leave_nothing_behind() -> None:
@@ -145,12 +131,12 @@ def test_options_that_change_leave_nothing_behind() -> None:
         page = opened(one_of, {"options": first}, **named(str(list(first)[1])))
         assert picked(page) == list(first)[1]
         page.session_state["asked"] = {"options": then}
-        assert picked(run(page)) == next(iter(then))
+        assert picked(ran(page)) == next(iter(then))
         page.session_state["asked"] = {"options": first}
-        assert picked(run(page)) in first
+        assert picked(ran(page)) in first
     page = opened(one_of, {"options": MAPPED}, **named("b"))
     page.session_state["asked"] = {"options": {"b": "Beta", "d": "Delta"}, "first": "d"}
-    assert picked(run(page)) == "b"  # what is still allowed stays
+    assert picked(ran(page)) == "b"  # what is still allowed stays
 
 
 @BOTH
@@ -181,14 +167,14 @@ def test_going_back_to_another_url_chooses_what_it_names() -> None:
         ("c", "c", "c"),
     ):
         page.query_params.update(named(text))
-        assert picked(run(page)) == found and urls(page) == kept, text
+        assert picked(ran(page)) == found and urls(page) == kept, text
 
 
 def test_what_was_chosen_is_there_again_after_another_page() -> None:
     """The other page's address has nothing of it: the session remembers, and the URL is told."""
     page = opened(one_of, {"options": MAPPED}, **named("b"))
     page.query_params.clear()
-    assert picked(run(page)) == "b" and urls(page) == "b"
+    assert picked(ran(page)) == "b" and urls(page) == "b"
 
 
 def test_an_address_from_before_the_first_choice_is_the_first_again() -> None:
@@ -204,19 +190,16 @@ def test_an_address_from_before_the_first_choice_is_the_first_again() -> None:
 
     page = AppTest.from_function(script, default_timeout=30)
     page.session_state["page"] = "tokens"
-    run(page)
+    ran(page)
     page.get_by_key("pick").set_value("b")
-    assert got(run(page)) == "b" and url(page, "pick") == "b"
+    assert got(ran(page)) == "b" and in_address(page, "pick") == "b"
     page.query_params.clear()
-    assert got(run(page)) == "a" and url(page, "pick") is None
+    assert got(ran(page)) == "a" and in_address(page, "pick") is None
     page.query_params["pick"] = "b"  # and forward
-    assert got(run(page)) == "b"
+    assert got(ran(page)) == "b"
     page.session_state["page"] = "another page"
     page.query_params.clear()
-    assert got(run(page)) == "b" and url(page, "pick") == "b"
-
-
-# Several of a few -------------------------------------------------------------------------------
+    assert got(ran(page)) == "b" and in_address(page, "pick") == "b"
 
 
 def some(page: AppTest) -> list[Any]:
@@ -228,7 +211,7 @@ def some(page: AppTest) -> list[Any]:
 def choose_some(page: AppTest, values: list[Any]) -> AppTest:
     for kind in ("pills", "list"):
         page.get_by_key(kind).set_value(values)
-    return run(page)
+    return ran(page)
 
 
 def links(value: str | list[str]) -> Any:
@@ -239,31 +222,26 @@ def links(value: str | list[str]) -> Any:
 def test_several_of_a_few_are_never_foreign(options: Any) -> None:
     asked = {"options": options, "first": ["b", "gone"]}
     page = opened(some_of, asked)
-    assert some(page) == ["b"] and url(page, "pills") is None  # what equals the first is not in the URL
+    assert (
+        some(page) == ["b"] and in_address(page, "pills") is None
+    )  # what equals the first is not in the URL
+    page = opened(some_of, {"options": MAPPED}, **links(["Gamma", "Alpha"]))
+    assert some(page) == ["a", "c"] and page.query_params["pills"] == ["Gamma", "Alpha"]
+    page = opened(some_of, asked)
     for strange in SOME:
         assert set(some(opened(some_of, asked, **links(strange)))) <= {"b"}, strange
     assert some(choose_some(page, ["c", "a"])) == ["a", "c"]  # as the options are ordered
     assert some(choose_some(page, [])) == []
-    assert some(run(page)) == []
-
-
-def test_several_in_a_link_are_named_by_what_is_written() -> None:
-    page = opened(some_of, {"options": MAPPED}, **links(["Gamma", "Alpha"]))
-    assert some(page) == ["a", "c"]
-    assert page.query_params["pills"] == ["Gamma", "Alpha"]
-    assert some(opened(some_of, {"options": ("a", "b")}, **links(["a", "zzz"]))) == ["a"]
+    assert some(ran(page)) == []
 
 
 def test_of_several_those_stay_that_are_still_allowed() -> None:
     page = opened(some_of, {"options": ("a", "b", "c"), "first": ("a",)})
     choose_some(page, ["b", "c"])
     page.session_state["asked"] = {"options": ("b", "d"), "first": ("d",)}
-    assert some(run(page)) == ["b"]
+    assert some(ran(page)) == ["b"]
     page.session_state["asked"] = {"options": ("x", "y"), "first": ("y",)}
-    assert some(run(page)) == []
-
-
-# Numbers ----------------------------------------------------------------------------------------
+    assert some(ran(page)) == []
 
 
 def values(page: AppTest) -> tuple[Any, ...]:
@@ -291,9 +269,9 @@ def test_a_number_is_what_the_link_says_and_what_is_typed() -> None:
     page.slider(key="n_float").set_value(0.5)
     page.select_slider(key="n_of").set_value(2)
     page.toggle(key="n_on").set_value(False)
-    assert values(run(page)) == (2, 1, 0.5, 2, False)
+    assert values(ran(page)) == (2, 1, 0.5, 2, False)
     page.number_input(key="n_whole").set_value(None)  # an emptied box
-    assert values(run(page))[0] == 3
+    assert values(ran(page))[0] == 3
 
 
 def test_bounds_that_shrink_take_the_value_along() -> None:
@@ -305,7 +283,7 @@ def test_bounds_that_shrink_take_the_value_along() -> None:
         ((-4, -2), -2, -2, -1.0, 1),
     ):
         page.session_state["asked"] = bounds
-        assert list(values(run(page))[:4]) == found, bounds
+        assert list(values(ran(page))[:4]) == found, bounds
     assert values(opened(numbers, (7, 9)))[:2] == (7, 7)  # what is there first is brought inside too
 
 
@@ -328,9 +306,6 @@ def test_clamped(value: Any, kept: int) -> None:
     assert found == kept and isinstance(found, int)
 
 
-# Heads, layers, tokens --------------------------------------------------------------------------
-
-
 def test_an_index_is_of_the_model_that_is_shown() -> None:
     page = opened(indexes, 4, which="3", topic_layer="1", topic_head="2")
     assert got(page) == 3 and got(page, "head") == (1, 2)
@@ -343,13 +318,13 @@ def test_an_index_is_of_the_model_that_is_shown() -> None:
 def test_another_model_has_fewer_or_many_more_heads() -> None:
     page = opened(indexes, 4, which="3", topic_head="3")
     page.session_state["asked"] = 2
-    assert got(run(page)) == 1 and got(page, "head") == (0, 1)  # the nearest to where one was
+    assert got(ran(page)) == 1 and got(page, "head") == (0, 1)  # the nearest to where one was
     page.session_state["asked"] = 12  # a list instead of a row
-    assert 0 <= got(run(page)) < 12 and got(page, "head")[1] < 12
+    assert 0 <= got(ran(page)) < 12 and got(page, "head")[1] < 12
     page.get_by_key("which").set_value(11)
-    assert got(run(page)) == 11
+    assert got(ran(page)) == 11
     page.session_state["asked"] = 3
-    assert got(run(page)) == 2
+    assert got(ran(page)) == 2
 
 
 def test_an_index_in_the_url() -> None:
@@ -357,12 +332,9 @@ def test_an_index_in_the_url() -> None:
         assert got(opened(held, None, at=named)) == found
     page = opened(held, None)
     page.session_state["put"] = 3
-    assert got(run(page)) == 2 and url(page, "at") == "3" and got(run(page)) == 3
+    assert got(ran(page)) == 2 and in_address(page, "at") == "3" and got(ran(page)) == 3
     page.session_state["put"] = None
-    assert url(run(page), "at") is None
-
-
-# What a stranger wrote --------------------------------------------------------------------------
+    assert in_address(ran(page), "at") is None
 
 
 @pytest.mark.parametrize("text", [*STRANGE, None, 3, b"3", ["3"], " 3", "+3", "3 ", "²", "1_000", "0x3"])
@@ -377,29 +349,6 @@ def test_indexes_are_below_their_bounds() -> None:
     for wrong in ("3-0", "2-1", "2", "2-0-0", "", "-", "a-b", None, 20, "-1-0"):
         assert widgets.indexes_of(wrong, (3, 1)) is None, wrong
 
-
-def test_only_what_is_allowed_stays_in_its_order() -> None:
-    assert widgets.only(["c", "x", "a"], ("a", "b", "c")) == ["c", "a"]
-    assert widgets.only(None, ("a",)) == [] and widgets.only(("a",), ()) == []
-
-
-def test_what_a_component_sent_is_asked_for_by_name() -> None:
-    def script() -> None:
-        import streamlit as st
-
-        from ui import widgets
-
-        held = {"dict": {"at": "3"}, "none": None, "number": 5}
-        for key, value in held.items():
-            if key not in st.session_state:
-                st.session_state[key] = value
-        st.session_state["found"] = [widgets.picked(key, "at") for key in (*held, "never")]
-
-    page = AppTest.from_function(script, default_timeout=30)
-    assert got(run(page), "found") == ["3", None, None, None]
-
-
-# Who goes past them -----------------------------------------------------------------------------
 
 DIRECT = {"pills", "segmented_control", "selectbox", "multiselect", "radio", "select_slider", "slider"}
 DIRECT |= {"number_input", "toggle", "checkbox"}

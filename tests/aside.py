@@ -1,0 +1,14 @@
+"""Coroutines in a thread of their own: where browser tests ran before, this one has an event loop already."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+
+def aside(story: Coroutine[Any, Any, Any]) -> Any:
+    """What it returns, or raises."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, story).result()

@@ -4,7 +4,6 @@ checkout that nobody may write to, an empty home, one folder to write in and, wh
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -18,7 +17,6 @@ import urllib.error
 import urllib.request
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ import yaml
 
 from benchmarks.visitor import Broken, Visitor
 from engine.service.profiles import GB, MB, PROFILES, Profile
+from tests.aside import aside
 from tests.browser.server import _free_port
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,9 +39,6 @@ STILL = 120.0  # seconds that a training stands: a process that starts where oth
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 
-# --- what the files say -------------------------------------------------------------------------
-
-
 def test_the_image_takes_the_pinned_torch_for_processors_and_nobody_is_root() -> None:
     assert "https://download.pytorch.org/whl/cpu" in DOCKERFILE
     assert "grep '^torch==' requirements.txt" in DOCKERFILE and "requirements-models" not in DOCKERFILE
@@ -52,13 +48,12 @@ def test_the_image_takes_the_pinned_torch_for_processors_and_nobody_is_root() ->
 
 
 def test_what_the_image_leaves_out_is_not_needed() -> None:
-    ignored = [
+    ignored = {
         line for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] not in ("", "#")
-    ]
-    assert not {"engine", "ui", "pages", "checkpoints", "scenes", "deploy", "app.py", "exercises"} & set(
-        ignored
-    )
-    assert {".git", ".venv*", "tests", "node_modules"} <= set(ignored)
+    }
+    needed = {"engine", "ui", "pages", "checkpoints", "scenes", "deploy", "app.py", "exercises"}
+    assert not needed & ignored
+    assert {".git", ".venv*", "tests", "node_modules"} <= ignored
     for line in re.findall(r"^COPY (.+) \./$", DOCKERFILE, re.M):
         assert all((ROOT / name).is_file() and name not in ignored for name in line.split())
 
@@ -80,9 +75,6 @@ def test_a_space_reads_its_own_readme_and_github_another() -> None:
     assert not (ROOT / "README.md").read_text("utf-8").startswith("---")
 
 
-# --- what docs/hosting.md says is what the code does ----------------------------------------------
-
-
 def _rows(text: str) -> dict[str, list[str]]:
     """The table of limits: its first cell -> the others."""
     lines = text.partition("<!-- limits -->")[2].partition("<!-- end -->")[0].split("\n")
@@ -92,26 +84,6 @@ def _rows(text: str) -> dict[str, list[str]]:
 
 def _bytes(value: int) -> str:
     return f"{value / GB:g} GB" if value >= GB else f"{value // MB} MB"
-
-
-@pytest.mark.parametrize(("given", "pools"), [({}, "2"), ({"MALLOC_ARENA_MAX": "4"}, "4")])
-def test_the_servers_threads_share_two_pools_of_memory(
-    given: dict[str, str], pools: str, tmp_path: Path
-) -> None:
-    """A server of eight people kept 193 MB more of freed memory in sixteen."""
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\necho "$MALLOC_ARENA_MAX $3"\n')
-    python.chmod(0o755)
-    clean = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
-    own = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHON": str(python)}
-    said = subprocess.run(
-        ["sh", str(ROOT / "deploy" / "start.sh")],
-        env=clean | own | given,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert said.stdout == f"{pools} run\n"
 
 
 def test_the_page_tells_where_the_server_listens_and_what_a_proxy_must_not_pass_on() -> None:
@@ -186,9 +158,6 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
     at_home = {"name", "public", "may_open_files", "max_download"}
     told = {*plain.values(), *sizes.values()} | computed | beside | at_home
     assert told == {field.name for field in fields(Profile)}, "a limit that the page does not name"
-
-
-# --- the steps of the image, as a script ----------------------------------------------------------
 
 
 def _can(*wrapper: str) -> bool:
@@ -326,9 +295,7 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
             status = Path(f"/proc/{server.pid}/status").read_text()
             assert f"Uid:\t{NOBODY}\t{NOBODY}" in status
         try:
-            # where browser tests ran before, this thread has an event loop
-            with ThreadPoolExecutor(1) as thread:
-                thread.submit(asyncio.run, stranger()).result()
+            aside(stranger())
         except (AssertionError, Broken) as error:
             seen = visitor.page
             numbers = _answer(f"http://127.0.0.1:{operator}/metrics")[1]

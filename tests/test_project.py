@@ -54,9 +54,6 @@ def _tracked(*patterns: str) -> list[Path]:
     return [ROOT / name for name in names if name and (ROOT / name).is_file()]
 
 
-# --- make run -----------------------------------------------------------------------------------
-
-
 @needs_make
 def test_a_taken_port_is_said_so() -> None:
     with socket.socket() as other:
@@ -73,30 +70,21 @@ def test_a_taken_port_is_said_so() -> None:
 
 
 @needs_make
-def test_what_is_not_a_port_is_said_so() -> None:
-    for port in ("abc", "0", "70000", "-1"):
-        result = _make("run", f"PORT={port}", f"PYTHON={sys.executable}")
-        assert result.returncode != 0
-        assert f"PORT = {port} is not a port" in result.stderr
-
-
-@needs_make
-def test_an_old_python_is_said_so(tmp_path: Path) -> None:
+def test_a_wrong_port_or_python_is_said_so(tmp_path: Path) -> None:
     old = _executable(
         tmp_path / "python3",
         f'#!/bin/sh\nCODE="$2" exec {sys.executable} -c \'import os, sys; sys.version_info = (3, 9, 1);'
         ' exec(os.environ["CODE"])\'\n',
     )
-    result = _make("run", f"PYTHON={old}")
-    assert result.returncode != 0
-    assert "Glassformer needs Python 3.11 or newer" in result.stdout and "is 3.9" in result.stdout
-
-
-@needs_make
-def test_no_python_is_said_so() -> None:
-    result = _make("run", "PYTHON=no-such-python")
-    assert result.returncode != 0
-    assert "there is no no-such-python here" in result.stdout
+    right = f"PYTHON={sys.executable}"
+    for told, words in (
+        ((right, "PORT=abc"), "PORT = abc is not a port"),
+        ((right, "PORT=70000"), "PORT = 70000 is not a port"),
+        ((f"PYTHON={old}",), "Glassformer needs Python 3.11 or newer"),
+        (("PYTHON=no-such-python",), "there is no no-such-python here"),
+    ):
+        result = _make("run", *told)
+        assert result.returncode != 0 and words in result.stdout + result.stderr
 
 
 @needs_make
@@ -162,16 +150,6 @@ def test_the_browsers_modules_are_checked_where_node_is(
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     result = _make("scripts", f"PYTHON={sys.executable}", PATH=path)
     assert result.returncode == code and words in result.stdout
-
-
-def test_ci_runs_make_test() -> None:
-    script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    text = script.read_text()
-    assert text.startswith("#!/usr/bin/env bash") and "set -euo pipefail" in text and "make test" in text
-
-
-# --- what the repository holds ------------------------------------------------------------------
 
 
 def _pins(name: str) -> dict[str, str]:
@@ -257,8 +235,6 @@ def test_modules_are_short() -> None:
     lines = {source.name(path): len(source.text(path).splitlines()) for path in source.EVERYTHING}
     assert not {name: count for name, count in lines.items() if count > 400}
 
-
-# --- what comments and docs point to --------------------------------------------------------------
 
 NAMED = re.compile(
     r"(?<![\w./-])((?:engine|ui|pages|tests|docs|benchmarks)/[\w/-]+\.(?:py|js|css|md|toml))\b"

@@ -9,7 +9,6 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -17,6 +16,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from benchmarks.visitor import Visitor
+from tests.aside import aside
 from tests.browser.server import _free_port
 from tests.nginx import before, needs_nginx
 
@@ -149,5 +149,4 @@ def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) 
             await visitor.look(1.0)
             assert not visitor.page.exceptions and time.monotonic() < until, list(visitor.page.said)[-8:]
 
-    with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this thread has an event loop
-        thread.submit(asyncio.run, play()).result()
+    aside(play())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks import visitor as visitors
 from benchmarks.visitor import Broken, Visitor
+from tests.aside import aside
 
 pytestmark = pytest.mark.exhaustive
 
@@ -51,11 +51,6 @@ class Server:
     def beats(self) -> None:
         self.sends.put_nowait(ForwardMsg(heartbeat_ack=True).SerializeToString())
 
-    def stands(self, place: str) -> None:
-        message = ForwardMsg()
-        message.navigation.page_script_hash = place
-        self.sends.put_nowait(message.SerializeToString())
-
     def _told(self, message: ForwardMsg, run: str, fragments: tuple[str, ...]) -> None:
         message.metadata.run.script_run_id = run
         message.metadata.run.fragment_ids.extend(fragments)
@@ -68,8 +63,7 @@ def talk(answer: Callable[[Server, BackMsg], None], story: Callable[[Visitor, Se
         visitor._socket = server
         await story(visitor, server)
 
-    with ThreadPoolExecutor(1) as thread:  # where browser tests ran before, this one has an event loop
-        thread.submit(asyncio.run, whole()).result()
+    aside(whole())
 
 
 def _page(server: Server, run: str, text: str) -> None:
@@ -106,38 +100,6 @@ def test_an_answer_that_is_cut_short_is_followed_by_the_whole() -> None:
     talk(answer, story)
 
 
-def test_a_fragment_that_has_the_page_drawn_again_is_answered_by_the_page() -> None:
-    def answer(server: Server, question: BackMsg) -> None:
-        if question.rerun_script.fragment_id:
-            server.begins("fragment", "clock")
-            server.ends("fragment", EARLY, "clock")
-        _page(server, "page", "the page" if question.rerun_script.fragment_id else "before")
-
-    async def story(visitor: Visitor, server: Server) -> None:
-        await visitor.visit("train")
-        assert await visitor._again("clock") and list(visitor.page.said) == ["the page"]
-
-    talk(answer, story)
-
-
-def test_what_runs_again_runs_on_the_page_that_stands() -> None:
-    """Without its place, a fragment that has the page drawn again gets the home page."""
-
-    def answer(server: Server, question: BackMsg) -> None:
-        server.begins("run")
-        server.stands("place of train")
-        server.ends("run", DONE)
-
-    async def story(visitor: Visitor, server: Server) -> None:
-        await visitor.visit("train")
-        await visitor._again("clock")
-        await visitor.visit("tokens")
-        found = [(each.rerun_script.page_name, each.rerun_script.page_script_hash) for each in server.asked]
-        assert found == [("train", ""), ("", "place of train"), ("tokens", "")]
-
-    talk(answer, story)
-
-
 def test_a_fragment_is_gone_when_a_server_that_hears_does_not_begin_with_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -151,25 +113,6 @@ def test_a_fragment_is_gone_when_a_server_that_hears_does_not_begin_with_it(
         visitor.page.fragments["clock"] = 1.0
         assert not await visitor._again("clock") and not visitor.page.fragments
         assert [each.WhichOneof("type") for each in server.asked] == ["rerun_script", "app_heartbeat"]
-
-    talk(answer, story)
-
-
-def test_a_busy_server_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It begins long after GONE, having heard nothing until then."""
-    monkeypatch.setattr(visitors, "GONE", 0.02)
-
-    def answer(server: Server, question: BackMsg) -> None:
-        def late() -> None:
-            server.begins("late", "clock")
-            server.ends("late", FRAGMENT, "clock")
-
-        if question.WhichOneof("type") == "rerun_script":
-            asyncio.get_running_loop().call_later(0.2, late)
-
-    async def story(visitor: Visitor, server: Server) -> None:
-        visitor.page.fragments["clock"] = 1.0
-        assert await visitor._again("clock") and visitor.page.fragments
 
     talk(answer, story)
 

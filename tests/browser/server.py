@@ -49,25 +49,16 @@ def serve(
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("STREAMLIT_", "XDG_"))
     }
-    command = [
-        sys.executable,
-        "-m",
-        "streamlit",
-        "run",
-        script,
-        "--server.port",
-        str(port),
-        "--server.address",
-        "127.0.0.1",
-        "--server.headless",
-        "true",
-        "--server.fileWatcherType",
-        "none",
-        "--browser.gatherUsageStats",
-        "false",
-        "--server.baseUrlPath",
-        base,
-    ]
+    command = [sys.executable, "-m", "streamlit", "run", script]
+    for name, value in {
+        "server.port": str(port),
+        "server.address": "127.0.0.1",
+        "server.headless": "true",
+        "server.fileWatcherType": "none",
+        "browser.gatherUsageStats": "false",
+        "server.baseUrlPath": base,
+    }.items():
+        command += [f"--{name}", value]
     with log.open("wb") as output:
         own = {"HOME": str(home), "PYTHONPATH": str(ROOT), "GLASSFORMER_PROFILE": profile}
         server = subprocess.Popen(

@@ -8,6 +8,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.browser import visit
 from tests.browser.conftest import settled
 from tests.browser.training import SLOW
 
@@ -18,15 +19,11 @@ AT = """([figure, row, column]) => {
 
 
 def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
-    page.goto(f"{app_url}/feedforward?feedforward_layer=1&feedforward_neuron=5&measure=true")
+    visit.opened(page, f"{app_url}/feedforward?feedforward_layer=1&feedforward_neuron=5&measure=true")
     expect(page.get_by_role("heading", name="Neuron 5 of layer 1 on this text")).to_be_visible(timeout=SLOW)
     page.wait_for_function(
-        "document.querySelectorAll('.gf-figure .main-svg').length &&"
-        " document.querySelectorAll('.gf-figure').length === 5",
+        "(all => all.length === 5 && all.every((f) => f._fullLayout))([...document.querySelectorAll('.gf-figure')])",
         timeout=SLOW,
-    )
-    page.wait_for_function(
-        "[...document.querySelectorAll('.gf-figure')].every((f) => f._fullLayout)", timeout=SLOW
     )
     settled(page, SLOW)
     page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")

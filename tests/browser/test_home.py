@@ -55,16 +55,6 @@ def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
 
 
 @pytest.mark.exhaustive
-def test_train_one_now_leads_to_the_training_page(page, app_url):
-    opened(page, f"{app_url}/?preset=modern", MAP)
-    page.get_by_role("button", name="Train one now").click()
-    expect(page).to_have_url(re.compile(r"/train\?.*preset=modern"))
-    page.get_by_role("button", name="Stop", exact=True).click()  # it is there because the training has begun
-    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
-    expect(page).to_have_url(re.compile(r"run="))
-
-
-@pytest.mark.exhaustive
 def test_a_deep_link_is_served_by_a_server_that_nobody_has_visited(browser, tmp_path):
     """Streamlit would answer "Page not found" to the first visitor of a process (see ui/server.py)."""
     with serve(tmp_path) as url:

@@ -258,18 +258,17 @@ def test_a_bar_leads_to_the_same_probabilities(page, app_url):
     expect(page.locator(".gf-sampler")).to_contain_text(re.compile(f"{100 * most:.0f}|{most:.2f}"))
 
 
+STOP = """() => { const e = document.activeElement, l = e.closest('.gf-live'); return !l ? '' : e.matches('canvas') ? 'map'
+  : e.closest('.gf-live-bars') ? 'bar' : e.closest('.gf-live-heads') ? 'head' : e.dataset.name ?? e.textContent }"""
+
+
 def test_one_stop_of_the_tab_key_and_arrows_to_everything(page, app_url, full):
     opened(page, app_url, HERE)
     field(page).focus()
     stops = []
     for _ in range(24):
         page.keyboard.press("Tab")
-        stops.append(
-            page.evaluate(
-                """() => { const e = document.activeElement, l = e.closest('.gf-live'); return !l ? '' : e.matches('canvas') ? 'map'
-                  : e.closest('.gf-live-bars') ? 'bar' : e.closest('.gf-live-heads') ? 'head' : e.dataset.name ?? e.textContent }"""
-            )
-        )
+        stops.append(page.evaluate(STOP))
     assert stops.count("map") == 1 and stops.count("bar") == 1 and "head" not in stops
     canvas, card = page.locator(".gf-live-stage > canvas"), page.locator(".gf-live-card")
     canvas.focus()
@@ -317,37 +316,13 @@ def test_one_stop_of_the_tab_key_and_arrows_to_everything(page, app_url, full):
     expect(page).to_have_url(re.compile("/residual.*residual_token=0"), timeout=30_000)
 
 
-@pytest.mark.exhaustive
-def test_the_ring_is_seen_where_the_keyboard_is(page, app_url):
-    opened(page, app_url, HERE)
-    primary = """() => {
-      const canvas = document.querySelector('.gf-live-stage > canvas'), probe = document.createElement('canvas').getContext('2d')
-      probe.fillStyle = getComputedStyle(document.querySelector('.gf-live')).getPropertyValue('--st-primary-color').trim()
-      probe.fillRect(0, 0, 1, 1)
-      const [r, g, b] = probe.getImageData(0, 0, 1, 1).data, { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
-      let found = 0
-      for (let i = 0; i < data.length; i += 4) found += Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 12
-      return found
-    }"""
-    page.locator(".gf-live-depth input").focus()
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Home")
-    after_frames(page, 10)
-    with_ring = page.evaluate(primary)
-    page.keyboard.press("Escape")
-    after_frames(page, 10)
-    assert with_ring - page.evaluate(primary) > 150
-
-
 HOSTILE = {
     "": "The text is empty",
     "😀🎉": "None of these characters",
     "x" * 10_000: "10,000 characters; the first 2,000 are taken",
     "שלום עולם": "left out",
-    "é1 a": "left out",
     "a": "",
     "<script>alert(1)</script>": "left out",
-    "   ": "",
 }
 
 
@@ -446,25 +421,6 @@ def test_the_training_is_played_from_beginning_to_end(page, app_url):
     page.wait_for_function(
         "Number(document.querySelector('.gf-live-bars').dataset.chances.split(' ')[0]) > 0.8", timeout=30_000
     )
-
-
-@pytest.mark.exhaustive
-def test_training_time_goes_from_noise_to_words(page, app_url):
-    opened(page, app_url)
-    time = page.get_by_role("slider", name="Training time: the step whose model is shown")
-    time.evaluate("(range) => { range.value = 0; range.dispatchEvent(new Event('input')) }")
-    expect(page).to_have_url(re.compile(r"model=timelapse"), timeout=30_000)
-    expect(page).to_have_url(re.compile(r"step=0"))
-    settled(page)
-    assert max(bars(page)) < 0.2  # nothing is learned
-    time.evaluate("(range) => { range.value = range.max; range.dispatchEvent(new Event('input')) }")
-    page.wait_for_function(
-        "Number(document.querySelector('.gf-live-bars').dataset.chances.split(' ')[0]) > 0.8", timeout=30_000
-    )
-    assert page.locator(".gf-live-token").first.inner_text() == "k"  # hark, hark, har
-    assert page.locator(".gf-scrub-marks span").count() >= 2
-    page.get_by_role("button", name="Back to Shakespeare, classic (trained)").click()
-    expect(page).to_have_url(re.compile(f"model={CLASSIC}"), timeout=30_000)
 
 
 def test_without_motion_nothing_flies(page, app_url):

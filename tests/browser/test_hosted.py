@@ -19,9 +19,8 @@ from ui import guard, identity
 
 pytestmark = pytest.mark.exhaustive
 
-# Streamlit 1.67 logs its complaint of a control that has a first value and is set by code, with a stack, unless
-# told not to: .streamlit/config.toml says why it is. So the log says nothing of such controls here, and the links
-# below show instead that each of them took its value.
+# Streamlit 1.67 logs its complaint of a control that has a first value and is set by code, with a stack, unless told
+# not to (.streamlit/config.toml says why it is): the links below show that each of them took its value.
 SILENT = "disableWidgetStateDuplicationWarning"
 
 

@@ -1,12 +1,9 @@
-"""The player of the KV cache in a real Chromium: it steps without the server, plays and pauses, obeys the
-keyboard, and its link brings it back.
-"""
+"""The player of the KV cache in a real Chromium: it steps without the server, plays, pauses, and is in its link."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import after_frames, settled
@@ -52,18 +49,12 @@ def test_the_keyboard_steps_without_the_server_and_the_link_brings_it_back(page,
     expect(total.nth(0)).to_contain_text("So far: 19 positions")
     expect(total.nth(1)).to_contain_text("So far: 54 positions")  # 17 + 18 + 19
     with_cache, without = lit(page, 0, 1), lit(page, 1, 1)
-    assert (
-        all(0.2 < x < 0.4 for x in with_cache[:17])
-        and with_cache[17] == 1
-        and all(x == 1 for x in without[:18])
-        and without[18] == 0
-    )
+    assert all(0.2 < x < 0.4 for x in with_cache[:17]) and with_cache[17] == 1
+    assert all(x == 1 for x in without[:18]) and without[18] == 0
     expect(page.locator(".gf-kv-formula")).to_contain_text("4 · 2 · 4 · 32 · 19 · 4 = 77,824 bytes")
     assert page.locator(PLAYER).get_attribute("data-bytes") == str(4 * 2 * 4 * 32 * 19 * 4)
-    assert (
-        page.locator(".gf-kv-slots .gf-kv-computed").count() == 1
-        and page.locator(".gf-kv-slots .gf-kv-read").count() == 18
-    )
+    assert page.locator(".gf-kv-slots .gf-kv-computed").count() == 1
+    assert page.locator(".gf-kv-slots .gf-kv-read").count() == 18
     texts = page.locator(".gf-kv-text").all_text_contents()
     assert texts[0] == texts[1] and len(texts[0]) == 17 + 3
     expect(page.locator(".gf-kv-same")).to_have_text("✓ Identical so far: 3 of 3 tokens.")
@@ -92,18 +83,3 @@ def test_it_plays_and_pauses_and_a_longer_text_does_not_disturb_it(page, app_url
     expect(
         page.get_by_role("button", name="Play: one token after another")
     ).to_be_visible()  # it stops at the end
-
-
-@pytest.mark.exhaustive
-def test_past_the_context_the_cache_is_emptied_and_filled_anew(page, app_url):
-    opened(page, f"{app_url}/{ADDRESS}&kv_length=120&kv_step=111", f"{PLAYER} canvas")
-    note, title = page.locator(".gf-kv-note"), page.locator(".gf-kv-title")
-    expect(title).to_contain_text("128 of 128 positions filled")
-    expect(note).to_have_text("")
-    page.get_by_role("button", name="One step on").click()
-    expect(title).to_contain_text("64 of 128 positions filled")
-    expect(note).to_contain_text(
-        "The context of 128 is full. The cache is emptied, and the last 64 tokens are read again"
-    )
-    expect(page.locator(".gf-kv-now").nth(0)).to_contain_text("64 positions computed, ")
-    assert page.locator(".gf-kv-slots .gf-kv-computed").count() == 64

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import visit
-from tests.browser.conftest import open_fold, settled
+from tests.browser.conftest import open_fold
 
 pytestmark = pytest.mark.exhaustive
 
@@ -90,26 +90,3 @@ def test_a_race_of_two_from_the_start_to_its_link(page: Page, app_url: str, tmp_
     each(page).get_by_role("link", name="Look inside").first.click()
     page.wait_for_url(re.compile(r"/attention\?.*model=run-"), timeout=SLOW)
     page.locator(".gf-scrubber").wait_for(timeout=SLOW)
-
-
-def test_what_is_no_text_is_told_and_signs_that_nobody_expected_are_raced(page: Page, app_url: str) -> None:
-    opened(
-        page,
-        f"{app_url}/ladder?ladder_view=race&ladder_rungs=Last+letter&ladder_rungs=Average&ladder_text=text",
-    )
-    expect(page.get_by_text("Paste a text of some thousand letters")).to_be_visible(timeout=SLOW)
-    box = page.get_by_label("Your text")
-    box.fill("   ")
-    box.press("Control+Enter")
-    settled(page, SLOW)
-    assert page.get_by_test_id("stException").count() == 0
-    box.fill("🦊 runs, 💥 falls; <b>no</b> $x$ * _ " * 60)
-    box.press("Control+Enter")
-    expect(page.locator(".st-key-answer")).to_contain_text("Press Race", timeout=SLOW)
-    settled(page, SLOW)
-    button(page, "Race").click()
-    page.wait_for_function(ENOUGH, arg=2, timeout=SLOW)
-    expect(page.locator(".st-key-answer")).to_contain_text("in nats", timeout=SLOW)
-    assert page.get_by_test_id("stException").count() == 0
-    button(page, "Cancel").click()
-    expect(button(page, "Race")).to_be_enabled(timeout=SLOW)

@@ -1,6 +1,4 @@
-"""The scrubber on a run that trains: the newest snapshot is followed, and a key press shows an earlier one in
-the same pictures.
-"""
+"""The scrubber on a run that trains: the newest is followed, and a key shows an earlier one in the same pictures."""
 
 from __future__ import annotations
 
@@ -35,9 +33,8 @@ def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page
     slider = page.locator(".gf-scrubber input[type=range]")
     slider.wait_for(timeout=SLOW)
     settled(page, SLOW)
-    assert (
-        "model=run-" in page.url and in_url(page) is None and "(newest)" in where(page)
-    )  # the run in hand, without having been asked for
+    # The run in hand, without having been asked for.
+    assert "model=run-" in page.url and in_url(page) is None and "(newest)" in where(page)
 
     first = step_of(page)
     page.wait_for_function(f"first => ({STEP})() > first", arg=first, timeout=SLOW)
@@ -70,8 +67,6 @@ def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page
         " output').innerText.includes('(newest)')",
         timeout=SLOW,
     )
-    assert page.evaluate("window.__removed") == 0 and page.evaluate(
-        "window.__marks.every((node) => node.isConnected)"
-    )
+    assert page.evaluate("window.__removed === 0 && window.__marks.every((node) => node.isConnected)")
     page.get_by_role("link", name="Back to this run").click()
     button(page, "Stop").click()

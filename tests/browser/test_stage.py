@@ -101,20 +101,6 @@ def test_a_component_fills_the_screen_and_letters_that_are_written_are_no_keys(s
     assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
 
 
-@pytest.mark.exhaustive
-def test_on_the_stage_the_text_of_a_figure_grows_with_it(stage, app_url) -> None:
-    stage.set_viewport_size({"width": 1920, "height": 1080})
-    at(stage, f"{app_url}/attention?attention_view=scaling&stage=1")
-    high = "() => document.querySelector('.gf-plot .xtick text').getBoundingClientRect().height"
-    before = stage.evaluate(high)
-    stage.hover(".gf-plot", position={"x": 60, "y": 60})
-    stage.keyboard.press("f")
-    stage.wait_for_selector(".gf-full")
-    stage.wait_for_function(f"before => ({high})() > 1.15 * before", arg=before)
-    title = stage.evaluate("document.querySelector('.gf-full .annotation-text').getBoundingClientRect().top")
-    assert title >= 0, "not cut off above"
-
-
 def test_the_room_answers(stage, app_url, browser) -> None:
     at(stage, f"{app_url}/attention?stage=1")
     stage.get_by_role("button", name="Ask the room").click()

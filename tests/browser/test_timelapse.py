@@ -1,6 +1,4 @@
-"""The shipped time-lapse in the bar: no training is needed, the scrubber goes through its steps, and the names of
-heads stand where they formed.
-"""
+"""The shipped time-lapse in the bar: the scrubber goes through its steps, and names stand where heads formed."""
 
 from __future__ import annotations
 

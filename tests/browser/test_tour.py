@@ -119,18 +119,10 @@ def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, na
     at_scene(screen, len(course.scenes), len(course.scenes))
 
 
-def test_notes_are_shown_when_asked_for_and_a_reload_and_a_second_device_are_at_the_same_place(
-    screen, context, app_url
-):
+def test_a_reload_and_a_second_device_are_at_the_same_place(screen, context, app_url):
     screen.goto(f"{app_url}/tokens?tokens_view=compare&course=ten-minutes&scene=2")
     at_scene(screen, 2, 9)
     settled(screen)
-    notes = screen.locator(".gf-tour-notes")
-    expect(notes).to_be_hidden()
-    screen.get_by_role("button", name="Notes for the speaker").click()
-    expect(notes).to_contain_text("Our small model takes the first row")
-    screen.keyboard.press("Escape")
-    expect(notes).to_be_hidden()
     screen.keyboard.press("ArrowRight")
     at_scene(screen, 3, 9)
     shown(screen, COURSES["ten-minutes"].scenes[2])
@@ -144,10 +136,16 @@ def test_notes_are_shown_when_asked_for_and_a_reload_and_a_second_device_are_at_
     expect(other.locator("h2").first).to_have_text("What does the model read instead of a letter?")
 
 
-def test_the_course_goes_along_the_menu_and_ends_when_asked(screen, app_url):
+def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, app_url):
     screen.goto(f"{app_url}/tokens?tokens_view=compare&course=ten-minutes&scene=2")
     at_scene(screen, 2, 9)
     settled(screen)
+    notes = screen.locator(".gf-tour-notes")
+    expect(notes).to_be_hidden()
+    screen.get_by_role("button", name="Notes for the speaker").click()
+    expect(notes).to_contain_text("Our small model takes the first row")
+    screen.keyboard.press("Escape")
+    expect(notes).to_be_hidden()
     screen.get_by_test_id("stSidebarNav").get_by_text("Sampling", exact=True).click()
     back = screen.get_by_role("button", name="Back to the scene")
     expect(back).to_have_text("Back to Tokens", timeout=60_000)

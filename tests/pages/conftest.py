@@ -75,13 +75,9 @@ def shape(value: Any) -> Any:
         return tuple(sorted((key, shape(one)) for key, one in value.items()))
     if isinstance(value, list | tuple):
         return sorted({repr(shape(one)) if isinstance(one, dict) else type(one).__name__ for one in value})
-    return (
-        str(value.dtype)
-        if isinstance(value, np.ndarray)
-        else value
-        if isinstance(value, str) and len(value) < 20
-        else type(value).__name__
-    )
+    if isinstance(value, np.ndarray):
+        return str(value.dtype)
+    return value if isinstance(value, str) and len(value) < 20 else type(value).__name__
 
 
 @pytest.fixture(autouse=True)
@@ -94,9 +90,7 @@ def _unlinked(monkeypatch: pytest.MonkeyPatch) -> None:
 def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     """A run manager without workers, in the place of the server's."""
     stage = StageManager()
-    torch.set_num_threads(
-        1
-    )  # as the server's does: thousands of tiny operations would wait for a second thread
+    torch.set_num_threads(1)  # as the server's does: tiny operations would wait for a second thread
     monkeypatch.setattr(state, "manager", lambda: stage)
     return stage
 
@@ -147,10 +141,8 @@ def plotly_agrees(monkeypatch: pytest.MonkeyPatch, drawn: dict[str, Drawn]) -> N
     def payload(figure: Any, **rest: Any) -> bytes:
         sent = real(figure, **rest)
         drawn[rest["key"]] = as_drawn(json.loads(sent))
-        if (
-            isinstance(figure, Figure)
-            and (kind := repr((shape(figure.traces), shape(figure.arrangement)))) not in CHECKED
-        ):
+        kind = repr((shape(figure.traces), shape(figure.arrangement))) if isinstance(figure, Figure) else ""
+        if kind and kind not in CHECKED:
             CHECKED.add(kind)
             ours, theirs = (
                 unpacked(json.loads(one)["figure"]) for one in (sent, real(figure.checked, **rest))

@@ -19,7 +19,7 @@ from engine.service.stored import Stored
 from tests.pages import helpers
 from tests.pages.helpers import clicked, unescaped
 from tests.pages.stage import StageManager, view_of
-from ui.figures.race import NARROW, apart, free_place, race_curves
+from ui.figures.race import apart
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 12
 V = len(set(TEXT))
@@ -225,27 +225,6 @@ def test_names_at_the_ends_never_overlap() -> None:
         found = apart(wanted, 100.0, 17.0)
         assert all(b - a >= 17.0 - 1e-9 for a, b in pairwise(found)) and max(found) <= 100.0
     assert apart([10.0, 90.0], 100.0, 17.0) == [10.0, 90.0], "who has room stays at its curve"
-
-
-def test_a_line_is_named_where_no_curve_runs() -> None:
-    import numpy as np
-
-    x = np.linspace(0, 800, 100)
-    above = [(x, np.full(100, 92.0))]  # just above the line at 100
-    assert free_place([], [], 100.0, 200.0) == ("right", True)
-    assert free_place(above, [], 100.0, 200.0) == ("right", False)
-    at_right = [(x, np.where(x > 550, 92.0, 300.0)), (x, np.where(x > 550, 108.0, 300.0))]
-    assert free_place(at_right, [], 100.0, 200.0)[0] == "left"
-    assert free_place([], [90.0], 100.0, 200.0) == ("right", False), "another line is there"
-
-
-def test_the_chart_tells_a_phone_what_to_leave_out() -> None:
-    from engine.service.standings import course
-
-    figure = race_curves([course(view_of(specs()[0], "a"), "steps")], {"bigram": 2.48})
-    notes = figure.arrangement["annotations"]
-    assert [note["name"] for note in notes] == ["narrow:bigram 2.48", "wide"]
-    assert figure.arrangement["meta"] == {"narrow": NARROW}
 
 
 def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -> None:

@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.errors import RunError
 from engine.service.rooms import Question, Rooms
+from tests.pages import helpers
 from ui import state
-from ui.site import ROOT
 
 ANSWERS = ["the future", "the *past*", "nothing"]
 
@@ -23,17 +23,15 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rooms]:
 
 
 def opened(room: str | None, owner: str = "a") -> AppTest:
-    page = AppTest.from_file(str(ROOT / "pages/stage/room/page.py"), default_timeout=20)
+    page = AppTest.from_file(helpers.path_of("stage/room"), default_timeout=helpers.PATIENCE)
     page.session_state["owner"] = owner
     if room is not None:
         page.query_params["id"] = room
-    page.run()
-    assert not page.exception
-    return page
+    return helpers.ran(page)
 
 
 def said(page: AppTest) -> str:
-    return " ".join(each.value for each in page.caption)
+    return helpers.said(page, "caption")
 
 
 def asked(rooms: Rooms) -> Question:

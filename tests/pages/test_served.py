@@ -91,11 +91,8 @@ def test_other_content_has_another_address(tmp_path, assets):
     assert served.modules() != before and served.modules() in component.script("clock", ("clock",))
     served.ensure_static(tmp_path / "static")
     # A page that is still open goes on fetching what it knows of.
-    assert {path.name for path in (tmp_path / "static").iterdir()} == {
-        before,
-        served.modules(),
-        served.library(),
-    }
+    there = {path.name for path in (tmp_path / "static").iterdir()}
+    assert there == {before, served.modules(), served.library()}
 
 
 def test_what_an_older_version_left_goes_after_a_day(tmp_path, monkeypatch):

@@ -32,7 +32,7 @@ from tests.pages.stage import StageManager, view_of
 from ui import fetching, models, subject
 from ui.fields import TRAINABLE
 from ui.models import FIRST_MODEL, LAPSES, SHIPPED, lapse_of
-from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, TASK_EXAMPLES, read, show_token
+from ui.reading import EXAMPLES, FIRST_TEXT, MAX_TEXT, TASK_EXAMPLES, read, show_token
 from ui.site import ROOT
 from ui.step import NEWEST
 from ui.subject import Subject
@@ -67,9 +67,7 @@ PAIRED = sorted((ROOT / "checkpoints" / "paired").iterdir())
 def test_it_opens_on_the_first_shipped_model_and_the_first_example(manager):
     page = opened()
     got = given(page)
-    assert (
-        got["key"] == [FIRST_MODEL, NEWEST] and got["text"] == FIRST_TEXT and got["corpus"] == "shakespeare"
-    )
+    assert (got["key"], got["text"], got["corpus"]) == ([FIRST_MODEL, NEWEST], FIRST_TEXT, "shakespeare")
     assert "".join(got["labels"]) == FIRST_TEXT.replace(" ", "␣").replace("\n", "⏎")
     assert got["shape"] == [len(FIRST_TEXT), 65] and got["vocabulary"] == 65
     assert in_address(page, "model") == FIRST_MODEL and in_address(page, "step") is None
@@ -155,30 +153,16 @@ def test_the_newest_is_followed_while_it_trains(manager):
     assert ("watch", "live") in manager.asked
 
 
-def test_a_run_without_snapshots_is_no_model_yet(manager):
-    page = opened(model=put(manager, "too-young", ()))
-    assert given(page)["key"][0] == FIRST_MODEL
-
-
-def test_somebody_elses_run_can_be_looked_into_by_its_link(manager):
-    manager.mine = False
-    name = put(manager, "theirs")
-    assert given(opened(model=name))["key"] == [name, 40]
-
-
 def test_a_run_that_is_removed_while_one_looks_gives_way(manager):
+    assert given(opened(model=put(manager, "too-young", ())))["key"][0] == FIRST_MODEL, (
+        "it has no snapshots yet"
+    )
+    manager.mine = False  # its link is enough
     name = put(manager, "removed")
     page = opened(model=name)
+    assert given(page)["key"] == [name, 40]
     del manager.views["removed"]
     assert given(page.run())["key"][0] == FIRST_MODEL
-
-
-def test_an_encoder_has_a_mask_token(manager):
-    from dataclasses import replace
-
-    name = put(manager, "encoder", model=replace(TINY, vocab_size=91, causal=False))
-    got = given(opened(model=name))
-    assert got["vocabulary"] == 91 and got["shape"] == [16, 91]
 
 
 def test_examples_can_be_picked(manager):
@@ -235,16 +219,8 @@ def curve(*losses: float):
 def test_losses_are_the_measured_ones_of_the_batches_before():
     losses = [5.0 - 0.1 * i for i in range(40)]
     found = losses_at([0, 1, 2, SMOOTH, SMOOTH + 5, 40, 99], curve(*losses))
-    window = [losses[5 : SMOOTH + 5], losses[40 - SMOOTH :]]
-    expected = [
-        losses[0],
-        losses[0],
-        np.mean(losses[:2]),
-        np.mean(losses[:SMOOTH]),
-        np.mean(window[0]),
-        np.mean(window[1]),
-        np.mean(window[1]),
-    ]
+    last = [np.mean(losses[5 : SMOOTH + 5]), *[np.mean(losses[40 - SMOOTH :])] * 2]
+    expected = [losses[0], losses[0], np.mean(losses[:2]), np.mean(losses[:SMOOTH]), *last]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -319,33 +295,21 @@ def test_a_published_model_comes_with_its_facts_and_a_text_it_can_read(manager):
     for words in ("134,515,008 parameters", "30 layers × 9 heads", "by Hugging Face", "Apache 2.0"):
         assert words in said(page)
     assert "5.74 bits a weight" in said(page)  # of Q4_1 at 5 bits, and an embedding of Q8_0 at 8.5
-    page.text_area(key="text").input("An unbelievable 🙂").run()
-    assert given(page)["labels"] == ["An", "␣unbelie", "vable", "␣🙂"]
-
-
-@carried
-def test_texts_that_nobody_chose_follow_the_kind_of_model(manager):
-    page = opened()
-    page.selectbox(key="subject_model").select(REAL).run()
-    assert page.text_area(key="text").value == ENGLISH["A fact"] and in_address(page, "text") is None
     page.selectbox(key="subject_model").select(FIRST_MODEL).run()
-    assert page.text_area(key="text").value == FIRST_TEXT
-    page.text_area(key="text").input("my own words").run()
+    assert page.text_area(key="text").value == FIRST_TEXT, (
+        "a text that nobody chose follows the kind of model"
+    )
+    page.text_area(key="text").input("An unbelievable 🙂").run()
     page.selectbox(key="subject_model").select(REAL).run()
-    assert page.text_area(key="text").value == "my own words"
-
-
-def test_a_published_model_that_is_not_here_is_said(manager, monkeypatch):
-    monkeypatch.setattr(sources, "find", lambda *_: None)
-    page = opened(model=REAL)
-    assert given(page)["key"][0] == FIRST_MODEL and "SmolLM2 is not on this server" in said(page)
+    assert given(page)["labels"] == ["An", "␣unbelie", "vable", "␣🙂"]
 
 
 @pytest.mark.parametrize("profile", ["local", "hosted"])
 def test_more_models_are_fetched_or_opened_only_where_the_server_allows(manager, monkeypatch, profile):
     monkeypatch.setenv("GLASSFORMER_PROFILE", profile)
     monkeypatch.setattr(sources, "find", lambda *_: None)
-    page = opened()
+    page = opened(model=REAL)
+    assert given(page)["key"][0] == FIRST_MODEL and "SmolLM2 is not on this server" in said(page)
     labels = [button.label for button in page.button]
     assert labels.count("Download") == (6 if profile == "local" else 0)
     assert bool(page.text_input) is (profile == "local")

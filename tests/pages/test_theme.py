@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.engine.cases import for_each
 from ui.figures import theme
 
 CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())
@@ -42,26 +43,23 @@ def lab(rgb):
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
+def mixed(share, above, below):
+    """A colour laid on another, as the browser mixes them."""
+    pairs = ((int(above[i : i + 2], 16), int(below[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in pairs)
+
+
 def contrast(a, b):
     low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (a, b))
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("sight", SIGHT)
-@pytest.mark.parametrize("page", [0, 1])
+@for_each("sight", SIGHT)
+@for_each("page", [0, 1])
 def test_parts_are_told_apart(sight, page):
     seen = {part: lab(SIGHT[sight] @ linear(pair[page])) for part, pair in theme.PART_COLOURS.items()}
     for a, b in combinations(seen, 2):
         assert np.linalg.norm(seen[a] - seen[b]) > 18, (a, b)
-
-
-@pytest.mark.parametrize("page", ["light", "dark"])
-def test_parts_and_words_stand_out_from_the_page(page):
-    colours = CONFIG["theme"][page]
-    for part, pair in theme.PART_COLOURS.items():
-        assert contrast(pair[page == "dark"], colours["backgroundColor"]) >= 3, part
-    assert contrast(colours["textColor"], colours["backgroundColor"]) >= 7
-    assert contrast("#FFFFFF", colours["primaryColor"]) >= 4.5  # the primary button's label
 
 
 STYLES = Path(__file__).parents[2] / "ui" / "assets" / "app.css"
@@ -69,9 +67,14 @@ READ_ON = ("backgroundColor", "secondaryBackgroundColor")
 
 
 @pytest.mark.parametrize("page", ["light", "dark"])
-def test_words_of_the_styles_can_be_read(page):
-    """WCAG 2.2, 1.4.3: 4.5 to 1, on the page and on what is laid on it."""
+def test_parts_and_words_stand_out_from_the_page(page):
+    """Words by WCAG 2.2, 1.4.3: 4.5 to 1, on the page and on what is laid on it."""
     colours = CONFIG["theme"][page]
+    for part, pair in theme.PART_COLOURS.items():
+        assert contrast(pair[page == "dark"], colours["backgroundColor"]) >= 3, part
+    assert contrast(colours["textColor"], colours["backgroundColor"]) >= 7
+    assert contrast("#FFFFFF", colours["primaryColor"]) >= 4.5  # the primary button's label
+
     rules = re.findall(r"color: light-dark\((#\w{6}), (#\w{6})\)", STYLES.read_text("utf-8"))
     assert len(rules) >= 2
     words = [pair[page == "dark"] for pair in rules] + [colours["linkColor"], colours["codeTextColor"]]
@@ -90,11 +93,7 @@ def test_faded_words_can_be_read():
     """A text at 70% of its colour has a contrast of at least 4.5 in both themes."""
     for page in ("light", "dark"):
         text, ground = (CONFIG["theme"][page][name] for name in ("textColor", "backgroundColor"))
-        mixed = "#" + "".join(
-            f"{round(0.7 * int(text[i : i + 2], 16) + 0.3 * int(ground[i : i + 2], 16)):02x}"
-            for i in (1, 3, 5)
-        )
-        assert contrast(mixed, ground) >= 4.5
+        assert contrast(mixed(0.7, text, ground), ground) >= 4.5
     wrong = [
         f"{path.name}:{style[: rule.start()].count(chr(10)) + 1} {rule[1].strip()} has opacity {rule[2]}"
         for path in sorted(STYLES.parent.glob("*.css"))
@@ -118,11 +117,7 @@ def test_a_symbol_can_be_read_however_much_of_the_attention_it_has(page):
     gold, ground = theme.PART_COLOURS["attention"][page], colours["backgroundColor"]
     for weight in np.linspace(0, 1, 21):
         share = (least + more * weight) / 100
-        mixed = "#" + "".join(
-            f"{round(share * int(gold[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)):02x}"
-            for i in (1, 3, 5)
-        )
-        assert contrast(colours["textColor"], mixed) >= 4.5, weight
+        assert contrast(colours["textColor"], mixed(share, gold, ground)) >= 4.5, weight
 
 
 @pytest.mark.parametrize("page", [0, 1])
@@ -134,8 +129,3 @@ def test_scales_go_one_way(page):
         abs(lab(linear(pairs[f"div{i}"][page]))[0] - lab(linear(pairs["div3"][page]))[0]) for i in range(7)
     ]
     assert distance[0] > distance[1] > distance[2] > distance[3] < distance[4] < distance[5] < distance[6]
-
-
-def test_a_colour_that_is_not_there_is_an_error():
-    with pytest.raises(KeyError):
-        theme.colour("attnetion")

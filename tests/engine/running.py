@@ -1,6 +1,4 @@
-"""What the tests of the run service share: the smallest trainings, a clock that is set by hand, and
-waiting.
-"""
+"""What the tests of the run service share: the smallest trainings, managers, a clock set by hand, and waiting."""
 
 from __future__ import annotations
 
@@ -9,8 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +34,24 @@ SHORT = TrainConfig(
     snapshot_every=10,
 )
 LONG = replace(SHORT, steps=90_000, eval_every=0, sample_every=0, snapshot_every=200)
+OPTIONS = ("spare", "clock", "address", "opener")
 PROFILE: Profile = replace(PROFILES["local"], max_runs=2, max_beside=0, threads_per_run=1, max_worker_bytes=0)
+
+
+@contextmanager
+def managers(folder: Path, **usual: Any) -> Iterator[Callable[..., RunManager]]:
+    """Makes managers of PROFILE with other fields, and closes them; `spare` and the like are RunManager's own."""
+    made: list[RunManager] = []
+
+    def make(**fields: Any) -> RunManager:
+        fields = {"spare": False} | usual | fields
+        own = {name: fields.pop(name) for name in OPTIONS if name in fields}
+        made.append(RunManager(replace(PROFILE, **fields), folder, **own))
+        return made[-1]
+
+    yield make
+    for manager in made:
+        manager.close()
 
 
 def spec(train: TrainConfig = SHORT, model: ModelConfig = MODEL, **fields: Any) -> RunSpec:

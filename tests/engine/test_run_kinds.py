@@ -28,7 +28,7 @@ from engine.training import kinds
 from engine.training.estimate import Pace, step_work
 from engine.training.records import Evaluation, Sample, Snapshot, Step
 from engine.training.train_pairs import train_labels, train_pairs
-from tests.engine.running import PROFILE, ended, files, look, pid, reached, settled, wait
+from tests.engine.running import PROFILE, ended, files, look, pid, reached, wait
 
 ME = "me"
 NAME = "pairs-reverse"
@@ -79,9 +79,8 @@ def test_a_run_of_pairs_gives_what_train_pairs_gives(manager: RunManager) -> Non
     np.testing.assert_array_equal(view.history.steps, [s.step for s in steps])
     np.testing.assert_allclose(view.history.losses, [s.loss for s in steps], rtol=1e-5)
     evaluations = [r for r in records if isinstance(r, Evaluation)]
-    assert [(e.step, e.complete, e.task) for e in view.history.evaluations] == [
-        (e.step, e.complete, e.task) for e in evaluations if (e.step, e.complete) != (12, False)
-    ] or [e.task for e in view.history.evaluations] == [e.task for e in evaluations]
+    told = [(e.step, e.complete, e.task) for e in evaluations]
+    assert [(e.step, e.complete, e.task) for e in view.history.evaluations] == told
     assert view.history.evaluations[-1].task is not None
     samples = [r for r in records if isinstance(r, Sample)]
     assert [(s.prompt, s.text) for s in view.history.samples] == [(s.prompt, s.text) for s in samples]
@@ -129,34 +128,6 @@ def test_it_is_slimmed_and_gone_on_from_exactly_when_its_process_is_killed(manag
     went_on = ended(manager, longer)
     assert went_on.status == "finished" and went_on.step == 60
     np.testing.assert_allclose(went_on.history.losses[newest:60], whole[newest:60], rtol=1e-5)
-
-
-def test_it_is_paused_stepped_steered_and_stopped(manager: RunManager) -> None:
-    run = manager.start(spec(replace(LONG, sample_every=1000)), ME)
-    reached(manager, run, 3)
-    manager.pause(run, ME)
-    before = settled(manager, run)
-    assert before.status == "paused"
-    manager.step(run, ME)
-    wait(lambda: look(manager, run).step > before.step)
-    assert settled(manager, run).step == before.step + 1
-    manager.set_learning_rate(run, ME, 1e-3)
-    manager.set_prompt(run, ME, "abc")
-    manager.resume(run, ME)
-    reached(manager, run, before.step + 3)
-    manager.stop(run, ME)
-    view = ended(manager, run)
-    assert view.status == "stopped" and view.history.evaluations[-1].complete
-    assert view.history.samples[-1].prompt == "abc"  # the source of the last sample
-    assert view.history.learning_rates[-1] == pytest.approx(1e-3)
-
-
-@pytest.mark.exhaustive
-def test_two_tasks_race_in_one_process(manager: RunManager) -> None:
-    other = RunSpec(replace(MODEL, d_model=8), SHORT, NAME)
-    ids = manager.start_race([spec(), other], ME)
-    assert [ended(manager, run).status for run in ids] == ["finished"] * 2
-    assert not spec().same_recipe(other) and spec().same_recipe(replace(spec(), name="x"))
 
 
 @pytest.mark.skipif(shakespeare_path() is None, reason="needs Tiny Shakespeare")

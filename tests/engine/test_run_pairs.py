@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,22 +12,15 @@ from engine.errors import ConfigError, RunError
 from engine.service import places
 from engine.service.changes import Change
 from engine.service.manager import RunManager
-from tests.engine.running import LONG, PROFILE, SHORT, ended, look, reached, spec, wait
+from tests.engine.running import LONG, PROFILE, SHORT, ended, look, managers, reached, spec, wait
 
 ME = "me"
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
-    made: list[RunManager] = []
-
-    def make(**fields: Any) -> RunManager:
-        made.append(RunManager(replace(PROFILE, max_runs=1, **fields), tmp_path, spare=False))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with managers(tmp_path, max_runs=1) as make:
+        yield make
 
 
 def test_a_pair_trains_together_where_there_is_one_place(make: Callable[..., RunManager]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +13,13 @@ from engine.errors import RunError
 from engine.service.manager import RunManager
 from tests.engine.running import (
     LONG,
-    PROFILE,
     SHORT,
     Clock,
     ended,
     files,
     lives,
     look,
+    managers,
     pid,
     reached,
     settled,
@@ -33,17 +32,8 @@ ME = "me"
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
-    """Managers of a test's own, without spares, closed whatever happens."""
-    made: list[RunManager] = []
-
-    def make(**fields: Any) -> RunManager:
-        options = {name: fields.pop(name) for name in ("clock", "spare") if name in fields}
-        made.append(RunManager(replace(PROFILE, **fields), tmp_path, **{"spare": False, **options}))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with managers(tmp_path) as make:
+        yield make
 
 
 def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager]) -> None:
@@ -71,16 +61,11 @@ def test_a_paused_run_gives_up_its_place(make: Callable[..., RunManager]) -> Non
     reached(manager, second, 5)
     manager.resume(first, ME)
     assert (look(manager, first).status, look(manager, first).place) == ("queued", 1)
-    paused_at = settled_step(manager, first)
+    paused_at = settled(manager, first).step
     manager.stop(second, ME)
     assert reached(manager, first, paused_at + 1).status == "running" and pid(manager, first) == worker, (
         "the same process goes on"
     )
-
-
-def settled_step(manager: RunManager, run: str) -> int:
-    """The step of a run that waits, while others go on."""
-    return settled(manager, run).step
 
 
 def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..., RunManager]) -> None:
@@ -152,10 +137,7 @@ def test_an_unwatched_run_does_not_take_a_place_from_the_queue(make: Callable[..
     manager.tick()
     assert look(manager, gone).status == "paused" and look(manager, third).place == 1
     manager.watch(gone)
-    assert (look(manager, gone).status, look(manager, gone).place) == (
-        "queued",
-        2,
-    ), "it queues again, at the end"
+    assert look(manager, gone).status == "queued" and look(manager, gone).place == 2, "at the end again"
 
 
 def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) -> None:

@@ -7,7 +7,6 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from engine.service.profiles import estimate_bytes
 from tests.engine import running
 from tests.engine.running import (
     MODEL,
-    PROFILE,
     SHORT,
     Clock,
     ended,
@@ -26,9 +24,9 @@ from tests.engine.running import (
     freeze,
     lives,
     look,
+    managers,
     pid,
     reached,
-    settled,
     spec,
     wait,
 )
@@ -40,16 +38,8 @@ WIDE = replace(MODEL, d_model=32)
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
-    made: list[RunManager] = []
-
-    def make(clock: Clock | None = None, **fields: Any) -> RunManager:
-        rest = {} if clock is None else {"clock": clock}
-        made.append(RunManager(replace(PROFILE, **{"max_runs": 1} | fields), tmp_path, spare=False, **rest))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with managers(tmp_path, max_runs=1) as make:
+        yield make
 
 
 def trio(manager: RunManager, owner: str = ME) -> tuple[str, ...]:
@@ -107,7 +97,9 @@ def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Callable
     for run in (one, two, three):
         reached(manager, run, 20)
     manager.pause(one, ME)
-    at = settled_step(manager, one)
+    wait(lambda: look(manager, one).status == "paused")
+    reached(manager, two, look(manager, two).step + 40)  # its last records have come
+    at = look(manager, one).step
     reached(manager, two, look(manager, two).step + 100)
     assert look(manager, one).step == at and look(manager, one).status == "paused"
     manager.step(one, ME)
@@ -123,48 +115,9 @@ def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Callable
     assert len(manager.processes()) == 1
 
 
-def settled_step(manager: RunManager, run: str) -> int:
-    """Where a paused run stands, once its last records have come."""
-    wait(lambda: look(manager, run).status == "paused")
-    before = -1
-    while before != (now := look(manager, run).step):
-        before = now
-        reached_any(manager, run)
-    return before
-
-
-def reached_any(manager: RunManager, run: str) -> None:
-    """A moment in which the others do some steps."""
-    others = [v for v in manager.race(race_of(manager, run)) if v.id != run and v.status == "running"]
-    for other in others:
-        reached(manager, other.id, other.step + 20)
-
-
-@pytest.mark.exhaustive
-def test_all_paused_use_no_place_and_go_on_in_the_same_process(make: Callable[..., RunManager]) -> None:
-    manager = make()
-    runs = trio(manager)
-    for run in runs:
-        reached(manager, run, 10)
-    process = pid(manager, runs[0])
-    for run in runs:
-        manager.pause(run, ME)
-    steps = [settled(manager, run).step for run in runs]
-    other = manager.start(spec(LONG), "another")
-    reached(manager, other, 5)
-    for run in runs:
-        manager.resume(run, ME)
-    assert [look(manager, run).place for run in runs] == [1, 1, 1]
-    assert [look(manager, run).step for run in runs] == steps
-    manager.stop(other, "another")
-    for run, step in zip(runs, steps, strict=True):
-        reached(manager, run, step + 5)
-    assert {pid(manager, run) for run in runs} == {process}
-
-
 def test_unwatched_all_are_paused_and_one_look_lets_all_go_on(make: Callable[..., RunManager]) -> None:
     clock = Clock()
-    manager = make(clock, lease_seconds=15, max_paused=0)
+    manager = make(clock=clock, lease_seconds=15, max_paused=0)
     runs = trio(manager)
     for run in runs:
         reached(manager, run, 10)
@@ -201,7 +154,6 @@ def test_a_killed_process_ends_the_race_which_goes_on_from_its_snapshots(
     assert [view.status for view in views] == ["failed", "failed", "stopped"]
     assert all("signal 9" in view.message for view in views[:2])
     assert not any(list(files(manager, run).folder.glob(".*")) for run in runs)
-    before = [view.history for view in views]
     with pytest.raises(RunError, match="another browser"):
         manager.revive(race_of(manager, runs[0]), "a stranger")
     manager.revive(race_of(manager, runs[0]), ME)
@@ -211,14 +163,10 @@ def test_a_killed_process_ends_the_race_which_goes_on_from_its_snapshots(
         assert again.changes == () and again.total_steps == LONG.steps, "nothing was done by hand"
         assert (np.diff(again.history.steps) > 0).all()
     assert len({pid(manager, run) for run in runs[:2]}) == 1
-    for run, earlier in zip(runs[:2], before[:2], strict=True):
-        losses = dict(zip(earlier.steps.tolist(), earlier.losses.tolist(), strict=True))
+    for run, view in zip(runs[:2], views[:2], strict=True):
+        losses = dict(zip(view.history.steps.tolist(), view.history.losses, strict=True))
         now = look(manager, run).history
-        both = [
-            (losses[s], x)
-            for s, x in zip(now.steps.tolist(), now.losses.tolist(), strict=True)
-            if s in losses
-        ]
+        both = [(losses[s], x) for s, x in zip(now.steps.tolist(), now.losses, strict=True) if s in losses]
         assert both and all(one == other for one, other in both)
     assert look(manager, runs[2]).version == stopped.version, "who was stopped stays so"
 
@@ -230,20 +178,6 @@ def test_one_that_diverges_fails_alone(make: Callable[..., RunManager]) -> None:
     views = [ended(manager, run) for run in runs]
     assert [view.status for view in views] == ["failed", "finished"]
     assert "diverged" in views[0].message and views[1].message == ""
-
-
-@pytest.mark.exhaustive
-def test_a_race_over_its_memory_is_ended_whole(make: Callable[..., RunManager]) -> None:
-    manager = make(max_worker_bytes=2**30)
-    runs = trio(manager)
-    for run in runs:
-        reached(manager, run, 5)
-    process = pid(manager, runs[0])
-    manager.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)
-    views = [ended(manager, run) for run in runs]
-    assert [view.status for view in views] == ["failed"] * 3
-    assert all("3 trainings of this race together" in view.message for view in views)
-    wait(lambda: not lives(process), 30)
 
 
 @pytest.mark.exhaustive

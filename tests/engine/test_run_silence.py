@@ -8,9 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,10 +16,10 @@ from engine.lifeline import FIRST
 from engine.service.manager import RunManager
 from tests.engine.running import (
     LONG,
-    PROFILE,
     freeze,
     lives,
     look,
+    managers,
     pid,
     reached,
     serve_runs,
@@ -42,16 +40,8 @@ ME = "me"
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., RunManager]]:
     """Managers that wait 2.5 s for a sign of life, which comes every second."""
     monkeypatch.setattr("engine.service.processes.SILENT_SECONDS", 2.5)
-    made: list[RunManager] = []
-
-    def make(**fields: Any) -> RunManager:
-        spare = fields.pop("spare", False)
-        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=spare))
-        return made[-1]
-
-    yield make
-    for manager in made:
-        manager.close()
+    with managers(tmp_path) as make:
+        yield make
 
 
 def test_a_stopped_worker_is_replaced_and_its_run_goes_on(make: Callable[..., RunManager]) -> None:
@@ -96,30 +86,6 @@ def test_a_run_that_was_asked_to_stop_has_stopped(make: Callable[..., RunManager
     manager.stop(run, ME)
     wait(lambda: not look(manager, run).active, 60)
     assert look(manager, run).status == "stopped" and "did not stop in time" in look(manager, run).message
-
-
-@pytest.mark.exhaustive
-def test_a_run_whose_processes_all_stop_ends(
-    make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.service.scheduler.MAX_MOVES", 0)
-    manager = make()
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 250)
-    freeze(pid(manager, run))
-    wait(lambda: not look(manager, run).active, 60)
-    view = look(manager, run)
-    assert view.status == "failed" and view.lost and view.resumable
-    assert "did not answer any more" in view.message and "curve so far is kept" in view.message
-
-
-@pytest.mark.exhaustive
-def test_a_stopped_spare_is_replaced(make: Callable[..., RunManager]) -> None:
-    manager = make(spare=True)
-    spare = warm_spare(manager)
-    freeze(spare)
-    wait(lambda: not lives(spare), 60)
-    wait(lambda: any(not p.runs and p.pid != spare for p in manager.processes()), 60)
 
 
 @pytest.mark.exhaustive

@@ -22,6 +22,7 @@ from engine.service.shared import Desk, RemoteRuns
 from engine.service.transport import Pipe
 from engine.training.records import Evaluation, Step
 from engine.training.train import train
+from tests.engine.cases import for_each
 from tests.engine.running import (
     LONG,
     MODEL,
@@ -30,7 +31,6 @@ from tests.engine.running import (
     TEXT,
     ended,
     files,
-    lives,
     look,
     pid,
     reached,
@@ -75,23 +75,13 @@ def test_a_run_from_start_to_finish_gives_what_train_gives(manager: RunManager) 
     run = manager.start(spec(name="  first\nrun "), ME)
     assert look(manager, run).status in ("queued", "starting", "running") and len(run) >= 20
     view = ended(manager, run)
-    assert (view.status, view.message, view.name, view.step, view.total_steps) == (
-        "finished",
-        "",
-        "first run",
-        30,
-        30,
-    )
+    assert (view.status, view.message, view.name) == ("finished", "", "first run")
+    assert view.step == view.total_steps == 30
     assert view.parameters == sum(
         p.numel() for p in checkpoints.unpack(manager.checkpoint(run)).model.parameters()
     )
-    assert (
-        "float32" in view.precision
-        and view.tokens_per_second > 0
-        and view.seconds > 0
-        and view.warnings == ()
-    )
-
+    assert "float32" in view.precision and view.tokens_per_second > 0 and view.seconds > 0
+    assert view.warnings == ()
     records = list(train(MODEL, SHORT, from_text(TEXT)))
     steps = [r for r in records if isinstance(r, Step)]
     np.testing.assert_array_equal(view.history.steps, [s.step for s in steps])
@@ -101,80 +91,43 @@ def test_a_run_from_start_to_finish_gives_what_train_gives(manager: RunManager) 
     assert [(e.step, e.complete) for e in view.history.evaluations] == [
         (e.step, e.complete) for e in evaluations
     ]
-    assert view.best is not None and view.best.validation_loss == pytest.approx(
-        min(e.validation_loss for e in evaluations if e.complete), rel=1e-5
-    )
-    assert view.best_quick is not None and view.best_quick.validation_loss == pytest.approx(
-        min(e.validation_loss for e in evaluations if not e.complete), rel=1e-5
-    )
+    for best, complete in ((view.best, True), (view.best_quick, False)):
+        least = min(e.validation_loss for e in evaluations if e.complete is complete)
+        assert best is not None and best.validation_loss == pytest.approx(least, rel=1e-5)
     assert [s.step for s in view.history.samples] == [0, 10, 20, 30] and all(
         len(s.text) == 8 for s in view.history.samples
     )
 
 
-def test_snapshots_can_be_looked_into_and_downloaded(manager: RunManager) -> None:
+def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) -> None:
+    """Only the newest one holds what it takes to go on."""
     run = manager.start(spec(), ME)
     view = ended(manager, run)
     assert view.snapshots == (0, 10, 20, 30) and view.resumable
-    state = manager.snapshot(run, 20)
-    assert state.step == 20
-    loaded = checkpoints.unpack(manager.checkpoint(run, 20))
-    assert (
-        loaded.metrics["step"] == 20
-        and loaded.tokenizer.decode(loaded.tokenizer.encode("the dog")) == "the dog"
-    )
-    for name, parameter in loaded.model.named_parameters():
-        torch.testing.assert_close(parameter, state.weights()[name])
-    with pytest.raises(RunError, match="step 7"):
-        manager.snapshot(run, 7)
-
-
-def test_only_the_newest_snapshot_holds_what_it_takes_to_go_on(manager: RunManager) -> None:
-    run = manager.start(spec(), ME)
-    view = ended(manager, run)
     saved = files(manager, run).snapshots
     for step in view.snapshots:
-        state, weights = manager.snapshot(run, step), dict(checkpoints.load_weights(saved[step].path)[0])
-        more = {name for name in state.tensors if not name.startswith("model.")}
-        assert any(name.startswith(("first.", "second.")) for name in more) == (step == view.snapshots[-1])
-        assert bool(more) == (step == view.snapshots[-1])
-        assert saved[step].size == saved[step].path.stat().st_size, (
-            "the manager knows the size of the smaller file"
-        )
-        assert weights.keys() == state.weights().keys()
-    assert max(saved[step].size for step in view.snapshots[:-1]) < 0.6 * saved[view.snapshots[-1]].size
-    assert sorted(p.name for p in saved[0].path.parent.glob("step-*")) == sorted(
-        s.path.name for s in saved.values()
-    )
-
-
-def test_the_model_of_a_step_has_the_weights_of_its_file(manager: RunManager) -> None:
-    run = manager.start(spec(), ME)
-    ended(manager, run)
-    for step in (0, 20, 30, None):
-        found = manager.model(run, step)
-        path = files(manager, run).snapshots[30 if step is None else step].path
+        path, state = saved[step].path, manager.snapshot(run, step)
         weights, meta = checkpoints.load_weights(path)
-        assert {name for name, _ in found.model.named_parameters()} == weights.keys()
-        for name, parameter in found.model.named_parameters():
-            torch.testing.assert_close(parameter, weights[name], rtol=0, atol=0)
-        assert (
-            found.config == MODEL.resolved()
-            and not found.model.training
-            and found.metrics["corpus"] == meta["corpus"]
-        )
-        assert found.tokenizer.decode(found.tokenizer.encode("the dog")) == "the dog"
+        more = {name for name in state.tensors if not name.startswith("model.")}
+        assert any(name.startswith(("first.", "second.")) for name in more) == bool(more) == (step == 30)
+        assert state.step == step and saved[step].size == path.stat().st_size
+        found, loaded = manager.model(run, step), checkpoints.unpack(manager.checkpoint(run, step))
+        assert loaded.metrics["step"] == step and found.metrics["corpus"] == meta["corpus"]
+        for each in (found, loaded):
+            assert each.config == MODEL.resolved() and not each.model.training
+            assert each.tokenizer.decode(each.tokenizer.encode("the dog")) == "the dog"
+            named = dict(each.model.named_parameters())
+            assert named.keys() == weights.keys() == state.weights().keys()
+            assert all(torch.equal(named[name], weights[name]) for name in weights)
+    assert max(saved[step].size for step in (0, 10, 20)) < 0.6 * saved[30].size
+    assert {p.name for p in saved[0].path.parent.glob("step-*")} == {s.path.name for s in saved.values()}
+    assert torch.equal(manager.model(run).model.embedding, manager.model(run, 30).model.embedding)
     assert not torch.equal(manager.model(run, 0).model.embedding, manager.model(run, 30).model.embedding)
     for unknown, says in (("no such run", "no such run"), (run, "step 7")):
-        with pytest.raises(RunError, match=says):
-            manager.model(unknown, 7)
-
-
-def test_a_model_that_was_thinned_out_while_it_was_looked_for(manager: RunManager) -> None:
-    run = manager.start(spec(), ME)
-    ended(manager, run)
-    saved = files(manager, run).snapshots
-    saved[10].path.unlink()
+        for ask in (manager.model, manager.snapshot):
+            with pytest.raises(RunError, match=says):
+                ask(unknown, 7)
+    saved[10].path.unlink()  # thinned out while it was looked for
     with pytest.raises(RunError, match="no longer kept"):
         manager.model(run, 10)
     saved[20].path.write_bytes(b"damaged")
@@ -205,26 +158,9 @@ def test_going_on_from_slimmed_snapshots_is_exact(manager: RunManager) -> None:
             strict=True,
         ):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
-    saved = files(manager, parts).snapshots
-    assert [
-        step
-        for step, s in saved.items()
-        if len(manager.snapshot(parts, step).tensors) > len(manager.snapshot(parts, step).weights())
-    ] == [50]
-    assert max(s.size for step, s in saved.items() if step < 50) < 0.6 * saved[50].size
 
 
-def test_the_worker_is_gone_when_its_run_has_ended(manager: RunManager) -> None:
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 1)
-    worker = pid(manager, run)
-    manager.stop(run, ME)
-    ended(manager, run)
-    wait(lambda: not lives(worker), 30)
-    assert look(manager, run).history.steps[0] == 1, "the curve outlives its process"
-
-
-def test_pause_step_and_resume_are_exact(manager: RunManager) -> None:
+def test_pause_step_and_resume_are_exact_and_a_stop_takes_a_last_look(manager: RunManager) -> None:
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 20)
     manager.pause(run, ME)
@@ -236,6 +172,12 @@ def test_pause_step_and_resume_are_exact(manager: RunManager) -> None:
     manager.resume(run, ME)
     later = reached(manager, run, paused.step + 50)
     assert later.status == "running"
+    manager.stop(run, ME)
+    last = ended(manager, run)
+    assert last.status == "stopped" and last.step < LONG.steps and last.snapshots[-1] == last.step
+    assert last.history.evaluations[-1].complete and last.history.evaluations[-1].step == last.step
+    with pytest.raises(RunError, match="continue it for longer, or start it again"):
+        manager.pause(run, ME)
     if later.step < 2000:  # not thinned yet: no step is missing, none is there twice
         np.testing.assert_array_equal(later.history.steps, np.arange(1, later.step + 1))
 
@@ -255,10 +197,13 @@ def test_a_paused_worker_rests(manager: RunManager) -> None:
     assert processor_ticks() - before <= 2, "a paused worker uses the processor"
 
 
-def test_single_steps_reach_the_end(manager: RunManager) -> None:
-    run = manager.start(spec(replace(SHORT, steps=2)), ME)
+def test_single_steps_show_what_was_due_and_reach_the_end(manager: RunManager) -> None:
+    every = replace(SHORT, steps=2, eval_every=1, sample_every=1, snapshot_every=1)
+    run = manager.start(spec(every), ME)
     manager.step(run, ME)  # at once: it pauses before its first step, and does one
-    assert settled_at(manager, run, 1).status == "paused"
+    view = settled_at(manager, run, 1)
+    assert view.status == "paused"
+    assert view.history.evaluations[-1].step == view.history.samples[-1].step == view.snapshots[-1] == 1
     manager.step(run, ME)
     assert ended(manager, run).status == "finished"
 
@@ -270,13 +215,6 @@ def settled_at(manager: RunManager, run: str, step: int) -> Any:
     return view
 
 
-def test_a_pause_shows_what_was_due_at_its_step(manager: RunManager) -> None:
-    run = manager.start(spec(replace(SHORT, eval_every=1, sample_every=1, snapshot_every=1)), ME)
-    manager.step(run, ME)
-    view = settled_at(manager, run, 1)
-    assert view.history.evaluations[-1].step == view.history.samples[-1].step == view.snapshots[-1] == 1
-
-
 def test_learning_rate_and_prompt_change_while_it_runs(manager: RunManager) -> None:
     run = manager.start(spec(replace(LONG, sample_every=50)), ME)
     reached(manager, run, 5)
@@ -285,24 +223,10 @@ def test_learning_rate_and_prompt_change_while_it_runs(manager: RunManager) -> N
     wait(lambda: look(manager, run).history.samples[-1].prompt == "dog")
     rates = look(manager, run).history.learning_rates
     assert rates[0] == pytest.approx(1e-3) and rates[-1] == pytest.approx(7e-4)
-    assert set(np.round(rates, 7)) == {
-        np.float32(1e-3).round(7),
-        np.float32(7e-4).round(7),
-    }, "one change, for good"
+    assert len(set(np.round(rates, 7))) == 2, "one change, for good"
     for bad in (float("nan"), -1.0, 1e9):
         with pytest.raises(ConfigError, match="learning_rate"):
             manager.set_learning_rate(run, ME, bad)
-
-
-def test_stop_takes_a_last_look(manager: RunManager) -> None:
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 10)
-    manager.stop(run, ME)
-    view = ended(manager, run)
-    assert view.status == "stopped" and view.step < LONG.steps and view.snapshots[-1] == view.step
-    assert view.history.evaluations[-1].complete and view.history.evaluations[-1].step == view.step
-    with pytest.raises(RunError, match="continue it for longer, or start it again"):
-        manager.pause(run, ME)
 
 
 def test_restart_repeats_and_extend_goes_on(manager: RunManager) -> None:
@@ -326,11 +250,8 @@ def test_restart_repeats_and_extend_goes_on(manager: RunManager) -> None:
 
 def test_only_the_owner_controls(manager: RunManager) -> None:
     run = manager.start(spec(LONG), ME)
-    assert (
-        manager.may_control(run, ME)
-        and not manager.may_control(run, STRANGER)
-        and not manager.may_control("no such run", ME)
-    )
+    assert manager.may_control(run, ME) and not manager.may_control(run, STRANGER)
+    assert not manager.may_control("no such run", ME)
     actions: list[Callable[[], Any]] = [
         lambda: manager.pause(run, STRANGER),
         lambda: manager.resume(run, STRANGER),
@@ -352,7 +273,7 @@ def test_only_the_owner_controls(manager: RunManager) -> None:
         manager.stop("no such run", ME)
 
 
-def test_no_two_runs_of_one_owner_have_the_same_name(manager: RunManager) -> None:
+def test_runs_are_renamed_and_removed_and_no_two_of_an_owner_have_the_same_name(manager: RunManager) -> None:
     ids = [manager.start(spec(name=name), ME) for name in ("a", "a", "b" * 80, "b" * 80, "", "")]
     ids.append(manager.restart(ids[1], ME))
     names = [view.name for view in manager.runs(ME)]
@@ -360,16 +281,9 @@ def test_no_two_runs_of_one_owner_have_the_same_name(manager: RunManager) -> Non
     manager.rename(ids[0], ME, "a")
     manager.rename(ids[2], ME, "a")
     assert [view.name for view in manager.runs(ME)][:3] == ["a", "a (2)", "a (4)"]
-
-
-def test_runs_are_listed_renamed_and_removed(manager: RunManager) -> None:
-    ids = [manager.start(spec(name=name), ME) for name in ("a", "b")]
-    assert [view.id for view in manager.runs(ME)] == ids
-    manager.rename(ids[0], ME, "a better name")
-    assert look(manager, ids[0]).name == "a better name"
     folder = files(manager, ids[1]).folder
     manager.remove(ids[1], ME)
-    assert manager.view(ids[1]) is None and [view.id for view in manager.runs(ME)] == ids[:1]
+    assert manager.view(ids[1]) is None and ids[1] not in [view.id for view in manager.runs(ME)]
     wait(lambda: not folder.exists(), 30)
 
 
@@ -381,18 +295,21 @@ def test_a_view_is_made_once_for_each_change(manager: RunManager) -> None:
     assert look(manager, run).version != view.version
 
 
-@pytest.mark.parametrize("wrong, says", [
-    (spec(replace(SHORT, steps=10**6)), "steps = 1000000"),
-    (spec(model=replace(MODEL, context=4096)), "context = 4096"),
-    (spec(replace(SHORT, batch_size=50_000)), "batch_size = 50000"),
-    (spec(model=replace(MODEL, d_model=4096, n_layers=12)), "parameters"),
-    (spec(model=replace(MODEL, n_layers=1000)), "n_layers"),
-    (spec(model=replace(MODEL, n_heads=3)), "n_heads"),
-    (spec(replace(SHORT, sample_length=10**6)), "sample_length"),
-    (spec(text="x" * (PROFILE.max_text + 1)), "characters"),
-    (spec(text=None), "no text"),
-    (spec(corpus="everything"), "no corpus is called"),
-])  # fmt: skip
+@for_each(
+    ("wrong", "says"),
+    [
+        (spec(replace(SHORT, steps=10**6)), "steps = 1000000"),
+        (spec(model=replace(MODEL, context=4096)), "context = 4096"),
+        (spec(replace(SHORT, batch_size=50_000)), "batch_size = 50000"),
+        (spec(model=replace(MODEL, d_model=4096, n_layers=12)), "parameters"),
+        (spec(model=replace(MODEL, n_layers=1000)), "n_layers"),
+        (spec(replace(SHORT, sample_length=10**6)), "sample_length"),
+        (spec(replace(SHORT, tokenizer="bpe:9000")), "at most 8,192"),
+        (spec(text="x" * (PROFILE.max_text + 1)), "characters"),
+        (spec(text=None), "no text"),
+        (spec(corpus="everything"), "no corpus is called"),
+    ],
+)
 def test_limits_hold_on_the_server(manager: RunManager, wrong: Any, says: str) -> None:
     with pytest.raises(GlassformerError, match=says):
         manager.start(wrong, ME)
@@ -445,11 +362,6 @@ def test_a_run_with_bpe_gives_what_train_gives_and_its_model_comes_back(manager:
     )
     found = checkpoints.unpack(manager.checkpoint(run))
     assert found.tokenizer.to_dict() == corpus.tokenizer.to_dict() == manager.model(run).tokenizer.to_dict()
-
-
-def test_a_vocabulary_over_the_limit_is_refused_before_anything_is_learned(manager: RunManager) -> None:
-    with pytest.raises(ConfigError, match="at most 8,192"):
-        manager.start(spec(replace(SHORT, tokenizer="bpe:9000")), "me")
 
 
 def test_a_fault_travels_by_name_to_the_worker_and_back(manager: RunManager) -> None:

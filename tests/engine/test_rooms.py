@@ -16,15 +16,9 @@ from engine.service.rooms import (
     RoomError,
     Rooms,
 )
+from tests.engine.running import Clock
 
 THREE = ["the future", "the past", "nothing"]
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -101,13 +95,11 @@ def test_what_is_no_question(found: Rooms) -> None:
         assert found.mine("lecturer") is None
 
 
-def test_there_is_no_such_room(found: Rooms) -> None:
+def test_there_is_no_such_room_and_no_such_answer(found: Rooms) -> None:
+    assert found.mine("anybody") is None
     for room in (None, "", 7, "x" * 16, "../../etc/passwd", "é" * 16, "a" * 10**6):
         with pytest.raises(RoomError, match="Scan the code again"):
             found.look(room)
-
-
-def test_there_is_no_such_answer(found: Rooms) -> None:
     asked = found.ask("lecturer", "One?", THREE)
     for answer in (-1, 3, 1.0, "0", None, True, 10**30):
         with pytest.raises(RoomError, match="no such answer"):
@@ -236,7 +228,3 @@ def test_many_phones_at_once(found: Rooms) -> None:
     for thread in threads:
         thread.join()
     assert found.look(asked.room).counts == (100, 100, 100)
-
-
-def test_nothing_is_there_unless_a_lecturer_asks() -> None:
-    assert Rooms().mine("anybody") is None

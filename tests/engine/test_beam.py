@@ -58,9 +58,8 @@ def test_with_a_stop_token_all_lengths_are_compared(penalty):
             if whole:
                 every[ids] = log_probability(model, prompt, ids) / length**penalty
     best = max(every, key=every.__getitem__)
-    assert found.path(found.winner) == best and found.nodes[found.winner].score == pytest.approx(
-        every[best], abs=1e-4
-    )
+    assert found.path(found.winner) == best
+    assert found.nodes[found.winner].score == pytest.approx(every[best], abs=1e-4)
     assert {found.path(node.index) for node in found.ended()} == set(every)
 
 
@@ -68,9 +67,8 @@ def test_width_one_is_greedy():
     model = loud(tiny(), seed=1)
     found = beam_search(model, [1, 2], 6, 1)
     ids, total = greedy(model, [1, 2], 6)
-    assert found.path(found.winner) == ids and found.nodes[found.winner].total == pytest.approx(
-        total, abs=1e-4
-    )
+    assert found.path(found.winner) == ids
+    assert found.nodes[found.winner].total == pytest.approx(total, abs=1e-4)
 
 
 def hugging_face(vocab: int = 11, spread: float = 0.7):
@@ -79,17 +77,10 @@ def hugging_face(vocab: int = 11, spread: float = 0.7):
     torch.manual_seed(0)
     theirs = transformers.GPT2LMHeadModel(
         transformers.GPT2Config(
-            vocab_size=vocab,
-            n_positions=16,
-            n_embd=16,
-            n_layer=2,
-            n_head=4,
-            bos_token_id=None,
-            eos_token_id=None,
-            pad_token_id=0,
-            initializer_range=spread,
+            vocab_size=vocab, n_positions=16, n_embd=16, n_layer=2, n_head=4, bos_token_id=None,
+            eos_token_id=None, pad_token_id=0, initializer_range=spread,
         )
-    ).eval()
+    ).eval()  # fmt: skip
 
     class Wrapped(torch.nn.Module):
         """Theirs with our `forward`, without a cache's help: every branch is computed anew."""
@@ -148,9 +139,8 @@ def test_the_tree_is_whole():
             found.nodes[node.parent].kept and found.nodes[node.parent].depth == node.depth - 1
         )
         before = 0.0 if node.parent is None else found.nodes[node.parent].total
-        assert node.total == pytest.approx(before + node.log_probability) and node.score == pytest.approx(
-            node.total / node.depth
-        )
+        assert node.total == pytest.approx(before + node.log_probability)
+        assert node.score == pytest.approx(node.total / node.depth)
         assert node.total == pytest.approx(log_probability(model, [1], found.path(node.index)), abs=1e-4)
     for depth in range(1, 6):
         level = [node for node in found.nodes if node.depth == depth]
@@ -180,8 +170,6 @@ def test_what_cannot_be_searched_is_refused():
 def test_a_sample_says_how_likely_it_was():
     model = loud(tiny())
     ids, total = sampled(model, [1], 5, SampleConfig(temperature=1.5, seed=4))
-    assert (
-        total == pytest.approx(log_probability(model, [1], ids), abs=1e-4)
-        and total < 0
-        and math.isfinite(total)
-    )
+    assert total == pytest.approx(log_probability(model, [1], ids), abs=1e-4)
+    assert total < 0
+    assert math.isfinite(total)

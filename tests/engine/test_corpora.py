@@ -173,8 +173,6 @@ def test_a_download_is_checked_and_reports_progress(tmp_path: Path, monkeypatch:
         server.server_close()
 
 
-# Tokenizers -------------------------------------------------------------------------------------
-
 FOREIGN = "Straße für Vögel: 5 € & 🙂 日本語 naïve ¿qué?\n" * 12
 
 

@@ -32,28 +32,15 @@ MODEL = ModelConfig(
     vocab_size=65, d_model=64, n_layers=3, n_heads=4, context=32, position="none", tie_embeddings=True
 )
 TRAIN = TrainConfig(
-    steps=100,
-    batch_size=8,
-    eval_every=25,
-    eval_tokens=1000,
-    sample_every=50,
-    sample_length=40,
+    steps=100, batch_size=8, eval_every=25, eval_tokens=1000, sample_every=50, sample_length=40,
     snapshot_every=0,
-)
+)  # fmt: skip
 
 
-@for_each(
-    "fields",
-    [
-        {},
-        {"position": "learned"},
-        {"position": "t5"},
-        {"tie_embeddings": False},
-        {"mixer": "none"},
-        {"mixer": "mean"},
-        {"ffn": "swiglu", "ffn_bias": True},
-    ],
-)
+@for_each("fields", [
+    {}, {"position": "learned"}, {"position": "t5"}, {"tie_embeddings": False}, {"mixer": "none"},
+    {"mixer": "mean"}, {"ffn": "swiglu", "ffn_bias": True},
+])  # fmt: skip
 def test_forward_flops_are_the_ledgers(fields):
     model = replace(MODEL, **fields)
     assert forward_flops(model) == ledger(model).flops(32).forward
@@ -64,9 +51,7 @@ def test_a_window_saves_the_engine_nothing():
 
 
 def test_what_is_moved_is_counted_beside_what_is_multiplied():
-    """Of a model without attention and without a network only the final norm and the output keep anything:
-    the norm its input and two numbers a token, the output its input and the probabilities.
-    """
+    """Of a model without attention and without a network only the final norm and the output keep anything."""
     bare = replace(MODEL, mixer="none", ffn="none")
     moved = (forward_work(bare, TRAIN) - forward_flops(bare)) * 3 / MOVED
     assert 64 + 65 <= moved <= 3 * (64 + 65) + 2

@@ -1,6 +1,4 @@
-"""Which guess holds, each worked out here another way, for several models and settings: the right one changes
-with what is shown.
-"""
+"""Which guess holds, each worked out here another way, for several models and settings."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The ledger counts what the model holds, computes and keeps: against the model itself, torch's own record,
-and published totals.
-"""
+"""The ledger counts what the model holds, computes and keeps."""
 
 from __future__ import annotations
 
@@ -42,22 +40,12 @@ from tests.engine.cases import for_each
 
 EVERY = PRESETS | ENCODER_DECODERS
 PUBLISHED = {
-    "gpt2": 124_439_808,
-    "gpt2-medium": 354_823_168,
-    "gpt2-large": 774_030_080,
-    "gpt2-xl": 1_557_611_200,
-    "llama2-7b": 6_738_415_616,
-    "llama2-13b": 13_015_864_320,
-    "llama2-70b": 68_976_648_192,
-    "bert-base": 109_482_240,
-    "t5-base": 222_903_552,
-    "transformer-base": 63_045_632,
-    "mistral-7b": 7_241_732_096,
-    "llama3-8b": 8_030_261_248,
-    "qwen2.5-0.5b": 494_032_768,
-    "gemma-2b": 2_506_172_416,
-    "pythia-70m": 70_426_624,
-}
+    "gpt2": 124_439_808, "gpt2-medium": 354_823_168, "gpt2-large": 774_030_080, "gpt2-xl": 1_557_611_200,
+    "llama2-7b": 6_738_415_616, "llama2-13b": 13_015_864_320, "llama2-70b": 68_976_648_192,
+    "bert-base": 109_482_240, "t5-base": 222_903_552, "transformer-base": 63_045_632,
+    "mistral-7b": 7_241_732_096, "llama3-8b": 8_030_261_248, "qwen2.5-0.5b": 494_032_768,
+    "gemma-2b": 2_506_172_416, "pythia-70m": 70_426_624,
+}  # fmt: skip
 
 
 def of(name: str):
@@ -78,9 +66,7 @@ def counted(config: ModelConfig) -> dict[str, int]:
 
 @st.composite
 def legal(draw: st.DrawFn) -> ModelConfig:
-    """Any legal configuration of a small model: every field is drawn, and what cannot be built is left
-    out.
-    """
+    """Any legal configuration of a small model."""
     hints = get_type_hints(ModelConfig)
     sizes = {
         "n_heads": st.sampled_from([1, 2, 4]),
@@ -208,10 +194,7 @@ SECOND_OPINION: dict[str, tuple[str, str, dict[str, Any]]] = {
         "LlamaForCausalLM",
         "LlamaConfig",
         {
-            "vocab_size": 32_000,
-            "hidden_size": 5120,
-            "num_hidden_layers": 40,
-            "num_attention_heads": 40,
+            "vocab_size": 32_000, "hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 40,
             "intermediate_size": 13_824,
         },
     ),
@@ -219,12 +202,8 @@ SECOND_OPINION: dict[str, tuple[str, str, dict[str, Any]]] = {
         "LlamaForCausalLM",
         "LlamaConfig",
         {
-            "vocab_size": 32_000,
-            "hidden_size": 8192,
-            "num_hidden_layers": 80,
-            "num_attention_heads": 64,
-            "num_key_value_heads": 8,
-            "intermediate_size": 28_672,
+            "vocab_size": 32_000, "hidden_size": 8192, "num_hidden_layers": 80, "num_attention_heads": 64,
+            "num_key_value_heads": 8, "intermediate_size": 28_672,
         },
     ),
     "mistral-7b": (
@@ -241,54 +220,35 @@ SECOND_OPINION: dict[str, tuple[str, str, dict[str, Any]]] = {
         "Qwen2ForCausalLM",
         "Qwen2Config",
         {
-            "vocab_size": 151_936,
-            "hidden_size": 896,
-            "num_hidden_layers": 24,
-            "num_attention_heads": 14,
-            "num_key_value_heads": 2,
-            "intermediate_size": 4864,
-            "tie_word_embeddings": True,
+            "vocab_size": 151_936, "hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14,
+            "num_key_value_heads": 2, "intermediate_size": 4864, "tie_word_embeddings": True,
         },
     ),
     "gemma-2b": (
         "GemmaForCausalLM",
         "GemmaConfig",
         {
-            "vocab_size": 256_000,
-            "hidden_size": 2048,
-            "num_hidden_layers": 18,
-            "num_attention_heads": 8,
-            "num_key_value_heads": 1,
-            "head_dim": 256,
-            "intermediate_size": 16_384,
+            "vocab_size": 256_000, "hidden_size": 2048, "num_hidden_layers": 18, "num_attention_heads": 8,
+            "num_key_value_heads": 1, "head_dim": 256, "intermediate_size": 16_384,
         },
     ),
     "smollm2-135m": (
         "LlamaForCausalLM",
         "LlamaConfig",
         {
-            "vocab_size": 49_152,
-            "hidden_size": 576,
-            "num_hidden_layers": 30,
-            "num_attention_heads": 9,
-            "num_key_value_heads": 3,
-            "intermediate_size": 1536,
-            "tie_word_embeddings": True,
+            "vocab_size": 49_152, "hidden_size": 576, "num_hidden_layers": 30, "num_attention_heads": 9,
+            "num_key_value_heads": 3, "intermediate_size": 1536, "tie_word_embeddings": True,
         },
     ),
     "pythia-70m": (
         "GPTNeoXForCausalLM",
         "GPTNeoXConfig",
         {
-            "vocab_size": 50_304,
-            "hidden_size": 512,
-            "num_hidden_layers": 6,
-            "num_attention_heads": 8,
-            "intermediate_size": 2048,
-            "tie_word_embeddings": False,
+            "vocab_size": 50_304, "hidden_size": 512, "num_hidden_layers": 6, "num_attention_heads": 8,
+            "intermediate_size": 2048, "tie_word_embeddings": False,
         },
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SECOND_OPINION)
@@ -368,9 +328,6 @@ def test_a_window_bounds_the_cache_and_the_scores():
     assert mistral.crossover() is None and whole.crossover() > 4096
 
 
-# Parts that are not in any registry ------------------------------------------------------------
-
-
 class ToyNorm(RMSNorm):
     """x / max |x|, with a gain and a parameter of its own."""
 
@@ -445,21 +402,13 @@ def test_the_ledger_asks_the_parts_that_it_is_given(name):
         assert kept(config, 2, 16, "float32", parts) == pytest.approx(said, rel=0.01)
 
 
-# Worked examples of the blackboard --------------------------------------------------------------
-
-
 def test_the_blackboard():
     c = component_parameters(ModelConfig(d_model=512, d_ff=2048, n_layers=1, n_heads=8, norm_bias=True))
     assert (c["attention"], c["feedforward"], c["norm1"] + c["norm2"]) == (1_048_576, 2_097_152, 2_048)
     bare = ModelConfig(
-        vocab_size=65,
-        d_model=256,
-        n_layers=4,
-        position="none",
-        norm_gain=False,
-        output_projection=False,
+        vocab_size=65, d_model=256, n_layers=4, position="none", norm_gain=False, output_projection=False,
         tie_embeddings=False,
-    )
+    )  # fmt: skip
     assert ledger(bare).total == 2 * 65 * 256 + 11 * 4 * 256**2 == 2_916_864
     assert (
         round(of("mini").total / 1e6, 2) == 0.82 and round(of("mini").in_blocks / 1e6, 2) == 0.79
@@ -493,9 +442,6 @@ def test_at_the_crossover_scores_cost_as_much_as_the_rest(name):
     assert ledger(ModelConfig(mixer="none")).crossover() is None
 
 
-# Memory -----------------------------------------------------------------------------------------
-
-
 def test_memory_of_llama2_7b():
     memory = of("llama2-7b").memory("bfloat16", batch=1, tokens=4096)
     n = 6_738_415_616
@@ -505,11 +451,9 @@ def test_memory_of_llama2_7b():
     full = of("llama2-7b").memory("float32")
     assert full.training - full.activations == 16 * n and full.master == 0
     quarter = of("llama2-7b").memory("int4", tokens=4096)
-    assert (
-        quarter.weights == n // 2
-        and quarter.kv_cache == 2 * GB
-        and quarter.gradients == quarter.moments == quarter.activations == 0
-    )
+    assert quarter.weights == n // 2
+    assert quarter.kv_cache == 2 * GB
+    assert quarter.gradients == quarter.moments == quarter.activations == 0
 
 
 @for_each("kv", [1, 2, 4])
@@ -545,34 +489,17 @@ def kept(config: ModelConfig, batch: int, tokens: int, dtype: str, parts: Parts 
 
 
 VARIANTS: list[dict[str, Any]] = [
-    {},
-    {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False, "n_kv_heads": 2},
-    {"wiring": "post", "norm_bias": True},
-    {"wiring": "parallel"},
-    {"norm": "none"},
-    {"ffn": "relu"},
-    {"ffn": "relu2", "norm": "rmsnorm", "norm_gain": False},
-    {"ffn": "none"},
-    {"mixer": "none"},
-    {"output_projection": False},
-    {"position": "alibi", "ffn": "geglu"},
-    {"qk_norm": True, "position": "rope"},
-    {"mixer": "mean"},
-    {"wiring": "none"},
-    {"mixer": "similarity"},
-    {"mixer": "shared_qk", "qk_norm": True},
-    {"attention_bias": True, "ffn_bias": True, "ffn": "gelu_tanh"},
-    {"position": "rope", "rope_fraction": 0.5},
-    {"n_kv_heads": 1},
-    {"n_kv_heads": 1, "position": "rope"},
-    {"n_kv_heads": 2, "qk_norm": True, "position": "rope"},
-    {"n_kv_heads": 1, "qk_norm": True},
-    {"n_heads": 1},
-    {"mixer": "shared_qk", "position": "rope"},
-    {"mixer": "similarity", "position": "rope", "norm": "rmsnorm"},
-    {"mixer": "similarity", "qk_norm": True},
-    {"wiring": "parallel", "norm": "rmsnorm"},
-    {"wiring": "parallel", "norm": "none"},
+    {}, {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False, "n_kv_heads": 2},
+    {"wiring": "post", "norm_bias": True}, {"wiring": "parallel"}, {"norm": "none"}, {"ffn": "relu"},
+    {"ffn": "relu2", "norm": "rmsnorm", "norm_gain": False}, {"ffn": "none"}, {"mixer": "none"},
+    {"output_projection": False}, {"position": "alibi", "ffn": "geglu"},
+    {"qk_norm": True, "position": "rope"}, {"mixer": "mean"}, {"wiring": "none"}, {"mixer": "similarity"},
+    {"mixer": "shared_qk", "qk_norm": True}, {"attention_bias": True, "ffn_bias": True, "ffn": "gelu_tanh"},
+    {"position": "rope", "rope_fraction": 0.5}, {"n_kv_heads": 1}, {"n_kv_heads": 1, "position": "rope"},
+    {"n_kv_heads": 2, "qk_norm": True, "position": "rope"}, {"n_kv_heads": 1, "qk_norm": True},
+    {"n_heads": 1}, {"mixer": "shared_qk", "position": "rope"},
+    {"mixer": "similarity", "position": "rope", "norm": "rmsnorm"}, {"mixer": "similarity", "qk_norm": True},
+    {"wiring": "parallel", "norm": "rmsnorm"}, {"wiring": "parallel", "norm": "none"},
     {"wiring": "post", "norm": "rmsnorm", "norm_gain": False, "causal": False},
     {"window": 8, "position": "alibi"},
     {"qk_norm": True, "qk_gain": True, "position": "rope", "n_kv_heads": 2},
@@ -581,9 +508,8 @@ VARIANTS: list[dict[str, Any]] = [
     {"embedding_norm": True, "norm": "rmsnorm", "token_types": 2},
     {"embedding_norm": True, "token_types": 2, "wiring": "post", "causal": False, "output_head": "masked"},
     {"output_head": "masked", "norm": "rmsnorm", "tie_embeddings": False},
-    {"score_scale": False, "position": "t5"},
-    {"embedding_scale": True, "ffn": "geglu_tanh"},
-]
+    {"score_scale": False, "position": "t5"}, {"embedding_scale": True, "ffn": "geglu_tanh"},
+]  # fmt: skip
 
 
 @for_each("batch", [1, 2])
@@ -601,9 +527,6 @@ def test_of_a_large_vocabulary_the_loss_is_most_and_always_float32():
     narrow, wide = (ledger(config).memory(dtype).activations for dtype in ("bfloat16", "float32"))
     assert narrow == pytest.approx(kept(config, 1, 16, "bfloat16"), rel=0.01)
     assert narrow > 0.9 * wide
-
-
-# Shapes -----------------------------------------------------------------------------------------
 
 
 def test_shape_trace_is_that_of_a_real_forward_pass():

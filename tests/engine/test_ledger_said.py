@@ -142,10 +142,8 @@ def test_uses_add_up():
         "to write": memory.inference,
         "to train": memory.training,
     }
-    assert (
-        found["to write"]["weights"] == 2 * small.total
-        and found["to train"]["AdamW averages"] == 8 * small.total
-    )
+    assert found["to write"]["weights"] == 2 * small.total
+    assert found["to train"]["AdamW averages"] == 8 * small.total
     assert list(uses(small, "int8", 2, 64)) == ["to write"]
 
 

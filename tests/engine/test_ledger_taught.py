@@ -109,13 +109,9 @@ def test_chinchilla_s_own_table() -> None:
 
 def test_what_was_changed_since_2017() -> None:
     assert variation(ORIGINAL) == {
-        "norm": "layernorm",
-        "wiring": "post",
-        "position": "sinusoidal",
-        "ffn": "relu",
-        "heads": "own",
+        "norm": "layernorm", "wiring": "post", "position": "sinusoidal", "ffn": "relu", "heads": "own",
         "tying": "tied",
-    }
+    }  # fmt: skip
     assert kept(ORIGINAL) == ASPECTS
     assert kept(PRESETS["gpt2"].model) == ("norm", "heads", "tying")
     assert kept(PRESETS["llama2-7b"].model) == ("heads",) and kept(PRESETS["llama2-70b"].model) == ()

@@ -25,27 +25,12 @@ from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
 EVERY = [
-    {},
-    {"wiring": "post"},
-    {"wiring": "parallel"},
-    {"wiring": "none"},
-    {"norm": "none"},
-    {"ffn": "none"},
-    {"mixer": "mean"},
-    {"mixer": "similarity"},
-    {"mixer": "shared_qk"},
-    {"output_projection": False},
-    {"n_kv_heads": 2},
-    {"causal": False},
-    {"qk_norm": True},
-    {"attention_bias": True},
-    {"position": "rope", "qk_norm": True},
-    {"position": "alibi"},
-    {"position": "t5"},
-    {"position": "sinusoidal"},
-    {"position": "none"},
-    {"mixer": "mean", "position": "alibi"},
-]
+    {}, {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"ffn": "none"},
+    {"mixer": "mean"}, {"mixer": "similarity"}, {"mixer": "shared_qk"}, {"output_projection": False},
+    {"n_kv_heads": 2}, {"causal": False}, {"qk_norm": True}, {"attention_bias": True},
+    {"position": "rope", "qk_norm": True}, {"position": "alibi"}, {"position": "t5"},
+    {"position": "sinusoidal"}, {"position": "none"}, {"mixer": "mean", "position": "alibi"},
+]  # fmt: skip
 
 
 def model_of(**fields) -> Transformer:
@@ -82,17 +67,13 @@ def test_an_even_head_has_the_largest_entropy():
     assert numbers.even_previous == pytest.approx(float(numbers.previous[0, 0]), abs=1e-6)
 
 
-@for_each(
-    ("fields", "parts"),
-    [
-        ({}, HEALTHY),
-        ({"causal": False}, HEALTHY),
-        ({"window": 3}, HEALTHY),
-        ({}, swapped(HEALTHY, "no mask", mask=lambda length, like, start=0: None)),
-        ({"window": 2}, swapped(HEALTHY, "no mask", mask=lambda length, like, start=0: None)),
-    ],
-    ids=["causal", "encoder", "window", "no mask", "no mask but a window"],
-)
+@for_each("fields, parts", [
+    ({}, HEALTHY),
+    ({"causal": False}, HEALTHY),
+    ({"window": 3}, HEALTHY),
+    ({}, swapped(HEALTHY, "no mask", mask=lambda length, like, start=0: None)),
+    ({"window": 2}, swapped(HEALTHY, "no mask", mask=lambda length, like, start=0: None)),
+], ids=["causal", "encoder", "window", "no mask", "no mask but a window"])  # fmt: skip
 def test_a_head_that_cannot_but_be_even_is_perfectly_even(fields, parts):
     """What is visible is the model's own mask's to say."""
     model = build(tiny(mixer="mean", **fields), parts=parts)
@@ -110,11 +91,9 @@ def test_a_head_that_cannot_but_be_even_is_perfectly_even(fields, parts):
 
 def test_one_token_has_no_habits():
     numbers = heads.head_numbers(np.ones((2, 3, 1, 1), np.float32), visible(1, True))
-    assert (
-        np.isnan(numbers.first).all()
-        and np.isnan(numbers.previous).all()
-        and np.isnan(numbers.relative_entropy).all()
-    )
+    assert np.isnan(numbers.first).all()
+    assert np.isnan(numbers.previous).all()
+    assert np.isnan(numbers.relative_entropy).all()
     assert (numbers.entropy == 0).all()
 
 
@@ -146,25 +125,12 @@ def test_the_induction_score_is_the_weight_on_what_followed_last_time():
 
 
 def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
-    """Two layers of attention and nothing else, by hand. The stream holds, side by side: the token, the
-    position, the token before, a copy.
-
-    Layer 0, head 0 looks at the position before (query p against key p + 1) and writes that token into the
-    third part. Layer 1, head 0 looks for keys whose token before is its own token, and writes their token
-    into the fourth. All other heads write nothing.
-    """
+    """Two layers of attention and nothing else, by hand."""
     width = max(vocab, context)
     config = ModelConfig(
-        vocab_size=vocab,
-        context=context,
-        d_model=4 * width,
-        n_layers=2,
-        n_heads=4,
-        d_head=width,
-        norm="none",
-        ffn="none",
-        tie_embeddings=False,
-    )
+        vocab_size=vocab, context=context, d_model=4 * width, n_layers=2, n_heads=4, d_head=width,
+        norm="none", ffn="none", tie_embeddings=False,
+    )  # fmt: skip
     model = build(config).eval()
     token, place, before, copy = (slice(i * width, (i + 1) * width) for i in range(4))
     eye = torch.eye(width)
@@ -249,15 +215,10 @@ def test_nothing_switched_changes_nothing_and_everything_can_be_switched(fields)
             model,
             before,
             Switches(
-                mask=False,
-                scale=False,
-                position=False,
-                heads_off=off,
-                ablation=how,
-                order="shuffled",
+                mask=False, scale=False, position=False, heads_off=off, ablation=how, order="shuffled",
                 place=3,
             ),
-        )
+        )  # fmt: skip
         assert np.isfinite(found.kl[3:]).all() and np.isnan(found.kl[:3]).all()
         assert (found.loss_after is None) == (not model.config.causal)
 
@@ -368,16 +329,12 @@ def test_a_model_without_positions_and_mask_sees_a_bag_of_words():
     assert abs(found.kl[-1]) < 1e-9
 
 
-@for_each(
-    ("how", "fields"),
-    [
-        ("zero", {}),
-        ("mean", {"wiring": "parallel", "position": "alibi", "n_kv_heads": 2}),
-        ("zero", {"wiring": "post", "position": "rope", "window": 3}),
-        ("mean", {"wiring": "none", "causal": False, "attention_bias": True}),
-    ],
-    ids=str,
-)
+@for_each("how, fields", [
+    ("zero", {}),
+    ("mean", {"wiring": "parallel", "position": "alibi", "n_kv_heads": 2}),
+    ("zero", {"wiring": "post", "position": "rope", "window": 3}),
+    ("mean", {"wiring": "none", "causal": False, "attention_bias": True}),
+], ids=str)  # fmt: skip
 def test_each_head_off_is_one_comparison_after_the_other(how, fields):
     model = model_of(**fields)
     before = record(model, IDS)
@@ -420,9 +377,8 @@ def test_every_stage_agrees_with_what_was_recorded(fields):
 
 
 def test_the_spread_is_the_square_root_and_the_scale_undoes_it():
-    assert scaling.spread(32) == pytest.approx(5.657, rel=0.02) and scaling.spread(128) == pytest.approx(
-        11.31, rel=0.02
-    )
+    assert scaling.spread(32) == pytest.approx(5.657, rel=0.02)
+    assert scaling.spread(128) == pytest.approx(11.31, rel=0.02)
     plain, scaled = (scaling.scaling((16, 256), e, seed=1) for e in (0.0, 0.5))
     assert plain.spread == pytest.approx(np.sqrt([16, 256]), rel=0.1)
     assert scaled.spread == pytest.approx([1, 1], rel=0.1)
@@ -459,9 +415,8 @@ def test_what_sharing_keys_saves_at_llama_70b():
     config = PRESETS["llama2-70b"].model.resolved()
     found, full = shared_keys(config, 64, 8), shared_keys(config, 64, 64)
     assert found.cache_bytes_per_token == 2 * 80 * 8 * 128 * 2 == 327_680
-    assert (
-        full.cache_bytes_per_token == 8 * found.cache_bytes_per_token and found.cache_bytes == 4096 * 327_680
-    )
+    assert full.cache_bytes_per_token == 8 * found.cache_bytes_per_token
+    assert found.cache_bytes == 4096 * 327_680
     assert found.parameters == 2 * 8192 * 1024
     with pytest.raises(ConfigError):
         shared_keys(config, 64, 7)

@@ -50,16 +50,10 @@ def test_a_mask_after_the_softmax_leaves_less_than_one():
     assert large.shift == 1000 and large.powers == (0, -1) and large.total == pytest.approx(1 + 1 / math.e)
 
 
-@for_each(
-    ("d_model", "heads", "each", "rest", "near"),
-    [
-        (128, 3, 42, 2, (1, 2, 4)),
-        (128, 8, 16, 0, (2, 4, 8)),
-        (7, 5, 1, 2, (1, 7)),
-        (2, 64, 0, 2, (1, 2)),
-        (1000, 60, 16, 40, (25, 40, 50)),
-    ],
-)
+@for_each("d_model, heads, each, rest, near", [
+    (128, 3, 42, 2, (1, 2, 4)), (128, 8, 16, 0, (2, 4, 8)), (7, 5, 1, 2, (1, 7)), (2, 64, 0, 2, (1, 2)),
+    (1000, 60, 16, 40, (25, 40, 50)),
+])  # fmt: skip
 def test_numbers_shared_out_among_heads(d_model, heads, each, rest, near):
     found = division(d_model, heads)
     assert (found.each, found.rest, found.near) == (each, rest, near)

@@ -1,6 +1,4 @@
-"""What a KV cache computes, takes and keeps: against the operations of real forward passes, worked numbers,
-and published ones.
-"""
+"""What a KV cache computes, takes and keeps."""
 
 from __future__ import annotations
 
@@ -20,14 +18,10 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 KINDS = {
-    "plain": {},
-    "grouped rope": {"n_kv_heads": 2, "position": "rope"},
-    "gated": {"ffn": "swiglu"},
-    "alibi": {"position": "alibi", "wiring": "parallel"},
-    "post": {"wiring": "post"},
-    "no ffn": {"ffn": "none"},
-    "untied": {"tie_embeddings": False, "attention_bias": True},
-}
+    "plain": {}, "grouped rope": {"n_kv_heads": 2, "position": "rope"}, "gated": {"ffn": "swiglu"},
+    "alibi": {"position": "alibi", "wiring": "parallel"}, "post": {"wiring": "post"},
+    "no ffn": {"ffn": "none"}, "untied": {"tie_embeddings": False, "attention_bias": True},
+}  # fmt: skip
 
 
 def counted(config, before: int, new: int) -> int:
@@ -53,9 +47,8 @@ def test_flops_are_those_of_the_real_forward_passes(fields):
 def test_every_step_of_both_generations_is_counted():
     model = loud(tiny())
     pairs = compare(model, [1, 2, 3], 12, SampleConfig(temperature=1.0, seed=4))
-    assert [p.token for p in pairs] == [p.token_without for p in pairs] and max(
-        p.difference for p in pairs
-    ) < 1e-3
+    assert [p.token for p in pairs] == [p.token_without for p in pairs]
+    assert max(p.difference for p in pairs) < 1e-3
     assert [p.computed for p in pairs] == [
         3,
         1,
@@ -75,9 +68,8 @@ def test_every_step_of_both_generations_is_counted():
     assert [p.refilled for p in pairs] == [n == 4 and i > 0 for i, n in enumerate(p.computed for p in pairs)]
     assert [p.begin for p in pairs] == [0] * 6 + [5] * 5 + [10]
     for p in pairs:
-        assert p.flops == counted(
-            model.config, p.kept - p.computed, p.computed
-        ) and p.flops_without == counted(model.config, 0, p.computed_without)
+        assert p.flops == counted(model.config, p.kept - p.computed, p.computed)
+        assert p.flops_without == counted(model.config, 0, p.computed_without)
 
 
 def test_a_prompt_as_long_as_the_context_does_not_count_as_a_refill():
@@ -98,9 +90,7 @@ def test_the_formula_gives_the_bytes_of_the_real_tensor(fields, prompt: int):
 
 
 def test_published_caches():
-    """Half a megabyte a token for Llama 2 7B in 16 bits, 2 GiB at its 4,096; grouped keys bring the ten times
-    larger 70B down to 1.25 GiB.
-    """
+    """Half a megabyte a token for Llama 2 7B in 16 bits, 2 GiB at its 4,096."""
     at = {
         name: cache_size(PRESETS[name].model, 4096, "bfloat16").tensor
         for name in ("llama2-7b", "llama2-70b", "llama3-8b", "mistral-7b")
@@ -116,27 +106,19 @@ def test_published_caches():
         cache_size(PRESETS["llama2-70b"].model, 10, kv_heads=7)
 
 
-@for_each(
-    "fields",
-    [
-        {},
-        {"position": "rope"},
-        {"position": "alibi", "n_kv_heads": 1},
-        {"mixer": "shared_qk"},
-        {"qk_norm": True},
-    ],
-)
+@for_each("fields", [
+    {}, {"position": "rope"}, {"position": "alibi", "n_kv_heads": 1}, {"mixer": "shared_qk"},
+    {"qk_norm": True},
+])  # fmt: skip
 def test_earlier_keys_and_values_change_only_without_the_mask(fields):
     model = loud(tiny(**fields))
     ids = [3, 1, 4, 1, 5, 9]
     kept, lost = unchanged(model, ids), unchanged(model, ids, mask=False)
     assert kept.most <= 1e-5 * kept.largest < 0.05 * kept.largest < lost.most
     # The first layer's keys and values come from the embeddings alone: nothing has mixed yet, mask or not.
-    assert (
-        lost.keys[0] <= 1e-5 * lost.largest
-        and lost.values[0] <= 1e-5 * lost.largest
-        and np.all(lost.values[1:] > 1e-3)
-    )
+    assert lost.keys[0] <= 1e-5 * lost.largest
+    assert lost.values[0] <= 1e-5 * lost.largest
+    assert np.all(lost.values[1:] > 1e-3)
     assert kept.keys.shape == kept.values.shape == (2,)
 
 

@@ -98,6 +98,5 @@ def test_a_line_is_counted_in_three_ways() -> None:
     assert (alone.characters, with_empty.characters, running.characters) == (2, 3, 3)
     assert alone.ids == tuple(learned.encode("a\n")) and with_empty.ids == tuple(learned.encode("a\n\n"))
     whole = learned.encode("a\n\nb")
-    assert (
-        running.ids == tuple(whole[: len(running.ids)]) and b"b" not in learned.decode_bytes(running.ids)[3:]
-    )
+    assert running.ids == tuple(whole[: len(running.ids)])
+    assert b"b" not in learned.decode_bytes(running.ids)[3:]

@@ -59,16 +59,11 @@ def test_nothing_is_repeated_where_that_cannot_be():
     assert repeating.repeatable(build(tiny()), vocab=1) == 0 and repeating.repeatable(build(tiny())) == 4
 
 
-# Copying ----------------------------------------------------------------------------------------
-
 VARIANTS = [
-    {},
-    {"n_kv_heads": 2, "position": "rope", "qk_norm": True},
-    {"wiring": "post"},
-    {"norm": "none", "output_projection": False},
-    {"tie_embeddings": False, "attention_bias": True},
+    {}, {"n_kv_heads": 2, "position": "rope", "qk_norm": True}, {"wiring": "post"},
+    {"norm": "none", "output_projection": False}, {"tie_embeddings": False, "attention_bias": True},
     {"mixer": "mean"},
-]
+]  # fmt: skip
 
 
 def slowly(model: Transformer, ids: tuple[int, ...], top: int, least: float) -> np.ndarray:

@@ -28,11 +28,9 @@ def test_the_slopes_of_eight_heads():
 @for_each("heads", range(1, 33))
 def test_every_number_of_heads_has_as_many_slopes(heads):
     found = distance.slopes(heads, 4.0)
-    assert (
-        len(found.slope) == heads == len(set(found.slope.tolist()))
-        and (found.slope > 0).all()
-        and found.slope.max() <= 4.0
-    )
+    assert len(found.slope) == heads == len(set(found.slope.tolist()))
+    assert (found.slope > 0).all()
+    assert found.slope.max() <= 4.0
     power = 2 ** int(math.log2(heads))
     assert found.slope[:power] == pytest.approx([4 * 2 ** (-8 * (i + 1) / power) for i in range(power)])
     assert set(found.slope[power:]) <= set(distance.slopes(2 * power, 4.0).slope[::2])
@@ -54,13 +52,11 @@ def test_the_bias_by_hand():
 
 def test_an_effect_by_hand():
     found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), distance.visible(3, True))
-    assert found.before[2] == pytest.approx([1 / 3, 1 / 3, 1 / 3]) and found.after[2] == pytest.approx(
-        [1 / 7, 2 / 7, 4 / 7]
-    )
+    assert found.before[2] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
+    assert found.after[2] == pytest.approx([1 / 7, 2 / 7, 4 / 7])
     assert found.before[0].tolist() == [1, 0, 0]
-    assert found.distance_before == pytest.approx(
-        (0 + 1 / 2 + 1) / 3
-    ) and found.distance_after == pytest.approx((0 + 1 / 3 + 4 / 7) / 3)
+    assert found.distance_before == pytest.approx((0 + 1 / 2 + 1) / 3)
+    assert found.distance_after == pytest.approx((0 + 1 / 3 + 4 / 7) / 3)
     free = distance.alibi_effect(np.zeros((2, 2)), math.log(3), distance.visible(2, False))
     assert free.after == pytest.approx(np.array([[3, 1], [1, 3]]) / 4)
 

@@ -92,9 +92,8 @@ def test_principal_components_are_those_of_a_singular_value_decomposition():
     _, values, vectors = np.linalg.svd(
         matrix.astype(np.float64) - matrix.mean(0, dtype=np.float64), full_matrices=False
     )
-    assert np.allclose(
-        found.shares, values**2 / (values**2).sum(), atol=1e-9
-    ) and found.shares.sum() == pytest.approx(1)
+    assert np.allclose(found.shares, values**2 / (values**2).sum(), atol=1e-9)
+    assert found.shares.sum() == pytest.approx(1)
     assert np.allclose(np.abs((found.axes * vectors[:3]).sum(1)), 1, atol=1e-6)
     scores, kept = measured.project(matrix, found.axes)
     assert np.allclose(kept, found.shares[:3], atol=1e-9)
@@ -107,12 +106,10 @@ def test_fewer_points_or_dimensions_than_components_are_no_harm():
     for shape in ((2, 5), (5, 1), (1, 4), (5, 2)):
         found = measured.principal(cloud(*shape))
         scores, kept = measured.project(cloud(*shape), found.axes)
-        assert (
-            found.axes.shape == (3, shape[1])
-            and scores.shape == (shape[0], 3)
-            and np.isfinite(scores).all()
-            and np.isfinite(kept).all()
-        )
+        assert found.axes.shape == (3, shape[1])
+        assert scores.shape == (shape[0], 3)
+        assert np.isfinite(scores).all()
+        assert np.isfinite(kept).all()
     flat = measured.principal(np.ones((4, 3), np.float32))
     assert np.isfinite(flat.shares).all() and not flat.shares.any()
     with pytest.raises(ShapeError):
@@ -143,10 +140,8 @@ def test_neighbours_are_the_rows_of_largest_cosine_without_the_mean():
 def test_a_row_of_no_length_is_like_nothing():
     matrix = cloud(6, 4)
     matrix[2] = 0
-    assert (
-        not measured.cosines(matrix, centre=False)[2].any()
-        and np.isfinite(measured.cosines(matrix, centre=False)).all()
-    )
+    assert not measured.cosines(matrix, centre=False)[2].any()
+    assert np.isfinite(measured.cosines(matrix, centre=False)).all()
 
 
 def test_a_picture_that_has_all_dimensions_keeps_all_neighbours():
@@ -157,9 +152,6 @@ def test_a_picture_that_has_all_dimensions_keeps_all_neighbours():
     assert (
         measured.kept_neighbours(cloud(200, 40), cloud(200, 2, 1), 6).mean() < 0.6
     )  # a picture that has nothing to do with it
-
-
-# Tables of positions ----------------------------------------------------------------------------
 
 
 def test_the_learned_table_is_the_models_own_and_others_have_none():
@@ -198,9 +190,6 @@ def test_noise_knows_nothing_of_distance_and_a_line_knows_all():
 def test_a_fresh_table_is_that_of_the_whole_fresh_model(position):
     config = ModelConfig(**SMALL | {"n_layers": 5}, position=position, tie_embeddings=False)
     assert np.array_equal(measured.fresh_embedding(config), build(config).embedding.detach().numpy())
-
-
-# A real vocabulary: many rows, a block at a time -------------------------------------------------
 
 
 def test_many_rows_give_what_few_do(monkeypatch):

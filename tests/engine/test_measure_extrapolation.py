@@ -96,9 +96,7 @@ def test_means_and_errors_by_hand(monkeypatch):
 
 
 def test_the_excess_compares_the_same_characters():
-    """Every character has a difficulty of its own; reading two contexts adds 0.5 to it, and exactly that is
-    found.
-    """
+    """Every character has a difficulty of its own."""
     context, count = 16, 40
     difficulty = np.random.default_rng(0).gamma(2.0, 1.0, context * (count + 4))
     starts = np.arange(count) * context
@@ -106,17 +104,14 @@ def test_the_excess_compares_the_same_characters():
     losses[:, context : 2 * context] += 0.5
     losses[:, 2 * context :] += 1.25
     c = curve(losses, starts, context)
-    assert c.excess[2] == pytest.approx((0.5, 0.0), abs=1e-5) and c.excess[3] == pytest.approx(
-        (1.25, 0.0), abs=1e-5
-    )
+    assert c.excess[2] == pytest.approx((0.5, 0.0), abs=1e-5)
+    assert c.excess[3] == pytest.approx((1.25, 0.0), abs=1e-5)
     assert c.tail[0] == pytest.approx(losses[:, context - TAIL : context].mean(), abs=1e-5)
 
 
 @for_each("all_of_it", [True, False], ids=["every window", "stretches"])
 def test_the_errors_are_those_of_a_text_whose_scenes_differ(all_of_it):
-    """Windows of a scene are hard or easy together. Over many such texts the mean scatters by the error that
-    is said; counted as independent the windows would have a third of it.
-    """
+    """Windows of a scene are hard or easy together."""
     rng, context, said, found = np.random.default_rng(1), 16, [], []
     starts = window_starts(1024 * context + 1, context, 0 if all_of_it else 320, times=1)
     for _ in range(200):
@@ -139,15 +134,12 @@ def test_a_curve_goes_through_json_and_back():
     starts = np.array([0, 8, 16, 100, 108])  # two blocks
     c = curve(measured(fresh("learned"), starts, 32), starts, 8)
     again = Curve.from_dict(json.loads(json.dumps(c.to_dict(), allow_nan=False)))
-    assert np.allclose(again.mean, c.mean, atol=1e-4, equal_nan=True) and np.allclose(
-        again.error, c.error, atol=1e-4, equal_nan=True
-    )
-    assert (
-        again.windows == c.windows
-        and again.tail == pytest.approx(c.tail, abs=1e-4)
-        and set(again.excess) == {2, 3, 4}
-        and np.isnan(again.excess[4]).all()
-    )
+    assert np.allclose(again.mean, c.mean, atol=1e-4, equal_nan=True)
+    assert np.allclose(again.error, c.error, atol=1e-4, equal_nan=True)
+    assert again.windows == c.windows
+    assert again.tail == pytest.approx(c.tail, abs=1e-4)
+    assert set(again.excess) == {2, 3, 4}
+    assert np.isnan(again.excess[4]).all()
 
 
 @for_each("kind", ["repeat", "hold", "far"])

@@ -15,13 +15,9 @@ from engine.measure.extrapolation_facts import above_tail, costs, far_buckets, i
 from engine.model import build
 
 CURVE = Curve(
-    8,
-    np.array([3.0, 2.0, np.nan]),
-    np.array([0.3, 0.2, np.nan]),
-    9,
-    (2.0, 0.1),
+    8, np.array([3.0, 2.0, np.nan]), np.array([0.3, 0.2, np.nan]), 9, (2.0, 0.1),
     {2: (0.5, 0.05), 4: (1.0, 0.2)},
-)
+)  # fmt: skip
 
 
 def test_bits_are_nats_over_ln_2():
@@ -39,9 +35,8 @@ def test_a_row_of_the_table():
     assert (found.validation, found.against_none, found.tail) == (1.5, -0.25, (2.0, 0.1))
     assert found.more == {2: (0.5, 0.05), 4: (1.0, 0.2)}
     bits = costs(CURVE, 1.5, 1.75, "bits")
-    assert bits.validation == pytest.approx(2.16404, abs=1e-5) and bits.against_none == pytest.approx(
-        -0.36067, abs=1e-5
-    )
+    assert bits.validation == pytest.approx(2.16404, abs=1e-5)
+    assert bits.against_none == pytest.approx(-0.36067, abs=1e-5)
     assert bits.more[2] == pytest.approx((0.5 / math.log(2), 0.05 / math.log(2)))
     silent = replace(CURVE, excess={2: (math.nan, math.nan), 4: (math.nan, math.nan)})
     assert costs(silent, 1.5, None).against_none is None and costs(silent, 1.5, None).more == {

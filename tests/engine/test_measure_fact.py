@@ -19,15 +19,11 @@ from tests.engine.helpers import loud, tiny
 
 IDS = (3, 9, 1, 6, 2)
 VARIANTS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "rms": {"norm": "rmsnorm", "position": "rope", "ffn": "swiglu"},
+    "plain": {}, "rms": {"norm": "rmsnorm", "position": "rope", "ffn": "swiglu"},
     "biases": {"norm_bias": True, "attention_bias": True, "ffn_bias": True},
-    "parallel": {"wiring": "parallel", "tie_embeddings": False},
-    "no mixer": {"mixer": "none"},
-    "no ffn": {"ffn": "none"},
-    "post": {"wiring": "post"},
-    "no residual": {"wiring": "none"},
-}
+    "parallel": {"wiring": "parallel", "tie_embeddings": False}, "no mixer": {"mixer": "none"},
+    "no ffn": {"ffn": "none"}, "post": {"wiring": "post"}, "no residual": {"wiring": "none"},
+}  # fmt: skip
 
 
 @for_each("fields", VARIANTS.values(), ids=VARIANTS)

@@ -49,17 +49,10 @@ def test_sparsity_counts_zeros_or_small_values() -> None:
     assert neurons.quiet_share(np.zeros((1, 2, 2), np.float32), True).tolist() == [1.0]
 
 
-@for_each(
-    "fields",
-    [
-        {},
-        {"norm": "rmsnorm"},
-        {"norm": "none"},
-        {"tie_embeddings": False},
-        {"ffn": "swiglu"},
-        {"wiring": "post"},
-    ],
-)
+@for_each("fields", [
+    {}, {"norm": "rmsnorm"}, {"norm": "none"}, {"tie_embeddings": False}, {"ffn": "swiglu"},
+    {"wiring": "post"},
+])  # fmt: skip
 def test_scores_are_what_a_unit_of_the_neuron_adds_to_the_logits(fields: dict) -> None:
     """One unit more of the neuron in the last layer, with the division of the final norm held where it is."""
     model = loud(tiny(**fields))
@@ -117,11 +110,9 @@ def test_a_short_text_has_fewer_contexts() -> None:
     model = loud(tiny())
     (state,) = neurons.scan(model, [1, 2, 3], 0, window=8, top=4, apart=2)
     assert (state.done, state.window) == (3, 3)
-    assert (
-        (state.highest_at[:, 2:] == -1).all()
-        and np.isneginf(state.highest[:, 2:]).all()
-        and np.isfinite(state.highest[:, :2]).all()
-    )
+    assert (state.highest_at[:, 2:] == -1).all()
+    assert np.isneginf(state.highest[:, 2:]).all()
+    assert np.isfinite(state.highest[:, :2]).all()
     with pytest.raises(ShapeError, match="no text"):
         list(neurons.scan(model, [], 0, window=8))
 
@@ -143,9 +134,6 @@ def test_neurons_that_are_not_there() -> None:
             neurons.token_scores(model, layer, neuron)
     with pytest.raises(ShapeError, match="no feed-forward"):
         neurons.token_scores(loud(tiny(ffn="none")), 0, 0)
-
-
-# Activation functions ---------------------------------------------------------------------------
 
 
 def phi(x: float) -> float:
@@ -210,8 +198,7 @@ def test_a_spread_counts_every_value_once() -> None:
     values = np.array([[-5.0, -1.0], [0.5, 1.5]])
     found = activations.spread(values, -2.0, 2.0, 4)
     np.testing.assert_allclose(found.density, [0, 0.25, 0.25, 0.25])
-    assert (found.outside, found.negative, found.mean) == (0.25, 0.5, -1.0) and found.std == pytest.approx(
-        values.std()
-    )
+    assert (found.outside, found.negative, found.mean) == (0.25, 0.5, -1.0)
+    assert found.std == pytest.approx(values.std())
     with pytest.raises(ValueError, match="no values"):
         activations.spread(np.zeros(0))

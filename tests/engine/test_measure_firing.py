@@ -92,14 +92,10 @@ def test_excerpts_of_a_real_scan_frame_the_strongest_token():
         assert own == pytest.approx(excerpt.value, abs=1e-5) and len(excerpt.strengths) == 8
 
 
-# Activation functions ---------------------------------------------------------------------------
-
-
 def test_the_two_gelus_are_farthest_apart_where_it_is_said():
     found = activations.worst_difference()
-    assert found.worst == pytest.approx(np.abs(found.y).max()) and found.worst == pytest.approx(
-        0.000473, abs=1e-6
-    )
+    assert found.worst == pytest.approx(np.abs(found.y).max())
+    assert found.worst == pytest.approx(0.000473, abs=1e-6)
     there = np.interp(found.where, found.x, found.y)
     assert abs(there) == pytest.approx(found.worst, rel=1e-6) and found.where > 0
 
@@ -109,9 +105,6 @@ def test_pairs_belong_together():
     some, values = activations.some_pairs(gates, 2 * gates, 50)
     assert len(set(some)) == 50 and np.array_equal(values, 2 * some)
     assert len(activations.some_pairs(gates, gates, 5000)[0]) == 1000
-
-
-# A block ----------------------------------------------------------------------------------------
 
 
 @for_each(

@@ -1,6 +1,4 @@
-"""The score of every head during a training: equal to what a few lines of torch make of the patterns, and
-when a head formed.
-"""
+"""The score of every head during a training."""
 
 from __future__ import annotations
 
@@ -60,12 +58,9 @@ def test_a_head_forms_where_it_first_has_half_of_its_weight_there() -> None:
         return HeadScores(induction, ((previous, 0.1), (0.0, 0.0)), 4.0, 2.0)
 
     looks = [
-        (0, look(((0.0, 0.0), (0.1, 0.2)), 0.49)),
-        (5, None),
-        (10, look(((0.0, 0.0), (0.1, 0.5)), 0.7)),
-        (20, look(((0.0, 0.0), (0.6, 0.4)), 0.3)),
-        (30, look(((0.0, 0.0), (0.9, 0.8)), 0.9)),
-    ]
+        (0, look(((0.0, 0.0), (0.1, 0.2)), 0.49)), (5, None), (10, look(((0.0, 0.0), (0.1, 0.5)), 0.7)),
+        (20, look(((0.0, 0.0), (0.6, 0.4)), 0.3)), (30, look(((0.0, 0.0), (0.9, 0.8)), 0.9)),
+    ]  # fmt: skip
     assert formed(looks) == (
         Formed(10, "previous", 0, 0),
         Formed(10, "induction", 1, 1),
@@ -92,13 +87,9 @@ def test_what_has_grown_is_the_newest_looks_strongest_head_from_where_it_last_di
 
     unscored = Evaluation(40, 1.0, 1.0, 20.0, True)
     looks = [
-        look(1, (0.01, 0.3), 0.2),
-        look(2, (0.05, 0.2), 0.6),
-        look(5, (0.4, 0.1), 0.7),
-        look(10, (0.6, 0.2), 0.8),
-        look(20, (0.9, 0.3), 0.9),
-        unscored,
-    ]
+        look(1, (0.01, 0.3), 0.2), look(2, (0.05, 0.2), 0.6), look(5, (0.4, 0.1), 0.7),
+        look(10, (0.6, 0.2), 0.8), look(20, (0.9, 0.3), 0.9), unscored,
+    ]  # fmt: skip
     found = grown(looks)
     assert found is not None and found.is_formed
     assert (found.step, found.head.layer, found.head.head, found.head.value) == (20, 0, 0, 0.9)

@@ -1,6 +1,4 @@
-"""Gradients by depth and wiring: against finite differences, and that the residual stream does what it is
-for.
-"""
+"""Gradients by depth and wiring."""
 
 from __future__ import annotations
 
@@ -64,9 +62,7 @@ def test_every_wiring_is_measured(wiring, norm, init):
 
 @for_each("wiring", ["pre", "post", "none"])
 def test_a_gradient_is_what_the_loss_does_when_the_stream_is_nudged(wiring):
-    """The gradient's norm is its largest slope: a step of length h along it changes the loss by h times the
-    norm.
-    """
+    """The gradient's norm is its largest slope."""
     text, plan = verse(), Plan(depths=(2,), wirings=(wiring,), init="fan_in", seeds=1, **SMALL)
     profile = next(measure(plan, text.train, text.vocab_size))
     model = fresh(plan, wiring, 2, 0, text.vocab_size).double()
@@ -116,11 +112,9 @@ def test_numbers_beyond_float32_are_said_and_not_hidden():
 
 def test_ratios():
     assert ratio(np.array([2.0, 5.0, 4.0])) == 0.5
-    assert (
-        math.isnan(ratio(np.array([1.0, 0.0])))
-        and math.isnan(ratio(np.array([1.0, np.nan])))
-        and ratio(np.array([0.0, 1.0])) == 0
-    )
+    assert math.isnan(ratio(np.array([1.0, 0.0])))
+    assert math.isnan(ratio(np.array([1.0, np.nan])))
+    assert ratio(np.array([0.0, 1.0])) == 0
 
 
 def test_slices_of_work_lose_nothing():

@@ -1,6 +1,4 @@
-"""Random tokens read twice, and heads switched off, held against the plain way: the whole model again for
-every set of heads.
-"""
+"""Random tokens read twice, and heads switched off, held against the plain way."""
 
 from __future__ import annotations
 
@@ -28,19 +26,14 @@ from tests.engine.toys import LogBias
 
 ONCE = (3, 9, 1, 6)
 VARIANTS: dict[str, dict[str, Any]] = {
-    "learned": {},
-    "rope": {"position": "rope", "norm": "rmsnorm", "ffn": "swiglu"},
-    "alibi": {"position": "alibi"},
-    "t5": {"position": "t5", "qk_norm": True},
-    "post": {"wiring": "post", "norm_bias": True},
-    "parallel": {"wiring": "parallel", "position": "rope"},
+    "learned": {}, "rope": {"position": "rope", "norm": "rmsnorm", "ffn": "swiglu"},
+    "alibi": {"position": "alibi"}, "t5": {"position": "t5", "qk_norm": True},
+    "post": {"wiring": "post", "norm_bias": True}, "parallel": {"wiring": "parallel", "position": "rope"},
     "no residual": {"wiring": "none"},
     "grouped, window": {"n_kv_heads": 2, "window": 3, "position": "rope", "attention_bias": True},
-    "shared qk": {"mixer": "shared_qk", "tie_embeddings": False},
-    "mean": {"mixer": "mean", "n_layers": 3},
-    "no ffn": {"ffn": "none"},
-    "no projection": {"output_projection": False},
-}
+    "shared qk": {"mixer": "shared_qk", "tie_embeddings": False}, "mean": {"mixer": "mean", "n_layers": 3},
+    "no ffn": {"ffn": "none"}, "no projection": {"output_projection": False},
+}  # fmt: skip
 
 
 def words(*texts: str) -> list[bytes]:
@@ -111,9 +104,6 @@ def test_the_means_are_of_the_same_places() -> None:
     for second, copies in ((3.0, True), (3.01, False), (5.0, False)):
         losses = np.array([np.nan, 4.0, 4.0]), np.array([0.0, second, second])
         assert Repeat(ONCE, *losses, np.zeros((1, 1)), np.zeros((1, 1))).copies is copies
-
-
-# Switching off -----------------------------------------------------------------------------------
 
 
 def plainly(model: Transformer, ids: tuple[int, ...], off: Any, start: int) -> np.ndarray:

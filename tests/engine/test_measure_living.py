@@ -103,20 +103,10 @@ def test_the_rest_is_all_that_is_not_kept():
     assert (living_said.outlook(logits[None, :128]).rest == -np.inf).all()  # nothing is left
 
 
-@for_each(
-    "fields",
-    [
-        {"ffn": "none"},
-        {"mixer": "none"},
-        {"wiring": "parallel"},
-        {"wiring": "post"},
-        {"wiring": "none"},
-        {"norm": "none"},
-        {"causal": False},
-        {"mixer": "mean"},
-        {"d_model": 20, "n_heads": 2},
-    ],
-)
+@for_each("fields", [
+    {"ffn": "none"}, {"mixer": "none"}, {"wiring": "parallel"}, {"wiring": "post"}, {"wiring": "none"},
+    {"norm": "none"}, {"causal": False}, {"mixer": "mean"}, {"d_model": 20, "n_heads": 2},
+])  # fmt: skip
 def test_every_kind_of_model_has_lanes(fields):
     model = loud(tiny(**fields))
     found = living.read(model, [1, 2, 3, 4, 5])

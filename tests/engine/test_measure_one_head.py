@@ -95,17 +95,13 @@ def test_weights_that_are_no_shares_of_the_exponentials_are_not_written_out_as_s
             assert w.weight == pytest.approx(w.exponential / w.total)
 
 
-@for_each(
-    ("parts", "kind", "name"),
-    [
-        (HEALTHY, "root", "÷ √d"),
-        (PARTS["unscaled_scores"], "none", "scores"),
-        (swapped(HEALTHY, "plain", mixers={"attention": PlainProducts}), "none", "scores"),
-        (TOYS["mixer"], "number", "scores"),
-        (swapped(HEALTHY, "capped", mixers={"attention": Capped}), "own", "scores"),
-    ],
-    ids=lambda x: x.name if isinstance(x, Parts) else "",
-)
+@for_each("parts, kind, name", [
+    (HEALTHY, "root", "÷ √d"),
+    (PARTS["unscaled_scores"], "none", "scores"),
+    (swapped(HEALTHY, "plain", mixers={"attention": PlainProducts}), "none", "scores"),
+    (TOYS["mixer"], "number", "scores"),
+    (swapped(HEALTHY, "capped", mixers={"attention": Capped}), "own", "scores"),
+], ids=lambda x: x.name if isinstance(x, Parts) else "")  # fmt: skip
 def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: str):
     """Whatever stands to the left and to the right of each = in numbers."""
     model = loud(tiny(), factor=4.0) if parts is HEALTHY else build(tiny(), parts=parts).eval()
@@ -113,9 +109,8 @@ def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: s
     w = one_head.written_out(found, QUERY, KEY)
     assert one_head.scaled_by(w.divisor, 4) == kind and steps.names_of(found)["÷ √d"] == name
     said = steps.arithmetic(list("abcdefg"), w, QUERY, KEY)
-    assert ("\\sqrt" in said) == (kind == "root") and ("scores of the products in its own" in said) == (
-        kind == "own"
-    )
+    assert ("\\sqrt" in said) == (kind == "root")
+    assert ("scores of the products in its own" in said) == (kind == "own")
     for left, right in re.findall(r"= ([-\d.]+ / [^=]+) = ([-\d.]+)\$", said):
         numbers = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", left)]
         below = math.sqrt(numbers[1]) if "sqrt" in left else numbers[1]
@@ -134,9 +129,6 @@ def test_lengths_are_those_of_the_chosen_token():
     rows = MODEL.blocks[LAYER].mixer.w_o.weight[:, 4 * HEAD : 4 * HEAD + 4].detach().double().numpy()
     own = rows @ RECORDING[f"blocks.{LAYER}.z"][HEAD, QUERY]
     assert seen[QUERY].own == pytest.approx(float(np.linalg.norm(own)), rel=1e-5)
-
-
-# Habits -----------------------------------------------------------------------------------------
 
 
 def numbers(**fields: list[list[float] | list[float]]) -> heads.HeadNumbers:
@@ -256,9 +248,6 @@ def test_who_rests_on_the_first_token_and_what_they_take_from_there():
     assert not none.is_short and not none.is_more_than_even
 
 
-# Consequences -----------------------------------------------------------------------------------
-
-
 def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_the_place():
     found = compare(MODEL, RECORDING, Switches(heads_off=((1, 3), (0, 1)), place=QUERY))
     read = consequence(found, QUERY, 3)
@@ -280,9 +269,8 @@ def test_what_the_switches_amount_to():
     assert not changes_nothing(Switches(order="reversed"))
     every = tuple((i, h) for i in range(2) for h in range(4))
     config = tiny().resolved()
-    assert is_silent(config, Switches(heads_off=every)) and not is_silent(
-        config, Switches(heads_off=every[1:])
-    )
+    assert is_silent(config, Switches(heads_off=every))
+    assert not is_silent(config, Switches(heads_off=every[1:]))
     assert not is_silent(config, Switches(heads_off=every, ablation="mean"))
 
 
@@ -302,9 +290,6 @@ def test_the_head_that_is_missed_most_and_how_little_the_least_is_missed():
     found = missed(values)
     assert values[found.layer, found.head] == values.max() == found.most and found.least == values.min()
     assert math.isnan(missed(np.full((2, 2), np.nan)).most)
-
-
-# √d_k and shared keys ---------------------------------------------------------------------------
 
 
 def test_theory_is_what_the_measurements_are_close_to_and_bound_by():

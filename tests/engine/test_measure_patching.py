@@ -27,23 +27,15 @@ from tests.engine.helpers import loud, tiny
 PROMPTS = Prompts((1, 2, 3, 4, 5, 6), (1, 2, 9, 4, 5, 10), (7, 8))
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "learned": {},
-    "rope": {"position": "rope"},
-    "alibi": {"position": "alibi"},
-    "t5": {"position": "t5"},
-    "sinusoidal": {"position": "sinusoidal", "norm": "rmsnorm"},
-    "no position": {"position": "none"},
-    "post": {"wiring": "post", "norm_bias": True},
-    "parallel": {"wiring": "parallel", "position": "rope"},
+    "learned": {}, "rope": {"position": "rope"}, "alibi": {"position": "alibi"}, "t5": {"position": "t5"},
+    "sinusoidal": {"position": "sinusoidal", "norm": "rmsnorm"}, "no position": {"position": "none"},
+    "post": {"wiring": "post", "norm_bias": True}, "parallel": {"wiring": "parallel", "position": "rope"},
     "no residual": {"wiring": "none"},
     "grouped, window": {"n_kv_heads": 2, "window": 3, "position": "rope", "attention_bias": True},
     "gated, qk-norm": {"ffn": "swiglu", "norm": "rmsnorm", "qk_norm": True, "position": "rope"},
-    "shared qk": {"mixer": "shared_qk", "tie_embeddings": False},
-    "mean": {"mixer": "mean", "n_layers": 3},
-    "no ffn": {"ffn": "none"},
-    "no mixer": {"mixer": "none"},
-    "no projection": {"output_projection": False},
-}
+    "shared qk": {"mixer": "shared_qk", "tie_embeddings": False}, "mean": {"mixer": "mean", "n_layers": 3},
+    "no ffn": {"ffn": "none"}, "no mixer": {"mixer": "none"}, "no projection": {"output_projection": False},
+}  # fmt: skip
 
 
 def plainly(model: Transformer, prompts: Prompts, site: str) -> np.ndarray:
@@ -145,29 +137,21 @@ def test_it_says_how_far_it_is() -> None:
     assert seen[-1].done == seen[-1].total == 3 * (4 + 3 + 2 + 1)
 
 
-# What is refused -----------------------------------------------------------------------------------
-
 LETTERS = CharTokenizer("\n abcdefghijklmnopqrstuvwxyz")
 
 
-@for_each(
-    ("clean", "corrupted", "answers", "error", "said"),
-    [
-        ("the cat", "the bird", ("s", "t"), ShapeError, "7 tokens and the second 8"),
-        ("the cat", "the cat", ("s", "t"), ShapeError, "are the same"),
-        ("the cat", "the rat", ("s", "sing"), TokenizerError, "both answers begin with the token “s”"),
-        (
-            "the cat",
-            "the Rat",
-            ("s", "t"),
-            TokenizerError,
-            "does not know R, which stands in the second prompt",
-        ),
-        ("the cat", "the rat", ("s", ""), TokenizerError, "the second answer is empty"),
-        ("", "", ("s", "t"), TokenizerError, "the first prompt is empty"),
-        ("a" * (MOST + 1), "b" * (MOST + 1), ("s", "t"), ShapeError, f"at most {MOST}"),
-    ],
-)
+@for_each("clean, corrupted, answers, error, said", [
+    ("the cat", "the bird", ("s", "t"), ShapeError, "7 tokens and the second 8"),
+    ("the cat", "the cat", ("s", "t"), ShapeError, "are the same"),
+    ("the cat", "the rat", ("s", "sing"), TokenizerError, "both answers begin with the token “s”"),
+    (
+        "the cat", "the Rat", ("s", "t"), TokenizerError,
+        "does not know R, which stands in the second prompt",
+    ),
+    ("the cat", "the rat", ("s", ""), TokenizerError, "the second answer is empty"),
+    ("", "", ("s", "t"), TokenizerError, "the first prompt is empty"),
+    ("a" * (MOST + 1), "b" * (MOST + 1), ("s", "t"), ShapeError, f"at most {MOST}"),
+])  # fmt: skip
 def test_prompts_that_cannot_be_compared(
     clean: str, corrupted: str, answers: tuple[str, str], error: type[Exception], said: str
 ) -> None:
@@ -225,9 +209,6 @@ def test_models_that_cannot_be_patched() -> None:
         finish(patch(without, Prompts((1, 2), (3, 2), (7, 8)), "resid_pre"))
 
 
-# What a map says -----------------------------------------------------------------------------------
-
-
 def mapped(restored: list[list[float]], site: Any = "resid_pre") -> Patching:
     return Patching(site, np.array(restored, np.float32), Contrast(7.0, -6.0, (0, 1)))
 
@@ -246,13 +227,9 @@ def test_stations_on_the_way() -> None:
 
 def test_a_verdict_on_the_two_prompts() -> None:
     told = {
-        (7.0, -6.0): "tells",
-        (0.5, 0.0): "hardly",
-        (-6.0, 7.0): "swapped",
-        (0.0, 0.5): "hardly",
-        (7.0, 2.0): "always first",
-        (-2.0, -7.0): "always second",
-    }
+        (7.0, -6.0): "tells", (0.5, 0.0): "hardly", (-6.0, 7.0): "swapped", (0.0, 0.5): "hardly",
+        (7.0, 2.0): "always first", (-2.0, -7.0): "always second",
+    }  # fmt: skip
     assert {pair: verdict(Contrast(*pair, (0, 1))) for pair in told} == told
 
 

@@ -1,6 +1,4 @@
-"""Order: attention without positions cannot see it, attention with them can, and the measurement tells which
-is which.
-"""
+"""Order: attention without positions cannot see it, attention with them can."""
 
 from __future__ import annotations
 
@@ -31,12 +29,8 @@ TOKENS = (3, 1, 4, 1, 5, 9, 2, 6)
 
 def test_orders_are_what_they_are_called():
     assert new_order(5, "reverse").tolist() == [4, 3, 2, 1, 0] and new_order(5, "rotate").tolist() == [
-        1,
-        2,
-        3,
-        4,
-        0,
-    ]
+        1, 2, 3, 4, 0,
+    ]  # fmt: skip
     for seed in range(60):
         for length in (2, 3, 9):
             order = new_order(length, "shuffle", seed)
@@ -49,16 +43,10 @@ def test_orders_are_what_they_are_called():
     assert new_order(1, "shuffle").tolist() == [0] and new_order(0, "shuffle").tolist() == []
 
 
-@for_each(
-    ("tokens", "expected"),
-    [
-        (list("to be or"), "orbe to "),
-        (list("one"), "one"),
-        (list("a\nb  c"), "cb  a\n"),
-        (["The", " cat", " s", "at"], " sat catThe"),
-        (list(" a b"), "ba  "),
-    ],
-)
+@for_each("tokens, expected", [
+    (list("to be or"), "orbe to "), (list("one"), "one"), (list("a\nb  c"), "cb  a\n"),
+    (["The", " cat", " s", "at"], " sat catThe"), (list(" a b"), "ba  "),
+])  # fmt: skip
 def test_words_move_as_a_whole(tokens, expected):
     order = word_order(tokens, "reverse")
     assert sorted(order) == list(range(len(tokens))) and "".join(tokens[i] for i in order) == expected

@@ -17,21 +17,10 @@ from tests.engine.helpers import loud, tiny
 
 IDS = [3, 1, 4, 1, 5, 9]
 VARIANTS: list[dict[str, Any]] = [
-    {},
-    {"wiring": "post"},
-    {"wiring": "parallel"},
-    {"wiring": "none"},
-    {"norm": "none"},
-    {"mixer": "mean"},
-    {"mixer": "none"},
-    {"mixer": "similarity"},
-    {"mixer": "shared_qk"},
-    {"ffn": "none"},
-    {"ffn": "swiglu", "n_kv_heads": 2},
-    {"position": "rope"},
-    {"position": "t5"},
-    {"causal": False},
-]
+    {}, {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"mixer": "mean"},
+    {"mixer": "none"}, {"mixer": "similarity"}, {"mixer": "shared_qk"}, {"ffn": "none"},
+    {"ffn": "swiglu", "n_kv_heads": 2}, {"position": "rope"}, {"position": "t5"}, {"causal": False},
+]  # fmt: skip
 
 
 @for_each("fields", VARIANTS)

@@ -19,25 +19,17 @@ IDS = (1, 5, 2, 9, 0, 3)
 
 VARIANTS = {
     "classic": {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
-    "untied": {"tie_embeddings": False},
-    "rmsnorm": {"norm": "rmsnorm", "position": "rope", "ffn": "swiglu"},
-    "no norm": {"norm": "none"},
-    "no gain": {"norm_gain": False},
+    "untied": {"tie_embeddings": False}, "rmsnorm": {"norm": "rmsnorm", "position": "rope", "ffn": "swiglu"},
+    "no norm": {"norm": "none"}, "no gain": {"norm_gain": False},
     "parallel": {"wiring": "parallel", "attention_bias": True, "norm_bias": True},
     "post without norm": {"wiring": "post", "norm": "none"},
-    "grouped": {"n_kv_heads": 2, "attention_bias": True},
-    "wide heads": {"d_head": 6},
-    "no projection": {"output_projection": False},
-    "mean": {"mixer": "mean"},
-    "similarity": {"mixer": "similarity"},
-    "shared": {"mixer": "shared_qk", "attention_bias": True},
-    "no attention": {"mixer": "none"},
-    "no ffn": {"ffn": "none"},
-    "nothing": {"mixer": "none", "ffn": "none"},
-    "alibi": {"position": "alibi", "qk_norm": True},
-    "t5 encoder": {"position": "t5", "causal": False},
+    "grouped": {"n_kv_heads": 2, "attention_bias": True}, "wide heads": {"d_head": 6},
+    "no projection": {"output_projection": False}, "mean": {"mixer": "mean"},
+    "similarity": {"mixer": "similarity"}, "shared": {"mixer": "shared_qk", "attention_bias": True},
+    "no attention": {"mixer": "none"}, "no ffn": {"ffn": "none"}, "nothing": {"mixer": "none", "ffn": "none"},
+    "alibi": {"position": "alibi", "qk_norm": True}, "t5 encoder": {"position": "t5", "causal": False},
     "sinusoidal": {"position": "sinusoidal"},
-}
+}  # fmt: skip
 NO_SUM = {
     "post": {"wiring": "post", "norm_bias": True},
     "none": {"wiring": "none"},
@@ -84,9 +76,7 @@ def test_a_stream_that_is_no_sum_is_not_taken_apart(fields):
 
 
 def test_a_head_counts_for_what_its_removal_takes_from_the_logit_when_the_scale_is_frozen():
-    """Without a norm there is nothing to freeze: removing the last layer's head must change the logit by
-    exactly its part.
-    """
+    """Without a norm there is nothing to freeze."""
     model, recording = looked_at({"norm": "none", "ffn": "none", "attention_bias": True})
 
     def without(head):

@@ -1,6 +1,4 @@
-"""What is read off the residual stream: where tokens settle, who pushes, how long the stream is, what the
-gradient does. Against counts and sums done here.
-"""
+"""What is read off the residual stream."""
 
 from __future__ import annotations
 
@@ -44,9 +42,6 @@ def by_depth(model: Transformer, recording: Recording) -> np.ndarray:
         normed = model.norm_final.double()(torch.from_numpy(x)).numpy()
         model.norm_final.float()
     return softmax(normed @ model.output_matrix.detach().double().numpy().T)
-
-
-# The lens ---------------------------------------------------------------------------------------
 
 
 def one_hot(guesses: list[list[int]], vocab: int = 4) -> np.ndarray:
@@ -137,19 +132,12 @@ def test_the_scale_leaves_the_embedding_out():
     assert not reach(joined([read_lens(torch.from_numpy(one_hot([[2], [1], [2]])))])).is_short
 
 
-# Pushes -----------------------------------------------------------------------------------------
-
-
-@for_each(
-    "fields",
-    [
-        {"attention_bias": True, "norm_bias": True},
-        {"mixer": "none"},
-        {"ffn": "none", "position": "rope"},
-        {"n_layers": 6, "n_heads": 8, "d_head": 2},
-    ],
-    ids=str,
-)
+@for_each("fields", [
+    {"attention_bias": True, "norm_bias": True},
+    {"mixer": "none"},
+    {"ffn": "none", "position": "rope"},
+    {"n_layers": 6, "n_heads": 8, "d_head": 2},
+], ids=str)  # fmt: skip
 def test_the_bars_sum_to_the_logit(fields):
     model = loud(tiny(**fields), factor=3.0)
     recording = record(model, IDS)
@@ -186,12 +174,9 @@ def test_each_bar_has_its_own_number():
 def test_what_stands_in_the_model_s_place_is_what_is_told():
     """Names in the configuration that are not what the parts are."""
     swapped_in = swapped(
-        HEALTHY,
-        "other classes under old names",
-        positions={"none": Learned},
-        mixers={"attention": NoMixer},
+        HEALTHY, "other classes under old names", positions={"none": Learned}, mixers={"attention": NoMixer},
         feedforwards={"gelu": NoFeedForward},
-    )
+    )  # fmt: skip
     parts = Attribution(0.0, 1.0, 0.0, np.zeros((2, 4)), np.zeros(2), np.zeros(2), 0.0, 1.0)
     config = tiny(position="none", ffn="gelu").resolved()
     assert [p.label for p in pushes(config, parts, swapped_in).writers] == ["embed", "position"]
@@ -207,9 +192,6 @@ def test_a_wiring_in_another_s_place_is_worked_out_as_what_it_is(wiring, said):
     assert [(len(r.terms), r.normed is None) for r in rows[0]] == [
         (len(r.terms), r.normed is None) for r in rows[1]
     ]
-
-
-# The stream -------------------------------------------------------------------------------------
 
 
 @for_each(
@@ -275,25 +257,13 @@ def test_the_summary_names_the_longest_and_the_largest():
     assert [write.label for write in found.added] == labels[1:] and len(found.cosines) == 5
 
 
-# The highway ------------------------------------------------------------------------------------
-
-
-@for_each(
-    ("blocks", "fate", "ratio"),
-    [
-        ([1.0, 1.0], "flat", 1.0),
-        ([2.9, 5.0, 1.0], "flat", 2.9),
-        ([3.1, 1.0], "grows", 3.1),
-        ([101.0, 1.0], "explodes", 101.0),
-        ([0.3, 1.0], "fades", 0.3),
-        ([0.34, 1.0], "flat", 0.34),
-        ([0.0099, 1.0], "vanishes", 0.0099),
-        ([0.0, 0.5, 1.0], "zero at the first", 0.0),
-        ([0.0, 0.0], "zero", math.nan),
-        ([1.0, 0.0], "zero at the last", math.nan),
-        ([math.inf, 1.0], "not finite", math.inf),
-    ],
-)
+@for_each("blocks, fate, ratio", [
+    ([1.0, 1.0], "flat", 1.0), ([2.9, 5.0, 1.0], "flat", 2.9), ([3.1, 1.0], "grows", 3.1),
+    ([101.0, 1.0], "explodes", 101.0), ([0.3, 1.0], "fades", 0.3), ([0.34, 1.0], "flat", 0.34),
+    ([0.0099, 1.0], "vanishes", 0.0099), ([0.0, 0.5, 1.0], "zero at the first", 0.0),
+    ([0.0, 0.0], "zero", math.nan), ([1.0, 0.0], "zero at the last", math.nan),
+    ([math.inf, 1.0], "not finite", math.inf),
+])  # fmt: skip
 def test_what_the_gradient_does(blocks, fate, ratio):
     found = road(np.array(blocks))
     assert found.fate == fate and found.ratio == pytest.approx(ratio, nan_ok=True)

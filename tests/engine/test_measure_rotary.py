@@ -1,6 +1,4 @@
-"""RoPE in numbers: against complex multiplication, against the model's own recording, and the two layouts
-against each other.
-"""
+"""RoPE in numbers."""
 
 from __future__ import annotations
 
@@ -70,9 +68,8 @@ def test_the_tables_are_rope_s_own_in_double_precision():
     config = ModelConfig(d_model=16, n_heads=1, d_head=16, position="rope", rope_theta=500.0)
     seams = Rope(config.resolved()).prepare(40, like)
     cos, signed = rotary.tables(np.arange(40), 16, 500.0)
-    assert torch.allclose(seams.cos.double(), cos, atol=5e-6) and torch.allclose(
-        seams.sin.double(), signed, atol=5e-6
-    )
+    assert torch.allclose(seams.cos.double(), cos, atol=5e-6)
+    assert torch.allclose(seams.sin.double(), signed, atol=5e-6)
 
 
 def test_pair_terms_sum_to_the_score_and_one_of_them_by_hand():
@@ -107,9 +104,8 @@ def test_a_shift_of_both_leaves_the_score(query: int, key: int, shift: int, seed
     coarse, engine, exact = rotary.shift_check(q, k, query, key, shift, 10_000.0)
     assert [found.precision for found in (coarse, engine, exact)] == ["bfloat16", "float32", "float64"]
     assert exact.difference < 1e-8 and engine.difference < 2.0
-    assert engine.before == pytest.approx(exact.before, abs=0.05) and coarse.before == pytest.approx(
-        exact.before, abs=3.0
-    )
+    assert engine.before == pytest.approx(exact.before, abs=0.05)
+    assert coarse.before == pytest.approx(exact.before, abs=3.0)
     if shift == 0:
         assert coarse.difference == engine.difference == exact.difference == 0
     elif shift <= 100:
@@ -124,17 +120,10 @@ def test_precision_is_lost_far_out_and_first_in_the_coarse_one():
     assert far[2].difference < 1e-9
 
 
-@for_each(
-    "fields",
-    [
-        {},
-        {"qk_norm": True},
-        {"qk_norm": True, "qk_gain": True},
-        {"n_kv_heads": 2},
-        {"mixer": "shared_qk"},
-        {"mixer": "similarity"},
-    ],
-)
+@for_each("fields", [
+    {}, {"qk_norm": True}, {"qk_norm": True, "qk_gain": True}, {"n_kv_heads": 2}, {"mixer": "shared_qk"},
+    {"mixer": "similarity"},
+])  # fmt: skip
 def test_what_meets_the_rotation_turns_into_what_was_recorded(fields):
     model = loud(tiny(position="rope", **fields))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())

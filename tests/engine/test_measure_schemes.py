@@ -25,9 +25,8 @@ def fresh(scheme):
 
 
 def test_every_scheme_of_the_engine_is_on_the_bench():
-    assert set(SCHEMES) == set(POSITIONS) == set(ALL) and {scheme.seam for scheme in SCHEMES.values()} == set(
-        SEAM_WORDS
-    )
+    assert set(SCHEMES) == set(POSITIONS) == set(ALL)
+    assert {scheme.seam for scheme in SCHEMES.values()} == set(SEAM_WORDS)
 
 
 @for_each("scheme", ALL)
@@ -47,9 +46,7 @@ def test_a_scheme_enters_where_it_is_said_to(scheme):
 
 @for_each("scheme", ALL)
 def test_relative_schemes_see_the_distance_alone(scheme):
-    """The scores of equal content, moved along by five places: the same exactly where the scheme is relative,
-    or knows nothing.
-    """
+    """The scores of equal content, moved along by five places."""
     seams = fresh(scheme).positions.prepare(20, torch.zeros(1))
     generator = torch.Generator().manual_seed(2)
     content = torch.randn(64, generator=generator)
@@ -84,9 +81,8 @@ def test_sizes_of_gpt2_small():
 def test_similarities_are_at_most_one(scheme):
     found = similarity(fresh(scheme), 256)
     reach = 64 if scheme == "learned" else 256
-    assert found.values.shape == (4 if scheme in ("alibi", "t5") else 1, reach) and len(found.lines) == len(
-        found.values
-    )
+    assert found.values.shape == (4 if scheme in ("alibi", "t5") else 1, reach)
+    assert len(found.lines) == len(found.values)
     assert found.distance.tolist() == list(range(reach)) and found.values.max() <= 1 + 1e-6
     if scheme != "t5":
         assert np.allclose(found.values[:, 0], 1)
@@ -119,11 +115,9 @@ def test_t5_is_a_share_of_the_largest_factor():
     model.positions.weight.copy_(torch.arange(32.0)[:, None] * torch.tensor([0.0, 0.1, -0.1, 1.0]))
     values = similarity(model, 200).values
     assert np.allclose(values[0], 1) and np.allclose(values.max(1), 1)
-    assert (
-        values[1, 0] == pytest.approx(math.exp(-3.1))
-        and values[1, 199] == pytest.approx(1)
-        and values[2, 5] == pytest.approx(math.exp(-0.5))
-    )
+    assert values[1, 0] == pytest.approx(math.exp(-3.1))
+    assert values[1, 199] == pytest.approx(1)
+    assert values[2, 5] == pytest.approx(math.exp(-0.5))
 
 
 def test_an_untrained_table_knows_no_distance():

@@ -119,9 +119,8 @@ def test_every_preset_adds_up(name):
 
 def test_the_largest_model_has_its_eight_key_heads():
     steps = trace(PRESETS["llama2-70b"].model, 4096)
-    assert named(steps, "blocks.79.q").output.sizes == (1, 64, 4096, 128) and named(
-        steps, "blocks.79.k"
-    ).output.sizes == (1, 8, 4096, 128)
+    assert named(steps, "blocks.79.q").output.sizes == (1, 64, 4096, 128)
+    assert named(steps, "blocks.79.k").output.sizes == (1, 8, 4096, 128)
     assert named(steps, "blocks.40.pattern").output.sizes == (1, 64, 4096, 4096)
 
 
@@ -150,11 +149,9 @@ def test_multi_head_on_three_tokens_of_four():
 
 def test_a_small_gpt_ends_in_a_row_of_the_vocabulary_for_each_token():
     steps = trace(ModelConfig(vocab_size=1000, context=5, d_model=256, n_layers=6, n_heads=8), 5)
-    assert (
-        steps[0].name == "tokens"
-        and steps[-1].name == "probabilities"
-        and steps[-1].output.sizes == (1, 5, 1000)
-    )
+    assert steps[0].name == "tokens"
+    assert steps[-1].name == "probabilities"
+    assert steps[-1].output.sizes == (1, 5, 1000)
 
 
 def test_a_tied_unembedding_counts_nothing_new_and_says_what_it_shares():
@@ -211,16 +208,10 @@ def test_a_part_made_inside_a_function_shows_its_lines_too(monkeypatch):
     assert ran.name.endswith("<locals>.Doubled.scores") and ran.module == __name__
 
 
-@for_each(
-    "changes",
-    [
-        {},
-        {"ffn": "swiglu", "position": "rope", "n_kv_heads": 2},
-        {"mixer": "shared_qk"},
-        {"mixer": "similarity"},
-        {"ffn": "none"},
-    ],
-)
+@for_each("changes", [
+    {}, {"ffn": "swiglu", "position": "rope", "n_kv_heads": 2}, {"mixer": "shared_qk"},
+    {"mixer": "similarity"}, {"ffn": "none"},
+])  # fmt: skip
 def test_what_no_probe_sees_is_put_together_rightly(changes):
     model = loud(tiny(**changes))
     ids = some_tokens(model.config, 1)[0].tolist()
@@ -231,9 +222,10 @@ def test_what_no_probe_sees_is_put_together_rightly(changes):
         found = tensor_of(step, recording)
         assert found is not None or step.bare == "position"
         if found is not None:
-            assert len(found[1]) == found[0].ndim and (
-                step.bare.endswith("_heads") or found[0].shape == step.output.sizes[-found[0].ndim :]
-            ), step.name
+            assert len(found[1]) == found[0].ndim
+            assert step.bare.endswith("_heads") or found[0].shape == step.output.sizes[-found[0].ndim :], (
+                step.name
+            )
         with torch.inference_mode():
             flat = {"qkv_flat": "w_qkv", "qk_flat": "w_qk", "v_flat": "w_v"}.get(step.bare)
             if step.block == 1 and flat:
@@ -253,9 +245,6 @@ def test_what_cannot_be_built_or_read_is_not_traced():
         trace(tiny(n_heads=3), 4)
     with pytest.raises(ShapeError, match="learned table"):
         trace(tiny(), 9)
-
-
-# By hand ----------------------------------------------------------------------------------------
 
 
 def test_the_two_heads_of_the_example():
@@ -288,17 +277,14 @@ def test_masking_before_and_after():
     assert e.exponentials.sum() == pytest.approx(math.exp(1) + math.exp(2.5) + math.exp(0.5))
 
 
-@for_each(
-    ("call", "words"),
-    [
-        (lambda: byhand.multi_head([[1, 2]], [[1, 2, 3]], [[1, 2]], 1), "same number"),
-        (lambda: byhand.multi_head([[1, 2]], [[1, 2]], [[1, 2], [3, 4]], 1), "1 keys but 2 values"),
-        (lambda: byhand.multi_head([[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]], 2), "evenly"),
-        (lambda: byhand.multi_head([[1, 2]], [[1, 2]], [[1, 2]], 1, [0]), "every key is hidden"),
-        (lambda: byhand.masking([], []), "at least one"),
-        (lambda: byhand.masking([1.0], [1]), "hidden key"),
-    ],
-)
+@for_each("call, words", [
+    (lambda: byhand.multi_head([[1, 2]], [[1, 2, 3]], [[1, 2]], 1), "same number"),
+    (lambda: byhand.multi_head([[1, 2]], [[1, 2]], [[1, 2], [3, 4]], 1), "1 keys but 2 values"),
+    (lambda: byhand.multi_head([[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]], 2), "evenly"),
+    (lambda: byhand.multi_head([[1, 2]], [[1, 2]], [[1, 2]], 1, [0]), "every key is hidden"),
+    (lambda: byhand.masking([], []), "at least one"),
+    (lambda: byhand.masking([1.0], [1]), "hidden key"),
+])  # fmt: skip
 def test_what_cannot_be_computed_by_hand_is_said(call, words):
     with pytest.raises(ShapeError, match=words):
         call()

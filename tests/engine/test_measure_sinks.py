@@ -1,6 +1,4 @@
-"""The first token as a sink: every way to begin a text, held against the plain model and against a cache from
-which the first token was taken.
-"""
+"""The first token as a sink."""
 
 from __future__ import annotations
 
@@ -24,15 +22,11 @@ from tests.engine.helpers import loud, tiny
 IDS = (3, 9, 1, 6, 2, 7, 5, 4, 8)  # halves from position 4 on
 OTHER = 10
 VARIANTS: dict[str, dict[str, Any]] = {
-    "learned": {"context": 12},
-    "rope": {"position": "rope", "norm": "rmsnorm"},
-    "alibi": {"position": "alibi"},
-    "t5": {"position": "t5"},
-    "none": {"position": "none"},
-    "post": {"position": "rope", "wiring": "post"},
-    "grouped": {"position": "rope", "n_kv_heads": 2},
+    "learned": {"context": 12}, "rope": {"position": "rope", "norm": "rmsnorm"},
+    "alibi": {"position": "alibi"}, "t5": {"position": "t5"}, "none": {"position": "none"},
+    "post": {"position": "rope", "wiring": "post"}, "grouped": {"position": "rope", "n_kv_heads": 2},
     "mean": {"position": "none", "mixer": "mean"},
-}
+}  # fmt: skip
 
 
 def plain(model: Transformer, ids: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -103,9 +97,8 @@ def test_what_is_read_off_the_shares() -> None:
     told = Opened("kept", IDS, 0, np.array([[0.2, 0.6], [0.4, 0.0]]), 0.1, 2.0)
     assert told.mean == pytest.approx(0.3) and told.by_layer.tolist() == pytest.approx([0.4, 0.2])
     assert told.most == Named(0, 1, 0.6) and told.resting == 2
-    assert told.is_sink and not Opened("kept", IDS, 0, told.share, 0.2, 2.0).is_sink, (
-        "1.5 times the even share"
-    )
+    assert told.is_sink
+    assert not Opened("kept", IDS, 0, told.share, 0.2, 2.0).is_sink, "1.5 times the even share"
     assert not Opened("kept", IDS, 0, np.array([[0.39, 0.39]]), 0.1, 2.0).is_sink, "no head rests there"
     both = Sinks(IDS, 4, OTHER, 2, (told, Opened("dropped", IDS, 0, told.share, 0.1, 2.5)))
     assert both.change("dropped") == 0.5 and both.change("kept") == 0.0

@@ -55,9 +55,8 @@ def test_the_part_adds_the_table_of_base_10000_bit_by_bit():
 
 def test_wavelengths_go_from_two_pi_to_two_pi_base_to_the_d_minus_two_over_d():
     waves = wavelengths(64, 10_000.0)
-    assert waves[0] == pytest.approx(2 * math.pi) and waves[-1] == pytest.approx(
-        2 * math.pi * 10_000 ** (62 / 64)
-    )
+    assert waves[0] == pytest.approx(2 * math.pi)
+    assert waves[-1] == pytest.approx(2 * math.pi * 10_000 ** (62 / 64))
     assert waves[1:] / waves[:-1] == pytest.approx(np.full(31, 10_000 ** (2 / 64)))
     assert wavelengths(2, 7.0) == pytest.approx([2 * math.pi])
 
@@ -101,9 +100,8 @@ def test_likeness_depends_on_the_distance_alone():
     found = similarity(40, 32, 1_000.0)
     for p, q in ((0, 0), (3, 17), (39, 0)):
         expected = sum(by_hand(p, i, 32, 1_000.0) * by_hand(q, i, 32, 1_000.0) for i in range(32))
-        assert found.dots[p, q] == pytest.approx(expected, abs=1e-4) and found.by_distance[
-            abs(p - q)
-        ] == pytest.approx(expected, abs=1e-10)
+        assert found.dots[p, q] == pytest.approx(expected, abs=1e-4)
+        assert found.by_distance[abs(p - q)] == pytest.approx(expected, abs=1e-10)
     assert found.deviation < 1e-4 and found.deviation64 < 1e-12
     assert found.by_distance[0] == pytest.approx(16)  # the squared length, d/2
 
@@ -125,12 +123,10 @@ def test_what_has_no_frequencies_is_refused(width, base):
 def test_waves_that_go_round_within_the_table_are_counted(length, width, base):
     found = waves(length, width, base)
     by_pair = [2 * math.pi * base ** (2 * i / width) for i in range(width // 2)]
-    assert found.wavelength == pytest.approx(by_pair) and found.theta == pytest.approx(
-        2 * np.pi / np.array(by_pair)
-    )
-    assert found.complete == sum(w <= length for w in by_pair) and found.longer == sum(
-        w > length for w in by_pair
-    )
+    assert found.wavelength == pytest.approx(by_pair)
+    assert found.theta == pytest.approx(2 * np.pi / np.array(by_pair))
+    assert found.complete == sum(w <= length for w in by_pair)
+    assert found.longer == sum(w > length for w in by_pair)
     assert found.ratio == pytest.approx(base ** (2 / width))
 
 
@@ -157,6 +153,5 @@ def test_a_turned_pair(p, k, pair):
     assert found.end_angle == pytest.approx((p + k) * theta)
     assert found.start == pytest.approx([math.sin(p * theta), math.cos(p * theta)])
     assert found.end == pytest.approx([math.sin((p + k) * theta), math.cos((p + k) * theta)], abs=1e-12)
-    assert found.carried == pytest.approx(found.end, abs=1e-12) and found.block == pytest.approx(
-        turn(k * theta)
-    )
+    assert found.carried == pytest.approx(found.end, abs=1e-12)
+    assert found.block == pytest.approx(turn(k * theta))

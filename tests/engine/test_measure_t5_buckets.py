@@ -46,23 +46,13 @@ def test_worked_buckets_of_t5():
     found = {b.number: b.words for b in t5_buckets.bucket_ranges(False, 32, 128)}
     assert len(found) == 32
     assert [found[i] for i in (0, 15, 16, 17, 30, 31)] == [
-        "0",
-        "-15",
-        "-16 to -18",
-        "-19 to -20",
-        "-99 to -112",
-        "-113 and beyond",
-    ]
+        "0", "-15", "-16 to -18", "-19 to -20", "-99 to -112", "-113 and beyond",
+    ]  # fmt: skip
     both = {b.number: b.words for b in t5_buckets.bucket_ranges(True, 32, 128)}
     assert len(both) == 31 and 16 not in both  # later, but at distance 0: there is no such token
     assert [both[i] for i in (7, 8, 15, 17, 24, 31)] == [
-        "-7",
-        "-8 to -11",
-        "-91 and beyond",
-        "1",
-        "8 to 11",
-        "91 and beyond",
-    ]
+        "-7", "-8 to -11", "-91 and beyond", "1", "8 to 11", "91 and beyond",
+    ]  # fmt: skip
 
 
 @for_each("bidirectional", [True, False])

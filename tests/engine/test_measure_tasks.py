@@ -1,6 +1,4 @@
-"""What a model answers to a task's questions, and which head does it: held against a second way to write and to
-look.
-"""
+"""What a model answers to a task's questions, and which head does it."""
 
 from __future__ import annotations
 

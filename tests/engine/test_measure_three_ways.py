@@ -57,9 +57,6 @@ def mean_row(recorder: Recorder, name: str, row: int) -> np.ndarray:
     return (sum(found) / len(found)).numpy()
 
 
-# What is hidden -----------------------------------------------------------------------------------
-
-
 def test_every_fifth_letter_and_no_blank():
     places = hidden_places(TEXT, "letters")
     assert places == (2, 7, 12, 17, 22, 27, 32, 37)
@@ -75,9 +72,6 @@ def test_a_word_is_hidden_whole():
 
 def test_what_is_clicked_turns_round():
     assert hidden_places("abcdef", "half", [4, 0, 99, -1]) == (0, 2)
-
-
-# The encoder --------------------------------------------------------------------------------------
 
 
 @torch.inference_mode()
@@ -109,9 +103,6 @@ def test_right_ones_are_counted_at_their_places():
     assert Filled("abcb", (1, 2, 0), tuple(said)).right == 2
 
 
-# The decoder --------------------------------------------------------------------------------------
-
-
 @torch.inference_mode()
 def test_a_letter_a_pass(decoder):
     found = carry_on(decoder.model, decoder.tokenizer, TEXT, 5, GREEDY)
@@ -140,9 +131,6 @@ def test_nothing_written_is_no_pass():
     assert Continued("a", ()).passes(7) == 0
 
 
-# The encoder-decoder ------------------------------------------------------------------------------
-
-
 @torch.inference_mode()
 def test_a_word_a_pass_after_one_over_the_source(translator):
     found = translate(translator.model, translator.tokenizer, TEXT)
@@ -168,9 +156,6 @@ def test_a_word_a_pass_after_one_over_the_source(translator):
 def test_no_sentence_of_the_grammar_has_no_answer(translator):
     found = translate(translator.model, translator.tokenizer, "the king sees dog")
     assert found.answer is None and not found.right and "in place of “dog”" in found.why
-
-
-# What is offered, and what is refused --------------------------------------------------------------
 
 
 def test_sentences_were_never_learned_from():

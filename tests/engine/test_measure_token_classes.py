@@ -20,51 +20,35 @@ def test_characters_have_the_classes_of_a_primer():
     names, found = token_classes([c.encode() for c in "aeiouybzAZé0٣,$ \n中"], vocab_size=20)
     told = [names[i] for i in found]
     assert told == ["vowels"] * 5 + ["consonants"] * 3 + ["capitals"] * 2 + [
-        "vowels",
-        "digits",
-        "digits",
-        "punctuation",
-        "punctuation",
+        "vowels", "digits", "digits", "punctuation", "punctuation",
     ] + [
         "whitespace",
         "whitespace",
         "other",
         "other",
         "other",
-    ]  # the last two are beyond the tokenizer: a mask has no text
+    ]  # the last two are beyond the tokenizer: a mask has no text  # fmt: skip
 
 
 def test_pieces_of_a_bpe_are_told_by_their_beginning():
     tokens = [b" the", b"ing", b" The", b"42", b" 7", b"...", b" \n", b"\xe2\x80", b"'ll", b"e"]
     names, found = token_classes(tokens)
     assert [names[i] for i in found] == [
-        "begins a word",
-        "inside a word",
-        "capitalised",
-        "digits",
-        "digits",
-        "punctuation",
-        "whitespace",
-        "part of a character",
-        "inside a word",
-        "inside a word",
-    ]
+        "begins a word", "inside a word", "capitalised", "digits", "digits", "punctuation", "whitespace",
+        "part of a character", "inside a word", "inside a word",
+    ]  # fmt: skip
 
 
 def test_every_token_of_a_real_tokenizer_gets_its_bytes_and_counts():
     text = "the cat and the hat, the bat"
     for tokenizer in (CharTokenizer.train(text), bpe.train(text, 270)):
         tokens = token_bytes(tokenizer)
-        assert (
-            len(tokens) == tokenizer.vocab_size
-            and b"".join(tokens[i] for i in tokenizer.encode(text)) == text.encode()
-        )
+        assert len(tokens) == tokenizer.vocab_size
+        assert b"".join(tokens[i] for i in tokenizer.encode(text)) == text.encode()
         counts = token_counts(text, tokenizer, tokenizer.vocab_size + 1)
-        assert (
-            counts.sum() == len(tokenizer.encode(text))
-            and len(counts) == tokenizer.vocab_size + 1
-            and counts[-1] == 0
-        )
+        assert counts.sum() == len(tokenizer.encode(text))
+        assert len(counts) == tokenizer.vocab_size + 1
+        assert counts[-1] == 0
     assert token_counts("cat?", CharTokenizer("act"), 3).tolist() == [1, 1, 1]  # what it lacks is left out
 
 
@@ -94,12 +78,8 @@ def test_the_vocabulary_of_a_model_has_a_class_for_each_of_its_rows():
     known = vocabulary(CharTokenizer("aAb "), 5, "ab ba")
     assert known.letters and known.names == CHARACTERS and known.size == 5
     assert [known.names[i] for i in known.classes] == [
-        "vowels",
-        "capitals",
-        "consonants",
-        "whitespace",
-        "other",
-    ]
+        "vowels", "capitals", "consonants", "whitespace", "other",
+    ]  # fmt: skip
     assert known.counts is not None and known.counts.tolist() == [2, 0, 2, 1, 0]
     assert known.cases.tolist() == [[0, 1]] and known.paired().size == 0  # A was never met
     pieces = vocabulary(bpe.train("the the the", 258), 258)

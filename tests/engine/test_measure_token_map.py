@@ -78,9 +78,8 @@ def test_a_token_that_lies_outside_gets_room():
     found = token_map(matrix, EVERY)
     ranges, reach = found.holding(40)
     assert all(low <= at <= high for (low, high), at in zip(ranges, found.scores[40], strict=True))
-    assert (
-        reach == pytest.approx(np.sqrt((found.scores[40].astype(float) ** 2).sum())) and reach > found.reach
-    )
+    assert reach == pytest.approx(np.sqrt((found.scores[40].astype(float) ** 2).sum()))
+    assert reach > found.reach
     assert found.holding(0) == (list(found.ranges), found.reach)
 
 

@@ -33,18 +33,9 @@ LEARNED = (
     " aaaaaaaa\n" * 3
 )
 TEXTS = (
-    "",
-    "the thesis",
-    " \n\t ",
-    "भाषा मॉडल",
-    "语言模型。数字",
-    "👩‍👩‍👧‍👦🇩🇪👍🏽",
-    "مرحبا بالعالم",
-    "e\u0301\u0302x\u0301",
-    "a\0b",
-    "€" * 50,
-    "a" * 3000,
-)
+    "", "the thesis", " \n\t ", "भाषा मॉडल", "语言模型。数字", "👩‍👩‍👧‍👦🇩🇪👍🏽", "مرحبا بالعالم",
+    "e\u0301\u0302x\u0301", "a\0b", "€" * 50, "a" * 3000,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +63,9 @@ def test_the_tokens_of_a_cut_are_the_text(learned: BpeTokenizer, text: str) -> N
 
 def test_a_token_may_end_inside_a_character_and_its_bytes_are_known() -> None:
     cut = cut_tokens("€", bpe.train("€€ x", 257))  # E2 82 AC: one merge of two of its bytes
-    assert (
-        cut.lengths.tolist() in ([2, 1], [1, 2])
-        and cut.characters_per_token == 0.5
-        and cut.bytes_per_token == 1.5
-    )
+    assert cut.lengths.tolist() in ([2, 1], [1, 2])
+    assert cut.characters_per_token == 0.5
+    assert cut.bytes_per_token == 1.5
 
 
 def test_characters_outside_the_alphabet_are_unknown() -> None:
@@ -131,16 +120,10 @@ def test_lengths_by_size_are_what_encoding_gives(learned: BpeTokenizer) -> None:
     }
 
 
-@for_each(
-    ("text", "words", "expected"),
-    [
-        ("a b  c\n", 2, ("a b", 2)),
-        ("a b", 5, ("a b", 2)),
-        ("  a", 1, ("  a", 1)),
-        ("", 3, ("", 0)),
-        (" \n", 3, ("", 0)),
-    ],
-)
+@for_each("text, words, expected", [
+    ("a b  c\n", 2, ("a b", 2)), ("a b", 5, ("a b", 2)), ("  a", 1, ("  a", 1)), ("", 3, ("", 0)),
+    (" \n", 3, ("", 0)),
+])  # fmt: skip
 def test_passages_end_with_a_word(text: str, words: int, expected: tuple[str, int]) -> None:
     assert passage(text, words) == expected
 

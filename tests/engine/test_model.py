@@ -1,6 +1,4 @@
-"""The one model definition: every legal combination runs and tells the truth, and trusted libraries agree
-with it.
-"""
+"""The one model definition."""
 
 from __future__ import annotations
 
@@ -25,12 +23,9 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 CHOICES = {
-    "norm": get_args(Norm),
-    "wiring": get_args(Wiring),
-    "ffn": get_args(Ffn),
-    "position": get_args(Position),
+    "norm": get_args(Norm), "wiring": get_args(Wiring), "ffn": get_args(Ffn), "position": get_args(Position),
     "mixer": get_args(Mixer),
-}
+}  # fmt: skip
 NORMS, WIRINGS, FFNS, POSITIONS, MIXERS = CHOICES.values()
 
 
@@ -71,15 +66,9 @@ def test_every_combination_of_named_parts(combination: tuple) -> None:
 
 
 FLAGS = (
-    "qk_norm",
-    "output_projection",
-    "attention_bias",
-    "ffn_bias",
-    "norm_gain",
-    "norm_bias",
-    "causal",
+    "qk_norm", "output_projection", "attention_bias", "ffn_bias", "norm_gain", "norm_bias", "causal",
     "tie_embeddings",
-)
+)  # fmt: skip
 
 
 @given(
@@ -87,17 +76,13 @@ FLAGS = (
     flags=st.fixed_dictionaries({name: st.booleans() for name in FLAGS}),
     sizes=st.fixed_dictionaries(
         {
-            "n_layers": st.integers(1, 3),
-            "n_heads": st.sampled_from([1, 2, 3, 4, 6]),
-            "n_kv_heads": st.none() | st.integers(1, 4),
-            "d_model": st.sampled_from([12, 24]),
-            "d_ff": st.none() | st.integers(1, 40),
-            "d_head": st.none() | st.integers(1, 9),
-            "vocab_size": st.integers(2, 30),
-            "context": st.integers(6, 12),
+            "n_layers": st.integers(1, 3), "n_heads": st.sampled_from([1, 2, 3, 4, 6]),
+            "n_kv_heads": st.none() | st.integers(1, 4), "d_model": st.sampled_from([12, 24]),
+            "d_ff": st.none() | st.integers(1, 40), "d_head": st.none() | st.integers(1, 9),
+            "vocab_size": st.integers(2, 30), "context": st.integers(6, 12),
         }
     ),
-)
+)  # fmt: skip
 def test_anything_that_validates_can_be_built_and_run(names: dict, flags: dict, sizes: dict) -> None:
     config = ModelConfig(**names, **flags, **sizes)
     try:
@@ -159,14 +144,9 @@ def test_textbook_totals() -> None:
 
 def test_initial_weights_are_the_documented_ones() -> None:
     config = ModelConfig(
-        d_model=192,
-        n_layers=8,
-        context=128,
-        attention_bias=True,
-        ffn_bias=True,
-        norm_bias=True,
+        d_model=192, n_layers=8, context=128, attention_bias=True, ffn_bias=True, norm_bias=True,
         tie_embeddings=False,
-    )
+    )  # fmt: skip
     for name, parameter in build(config).named_parameters():
         if name.endswith("gain"):
             assert (parameter == 1).all(), name
@@ -178,15 +158,12 @@ def test_initial_weights_are_the_documented_ones() -> None:
             assert abs(parameter.mean().item()) < 6 * expected / math.sqrt(parameter.numel()), name
 
 
-@for_each(
-    ("init", "table", "matrix", "write"),
-    [
-        ("scaled", 0.02, 0.02, 0.02 / math.sqrt(6)),
-        ("plain", 0.02, 0.02, 0.02),
-        ("fan_in", 0.02, 1 / math.sqrt(64), 1 / math.sqrt(64)),
-        ("normal", 1.0, 1 / math.sqrt(64), 1 / math.sqrt(64)),
-    ],
-)
+@for_each("init, table, matrix, write", [
+    ("scaled", 0.02, 0.02, 0.02 / math.sqrt(6)),
+    ("plain", 0.02, 0.02, 0.02),
+    ("fan_in", 0.02, 1 / math.sqrt(64), 1 / math.sqrt(64)),
+    ("normal", 1.0, 1 / math.sqrt(64), 1 / math.sqrt(64)),
+])  # fmt: skip
 def test_first_weights_as_a_training_asks_for_them(
     init: Init, table: float, matrix: float, write: float
 ) -> None:
@@ -194,14 +171,10 @@ def test_first_weights_as_a_training_asks_for_them(
     found = {name: p.std().item() for name, p in build(config, init=init).named_parameters()}
     second = write if init in ("scaled", "plain") else 1 / math.sqrt(256)  # w_out reads d_ff numbers
     expected = {
-        "embedding": table,
-        "positions.weight": table,
-        "unembedding": matrix,
-        "blocks.1.mixer.w_qkv.weight": matrix,
-        "blocks.1.mixer.w_o.weight": write,
-        "blocks.2.ffn.w_in.weight": matrix,
-        "blocks.2.ffn.w_out.weight": second,
-    }
+        "embedding": table, "positions.weight": table, "unembedding": matrix,
+        "blocks.1.mixer.w_qkv.weight": matrix, "blocks.1.mixer.w_o.weight": write,
+        "blocks.2.ffn.w_in.weight": matrix, "blocks.2.ffn.w_out.weight": second,
+    }  # fmt: skip
     assert {name: found[name] for name in expected} == pytest.approx(expected, rel=0.05)
 
 
@@ -238,15 +211,12 @@ def test_dropout_acts_in_training_only() -> None:
     assert not torch.equal(model(tokens), model(tokens))
 
 
-@for_each(
-    "tokens",
-    [
-        torch.zeros(4, dtype=torch.int64),
-        torch.zeros(1, 4),
-        torch.zeros(1, 4, dtype=torch.int32),
-        torch.zeros(1, 1, 4, dtype=torch.int64),
-    ],
-)
+@for_each("tokens", [
+    torch.zeros(4, dtype=torch.int64),
+    torch.zeros(1, 4),
+    torch.zeros(1, 4, dtype=torch.int32),
+    torch.zeros(1, 1, 4, dtype=torch.int64),
+])  # fmt: skip
 def test_tokens_of_another_shape_or_type_are_refused(tokens: torch.Tensor) -> None:
     with pytest.raises(ShapeError, match=r"tokens must be int64 of shape \(batch, position\)"):
         build(tiny())(tokens)

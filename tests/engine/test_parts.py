@@ -1,6 +1,4 @@
-"""Each part against a second, independent account of it: torch's own kernels, known values, worked
-numbers.
-"""
+"""Each part against a second, independent account of it."""
 
 from __future__ import annotations
 
@@ -27,9 +25,6 @@ from tests.engine.helpers import loud, some_tokens, tiny
 
 def _normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-
-
-# --- attention ----------------------------------------------------------------------------------
 
 
 @for_each("causal", [True, False])
@@ -76,9 +71,7 @@ def test_mask_worked_example() -> None:
 
 
 def test_multi_head_worked_example() -> None:
-    """q = [1,2,3,4], k1 = [5,6,7,8], k2 = [9,0,1,2] with two heads: scores 17 and 9, then 53 and 11, before
-    scaling.
-    """
+    """q = [1,2,3,4], k1 = [5,6,7,8], k2 = [9,0,1,2] with two heads."""
     mixer = MIXERS["attention"](ModelConfig(d_model=4, n_heads=2).resolved())
     q = torch.tensor([[1.0, 2, 3, 4]]).view(1, 1, 2, 2).transpose(1, 2)
     k = torch.tensor([[5.0, 6, 7, 8], [9, 0, 1, 2]]).view(1, 2, 2, 2).transpose(1, 2)
@@ -127,9 +120,6 @@ def test_without_w_o_the_heads_go_back_side_by_side() -> None:
     recorder = Recorder()
     mixer(_normal(2, 5, 16), Seams(), None, recorder)
     assert torch.equal(recorder["attn_out"], recorder["z"].transpose(1, 2).flatten(2))
-
-
-# --- positions ----------------------------------------------------------------------------------
 
 
 def _seams(position: str, length: int, **fields: object) -> Seams:
@@ -217,29 +207,15 @@ def test_t5_buckets_equal_t5_s(buckets: int, reach: int, bidirectional: bool) ->
 
 
 def test_t5_buckets_by_hand() -> None:
-    """Causal, 32 buckets: one bucket each up to distance 15, logarithmic from 16, the last one from 113 on;
-    the future is distance 0.
-    """
+    """Causal, 32 buckets."""
     bucket = t5_bucket(-torch.arange(200), False, 32, 128)
     assert bucket[:16].tolist() == list(range(16))
     assert [bucket[d].item() for d in (16, 18, 19, 20, 21, 112, 113, 127, 128, 199)] == [
-        16,
-        16,
-        17,
-        17,
-        18,
-        30,
-        31,
-        31,
-        31,
-        31,
-    ]
+        16, 16, 17, 17, 18, 30, 31, 31, 31, 31,
+    ]  # fmt: skip
     assert (t5_bucket(torch.arange(1, 50), False, 32, 128) == 0).all()
     both = t5_bucket(torch.tensor([-3, 3]), True, 32, 128)
     assert both.tolist() == [3, 19]
-
-
-# --- norms and feed-forward ---------------------------------------------------------------------
 
 
 def test_norms_equal_their_formulas() -> None:
@@ -275,9 +251,6 @@ def test_the_gate_decides_how_much_passes(ffn: str, activation: object) -> None:
     assert torch.allclose(
         part(x, identity), (activation(x @ gate.T) * (x @ up.T)) @ part.w_out.weight.T, atol=1e-5
     )
-
-
-# --- gradients ----------------------------------------------------------------------------------
 
 
 def _wide(*shape: int, seed: int = 0) -> Tensor:

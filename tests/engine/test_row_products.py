@@ -93,8 +93,6 @@ def test_the_bytes_of_a_weight_are_those_of_its_kind() -> None:
     assert kinds == BYTES
 
 
-# A whole model ----------------------------------------------------------------------------------
-
 MODELS = {
     "modern": {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "n_kv_heads": 2, "d_model": 16},
     "classic": {"ffn": "gelu", "position": "learned", "ffn_bias": True, "attention_bias": True},
@@ -187,9 +185,6 @@ def test_what_it_costs_is_the_difference_of_logits_and_of_the_loss(arithmetic: A
         assert found.largest > 1e-4
     with pytest.raises(ShapeError, match="two tokens"):
         finish(rounding(model, IDS[:1], ready(model, "float32")))
-
-
-# What is refused --------------------------------------------------------------------------------
 
 
 def test_an_arithmetic_that_the_machine_lacks_is_refused_with_the_reason(

@@ -109,15 +109,12 @@ def test_odds():
     assert odds(-700.0).draws == pytest.approx(1.014e304, rel=1e-3) and math.isinf(odds(-701.0).draws)
 
 
-@for_each(
-    ("status", "steps", "share", "left"),
-    [
-        ("running", 40, 0.4, 0.02 * 60),
-        ("running", 0, 0.0, None),
-        ("running", 100, 1.0, None),
-        ("finished", 40, 0.4, None),
-    ],
-)
+@for_each("status, steps, share, left", [
+    ("running", 40, 0.4, 0.02 * 60),
+    ("running", 0, 0.0, None),
+    ("running", 100, 1.0, None),
+    ("finished", 40, 0.4, None),
+])  # fmt: skip
 def test_what_is_left_of_a_run(status: str, steps: int, share: float, left: float | None):
     view = view_of(RunSpec(SMALL, TrainConfig(steps=100), "python"), "run", status, steps)
     assert view.share == pytest.approx(share)

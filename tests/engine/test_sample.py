@@ -46,15 +46,10 @@ def theirs(logits: torch.Tensor, config: SampleConfig, previous: list[int]) -> t
 
 @settings(max_examples=150, deadline=None)
 @given(
-    seed=st.integers(0, 10_000),
-    size=st.integers(2, 90),
-    temperature=st.sampled_from([0.2, 0.8, 1.0, 1.5]),
-    k=st.integers(0, 100),
-    p=st.floats(0.0, 1.0),
-    m=st.floats(0.0, 1.0),
-    penalty=st.sampled_from([0.5, 1.0, 1.3, 5.0]),
-    last=st.booleans(),
-)
+    seed=st.integers(0, 10_000), size=st.integers(2, 90), temperature=st.sampled_from([0.2, 0.8, 1.0, 1.5]),
+    k=st.integers(0, 100), p=st.floats(0.0, 1.0), m=st.floats(0.0, 1.0),
+    penalty=st.sampled_from([0.5, 1.0, 1.3, 5.0]), last=st.booleans(),
+)  # fmt: skip
 def test_the_stages_agree_with_hugging_face(seed, size, temperature, k, p, m, penalty, last):
     pytest.importorskip("transformers", reason="requirements-dev.txt has it")
     config = SampleConfig(
@@ -80,12 +75,9 @@ def test_the_order_is_hugging_faces_own():
     found = model._get_logits_processor(config, input_ids_seq_length=1, device="cpu")
     names = [type(p).__name__ for p in found]
     wanted = [
-        "RepetitionPenaltyLogitsProcessor",
-        "TemperatureLogitsWarper",
-        "TopKLogitsWarper",
-        "TopPLogitsWarper",
+        "RepetitionPenaltyLogitsProcessor", "TemperatureLogitsWarper", "TopKLogitsWarper", "TopPLogitsWarper",
         "MinPLogitsWarper",
-    ]
+    ]  # fmt: skip
     assert [n for n in names if n in wanted] == wanted
     assert order(OFF) == NAMES == ("repetition_penalty", "temperature", "top_k", "top_p", "min_p")
 
@@ -97,18 +89,15 @@ def test_a_record_for_each_stage_says_what_it_removed():
     }
     assert list(records) == ["logits", *NAMES]
     assert records["logits"].kept == 5 and records["logits"].mass == 1.0
-    assert records["top_k"].removed.tolist() == [False, False, False, False, True] and records[
-        "top_k"
-    ].mass == pytest.approx(0.95)
+    assert records["top_k"].removed.tolist() == [False, False, False, False, True]
+    assert records["top_k"].mass == pytest.approx(0.95)
     # Renormalised over four: 0.421, 0.316, 0.158, 0.105. The first two reach 0.737, the third 0.895: it is
     # still needed.
-    assert records["top_p"].removed.tolist() == [False, False, False, True, False] and records[
-        "top_p"
-    ].mass == pytest.approx(0.85 / 0.95)
+    assert records["top_p"].removed.tolist() == [False, False, False, True, False]
+    assert records["top_p"].mass == pytest.approx(0.85 / 0.95)
     # Half of the largest: 0.4 / 0.85 = 0.471, so 0.3 / 0.85 = 0.353 stays and 0.176 goes.
-    assert (
-        records["min_p"].removed.tolist() == [False, False, True, False, False] and records["min_p"].kept == 2
-    )
+    assert records["min_p"].removed.tolist() == [False, False, True, False, False]
+    assert records["min_p"].kept == 2
     assert records["min_p"].probabilities == pytest.approx([4 / 7, 3 / 7, 0, 0, 0])
     assert records["logits"].entropy == pytest.approx(
         -sum(p * math.log(p) for p in (0.4, 0.3, 0.15, 0.1, 0.05))
@@ -165,9 +154,8 @@ def test_ties_at_the_border():
 def test_all_but_one_removed(config):
     records = stages(logits_of(30), config)
     assert records[-1].kept == 1 and records[-1].entropy == 0.0 and records[-1].choices == 1.0
-    assert records[-1].probabilities.max() == 1.0 and likeliest(
-        torch.from_numpy(records[-1].logits)
-    ) == likeliest(logits_of(30))
+    assert records[-1].probabilities.max() == 1.0
+    assert likeliest(torch.from_numpy(records[-1].logits)) == likeliest(logits_of(30))
 
 
 def test_the_penalty_lowers_what_has_occurred_whatever_its_sign():
@@ -192,28 +180,15 @@ def test_draws_follow_the_distribution_and_the_seed():
     counts = np.bincount([draw(p, float(u)) for u in us], minlength=4)
     assert counts[1] == 0 and np.abs(counts / 4000 - p).max() < 4 * math.sqrt(0.25 / 4000)
     assert torch.equal(uniform(3, 10), us[:10]) and not torch.equal(uniform(4, 10), us[:10])
-    assert (
-        draw(p, math.nextafter(1.0, 0.0)) == 3
-        and draw(np.array([0.0, 1.0, 0.0]), math.nextafter(1.0, 0.0)) == 1
-    )
+    assert draw(p, math.nextafter(1.0, 0.0)) == 3
+    assert draw(np.array([0.0, 1.0, 0.0]), math.nextafter(1.0, 0.0)) == 1
     assert [draw(2 * p, u) for u in (0.1, 0.6, 0.9)] == [0, 2, 3]  # the sum need not be 1
 
 
-@for_each(
-    "wrong",
-    [
-        {"temperature": -1.0},
-        {"temperature": math.nan},
-        {"top_k": -1},
-        {"top_k": 1.5},
-        {"top_p": 1.1},
-        {"min_p": -0.1},
-        {"repetition_penalty": 0.0},
-        {"seed": -1},
-        {"seed": 2**31},
-        {"penalty_last": 1},
-    ],
-)
+@for_each("wrong", [
+    {"temperature": -1.0}, {"temperature": math.nan}, {"top_k": -1}, {"top_k": 1.5}, {"top_p": 1.1},
+    {"min_p": -0.1}, {"repetition_penalty": 0.0}, {"seed": -1}, {"seed": 2**31}, {"penalty_last": 1},
+])  # fmt: skip
 def test_settings_out_of_range_are_named(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         stages(torch.zeros(3), SampleConfig(**wrong))
@@ -227,31 +202,17 @@ def test_logits_that_cannot_be_drawn_from_are_refused():
 
 
 VARIANTS = {
-    "pre": {},
-    "post": {"wiring": "post"},
-    "parallel": {"wiring": "parallel"},
-    "no stream": {"wiring": "none"},
-    "rms": {"norm": "rmsnorm"},
-    "no norm": {"norm": "none"},
-    "biases": {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
-    "swiglu": {"ffn": "swiglu"},
-    "no ffn": {"ffn": "none"},
-    "rope": {"position": "rope"},
-    "alibi": {"position": "alibi"},
-    "t5": {"position": "t5"},
-    "sinusoidal": {"position": "sinusoidal"},
-    "none": {"position": "none"},
-    "mean": {"mixer": "mean"},
-    "similarity": {"mixer": "similarity"},
-    "shared": {"mixer": "shared_qk"},
-    "no mixer": {"mixer": "none"},
-    "grouped": {"n_kv_heads": 2, "position": "rope"},
-    "multi-query": {"n_kv_heads": 1, "position": "alibi"},
-    "qk norm": {"qk_norm": True, "position": "rope"},
-    "untied": {"tie_embeddings": False},
-    "no projection": {"output_projection": False},
+    "pre": {}, "post": {"wiring": "post"}, "parallel": {"wiring": "parallel"},
+    "no stream": {"wiring": "none"}, "rms": {"norm": "rmsnorm"}, "no norm": {"norm": "none"},
+    "biases": {"attention_bias": True, "ffn_bias": True, "norm_bias": True}, "swiglu": {"ffn": "swiglu"},
+    "no ffn": {"ffn": "none"}, "rope": {"position": "rope"}, "alibi": {"position": "alibi"},
+    "t5": {"position": "t5"}, "sinusoidal": {"position": "sinusoidal"}, "none": {"position": "none"},
+    "mean": {"mixer": "mean"}, "similarity": {"mixer": "similarity"}, "shared": {"mixer": "shared_qk"},
+    "no mixer": {"mixer": "none"}, "grouped": {"n_kv_heads": 2, "position": "rope"},
+    "multi-query": {"n_kv_heads": 1, "position": "alibi"}, "qk norm": {"qk_norm": True, "position": "rope"},
+    "untied": {"tie_embeddings": False}, "no projection": {"output_projection": False},
     "wide heads": {"d_head": 12},
-}
+}  # fmt: skip
 
 
 @for_each("changes", VARIANTS.values(), ids=VARIANTS)
@@ -278,11 +239,9 @@ def test_what_a_step_reports():
     records = list(steps(model, [1], context + 3, SampleConfig(seed=1)))
     assert [r.position for r in records] == list(range(1, context + 4))
     moved = [r for r in records if r.begin]
-    assert (
-        moved[0].position == context + 1
-        and moved[0].begin == context + 1 - context // 2
-        and moved[0].computed == context // 2
-    )
+    assert moved[0].position == context + 1
+    assert moved[0].begin == context + 1 - context // 2
+    assert moved[0].computed == context // 2
     assert records[0].probability == pytest.approx(float(records[0].logits.softmax(-1)[records[0].token]))
 
 
@@ -322,9 +281,8 @@ def test_logits_that_were_read_stay_as_they_are():
         kept = [logits.clone() for logits in first]
         reader.reset()
         again = [reader.read([token]) for token in (3, 2, 1)]
-    assert all(torch.equal(a, b) for a, b in zip(first, kept, strict=True)) and not torch.equal(
-        first[0], again[0]
-    )
+    assert all(torch.equal(a, b) for a, b in zip(first, kept, strict=True))
+    assert not torch.equal(first[0], again[0])
 
 
 def test_the_decoders_gelu_is_torchs():

@@ -33,9 +33,8 @@ def test_surprise_is_what_the_model_gave_each_token():
     assert found.mean.tolist() == pytest.approx([sum(nats[: i + 1]) / (i + 1) for i in range(6)], abs=1e-5)
     assert found.likelihood.nats == pytest.approx(sum(nats) / 6, abs=1e-5)
     assert found.likelihood.perplexity == pytest.approx(math.exp(sum(nats) / 6), rel=1e-5)
-    assert found.guessing == pytest.approx(math.log(11)) and found.worst == max(
-        range(6), key=lambda i: nats[i]
-    )
+    assert found.guessing == pytest.approx(math.log(11))
+    assert found.worst == max(range(6), key=lambda i: nats[i])
     first = sum(logs[i].argmax().item() == node.token for i, node in enumerate(path))
     assert found.likeliest == pytest.approx(first / 6)
     assert found.picked.tolist() == [False] * 5 + [True] and found.finite
@@ -53,17 +52,11 @@ def of(total: float, length: int, first: int = 0) -> Continuation:
     return Continuation(tuple(range(first, first + length)), total)
 
 
-@for_each(
-    ("winner", "greedy", "verdict"),
-    [
-        (of(-3.0, 4), of(-3.0, 4), "same"),
-        (of(-3.0, 4, 1), of(-3.5, 4), "likelier"),
-        (of(-3.0, 3, 1), of(-3.5, 4), "shorter"),
-        (of(-3.0, 5, 1), of(-3.5, 4), "likelier"),
-        (of(-4.0, 6, 1), of(-3.5, 4), "better score"),
-        (of(-3.5, 6, 1), of(-3.5, 4), "better score"),
-    ],
-)
+@for_each("winner, greedy, verdict", [
+    (of(-3.0, 4), of(-3.0, 4), "same"), (of(-3.0, 4, 1), of(-3.5, 4), "likelier"),
+    (of(-3.0, 3, 1), of(-3.5, 4), "shorter"), (of(-3.0, 5, 1), of(-3.5, 4), "likelier"),
+    (of(-4.0, 6, 1), of(-3.5, 4), "better score"), (of(-3.5, 6, 1), of(-3.5, 4), "better score"),
+])  # fmt: skip
 def test_verdicts(winner, greedy, verdict):
     assert Rivals(winner, greedy, greedy).verdict == verdict
 

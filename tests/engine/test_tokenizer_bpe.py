@@ -120,22 +120,19 @@ def test_characters_to_start_from() -> None:
     assert from_dict(json.loads(json.dumps(own.to_dict()))) == own
 
 
-@for_each(
-    "values",
-    [
-        {},
-        {"level": "byte", "split": "words", "merges": [[0, 999, 1, 1]]},
-        {"level": "byte", "split": "words", "merges": [[0, 1]]},
-        {"level": "char", "split": "words", "base": "aa", "merges": []},
-        {"level": "byte", "split": "x", "merges": []},
-        {"level": "byte", "split": "none", "merges": [[True, 1, 1, 1]]},
-        {
-            "level": "byte",
-            "split": "none",
-            "merges": [[0, 0, 1, 1], *([256 + i, 256 + i, 1, 1] for i in range(60))],
-        },
-    ],
-)
+@for_each("values", [
+    {},
+    {"level": "byte", "split": "words", "merges": [[0, 999, 1, 1]]},
+    {"level": "byte", "split": "words", "merges": [[0, 1]]},
+    {"level": "char", "split": "words", "base": "aa", "merges": []},
+    {"level": "byte", "split": "x", "merges": []},
+    {"level": "byte", "split": "none", "merges": [[True, 1, 1, 1]]},
+    {
+        "level": "byte",
+        "split": "none",
+        "merges": [[0, 0, 1, 1], *([256 + i, 256 + i, 1, 1] for i in range(60))],
+    },
+])  # fmt: skip
 def test_a_file_that_is_none_is_refused(values: dict[str, object]) -> None:
     with pytest.raises(TokenizerError):
         from_dict({"kind": "bpe", **values})

@@ -57,19 +57,10 @@ def test_alphabets_that_are_none(alphabet: str) -> None:
         CharTokenizer(alphabet)
 
 
-@for_each(
-    "values",
-    [
-        {},
-        {"kind": "char"},
-        {"kind": "char", "alphabet": 3},
-        {"kind": "bytes"},
-        {"kind": ["char"]},
-        [],
-        None,
-        "char",
-    ],
-)
+@for_each("values", [
+    {}, {"kind": "char"}, {"kind": "char", "alphabet": 3}, {"kind": "bytes"}, {"kind": ["char"]}, [],
+    None, "char",
+])  # fmt: skip
 def test_what_is_not_a_tokenizer(values: object) -> None:
     with pytest.raises(TokenizerError):
         tokenizers.from_dict(values)  # type: ignore[arg-type]

@@ -1,6 +1,4 @@
-"""Published encodings: the numbers that are known of them, special tokens that stay out of text, and machines
-without a network.
-"""
+"""Published encodings."""
 
 from __future__ import annotations
 
@@ -28,18 +26,9 @@ from tests.engine.cases import for_each
 
 LINE = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
 TEXTS = (
-    "",
-    LINE,
-    "भाषा मॉडल",
-    "语言模型",
-    "👩‍👩‍👧‍👦🇩🇪",
-    "مرحبا",
-    "e\u0301\u0302",
-    "\0\0",
-    "a" * 100_000,
-    " " * 10_000 + "a",
-    END_OF_TEXT * 2,
-)
+    "", LINE, "भाषा मॉडल", "语言模型", "👩‍👩‍👧‍👦🇩🇪", "مرحبا", "e\u0301\u0302", "\0\0", "a" * 100_000,
+    " " * 10_000 + "a", END_OF_TEXT * 2,
+)  # fmt: skip
 
 
 @pytest.fixture(params=["gpt2", "cl100k_base"])
@@ -103,16 +92,10 @@ def test_half_characters_are_read_as_replacement_characters(encoding: PublishedT
     assert encoding.encode("\ud83d\ude00") == encoding.encode("😀")
 
 
-@for_each(
-    ("text", "expected"),
-    [
-        ("é😀", ("é😀", 0)),
-        ("\udc00\ud800", ("\ufffd\ufffd", 2)),
-        ("\ud83d\ude00\ud83d", ("😀\ufffd", 1)),
-        ("�", ("�", 0)),
-        ("", ("", 0)),
-    ],
-)
+@for_each("text, expected", [
+    ("é😀", ("é😀", 0)), ("\udc00\ud800", ("\ufffd\ufffd", 2)), ("\ud83d\ude00\ud83d", ("😀\ufffd", 1)),
+    ("�", ("�", 0)), ("", ("", 0)),
+])  # fmt: skip
 def test_whole_characters(text: str, expected: tuple[str, int]) -> None:
     assert whole_characters(text) == expected
 

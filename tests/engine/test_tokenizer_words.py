@@ -15,17 +15,8 @@ def words(text: str) -> list[str]:
 
 def test_words_and_signs_without_blanks() -> None:
     assert words("Don't go, we’re 3.5 km off!\n") == [
-        "Don't",
-        "go",
-        ",",
-        "we’re",
-        "3",
-        ".",
-        "5",
-        "km",
-        "off",
-        "!",
-    ]
+        "Don't", "go", ",", "we’re", "3", ".", "5", "km", "off", "!",
+    ]  # fmt: skip
     assert words("भाषा मॉडल") == ["भाषा", "मॉडल"]  # its vowel signs are marks, and belong to the word
     assert words("语言模型。数字") == ["语言模型", "。", "数字"]
     assert words(" \n\t\0") == ["\0"]

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from engine import corpora
 from engine.corpora import Corpus
 from engine.errors import CorpusError
-from engine.measure.ngrams import baselines
 from tests.engine.cases import for_each
 
 LINES = "one two three four five six seven eight nine ten\n" * 8
@@ -87,10 +86,6 @@ def test_it_says_how_many_characters_are_missing(context: int) -> None:
         corpora.check_length(corpora.from_text("ab" * 12 + "c" * (missing - 2)), context)
 
 
-def test_windows_line_ends_count_once() -> None:
-    assert corpora.from_text(LINES.replace("\n", "\r\n")).text == LINES
-
-
 def test_baselines_against_an_independent_count() -> None:
     corpus = corpora.from_text(LINES + "the end of it, at last")
     v, train, validation = corpus.vocab_size, corpus.train.tolist(), corpus.validation.tolist()
@@ -107,17 +102,6 @@ def test_baselines_against_an_independent_count() -> None:
     ]
     assert corpus.baselines["trigram"] == pytest.approx(sum(trigram) / len(trigram))
     assert list(corpus.baselines) == ["uniform", "unigram", "bigram", "trigram"]
-
-
-def test_a_text_too_short_for_triples_has_no_line_for_them() -> None:
-    corpus = corpora.from_text("abcabcabcabcabcabcabc")  # two tokens to test on
-    assert len(corpus.validation) < 4 and all(math.isfinite(loss) for loss in corpus.baselines.values())
-    assert ("trigram" in corpus.baselines) == (len(corpus.validation) > 2)
-
-
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(CorpusError, match="no corpus is called 'bible'; there are shakespeare, python"):
-        corpora.load("bible")
 
 
 def test_an_edited_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,12 +175,6 @@ def test_every_tokenizer_has_the_same_two_parts(tokenizer: str, text: str) -> No
         )
 
 
-def test_bytes_are_bytes() -> None:
-    corpus = corpora.from_text(FOREIGN, tokenizer="byte")
-    assert corpus.vocab_size == 256 and len(corpus.train) + len(corpus.validation) == len(FOREIGN.encode())
-    assert corpus.tokenizer.unknown("ключ\0") == []
-
-
 def test_bpe_learns_nothing_from_the_validation_split() -> None:
     cut = int(len(LINES) * 0.9)
     other = LINES[:cut] + "zq" * ((len(LINES) - cut) // 2)  # by far the most frequent pair, were it looked at
@@ -247,13 +225,3 @@ def test_a_state_of_before_a_field_existed_still_belongs_to_its_recipe() -> None
         assert _filled_in(old) == made_by
         assert _filled_in({**old, "train": {**old["train"], "steps": 1}}) != made_by
         assert _filled_in({"model": {"no_such_field": 1}, "train": {}}) != made_by
-
-
-def test_baselines_are_in_nats_unless_bits_are_asked_for() -> None:
-    corpus = corpora.from_text(LINES)
-    assert dict(baselines(corpus)) == {k: v for k, v in corpus.baselines.items() if v is not None}
-    assert (
-        baselines(corpus, bits=True).unigram
-        == corpus.baselines_in_bits["unigram"]
-        != baselines(corpus).unigram
-    )

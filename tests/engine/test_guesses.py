@@ -63,10 +63,6 @@ def test_the_largest_weight_at_another_width(now: int, seed: int) -> None:
     assert found.right == ("same" if abs(moved) <= 0.05 else "sharper" if moved > 0 else "flatter")
 
 
-def test_the_width_is_sharper_one_way_and_flatter_the_other() -> None:
-    assert attention.width(64, 0).right == "flatter" and attention.width(4, 0).right == "sharper"
-
-
 def model_of(**fields: Any) -> Any:
     return loud(tiny(**({"position": "learned", "context": 24} | fields)), factor=4.0).requires_grad_(False)
 

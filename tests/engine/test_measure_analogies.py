@@ -46,13 +46,6 @@ def test_a_space_made_for_it_holds() -> None:
     assert found.holds and found.answer == 3 and found.needs_arithmetic
 
 
-def test_the_rows_are_not_made_a_second_time() -> None:
-    """Of SmolLM2 they are 113 MB, which each model looked into would add to the server's memory."""
-    known = directions_of(MATRIX)
-    assert known.matrix is MATRIX
-    assert (known.mean.shape, known.length.shape) == ((7,), (60,))
-
-
 def test_a_row_that_is_the_mean_points_nowhere() -> None:
     rows = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 3.0], [2.0, 1.0], [2.0, 2.0]])  # the last is their mean
     known = directions_of(rows)

@@ -38,23 +38,7 @@ def model_of(**fields) -> Transformer:
     return loud(tiny(**fields), factor=4.0)
 
 
-def shifted(length: int) -> np.ndarray:
-    """Each token looks at the one before it, the first at itself."""
-    pattern = np.zeros((length, length), np.float32)
-    pattern[np.arange(1, length), np.arange(length - 1)] = 1
-    pattern[0, 0] = 1
-    return pattern
-
-
 # Patterns
-
-
-def test_a_previous_token_head_scores_one_and_looks_one_back():
-    p = shifted(9)
-    assert heads.previous_score(p) == 1
-    assert heads.mean_distance(p) == pytest.approx(8 / 9)
-    assert heads.first_score(p) == pytest.approx(1 / 8)
-    assert heads.entropy(p).max() == 0
 
 
 def test_an_even_head_has_the_largest_entropy():
@@ -114,16 +98,6 @@ def test_the_numbers_of_a_model_are_those_of_a_slow_loop():
         )
 
 
-def test_the_induction_score_is_the_weight_on_what_followed_last_time():
-    half = 5
-    p = np.zeros((2 * half, 2 * half))
-    p[np.arange(half, 2 * half), np.arange(1, half + 1)] = 1
-    assert repeating.induction_score(p, half) == 1
-    assert repeating.induction_score(np.roll(p, 1, axis=-1), half) == 0
-    even = np.full((2 * half, 2 * half), 1 / (2 * half))
-    assert repeating.induction_score(even, half) == pytest.approx(1 / (2 * half))
-
-
 def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
     """Two layers of attention and nothing else, by hand."""
     width = max(vocab, context)
@@ -168,14 +142,6 @@ def test_a_hand_built_induction_model_scores_one_and_copies():
     recording = record(model, ids)
     assert heads.previous_score(recording["blocks.0.pattern"][0]) == pytest.approx(1, abs=1e-3)
     assert recording.logits[6:].argmax(-1).tolist() == [1, 9, 4]  # it goes on as it did the first time
-
-
-def test_without_its_previous_token_head_the_induction_head_is_blind():
-    model = induction_model()
-    before = record(model, (3, 7, 1, 9, 4, 3, 7, 1, 9))
-    found = compare(model, before, Switches(heads_off=((0, 0),)))
-    assert found.loss_after > found.loss_before
-    assert found.after.logits[6:].argmax(-1).tolist() != [1, 9, 4]
 
 
 def test_the_sink_is_measured_against_the_value_vectors():
@@ -287,13 +253,6 @@ def test_scale_off_leaves_the_raw_products(fields):
     np.testing.assert_allclose(seen["blocks.0.scores"], q @ k.transpose(1, 2) + bias, atol=1e-4)
 
 
-def test_scale_and_position_can_be_off_together():
-    model = model_of(position="rope", qk_norm=True)
-    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False)), positions=False)
-    q, k = (F.rms_norm(torch.tensor(seen[f"blocks.0.{n}"]), (4,), eps=1e-5) for n in "qk")
-    np.testing.assert_allclose(seen["blocks.0.scores"], q @ k.transpose(1, 2), atol=1e-4)
-
-
 def test_mean_ablation_leaves_the_mean():
     model = model_of()
     plain = record(model, IDS)
@@ -321,12 +280,6 @@ def test_only_the_tokens_before_the_place_move():
         moved = reordered(IDS, Switches(order=order, place=4, seed=3))
         assert moved[4:] == IDS[4:] and sorted(moved[:4]) == sorted(IDS[:4]) and moved != IDS
     assert reordered(IDS, Switches(place=4)) == IDS
-
-
-def test_a_model_without_positions_and_mask_sees_a_bag_of_words():
-    model = model_of(position="none", causal=False)
-    found = compare(model, record(model, IDS), Switches(order="shuffled", place=len(IDS) - 1, seed=1))
-    assert abs(found.kl[-1]) < 1e-9
 
 
 @for_each("how, fields", [
@@ -386,26 +339,12 @@ def test_the_spread_is_the_square_root_and_the_scale_undoes_it():
     assert plain.slope[1] < plain.slope[0] < scaled.slope.min()
 
 
-def test_the_same_seed_gives_the_same_numbers_whatever_else_is_measured():
-    one, many = scaling.scaling((8,), 0.5, seed=4), scaling.scaling((1, 8, 64), 0.5, seed=4)
-    assert one.spread[0] == many.spread[1] and one.entropy[0] == many.entropy[1]
-    assert scaling.scaling((8,), 0.5, seed=5).spread[0] != one.spread[0]
-
-
 def test_the_gradient_is_that_of_autograd():
     scores = torch.randn(6, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 2
     jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores)
     p = scaling.softmax(scores.numpy())
     assert scaling.jacobian_norm(p) == pytest.approx(jacobian.norm().item())
     assert scaling.mean_slope(p) == pytest.approx(jacobian.abs().mean().item())
-
-
-def test_fourteen_among_zeros():
-    for zeros in (1, 99, 5000):
-        assert scaling.weight_among_zeros(14, zeros) == pytest.approx(
-            torch.tensor([14.0, *[0.0] * zeros]).double().softmax(0)[0].item()
-        )
-    assert round(scaling.weight_among_zeros(14, 99), 4) == 0.9999
 
 
 # Shared keys

@@ -122,13 +122,6 @@ def test_earlier_keys_and_values_change_only_without_the_mask(fields):
     assert kept.keys.shape == kept.values.shape == (2,)
 
 
-def test_the_last_token_itself_is_what_differs():
-    """The measurement sees changes: other earlier tokens, other keys."""
-    model = loud(tiny())
-    other = unchanged(model, [3, 1, 4], mask=False)
-    assert other.most > 0 and unchanged(model, [3, 1]).keys.shape == (2,)
-
-
 def test_speed_is_bounded_and_says_what_it_measured(monkeypatch: pytest.MonkeyPatch):
     ticks = (i / 10_000 for i in range(100_000))
     monkeypatch.setattr("engine.measure.caching.time.perf_counter", lambda: next(ticks))

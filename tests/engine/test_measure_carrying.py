@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import ConfigError
 from engine.measure import carrying
 from engine.measure.carrying import LAYERS, Carried, carried
 from tests.engine.cases import for_each
@@ -41,12 +40,6 @@ def test_attention_carries_where_recurrence_forgets():
     assert falls.max() < 0 and np.log(found["rnn"].left) / 30 == pytest.approx(falls.mean())
 
 
-def test_the_same_twice_and_nothing_of_the_process_s_dice():
-    before = torch.random.get_rng_state()
-    assert np.array_equal(carried("lstm", 8).influence, carried("lstm", 8).influence)
-    assert torch.equal(before, torch.random.get_rng_state())
-
-
 def test_the_lstm_s_forget_gates_begin_more_than_half_open():
     net = carrying._net("lstm", 4, torch.Generator().manual_seed(0))
     both = (net.bias_hh_l0 + net.bias_ih_l0).detach()  # input, forget, cell, output
@@ -63,8 +56,3 @@ def test_attention_s_steps_and_products():
     one = Carried("attention", 16, 8, np.ones(15))
     projections, scores, sums = 4 * 16 * 8 * 8, 16 * 16 * 8, 16 * 16 * 8
     assert (one.products, one.path, one.one_by_one) == (projections + scores + sums, 1, 1)
-
-
-def test_two_places_are_too_few():
-    with pytest.raises(ConfigError, match="at least 3"):
-        carried("rnn", 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.errors import TokenizerError
-from engine.measure.comparing import Lines, Passage, gain, line_counts, measure_passage, spread
+from engine.measure.comparing import Lines, gain, line_counts, measure_passage, spread
 from engine.measure.vocabulary import costs, cut_bytes, cut_characters, cut_words
 from engine.tokenizers import bpe
 from engine.tokenizers.words import WordTokenizer
@@ -86,10 +86,6 @@ def test_all_of_a_text_is_a_passage_too() -> None:
     assert found.curve == {size: len(bpe.train(TEXT, size).encode(TEXT)) for size in (256, 270)}
     nothing = measure_passage(" ", 3, bpe.train(" ", 256), (256,), (), {})
     assert nothing.words == 0 and nothing.per_word("characters") == 0
-
-
-def test_without_words_nothing_is_divided_by_zero() -> None:
-    assert Passage(0, 3, {}, {"x": (1, 3)}).per_word("x") == 3
 
 
 def test_a_line_is_counted_in_three_ways() -> None:

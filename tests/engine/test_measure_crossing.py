@@ -112,10 +112,6 @@ def test_a_row_is_what_was_looked_at_when_the_symbol_was_written(model, change):
     assert np.allclose(whole, found.patterns, atol=1e-5) is (change == "none")
 
 
-def test_the_swapped_model_has_the_very_weights(model):
-    assert with_parts(model, "swapped_masks").embedding.data_ptr() == model.embedding.data_ptr()
-
-
 def test_masks_by_hand():
     found = masks_of("healthy", [3, 5], 0, 4)
     assert found.shapes == ((4, 4), (2, 1, 1, 5)) and (found.ahead, found.hidden) == (0, 0)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from engine.config import ModelConfig
 from engine.errors import ShapeError
@@ -78,12 +77,6 @@ def test_a_scale_holds_nearly_all_entries():
     matrix = np.linspace(-1, 1, 2001).reshape(-1, 3)
     assert (np.abs(matrix) <= measured.reach(matrix)).mean() == pytest.approx(0.995, abs=1e-3)
     assert measured.reach(np.zeros((2, 2))) == 1.0
-
-
-def test_shares_of_random_numbers_are_those_of_a_cloud():
-    shares = measured.random_shares(500, 4)
-    assert shares.sum() == pytest.approx(1) and np.allclose(shares, 0.25, atol=0.05)
-    assert (np.diff(shares) <= 0).all() and measured.random_shares(6, 10)[0] > 0.25  # few points look ordered
 
 
 def test_principal_components_are_those_of_a_singular_value_decomposition():
@@ -162,14 +155,6 @@ def test_the_learned_table_is_the_models_own_and_others_have_none():
         assert learned_table(build(ModelConfig(**SMALL, position=position))) is None
 
 
-def test_the_sinusoidal_table_is_what_a_model_adds():
-    model = build(ModelConfig(**SMALL, position="sinusoidal"))
-    added = model.positions.prepare(7, torch.zeros(1)).embed(torch.zeros(1))
-    assert np.array_equal(sinusoidal(7, 8), added.numpy())
-    assert sinusoidal(3, 5).shape == (3, 5)
-    assert np.allclose(sinusoidal(3, 4)[1], [np.sin(1), np.cos(1), np.sin(0.01), np.cos(0.01)], atol=1e-6)
-
-
 def test_in_a_sinusoidal_table_only_the_distance_counts():
     found = alike(sinusoidal(64, 32))
     assert found.spread.max() < 1e-5 and np.allclose(found.norms, 4, atol=1e-5)  # sqrt(d / 2)
@@ -208,11 +193,6 @@ def test_many_rows_give_what_few_do(monkeypatch):
     ids, cosine = measured.neighbours(matrix, 7, 5)
     assert ids.tolist() == near[0].tolist()
     np.testing.assert_allclose(cosine, near[1], atol=1e-6)
-
-
-def test_of_no_rows_there_are_no_directions():
-    assert measured.directions(cloud(5, 3), rows=[]).shape == (0, 3)
-    assert measured.cosines(cloud(5, 3), []).shape == (0, 0)
 
 
 def test_shares_of_many_random_rows_are_drawn_without_the_rows(monkeypatch):

@@ -176,12 +176,6 @@ def test_the_larger_base_is_that_of_the_dimensions_that_turn():
     assert stopgap(one, "ntk").config.rope_theta == one.config.rope_theta
 
 
-@for_each("kind", list(STOPGAP_FOR))
-def test_a_stopgap_is_for_one_scheme(kind):
-    with pytest.raises(ShapeError, match=STOPGAP_FOR[kind]):
-        stopgap(fresh("alibi"), kind)
-
-
 @for_each("context", [8, 64])
 def test_training_never_meets_the_buckets_beyond_the_farthest(context):
     """The gradient says which buckets a training at this context can change."""

@@ -77,15 +77,6 @@ def test_scores_are_what_a_unit_of_the_neuron_adds_to_the_logits(fields: dict) -
     )
 
 
-def test_scores_without_the_norm_are_the_plain_product() -> None:
-    model = loud(tiny())
-    plain = (model.output_matrix @ model.blocks[0].ffn.w_out.weight[:, 7]).detach().numpy()
-    np.testing.assert_allclose(
-        neurons.token_scores(model, 0, 7, through_norm=False), plain - plain.mean(), atol=1e-5
-    )
-    assert not np.allclose(neurons.token_scores(model, 0, 7), plain - plain.mean(), atol=1e-3)
-
-
 @for_each("ffn", ["relu", "gelu", "swiglu"])
 def test_a_scan_finds_what_a_loop_over_windows_finds(ffn: str) -> None:
     model = loud(tiny(ffn=ffn))
@@ -125,15 +116,6 @@ def test_activations_near_are_the_recorded_ones() -> None:
         np.testing.assert_allclose(
             row, record(model, ids[start : start + 8])["blocks.1.ffn_post"][:, 3], rtol=1e-4, atol=1e-6
         )
-
-
-def test_neurons_that_are_not_there() -> None:
-    model = loud(tiny())
-    for layer, neuron in ((2, 0), (-1, 0), (0, 24), (0, -1)):
-        with pytest.raises(ShapeError, match="layers 0 to 1, neurons 0 to 23"):
-            neurons.token_scores(model, layer, neuron)
-    with pytest.raises(ShapeError, match="no feed-forward"):
-        neurons.token_scores(loud(tiny(ffn="none")), 0, 0)
 
 
 def phi(x: float) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from engine.measure.flows import DONE, HIDDEN, LATER, NOW, flows
 from tests.engine.cases import for_each
 
@@ -45,9 +43,3 @@ def test_the_prompt_is_read_at_once_and_then_a_row_a_step():
         [NOW, NOW],
         [LATER, LATER],
     ]
-
-
-@for_each("step", [0, 4])
-def test_another_step_is_refused(step):
-    with pytest.raises(ValueError, match="none of 1 to 3"):
-        flows(2, 3, step)

@@ -9,7 +9,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.errors import ConfigError
 from engine.measure.highway import Plan, _windows, averaged, fresh, measure, ratio, slice_of
 from engine.probe import Patcher
 from tests.engine.cases import for_each
@@ -125,14 +124,3 @@ def test_slices_of_work_lose_nothing():
         assert len(new) <= 1
         found += new
     assert [(p.wiring, p.depth) for p in found] == [(w, d) for d in (1, 2) for w in ("pre", "post", "none")]
-
-
-@for_each("fields", [{"depths": ()}, {"depths": (0,)}, {"depths": (999,)}, {"seeds": 0}, {"init": "zero"}])
-def test_a_plan_that_cannot_be_measured_is_refused(fields):
-    with pytest.raises(ConfigError):
-        road(**fields)
-
-
-def test_a_text_that_is_too_short_is_refused():
-    with pytest.raises(ConfigError, match="33"):
-        next(measure(Plan(), torch.zeros(32, dtype=torch.int64), 3))

@@ -16,13 +16,10 @@ from engine.measure.habits import Named
 from engine.measure.induction import Repeat, drawn, ordered, ordinary, read_twice
 from engine.measure.knockout import knock_out, losses_without, matched, under
 from engine.model import Transformer
-from engine.parts.protocols import swapped
-from engine.parts.registry import HEALTHY
 from engine.probe import Patcher, Recorder
 from engine.progress import Progress, finish
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
-from tests.engine.toys import LogBias
 
 ONCE = (3, 9, 1, 6)
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -147,17 +144,6 @@ def test_it_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     sets = [((1, 2),), ((0, 3), (1, 0)), (), ((1, 1),)]
     steps = losses_without(loud(tiny()), ONCE + ONCE, sets, 5)
     assert list(steps) == [Progress(1, 8), Progress(4, 8), Progress(7, 8), Progress(8, 8)]
-
-
-def test_parts_never_seen_before() -> None:
-    parts = swapped(HEALTHY, "log", positions={"alibi": LogBias})  # type: ignore[type-abstract]
-    model = loud(tiny(position="alibi"))
-    other = Transformer(tiny(position="alibi"), parts).eval()
-    other.load_state_dict(model.state_dict() | {"positions.strength": torch.tensor([[0.5], [1], [2], [3]])})
-    sets = [((1, 2),), ((0, 1),)]
-    found = finish(losses_without(other, ONCE + ONCE, sets, 5))
-    expected = np.stack([plainly(other, ONCE + ONCE, off, 5) for off in sets])
-    np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
 def test_heads_that_cannot_be_switched_off() -> None:

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.errors import HeadError
 from engine.measure import living, living_places, living_said
 from engine.measure.lens import logit_lens
 from engine.measure.recording import record
@@ -128,10 +127,3 @@ def test_a_width_that_is_no_multiple_is_cut_as_evenly_as_can_be():
 def test_what_is_typical_is_not_the_one_lane_that_is_huge():
     values = np.array([[[900.0, -5000.0], [1.0, -2.0], [3.0, 0.0]], [[0.0, 0.0], [1.0, 1.0], [8.0, -9.0]]])
     assert living.typical(values).tolist() == [3.0, 1.0]
-
-
-def test_without_an_output_head_nothing_is_said():
-    model = loud(tiny())
-    model.output.present = False
-    with pytest.raises(HeadError):
-        living_said.depth_logits(model, np.zeros((3, 1, 16), dtype=np.float32))

@@ -4,7 +4,6 @@ arithmetic done here.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,6 @@ from engine.ledger.heads import by_heads
 from engine.measure import scaling, self_term
 from engine.measure.masking import without_mask
 from engine.measure.recording import record
-from engine.training import unmasked
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
@@ -40,18 +38,6 @@ def test_without_the_mask_the_softmax_runs_over_all_keys():
     wanted = [-float(logits[i, IDS[i + 1]]) for i in range(6)]
     np.testing.assert_allclose(found.loss_with, wanted, rtol=1e-5)
     assert found.mean_with == pytest.approx(np.mean(wanted)) != found.mean_without
-
-
-def test_the_shipped_trainings_show_what_the_mask_is_for():
-    both = unmasked.shipped()
-    assert both.masked.steps == both.unmasked.steps == tuple(range(0, unmasked.STEPS + 1, unmasked.EVERY))
-    assert both.masked.losses[-1] > 1.7 and both.unmasked.losses[-1] < 0.1
-    assert all(len(text) == unmasked.WRITTEN for one in (both.masked, both.unmasked) for text in one.texts)
-    letters = [len(set(one.texts[-1])) for one in (both.masked, both.unmasked)]
-    assert letters[0] > 2 * letters[1], "what was trained without it repeats a few letters"
-    assert (
-        json.loads(unmasked.SHIPPED.read_text("utf-8"))["unmasked"]["losses"][-1] == both.unmasked.losses[-1]
-    )
 
 
 def test_the_same_scores_are_sharp_without_the_scale():

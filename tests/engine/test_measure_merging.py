@@ -47,12 +47,6 @@ def test_the_merges_of_what_stands_there_once_are_named() -> None:
     assert merges[found.once - 1].count == 1
 
 
-def test_the_work_of_equal_merges_is_not_early() -> None:
-    seen = watch("ab cd", 2, level="char")
-    found = achieved(seen)
-    assert found.shrinking.tokens.tolist() == [5, 4, 3] and found.half == 1 and not found.early
-
-
 def test_two_encodings_part_where_they_differ_first() -> None:
     for ours, theirs, first in (
         ([1, 2, 3], [1, 2, 3], None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.measure.order_effect import SAME, moves_nothing, order_effect, setting_of
+from engine.measure.order_effect import SAME, order_effect, setting_of
 from engine.measure.permutation import SCHEMES, Plan, compare, in_order_and_out, new_order
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
@@ -31,12 +31,6 @@ def test_verdicts():
         assert found.verdict(scheme, False) == found.verdict(scheme, True) == "order counts"
     assert order_effect(IDS, np.array([1, 2, 3, 0])).verdict("alibi", False) == "order counts"
     assert order_effect((0, 1, 0), np.array([2, 1, 0])).verdict("rope", True) == "reads the same"
-
-
-def test_an_order_that_moves_nothing():
-    assert moves_nothing(np.arange(3))
-    assert not moves_nothing(np.array([0, 2, 1]))
-    assert moves_nothing(np.array([0]))
 
 
 @for_each("causal", [True, False])

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from engine.measure.attribution import Attribution, attribute
-from engine.measure.highway import Plan, Profile
+from engine.measure.highway import Plan
 from engine.measure.lens import joined, logit_lens, read_lens
 from engine.measure.pushes import MOST_HEADS, pushes
 from engine.measure.recording import Recording, record
-from engine.measure.roads import blocks_of, last_block, ratios, reason, road, unusable
+from engine.measure.roads import blocks_of, last_block, ratios, reason, road
 from engine.measure.settling import cell, climb, latest, reach, settling, sureness, telling
 from engine.measure.stream import landings, mean, stream, summary, sums
 from engine.model import Transformer, build
@@ -300,9 +300,3 @@ def test_the_last_block_is_held_against_the_square_root():
     assert (found.least, found.depth, found.theory, found.pre, found.post) == (2, 8, 0.5, 0.5, 1.0)
     assert last_block(weights, 2) is None and last_block({}, 8) is None
     assert last_block(weights | {("post", 8): np.array([math.nan])}, 8) is None
-
-
-def test_models_that_are_not_finite_are_counted():
-    good = Profile("pre", 1, 0, 1.0, np.ones(2), np.ones(1), np.ones(2), 1)
-    bad = Profile("pre", 1, 1, 1.0, np.array([1.0, np.inf]), np.ones(1), np.ones(2), 2)
-    assert unusable([good, bad, bad]) == 2

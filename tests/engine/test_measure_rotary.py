@@ -38,17 +38,6 @@ def test_frequencies_are_the_paper_s():
             rotary.frequencies(wrong, 10_000.0)
 
 
-def test_turns_within_the_context():
-    found = rotary.turns(8, 10_000.0, 128)
-    assert found == pytest.approx(
-        [128 / (2 * math.pi), 12.8 / (2 * math.pi), 1.28 / (2 * math.pi), 0.128 / (2 * math.pi)]
-    )
-    assert found[0] == pytest.approx(20.3718, abs=1e-4)
-    assert (found < 1).sum() == 2
-    llama = rotary.turns(128, 10_000.0, 4096)  # LLaMA 2: 18 of 64 pairs never complete a turn
-    assert (llama < 1).sum() == sum(4096 * 10_000 ** (-i / 64) < 2 * math.pi for i in range(64)) == 18
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 5000),
@@ -81,22 +70,6 @@ def test_pair_terms_sum_to_the_score_and_one_of_them_by_hand():
     assert terms[1] == pytest.approx((a * b.conjugate() * complex(math.cos(angle), math.sin(angle))).real)
 
 
-def test_the_score_of_ones_is_a_sum_of_cosines():
-    distances = np.array([0, 1, 7, 300])
-    curve = rotary.score_curve(np.ones(64), np.ones(64), 10_000.0, distances)
-    assert curve == pytest.approx(
-        [2 * sum(math.cos(d * 10_000 ** (-2 * i / 64)) for i in range(32)) for d in distances]
-    )
-    assert curve[0] == pytest.approx(64)
-
-
-def test_the_curve_of_means_is_the_mean_over_all_pairs():
-    rng = np.random.default_rng(3)
-    q, k = rng.standard_normal((5, 8)), rng.standard_normal((5, 8))
-    each = np.mean([rotary.score_curve(a, b, 1_000.0, np.arange(6)) for a in q for b in k], axis=0)
-    assert rotary.score_curve(q.mean(0), k.mean(0), 1_000.0, np.arange(6)) == pytest.approx(each)
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(0, 100_000), st.integers(0, 2**31))
 def test_a_shift_of_both_leaves_the_score(query: int, key: int, shift: int, seed: int):
@@ -110,14 +83,6 @@ def test_a_shift_of_both_leaves_the_score(query: int, key: int, shift: int, seed
         assert coarse.difference == engine.difference == exact.difference == 0
     elif shift <= 100:
         assert engine.difference < 0.01
-
-
-def test_precision_is_lost_far_out_and_first_in_the_coarse_one():
-    q, k = rotary.seeded_pair(32)
-    near, far = (rotary.shift_check(q, k, 9, 4, shift, 10_000.0) for shift in (10, 100_000))
-    assert near[1].difference < 1e-5 < far[1].difference
-    assert near[0].difference > 100 * near[1].difference
-    assert far[2].difference < 1e-9
 
 
 @for_each("fields", [
@@ -212,16 +177,6 @@ def test_the_layouts_are_the_same_up_to_the_order_of_dimensions():
     )
 
 
-def test_interleaved_turns_neighbours():
-    x = torch.tensor([[1.0, 0.0, 0.0, 1.0]])
-    turned = rotary.rotate_interleaved(
-        x, torch.tensor([[0.0, -1.0]]), torch.tensor([[1.0, 0.0]])
-    )  # a quarter turn; half a turn
-    assert turned.tolist() == [[0.0, 1.0, 0.0, -1.0]]
-    order = rotary.half_split_order(6)
-    assert order.tolist() == [0, 2, 4, 1, 3, 5]
-
-
 def test_interleaved_equals_gpt_j_s():
     gptj = pytest.importorskip(
         "transformers.models.gptj.modeling_gptj", reason="transformers is not installed"
@@ -231,18 +186,6 @@ def test_interleaved_equals_gpt_j_s():
     sin, cos = table[None, :, :4], table[None, :, 4:]
     ours = rotary.rotate_interleaved(x.transpose(1, 2), cos, sin).transpose(1, 2)
     assert torch.allclose(ours, gptj.apply_rotary_pos_emb(x, sin, cos), atol=1e-6)
-
-
-def test_mixing_up_the_layouts_costs_a_model_its_loss_and_nothing_else_changes():
-    model = loud(tiny(position="rope"))
-    ids = some_tokens(model.config, 1, 8)[0].tolist()
-    loss = rotary.wrong_layout_loss(model, ids)
-    assert loss is not None and abs(loss.right - loss.wrong) > 1e-3
-    narrow = loud(tiny(position="rope", d_head=2))  # one pair: both layouts are the same
-    same = rotary.wrong_layout_loss(narrow, ids)
-    assert same is not None and same.right == pytest.approx(same.wrong, abs=1e-4)
-    assert rotary.wrong_layout_loss(loud(tiny(position="alibi")), ids) is None
-    assert rotary.wrong_layout_loss(model, ids[:1]) is None
 
 
 def test_a_rope_with_another_base_is_turned_by_that() -> None:

@@ -8,7 +8,6 @@ import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 
-from engine.errors import ConfigError
 from engine.measure.rounding import BITS, Rounding, histogram, rounded, taken
 from tests.engine.cases import for_each
 
@@ -90,12 +89,6 @@ def test_fewer_bits_take_more(block: int, offset: bool) -> None:
     assert errors == sorted(errors) and errors[0] < errors[-1]
 
 
-def test_what_was_rounded_is_not_rounded_again() -> None:
-    way = Rounding(4, offset=True)
-    once = rounded(weights(), way).values
-    assert torch.equal(rounded(once, way).values, once)
-
-
 def test_a_histogram_counts_all_but_the_outermost() -> None:
     x = weights()
     found = histogram(x, rounded(x, Rounding(2, block=0)))
@@ -103,9 +96,3 @@ def test_a_histogram_counts_all_but_the_outermost() -> None:
     assert found.before.sum() >= 0.998 and len(found.before) == len(found.middles) == 121
     assert found.after[60] == pytest.approx(1 - 1 / x.numel())  # all but the one far out became zero
     assert np.array_equal(histogram(x, None).after, histogram(x, None).before)
-
-
-def test_what_cannot_be() -> None:
-    for way in (Rounding(1), Rounding(9), Rounding(4, block=-1)):
-        with pytest.raises(ConfigError):
-            rounded(weights(), way)

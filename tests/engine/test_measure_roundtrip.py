@@ -37,8 +37,3 @@ def test_from_bytes_whatever_is_typed_comes_back() -> None:
         found = of_tokens(text, learned)
         assert found.same and found.back == text and found.lost == ()
         assert b"".join(learned.tokens[i] for i in found.cut.ids.tolist()) == text.encode()
-
-
-def test_nothing_is_nothing() -> None:
-    assert of_characters("", "ab").same and of_words("", WordTokenizer(("a",))).same
-    assert of_tokens("", bpe.train("ab ab", 257)).same

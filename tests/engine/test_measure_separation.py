@@ -204,7 +204,3 @@ def test_many_rows_are_measured_as_few_are(monkeypatch):
     for name, one in few.by_class.items():
         assert many.by_class[name] == pytest.approx(one, abs=1e-6)
     assert case_cosines(matrix, pairs) == pytest.approx(case, abs=1e-6)
-
-
-def test_without_pairs_of_a_token_and_its_capital_there_is_no_cosine():
-    assert np.isnan(case_cosines(cloud(6, 4), np.zeros((0, 2), np.int64))).all()

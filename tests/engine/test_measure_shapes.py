@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.config import ModelConfig
-from engine.errors import ConfigError, ShapeError
+from engine.errors import ShapeError
 from engine.ledger import parameter_formula
 from engine.measure import byhand, mistakes, tape
 from engine.measure.recording import record
@@ -117,41 +117,10 @@ def test_every_preset_adds_up(name):
     assert {step.block for step in steps if step.stage == "block"} == set(range(config.n_layers))
 
 
-def test_the_largest_model_has_its_eight_key_heads():
-    steps = trace(PRESETS["llama2-70b"].model, 4096)
-    assert named(steps, "blocks.79.q").output.sizes == (1, 64, 4096, 128)
-    assert named(steps, "blocks.79.k").output.sizes == (1, 8, 4096, 128)
-    assert named(steps, "blocks.40.pattern").output.sizes == (1, 64, 4096, 4096)
-
-
 def test_products_of_gpt2_are_the_closed_form():
     d, t, v, layers = 768, 1024, 50_257, 12
     block = 2 * t * d * (3 * d) + 2 * (2 * t * t * d) + 2 * t * d * d + 2 * (2 * t * d * 4 * d)
     assert totals(trace(PRESETS["gpt2"].model, t))["products"] == layers * block + 2 * t * d * v
-
-
-def test_a_grouped_product_counts_every_query_head():
-    steps = trace(tiny(n_heads=4, n_kv_heads=2), 6)
-    assert (
-        named(steps, "blocks.0.scores").products == 2 * 4 * 6 * 6 * 4 == named(steps, "blocks.1.z").products
-    )
-
-
-def test_multi_head_on_three_tokens_of_four():
-    steps = trace(ModelConfig(context=3, d_model=4, n_layers=1, n_heads=2, position="none"), 3)
-    walk = [
-        step.output.sizes
-        for step in steps
-        if step.bare in ("norm1", "qkv_heads", "q", "pattern", "z", "z_merged", "attn_out")
-    ]
-    assert walk == [(1, 3, 4), (1, 3, 2, 2), (1, 2, 3, 2), (1, 2, 3, 3), (1, 2, 3, 2), (1, 3, 4), (1, 3, 4)]
-
-
-def test_a_small_gpt_ends_in_a_row_of_the_vocabulary_for_each_token():
-    steps = trace(ModelConfig(vocab_size=1000, context=5, d_model=256, n_layers=6, n_heads=8), 5)
-    assert steps[0].name == "tokens"
-    assert steps[-1].name == "probabilities"
-    assert steps[-1].output.sizes == (1, 5, 1000)
 
 
 def test_a_tied_unembedding_counts_nothing_new_and_says_what_it_shares():
@@ -238,22 +207,6 @@ def test_what_no_probe_sees_is_put_together_rightly(changes):
                 np.testing.assert_allclose(found[0], block.mixer.output(torch.tensor(merged)), atol=1e-5)
     last = tensor_of(trace(model.config, len(ids))[-1], recording)[0]
     np.testing.assert_allclose(last, probabilities(torch.tensor(np.array(recording.logits))), atol=1e-6)
-
-
-def test_what_cannot_be_built_or_read_is_not_traced():
-    with pytest.raises(ConfigError, match="n_heads"):
-        trace(tiny(n_heads=3), 4)
-    with pytest.raises(ShapeError, match="learned table"):
-        trace(tiny(), 9)
-
-
-def test_the_two_heads_of_the_example():
-    e = byhand.multi_head([[1, 2, 3, 4]], [[5, 6, 7, 8], [9, 0, 1, 2]], [[1, 0, 0, 1], [0, 1, 1, 0]], 2)
-    assert e.raw.tolist() == [[[17, 9]], [[53, 11]]]
-    assert e.scaled[0, 0, 0] == 17 / math.sqrt(2)
-    first = 1 / (1 + math.exp(-8 / math.sqrt(2)))
-    np.testing.assert_allclose(e.pattern[0, 0], [first, 1 - first])
-    np.testing.assert_allclose(e.out[0, :2], [first, 1 - first])
 
 
 @for_each("heads", [1, 2, 4])

@@ -11,11 +11,11 @@ import torch.nn.functional as F
 
 from engine.errors import ConfigError, ShapeError
 from engine.measure.habits import Named
-from engine.measure.sinks import FEWEST, OPENINGS, Opened, Sinks, measure
+from engine.measure.sinks import FEWEST, Opened, Sinks, measure
 from engine.model import Transformer
 from engine.parts.cache import KVCache
 from engine.probe import Recorder
-from engine.progress import Progress, finish
+from engine.progress import finish
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
@@ -102,11 +102,6 @@ def test_what_is_read_off_the_shares() -> None:
     assert not Opened("kept", IDS, 0, np.array([[0.39, 0.39]]), 0.1, 2.0).is_sink, "no head rests there"
     both = Sinks(IDS, 4, OTHER, 2, (told, Opened("dropped", IDS, 0, told.share, 0.1, 2.5)))
     assert both.change("dropped") == 0.5 and both.change("kept") == 0.0
-
-
-def test_it_says_how_far_it_is() -> None:
-    steps = measure(loud(tiny(position="rope")), IDS, OTHER)
-    assert [one for one in steps] == [Progress(i + 1, len(OPENINGS)) for i in range(len(OPENINGS))]
 
 
 def test_what_cannot_be_measured() -> None:

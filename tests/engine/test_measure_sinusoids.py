@@ -61,16 +61,6 @@ def test_wavelengths_go_from_two_pi_to_two_pi_base_to_the_d_minus_two_over_d():
     assert wavelengths(2, 7.0) == pytest.approx([2 * math.pi])
 
 
-def test_the_worked_example_of_the_curriculum():
-    pair = lambda p: np.array([math.sin(0.1 * p), math.cos(0.1 * p)])  # noqa: E731
-    assert pair(5).round(3).tolist() == [0.479, 0.878] and pair(7).round(3).tolist() == [0.644, 0.765]
-    assert turn(0.2).round(3).tolist() == [[0.98, 0.199], [-0.199, 0.98]]
-    assert turn(0.2) @ pair(5) == pytest.approx(pair(7), abs=1e-15)
-    assert frequencies(64)[8] == pytest.approx(0.1)  # the pair that the page opens with
-    block = rotation_matrix(2, 64)[16:18, 16:18]
-    assert block == pytest.approx(turn(0.2))
-
-
 @for_each("k", [-9, 0, 1, 40])
 def test_one_matrix_carries_every_position_k_further(k):
     matrix = rotation_matrix(k, 12, 300.0)
@@ -81,10 +71,6 @@ def test_one_matrix_carries_every_position_k_further(k):
     assert (
         np.count_nonzero(np.abs(np.kron(np.eye(6), np.ones((2, 2))) - 1) * matrix) == 0
     )  # nothing outside the blocks
-
-
-def test_rotations_follow_each_other():
-    assert rotation_matrix(3, 8) @ rotation_matrix(4, 8) == pytest.approx(rotation_matrix(7, 8), abs=1e-12)
 
 
 def test_the_residual_is_rounding_and_would_be_seen_if_it_were_more(monkeypatch):

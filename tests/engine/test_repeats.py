@@ -9,9 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import TrainConfig
 from engine.corpora import from_text
-from engine.errors import ConfigError
 from engine.training.batches import Batches
 from engine.training.repeats import parted, piece_lengths, with_repeats
 from engine.training.shifted import shifted_batch
@@ -111,10 +109,3 @@ def test_without_repeats_the_batches_are_what_they_were() -> None:
 def test_the_pair_x_y_of_a_page_is_still_one_place_apart() -> None:
     found = shifted_batch(CORPUS, MODEL, replace(TRAIN, repeat=1.0), 2)
     assert found.shifted == found.pairs
-
-
-@for_each("value", [-0.1, 1.5, float("nan")])
-def test_a_share_lies_between_nothing_and_all(value: float) -> None:
-    with pytest.raises(ConfigError) as caught:
-        TrainConfig(repeat=value).validate()
-    assert caught.value.field == "repeat"

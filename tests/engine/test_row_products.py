@@ -14,7 +14,7 @@ from engine.model import Transformer, build
 from engine.parts import row_products
 from engine.parts.attention import Attention
 from engine.parts.registry import HEALTHY, swapped
-from engine.parts.row_products import ARITHMETICS, BYTES, Arithmetic, product
+from engine.parts.row_products import ARITHMETICS, Arithmetic, product
 from engine.progress import finish
 from engine.sample import Decoder, generate, steps
 from engine.sample.branches import Tree, grow
@@ -86,11 +86,6 @@ def test_a_large_matrix_is_not_copied_and_a_small_one_is_laid_out_and_never_roun
         small = product(weight, None, arithmetic)
         assert torch.equal(small.weight, weight.T)  # type: ignore[attr-defined]
     assert not hasattr(product(torch.randn(17, 8), None, "int8"), "weight")
-
-
-def test_the_bytes_of_a_weight_are_those_of_its_kind() -> None:
-    kinds = {name: torch.empty(1, dtype=getattr(torch, name)).element_size() for name in ARITHMETICS}
-    assert kinds == BYTES
 
 
 MODELS = {

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.errors import ShapeError
-from engine.sample.scoring import PUBLISHED, ladder, score
+from engine.sample.scoring import score
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -43,11 +43,3 @@ def test_what_cannot_be_scored() -> None:
         score(np.zeros((3, 3)), [0, 1])
     broken = score(np.full((2, 3), np.nan), [0, 1])
     assert not broken.finite
-
-
-def test_the_ladder_stands_beside_ours() -> None:
-    """The published ones are e to the lecture's losses: 4.17, 2.45, 1.25, 0.92."""
-    for value, nats in zip(PUBLISHED.values(), (4.17, 2.45, 1.25, 0.92), strict=True):
-        assert value == pytest.approx(math.exp(nats), rel=0.01)
-    rungs = {rung.name: rung for rung in ladder({"pairs": 2.5})}
-    assert rungs["pairs"].ours == pytest.approx(math.exp(2.5)) and rungs["8 layers"].ours is None

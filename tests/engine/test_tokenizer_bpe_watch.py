@@ -106,11 +106,6 @@ def test_the_last_borders_are_those_of_the_encoder(
             assert [own.ranks[token] for token in tokens] == own.encode(text)
 
 
-def test_a_text_of_nothing_has_no_borders() -> None:
-    shown = replay(train("ab", 257), "")
-    assert len(shown.symbols) == len(shown.fallen) == 0 and shown.lengths(3).tolist() == [0, 0, 0, 0]
-
-
 def test_only_what_fits_into_memory_is_learned_from() -> None:
     assert affordable("the cat " * 1000, "byte", "words", 100) == 8000  # words that come again cost nothing
     assert affordable("x" * 8000, "byte", "none", 100) == 100

@@ -39,12 +39,6 @@ def test_unknown_characters_are_named_once_in_order(known: str, text: str) -> No
             encode(text)
 
 
-def test_empty_text() -> None:
-    tokenizer = CharTokenizer("ab")
-    assert tokenizer.encode("") == tokenizer.encode_array("").tolist() == []
-    assert tokenizer.decode([]) == ""
-
-
 @for_each("ids", [[2], [-1], [0, 1, 99]])
 def test_ids_outside_the_vocabulary(ids: list[int]) -> None:
     with pytest.raises(TokenizerError, match="between 0 and 1"):

@@ -83,7 +83,7 @@ LONG = "".join(f"{i * 7919:x}" for i in range(120_000))  # seconds of work
 def test_it_says_how_far_it_is_and_is_left_at_once() -> None:
     steps = apart.learning(LONG, 4000, split="none")
     first = next(steps)
-    assert isinstance(first, Progress) and len(processes()) == 1
+    assert first == Progress(0, 4000) and len(processes()) == 1
     assert any((at := next(steps)).total == 4000 - 256 and at.share < 1 for _ in range(200))
     began = time.monotonic()
     steps.close()

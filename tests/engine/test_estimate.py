@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
+from engine.parts.registry import HEALTHY
+from engine.training import kinds
 from engine.training.estimate import (
-    HEADS_SCORED,
     LAYER,
     MOVED,
     NEWTON_SCHULZ,
-    SAMPLED_TOKEN,
     Pace,
     forward_flops,
     forward_work,
@@ -54,7 +55,7 @@ def test_what_is_moved_is_counted_beside_what_is_multiplied():
     """Of a model without attention and without a network only the final norm and the output keep anything."""
     bare = replace(MODEL, mixer="none", ffn="none")
     moved = (forward_work(bare, TRAIN) - forward_flops(bare)) * 3 / MOVED
-    assert 64 + 65 <= moved <= 3 * (64 + 65) + 2
+    assert moved == pytest.approx((64 + 2) + (64 + 65))
     more = forward_work(replace(MODEL, n_layers=4), TRAIN) - forward_work(MODEL, TRAIN)
     again = forward_work(replace(MODEL, n_layers=5), TRAIN) - forward_work(MODEL, TRAIN)
     assert again == pytest.approx(2 * more), "each layer as much as another"
@@ -72,8 +73,8 @@ def test_all_of_a_training():
     muon = step_work(MODEL, replace(TRAIN, optimizer="muon")) - step_work(MODEL, TRAIN)
     assert muon == pytest.approx(NEWTON_SCHULZ * blocks * 64)
     assert scoring_seconds(MODEL, TRAIN) == 0
-    assert scoring_seconds(MODEL, replace(TRAIN, repeat=0.2)) == pytest.approx((4 + 3) * 3 * HEADS_SCORED)
-    assert sampling_seconds(MODEL, TRAIN) == pytest.approx(3 * 40 * 3 * SAMPLED_TOKEN)
+    assert scoring_seconds(MODEL, replace(TRAIN, repeat=0.2)) == pytest.approx((4 + 3) * 3 * 0.006)
+    assert sampling_seconds(MODEL, TRAIN) == pytest.approx(3 * 40 * 3 * 0.0002)
     assert sampling_seconds(MODEL, replace(TRAIN, sample_every=0)) == 0
 
 
@@ -82,6 +83,13 @@ def test_the_last_runs_pace_foretells_its_own_length():
     pace = Pace(MODEL, quiet, steps=50, seconds=7.0)
     assert seconds(MODEL, quiet, 0, pace.work_a_second) == pytest.approx(14.0)
     assert Pace(MODEL, quiet, 0, 0.0).work_a_second == 0
+
+
+def test_targets_are_written_a_symbol_at_a_time():
+    """Where products cost nothing: the looks' and the samples' symbols through both towers' layers."""
+    text, train = kinds.PAIRS.read("dates", ""), replace(TRAIN, eval_every=25, look_early=False)
+    found = kinds.PAIRS.seconds(MODEL, train, "dates", 0, math.inf, HEALTHY)
+    assert found == pytest.approx(text.longest[1] * (3 * (1 + 4) + 5) * 2 * 3 * 0.0002)
 
 
 def test_threads_and_precision():

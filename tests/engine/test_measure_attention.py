@@ -156,6 +156,8 @@ def test_the_sink_is_measured_against_the_value_vectors():
     p = recording["blocks.1.pattern"][3]  # the fourth query head reads the second key-value head
     sizes = p * np.linalg.norm(v[1], axis=-1)
     assert found.written[1, 3] == pytest.approx(np.mean(sizes[1:, 0] / sizes[1:].sum(1)), rel=1e-5)
+    silent = record(model_of(n_kv_heads=2), IDS, edits={"blocks.0.v": torch.zeros_like})
+    assert heads.sink(silent).written[0].tolist() == [0] * 4
 
 
 def test_a_resting_place_is_the_key_that_all_later_queries_look_at():

@@ -34,14 +34,15 @@ def test_one_neuron_along_a_text():
     found = along(np.array([0.5, -2.0, 1.0], dtype=np.float32))
     assert (found.at, found.peak, found.low, found.high) == (1, -2.0, -2.0, 1.0)
     assert found.sizes.tolist() == [0.25, 1.0, 0.5]
-    assert along(np.zeros(3)).sizes.tolist() == [0, 0, 0]
+    assert along(np.array([0.5, -0.125])).sizes.tolist() == [1, 0.25] and not along(np.zeros(3)).sizes.any()
 
 
 def test_the_tokens_that_are_raised_and_lowered_most():
     scores = np.array([0.1, -3.0, 2.0, -1.0, 5.0])
     found = promoted(scores, 2)
     assert found.raised.tolist() == [4, 2] and found.lowered.tolist() == [1, 3]
-    assert found.order.tolist() == [4, 2, 0, 3, 1]
+    assert found.order.tolist() == found.ends(3).tolist() == [4, 2, 0, 3, 1]
+    assert found.ends(2).tolist() == [4, 2, 3, 1]
     assert set(promoted(scores, 9).raised).isdisjoint(promoted(scores, 9).lowered)
 
 

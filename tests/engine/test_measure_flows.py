@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.measure.flows import DONE, HIDDEN, LATER, NOW, flows
+from engine.measure.flows import flows
 from tests.engine.cases import for_each
 
 
@@ -31,15 +31,10 @@ def test_every_pair_is_looked_at_once(source, target):
 
 def test_the_prompt_is_read_at_once_and_then_a_row_a_step():
     (decoder,) = flows(2, 3, 2)["decoder"]
-    assert decoder.cells.tolist() == [
-        [DONE, HIDDEN, HIDDEN, HIDDEN],
-        [DONE, DONE, HIDDEN, HIDDEN],
-        [NOW, NOW, NOW, HIDDEN],
-        [LATER, LATER, LATER, LATER],
-    ]
+    assert decoder.cells.tolist() == [[2, 0, 0, 0], [2, 2, 0, 0], [3, 3, 3, 0], [1, 1, 1, 1]]
     _, target, cross = flows(2, 3, 2)["both"]
-    assert target.cells[1].tolist() == [NOW, NOW, HIDDEN] and cross.cells.tolist() == [
-        [DONE, DONE],
-        [NOW, NOW],
-        [LATER, LATER],
+    assert target.cells[1].tolist() == [3, 3, 0] and cross.cells.tolist() == [
+        [2, 2],
+        [3, 3],
+        [1, 1],
     ]

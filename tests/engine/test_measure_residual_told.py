@@ -72,6 +72,8 @@ def test_a_climb_has_the_guesses_of_every_depth():
     np.testing.assert_allclose(found.shares, [[0.6, 0.3], [0.5, 0.4], [0.7, 0.2]], rtol=1e-5)
     assert found.settled == 2
     assert (found.earlier, found.final) == pytest.approx((0.4, 0.7))
+    five = joined([read_lens(torch.tensor(np.log([[[0.4, 0.3, 0.15, 0.1, 0.05]]]), dtype=torch.float32))])
+    assert climb(five, 0).tokens.tolist() == [[0, 1, 2, 3]]
 
 
 def test_writes_land_in_the_first_state_that_holds_them():

@@ -262,3 +262,26 @@ def test_scores_grow_with_the_square_of_the_text():
         assert one.output.numbers == math.prod(one.output.sizes)
         assert two.output.numbers == one.output.doubled * one.output.numbers, one.name
     assert named(short, "blocks.0.scores").output.doubled == 4
+
+
+@for_each("option, name, latex, words", [
+    ({"embedding_scale": True}, "embed", r"\sqrt{d}\,E", ", times √d"),
+    ({"mixer": "shared_qk", "attention_bias": True}, "blocks.0.qk_flat", "} + b", " + b: queries"),
+    ({"position": "rope", "rope_fraction": 0.5}, "blocks.0.q_rot", "-2i/4}", ", the first 4 of 8 dimensions"),
+    ({"position": "t5"}, "blocks.0.scores", r"d_{head}}} + b_h(i - j)", " / √d_head + bias for the distance"),
+])  # fmt: skip
+def test_a_formula_has_an_option_only_where_it_is_on(option, name, latex, words):
+    kept = {key: value for key, value in option.items() if key == "mixer" or value == "rope"}
+    base = {"d_model": 32, "position": "none"} | kept
+    steps = [named(trace(tiny(**base | fields), 4), name) for fields in (option, {})]
+    told = [(latex in step.formula, words in step.words) for step in steps]
+    assert told == [(True, True), (False, False)]
+
+
+def test_heads_that_are_split_off_the_queries_matrix_have_its_axes():
+    assert named(trace(tiny(n_kv_heads=2), 4), "blocks.0.qkv_heads").output.axes == (
+        "batch",
+        "query",
+        "head",
+        "d_head",
+    )

@@ -68,6 +68,8 @@ def test_the_ladder_of_mixers() -> None:
     assert torch.allclose(recorder["scores"], recorder["scores"].transpose(2, 3), atol=1e-6)
 
     assert MIXERS["none"](config)(x, Seams(), mask, identity) is None
+    assert [name for name in MIXERS if MIXERS[name].scored] == ["similarity", "shared_qk", "attention"]
+    assert [name for name in MIXERS if MIXERS[name].learned] == ["shared_qk", "attention"]
 
 
 def test_without_w_o_the_heads_go_back_side_by_side() -> None:
@@ -90,6 +92,16 @@ def test_rope_turns_by_complex_multiplication() -> None:
     turns = torch.polar(torch.ones(9, 4), torch.outer(torch.arange(9.0), theta))
     expected = torch.view_as_real(torch.complex(x[..., :4], x[..., 4:]) * turns)
     assert torch.allclose(turned, torch.cat((expected[..., 0], expected[..., 1]), -1), atol=1e-5)
+
+
+@for_each("position", ["alibi", "t5"])
+def test_the_bias_at_a_place_is_its_row(position: str) -> None:
+    scheme = POSITIONS[position](tiny(position=position).resolved())
+    for parameter in scheme.parameters():
+        torch.nn.init.normal_(parameter)
+    seams = scheme.prepare(5, torch.zeros(1))
+    whole = seams.bias(torch.zeros(1, 4, 5, 5))
+    assert torch.equal(seams.at(3).bias(torch.zeros(1, 4, 1, 4)), whole[:, :, 3:4, :4])
 
 
 def test_alibi_slopes_are_the_paper_s() -> None:

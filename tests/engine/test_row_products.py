@@ -15,7 +15,7 @@ from engine.parts import row_products
 from engine.parts.attention import Attention
 from engine.parts.registry import HEALTHY, swapped
 from engine.parts.row_products import ARITHMETICS, Arithmetic, product
-from engine.progress import finish
+from engine.progress import Progress, finish
 from engine.sample import Decoder, generate, steps
 from engine.sample.branches import Tree, grow
 from engine.sample.decoder import ready
@@ -159,7 +159,9 @@ def test_generation_goes_through_the_products(arithmetic: Arithmetic) -> None:
 
 def test_what_it_costs_is_the_difference_of_logits_and_of_the_loss(arithmetic: Arithmetic) -> None:
     model = model_of("modern")
-    found = finish(rounding(model, IDS, ready(model, arithmetic)))
+    work = rounding(model, IDS, ready(model, arithmetic))
+    assert [next(work) for _ in IDS] == [Progress(done, 8) for done in range(1, 9)]
+    found = finish(work)
     with torch.inference_mode():
         decoder = Decoder(model, products=ready(model, arithmetic))
         ours = torch.stack([decoder.read([token]) for token in IDS]).double().numpy()

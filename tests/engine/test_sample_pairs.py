@@ -11,6 +11,8 @@ import torch
 from engine.config import SampleConfig
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
 from engine.faults import PARTS
+from engine.parts.attention import Attention
+from engine.parts.single_query import known
 from engine.sample.decoder import Decoder
 from engine.sample.pair_decoder import PairDecoder
 from engine.sample.pairs import beam_pair, pair_steps, write_pair, write_targets
@@ -88,6 +90,13 @@ def test_the_short_way_is_not_taken_past_padding_nor_where_it_drops() -> None:
             for token in (1, 4):
                 decoder.read(token)
         assert decoder.short is None
+
+
+def test_the_short_way_is_for_blocks_whose_every_part_is_known() -> None:
+    block: Any = loud_pair().decoder.blocks[0]
+    assert known(block)
+    block.cross.__class__ = type("Another", (Attention,), {})
+    assert not known(block)
 
 
 @kinds

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engine.errors import TokenizerError
 from engine.tokenizers import from_dict
 from engine.tokenizers.bpe import BYTES, BpeTokenizer, Merge, Split, pieces, train
+from engine.tokenizers.bpe_work import rounds
 from tests.engine.cases import for_each
 from tests.engine.naive import merge_everywhere
 
@@ -85,12 +86,16 @@ def test_a_long_word_is_learned_and_encoded_without_hanging() -> None:
     assert own.decode(own.encode("ab" * 20_000)) == "ab" * 20_000
 
 
+def test_the_work_of_a_byte_grows_with_each_doubling_of_the_vocabulary() -> None:
+    assert [rounds(size) for size in (10, 256, 512, 2048)] == [1, 1, 2, 4]
+
+
 def test_characters_to_start_from() -> None:
     own = train("नमस्ते नमस्ते", 14, level="char")
     assert own.tokens[: len(own.base)] == [c.encode() for c in sorted(set("नमस्ते नमस्ते"))]
     assert own.unknown("नx") == ["x"]
-    with pytest.raises(TokenizerError, match="lacks 'x'"):
-        own.encode("नx")
+    with pytest.raises(TokenizerError, match=r"lacks 'a' 'b' 'c' 'd' 'e' 'f' 'g' 'h'$"):
+        own.encode("नabcdefghij")
     with pytest.raises(TokenizerError, match="tiktoken starts from bytes"):
         own.as_tiktoken()
     assert from_dict(json.loads(json.dumps(own.to_dict()))) == own

@@ -173,6 +173,16 @@ def test_a_download_that_hangs_holds_up_neither_the_caller_nor_the_others(
     assert begun.count("o200k_base") == 1
 
 
+def test_the_seconds_are_for_all_encodings_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, given = iter([100.0, 101.0, 107.0]), []
+    monkeypatch.setattr(published, "_begin", lambda name: None)
+    monkeypatch.setattr(published, "load", lambda name, seconds: given.append(seconds))
+    monkeypatch.setattr(published.time, "monotonic", lambda: next(clock))
+    load_all(["gpt2", "o200k_base"], seconds=5.0)
+    monkeypatch.undo()
+    assert given == [4.0, 0.0]
+
+
 def test_what_lies_in_tiktokens_cache_can_be_had_without_a_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,9 +38,6 @@ def test_python_needs_no_network() -> None:
     assert 'The "if" statement' in corpus.text
     assert corpus.vocab_size < 200
     assert corpora.load("python").text == corpus.text
-
-
-def test_the_two_parts_are_the_text() -> None:
     corpus = corpora.from_text(LINES)
     assert corpus.tokenizer.decode(torch.cat((corpus.train, corpus.validation)).tolist()) == LINES
     assert len(corpus.train) == int(0.9 * len(LINES))
@@ -62,13 +59,19 @@ def test_any_text_of_twenty_characters_is_split_or_refused(text: str) -> None:
     assert all(math.isfinite(loss) and loss >= 0 for loss in corpus.baselines.values())
 
 
-def test_texts_that_are_too_short() -> None:
+def test_refused_with_a_way_out() -> None:
     with pytest.raises(CorpusError, match="the text has 5 characters; at least 20 are needed"):
         corpora.from_text("short")
     with pytest.raises(CorpusError, match="repeats a single character"):
         corpora.from_text("a" * 100)
     with pytest.raises(CorpusError, match="at least 20"):
         corpora.from_text("")
+    with pytest.raises(CorpusError, match="smaller vocabulary"):
+        corpora.from_text("ab" * 12, tokenizer="bpe:300")
+    swallowed = corpora.from_text(LINES, tokenizer="bpe:500")
+    assert swallowed.vocab_size < 500, "no pairs are left"
+    with pytest.raises(CorpusError, match="or a smaller vocabulary"):
+        corpora.check_length(swallowed, 500)
 
 
 @for_each("context", [8, 64, 500])
@@ -202,15 +205,6 @@ def test_baselines_in_bits_per_character() -> None:
         / letters_in_all
     )
     assert corpus.baselines_in_bits["unigram"] == pytest.approx(unigram)
-
-
-def test_a_text_that_bpe_swallows_whole_is_refused_with_a_way_out() -> None:
-    with pytest.raises(CorpusError, match="smaller vocabulary"):
-        corpora.from_text("ab" * 12, tokenizer="bpe:300")
-    swallowed = corpora.from_text(LINES, tokenizer="bpe:500")
-    assert swallowed.vocab_size < 500, "no pairs are left"
-    with pytest.raises(CorpusError, match="or a smaller vocabulary"):
-        corpora.check_length(swallowed, 500)
 
 
 def test_a_state_of_before_a_field_existed_still_belongs_to_its_recipe() -> None:

@@ -46,6 +46,11 @@ def test_a_guess_that_cannot_be_told_from_the_right_one_is_not_offered() -> None
     assert found is not None and (found.right, found.offered) == ("ten", ("ten", "twenty"))
     assert closest(10, {"ten": 10.0, "as good": 10.1}) is None, "one is no choice"
     assert closest(10, {"five": 5.0, "twenty": 20.0}) is None, "none of them holds"
+    base = PRESETS["gpt2"].model
+    table = ledger(replace(base, vocab_size=10_000_000, n_layers=1))
+    blocks = ledger(replace(base, vocab_size=10, context=8, n_layers=40, position="rope"))
+    for one, right in ((table, "twice"), (blocks, "four")):
+        assert sizes.wider(one, ledger(replace(one.config, **sizes.twice_as_wide(one.config)))).right == right
 
 
 @for_each("seed", range(6))
@@ -109,17 +114,14 @@ def test_only_parts_that_a_model_has_are_offered() -> None:
     assert found is None or found.offered == ("mask", "scale")
     found = attention.dearest_part(model_of(causal=False), record(model_of(causal=False), IDS))
     assert found is None, "without a next token there is no loss"
+    repeat = repeat_of([[0.1, 0.0], [0.9, 0.2]], [[0.8, 0.0], [0.1, 0.2]])
+    assert attention.candidates(repeat) == {"copies": (1, 0), "before": (0, 0), "idle": (0, 1)}
+    assert attention.candidates(repeat_of([[0.1, 0.2]], [[0.9, 0.9]])) == {}, "no head copies"
 
 
 def repeat_of(scores: list[list[float]], previous: list[list[float]]) -> Repeat:
     ones = np.ones(4)
     return Repeat((1, 2, 3, 4), ones, ones, np.array(scores), np.array(previous))
-
-
-def test_the_heads_to_choose_among() -> None:
-    repeat = repeat_of([[0.1, 0.0], [0.9, 0.2]], [[0.8, 0.0], [0.1, 0.2]])
-    assert attention.candidates(repeat) == {"copies": (1, 0), "before": (0, 0), "idle": (0, 1)}
-    assert attention.candidates(repeat_of([[0.1, 0.2]], [[0.9, 0.9]])) == {}, "no head copies"
 
 
 def test_the_head_that_is_missed_most(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,14 +196,6 @@ def test_a_model_twice_as_wide(name: str) -> None:
     assert found.numbers == {"times": times, "before": before.total, "after": after.total}
     assert found.right == ("twice" if times < 2.1 else "four" if times > 3.8 else "between")
     assert 1.9 < times <= 4
-
-
-def test_a_table_alone_doubles_and_matrices_alone_grow_four_times() -> None:
-    base = PRESETS["gpt2"].model
-    table = ledger(replace(base, vocab_size=10_000_000, n_layers=1))
-    blocks = ledger(replace(base, vocab_size=10, context=8, n_layers=40, position="rope"))
-    for one, right in ((table, "twice"), (blocks, "four")):
-        assert sizes.wider(one, ledger(replace(one.config, **sizes.twice_as_wide(one.config)))).right == right
 
 
 @for_each("heads", [1, 2, 3, 4, 12])

@@ -68,37 +68,34 @@ def test_choices_as_the_papers_have_them():
     assert all(found in OFFERED[facet] for p in MODELS.values() for facet, found in choices_of(p).items())
 
 
-def test_whose_choices_they_are():
+def test_whose_choices_they_are_and_what_sizes_follow():
     assert named(choices_of(MODELS["gpt2"])) == ("gpt2", "gpt3-175b")
     assert named(choices_of(MODELS["llama3-8b"])) == ("llama2-70b", "mistral-7b", "llama3-8b")
     mixed = choices_of(MODELS["gpt2"]) | {"position": "alibi", "tying": "untied"}
     assert named(mixed) == () and nearest(mixed) == ("gpt2", ("position", "tying"))
     assert users("wiring", "parallel") == ("pythia-70m",) and users("position", "alibi") == ()
     assert users("family", "both") == ("transformer-base", "t5-base")
-
-
-def test_sizes_follow_the_choices():
     gpt2, gemma = MODELS["gpt2"].model, MODELS["gemma-2b"].model
     assert hidden_width(gpt2, "swiglu") == 2048 and hidden_width(gpt2, "relu") == 3072
     assert hidden_width(gemma, "gelu") == 24_576
     assert [key_heads(gpt2, heads) for heads in ("own", "grouped", "one")] == [12, 3, 1]
     assert key_heads(MODELS["mistral-7b"].model, "grouped") == 8
-
-
-def test_a_gate_taken_away_widens_the_network():
-    """LLaMA-2 7B writes its width down; GPT-2's is derived."""
     made = morphed(MODELS["llama2-7b"], choices_of(MODELS["gpt2"]))
     assert made.model.resolved().d_ff == 11_008 * 3 // 2
     assert morphed(MODELS["gpt2"], choices_of(MODELS["llama2-7b"])).model.resolved().d_ff == 2048
 
 
 def test_costs_by_hand():
-    """T5: 12 layers with keys and values of its own text and of the source. An encoder keeps none."""
     assert costs(MODELS["t5-base"]).cache == 12 * 2 * 768 * 2
     assert costs(MODELS["bert-base"]).cache == 0
     d, layers, vocab, tokens = 768, 12, 50_257, 512
     block = 2 * (4 * d * d + 2 * 4 * d * d + 2 * tokens * d)
     assert costs(MODELS["gpt2"]).flops == layers * block + 2 * vocab * d
+    found = three(Size(layers=2, d_model=32, heads=4), vocab=100, context=16)
+    block, cross = 12 * 32 * 32 + 2 * 32, 4 * 32 * 32 + 32
+    ends = 100 * 32 + 16 * 32 + 32
+    assert found["encoder"].total == found["decoder"].total == 2 * block + ends
+    assert found["both"].total == 2 * (2 * block + cross) + ends + 16 * 32 + 32
 
 
 def test_what_does_not_go_together_is_said():
@@ -106,11 +103,3 @@ def test_what_does_not_go_together_is_said():
         morphed(MODELS["pythia-70m"], choices_of(MODELS["pythia-70m"]) | {"family": "both"})
     with pytest.raises(ConfigError, match="window"):
         morphed(MODELS["mistral-7b"], choices_of(MODELS["t5-base"]))
-
-
-def test_three_of_a_size():
-    found = three(Size(layers=2, d_model=32, heads=4), vocab=100, context=16)
-    block, cross = 12 * 32 * 32 + 2 * 32, 4 * 32 * 32 + 32
-    ends = 100 * 32 + 16 * 32 + 32
-    assert found["encoder"].total == found["decoder"].total == 2 * block + ends
-    assert found["both"].total == 2 * (2 * block + cross) + ends + 16 * 32 + 32

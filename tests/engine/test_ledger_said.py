@@ -25,7 +25,7 @@ def of(name: str):
 SMALL = ModelConfig(vocab_size=65, d_model=64, n_layers=3, n_heads=4, context=32, position="none")
 
 
-def test_where_the_parameters_of_gpt2_are():
+def test_where_the_parameters_are():
     found = where(of("gpt2"))
     outside = 50257 * 768 + 1024 * 768 + 2 * 768
     network = 12 * (8 * 768**2 + 5 * 768)
@@ -34,9 +34,6 @@ def test_where_the_parameters_of_gpt2_are():
     assert found.network == network and found.network_share == pytest.approx(network / found.in_blocks)
     assert found.attention == 12 * (4 * 768**2 + 4 * 768)
     assert (found.d_ff, found.queries, found.keys, found.usual) == (4, 1, 1, True)
-
-
-def test_grouped_and_gated_models_are_not_the_usual_shape():
     found = where(of("llama2-70b"))
     assert (found.d_ff, found.queries, found.keys, found.usual) == (28672 / 8192, 1, 1 / 8, False)
     assert where(ledger(replace(SMALL, ffn="none"))).network_share == 0
@@ -45,15 +42,12 @@ def test_grouped_and_gated_models_are_not_the_usual_shape():
     assert sum(row_share(t5, row) for row in t5.rows) == pytest.approx(1)
 
 
-def test_a_change_of_fields():
+def test_two_models_and_a_change_of_fields():
     one, two = ledger(SMALL), ledger(replace(SMALL, n_kv_heads=1))
     found = change(one, two)
     assert found.parameters == -3 * 2 * 64 * 48 and found.saved == 3 * 2 * 64 * 48
     assert (found.before, found.after, found.larger) == (one.total, two.total, one.total)
     assert (found.cache_before, found.cache_after) == (3 * 2 * 64, 3 * 2 * 16)
-
-
-def test_two_models_component_by_component():
     found = compared(of("gpt2"), of("bert-base"), ("embedding", "pooler", "cross_attention"))
     assert list(found) == ["embedding", "pooler", "all"]
     assert found["pooler"] == Pair(0, 590_592) and found["pooler"].ratio is None
@@ -75,25 +69,18 @@ def test_work_and_six_n():
     assert found.attention == 3 * 4 * 64**2
 
 
-def test_parts_over_the_length():
+def test_parts_and_caches_over_the_length():
     lengths = np.array([16, 1000])
     found = by_part(ledger(SMALL), lengths)
     assert found["scores and sums"].tolist() == [3 * 4 * 64 * 16, 3 * 4 * 64 * 1000]
     assert found["everything else"].tolist() == [2 * (3 * 12 * 64**2 + 65 * 64)] * 2
     assert found["attention's matrices"][0] == 2 * 3 * 4 * 64**2
     assert found["feed-forward"][0] == 2 * 3 * 8 * 64**2 and found["unembedding"][0] == 2 * 65 * 64
-
-
-def test_with_a_window_the_scores_stop_growing():
-    """Mistral looks back over 4,096 positions: beyond them neither a token's scores nor its text's cache grows."""
     mistral = of("mistral-7b")
     scores = by_part(mistral, np.array([2048, 4096, 32_768]))["scores and sums"]
     assert scores.tolist() == [4 * 32 * 4096 * n for n in (2048, 4096, 4096)]
     assert break_even(mistral).most == 4096 * 2 * 32 * 2 * 8 * 128
     assert break_even(of("gpt2")).most == 0
-
-
-def test_caches_over_the_length():
     found = caches(
         {"own": ledger(SMALL), "one": ledger(replace(SMALL, n_kv_heads=1))}, "float32", 5, np.array([1, 7])
     )
@@ -101,13 +88,23 @@ def test_caches_over_the_length():
     assert found["one"].tolist() == [n / 4 for n in found["own"].tolist()]
 
 
-def test_where_the_cache_is_as_large_as_the_weights():
+def test_where_the_cache_is_as_large_and_uses_add_up():
     found = break_even(of("mistral-7b"))
     assert (found.token, found.group) == (2 * 32 * 2 * 8 * 128, 4)
     assert found.tokens == pytest.approx(2 * of("mistral-7b").total / found.token)
     assert break_even(of("bert-base")).token == 0
     t5 = of("t5-base")
     assert break_even(t5).token == 2 * kv_numbers(t5.config, t5.encoder)
+    small = of("gpt2")
+    memory = small.memory("bfloat16", 2, 64)
+    found = uses(small, "bfloat16", 2, 64)
+    assert {use: sum(parts.values()) for use, parts in found.items()} == {
+        "to write": memory.inference,
+        "to train": memory.training,
+    }
+    assert found["to write"]["weights"] == 2 * small.total
+    assert found["to train"]["AdamW averages"] == 8 * small.total
+    assert list(uses(small, "int8", 2, 64)) == ["to write"]
 
 
 def test_what_fits():
@@ -132,19 +129,6 @@ def test_what_fits():
     assert none.holds_in is None and none.least_weights == math.ceil(small.total / 2)
     assert none.least_training == needs("training", "bfloat16")
     assert fit(of("gpt3-175b"), 80 * GB, 1, 2048).holds_in is None
-
-
-def test_uses_add_up():
-    small = of("gpt2")
-    memory = small.memory("bfloat16", 2, 64)
-    found = uses(small, "bfloat16", 2, 64)
-    assert {use: sum(parts.values()) for use, parts in found.items()} == {
-        "to write": memory.inference,
-        "to train": memory.training,
-    }
-    assert found["to write"]["weights"] == 2 * small.total
-    assert found["to train"]["AdamW averages"] == 8 * small.total
-    assert list(uses(small, "int8", 2, 64)) == ["to write"]
 
 
 def test_the_blackboard():

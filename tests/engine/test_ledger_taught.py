@@ -18,8 +18,7 @@ from engine.presets.variations import ASPECTS, ORIGINAL, kept, variation
 from tests.engine.cases import for_each
 
 
-def test_the_course_s_models_have_the_course_s_counts() -> None:
-    """A row for the vocabulary, one for the positions, 12 d² a block with its biases, the last norm."""
+def test_counts_by_hand() -> None:
     d, layers = 192, 6
     nano = 2 * 65 * d + 256 * d + layers * (12 * d * d + 9 * d + 4 * d) + 2 * d
     assert ledger_of(TAUGHT["nanogpt-192"]).total == nano == 2_743_680
@@ -29,9 +28,6 @@ def test_the_course_s_models_have_the_course_s_counts() -> None:
         built = build(preset.model, device="meta")
         assert sum(p.numel() for p in built.parameters()) == ledger_of(preset).total
         assert preset.source and not preset.trainable and not preset.published
-
-
-def test_gpt2_by_hand() -> None:
     found = {term.component: term for term in terms(ledger_of(PRESETS["gpt2"]))}
     assert {name: (term.formula, term.numbers) for name, term in found.items()} == {
         "embedding": ("V·d", "50,257·768"),
@@ -41,6 +37,11 @@ def test_gpt2_by_hand() -> None:
     }
     by_hand = 50257 * 768 + 1024 * 768 + 12 * 12 * 768**2
     assert counted(tuple(found.values())) == by_hand == 124_439_808 - 12 * (9 + 4) * 768 - 2 * 768
+    attention = next(t for t in terms(ledger_of(PRESETS["llama2-70b"])) if t.component == "attention")
+    assert attention.formula == "L·(2·d² + 2·H_kv·d_head·d)"
+    assert attention.parameters == 80 * (2 * 8192**2 + 2 * 8 * 128 * 8192)
+    bare = ledger(ModelConfig(mixer="none", ffn="none"))
+    assert [term.component for term in terms(bare)] == ["embedding", "position"]
 
 
 def value(numbers: str) -> int:
@@ -58,14 +59,6 @@ def test_what_is_written_is_what_is_counted(name: str) -> None:
     assert 0.99 < counted(found) / counts.total <= 1
 
 
-def test_shared_keys_and_a_bare_model_by_hand() -> None:
-    attention = next(t for t in terms(ledger_of(PRESETS["llama2-70b"])) if t.component == "attention")
-    assert attention.formula == "L·(2·d² + 2·H_kv·d_head·d)"
-    assert attention.parameters == 80 * (2 * 8192**2 + 2 * 8 * 128 * 8192)
-    bare = ledger(ModelConfig(mixer="none", ffn="none"))
-    assert [term.component for term in terms(bare)] == ["embedding", "position"]
-
-
 def test_eight_heads_are_not_eight_times_the_work() -> None:
     found = {each.heads: each for each in by_heads(ledger_of(PRESETS["gpt2"]), 1024)}
     assert set(found) == {1, 2, 4, 8, 16}
@@ -78,9 +71,6 @@ def test_eight_heads_are_not_eight_times_the_work() -> None:
     assert by_heads(ledger(ModelConfig(mixer="mean")), 8) == ()
     windowed = by_heads(ledger_of(PRESETS["mistral-7b"]), 8192, (8,))
     assert windowed[0].weights == 8 * 4096
-
-
-def test_gpt2_s_vocabulary_is_odd() -> None:
     c = PRESETS["gpt2"].model.resolved()
     vocab, *others = fitting(c)
     assert (vocab.factor, vocab.padded, vocab.fits) == (1, 50_304, False)
@@ -126,9 +116,6 @@ def test_the_largest_parts_and_what_is_elsewhere() -> None:
     assert found["embedding"] == 50257 * 768 and elsewhere == 1024 * 768 + 25 * 2 * 768
     bare, none = largest(ledger(ModelConfig(mixer="none", ffn="none", norm="none")))
     assert none == 0 and sum(bare.values()) == 65 * 128 + 64 * 128
-
-
-def test_the_smallest_memory_that_is_enough() -> None:
     llama, sizes = (
         ledger_of(PRESETS["llama2-7b"]),
         {"large": 80 * 2**30, "small": 8 * 2**30, "mid": 16 * 2**30},

@@ -28,9 +28,6 @@ def test_hits_by_hand() -> None:
     assert hits(pattern, ((0,), (1, 2), (), (3,))).tolist() == [True, True, False]
     heads = np.stack([pattern, looking_at([1, 1, 1, 3, 3], 5)])
     assert hits(heads, ((0,), (1, 2), (), (3,))).tolist() == [[True, True, False], [False, True, True]]
-
-
-def test_a_pattern_of_another_pair_is_refused() -> None:
     with pytest.raises(ShapeError, match="2 queries and 5 keys"):
         hits(looking_at([0, 1], 5), ((0,), (1,), (2,)))
     with pytest.raises(ShapeError, match="3 queries and 2 keys"):
@@ -48,16 +45,10 @@ def test_scores_over_pairs_of_other_lengths() -> None:
     assert (found.best.layer, found.best.head, found.best.value) == (0, 0, 1.0)
     assert found.chance == pytest.approx((1 / 4 + 2 / 4 + 1 / 2 + 1 / 2) / 4)
     assert 0 <= found.together <= 1
-
-
-def test_together_is_of_the_mean_pattern() -> None:
     sure, torn = np.array([[0.1, 0.9, 0.0]]), np.array([[0.5, 0.2, 0.3]])
     found = alignment_score([np.stack([torn, sure])[:, None]], [((1,),)])
     assert found is not None
     assert found.heads.tolist() == [[0.0], [1.0]] and found.together == 1.0
-
-
-def test_what_comes_from_nowhere_has_no_score() -> None:
     assert alignment_score([looking_at([0, 0], 3)[None, None]], [((), ())]) is None
 
 

@@ -39,14 +39,10 @@ def test_the_nearest_and_the_places(terms: tuple[int, int, int], expected: int) 
 
 
 def test_a_space_made_for_it_holds() -> None:
-    """Two directions, one for each property: the fourth corner of the square is found."""
     noise = RNG.standard_normal((20, 8)) * 0.1
     noise[:4, :2] += [[-3, -3], [3, -3], [-3, 3], [3, 3]]
     found = analogy(directions_of(noise), (0, 1, 2), 3, 5)
     assert found.holds and found.answer == 3 and found.needs_arithmetic
-
-
-def test_a_row_that_is_the_mean_points_nowhere() -> None:
     rows = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 3.0], [2.0, 1.0], [2.0, 2.0]])  # the last is their mean
     known = directions_of(rows)
     assert known.row(4).tolist() == [0, 0] and known.row(1).tolist() == [1, 0]

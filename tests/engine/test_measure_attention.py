@@ -49,6 +49,11 @@ def test_an_even_head_has_the_largest_entropy():
     numbers = heads.head_numbers(even[None, None], visible(6, True))
     assert numbers.even_first == pytest.approx(float(numbers.first[0, 0]), abs=1e-6)
     assert numbers.even_previous == pytest.approx(float(numbers.previous[0, 0]), abs=1e-6)
+    numbers = heads.head_numbers(np.ones((2, 3, 1, 1), np.float32), visible(1, True))
+    assert np.isnan(numbers.first).all()
+    assert np.isnan(numbers.previous).all()
+    assert np.isnan(numbers.relative_entropy).all()
+    assert (numbers.entropy == 0).all()
 
 
 @for_each("fields, parts", [
@@ -71,14 +76,6 @@ def test_a_head_that_cannot_but_be_even_is_perfectly_even(fields, parts):
     for query, row in enumerate(recording.seen()):
         assert one_head.keys_seen(found, query) == np.flatnonzero(row).tolist()
         assert one_head.written_out(found, query, query).seen == row.sum()
-
-
-def test_one_token_has_no_habits():
-    numbers = heads.head_numbers(np.ones((2, 3, 1, 1), np.float32), visible(1, True))
-    assert np.isnan(numbers.first).all()
-    assert np.isnan(numbers.previous).all()
-    assert np.isnan(numbers.relative_entropy).all()
-    assert (numbers.entropy == 0).all()
 
 
 def test_the_numbers_of_a_model_are_those_of_a_slow_loop():
@@ -339,9 +336,6 @@ def test_the_spread_is_the_square_root_and_the_scale_undoes_it():
     assert scaled.spread == pytest.approx([1, 1], rel=0.1)
     assert plain.entropy[1] < plain.entropy[0] < scaled.entropy[1]
     assert plain.slope[1] < plain.slope[0] < scaled.slope.min()
-
-
-def test_the_gradient_is_that_of_autograd():
     scores = torch.randn(6, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 2
     jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores)
     p = scaling.softmax(scores.numpy())

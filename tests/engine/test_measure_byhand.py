@@ -15,7 +15,7 @@ from tests.engine.cases import for_each
 Q, K, V = [[1, 2, 3, 4]], [[5, 6, 7, 8], [9, 0, 1, 2]], [[1, 0, 0, 1], [0, 1, 1, 0]]
 
 
-def test_one_weight_is_that_of_its_head_and_key():
+def test_one_weight_by_hand_also_of_a_hidden_key():
     example = multi_head(Q, K, V, 2)
     found = one_weight(example, 1, 0)
     assert found.pairs == ((3, 7), (4, 8)) and found.raw == 53
@@ -25,19 +25,17 @@ def test_one_weight_is_that_of_its_head_and_key():
     other = one_weight(example, 0, 1)
     assert other.pairs == ((1, 9), (2, 0)) and other.raw == 9
     assert other.weight == pytest.approx(1 / (1 + math.exp(8 / math.sqrt(2))))
-
-
-def test_a_hidden_key_gets_nothing_and_is_not_among_the_seen():
     example = multi_head(Q, K, V, 2, (0,))
     gone, left = one_weight(example, 0, 0), one_weight(example, 0, 1)
     assert gone.hidden and gone.weight == 0 and not left.hidden and left.weight == 1
     assert gone.seen == left.seen == pytest.approx((9 / math.sqrt(2),))
-
-
-def test_the_most_that_every_head_gives_to_one_key():
     example = multi_head([[1, 2, 0.3, 0.4]], K, V, 2)
     largest_each = [max(one_weight(example, h, k).weight for k in (0, 1)) for h in (0, 1)]
     assert largest_each[0] != largest_each[1] and example.most == min(largest_each)
+    (one, much), (two, all_) = multi_head(Q, K, V, 2).first
+    assert (one, two) == (1, 1)
+    assert much == pytest.approx(1 / (1 + math.exp(-8 / math.sqrt(2)))) and all_ == pytest.approx(1)
+    assert [key for key, _ in multi_head(Q, K, V, 2, (0,)).first] == [2, 2]
 
 
 def test_a_mask_after_the_softmax_leaves_less_than_one():
@@ -65,10 +63,3 @@ def test_one_place_of_an_axis_and_the_size_of_what_is_finite():
     found, axes = one_place(values, ("query", "head", "d_head"), 1, 2)
     assert axes == ("query", "d_head") and np.array_equal(found, values[:, 2])
     assert largest(np.array([1.0, -3.0, -np.inf, np.nan])) == 3 and largest(np.full(2, -np.inf)) == 0
-
-
-def test_the_key_that_each_head_listens_to_first():
-    (one, much), (two, all_) = multi_head(Q, K, V, 2).first
-    assert (one, two) == (1, 1)
-    assert much == pytest.approx(1 / (1 + math.exp(-8 / math.sqrt(2)))) and all_ == pytest.approx(1)
-    assert [key for key, _ in multi_head(Q, K, V, 2, (0,)).first] == [2, 2]

@@ -70,9 +70,6 @@ def test_every_step_of_both_generations_is_counted():
     for p in pairs:
         assert p.flops == counted(model.config, p.kept - p.computed, p.computed)
         assert p.flops_without == counted(model.config, 0, p.computed_without)
-
-
-def test_a_prompt_as_long_as_the_context_does_not_count_as_a_refill():
     pairs = compare(loud(tiny()), list(range(8)), 2, SampleConfig(temperature=0.0))
     assert [(p.computed, p.begin, p.refilled) for p in pairs] == [(8, 0, False), (4, 5, True)]
 

@@ -21,7 +21,7 @@ PAIRS = (
 )
 
 
-def test_totals():
+def test_totals_and_the_first_refill():
     found = totals(PAIRS)
     assert found.cached.tolist() == [300, 110, 200, 100] and found.uncached.tolist() == [300, 400, 200, 330]
     assert found.cached_sum.tolist() == [300, 410, 610, 710]
@@ -33,17 +33,11 @@ def test_totals():
         True,
         False,
     ]
-
-
-def test_the_first_refill():
     assert first_refill(PAIRS) == (2, 3) and first_refill(PAIRS[:2]) is None
 
 
-def test_families():
+def test_every_way_of_sharing_keys():
     assert [family(n, 8) for n in divisors(8)] == ["MHA", "GQA", "GQA", "MQA"]
-
-
-def test_every_way_of_sharing():
     config = ModelConfig(vocab_size=65, d_model=96, n_layers=3, n_heads=6, n_kv_heads=2)
     found = sharing(config, 10, "bfloat16")
     assert (found.heads, found.own) == (6, 2)

@@ -38,9 +38,6 @@ def test_attention_carries_where_recurrence_forgets():
     assert found["rnn"].left < 1e-8 < found["lstm"].left < 0.05 and 0.5 < found["attention"].left < 2
     falls = np.diff(np.log(found["rnn"].influence))
     assert falls.max() < 0 and np.log(found["rnn"].left) / 30 == pytest.approx(falls.mean())
-
-
-def test_the_lstm_s_forget_gates_begin_more_than_half_open():
     net = carrying._net("lstm", 4, torch.Generator().manual_seed(0))
     both = (net.bias_hh_l0 + net.bias_ih_l0).detach()  # input, forget, cell, output
     assert both[4:8].tolist() == [1.0] * 4 and not (torch.cat([both[:4], both[8:]]) == 1).any()

@@ -33,13 +33,10 @@ def test_the_dearest_and_the_cheapest_hold_the_whole_text() -> None:
     assert spread({"bytes": cut_bytes(""), "characters": cut_characters("", "")}) is None
 
 
-def test_lines_cost_tokens_a_character() -> None:
+def test_lines_and_gains_in_tokens() -> None:
     found = Lines(("ab", "abcd"), np.array([[2, 1], [2, 3]]))
     assert found.characters.tolist() == [2, 4]
     assert found.per_character.tolist() == [[1, 0.5], [0.5, 0.75]]
-
-
-def test_a_gain_is_in_times() -> None:
     few, many = costs({"few": (100, 500), "many": (1000, 100)}, 64, 1)
     found = gain(few, many)
     assert found is not None and (found.tokens, found.scores, found.embedding) == (5, 25, 10)
@@ -76,10 +73,6 @@ def test_a_passage_is_counted_by_every_tokenizer() -> None:
     assert list(found.rows)[2:4] == ["BPE 262", f"BPE {learned.vocab_size}"]  # the largest has a row as well
     assert found.rows["BPE 262"] == (262, found.curve[262])
     assert found.per_word("characters") == pytest.approx(24 / 5) and found.per_word("halves") == 12 / 5
-
-
-def test_all_of_a_text_is_a_passage_too() -> None:
-    learned = bpe.train(TEXT, 300)
     found = measure_passage(TEXT, 0, learned, (256, 270), (), {})
     assert found.characters == len(TEXT) and found.words == len(TEXT.split())
     assert found.rows["bytes"] == (256, len(TEXT.encode())) and found.rows["bytes"][1] > found.characters

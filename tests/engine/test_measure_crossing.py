@@ -61,32 +61,22 @@ def test_it_writes_what_a_plain_loop_writes_and_keeps_every_row(model):
     np.testing.assert_allclose(found.pattern(None), found.patterns.mean((0, 1)))
     np.testing.assert_array_equal(found.pattern((1, 2)), found.patterns[1, 2])
     assert found.ended == (seen[-1] == END)
-
-
-def test_each_row_is_that_of_the_text_as_a_whole(model):
-    """Written with keys and values kept, and read at once: the same patterns."""
     found, ids = crossing(model, WORDS, "bad-cafe"), [*WORDS.encode("bad-cafe"), END]
     recorder = Recorder({"cross_pattern"})
     with torch.no_grad():
         model(torch.tensor([ids]), torch.tensor([greedy(model, ids)[:-1]]), recorder)
     np.testing.assert_allclose(found.patterns, torch.cat([*recorder.tensors.values()]), atol=1e-5)
-
-
-def test_no_more_is_written_than_was_asked_for(model):
     found = crossing(model, WORDS, "bad-cafe", longest=3)
     assert len(found.written) == 3 and not found.ended
     assert found.written == crossing(model, WORDS, "bad-cafe").written[:3]
     assert len(crossing(model, WORDS, "bad-cafe", longest=99).written) <= 9
 
 
-def test_a_cut_memory_says_nothing_whatever_the_source(model):
+def test_a_source_that_is_cut_or_shuffled(model):
     one, other = (crossing(model, WORDS, text, "cut") for text in ("bad", "fed-a"))
     assert one.written == other.written
     np.testing.assert_allclose(one.patterns, 1 / 4, rtol=1e-5)  # all keys are alike
     assert crossing(model, WORDS, "bad").written != crossing(model, WORDS, "fed-a").written
-
-
-def test_a_shuffled_source_keeps_its_symbols_and_its_end(model):
     found = crossing(model, WORDS, "abcdefg", "shuffled", seed=1)
     assert sorted(found.source[:-1]) == list("abcdefg") and found.source[:-1] != tuple("abcdefg")
     assert found.source[-1] == "<end>" and shuffled([5, 5], 0) == [5, 5]
@@ -123,18 +113,18 @@ def test_masks_by_hand():
     assert masks_of("swapped_masks", [3, 5], 1, 4).ahead == 6
 
 
-def test_where_it_looked():
+def test_where_a_pattern_looked() -> None:
     right = Aligned("ab", "ba-", ((1,), (0,), ()))
     pattern = np.array([[0.1, 0.8, 0.1], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     found = looked(pattern, right, "ba-")
     assert found is not None and (found.right, found.counted) == (1, 2)
     assert math.isclose(found.chance, 2 / 3) and looked(pattern, right, "bb-") is None
-
-
-def test_what_it_looks_at_the_end_for():
     pattern = np.array([[0.1, 0.8, 0.1], [0.2, 0.3, 0.5], [0.0, 0.4, 0.6], [0.0, 0.0, 1.0]])
     assert at_the_end(pattern, ("2", "0", "-", "<end>")) == ("0", "-"), "not for its own end"
     assert at_the_end(pattern[:1], ("<end>",)) == ()
+    pattern = np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.6, 0.2]])
+    assert sharpest(pattern) == Look(1, 0, 0.6)
+    assert sharpest(pattern[:, 2:]) is None
 
 
 def test_what_is_right_is_known_for_sources_alone():
@@ -146,9 +136,3 @@ def test_what_is_right_is_known_for_sources_alone():
 def test_what_cannot_be_read_is_said(model, text, error):
     with pytest.raises(error):
         crossing(model, WORDS, text)
-
-
-def test_the_sharpest_look_is_not_at_the_sources_end() -> None:
-    pattern = np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.6, 0.2]])
-    assert sharpest(pattern) == Look(1, 0, 0.6)
-    assert sharpest(pattern[:, 2:]) is None

@@ -16,12 +16,19 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
-def test_the_slopes_of_eight_heads():
+def test_the_slopes_of_eight_heads_and_how_far_they_reach():
     found = distance.slopes(8)
     assert found.slope.tolist() == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
     assert np.exp(-found.slope * found.to_a_third) == pytest.approx(np.full(8, 1 / math.e))
     assert np.exp(-found.slope * found.to_a_percent) == pytest.approx(np.full(8, 0.01))
     assert found.to_a_percent[0] == pytest.approx(9.2103, abs=1e-4)
+    found = distance.slopes(8)  # 1 percent at ln(100) / slope: 9.2, 18.4, ... 1178.9
+    assert [found.within(n) for n in (9, 10, 128, 1178, 1179)] == [0, 1, 4, 7, 8]
+    assert (found.steepest, found.flattest) == (1 / 2, 1 / 256)
+    assert found.farthest(128) == pytest.approx(math.exp(-127 / 256)) and found.farthest(1) == 1
+    assert distance.factors(np.array([1.0, 0.5]), np.array([0, 2])) == pytest.approx(
+        np.array([[1, math.exp(-2)], [1, math.exp(-1)]])
+    )
 
 
 @for_each("heads", range(1, 33))
@@ -35,15 +42,12 @@ def test_every_number_of_heads_has_as_many_slopes(heads):
     assert set(found.slope[power:]) <= set(distance.slopes(2 * power, 4.0).slope[::2])
 
 
-def test_the_bias_by_hand():
+def test_alibi_by_hand():
     bias = distance.alibi_bias(2, 3, 2.0)  # slopes 1/16 and 1/256, doubled
     inf = math.inf
     assert bias[0].tolist() == [[0, -inf, -inf], [-0.125, 0, -inf], [-0.25, -0.125, 0]]
     both = distance.alibi_bias(2, 3, 2.0, causal=False)
     assert both[1].tolist() == [[0, -1 / 128, -2 / 128], [-1 / 128, 0, -1 / 128], [-2 / 128, -1 / 128, 0]]
-
-
-def test_an_effect_by_hand():
     found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), distance.visible(3, True))
     assert found.before[2] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
     assert found.after[2] == pytest.approx([1 / 7, 2 / 7, 4 / 7])
@@ -52,6 +56,15 @@ def test_an_effect_by_hand():
     assert found.distance_after == pytest.approx((0 + 1 / 3 + 4 / 7) / 3)
     free = distance.alibi_effect(np.zeros((2, 2)), math.log(3), distance.visible(2, False))
     assert free.after == pytest.approx(np.array([[3, 1], [1, 3]]) / 4)
+    found = distance.farthest_key(0.25, 17)
+    assert found.penalty == 4 and found.factor == pytest.approx(0.0183156, abs=1e-7)
+    bias = distance.alibi_bias(8, 17)[1]  # slope 1/4
+    assert bias[16, 0] == -found.penalty
+    found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), distance.visible(3, True))
+    # row 0 stays; row 1: (1/2, 1/2) -> (1/3, 2/3), 1/6 moves; row 2: thirds -> 1/7, 2/7, 4/7, 5/21 moves
+    assert found.moved == pytest.approx((0 + 1 / 6 + 5 / 21) / 3)
+    far = distance.alibi_effect(np.array([[0.0, -900.0], [900.0, 0.0]]), 1e6, distance.visible(2, True))
+    assert far.moved == pytest.approx(1 / 2)  # all of row 1, nothing of row 0
 
 
 @for_each("fields", [{"causal": True}, {"causal": False}, {"window": 3}], ids=["causal", "encoder", "window"])
@@ -79,23 +92,6 @@ def test_steeper_slopes_look_nearer(window):
     assert before.tolist() == same.tolist() and (gentle <= before + 1e-12).all() and (steep < gentle).all()
 
 
-def test_how_many_heads_reach_how_far():
-    found = distance.slopes(8)  # 1 percent at ln(100) / slope: 9.2, 18.4, ... 1178.9
-    assert [found.within(n) for n in (9, 10, 128, 1178, 1179)] == [0, 1, 4, 7, 8]
-    assert (found.steepest, found.flattest) == (1 / 2, 1 / 256)
-    assert found.farthest(128) == pytest.approx(math.exp(-127 / 256)) and found.farthest(1) == 1
-    assert distance.factors(np.array([1.0, 0.5]), np.array([0, 2])) == pytest.approx(
-        np.array([[1, math.exp(-2)], [1, math.exp(-1)]])
-    )
-
-
-def test_the_farthest_key():
-    found = distance.farthest_key(0.25, 17)
-    assert found.penalty == 4 and found.factor == pytest.approx(0.0183156, abs=1e-7)
-    bias = distance.alibi_bias(8, 17)[1]  # slope 1/4
-    assert bias[16, 0] == -found.penalty
-
-
 @for_each("heads", range(1, 33))
 def test_the_rule_says_where_slopes_come_from(heads):
     found = distance.slope_rule(heads)
@@ -103,14 +99,6 @@ def test_the_rule_says_where_slopes_come_from(heads):
     assert found.power + found.rest == heads and found.power & (found.power - 1) == 0
     assert slope[: found.power] == pytest.approx(distance.slopes(found.power).slope)
     assert slope[found.power :] == pytest.approx(distance.slopes(2 * found.power).slope[::2][: found.rest])
-
-
-def test_the_weight_that_moves_is_counted_once():
-    found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), distance.visible(3, True))
-    # row 0 stays; row 1: (1/2, 1/2) -> (1/3, 2/3), 1/6 moves; row 2: thirds -> 1/7, 2/7, 4/7, 5/21 moves
-    assert found.moved == pytest.approx((0 + 1 / 6 + 5 / 21) / 3)
-    far = distance.alibi_effect(np.array([[0.0, -900.0], [900.0, 0.0]]), 1e6, distance.visible(2, True))
-    assert far.moved == pytest.approx(1 / 2)  # all of row 1, nothing of row 0
 
 
 def test_an_alibi_of_another_slope_is_taken_out_with_that() -> None:

@@ -161,9 +161,6 @@ def test_in_a_sinusoidal_table_only_the_distance_counts():
     frequencies = 10_000.0 ** (-np.arange(0, 32, 2) / 32)
     assert np.allclose(found.by_distance, [np.cos(frequencies * k).mean() for k in range(64)], atol=1e-4)
     assert 0.5 < found.correlation < 1
-
-
-def test_noise_knows_nothing_of_distance_and_a_line_knows_all():
     assert abs(alike(cloud(100, 64)).correlation) < 0.05
     angles = np.linspace(0, np.pi / 3, 40)
     ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)

@@ -96,7 +96,6 @@ def test_means_and_errors_by_hand(monkeypatch):
 
 
 def test_the_excess_compares_the_same_characters():
-    """Every character has a difficulty of its own."""
     context, count = 16, 40
     difficulty = np.random.default_rng(0).gamma(2.0, 1.0, context * (count + 4))
     starts = np.arange(count) * context
@@ -107,6 +106,8 @@ def test_the_excess_compares_the_same_characters():
     assert c.excess[2] == pytest.approx((0.5, 0.0), abs=1e-5)
     assert c.excess[3] == pytest.approx((1.25, 0.0), abs=1e-5)
     assert c.tail[0] == pytest.approx(losses[:, context - TAIL : context].mean(), abs=1e-5)
+    c = curve(np.random.default_rng(0).normal(size=(20, 16)), np.arange(20) * 8, 8)
+    assert np.isfinite(c.mean).all() and np.isnan(c.error).all() and np.isnan(c.tail[1])
 
 
 @for_each("all_of_it", [True, False], ids=["every window", "stretches"])
@@ -123,11 +124,6 @@ def test_the_errors_are_those_of_a_text_whose_scenes_differ(all_of_it):
     assert np.mean(said) / np.std(found) == pytest.approx(1.0, abs=0.2)
     independent = np.hypot(0.5, 0.3 / np.sqrt(8)) / np.sqrt(len(starts))
     assert np.mean(said) > 2.5 * independent
-
-
-def test_a_single_block_has_no_error():
-    c = curve(np.random.default_rng(0).normal(size=(20, 16)), np.arange(20) * 8, 8)
-    assert np.isfinite(c.mean).all() and np.isnan(c.error).all() and np.isnan(c.tail[1])
 
 
 def test_a_curve_goes_through_json_and_back():
@@ -166,9 +162,6 @@ def test_the_larger_base_slows_the_slowest_pair_by_the_factor():
     exponents = np.arange(0, 8, 2) / 8
     ratio = model.config.rope_theta**-exponents / slow**-exponents
     assert ratio[0] == pytest.approx(1) and ratio[-1] == pytest.approx(4) and (np.diff(ratio) > 0).all()
-
-
-def test_the_larger_base_is_that_of_the_dimensions_that_turn():
     model = fresh("rope", rope_fraction=0.5)  # two pairs of a head's four
     slow = stopgap(model, "ntk", times=4).config.rope_theta
     assert model.config.rope_theta ** (-2 / 4) / slow ** (-2 / 4) == pytest.approx(4)

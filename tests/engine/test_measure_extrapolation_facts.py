@@ -28,9 +28,6 @@ def test_bits_are_nats_over_ln_2():
     assert bits.excess[4] == pytest.approx((1.0 / math.log(2), 0.2 / math.log(2)))
     assert (bits.width, bits.windows) == (8, 9) and in_unit(CURVE, "nats").tail == CURVE.tail
     assert above_tail(CURVE) == pytest.approx([1.0, 0.0, np.nan], nan_ok=True)
-
-
-def test_a_row_of_the_table():
     found = costs(CURVE, 1.5, 1.75)
     assert (found.validation, found.against_none, found.tail) == (1.5, -0.25, (2.0, 0.1))
     assert found.more == {2: (0.5, 0.05), 4: (1.0, 0.2)}

@@ -86,35 +86,26 @@ def test_where_nothing_is_a_sum_nobody_wrote_it() -> None:
     for wiring in ("post", "none"):
         model = loud(tiny(wiring=wiring))
         assert trace(model, record(model, IDS), 7).written is None
+    model = loud(tiny())
+    with pytest.raises(ShapeError, match="tokens below 11"):
+        trace(model, record(model, IDS), 11)
 
 
 def told(rank: list[int]) -> Fact:
     return Fact(7, np.array(rank), np.zeros(len(rank)), np.zeros(len(rank), int), None)
 
 
-def test_from_which_depth_on_it_is_first() -> None:
+def test_first_depth_leap_and_largest_part() -> None:
     assert told([9, 1, 2, 1, 1]).first == 3 and told([9, 1, 2, 1, 1]).best == 1
     assert told([1, 1]).first == 0
     assert told([9, 1, 2]).first is None and told([9, 3, 4]).best == 1
     assert told([5, 4, 1]).first == 2
-
-
-def test_where_it_climbs_most() -> None:
     assert told([100, 90, 30, 10, 1]).leap == 4 and told([100, 10, 9, 8]).leap == 1
     assert told([1, 1]).leap is None and told([1, 5]).leap is None and told([8, 4, 2]).leap == 1
-
-
-def test_the_part_that_wrote_most() -> None:
     written = Written(np.array([1.0, -3.0]), np.array([0.5, 2.0]), Named(0, 1, 0.7), 0.25, 0.0, 0.75)
     assert written.most == ("feedforward", 1, 2.0)
     assert (written.by_attention, written.by_feedforward) == (-2.0, 2.5)
     assert Written(np.array([4.0]), np.array([0.5]), None, 0, 0, 0).most == ("attention", 0, 4.0)
-
-
-def test_a_token_that_is_not_there() -> None:
-    model = loud(tiny())
-    with pytest.raises(ShapeError, match="tokens below 11"):
-        trace(model, record(model, IDS), 11)
 
 
 LETTERS = CharTokenizer(" abcdeP")

@@ -165,18 +165,12 @@ def test_the_two_gelus_differ_by_half_a_thousandth() -> None:
     worst = int(np.abs(difference).argmax())
     assert 4.7e-4 < abs(difference[worst]) < 4.8e-4 and 2.2 < abs(x[worst]) < 2.8
     np.testing.assert_allclose(difference, difference[::-1], atol=1e-12)  # gelu(x) - gelu(-x) = x for both
-
-
-def test_the_gated_surface_is_the_product() -> None:
     axis, surface = activations.gated_surface("swiglu", 2.0, 5)
     for i, value in enumerate(axis):
         for j, gate in enumerate(axis):
             assert surface[i, j] == pytest.approx(gate / (1 + math.exp(-gate)) * value, abs=1e-6)
     with pytest.raises(KeyError):
         activations.gated_surface("relu")
-
-
-def test_a_spread_counts_every_value_once() -> None:
     values = np.array([[-5.0, -1.0], [0.5, 1.5]])
     found = activations.spread(values, -2.0, 2.0, 4)
     np.testing.assert_allclose(found.density, [0, 0.25, 0.25, 0.25])

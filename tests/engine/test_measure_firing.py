@@ -24,20 +24,14 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
-def test_the_loudest_is_so_by_size():
+def test_what_is_largest_along_a_text_and_a_vocabulary():
     values = np.array([[1.0, -5.0, 2.0], [3.0, 4.0, 4.5]])
     assert loudest(values) == (0, 1) and loudest(values[1]) == (2,)
     assert by_size(values[0], 2).tolist() == [1, 2] and by_size(values[0]).tolist() == [0, 1, 2]
-
-
-def test_one_neuron_along_a_text():
     found = along(np.array([0.5, -2.0, 1.0], dtype=np.float32))
     assert (found.at, found.peak, found.low, found.high) == (1, -2.0, -2.0, 1.0)
     assert found.sizes.tolist() == [0.25, 1.0, 0.5]
     assert along(np.array([0.5, -0.125])).sizes.tolist() == [1, 0.25] and not along(np.zeros(3)).sizes.any()
-
-
-def test_the_tokens_that_are_raised_and_lowered_most():
     scores = np.array([0.1, -3.0, 2.0, -1.0, 5.0])
     found = promoted(scores, 2)
     assert found.raised.tolist() == [4, 2] and found.lowered.tolist() == [1, 3]
@@ -122,15 +116,12 @@ def test_a_block_has_what_the_built_one_has(fields):
     assert sum(found.share_of(part) for part in ("attention", "feedforward", "norm")) == pytest.approx(1)
 
 
-def test_three_matrices_of_two_thirds_are_as_large_as_two():
+def test_gates_and_the_share_of_a_network():
     found = gate_paid(768, 4.0)
     assert found.plain.feedforward == found.gated.feedforward == 8 * 768**2 and found.rounding == 0
     assert found.full.feedforward == 12 * 768**2
     assert gate_paid(512, 4.0).rounding == 3 * 512 * 1368 - 8 * 512**2 == 4096
     assert block(512, 2048, "gelu").attention == 4 * 512**2 and block(512, 2048, "gelu").norm == 4 * 512
-
-
-def test_the_share_grows_with_the_width_of_the_network():
     found = shares(256, (1.0, 4.0))
     norms = 4 * 256
     for kind, matrices in ((found.plain, 2), (found.gated, 3)):
@@ -138,6 +129,10 @@ def test_the_share_grows_with_the_width_of_the_network():
         assert kind.tolist() == pytest.approx(expected)
     assert found.four == found.plain[1]
     assert found.eight_thirds == block(256, 688, "swiglu").share == pytest.approx(found.four, abs=2e-3)
+    found = {one.name: one for one in known()}
+    gpt2, llama = found["GPT-2 small (published)"], found["LLaMA-2 7B (published)"]
+    assert (gpt2.times, gpt2.gated, gpt2.block.total) == (4.0, False, 7_087_872)
+    assert llama.gated and llama.block.feedforward == 3 * 4096 * 11_008
 
 
 def test_what_a_neuron_likes_is_its_commonest_token():
@@ -145,10 +140,3 @@ def test_what_a_neuron_likes_is_its_commonest_token():
     found = liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
     assert (found.token, found.count, found.places, found.value) == (7, 2, 5, 3.0)  # 5 as often, but weaker
     assert liked(np.array([3]), np.array([-2.0]), ids).token == 9
-
-
-def test_blocks_of_known_models():
-    found = {one.name: one for one in known()}
-    gpt2, llama = found["GPT-2 small (published)"], found["LLaMA-2 7B (published)"]
-    assert (gpt2.times, gpt2.gated, gpt2.block.total) == (4.0, False, 7_087_872)
-    assert llama.gated and llama.block.feedforward == 3 * 4096 * 11_008

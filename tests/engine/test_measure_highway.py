@@ -40,9 +40,11 @@ def test_without_a_norm_only_the_residual_stream_carries_the_gradient_24_blocks(
     )
 
 
-def test_with_a_norm_no_residual_is_lost_at_48_blocks_and_pre_norm_is_not():
+def test_without_a_residual_the_gradient_is_lost():
     found = averaged(road(depths=(48,), seeds=1))
     assert distance(found["pre", 48][1:]) < math.log(2) and distance(found["none", 48][1:]) > 5
+    profile = road(depths=(96,), wirings=("pre",), norm="none", init="fan_in", seeds=1)[0]
+    assert not profile.finite
 
 
 @for_each("wiring", ["pre", "post", "parallel", "none"])
@@ -102,14 +104,6 @@ def test_the_same_plan_gives_the_same_numbers_and_other_seeds_others():
     assert (first[0].gradients != first[1].gradients).any()
     mean = averaged(first)["pre", 2]
     np.testing.assert_allclose(mean, np.sqrt(first[0].gradients * first[1].gradients), rtol=1e-9)
-
-
-def test_numbers_beyond_float32_are_said_and_not_hidden():
-    profile = road(depths=(96,), wirings=("pre",), norm="none", init="fan_in", seeds=1)[0]
-    assert not profile.finite
-
-
-def test_ratios():
     assert ratio(np.array([2.0, 5.0, 4.0])) == 0.5
     assert math.isnan(ratio(np.array([1.0, 0.0])))
     assert math.isnan(ratio(np.array([1.0, np.nan])))

@@ -37,15 +37,12 @@ def words(*texts: str) -> list[bytes]:
     return [text.encode() for text in texts]
 
 
-def test_ordinary_words_letters_or_all_there_is() -> None:
+def test_a_draw_is_of_different_ordinary_tokens() -> None:
     many = [f" {a}{b}d" for a in "abcdefgh" for b in "abcdefgh"]  # 64 of them
     tokens = words("x", "\n", " The", " at", " a1b", "word", *many, " ünd")
     assert ordinary(tokens).tolist() == list(range(6, 6 + 64)), "a blank and three small letters or more"
     assert ordinary(tokens[:-2]).tolist() == [0, 5], "63 words are too few: letters"
     assert ordinary(words("1", "2", "a")).tolist() == [0, 1, 2], "one letter is no alphabet"
-
-
-def test_a_draw_is_of_different_tokens_and_the_same_every_time() -> None:
     pool = np.array([2, 3, 5, 7, 11, 13, 17])
     for seed in range(8):
         ids = drawn(pool, 7, seed)
@@ -80,27 +77,24 @@ def test_what_reading_twice_says(fields: dict[str, Any]) -> None:
             assert found.previous[layer, head] == pytest.approx(before, abs=1e-6)
 
 
-def test_heads_in_their_order() -> None:
+def test_heads_in_their_order_and_means_of_the_same_places() -> None:
     found = repeat([[0.2, 0.5], [0.4, 0.1]], [[0.3, 0.6], [1.0, 0.9]])
     assert found.best == (Named(0, 1, 0.5), Named(1, 0, 0.4), Named(0, 0, 0.2), Named(1, 1, 0.1))
     assert found.strong == (Named(0, 1, 0.5), Named(1, 0, 0.4))
     assert found.before == Named(0, 1, 0.6), "in the last layer it would serve nobody"
     assert repeat([[0.1, 0.2]], [[0.3, 0.7]]).before == Named(0, 1, 0.7)
     assert ordered(np.zeros((1, 2))) == (Named(0, 0, 0.0), Named(0, 1, 0.0))
+    assert repeat([[0.1]]).first_loss == 3.0 and repeat([[0.1]]).second_loss == 2.0
+    assert repeat([[0.1]]).copies, "a third is saved"
+    for second, copies in ((3.0, True), (3.01, False), (5.0, False)):
+        losses = np.array([np.nan, 4.0, 4.0]), np.array([0.0, second, second])
+        assert Repeat(ONCE, *losses, np.zeros((1, 1)), np.zeros((1, 1))).copies is copies
 
 
 def repeat(scores: Any, previous: Any = None) -> Repeat:
     scores = np.array(scores)
     previous = np.zeros_like(scores) if previous is None else np.array(previous)
     return Repeat(ONCE, np.array([np.nan, 2.0, 4.0, 3.0]), np.array([9.0, 1.0, 2.0, 3.0]), scores, previous)
-
-
-def test_the_means_are_of_the_same_places() -> None:
-    assert repeat([[0.1]]).first_loss == 3.0 and repeat([[0.1]]).second_loss == 2.0
-    assert repeat([[0.1]]).copies, "a third is saved"
-    for second, copies in ((3.0, True), (3.01, False), (5.0, False)):
-        losses = np.array([np.nan, 4.0, 4.0]), np.array([0.0, second, second])
-        assert Repeat(ONCE, *losses, np.zeros((1, 1)), np.zeros((1, 1))).copies is copies
 
 
 def plainly(model: Transformer, ids: tuple[int, ...], off: Any, start: int) -> np.ndarray:
@@ -178,9 +172,6 @@ def test_at_most_half_of_the_heads() -> None:
     with pytest.raises(ShapeError, match="one head alone"):
         alone = loud(tiny(n_heads=1, n_layers=1))
         finish(knock_out(alone, read_twice(alone, ONCE)))
-
-
-def test_the_heads_below_that_read_the_token_before() -> None:
     model = loud(tiny(n_layers=3))
     found = read_twice(model, ONCE)
     previous = np.full((3, 4), 0.1)

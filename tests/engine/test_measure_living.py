@@ -115,15 +115,12 @@ def test_every_kind_of_model_has_lanes(fields):
     assert living_said.said(living_said.depth_logits(model, found.streams)).tokens.shape == (3, 5, 3)
 
 
-def test_a_width_that_is_no_multiple_is_cut_as_evenly_as_can_be():
+def test_strips_and_what_is_typical():
     assert set(np.diff(living_places.edges(20))) == {1, 2} and living_places.edges(20)[-1] == 20
     vector = np.arange(20.0)
     at = living_places.edges(20)
     wanted = [vector[a:b].mean() for a, b in pairwise(at)]
     np.testing.assert_allclose(living_places.strips(vector)[0], wanted)
     assert living_places.edges(7).tolist() == list(range(8))
-
-
-def test_what_is_typical_is_not_the_one_lane_that_is_huge():
     values = np.array([[[900.0, -5000.0], [1.0, -2.0], [3.0, 0.0]], [[0.0, 0.0], [1.0, 1.0], [8.0, -9.0]]])
     assert living.typical(values).tolist() == [3.0, 1.0]

@@ -19,6 +19,20 @@ def test_a_text_shrinks_by_what_each_merge_takes() -> None:
     assert found.percent.tolist() == [100, 75, 60, 50] and found.saved.tolist() == [50, 30, 20]
     assert found.characters_per_token.tolist() == pytest.approx([0.9, 1.2, 1.5, 1.8])
     assert found.bytes_per_token.tolist() == pytest.approx([1, 4 / 3, 5 / 3, 2])
+    for ours, theirs, first in (
+        ([1, 2, 3], [1, 2, 3], None),
+        ([1, 2, 3], [1, 9, 3], 1),
+        ([1, 2], [1, 2, 3], 2),
+        ([1, 2, 3], [1, 2], 2),
+        ([], [], None),
+        ([], [1], 0),
+    ):
+        found = agreement(ours, theirs)
+        assert (found.ours, found.theirs, found.first) == (len(ours), len(theirs), first)
+    for way in four_ways("one two three four é", 4):
+        assert way.characters_per_token == pytest.approx(20 / way.length) and not way.by_heart
+    assert all(way.by_heart for way in four_ways("aaaa", 2) if way.level == "byte")
+    assert not any(way.by_heart for way in four_ways("abc", 0))
 
 
 @for_each("level", ["byte", "char"])
@@ -45,23 +59,3 @@ def test_the_merges_of_what_stands_there_once_are_named() -> None:
     merges = watch("abab cdef", 50).tokenizer.merges
     assert [merge.count > 1 for merge in merges[: found.once - 1]] == [True] * (found.once - 1)
     assert merges[found.once - 1].count == 1
-
-
-def test_two_encodings_part_where_they_differ_first() -> None:
-    for ours, theirs, first in (
-        ([1, 2, 3], [1, 2, 3], None),
-        ([1, 2, 3], [1, 9, 3], 1),
-        ([1, 2], [1, 2, 3], 2),
-        ([1, 2, 3], [1, 2], 2),
-        ([], [], None),
-        ([], [1], 0),
-    ):
-        found = agreement(ours, theirs)
-        assert (found.ours, found.theirs, found.first) == (len(ours), len(theirs), first)
-
-
-def test_a_way_says_how_long_its_tokens_are() -> None:
-    for way in four_ways("one two three four é", 4):
-        assert way.characters_per_token == pytest.approx(20 / way.length) and not way.by_heart
-    assert all(way.by_heart for way in four_ways("aaaa", 2) if way.level == "byte")
-    assert not any(way.by_heart for way in four_ways("abc", 0))

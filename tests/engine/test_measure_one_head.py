@@ -56,10 +56,6 @@ def test_the_gap_is_to_the_pattern_that_the_model_used():
     other = Recording(RECORDING.config, RECORDING.ids, {**RECORDING.arrays, name: tampered})
     assert one_head.gap(found, other, LAYER, HEAD) == pytest.approx(0.25, abs=1e-5)
     assert one_head.gap(found, other, LAYER, 0) > 0.01, "another head has another pattern"
-
-
-def test_a_weight_is_written_out_as_it_comes_about():
-    found = heads.stages(MODEL, RECORDING, LAYER, HEAD)
     w = one_head.written_out(found, QUERY, KEY)
     assert sum(a * b for a, b in w.pairs) == pytest.approx(w.raw)
     assert w.scaled == pytest.approx(w.raw / math.sqrt(len(w.pairs))) == w.masked and w.bias is None
@@ -150,9 +146,6 @@ def test_followers_are_those_from_the_threshold_on_most_first():
         "broad",
         "first",
     ]
-
-
-def test_a_short_text_gives_every_place_much_so_a_habit_needs_twice_the_even_share():
     given = replace(numbers(first=[[0.5, 0.7], [0.63, 0.1]]), even_first=0.32)  # five tokens
     np.testing.assert_allclose(habits.bar(given, "first"), np.full((2, 2), 0.64))
     np.testing.assert_allclose(habits.bar(given, "previous"), np.full((2, 2), 0.4))
@@ -246,6 +239,19 @@ def test_who_rests_on_the_first_token_and_what_they_take_from_there():
     none = habits.resting(replace(sink, share=np.full((1, 4), 0.3), other_norm=np.zeros((1, 2))), 0.25)
     assert (none.resting, none.ratio, none.written, none.shortest) == (0, None, None, None)
     assert not none.is_short and not none.is_more_than_even
+    pattern = np.eye(6)
+    pattern[1, 0], pattern[2, 1] = 0.1, 0.99  # of the earlier half
+    pattern[3] = [0.8, 0.0, 0.2, 0.0, 0.0, 0.0]  # most on the first, where heads rest
+    pattern[4] = [0.1, 0.0, 0.0, 0.5, 0.4, 0.0]
+    pattern[5] = [0.0, 0.0, 0.0, 0.0, 0.3, 0.7]  # most on itself
+    assert one_head.telling_query(pattern) == 4
+    pattern[3] = [0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
+    assert one_head.telling_query(pattern) == 3  # of equal ones the earlier
+    pattern[3:, :3] = 0.0
+    pattern[4:] = np.eye(6)[4:]
+    pattern[5, 4] = 0.1
+    assert one_head.telling_query(pattern) == 5
+    assert [one_head.telling_query(np.eye(n)) for n in (1, 2)] == [0, 1]
 
 
 def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_the_place():
@@ -317,19 +323,3 @@ def test_neighbouring_heads_share_keys_as_the_model_lets_them():
     config = tiny().resolved()
     found, full = (shared_keys.shared_keys(config, 4, kv) for kv in (1, 4))
     assert shared_keys.saved(found, full) == 0.75 and shared_keys.saved(full, full) == 0
-
-
-def test_the_query_that_tells_most_is_of_the_later_half_and_looks_at_neither_itself_nor_the_first():
-    pattern = np.eye(6)
-    pattern[1, 0], pattern[2, 1] = 0.1, 0.99  # of the earlier half
-    pattern[3] = [0.8, 0.0, 0.2, 0.0, 0.0, 0.0]  # most on the first, where heads rest
-    pattern[4] = [0.1, 0.0, 0.0, 0.5, 0.4, 0.0]
-    pattern[5] = [0.0, 0.0, 0.0, 0.0, 0.3, 0.7]  # most on itself
-    assert one_head.telling_query(pattern) == 4
-    pattern[3] = [0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
-    assert one_head.telling_query(pattern) == 3  # of equal ones the earlier
-    pattern[3:, :3] = 0.0
-    pattern[4:] = np.eye(6)[4:]
-    pattern[5, 4] = 0.1
-    assert one_head.telling_query(pattern) == 5
-    assert [one_head.telling_query(np.eye(n)) for n in (1, 2)] == [0, 1]

@@ -19,10 +19,6 @@ def test_every_scheme_is_compared_with_its_own_mask():
         alone = compare(IDS, BACK, Plan(scheme, mask))
         assert found.largest(scheme, mask) == alone.largest == np.abs(alone.matched - alone.before).max()
     assert found.largest("rope", True) != found.largest("rope", False)
-
-
-def test_verdicts():
-    found = order_effect(IDS, BACK)
     assert found.verdict("none", False) == "one bag" and found.largest("none", False) < SAME
     assert found.verdict("none", True) == "mask leaks" and found.largest("none", True) > SAME
     assert found.verdict("alibi", False) == "distances kept"

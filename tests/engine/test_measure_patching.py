@@ -213,7 +213,7 @@ def mapped(restored: list[list[float]], site: Any = "resid_pre") -> Patching:
     return Patching(site, np.array(restored, np.float32), Contrast(7.0, -6.0, (0, 1)))
 
 
-def test_stations_on_the_way() -> None:
+def test_what_is_read_off_a_map() -> None:
     found = mapped(
         [[1, 0, 0], [0.75, 0.25, 0], [0.25, 0.5, 0], [0.25, 0.375, 0.375], [0, 0, 0.875], [0, 0, 1]]
     )
@@ -223,17 +223,11 @@ def test_stations_on_the_way() -> None:
         Station(None, 3, 3, 0.375, 0.375),
         Station(2, 4, 5, 0.875, 1.0),
     )
-
-
-def test_a_verdict_on_the_two_prompts() -> None:
     told = {
         (7.0, -6.0): "tells", (0.5, 0.0): "hardly", (-6.0, 7.0): "swapped", (0.0, 0.5): "hardly",
         (7.0, 2.0): "always first", (-2.0, -7.0): "always second",
     }  # fmt: skip
     assert {pair: verdict(Contrast(*pair, (0, 1))) for pair in told} == told
-
-
-def test_the_strongest_patches() -> None:
     found = mapped([[0.5, -2.0], [0.75, 0.5]], "z")
     assert strongest(found) == (Cell(1, 0, 0.75), Cell(0, 0, 0.5), Cell(1, 1, 0.5))
     assert strongest(found, 9)[-1] == Cell(0, 1, -2.0)

@@ -38,9 +38,6 @@ def test_added_positions_are_the_product_of_embedding_plus_wave():
     assert row.spread == pytest.approx(np.ptp(np.diagonal(expected, -3)), abs=1e-5)
     assert row.mean == pytest.approx(np.diagonal(expected, -3).mean(), abs=1e-6)
     assert row.spread > 1e-3
-
-
-def test_turned_positions_leave_the_distance_alone():
     model = build(ModelConfig(**SMALL, position="rope", n_kv_heads=2), seed=3)
     found = place_scores(model, 5, 2, 3, 12)
     for distance in (0, 1, 7):

@@ -16,9 +16,6 @@ SEEN = np.tri(len(TEXT), dtype=bool)
 def test_words_begin_after_blanks_and_with_tokens_that_bring_their_own():
     assert words_of(TEXT).tolist() == [0, 0, -1, 1, 1, 1, -1, -1, 2, 2]
     assert words_of(["The", " lib", "rary", ".", " It"]).tolist() == [0, 1, 1, -1, 2]
-
-
-def test_each_place_is_what_it_says():
     where = {name: [np.flatnonzero(row).tolist() for row in mask] for name, mask in places(IDS, TEXT).items()}
     assert where["word_start"][5] == [2, 3] and where["word_start"][4] == [], "beyond the second letter"
     assert where["own_word"][5] == [3, 4, 5] and where["own_word"][3] == [] and where["own_word"][6] == []

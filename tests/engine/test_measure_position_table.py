@@ -27,18 +27,11 @@ def test_a_path_keeps_what_lies_in_its_plane():
     assert found.kept_by_both > 0.99
     apart = np.linalg.norm(found.path[:, None] - found.path[None], axis=-1)
     assert apart == pytest.approx(np.linalg.norm(table[:, None] - table[None], axis=-1), abs=0.05)
-
-
-def test_neighbours_and_the_first_row():
-    table = line()
     table[0] *= 3
     found = measured(table)
     pairs = [float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for a, b in pairwise(table)]
     assert found.neighbours == pytest.approx(np.mean(pairs), abs=1e-5)
     assert found.first_to_median == pytest.approx(3, abs=1e-3)
-
-
-def test_what_near_is_is_known_or_not():
     noise = np.random.default_rng(1).standard_normal((60, 32)).astype(np.float32)
     assert measured(line()).knows_near and measured(sinusoidal(64, 32)).knows_near
     assert not measured(noise).knows_near and not measured(np.ones((5, 3), np.float32)).knows_near

@@ -84,9 +84,6 @@ def test_the_matrices_of_a_model() -> None:
     assert not any(name.endswith(("bias", "gain")) for name in named)
     assert set(chosen(model, "embedding", "all")) == named
     assert chosen(model, "embedding", "kind") == ("embedding",)
-
-
-def test_progress_and_counts() -> None:
     model = loud(tiny())
     names = chosen(model, "blocks.0.mixer.w_o.weight", "kind")
     steps, seen = losses(model, IDS, names), []
@@ -97,6 +94,11 @@ def test_progress_and_counts() -> None:
         found = end.value
     assert seen == [Progress(i, 9) for i in range(1, 10)]
     assert (found.matrices, found.numbers, found.tokens) == (2, 2 * 16 * 16, 6)
+    by_block = np.array([{4: 1.5}.get(bits, 1.01) for bits in BITS])
+    found = Losses(1.0, by_block, np.full(len(BITS), 3.0), 1, 1, 1)
+    assert found.enough(whole=False, more=0.02) == 8  # 3 would do, 4 would not
+    assert found.enough(whole=False, more=0.5) == min(BITS)
+    assert found.enough(whole=True, more=0.02) == 32
 
 
 def test_what_cannot_be_measured() -> None:
@@ -110,11 +112,3 @@ def test_what_cannot_be_measured() -> None:
         chosen(model, "positions.weight", "kind")
     with pytest.raises(ConfigError, match="no matrix"):
         twin(model, ("nothing",), Rounding(4))
-
-
-def test_bits_are_enough_where_all_more_are_too() -> None:
-    by_block = np.array([{4: 1.5}.get(bits, 1.01) for bits in BITS])
-    found = Losses(1.0, by_block, np.full(len(BITS), 3.0), 1, 1, 1)
-    assert found.enough(whole=False, more=0.02) == 8  # 3 would do, 4 would not
-    assert found.enough(whole=False, more=0.5) == min(BITS)
-    assert found.enough(whole=True, more=0.02) == 32

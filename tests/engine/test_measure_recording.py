@@ -57,9 +57,6 @@ def test_blocks_are_stacked_bottom_first() -> None:
     np.testing.assert_allclose(stacked.sum(-1), 1.0, atol=1e-5)
     with pytest.raises(KeyError):
         record(loud(tiny(ffn="none")), IDS).stacked("ffn_post")
-
-
-def test_only_keeps_what_was_asked_for() -> None:
     model = loud(tiny())
     assert record(model, IDS, only={"blocks.1.pattern"}).names() == ["blocks.1.pattern"]
     assert record(model, IDS, only={"ffn_post", "logits"}).names() == [

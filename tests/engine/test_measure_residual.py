@@ -92,6 +92,18 @@ def test_a_head_counts_for_what_its_removal_takes_from_the_logit_when_the_scale_
 def test_the_mean_over_a_large_vocabulary_is_the_mean():
     rows = torch.randn(2500, 3, generator=torch.Generator().manual_seed(0)) + 1
     np.testing.assert_allclose(_mean(rows).numpy(), rows.double().numpy().mean(0), rtol=1e-6)
+    model, recording = looked_at({"ffn_bias": True, "attention_bias": True, "norm_bias": True})
+    shorter = record(
+        model, IDS, edits={"blocks.1.attn_out": torch.zeros_like, "blocks.1.ffn_out": torch.zeros_like}
+    )
+    lens = logit_lens(model, recording)
+    p = np.exp(shorter.log_probabilities)
+    wanted = np.take_along_axis(p, lens.likeliest[1], -1)
+    np.testing.assert_allclose(lens.here[1], wanted, rtol=1e-5)
+    np.testing.assert_array_equal(lens.guess[1], shorter.logits.argmax(-1))
+    at_output = np.take_along_axis(np.exp(recording.log_probabilities), lens.likeliest[1], -1)
+    np.testing.assert_allclose(lens.output[1], at_output, rtol=1e-5)
+    assert np.abs(at_output / wanted - 1).max() > 0.01
 
 
 @for_each("fields", [*VARIANTS.values(), *NO_SUM.values()], ids=[*VARIANTS, *NO_SUM])
@@ -105,22 +117,6 @@ def test_the_lens_at_the_last_layer_is_the_output_exactly(fields):
     np.testing.assert_allclose(lens.probability[-1], p.max(-1), rtol=1e-5)
     assert (lens.kl[-1] == 0).all() and (lens.kl >= 0).all()
     np.testing.assert_array_equal(lens.guess[-1], recording.logits.argmax(-1))
-
-
-def test_the_lens_reads_the_middle_as_a_shorter_model_would():
-    """A model whose upper block writes nothing says what the lens says one block earlier."""
-    model, recording = looked_at({"ffn_bias": True, "attention_bias": True, "norm_bias": True})
-    shorter = record(
-        model, IDS, edits={"blocks.1.attn_out": torch.zeros_like, "blocks.1.ffn_out": torch.zeros_like}
-    )
-    lens = logit_lens(model, recording)
-    p = np.exp(shorter.log_probabilities)
-    wanted = np.take_along_axis(p, lens.likeliest[1], -1)
-    np.testing.assert_allclose(lens.here[1], wanted, rtol=1e-5)
-    np.testing.assert_array_equal(lens.guess[1], shorter.logits.argmax(-1))
-    at_output = np.take_along_axis(np.exp(recording.log_probabilities), lens.likeliest[1], -1)
-    np.testing.assert_allclose(lens.output[1], at_output, rtol=1e-5)
-    assert np.abs(at_output / wanted - 1).max() > 0.01
 
 
 def test_a_large_vocabulary_is_read_a_few_positions_at_a_time(monkeypatch):

@@ -137,6 +137,16 @@ def test_only_what_turns_has_a_layout():
     assert max(found.moved[name] for name in ("half", "permuted", "wrong")) < 1e-12
     one_pair = rotary.layouts(q, k, 100.0, 2)  # one pair: the layouts are the same, whatever stays
     assert one_pair.difference("wrong") < 1e-12 and one_pair.difference("crossed") < 1e-12
+    rng = np.random.default_rng(1)
+    found = rotary.layouts(rng.standard_normal((9, 16)), rng.standard_normal((9, 16)), 10_000.0)
+    assert found.difference("permuted") < 1e-12
+    assert found.difference("wrong") > 0.1 and found.difference("crossed") > 0.1
+    assert (
+        max(found.moved[name] for name in ("half", "permuted", "wrong"))
+        < 1e-12
+        < 0.1
+        < found.moved["crossed"]
+    )
 
 
 def test_the_mix_up_in_a_model_that_turns_in_part():
@@ -162,19 +172,6 @@ def test_models_without_scores_have_nothing_to_turn(mixer):
     model = loud(tiny(position="rope", mixer=mixer))
     assert rotary.before_rotation(model, record(model, [1, 2, 3]), 0, 0) is None
     assert rotary.wrong_layout_loss(model, [1, 2, 3]) is None
-
-
-def test_the_layouts_are_the_same_up_to_the_order_of_dimensions():
-    rng = np.random.default_rng(1)
-    found = rotary.layouts(rng.standard_normal((9, 16)), rng.standard_normal((9, 16)), 10_000.0)
-    assert found.difference("permuted") < 1e-12
-    assert found.difference("wrong") > 0.1 and found.difference("crossed") > 0.1
-    assert (
-        max(found.moved[name] for name in ("half", "permuted", "wrong"))
-        < 1e-12
-        < 0.1
-        < found.moved["crossed"]
-    )
 
 
 def test_interleaved_equals_gpt_j_s():

@@ -71,9 +71,6 @@ def test_a_score_that_falls_and_comes_back():
     rises = decay(np.array([0, 5, 6]), np.array([1.0, 3.0, -3.0]))
     assert not rises.falls and rises.below_half is None and not rises.stays and rises.highest == (3.0, 5)
     assert not decay(np.array([0, 1]), np.array([-1.0, -2.0])).falls
-
-
-def test_turns_are_counted_as_complete_or_never():
     found = turns_within(8, 10_000.0, 63)
     assert found.count == pytest.approx([63 * 10.0**-i / (2 * math.pi) for i in range(4)])
     assert found.incomplete.tolist() == [False, False, True, True] and found.never == 2

@@ -39,38 +39,17 @@ def test_the_bytes_of_a_q4_1_block_are_ggmls() -> None:
     assert found.q.ravel().tolist() == [*(raw[4:] & 15), *(raw[4:] >> 4)]
 
 
-def test_symmetric_levels_by_hand() -> None:
+def test_levels_and_what_is_taken_by_hand() -> None:
     x = torch.tensor([[0.7, -0.35, 0.05, -0.04, 0.15, 0.0]])
     found = rounded(x, Rounding(4, block=0))  # d = 0.7 / 7
     assert found.q.ravel().tolist() == [7, -4, 1, 0, 2, 0]  # -3.5 and 0.5 and 1.5 go away from zero
     d = float(np.float16(0.1))
     assert found.values.ravel().tolist() == pytest.approx([7 * d, -4 * d, d, 0, 2 * d, 0])
     assert rounded(x, Rounding(2, block=0)).q.ravel().tolist() == [1, -1, 0, 0, 0, 0]
-
-
-def test_offset_levels_by_hand() -> None:
     x = torch.tensor([[1.0, 1.5, 2.0, 4.0]])
     found = rounded(x, Rounding(2, block=4, offset=True))  # d = 1, m = 1
     assert found.q.ravel().tolist() == [0, 1, 1, 3]
     assert found.values.tolist() == [[1.0, 2.0, 2.0, 4.0]]
-
-
-def test_the_last_block_of_a_row_may_be_shorter() -> None:
-    x = weights(columns=70)
-    found = rounded(x, Rounding(3, block=32))
-    assert found.q.shape == (7, 3, 32) and found.values.shape == x.shape
-    alone = rounded(x[:, 64:], Rounding(3, block=6))
-    assert torch.equal(found.values[:, 64:], alone.values)
-
-
-def test_one_scale_suffers_from_one_large_number() -> None:
-    x = weights()
-    block, whole = (taken(x, rounded(x, Rounding(4, block))) for block in (32, 0))
-    assert whole.relative > 2 * block.relative
-    assert whole.zeros > 0.8 > block.zeros
-
-
-def test_what_is_taken_by_hand() -> None:
     x = torch.tensor([[0.5, -1.0, 0.1, 0.0]])
     found = taken(x, rounded(x, Rounding(2, block=0)))  # 1 (half is rounded up), -1, 0, 0
     assert found.relative == pytest.approx(np.sqrt(0.26 / 1.26))
@@ -79,6 +58,18 @@ def test_what_is_taken_by_hand() -> None:
     assert found.bits == 2 + 16 / 4
     same = taken(x, None)
     assert (same.relative, same.largest, same.zeros, same.bits) == (0.0, 0.0, 0.25, 32)
+
+
+def test_the_last_block_of_a_row_may_be_shorter() -> None:
+    x = weights(columns=70)
+    found = rounded(x, Rounding(3, block=32))
+    assert found.q.shape == (7, 3, 32) and found.values.shape == x.shape
+    alone = rounded(x[:, 64:], Rounding(3, block=6))
+    assert torch.equal(found.values[:, 64:], alone.values)
+    x = weights()
+    block, whole = (taken(x, rounded(x, Rounding(4, block))) for block in (32, 0))
+    assert whole.relative > 2 * block.relative
+    assert whole.zeros > 0.8 > block.zeros
 
 
 @for_each("offset", [False, True])

@@ -83,25 +83,16 @@ def test_similarities_are_at_most_one(scheme):
         assert np.allclose(found.values[:, 0], 1)
 
 
-def test_sinusoids_are_as_alike_as_their_cosines():
+def test_similarities_are_those_of_the_schemes_formulas():
     model = fresh("sinusoidal")
     model.embedding.zero_()
     by_formula = [np.mean([math.cos(d * 10_000 ** (-2 * i / 64)) for i in range(32)]) for d in range(128)]
     assert np.allclose(similarity(model, 128).values[0], by_formula, atol=1e-5)
-
-
-def test_rope_is_the_mean_of_its_cosines():
     by_formula = [np.mean([math.cos(d * 10_000 ** (-2 * i / 16)) for i in range(8)]) for d in range(128)]
     assert np.allclose(similarity(fresh("rope"), 128).values[0], by_formula, atol=1e-4)
-
-
-def test_alibi_is_its_slopes():
     values = similarity(fresh("alibi"), 40).values
     for head, slope in enumerate((1 / 4, 1 / 16, 1 / 64, 1 / 256)):
         assert np.allclose(values[head], np.exp(-slope * np.arange(40)), atol=1e-6)
-
-
-def test_t5_is_a_share_of_the_largest_factor():
     model = fresh("t5")
     model.positions.weight.copy_(torch.arange(32.0)[:, None] * torch.tensor([0.0, 0.1, -0.1, 1.0]))
     values = similarity(model, 200).values
@@ -116,9 +107,6 @@ def test_an_untrained_table_knows_no_distance():
     assert (
         abs(values.mean() - 0.5) < 0.05 and values.std() < 0.05
     )  # token and place are equally long at random
-
-
-def test_ranges_are_over_the_lines():
     found = similarity(fresh("alibi"), 40)
     assert found.range_at(16) == pytest.approx((math.exp(-16 / 4), math.exp(-16 / 256)), abs=1e-6)
     assert found.range_apart == pytest.approx((math.exp(-39 / 4), math.exp(-1 / 256)), abs=1e-6)

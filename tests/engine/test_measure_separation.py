@@ -104,9 +104,6 @@ def test_tokens_that_never_occur_are_left_out():
     assert found.difference == pytest.approx(
         separation(matrix[:20], list("abc"), classes[:20]).difference, abs=1e-6
     )
-
-
-def test_one_class_or_all_alone_have_no_pairs_to_compare():
     for classes in (np.zeros(6, np.int64), np.arange(6)):
         found = separation(cloud(6, 4), list("abcdef"), classes, shuffles=2)
         assert np.isnan(found.difference)
@@ -141,7 +138,7 @@ def scored(difference: float, chance: list[float], matched: list[float] | None =
     )
 
 
-def test_the_truth_is_counted_among_the_shuffles():
+def test_chance_and_the_class_of_one_kind():
     chance = np.arange(-20, 20) / 100  # 40 shuffles, from -0.20 to 0.19
     found = scored(0.18, chance.tolist(), [0.1, 0.3])
     assert found.by_chance.reached == 2 and found.by_chance.count == 40 and found.by_chance.highest == 0.19
@@ -152,15 +149,9 @@ def test_the_truth_is_counted_among_the_shuffles():
     assert (found.by_chance.low, found.by_chance.high) == (pytest.approx(low), pytest.approx(high))
     assert found.by_frequency is not None and found.by_frequency.reached == 1
     assert found.by_frequency.mean == pytest.approx(0.2) and scored(0.1, [0.0]).by_frequency is None
-
-
-def test_more_than_one_shuffle_in_twenty_is_chance():
     assert not scored(0.5, [0.6] + [0.0] * 19).by_chance.like_chance
     assert scored(0.5, [0.6, 0.6] + [0.0] * 18).by_chance.like_chance
     assert not scored(0.5, [0.0] * 20).by_chance.like_chance
-
-
-def test_the_class_of_one_kind_has_more_than_two_tokens_and_pairs_within():
     assert scored(0.1, [0.0]).most == ("a", pytest.approx(0.4))
     alone = Separation(0.1, 0.0, np.zeros(3), None, {"b": OneClass(2, 0.9, 0.0)})
     assert alone.most is None
@@ -172,15 +163,12 @@ def risen(values: list[float], tops: list[float], matched: list[float] | None = 
     return Course((0, 10, 20, 30), np.array(values), bands[0], bands[1]).risen
 
 
-def test_classes_have_risen_where_they_stay_above_both_bands():
+def test_a_course_in_order_of_its_steps_and_where_it_rose():
     assert risen([0.5, 0.1, 0.4, 0.5], [0.2] * 4) == 20  # what falls back does not count
     assert risen([0.5, 0.5, 0.5, 0.1], [0.2] * 4) is None
     assert risen([0.3] * 4, [0.2] * 4) == 0
     assert risen([0.3] * 4, [0.3] * 4) is None  # on the band is not above it
     assert risen([0.3] * 4, [0.2] * 4, [0.4, 0.4, 0.4, 0.2]) == 30
-
-
-def test_a_course_is_in_the_order_of_its_steps():
     points = {20: scored(0.2, [0.1] * 40, [0.3] * 40), 0: scored(0.1, [0.0] * 40, [0.05] * 40)}
     found = course(points)
     assert found.steps == (0, 20) and np.allclose(found.differences, [0.1, 0.2])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from engine.config import ModelConfig
 from engine.errors import ShapeError
+from engine.faults import PARTS
 from engine.ledger import parameter_formula
 from engine.measure import byhand, mistakes, tape
 from engine.measure.recording import record
@@ -131,9 +132,6 @@ def test_a_tied_unembedding_counts_nothing_new_and_says_what_it_shares():
         (Shape("unembedding", (), (11, 16)),),
         (),
     )
-
-
-def test_each_block_reads_from_the_block_below():
     steps = trace(tiny(n_layers=3), 4)
     reads = [named(steps, f"blocks.{i}.norm1").inputs[0].name for i in range(3)]
     assert reads == ["blocks.0.resid_pre", "blocks.0.resid_post", "blocks.1.resid_post"]
@@ -243,14 +241,11 @@ def test_what_cannot_be_computed_by_hand_is_said(call, words):
         call()
 
 
-def test_the_mistakes_fail_where_they_should():
+def test_mistakes_fail_or_do_harm():
     who = [name for name, _ in mistakes.split_heads(128, 3).errors]
     assert who == ["ConfigError", "RuntimeError"] and mistakes.split_heads(128, 4).made == (1, 6, 4, 32)
     assert "cannot be multiplied" in mistakes.transposed_unembedding(16, 11).errors[0][1]
     assert "must match the size" in mistakes.wrong_mask(6, 5).errors[0][1]
-
-
-def test_the_mistakes_that_nobody_notices_do_harm():
     square = mistakes.transposed_unembedding(16, 16)
     assert square.made == (1, 6, 16) and not square.errors and square.harm > 0.01
     assert mistakes.wrong_mask(6, 1).harm == pytest.approx(5 / 6) and mistakes.wrong_mask(6, 6).harm == 0
@@ -264,15 +259,24 @@ def test_scores_grow_with_the_square_of_the_text():
     assert named(short, "blocks.0.scores").output.doubled == 4
 
 
+@for_each("mixer", ["shared_qk", "attention"])
+@for_each("raw", [False, True])
+def test_a_bias_stands_in_a_product_s_formula_only_where_it_is_added(mixer, raw):
+    name = f"blocks.0.{'qk' if raw or mixer == 'shared_qk' else 'qkv'}_flat"
+    for bias in (False, True):
+        config = tiny(mixer=mixer, attention_bias=bias)
+        step = named(trace(config, 4, PARTS["raw_values"] if raw else HEALTHY), name)
+        assert (" + b" in step.formula) == (" + b" in step.words) == bias
+
+
 @for_each("option, name, latex, words", [
     ({"embedding_scale": True}, "embed", r"\sqrt{d}\,E", ", times √d"),
-    ({"mixer": "shared_qk", "attention_bias": True}, "blocks.0.qk_flat", "} + b", " + b: queries"),
+
     ({"position": "rope", "rope_fraction": 0.5}, "blocks.0.q_rot", "-2i/4}", ", the first 4 of 8 dimensions"),
     ({"position": "t5"}, "blocks.0.scores", r"d_{head}}} + b_h(i - j)", " / √d_head + bias for the distance"),
 ])  # fmt: skip
 def test_a_formula_has_an_option_only_where_it_is_on(option, name, latex, words):
-    kept = {key: value for key, value in option.items() if key == "mixer" or value == "rope"}
-    base = {"d_model": 32, "position": "none"} | kept
+    base = {"d_model": 32, "position": "rope" if "rope_fraction" in option else "none"}
     steps = [named(trace(tiny(**base | fields), 4), name) for fields in (option, {})]
     told = [(latex in step.formula, words in step.words) for step in steps]
     assert told == [(True, True), (False, False)]

@@ -58,8 +58,7 @@ def test_texts_that_begin_otherwise(fields: dict[str, Any]) -> None:
     assert found.change("dropped") == pytest.approx(found.of("dropped").loss - found.of("kept").loss)
 
 
-def test_forgetting_is_what_a_cache_does_that_loses_its_first_token() -> None:
-    """Without positions a cache can lose its first entry and nothing else moves."""
+def test_a_cache_that_loses_its_first_or_another_token() -> None:
     model = loud(tiny(position="none", context=16))
     cache = KVCache(model.config, 16, model.embedding)
     with torch.no_grad():
@@ -78,10 +77,6 @@ def test_forgetting_is_what_a_cache_does_that_loses_its_first_token() -> None:
     assert told.seen == 1
     assert told.even == pytest.approx(np.mean([1 / n for n in (4, 5, 6, 7, 8)]))
     assert abs(found.change("forgotten")) > 0.01
-
-
-def test_the_control_loses_another_token() -> None:
-    model = loud(tiny(position="none", context=16))
     cache = KVCache(model.config, 16, model.embedding)
     with torch.no_grad():
         model(torch.tensor([IDS[:4]]), cache=cache)

@@ -90,6 +90,14 @@ def test_likeness_depends_on_the_distance_alone():
         assert found.by_distance[abs(p - q)] == pytest.approx(expected, abs=1e-10)
     assert found.deviation < 1e-4 and found.deviation64 < 1e-12
     assert found.by_distance[0] == pytest.approx(16)  # the squared length, d/2
+    table = table64(40, 32, 1_000.0)
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    assert found.cosines == pytest.approx(unit @ unit.T, abs=1e-5)
+    assert found.cosine_by_distance == pytest.approx(unit[0] @ unit.T, abs=1e-10)
+    assert found.vector_length == pytest.approx(np.linalg.norm(table[7])) == 4.0
+    assert similarity(64, 64).most_alike == 1
+    assert similarity(64, 2).most_alike == 44  # one hand: 7 rounds take 43.98 positions
+    assert similarity(2, 4).most_alike == 1
 
 
 def test_the_deviation_would_be_seen(monkeypatch):
@@ -114,21 +122,6 @@ def test_waves_that_go_round_within_the_table_are_counted(length, width, base):
     assert found.complete == sum(w <= length for w in by_pair)
     assert found.longer == sum(w > length for w in by_pair)
     assert found.ratio == pytest.approx(base ** (2 / width))
-
-
-def test_cosines_have_the_length_taken_out():
-    found = similarity(40, 32, 1_000.0)
-    table = table64(40, 32, 1_000.0)
-    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
-    assert found.cosines == pytest.approx(unit @ unit.T, abs=1e-5)
-    assert found.cosine_by_distance == pytest.approx(unit[0] @ unit.T, abs=1e-10)
-    assert found.vector_length == pytest.approx(np.linalg.norm(table[7])) == 4.0
-
-
-def test_likeness_comes_back_where_all_waves_are_fast():
-    assert similarity(64, 64).most_alike == 1
-    assert similarity(64, 2).most_alike == 44  # one hand: 7 rounds take 43.98 positions
-    assert similarity(2, 4).most_alike == 1
 
 
 @for_each(("p", "k", "pair"), [(5, 2, 8), (0, 7, 0), (30, -30, 3)])

@@ -58,9 +58,6 @@ def test_one_word_alone_can_be_left_out() -> None:
     found = made("mean")
     heard = spoken(found, "ay")
     np.testing.assert_allclose(heard.without[0], by_hand(found, []), rtol=1e-4)
-
-
-def test_what_cannot_be_read_gets_a_sentence() -> None:
     with pytest.raises(CorpusError, match="nothing to read"):
         spoken(made("mean"), "  ")
     with pytest.raises(ShapeError, match="reads 6 words and signs at once, not 7"):

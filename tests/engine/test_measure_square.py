@@ -38,10 +38,6 @@ def test_chances_are_those_of_the_next_token():
         math.exp(float(row[after] - row.logsumexp(0))) for row, after in zip(logits, IDS[1:], strict=False)
     ]
     np.testing.assert_allclose(found.chances, wanted, rtol=1e-5)
-
-
-def test_weight_on_later_tokens():
-    found = read(FULL, IDS)
     by_layer = []
     for layer in range(2):
         total = 0.0
@@ -62,10 +58,6 @@ def test_each_token_is_hidden_in_turn():
         text[place] = blank
         said = FULL(torch.tensor([text]))[0, place].double().softmax(-1)
         assert found[place] == pytest.approx(float(said[token]), rel=1e-4)
-
-
-def test_a_text_goes_on_token_by_token():
-    blank = FULL.config.vocab_size - 1
     found = alone(FULL, IDS, 9, blank)
     assert len(found) == 9 and blank not in found and found == alone(FULL, IDS, 9, blank)
     assert found != alone(FULL, IDS, 9, blank, seed=1)
@@ -77,9 +69,6 @@ def test_a_text_goes_on_token_by_token():
         text.append(int(torch.multinomial(chances, 1, generator=generator)))
     assert text[len(IDS) :] == found
     assert len(alone(MODEL, IDS, 3)) == 3
-
-
-def test_the_loss_at_the_end_is_of_the_last_place_alone():
     inputs, targets = torch.tensor([IDS, IDS[::-1]]), torch.tensor([[-1] * 6 + [4], [-1] * 6 + [7]])
     said = FULL(inputs)[:, -1].double().log_softmax(-1)
     wanted = -(said[0, 4] + said[1, 7]) / 2

@@ -170,16 +170,13 @@ def test_the_cost_is_the_loss_of_every_row(where: Where) -> None:
     assert made.loss[0] != pytest.approx(made.loss[1], abs=1e-3)
 
 
-def test_how_long_it_is() -> None:
+def test_where_and_how_strongly_it_is_added() -> None:
     model = model_of()
     found = direction(model, LETTERS, "ab", "hg", 1, "front")
     one, other = (resid(model, LETTERS.encode(text), 1)[1:] for text in ("\nab", "\nhg"))
     assert found.length == pytest.approx(float((one - other).norm(dim=1).mean()), rel=1e-5)
     assert found.stream == pytest.approx(float(torch.cat([one, other]).norm(dim=1).mean()), rel=1e-5)
     assert found.strength(-3.0) == pytest.approx(3 * found.length / found.stream)
-
-
-def test_what_is_added_where() -> None:
     vectors = torch.tensor([[1.0], [2.0]])
     front = Direction(0, "front", vectors, 1, 1.0, 1.0)
     assert front.added(2.0, 0, 5).ravel().tolist() == [0, 2, 4, 0, 0]
@@ -188,9 +185,6 @@ def test_what_is_added_where() -> None:
     every = Direction(0, "every", vectors[:1], 1, 1.0, 1.0)
     assert every.added(-1.0, 0, 3).ravel().tolist() == [0, -1, -1]
     assert every.added(-1.0, 7, 9).ravel().tolist() == [-1, -1]
-
-
-def test_prompts_as_ids() -> None:
     assert aligned(LETTERS, "abc", "d") == (tuple(LETTERS.encode("\nabc")), tuple(LETTERS.encode("\nd  ")))
     assert beginning(BARE) == () and read(BARE, "ab") == tuple(BARE.encode("ab"))
     with pytest.raises(TokenizerError, match="blank"):

@@ -28,9 +28,6 @@ def test_a_list_of_words_misses_the_next_new_one() -> None:
     assert found is not None and (found.listed, found.unknown, found.read) == (4, 1, 4)
     assert found.share == 0.25
     assert new_words("") is None and new_words("word" + " " * 40) is None
-
-
-def test_one_quality_is_another_perplexity_for_each_tokenizer() -> None:
     found = per_token(2.0, {"characters": (100, 100), "pieces": (100, 25), "none": (0, 0)})
     assert set(found) == {"characters", "pieces"}
     assert found["characters"].perplexity == 4.0 and found["pieces"].perplexity == 256.0

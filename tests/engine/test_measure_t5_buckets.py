@@ -95,9 +95,26 @@ def test_the_learned_bias_is_what_the_model_adds(causal):
     assert t5_buckets.t5_weights(loud(tiny(position="rope"))) is None
 
 
-def test_the_slope_of_a_straight_bias_is_its_own():
+def test_what_a_learned_bias_favours_and_what_is_unmet():
     x = np.arange(10.0)
     assert t5_buckets.slope_of_learned(np.stack((-0.5 * x + 3, 0 * x)), x) == pytest.approx([-0.5, 0])
+    found = t5_buckets.learned_bias(a_bias(), causal=True, context=16)  # distances 0 to 15: a bucket each
+    assert found.last == 15 and found.favours.tolist() == [0, 3, 0]
+    assert found.alibi_slope[0] == pytest.approx(0.1) and found.alibi_slope[2] == 0
+    assert found.spread.tolist() == pytest.approx([1.5, 2.0, 0.0]) and found.loudest == 1
+    assert found.factor == pytest.approx(math.exp(2.0))
+    assert t5_buckets.learned_bias(a_bias(_0=900.0), True, 16).factor == pytest.approx(math.exp(50))
+    weight = a_bias(**{f"_{n}": 7.0 for n in range(16, 32)})
+    found = t5_buckets.learned_bias(weight, causal=True, context=16).unmet
+    assert (found.buckets, found.distance, found.mean) == (16, 16, 7.0)
+    assert found.met_mean == pytest.approx(np.mean([-1.5, 0, 0]))
+    both = t5_buckets.learned_bias(np.arange(32.0)[:, None], causal=False, context=64).unmet
+    # from 91 on: buckets 15 (before) and 31 (after); 64 to 90 fall into 14 and 30, which begin at 64
+    met = {t5_buckets.bucket_of(np.array([o]), True, 32, 128)[0] for o in range(-63, 64)}
+    unmet = sorted(set(range(32)) - met - {16})  # 16: later at distance 0, which is no offset
+    assert both.buckets == len(unmet) and both.mean == pytest.approx(np.mean(unmet))
+    assert t5_buckets.learned_bias(a_bias(), causal=True, context=200).unmet is None
+    assert t5_buckets.learned_bias(a_bias(), causal=True, context=1).last == 0
 
 
 @for_each("bidirectional", [True, False])
@@ -123,26 +140,3 @@ def a_bias(**rows: float) -> np.ndarray:
     for name, value in rows.items():
         weight[int(name[1:])] = value
     return weight
-
-
-def test_what_a_learned_bias_favours():
-    found = t5_buckets.learned_bias(a_bias(), causal=True, context=16)  # distances 0 to 15: a bucket each
-    assert found.last == 15 and found.favours.tolist() == [0, 3, 0]
-    assert found.alibi_slope[0] == pytest.approx(0.1) and found.alibi_slope[2] == 0
-    assert found.spread.tolist() == pytest.approx([1.5, 2.0, 0.0]) and found.loudest == 1
-    assert found.factor == pytest.approx(math.exp(2.0))
-    assert t5_buckets.learned_bias(a_bias(_0=900.0), True, 16).factor == pytest.approx(math.exp(50))
-
-
-def test_buckets_beyond_the_context_are_unmet_on_both_sides():
-    weight = a_bias(**{f"_{n}": 7.0 for n in range(16, 32)})
-    found = t5_buckets.learned_bias(weight, causal=True, context=16).unmet
-    assert (found.buckets, found.distance, found.mean) == (16, 16, 7.0)
-    assert found.met_mean == pytest.approx(np.mean([-1.5, 0, 0]))
-    both = t5_buckets.learned_bias(np.arange(32.0)[:, None], causal=False, context=64).unmet
-    # from 91 on: buckets 15 (before) and 31 (after); 64 to 90 fall into 14 and 30, which begin at 64
-    met = {t5_buckets.bucket_of(np.array([o]), True, 32, 128)[0] for o in range(-63, 64)}
-    unmet = sorted(set(range(32)) - met - {16})  # 16: later at distance 0, which is no offset
-    assert both.buckets == len(unmet) and both.mean == pytest.approx(np.mean(unmet))
-    assert t5_buckets.learned_bias(a_bias(), causal=True, context=200).unmet is None
-    assert t5_buckets.learned_bias(a_bias(), causal=True, context=1).last == 0

@@ -56,20 +56,14 @@ def mean_row(recorder: Recorder, name: str, row: int) -> np.ndarray:
     return (sum(found) / len(found)).numpy()
 
 
-def test_every_fifth_letter_and_no_blank():
+def test_what_is_hidden():
     places = hidden_places(TEXT, "letters")
     assert places == (2, 7, 12, 17, 22, 27, 32, 37)
     assert hidden_places("ab c", "letters") == ()  # the third is a blank
     assert hidden_places("abcdef", "half") == (2, 4)
-
-
-def test_a_word_is_hidden_whole():
     assert [TEXT[place] for place in hidden_places(TEXT, "word")] == list("the")
     assert hidden_places("cat", "word") == (0, 1, 2)
     assert hidden_places("a dog", "word") == (2, 3, 4)
-
-
-def test_what_is_clicked_turns_round():
     assert hidden_places("abcdef", "half", [4, 0, 99, -1]) == (0, 2)
 
 

@@ -84,7 +84,4 @@ def test_the_vocabulary_of_a_model_has_a_class_for_each_of_its_rows():
     assert known.cases.tolist() == [[0, 1]] and known.paired().size == 0  # A was never met
     pieces = vocabulary(bpe.train("the the the", 258), 258)
     assert not pieces.letters and pieces.counts is None
-
-
-def test_a_small_letter_is_paired_with_its_capital():
     assert case_pairs([c.encode() for c in "abAB."]).tolist() == [[0, 2], [1, 3]]

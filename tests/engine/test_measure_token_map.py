@@ -73,7 +73,7 @@ def test_the_scale_of_the_newest_step_holds_still_and_own_axes_keep_more():
     assert np.allclose(token_map(last, EVERY, newest, False).scores, at_last.scores, atol=1e-5)
 
 
-def test_a_token_that_lies_outside_gets_room():
+def test_a_dot_outside_gets_room_and_hits_are_near():
     matrix = np.concatenate((cloud(), np.full((1, 12), 50, np.float32)))
     found = token_map(matrix, EVERY)
     ranges, reach = found.holding(40)
@@ -81,9 +81,6 @@ def test_a_token_that_lies_outside_gets_room():
     assert reach == pytest.approx(np.sqrt((found.scores[40].astype(float) ** 2).sum()))
     assert reach > found.reach
     assert found.holding(0) == (list(found.ranges), found.reach)
-
-
-def test_hits_are_neighbours_that_are_near_in_the_picture_too():
     matrix = cloud()
     found = token_map(matrix, EVERY)
     for token in (0, 7, 39):

@@ -64,9 +64,6 @@ def test_a_token_may_end_inside_a_character_and_its_bytes_are_known() -> None:
     assert cut.lengths.tolist() in ([2, 1], [1, 2])
     assert cut.characters_per_token == 0.5
     assert cut.bytes_per_token == 1.5
-
-
-def test_characters_outside_the_alphabet_are_unknown() -> None:
     cut = cut_characters("abXa", "ba")
     assert cut.ids.tolist() == [1, 0, UNKNOWN, 1] and cut.unknown == 1
 
@@ -104,9 +101,6 @@ def test_a_smaller_vocabulary_is_the_beginning_of_a_larger(learned: BpeTokenizer
     text = "ababab abab aab aaaa bbbb" * 3
     for size in (256, 258, 260, 262):
         assert prefix(bpe.train(text, 262, split="none"), size) == bpe.train(text, size, split="none")
-
-
-def test_lengths_by_size_are_what_encoding_gives(learned: BpeTokenizer) -> None:
     sizes = (100, 256, 260, 300, 340, 5000)
     assert lengths(learned, "the theory", sizes) == {
         size: len(bpe.train(LEARNED, size).encode("the theory"))

@@ -148,6 +148,11 @@ def test_the_seed_decides_the_weights_and_leaves_torch_alone() -> None:
     pairs = list(zip(one.parameters(), same.parameters(), other.parameters(), strict=True))
     assert all(torch.equal(a, b) for a, b, _ in pairs)
     assert not any(torch.equal(a, c) for a, _, c in pairs if a.dim() == 2)
+    model = loud(tiny(dropout=0.5))
+    tokens = some_tokens(model.config)
+    assert torch.equal(model(tokens), model(tokens))
+    model.train()
+    assert not torch.equal(model(tokens), model(tokens))
 
 
 def test_initial_loss_is_near_knowing_nothing() -> None:
@@ -157,14 +162,6 @@ def test_initial_loss_is_near_knowing_nothing() -> None:
         logits = build(config)(tokens[:, :-1])
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten()).item()
         assert loss == pytest.approx(math.log(config.vocab_size), abs=0.15), name
-
-
-def test_dropout_acts_in_training_only() -> None:
-    model = loud(tiny(dropout=0.5))
-    tokens = some_tokens(model.config)
-    assert torch.equal(model(tokens), model(tokens))
-    model.train()
-    assert not torch.equal(model(tokens), model(tokens))
 
 
 @for_each("tokens", [
@@ -178,7 +175,7 @@ def test_tokens_of_another_shape_or_type_are_refused(tokens: torch.Tensor) -> No
         build(tiny())(tokens)
 
 
-def test_a_learned_table_has_an_end_and_the_others_have_none() -> None:
+def test_a_cache_and_a_table_have_their_limits() -> None:
     for position in POSITIONS:
         model, tokens = build(tiny(position=position)), torch.zeros(1, 9, dtype=torch.int64)
         if position == "learned":
@@ -186,6 +183,14 @@ def test_a_learned_table_has_an_end_and_the_others_have_none() -> None:
                 model(tokens)
         else:
             assert model(tokens).shape == (1, 9, 11)
+    model = loud(tiny())
+    cache = KVCache(model.config, 4, model.embedding, batch=1)
+    model(torch.zeros(1, 3, dtype=torch.int64), cache=cache)
+    with pytest.raises(ShapeError, match="3 of them filled, cannot take 2 more"):
+        model(torch.zeros(1, 2, dtype=torch.int64), cache=cache)
+    encoder = loud(tiny(causal=False))
+    with pytest.raises(ShapeError, match="only a causal model"):
+        encoder(torch.zeros(1, 2, dtype=torch.int64), cache=KVCache(encoder.config, 4, encoder.embedding))
 
 
 def test_one_token_is_enough_and_none_is_not() -> None:
@@ -217,14 +222,3 @@ def test_a_cache_changes_no_logit(fields: dict[str, Any]) -> None:
     pieces = [model(tokens[:, a:b], cache=cache) for a, b in ((0, 3), (3, 4), (4, 8))]
     torch.testing.assert_close(torch.cat(pieces, dim=1), model(tokens), rtol=1e-4, atol=1e-5)
     assert cache.length == 8
-
-
-def test_a_cache_has_its_limits() -> None:
-    model = loud(tiny())
-    cache = KVCache(model.config, 4, model.embedding, batch=1)
-    model(torch.zeros(1, 3, dtype=torch.int64), cache=cache)
-    with pytest.raises(ShapeError, match="3 of them filled, cannot take 2 more"):
-        model(torch.zeros(1, 2, dtype=torch.int64), cache=cache)
-    encoder = loud(tiny(causal=False))
-    with pytest.raises(ShapeError, match="only a causal model"):
-        encoder(torch.zeros(1, 2, dtype=torch.int64), cache=KVCache(encoder.config, 4, encoder.embedding))

@@ -48,6 +48,12 @@ def test_w_qkv_holds_queries_keys_and_values_in_that_order() -> None:
     for name, weight in (("q", w_q), ("k", w_k), ("v", w_v)):
         heads = (x @ weight.T).view(1, 5, -1, 4).transpose(1, 2)
         assert torch.allclose(recorder[name], heads, atol=1e-6), name
+    x = _normal(1, 2, 9, 8)
+    turned, _ = _seams("rope", 9, d_head=8).rotate(x, x)
+    theta = 10_000 ** (-torch.arange(0, 8, 2) / 8)
+    turns = torch.polar(torch.ones(9, 4), torch.outer(torch.arange(9.0), theta))
+    expected = torch.view_as_real(torch.complex(x[..., :4], x[..., 4:]) * turns)
+    assert torch.allclose(turned, torch.cat((expected[..., 0], expected[..., 1]), -1), atol=1e-5)
 
 
 def test_the_ladder_of_mixers() -> None:
@@ -84,16 +90,6 @@ def _seams(position: str, length: int, **fields: object) -> Seams:
     return POSITIONS[position](config).prepare(length, torch.zeros(1))
 
 
-def test_rope_turns_by_complex_multiplication() -> None:
-    """The pair (x[i], x[i + d/2]) as one complex number, times e^(i position theta)."""
-    x = _normal(1, 2, 9, 8)
-    turned, _ = _seams("rope", 9, d_head=8).rotate(x, x)
-    theta = 10_000 ** (-torch.arange(0, 8, 2) / 8)
-    turns = torch.polar(torch.ones(9, 4), torch.outer(torch.arange(9.0), theta))
-    expected = torch.view_as_real(torch.complex(x[..., :4], x[..., 4:]) * turns)
-    assert torch.allclose(turned, torch.cat((expected[..., 0], expected[..., 1]), -1), atol=1e-5)
-
-
 @for_each("position", ["alibi", "t5"])
 def test_the_bias_at_a_place_is_its_row(position: str) -> None:
     scheme = POSITIONS[position](tiny(position=position).resolved())
@@ -111,9 +107,6 @@ def test_alibi_slopes_are_the_paper_s() -> None:
     assert alibi_slopes(12) == pytest.approx(
         [2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5]
     )
-
-
-def test_alibi_bias_is_minus_slope_times_distance() -> None:
     bias = _seams("alibi", 5).bias(torch.zeros(1, 4, 5, 5))[0]
     for head, slope in enumerate(alibi_slopes(4)):
         assert torch.allclose(

@@ -51,6 +51,9 @@ def test_as_many_windows_repeat_as_asked_for_and_a_third_of_them_is_random() -> 
     assert set(found.period[repeating].tolist()) == set(range(16, 41))  # of 96: every length, both ends
     assert set(found.tokens[found.random].unique().tolist()) == set(range(5))
     assert (found.tokens[~found.random] == 9).all()
+    assert piece_lengths(96) == piece_lengths(97) == (16, 40)
+    found = with_repeats(torch.arange(300).reshape(100, 3), 1.0, 4, _generator(0))
+    assert (found.period == 1).all() and (found.tokens == found.tokens[:, :1]).all()
 
 
 @given(length=st.integers(4, 40), seed=st.integers(0, 50))
@@ -61,12 +64,6 @@ def test_a_window_is_parted_where_it_begins_again(length: int, seed: int) -> Non
     assert [len(piece) for piece in pieces[:-1]] == [int(found.period)] * (len(pieces) - 1)
     assert [token for piece in pieces for token in piece] == found.tokens[0].tolist()
     assert parted(window[0].tolist()) == (tuple(range(length)),)
-
-
-def test_all_may_repeat_and_short_windows_can() -> None:
-    assert piece_lengths(96) == piece_lengths(97) == (16, 40)
-    found = with_repeats(torch.arange(300).reshape(100, 3), 1.0, 4, _generator(0))
-    assert (found.period == 1).all() and (found.tokens == found.tokens[:, :1]).all()
 
 
 @for_each("objective", ["next_token", "masked"])
@@ -93,7 +90,6 @@ def _has_period(row: list[int], period: int) -> bool:
 
 
 def test_without_repeats_the_batches_are_what_they_were() -> None:
-    """The first draw of a step is where its windows start; what is repeated is drawn after it."""
     plain, repeating = (Batches(CORPUS, MODEL, replace(TRAIN, repeat=share)) for share in (0.0, 1.0))
     assert torch.equal(plain.starts(5)[0], repeating.starts(5)[0])
     starts = plain.starts(5)[0]
@@ -104,8 +100,5 @@ def test_without_repeats_the_batches_are_what_they_were() -> None:
         for batches in (plain, repeating)
     ]
     assert torch.equal(*held), "a loss on unseen text is measured on the text as it is"
-
-
-def test_the_pair_x_y_of_a_page_is_still_one_place_apart() -> None:
     found = shifted_batch(CORPUS, MODEL, replace(TRAIN, repeat=1.0), 2)
     assert found.shifted == found.pairs

@@ -41,10 +41,13 @@ def test_parameters_of_a_part_and_of_all_blocks():
     assert embedding.one == embedding.all == 65 * 32
 
 
-def test_a_rows_sums_are_those_of_its_weights():
+def test_sums_shares_and_ends():
     example = masking([1.0, 2.5, 0.5, 3.0], [3, 0])
     weights, unmasked, late = example.sums
     assert weights == pytest.approx(1) and unmasked == pytest.approx(1) and late == example.kept < 1
+    assert held_by(np.array([0.5, 0.3, 0.2]), 2) == pytest.approx(0.8)
+    assert extent(np.array([[3.0, -2.0], [np.nan, np.inf]])) == (-2.0, 3.0)
+    assert extent(np.array([])) == (0.0, 0.0)
 
 
 def test_what_memory_is_enough_for():
@@ -65,15 +68,6 @@ def test_what_memory_is_enough_for():
         memory.weights,
         memory.weights + 7,
     ]
-
-
-def test_random_numbers_hold_what_their_first_components_hold():
-    assert held_by(np.array([0.5, 0.3, 0.2]), 2) == pytest.approx(0.8)
-
-
-def test_the_ends_of_what_is_finite():
-    assert extent(np.array([[3.0, -2.0], [np.nan, np.inf]])) == (-2.0, 3.0)
-    assert extent(np.array([])) == (0.0, 0.0)
 
 
 def test_the_likeliest_token_has_the_largest_logit():
@@ -97,13 +91,10 @@ def written(log_p: float, picked: bool) -> Written:
     )
 
 
-def test_places_and_picks_of_a_path():
+def test_places_picks_and_odds():
     found = surprise([written(-1.0, False), written(-2.0, True), written(-3.0, True)], 65)
     assert found.picks == 2 and found.depth.tolist() == [1, 2, 3]
     assert found.positions(10).tolist() == [10, 11, 12]
-
-
-def test_odds():
     found = odds(math.log(1 / 8))
     assert found.p == pytest.approx(0.125) and found.draws == pytest.approx(8)
     assert odds(-700.0).draws == pytest.approx(1.014e304, rel=1e-3) and math.isinf(odds(-701.0).draws)

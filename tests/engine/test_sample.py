@@ -93,22 +93,11 @@ def test_values_that_change_nothing_leave_the_very_same_numbers():
         assert np.array_equal(stage.logits, logits.numpy()) and stage.kept == 50 and not stage.removed.any()
 
 
-def test_temperature_zero_is_greedy_and_the_first_of_equals_wins():
+def test_temperature_zero_is_greedy_and_ties_stay():
     logits = torch.tensor([1.0, 3.0, 3.0, 0.0])
     last = stages(logits, SampleConfig(temperature=0.0))[-1]
     assert last.kept == 1 and last.probabilities.tolist() == [0.0, 1.0, 0.0, 0.0] and likeliest(logits) == 1
     assert all(draw(last.probabilities, u) == 1 for u in (0.0, 0.5, 0.999))
-
-
-def test_a_tiny_temperature_keeps_the_signs_that_the_penalty_reads():
-    logits = torch.tensor([6.45, 6.30, 1.0])
-    for scale in (1e-2, 1e-3, 9.9e-4, 1e-6, 1e-38):
-        for penalty, wanted in ((0.5, 1), (2.0, 0)):
-            last = SampleConfig(temperature=scale, repetition_penalty=penalty, penalty_last=True)
-            assert stages(logits, last, [1])[-1].probabilities.argmax() == wanted, (scale, penalty)
-
-
-def test_ties_at_the_border():
     logits = torch.tensor([2.0, 1.0, 1.0, 0.0])
     assert (
         stages(logits, SampleConfig(temperature=1.0, top_k=2))[-1].kept == 3
@@ -121,6 +110,14 @@ def test_ties_at_the_border():
         0.0,
     ]
     assert stages(even, SampleConfig(temperature=1.0, min_p=1.0))[-1].kept == 4
+
+
+def test_a_tiny_temperature_keeps_the_signs_that_the_penalty_reads():
+    logits = torch.tensor([6.45, 6.30, 1.0])
+    for scale in (1e-2, 1e-3, 9.9e-4, 1e-6, 1e-38):
+        for penalty, wanted in ((0.5, 1), (2.0, 0)):
+            last = SampleConfig(temperature=scale, repetition_penalty=penalty, penalty_last=True)
+            assert stages(logits, last, [1])[-1].probabilities.argmax() == wanted, (scale, penalty)
 
 
 @for_each(
@@ -209,7 +206,7 @@ def test_the_decoder_computes_what_the_model_computes(changes):
     assert [a.computed for a, _ in pairs[:4]] == [3, 1, 1, 1]
 
 
-def test_what_a_step_reports():
+def test_what_a_step_reports_and_that_its_logits_stay():
     model = loud(tiny())
     context = model.config.context
     records = list(steps(model, [1], context + 3, SampleConfig(seed=1)))
@@ -219,6 +216,15 @@ def test_what_a_step_reports():
     assert moved[0].begin == context + 1 - context // 2
     assert moved[0].computed == context // 2
     assert records[0].probability == pytest.approx(float(records[0].logits.softmax(-1)[records[0].token]))
+    model = loud(tiny(norm="none", wiring="none"))
+    with torch.inference_mode():
+        reader = Decoder(model)
+        first = [reader.read([token]) for token in (1, 2, 3)]
+        kept = [logits.clone() for logits in first]
+        reader.reset()
+        again = [reader.read([token]) for token in (3, 2, 1)]
+    assert all(torch.equal(a, b) for a, b in zip(first, kept, strict=True))
+    assert not torch.equal(first[0], again[0])
 
 
 def test_several_texts_are_written_step_by_step_as_each_alone():
@@ -232,19 +238,6 @@ def test_several_texts_are_written_step_by_step_as_each_alone():
         found = end.value
     assert found == tuple(write(model, tokenizer, [1, 2], 6, one)[0] for one in samplings)
     assert [(one.done, one.total) for one in told] == [(i, 12) for i in range(1, 13)]
-
-
-def test_logits_that_were_read_stay_as_they_are():
-    """A decoder writes its rows anew at every step; what it has handed out is not among them."""
-    model = loud(tiny(norm="none", wiring="none"))
-    with torch.inference_mode():
-        reader = Decoder(model)
-        first = [reader.read([token]) for token in (1, 2, 3)]
-        kept = [logits.clone() for logits in first]
-        reader.reset()
-        again = [reader.read([token]) for token in (3, 2, 1)]
-    assert all(torch.equal(a, b) for a, b in zip(first, kept, strict=True))
-    assert not torch.equal(first[0], again[0])
 
 
 def test_the_decoders_gelu_is_torchs():

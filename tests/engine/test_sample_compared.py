@@ -38,9 +38,6 @@ def test_surprise_is_what_the_model_gave_each_token():
     first = sum(logs[i].argmax().item() == node.token for i, node in enumerate(path))
     assert found.likeliest == pytest.approx(first / 6)
     assert found.picked.tolist() == [False] * 5 + [True] and found.finite
-
-
-def test_a_diverged_text_is_not_finite():
     model = loud(tiny(), seed=3)
     with torch.no_grad():
         model.embedding.fill_(math.nan)
@@ -66,6 +63,16 @@ def test_a_text_beside_another():
     assert (one.per_token, one.probability) == (-0.75, pytest.approx(math.exp(-3)))
     assert one.times(two) == pytest.approx(math.e**2) and two.times(one) == pytest.approx(math.e**-2)
     assert math.isfinite(one.times(of(-1e6, 2)))
+    model, prompt = loud(tiny(), seed=5), list(range(10))
+    context = model.config.context
+    for depth in (1, context // 2, context):
+        left = len(prompt[-(context - depth + 1) :])
+        assert dropped(len(prompt), depth, context) == len(prompt) - left
+    tokenizer = CharTokenizer("ab. ")
+    assert ending_with(tokenizer, ".", 4) == {tokenizer.encode(".")[0]}
+    assert (
+        ending_with(tokenizer, "", 4) == frozenset() == ending_with(tokenizer, ".", tokenizer.encode(".")[0])
+    )
 
 
 def test_rivals_read_the_same_prompt_and_end_at_their_first_stop():
@@ -93,22 +100,6 @@ def test_a_rival_holds_its_stop_token_and_nothing_after_it():
     stop = written[3]
     found = rivals(model, ids, beam_search(model, ids, 6, 2), 6, {stop}, seed=2).greedy
     assert found.tokens == written[: written.index(stop) + 1]
-
-
-def test_what_a_prompt_loses():
-    model, prompt = loud(tiny(), seed=5), list(range(10))
-    context = model.config.context
-    for depth in (1, context // 2, context):
-        left = len(prompt[-(context - depth + 1) :])
-        assert dropped(len(prompt), depth, context) == len(prompt) - left
-
-
-def test_tokens_that_end_with_a_sign():
-    tokenizer = CharTokenizer("ab. ")
-    assert ending_with(tokenizer, ".", 4) == {tokenizer.encode(".")[0]}
-    assert (
-        ending_with(tokenizer, "", 4) == frozenset() == ending_with(tokenizer, ".", tokenizer.encode(".")[0])
-    )
 
 
 def test_the_probability_of_a_node():

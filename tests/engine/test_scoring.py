@@ -28,15 +28,11 @@ def test_the_mean_is_torchs_loss() -> None:
 
 
 def test_the_product_of_a_long_text_has_a_power_that_no_float_holds() -> None:
-    """3,000 tokens of p = 1/2: 2^-3000 = 8.1 · 10^-904."""
     found = score(np.zeros((3001, 2)), [0] * 3001)
     mantissa, power = found.product
     exact = 10**1000 // 2**3000  # 8.1... · 10^96
     assert power == -904 and mantissa == pytest.approx(float(str(exact)[:8]) / 1e7, rel=1e-6)
     assert found.likelihood.perplexity == pytest.approx(2.0)
-
-
-def test_what_cannot_be_scored() -> None:
     with pytest.raises(ShapeError, match="one token"):
         score(np.zeros((1, 3)), [0])
     with pytest.raises(ShapeError, match="do not belong"):

@@ -19,13 +19,7 @@ from tests.engine.cases import for_each
 
 BOTH = (ModelConfig, TrainConfig)
 ANYTHING = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=8)
-    | st.lists(st.integers(), max_size=2)
-    | st.binary(max_size=4)
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.binary(max_size=4)
 )
 
 
@@ -65,20 +59,13 @@ def test_every_field_refuses_a_wrong_type(kind: type, name: str, hint: Any) -> N
         assert error.value is value
 
 
-@for_each(
-    ("kind", "name", "hint"),
-    [field for field in FIELDS if field[2] is float],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_every_number_refuses_what_is_no_number(kind: type, name: str, hint: Any) -> None:
-    for value in (math.nan, math.inf, -math.inf, -1.0):
-        _refused(kind(**{name: value}), name)
-
-
-@for_each("name", ["vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"])
-def test_sizes_start_at_one(name: str) -> None:
-    for value in (0, -1):
-        assert "at least 1" in _refused(ModelConfig(**{name: value}), name).allowed
+def test_numbers_and_sizes_have_a_least() -> None:
+    for kind, name, hint in FIELDS:
+        for value in (math.nan, math.inf, -math.inf, -1.0) if hint is float else ():
+            _refused(kind(**{name: value}), name)
+    for name in ("vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"):
+        for value in (0, -1):
+            assert "at least 1" in _refused(ModelConfig(**{name: value}), name).allowed
 
 
 @for_each(
@@ -126,34 +113,18 @@ def test_trainings_that_cannot_be_run(fields: dict[str, Any], field: str) -> Non
     _refused(TrainConfig(**fields), field)
 
 
-@for_each("tokenizer", ["char", "byte", "bpe:257", "bpe:512", "bpe:65536"])
-def test_tokenizers_that_there_are(tokenizer: str) -> None:
-    assert TrainConfig(tokenizer=tokenizer).validate().tokenizer == tokenizer
-    assert bpe_size(tokenizer) == (int(tokenizer[4:]) if ":" in tokenizer else None)
+BAD_TOKENIZERS = [
+    *("", "bpe", "bpe:", "bpe:256", "bpe:65537", "bpe:-512", "bpe: 512", "bpe:512 ", "bpe:0512", "bpe:1e3"),
+    *("bpe:512\n", "bpe:٥١٢", "bpe:" + "9" * 400, "Char", "words"),
+]
 
 
-@for_each(
-    "tokenizer",
-    [
-        "",
-        "bpe",
-        "bpe:",
-        "bpe:256",
-        "bpe:65537",
-        "bpe:-512",
-        "bpe: 512",
-        "bpe:512 ",
-        "bpe:0512",
-        "bpe:1e3",
-        "bpe:512\n",
-        "bpe:٥١٢",
-        "bpe:" + "9" * 400,
-        "Char",
-        "words",
-    ],
-)
-def test_tokenizers_that_there_are_not(tokenizer: str) -> None:
-    assert "char, byte or bpe:V" in _refused(TrainConfig(tokenizer=tokenizer), "tokenizer").allowed
+def test_tokenizers_that_there_are_and_are_not() -> None:
+    for tokenizer in ("char", "byte", "bpe:257", "bpe:512", "bpe:65536"):
+        assert TrainConfig(tokenizer=tokenizer).validate().tokenizer == tokenizer
+        assert bpe_size(tokenizer) == (int(tokenizer[4:]) if ":" in tokenizer else None)
+    for tokenizer in BAD_TOKENIZERS:
+        assert "char, byte or bpe:V" in _refused(TrainConfig(tokenizer=tokenizer), "tokenizer").allowed
 
 
 def test_a_training_of_before_there_were_tokenizers_is_one_of_characters() -> None:
@@ -169,10 +140,6 @@ def test_defaults_are_legal_and_frozen() -> None:
         with pytest.raises(dataclasses.FrozenInstanceError):
             config.__setattr__("seed" if kind is TrainConfig else "d_model", 1)
         assert hash(config) == hash(kind())
-
-
-def test_whole_numbers_serve_where_numbers_are_asked_for() -> None:
-    assert ModelConfig(dropout=0).validate().dropout == 0
 
 
 def test_derived_fields() -> None:

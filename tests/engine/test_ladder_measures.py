@@ -16,7 +16,6 @@ import pytest
 import torch
 
 from engine.corpora import from_text
-from engine.errors import CheckpointError
 from engine.faults import parts_of
 from engine.measure.following import counted, expected
 from engine.measure.ladder_lines import LINES, lines
@@ -111,11 +110,6 @@ def test_a_table_of_pairs_gives_one_answer_and_positions_two() -> None:
             assert found.of("last", given, letter) == pytest.approx(found.of("text", given, letter), abs=0.03)
     one, other = (np.asarray(found.text[given]) for given in pairs.DOUBLE)
     assert found.apart("text") == pytest.approx(np.maximum(one - other, 0).sum(), abs=1e-3)
-
-
-def test_pairs_that_are_not_there_are_said_to_be_missing(tmp_path: Any) -> None:
-    with pytest.raises(CheckpointError, match=r"engine\.pretrain pairs"):
-        pairs.shipped(tmp_path / "pairs.json")
 
 
 def test_pairs_are_measured_and_stored_as_they_are(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,43 +124,6 @@ def test_orthogonalise_of_nothing_is_nothing() -> None:
     assert not orthogonalise(torch.zeros(1, 4, 6)).any()
 
 
-@for_each("fields", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1, "ffn": "swiglu"}, {"mixer": "shared_qk"}])
-def test_muon_takes_stacked_matrices_apart(fields: dict) -> None:
-    """A step by hand, matrix for matrix: Nesterov momentum, the nearest orthogonal matrix, scaled by
-    sqrt(rows / columns).
-    """
-    config = TrainConfig(
-        optimizer="muon", muon_learning_rate=0.03, muon_momentum=0.8, weight_decay=0.1, grad_clip=0.0
-    )
-    model, twin = build(tiny(**fields)), build(tiny(**fields))
-    optimiser = Optimiser(model, config, EXACT)
-    optimiser.muon_dtype = torch.float32
-    heights = {s.name: s.row_blocks for s in optimiser.slots if s.group == "matrix"}
-    assert max(len(blocks) for blocks in heights.values()) == (1 if "mixer" in fields else 3)
-    momentum = {name: torch.zeros_like(p) for name, p in twin.named_parameters()}
-    for step in range(3):
-        optimiser.update(_loss(model, step), 0.5)
-        gradients = dict(
-            zip(momentum, torch.autograd.grad(_loss(twin, step), list(twin.parameters())), strict=True)
-        )
-        with torch.no_grad():
-            for name, p in twin.named_parameters():
-                if name not in heights:  # AdamW's; its own test is above
-                    p.copy_(dict(model.named_parameters())[name])
-                    continue
-                momentum[name] = 0.8 * momentum[name] + gradients[name]
-                ahead = gradients[name] + 0.8 * momentum[name]
-                p.mul_(1 - 0.015 * 0.1)
-                for weight, update in zip(p.split(heights[name]), ahead.split(heights[name]), strict=True):
-                    weight.sub_(
-                        0.015
-                        * max(1, update.shape[0] / update.shape[1]) ** 0.5
-                        * orthogonalise(update[None])[0]
-                    )
-        for (name, p), q in zip(model.named_parameters(), twin.parameters(), strict=True):
-            assert torch.allclose(p, q, atol=1e-4), (step, name)
-
-
 @for_each("optimizer", ["adamw", "muon"])
 @for_each("precision", ["float32", "bfloat16"])
 def test_state_carries_everything_exactly(optimizer: str, precision: str) -> None:
@@ -220,15 +183,16 @@ def _gradients(model: Transformer, seed: int) -> dict[str, Tensor]:
     return _apart(model, dict(zip(weights, found, strict=True)))
 
 
-def test_muon_is_the_published_formula() -> None:
+@for_each("fields", [{}, {"n_kv_heads": 1}, {"mixer": "shared_qk", "n_kv_heads": None}])
+def test_muon_is_the_published_formula(fields: dict) -> None:
     """Three steps with three rates, on tall, wide, square and stacked matrices."""
-    model = loud(CONFIG)
+    model = loud(replace(CONFIG, **fields))
     optimiser = Optimiser(model, MUON, EXACT)
     optimiser.muon_dtype = torch.float32
     weights = _apart(model, dict(model.named_parameters()))
-    assert len(weights) == 2 * 7 and {(16, 16), (24, 16), (16, 24), (8, 16)} == {
-        w.shape for w in weights.values()
-    }
+    if not fields:
+        assert len(weights) == 2 * 7
+        assert {(16, 16), (24, 16), (16, 24), (8, 16)} == {w.shape for w in weights.values()}
     published = {name: Published(0.9) for name in weights}
     for step, scale in enumerate((0.1, 1.0, 0.5)):
         gradients = _gradients(model, step)

@@ -23,8 +23,6 @@ from engine.errors import ConfigError, GlassformerError, RunError
 from engine.service.manager import RunManager
 from engine.service.rooms import RoomError, Rooms
 from engine.service.shared import (
-    LOOKS,
-    ORDERS,
     ROOM_LOOKS,
     ROOM_ORDERS,
     Desk,
@@ -68,16 +66,6 @@ def test_a_run_started_at_one_server_is_seen_steered_and_looked_into_at_another(
     assert here.keys() == there.keys() and all(torch.equal(here[name], there[name]) for name in here)
     second.remove(run, ME)
     assert first.view(run) is None
-
-
-def test_a_pause_at_one_server_holds_at_the_other(server: Callable[..., RemoteRuns]) -> None:
-    first, second = server(), server()
-    run = first.start(spec(LONG), ME)
-    wait(lambda: second.view(run).step >= 5)
-    second.pause(run, ME)
-    assert first.view(run).status == "paused"
-    with pytest.raises(RunError, match="another browser"):
-        second.resume(run, "somebody else")
 
 
 def test_a_view_is_sent_once_for_each_change(
@@ -157,10 +145,6 @@ def test_an_order_whose_answer_was_lost_is_not_given_again(
     assert len(runs.runs(ME)) == 1, "it may have been carried out: asked twice, it would be two"
 
 
-def test_every_method_that_may_be_asked_for_is_one() -> None:
-    assert all(hasattr(RunManager, name) for name in LOOKS | ORDERS) and not LOOKS & ORDERS
-
-
 def test_the_service_as_a_process_ends_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,11 +207,6 @@ def test_a_place_that_is_none_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> 
     assert done.returncode == 1 and wrong in done.stderr and "Traceback" not in done.stderr
 
 
-def test_without_the_variable_runs_are_this_servers_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("GLASSFORMER_RUNS", raising=False)
-    assert place() is None
-
-
 def test_a_phone_may_answer_at_another_server_than_the_projector_s(server: Callable[..., RemoteRuns]) -> None:
     projector, phone = (open_rooms(server(), str) for _ in range(2))
     asked = projector.ask("lecturer", "What does the mask hide?", ["the future", "the past"])
@@ -277,14 +256,3 @@ def test_nothing_of_the_rooms_but_their_methods_may_be_asked_for(server: Callabl
             getattr(runs.rooms, name)
         with pytest.raises(RunError, match="nobody may ask"):
             runs._ask(Request(f"room.{name}"))
-
-
-def test_rooms_are_out_of_reach_with_the_service(tmp_path: Path) -> None:
-    service = Desk(("127.0.0.1", 0), KEY, lambda address: RunManager(PROFILE, tmp_path, spare=False))
-    threading.Thread(target=service.serve, daemon=True).start()
-    runs = RemoteRuns(service.where, KEY)
-    runs.rooms.ask("lecturer", "One?", ["a", "b"])
-    service.close()
-    runs._mine.connection.close()
-    with pytest.raises(RunError, match="does not answer"):
-        runs.rooms.mine("lecturer")

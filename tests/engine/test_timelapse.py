@@ -89,17 +89,6 @@ def test_a_look_is_of_the_stored_model_on_the_text_as_it_is(lapse: Lapse, index:
     assert abs(look.train_loss - loss_by_hand(model, CORPUS.train, MODEL.context)) < 0.2, "of a part of it"
 
 
-def test_float16_keeps_the_logits_near(lapse: Lapse) -> None:
-    tokens = CORPUS.train[None, : MODEL.context]
-    stored = lapse.at(6).model
-    exact, weights = lapse.at(6).model, trained()[6].weights()
-    with torch.no_grad():
-        for name, parameter in exact.named_parameters():
-            parameter.copy_(weights[name])
-        near, true = stored(tokens), exact(tokens)
-    assert 0 < (near - true).abs().max() < 2e-3 * true.abs().max()
-
-
 def test_an_interrupted_one_goes_on_where_it_was(
     lapse: Lapse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,11 +124,6 @@ def test_an_interrupted_one_goes_on_where_it_was(
 def _copied(lapse: Lapse, tmp_path: Path) -> Path:
     """Files of its own, to be damaged."""
     return Path(shutil.copytree(lapse.folder, tmp_path / "copied"))
-
-
-@pytest.fixture
-def copied(lapse: Lapse, tmp_path: Path) -> Path:
-    return _copied(lapse, tmp_path)
 
 
 # What is refused --------------------------------------------------------------------------------
@@ -189,24 +173,19 @@ def _edited(folder: Path, edit: Callable[[dict[str, Any]], object], name: str = 
         lambda metrics: metrics.update(looks={"a": 1}),
         lambda metrics: metrics["looks"].reverse(),
         lambda metrics: metrics["looks"][1].update(step="1"),
-        lambda metrics: metrics["looks"][1].update(step=-1),
-        lambda metrics: metrics["looks"][1].update(train_loss=None),
         lambda metrics: metrics["looks"][1].update(validation_loss=float("nan")),
         lambda metrics: metrics["looks"][1].update(unknown=1),
         lambda metrics: metrics["looks"][1]["heads"]["induction"].pop(),
-        lambda metrics: metrics["looks"][1]["heads"]["previous"][0].pop(),
         lambda metrics: metrics["looks"][1]["heads"].update(first_loss="4"),
         lambda metrics: metrics["looks"][1].update(heads=[1]),
         lambda metrics: metrics["train"].update(repeat="half"),
-        lambda metrics: metrics["train"].update(unknown=1),
         lambda metrics: metrics.pop("train"),
     ],
 )
 def test_edited_facts_are_refused(
     lapse: Lapse, tmp_path: Path, edit: Callable[[dict[str, Any]], object]
 ) -> None:
-    copied = _copied(lapse, tmp_path)
-    folder = copied
+    folder = _copied(lapse, tmp_path)
     _edited(folder, edit)
     with pytest.raises(CheckpointError):
         open_lapse(folder)
@@ -214,8 +193,7 @@ def test_edited_facts_are_refused(
 
 @for_each("name", [CONFIG, TOKENIZER, METRICS])
 def test_a_missing_or_broken_file_is_refused(lapse: Lapse, tmp_path: Path, name: str) -> None:
-    copied = _copied(lapse, tmp_path)
-    folder = copied
+    folder = _copied(lapse, tmp_path)
     kept = (folder / name).read_text()
     (folder / name).write_text(kept[: len(kept) // 2])
     with pytest.raises(CheckpointError):
@@ -225,8 +203,8 @@ def test_a_missing_or_broken_file_is_refused(lapse: Lapse, tmp_path: Path, name:
         open_lapse(folder)
 
 
-def test_a_config_of_another_model_fits_no_step(copied: Path) -> None:
-    folder = copied
+def test_a_config_of_another_model_fits_no_step(lapse: Lapse, tmp_path: Path) -> None:
+    folder = _copied(lapse, tmp_path)
     _edited(folder, lambda config: config.update(d_ff=16), CONFIG)
     with pytest.raises(CheckpointError, match="config calls for"):
         open_lapse(folder).at(0)
@@ -293,21 +271,12 @@ def test_the_shipped_scores_are_what_the_stored_models_do(shipped: Lapse, step: 
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("step", [0, 500, 1000])
+@pytest.mark.parametrize("step", [0, 1000])
 def test_the_shipped_losses_are_what_the_stored_models_reach(shipped: Lapse, step: int) -> None:
     if corpora.shakespeare_path() is None:
         pytest.skip("Tiny Shakespeare is not on this machine: set GLASSFORMER_DATA")
-    corpus = corpora.load("shakespeare")
     (look,) = (look for look in shipped.looks if look.step == step)
     checkpoint = shipped.at(step)
     assert checkpoint.metrics["validation_loss"] == look.validation_loss
-    tokens, length = corpus.validation, 64
-    rows = (len(tokens) - 1) // length
-    inputs = tokens[: rows * length].view(rows, length)
-    targets = tokens[1 : rows * length + 1].view(rows, length)
-    with torch.inference_mode():
-        total = sum(
-            F.cross_entropy(checkpoint.model(x).flatten(0, 1), y.flatten(), reduction="sum").item()
-            for x, y in zip(inputs.split(128), targets.split(128), strict=True)
-        )
-    assert look.validation_loss == pytest.approx(total / targets.numel(), abs=2e-3)
+    validation = corpora.load("shakespeare").validation
+    assert look.validation_loss == pytest.approx(loss_by_hand(checkpoint.model, validation, 64), abs=2e-3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from engine.probe import Recorder
 from engine.progress import finish
 from engine.training.records import Evaluation
 from tests.engine.cases import for_each
-from tests.engine.helpers import loud, tiny, verse
+from tests.engine.helpers import loud, verse
 
 CORPUS = verse()
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789no"
@@ -70,31 +71,18 @@ def test_a_leak_at_one_place_is_found() -> None:
 
 
 def test_a_text_of_the_batch_that_changes_another_is_found() -> None:
-    """A model whose texts are mixed up sees others', if not its own future."""
-
-    class Mixed(torch.nn.Module):
-        def __init__(self, model: Transformer) -> None:
+    class Averaged(torch.nn.Module):
+        def __init__(self, model: Transformer, share: float) -> None:
             super().__init__()
-            self.model, self.config, self.parts = model, model.config, model.parts
+            self.model, self.config, self.parts, self.share = model, model.config, model.parts, share
 
         def forward(self, ids: torch.Tensor, *rest: object) -> torch.Tensor:
             logits = self.model(ids, *rest)
-            return logits + logits.mean(0, keepdim=True)[:, :1] * 0
+            return logits + self.share * logits.mean(0, keepdim=True)
 
-    healthy = Mixed(loud(MODEL))
-    assert forward.sees_the_future(Case(healthy, corpus=CORPUS)).number < 1e-9  # type: ignore[arg-type]
-
-    class Leaking(Mixed):
-        def forward(self, ids: torch.Tensor, *rest: object) -> torch.Tensor:
-            logits = self.model(ids, *rest)
-            return logits + 0.1 * logits[:1]
-
-    class Averaged(Mixed):
-        def forward(self, ids: torch.Tensor, *rest: object) -> torch.Tensor:
-            logits = self.model(ids, *rest)
-            return logits + 0.1 * logits.mean(0, keepdim=True)
-
-    assert forward.sees_the_future(Case(Averaged(loud(MODEL)), corpus=CORPUS)).number > 1e-3  # type: ignore[arg-type]
+    for share in (0.0, 0.1):
+        mixed: Any = Averaged(loud(MODEL), share)
+        assert (forward.sees_the_future(Case(mixed, corpus=CORPUS)).number > 1e-3) == (share > 0)
 
 
 def test_rows_are_summed() -> None:
@@ -133,11 +121,7 @@ def test_blocks_that_do_not_run_are_missed() -> None:
     found = forward.shapes_and_names(case("first_block_only"))
     assert found.number == 2 * in_a_block and found.facts["there"] == "missing"
     assert str(found.facts["first"]).startswith("blocks.1.")
-    assert (
-        found.facts["checked"]
-        == len(whole.tensors)
-        == 5 + 3 * in_a_block - 1 + (len(whole.tensors) - 4 - 3 * in_a_block)
-    )
+    assert found.facts["checked"] == len(whole.tensors)
 
 
 def test_a_text_read_with_a_cache_and_without() -> None:
@@ -303,11 +287,6 @@ def test_nothing_is_changed_by_an_examination() -> None:
     assert not any(p.requires_grad and p.grad is not None for p in model.parameters())
     assert torch.equal(random, torch.random.get_rng_state())
     assert model.mask(4, torch.zeros(1)) is not None
-
-
-def test_only_what_is_asked_for_is_done() -> None:
-    found = finish(examine(Case(loud(tiny())), ["rows", "future"]))
-    assert [f.check for f in found] == ["future", "rows"]
 
 
 def test_a_gradient_is_clipped_or_not() -> None:

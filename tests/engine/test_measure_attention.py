@@ -200,18 +200,6 @@ def test_ablating_every_head_is_removing_attention(fields):
     np.testing.assert_allclose(found.after.logits, removed.logits, atol=1e-6)
 
 
-def test_with_biases_the_output_bias_remains():
-    model = model_of(attention_bias=True)
-    off = tuple((i, h) for i in range(2) for h in range(4))
-    after = record(model, IDS, edits=edits_for(model, Switches(heads_off=off)))
-    for i in range(2):
-        np.testing.assert_allclose(
-            after[f"blocks.{i}.attn_out"],
-            np.tile(model.blocks[i].mixer.w_o.bias.detach().numpy(), (len(IDS), 1)),
-            atol=1e-7,
-        )
-
-
 @for_each(
     "fields",
     [

@@ -17,14 +17,6 @@ from tests.engine.test_measure_attention import induction_model
 IDS = (3, 1, 4, 1, 5, 9, 2)
 
 
-def test_the_duplicate_score_is_the_weight_on_the_same_token_before():
-    half = 5
-    p = np.zeros((2 * half, 2 * half))
-    p[np.arange(half, 2 * half), np.arange(half)] = 1
-    assert repeating.duplicate_score(p, half) == 1 and repeating.induction_score(p, half) == 0
-    assert repeating.duplicate_score(np.roll(p, 1, axis=-1), half) == 0
-
-
 def duplicate_model() -> Transformer:
     """The hand-built model of induction, whose second layer looks for its own token instead."""
     model = induction_model()
@@ -97,13 +89,6 @@ def test_name_movers_are_those_of_a_slow_loop(fields, chunk, monkeypatch):
     wanted = slowly(model, IDS, 4, copying.LEAST)
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert wanted.max() > 0 and wanted.min() < 0.9
-
-
-def test_the_head_that_copies_in_the_hand_built_model_is_a_name_mover():
-    model = induction_model()
-    found = copying.name_mover_scores(model, record(model, (3, 7, 1, 9, 4, 3)))
-    assert found[1, 0] == pytest.approx(1, abs=1e-3), "it looks at 7, which followed 3, and says it"
-    assert found[0].max() == 0, "the others write nothing: all logits are alike, and none is the largest"
 
 
 def test_a_token_is_in_the_top_as_sorting_says():

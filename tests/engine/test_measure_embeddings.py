@@ -10,6 +10,7 @@ import pytest
 from engine.config import ModelConfig
 from engine.errors import ShapeError
 from engine.measure import embeddings as measured
+from engine.measure.analogies import analogy, directions_of
 from engine.measure.position_table import alike, learned_table, sinusoidal
 from engine.measure.recording import record
 from engine.model import build
@@ -130,13 +131,6 @@ def test_neighbours_are_the_rows_of_largest_cosine_without_the_mean():
     assert np.allclose(measured.cosines(matrix, [7, 3]), table[[7, 3]][:, [7, 3]], atol=1e-6)
 
 
-def test_a_row_of_no_length_is_like_nothing():
-    matrix = cloud(6, 4)
-    matrix[2] = 0
-    assert not measured.cosines(matrix, centre=False)[2].any()
-    assert np.isfinite(measured.cosines(matrix, centre=False)).all()
-
-
 def test_a_picture_that_has_all_dimensions_keeps_all_neighbours():
     unit = measured.directions(cloud(30, 3)).astype(np.float32)
     assert (
@@ -200,3 +194,49 @@ def test_shares_of_many_random_rows_are_drawn_without_the_rows(monkeypatch):
     spread = np.maximum(drawn.std(0), triangle.std(0)) / np.sqrt(200)
     assert (np.abs(drawn.mean(0) - triangle.mean(0)) < 4.5 * spread).all()
     assert np.allclose(drawn.std(0), triangle.std(0), rtol=0.4)
+
+
+RNG = np.random.default_rng(3)
+MATRIX = RNG.standard_normal((60, 7)).astype(np.float32) + 0.5
+
+
+def by_hand(a: int, b: int, c: int) -> np.ndarray:
+    """Cosine of every row with b - a + c, in plain loops."""
+    centred = MATRIX.astype(float) - MATRIX.astype(float).mean(0)
+    unit = [row / np.sqrt(sum(x * x for x in row)) for row in centred]
+    total = unit[b] - unit[a] + unit[c]
+    return np.array([sum(row * total) / np.sqrt(sum(total * total)) for row in unit])
+
+
+@for_each(("terms", "expected"), [((1, 2, 3), 4), ((9, 50, 7), 0), ((5, 5, 6), 8)])
+def test_the_nearest_and_the_places(terms: tuple[int, int, int], expected: int) -> None:
+    near = by_hand(*terms)
+    found = analogy(directions_of(MATRIX), terms, expected, 6)
+    order = sorted(range(60), key=lambda i: -near[i])
+    assert found.ids.tolist() == order[:6]
+    assert np.allclose(found.cosine, near[order[:6]], atol=1e-5)
+    assert found.rank_of_all == order.index(expected) + 1
+    left = [i for i in order if i not in terms]
+    assert found.rank == left.index(expected) + 1 and found.nearest == order[0] and found.answer == left[0]
+    alone = by_hand(terms[2], terms[2], terms[2])
+    others = sorted((i for i in range(60) if i not in terms), key=lambda i: -alone[i])
+    assert found.rank_near_c == others.index(expected) + 1
+    assert found.holds is (found.rank == 1)
+    assert found.needs_arithmetic is (found.rank < found.rank_near_c)
+
+
+def test_a_space_made_for_it_holds() -> None:
+    noise = RNG.standard_normal((20, 8)) * 0.1
+    noise[:4, :2] += [[-3, -3], [3, -3], [-3, 3], [3, 3]]
+    found = analogy(directions_of(noise), (0, 1, 2), 3, 5)
+    assert found.holds and found.answer == 3 and found.needs_arithmetic
+    rows = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 3.0], [2.0, 1.0], [2.0, 2.0]])  # the last is their mean
+    known = directions_of(rows)
+    assert known.row(4).tolist() == [0, 0] and known.row(1).tolist() == [1, 0]
+    assert known.near(np.array([1.0, 0.0])).tolist() == [-1, 1, 0, 0, 0]
+
+
+@for_each(("terms", "expected"), [((1, 2), 3), ((1, 2, 60), 3), ((1, 2, 3), 2), ((1, 2, 3), -1)])
+def test_what_is_no_analogy_is_refused(terms: tuple[int, ...], expected: int) -> None:
+    with pytest.raises(ShapeError):
+        analogy(directions_of(MATRIX), terms, expected)

@@ -28,18 +28,6 @@ def distance(blocks):
     return abs(math.log(found)) if found > 0 else math.inf
 
 
-@for_each("init", ["scaled", "unscaled", "fan_in"])
-def test_without_a_norm_only_the_residual_stream_carries_the_gradient_24_blocks(init):
-    found = averaged(road(depths=(24,), norm="none", init=init, seeds=2))
-    if init != "fan_in":  # with large writes and no norm both explode or vanish
-        assert distance(found["pre", 24][1:]) < 0.2
-    assert (
-        distance(found["none", 24][1:])
-        > 10
-        > distance(averaged(road(depths=(24,), init=init, seeds=2))["pre", 24][1:])
-    )
-
-
 def test_without_a_residual_the_gradient_is_lost():
     found = averaged(road(depths=(48,), seeds=1))
     assert distance(found["pre", 48][1:]) < math.log(2) and distance(found["none", 48][1:]) > 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from engine.errors import ConfigError
 from engine.measure import lens as lens_module
 from engine.measure.attribution import _mean, attribute
 from engine.measure.lens import first_settled, in_one_step, joined, lens_steps, logit_lens, read_lens
+from engine.measure.norm_example import habits, normed
 from engine.measure.recording import record
 from engine.measure.residual import cosines, is_sum, norms, outputs, shares, states, writes
 from tests.engine.cases import for_each
@@ -92,6 +95,9 @@ def test_a_head_counts_for_what_its_removal_takes_from_the_logit_when_the_scale_
 def test_the_mean_over_a_large_vocabulary_is_the_mean():
     rows = torch.randn(2500, 3, generator=torch.Generator().manual_seed(0)) + 1
     np.testing.assert_allclose(_mean(rows).numpy(), rows.double().numpy().mean(0), rtol=1e-6)
+
+
+def test_the_lens_reads_the_middle_as_a_shorter_model_would():
     model, recording = looked_at({"ffn_bias": True, "attention_bias": True, "norm_bias": True})
     shorter = record(
         model, IDS, edits={"blocks.1.attn_out": torch.zeros_like, "blocks.1.ffn_out": torch.zeros_like}
@@ -180,3 +186,14 @@ def test_each_write_is_added_to_the_stream_it_is_compared_with(wiring):
             np.testing.assert_allclose(
                 attention.onto + attention.array, recording[f"blocks.{i}.resid_mid"], atol=1e-5
             )
+
+
+def test_the_two_norms_by_hand():
+    found = normed((1.0, 2.0, 3.0, 6.0))  # deviations -2, -1, 0, 3: squares sum to 14; squares of x to 50
+    assert (found.mean, found.variance, found.rms) == pytest.approx((3.0, 14 / 4, math.sqrt(50 / 4)))
+    assert found.layernorm == pytest.approx([d / math.sqrt(3.5) for d in (-2, -1, 0, 3)], rel=1e-5)
+    assert found.rmsnorm == pytest.approx([x / math.sqrt(12.5) for x in (1, 2, 3, 6)], rel=1e-5)
+    found = {(one.wiring, one.norm): one.models for one in habits()}
+    assert found["post", "layernorm"] == ("BERT base", "Transformer base of 2017")
+    assert "GPT-2 small" in found["pre", "layernorm"]
+    assert {"LLaMA-2 7B", "T5 base"} <= set(found["pre", "rmsnorm"])

@@ -15,7 +15,18 @@ from torch import Tensor
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
 from engine.measure import rotary
+from engine.measure.distance import visible
+from engine.measure.place_scores import entrances, place_scores
 from engine.measure.recording import next_token_losses, record
+from engine.measure.rotary import layouts
+from engine.measure.rotary_curves import (
+    decay,
+    layout_pattern,
+    mean_score,
+    score_at,
+    some_distances,
+    turns_within,
+)
 from engine.model import Transformer, build
 from engine.parts.positions import Rope, Seams
 from engine.parts.registry import HEALTHY, swapped
@@ -214,3 +225,118 @@ def test_a_rope_with_another_base_is_turned_by_that() -> None:
 def replace_tables(seams: Any) -> Any:
     """The sines change sign: it turns the other way."""
     return type(seams)(seams.cos, -seams.sin)
+
+
+RANDOM = np.random.default_rng(4)
+
+
+def turned(x: np.ndarray, position: int, base: float) -> np.ndarray:
+    half = len(x) // 2
+    z = (x[:half] + 1j * x[half:]) * np.exp(1j * position * base ** (-np.arange(half) / half))
+    return np.concatenate((z.real, z.imag))
+
+
+@for_each("d_rotary", [None, 4])
+def test_the_score_and_the_pair_that_says_most(d_rotary):
+    q, k = RANDOM.standard_normal(8), RANDOM.standard_normal(8)
+    found, width = score_at(q, k, 9, 4, 100.0, d_rotary), d_rotary or 8
+    a, b = turned(q[:width], 9, 100.0), turned(k[:width], 4, 100.0)
+    terms = (a * b).reshape(2, -1).sum(0)
+    assert found.total == pytest.approx(terms.sum() + q[width:] @ k[width:])
+    assert found.pair == np.abs(terms).argmax() and found.term == pytest.approx(terms[found.pair])
+    angle = np.angle(
+        (a[found.pair] + 1j * a[found.pair + width // 2]) / (b[found.pair] + 1j * b[found.pair + width // 2])
+    )
+    assert found.near == (abs(angle) < math.pi / 2)
+
+
+def test_the_mean_score_is_the_mean_over_all_pairs_of_tokens():
+    q, k = RANDOM.standard_normal((3, 8)), RANDOM.standard_normal((5, 8))
+    found = mean_score(q, k, 500.0, np.array([0, 1, 7]))
+    for score, distance in zip(found, (0, 1, 7), strict=True):
+        pairs = [turned(a, distance + 4, 500.0) @ turned(b, 4, 500.0) for a in q for b in k]
+        assert score == pytest.approx(np.mean(pairs) / math.sqrt(8), abs=1e-9)
+    part = mean_score(q, k, 500.0, np.array([7]), 4)[0]
+    pairs = [turned(a[:4], 7, 500.0) @ b[:4] + a[4:] @ b[4:] for a in q for b in k]
+    assert part == pytest.approx(np.mean(pairs) / math.sqrt(8), abs=1e-9)
+    assert mean_score(np.ones((1, 16)), np.ones((1, 16)), 100.0, np.array([0]))[0] == pytest.approx(4)
+
+
+@for_each("reach", [1, 64, 1_000, 1_001, 16_384])
+def test_near_distances_are_all_there_and_the_last_is_the_reach(reach):
+    found = some_distances(reach)
+    assert found[0] == 0 and found[-1] == reach and (np.diff(found) > 0).all() and len(found) <= 2_001
+    assert found[: min(reach, 1_000) + 1].tolist() == list(range(min(reach, 1_000) + 1))
+
+
+def test_a_score_that_falls_and_comes_back():
+    found = decay(np.array([0, 1, 2, 4, 8]), np.array([4.0, 3.0, 1.9, 2.5, -1.0]))
+    assert (found.start, found.last, found.reach, found.falls) == (4.0, -1.0, 8, True)
+    assert found.lowest == (-1.0, 8) and found.highest == (4.0, 0)
+    assert found.below_half == 2 and not found.stays
+    assert decay(np.array([0, 1, 2]), np.array([4.0, 1.9, 2.0])).stays  # half is not above half
+    assert decay(np.array([0, 3]), np.array([4.0, 2.0])).below_half is None
+    rises = decay(np.array([0, 5, 6]), np.array([1.0, 3.0, -3.0]))
+    assert not rises.falls and rises.below_half is None and not rises.stays and rises.highest == (3.0, 5)
+    assert not decay(np.array([0, 1]), np.array([-1.0, -2.0])).falls
+    found = turns_within(8, 10_000.0, 63)
+    assert found.count == pytest.approx([63 * 10.0**-i / (2 * math.pi) for i in range(4)])
+    assert found.incomplete.tolist() == [False, False, True, True] and found.never == 2
+    assert found.positions == pytest.approx([2 * math.pi * 10.0**i for i in range(4)])
+    assert turns_within(128, 500_000.0, 8_192).never == sum(
+        8_192 * 500_000 ** (-i / 64) < 2 * math.pi for i in range(64)
+    )
+
+
+@for_each("causal", [True, False])
+@for_each("name", ["half", "wrong"])
+def test_a_layout_s_pattern_is_the_softmax_of_its_scores(causal, name):
+    found = layouts(RANDOM.standard_normal((5, 4)), RANDOM.standard_normal((5, 4)), 100.0)
+    pattern = layout_pattern(found, name, visible(5, causal))
+    for i, row in enumerate(getattr(found, name)):
+        seen = row[: i + 1] if causal else row
+        expected = np.exp(seen) / np.exp(seen).sum()
+        assert pattern[i, : len(seen)] == pytest.approx(expected) and (pattern[i, len(seen) :] == 0).all()
+
+
+SMALL = {"vocab_size": 9, "d_model": 16, "n_layers": 3, "n_heads": 4, "context": 12}
+
+
+def stacked(model):
+    return model.blocks[0].mixer.w_qkv.weight.detach().double().numpy()
+
+
+def test_added_positions_are_the_product_of_embedding_plus_wave():
+    model = build(ModelConfig(**SMALL, position="sinusoidal", norm="none", attention_bias=False), seed=3)
+    found = place_scores(model, 5, 2, 1, 12)
+    place = np.arange(12)[:, None]
+    angle = place / 10_000 ** (2 * (np.arange(16) // 2) / 16)
+    wave = np.where(np.arange(16) % 2, np.cos(angle), np.sin(angle))
+    table = model.embedded(torch.arange(9)).detach().double().numpy()
+    whole = stacked(model)  # W_Q, W_K, W_V, one below the other
+    w_q, w_k = whole[:16][4:8], whole[16:32][4:8]  # head 1 of 4, 4 wide
+    expected = ((table[5] + wave) @ w_q.T) @ ((table[2] + wave) @ w_k.T).T / math.sqrt(4)
+    assert found.scores == pytest.approx(expected, abs=1e-5)
+    row = found.apart(3)
+    assert row.places.tolist() == list(range(3, 12))
+    assert row.scores == pytest.approx([expected[m, m - 3] for m in range(3, 12)], abs=1e-5)
+    assert row.spread == pytest.approx(np.ptp(np.diagonal(expected, -3)), abs=1e-5)
+    assert row.mean == pytest.approx(np.diagonal(expected, -3).mean(), abs=1e-6)
+    assert row.spread > 1e-3
+    model = build(ModelConfig(**SMALL, position="rope", n_kv_heads=2), seed=3)
+    found = place_scores(model, 5, 2, 3, 12)
+    for distance in (0, 1, 7):
+        row = found.apart(distance)
+        assert row.spread < 1e-5 and row.mean == pytest.approx(row.lowest, abs=1e-5)
+    assert abs(found.apart(1).mean - found.apart(5).mean) > 1e-3
+
+
+def test_the_scheme_enters_once_or_in_every_block():
+    def lit(position):
+        return [on for _, on in entrances(build(ModelConfig(**SMALL, position=position), seed=0))]
+
+    assert lit("sinusoidal") == lit("learned") == [True, False, False, False]
+    assert lit("rope") == lit("alibi") == lit("t5") == [False, True, True, True]
+    assert lit("none") == [False] * 4
+    names = [name for name, _ in entrances(build(ModelConfig(**SMALL, position="rope"), seed=0))]
+    assert names == ["embedding", "block 0", "block 1", "block 2"]

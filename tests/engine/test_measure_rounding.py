@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 
-from engine.measure.rounding import BITS, Rounding, histogram, rounded, taken
+from engine.errors import ShapeError
+from engine.measure.one_block import made, stored
+from engine.measure.rounding import Rounding, histogram, rounded, taken
 from tests.engine.cases import for_each
+from tests.engine.pretrained.test_blocks import opened_as
 
 
 def weights(rows: int = 7, columns: int = 96, seed: int = 3) -> torch.Tensor:
@@ -28,15 +33,6 @@ def test_our_blocks_are_ggmls(kind: str, way: Rounding) -> None:
     found = rounded(x, way)
     assert np.array_equal(found.values.numpy(), expected)
     assert abs(expected - x.numpy()).max() > 1e-4
-
-
-def test_the_bytes_of_a_q4_1_block_are_ggmls() -> None:
-    x = weights()[:1, :32]
-    raw = quantize(x.numpy(), GGMLQuantizationType.Q4_1).ravel()
-    found = rounded(x, Rounding(4, offset=True))
-    assert found.scale.item() == raw[:2].view("<f2")[0]
-    assert found.minimum.item() == raw[2:4].view("<f2")[0]
-    assert found.q.ravel().tolist() == [*(raw[4:] & 15), *(raw[4:] >> 4)]
 
 
 def test_levels_and_what_is_taken_by_hand() -> None:
@@ -72,14 +68,6 @@ def test_the_last_block_of_a_row_may_be_shorter() -> None:
     assert whole.zeros > 0.8 > block.zeros
 
 
-@for_each("offset", [False, True])
-@for_each("block", [32, 0])
-def test_fewer_bits_take_more(block: int, offset: bool) -> None:
-    x = weights()
-    errors = [taken(x, rounded(x, Rounding(bits, block, offset))).relative for bits in BITS]
-    assert errors == sorted(errors) and errors[0] < errors[-1]
-
-
 def test_a_histogram_counts_all_but_the_outermost() -> None:
     x = weights()
     found = histogram(x, rounded(x, Rounding(2, block=0)))
@@ -87,3 +75,41 @@ def test_a_histogram_counts_all_but_the_outermost() -> None:
     assert found.before.sum() >= 0.998 and len(found.before) == len(found.middles) == 121
     assert found.after[60] == pytest.approx(1 - 1 / x.numel())  # all but the one far out became zero
     assert np.array_equal(histogram(x, None).after, histogram(x, None).before)
+
+
+def test_a_block_of_ours_is_what_ggml_would_store() -> None:
+    matrix = torch.randn(3, 96, generator=torch.Generator().manual_seed(1))
+    found = made(matrix, 2, 1)
+    raw = quantize(matrix[2, 32:64].numpy()[None], GGMLQuantizationType.Q4_1).ravel()
+    assert (found.scale, found.minimum) == tuple(raw[:4].view("<f2"))
+    assert found.q.tolist() == [*(raw[4:] & 15), *(raw[4:] >> 4)]
+    assert np.array_equal(found.original, matrix[2, 32:64].numpy())
+    assert found.numbers == pytest.approx(found.q * found.scale + found.minimum, abs=1e-6)
+    assert found.largest_error == pytest.approx(abs(found.numbers - found.original).max())
+    assert found.largest_error < 0.51 * found.scale
+    assert found.bits == 5.0 and (found.low, found.high) == (0, 15)
+    assert set(np.round(found.numbers, 5)) <= set(np.round(found.levels, 5)) and len(found.levels) == 16
+
+
+def test_the_last_stored_block_may_be_shorter() -> None:
+    matrix = torch.randn(2, 40, generator=torch.Generator().manual_seed(1))
+    found = made(matrix, 1, 1)
+    assert found.q.shape == found.numbers.shape == (8,) and found.bits == 4 + 32 / 8
+    for row, index in ((2, 0), (0, 2), (-1, 0), (0, -1)):
+        with pytest.raises(ShapeError, match="no block"):
+            made(matrix, row, index)
+
+
+@for_each(
+    ("kind", "bits", "span"), [("Q4_0", 4.5, (-8, 7)), ("Q4_1", 5.0, (0, 15)), ("Q8_0", 8.5, (-127, 127))]
+)
+def test_a_block_of_a_file(kind: str, bits: float, span: tuple[int, int], tmp_path: Path) -> None:
+    opened = opened_as(kind, tmp_path)
+    found = stored(opened, "blocks.1.mixer.w_qkv.weight", 33, 0)  # of the keys
+    assert found is not None and found.name == "blk.1.attn_k.weight"
+    expected = opened.weights()["blocks.1.mixer.w_qkv.weight"][33].numpy()
+    assert np.array_equal(found.numbers, expected)
+    assert found.bits == bits and (found.low, found.high) == span
+    assert len(found.levels) == span[1] - span[0] + 1
+    assert found.original is None and found.largest_error is None
+    assert stored(opened, "blocks.1.ffn.w_out.weight", 0, 0) is None  # rows of 44: stored as float32

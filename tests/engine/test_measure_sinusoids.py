@@ -21,7 +21,6 @@ from engine.measure.sinusoids import (
     table64,
     turn,
     turned_pair,
-    wavelengths,
     waves,
 )
 from engine.parts.positions import Sinusoidal, sinusoidal_table
@@ -51,14 +50,6 @@ def test_the_part_adds_the_table_of_base_10000_bit_by_bit():
         frequency = 10_000.0 ** (-torch.arange(0, 16, 2, dtype=torch.float32) / 16)
         angles = torch.outer(torch.arange(start, start + 5, dtype=torch.float32), frequency)
         assert torch.equal(added[:, 0::2], angles.sin()) and torch.equal(added[:, 1::2], angles.cos())
-
-
-def test_wavelengths_go_from_two_pi_to_two_pi_base_to_the_d_minus_two_over_d():
-    waves = wavelengths(64, 10_000.0)
-    assert waves[0] == pytest.approx(2 * math.pi)
-    assert waves[-1] == pytest.approx(2 * math.pi * 10_000 ** (62 / 64))
-    assert waves[1:] / waves[:-1] == pytest.approx(np.full(31, 10_000 ** (2 / 64)))
-    assert wavelengths(2, 7.0) == pytest.approx([2 * math.pi])
 
 
 @for_each("k", [-9, 0, 1, 40])
@@ -98,13 +89,6 @@ def test_likeness_depends_on_the_distance_alone():
     assert similarity(64, 64).most_alike == 1
     assert similarity(64, 2).most_alike == 44  # one hand: 7 rounds take 43.98 positions
     assert similarity(2, 4).most_alike == 1
-
-
-def test_the_deviation_would_be_seen(monkeypatch):
-    table = sinusoidal_table(40, 32)
-    table[7] += 0.1
-    monkeypatch.setattr(sinusoids, "sinusoidal_table", lambda *rest: table)
-    assert similarity(40, 32).deviation > 0.05
 
 
 @for_each(("width", "base"), [(0, 10.0), (3, 10.0), (-2, 10.0), (4, 0.5), (4, float("nan")), (4, 1e13)])

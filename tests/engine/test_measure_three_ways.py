@@ -12,9 +12,8 @@ from engine.checkpoints import load
 from engine.checkpoints_paired import load_pair
 from engine.config import SampleConfig
 from engine.errors import CorpusError, ShapeError, TaskError, TokenizerError
+from engine.measure.flows import flows
 from engine.measure.three_ways import (
-    Filled,
-    Said,
     carry_on,
     fill_in,
     hidden_places,
@@ -24,6 +23,7 @@ from engine.measure.three_ways import (
 from engine.paired import source_ids
 from engine.probe import Recorder
 from engine.tasks.paired import PAIR_TASKS
+from tests.engine.cases import for_each
 
 FOLDER = Path(__file__).parents[2] / "checkpoints"
 TEXT = "this horse will fear the funny old friend"
@@ -91,11 +91,6 @@ def test_blanks_are_filled_from_one_pass(encoder):
     assert [found.passes(step) for step in (1, 2, 24)] == [1, 1, 1]
 
 
-def test_right_ones_are_counted_at_their_places():
-    said = [Said(symbol, 0.5, np.ones(1)) for symbol in "bcb"]
-    assert Filled("abcb", (1, 2, 0), tuple(said)).right == 2
-
-
 @torch.inference_mode()
 def test_a_letter_a_pass(decoder):
     found = carry_on(decoder.model, decoder.tokenizer, TEXT, 5, GREEDY)
@@ -161,3 +156,37 @@ def test_each_says_what_it_cannot(encoder, decoder, translator):
         translate(translator.model, translator.tokenizer, "the zebra sees a cat")
     with pytest.raises(ShapeError, match="too long"):
         translate(translator.model, translator.tokenizer, "a " * 40)
+
+
+@for_each(("source", "target"), [(1, 1), (4, 3), (2, 7)])
+def test_every_pair_is_looked_at_once(source, target):
+    now: dict[tuple[str, str], int] = {}
+    for step in range(1, target + 1):
+        for family, made in flows(source, target, step).items():
+            for flow in made:
+                now[family, flow.name] = now.get((family, flow.name), 0) + flow.now
+                assert now[family, flow.name] == flow.seen
+    n = source + target - 1
+    assert now == {
+        ("encoder", "self"): source * source,
+        ("decoder", "self"): n * (n + 1) // 2,
+        ("both", "encoder"): source * source,
+        ("both", "decoder"): target * (target + 1) // 2,
+        ("both", "cross"): target * source,
+    }
+    assert all(
+        flow.allowed == now[name, flow.name]
+        for name, made in flows(source, target, 1).items()
+        for flow in made
+    )
+
+
+def test_the_prompt_is_read_at_once_and_then_a_row_a_step():
+    (decoder,) = flows(2, 3, 2)["decoder"]
+    assert decoder.cells.tolist() == [[2, 0, 0, 0], [2, 2, 0, 0], [3, 3, 3, 0], [1, 1, 1, 1]]
+    _, target, cross = flows(2, 3, 2)["both"]
+    assert target.cells[1].tolist() == [3, 3, 0] and cross.cells.tolist() == [
+        [2, 2],
+        [3, 3],
+        [1, 1],
+    ]

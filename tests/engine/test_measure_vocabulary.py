@@ -4,11 +4,16 @@ table.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from engine.corpora import Corpus
 from engine.errors import TokenizerError
+from engine.measure.merging import Shrinking, achieved, agreement
+from engine.measure.roundtrip import NO_WORD, of_characters, of_tokens, of_words
+from engine.measure.subwords import new_words, per_token, three_ways
 from engine.measure.vocabulary import (
     Cut,
     costs,
@@ -23,6 +28,7 @@ from engine.measure.vocabulary import (
 )
 from engine.tokenizers import bpe, published
 from engine.tokenizers.bpe import BpeTokenizer
+from engine.tokenizers.bpe_watch import four_ways, watch
 from engine.tokenizers.words import UNKNOWN, WordTokenizer
 from tests.engine.cases import for_each
 
@@ -59,7 +65,7 @@ def test_the_tokens_of_a_cut_are_the_text(learned: BpeTokenizer, text: str) -> N
     assert cut_characters(text, "ab").lengths.tolist() == [len(c.encode("utf-8")) for c in text]
 
 
-def test_a_token_may_end_inside_a_character_and_its_bytes_are_known() -> None:
+def test_tokens_end_inside_characters_and_unknown_ones_are_counted() -> None:
     cut = cut_tokens("€", bpe.train("€€ x", 257))  # E2 82 AC: one merge of two of its bytes
     assert cut.lengths.tolist() in ([2, 1], [1, 2])
     assert cut.characters_per_token == 0.5
@@ -141,3 +147,109 @@ def test_a_thousand_words_of_shakespeare(shakespeare: Corpus) -> None:
     # A well-known lecture's 62 characters and 16 tokens: the beginning, cut while the text goes on.
     assert cut_tokens(shakespeare.text[:200], gpt2, 62).ids.tolist()[-2:] == [198, 198]
     assert len(cut_tokens(shakespeare.text[:200], gpt2, 62).ids) == 16
+
+
+def test_one_text_in_three_ways() -> None:
+    text = "aba aba aba!"
+    found = three_ways(text, watch(text, 2))
+    assert (found.characters.vocab_size, found.characters.tokens) == (4, 12)  # a, b, blank, !
+    # "ab" (3 times), then "aba": aba ␣ aba ␣ aba ! are 6 tokens
+    assert (found.pieces.vocab_size, found.pieces.tokens) == (258, 6)
+    assert found.words is not None and (found.words.vocab_size, found.words.tokens) == (2, 4)
+    assert found.characters.pairs == 144 and found.pieces.pairs == 36
+    assert found.shorter == 2.0 and found.less_work == 4.0
+    assert three_ways(" \n", watch(" \n", 1)).words is None
+
+
+def test_a_list_of_words_misses_the_next_new_one() -> None:
+    text = "to be or not to " * 9 + "not to beware or"  # 160 characters: the last 16 are new
+    found = new_words(text)
+    assert found is not None and (found.listed, found.unknown, found.read) == (4, 1, 4)
+    assert found.share == 0.25
+    assert new_words("") is None and new_words("word" + " " * 40) is None
+    found = per_token(2.0, {"characters": (100, 100), "pieces": (100, 25), "none": (0, 0)})
+    assert set(found) == {"characters", "pieces"}
+    assert found["characters"].perplexity == 4.0 and found["pieces"].perplexity == 256.0
+    assert found["pieces"].characters_per_token == 4.0 and found["pieces"].bits_per_token == 8.0
+    # a loss in nats for each character is the same for both
+    nats = [math.log(one.perplexity) / one.characters_per_token for one in found.values()]
+    assert nats == pytest.approx([2.0 * math.log(2)] * 2)
+
+
+LINE = "To be or not to be"
+HELD = "To be or not to be, that is it.\nI note that."
+
+
+def test_what_is_known_comes_back() -> None:
+    alphabet = "".join(sorted(set(HELD)))
+    found = of_characters(LINE, alphabet)
+    assert found.same and found.back == LINE and found.lost == ()
+    assert found.cut.ids.tolist() == [alphabet.index(c) for c in LINE]
+    learned = bpe.train(HELD, 270)
+    for text in (LINE, "To bé", "你好", "👍🏽", " \n\t"):
+        found = of_tokens(text, learned)
+        assert found.same and found.back == text and found.lost == ()
+        assert b"".join(learned.tokens[i] for i in found.cut.ids.tolist()) == text.encode()
+
+
+def test_what_has_no_id_is_lost_and_named() -> None:
+    found = of_characters("To bé or not to bé☃", "".join(sorted(set(HELD))))
+    assert found.lost == ("é", "☃") and found.back == "To b or not to b" and not found.same
+    assert found.cut.ids.tolist().count(-1) == 3
+    known = WordTokenizer.train(HELD)
+    assert of_words(LINE, known).same
+    found = of_words("To  bé or not", known)
+    assert found.lost == ("bé",) and found.back == f"To {NO_WORD} or not" and not found.same
+    assert not of_words("not  to be", known).same  # two blanks came back as one
+
+
+SHELLS = (
+    "She sells sea shells by the sea shore.\nThe shells that she sells are sea shells, I'm sure — é.\n" * 2
+)
+
+
+def test_a_text_shrinks_by_what_each_merge_takes() -> None:
+    found = Shrinking(np.array([200, 150, 120, 100]), characters=180, bytes=200)
+    assert found.percent.tolist() == [100, 75, 60, 50] and found.saved.tolist() == [50, 30, 20]
+    assert found.characters_per_token.tolist() == pytest.approx([0.9, 1.2, 1.5, 1.8])
+    assert found.bytes_per_token.tolist() == pytest.approx([1, 4 / 3, 5 / 3, 2])
+    for ours, theirs, first in (
+        ([1, 2, 3], [1, 2, 3], None),
+        ([1, 2, 3], [1, 9, 3], 1),
+        ([1, 2], [1, 2, 3], 2),
+        ([1, 2, 3], [1, 2], 2),
+        ([], [], None),
+        ([], [1], 0),
+    ):
+        found = agreement(ours, theirs)
+        assert (found.ours, found.theirs, found.first) == (len(ours), len(theirs), first)
+    for way in four_ways("one two three four é", 4):
+        assert way.characters_per_token == pytest.approx(20 / way.length) and not way.by_heart
+    assert all(way.by_heart for way in four_ways("aaaa", 2) if way.level == "byte")
+    assert not any(way.by_heart for way in four_ways("abc", 0))
+
+
+@for_each("level", ["byte", "char"])
+def test_a_training_is_summed_up_by_its_tokens(level) -> None:
+    seen = watch(SHELLS, 30, level=level)
+    found, own = achieved(seen), seen.tokenizer
+    lengths = [seen.length]
+    for size in range(1, len(own.merges) + 1):
+        lengths.append(len(watch(SHELLS, size, level=level).tokenizer.encode(SHELLS)))
+    assert found.shrinking.tokens.tolist() == lengths
+    assert found.start == (len(SHELLS.encode()) if level == "byte" else len(SHELLS))
+    assert found.left == len(own.encode(SHELLS)) and found.share == pytest.approx(found.left / found.start)
+    assert found.merges == 30 and found.learned == 30 and found.vocab_size == len(own.base) + 30
+    assert found.shrinking.characters_per_token[-1] == pytest.approx(len(SHELLS) / found.left)
+    assert found.shrinking.bytes_per_token[-1] == pytest.approx(len(SHELLS.encode()) / found.left)
+    half = next(k for k, n in enumerate(lengths) if lengths[0] - n >= (lengths[0] - lengths[-1]) / 2)
+    assert found.half == half and found.early == (2 * half < 30)
+    assert found.once is None
+
+
+def test_the_merges_of_what_stands_there_once_are_named() -> None:
+    found = achieved(watch("abab cdef", 50))
+    assert found.learned < 50 and found.once is not None
+    merges = watch("abab cdef", 50).tokenizer.merges
+    assert [merge.count > 1 for merge in merges[: found.once - 1]] == [True] * (found.once - 1)
+    assert merges[found.once - 1].count == 1

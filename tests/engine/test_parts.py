@@ -48,6 +48,9 @@ def test_w_qkv_holds_queries_keys_and_values_in_that_order() -> None:
     for name, weight in (("q", w_q), ("k", w_k), ("v", w_v)):
         heads = (x @ weight.T).view(1, 5, -1, 4).transpose(1, 2)
         assert torch.allclose(recorder[name], heads, atol=1e-6), name
+
+
+def test_rope_turns_by_complex_multiplication() -> None:
     x = _normal(1, 2, 9, 8)
     turned, _ = _seams("rope", 9, d_head=8).rotate(x, x)
     theta = 10_000 ** (-torch.arange(0, 8, 2) / 8)

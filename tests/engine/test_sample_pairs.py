@@ -13,13 +13,11 @@ from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
 from engine.faults import PARTS
 from engine.parts.attention import Attention
 from engine.parts.single_query import known
-from engine.sample.decoder import Decoder
 from engine.sample.pair_decoder import PairDecoder
 from engine.sample.pairs import beam_pair, pair_steps, write_pair, write_targets
 from engine.seq2seq import Seq2Seq
 from engine.tokenizers.paired import PairTokenizer
 from tests.engine.cases import for_each
-from tests.engine.helpers import loud, tiny
 from tests.engine.seq2seq_toys import loud_ending, loud_pair, some
 
 KINDS: list[dict[str, Any]] = [
@@ -67,19 +65,6 @@ def test_the_short_way_says_what_the_model_says(fields: dict[str, Any]) -> None:
     assert decoder.short is not None
     wanted = model(some(1, 7), some(1, 9, 1))[0]
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5 * float(wanted.abs().max()))
-
-
-def test_a_decoder_alone_knows_the_scaled_head() -> None:
-    """The last vector over the root of its 32 numbers, token by token and all at once."""
-    model = loud(tiny(output_head="scaled", d_model=32), factor=4.0).requires_grad_(False)
-    tokens = some(1, 6) % model.config.vocab_size
-    with torch.inference_mode():
-        decoder = Decoder(model)
-        found = torch.stack([decoder.read([int(token)]) for token in tokens[0]])
-    assert decoder._row is not None
-    torch.testing.assert_close(found, model(tokens)[0], rtol=1e-4, atol=1e-4)
-    plain = loud(tiny(d_model=32), factor=4.0)
-    torch.testing.assert_close(found * 32**0.5, plain(tokens)[0], rtol=1e-4, atol=1e-4)
 
 
 def test_the_short_way_is_not_taken_past_padding_nor_where_it_drops() -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import tokenizers
 from engine.errors import TokenizerError
+from engine.tokenizers.char import CharTokenizer
 from engine.tokenizers.words import UNKNOWN, WordTokenizer, places
 from tests.engine.cases import for_each
 
@@ -32,3 +38,49 @@ def test_the_most_frequent_word_has_the_smallest_id_and_others_are_unknown() -> 
 def test_a_text_without_words_teaches_none(text: str) -> None:
     with pytest.raises(TokenizerError):
         WordTokenizer.train(text)
+
+
+@given(st.text(min_size=1, max_size=200))
+def test_there_and_back(text: str) -> None:
+    tokenizer = CharTokenizer.train(text)
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.encode_array(text).tolist() == ids
+    assert tokenizer.vocab_size == len(set(text)) and max(ids) < tokenizer.vocab_size
+    assert list(tokenizer.alphabet) == sorted(set(text))
+    assert tokenizers.from_dict(json.loads(json.dumps(tokenizer.to_dict()))) == tokenizer
+
+
+@given(st.text(min_size=1, max_size=40), st.text(max_size=40))
+def test_unknown_characters_are_named_once_in_order(known: str, text: str) -> None:
+    tokenizer = CharTokenizer.train(known)
+    unknown = tokenizer.unknown(text)
+    assert unknown == list(dict.fromkeys(c for c in text if c not in known))
+    for encode in (tokenizer.encode, tokenizer.encode_array):
+        if unknown:
+            with pytest.raises(TokenizerError) as caught:
+                encode(text)
+            assert repr(unknown[0]) in str(caught.value)
+        else:
+            encode(text)
+
+
+@for_each("ids", [[2], [-1], [0, 1, 99]])
+def test_ids_outside_the_vocabulary(ids: list[int]) -> None:
+    with pytest.raises(TokenizerError, match="between 0 and 1"):
+        CharTokenizer("ab").decode(ids)
+
+
+@for_each("alphabet", ["", "aa", "abca"])
+def test_alphabets_that_are_none(alphabet: str) -> None:
+    with pytest.raises(TokenizerError, match="each only once"):
+        CharTokenizer(alphabet)
+
+
+@for_each("values", [
+    {}, {"kind": "char"}, {"kind": "char", "alphabet": 3}, {"kind": "bytes"}, {"kind": ["char"]}, [],
+    None, "char",
+])  # fmt: skip
+def test_what_is_not_a_tokenizer(values: object) -> None:
+    with pytest.raises(TokenizerError):
+        tokenizers.from_dict(values)  # type: ignore[arg-type]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,30 +11,22 @@ from streamlit.testing.v1 import AppTest
 from engine.ledger import ledger_of
 from engine.ledger.morph import OFFERED, Size, choices_of, costs, morphed, three
 from engine.presets.variations import MODELS
-from engine.training.reasons import lessons, pair_writing, reasons, writing
-from pages.models.families import words_why
+from engine.training.reasons import lessons, pair_writing, writing
 from pages.models.families.drawing import drawing
-from tests.pages.stage import open_page
+from tests.pages import helpers
+from tests.pages.helpers import said
 
 CHECKPOINTS = Path(__file__).parents[3] / "checkpoints"
-PAGE = str(CHECKPOINTS.parent / "pages" / "models" / "families" / "page.py")
 
 pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(view: str, **query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), families_view=view, **query)
-
-
-def said(page: AppTest) -> str:
-    return " | ".join(str(one.value) for one in (*page.markdown, *page.caption))
+    return helpers.opened("models/families", families_view=view, **query)
 
 
 def query_of(name: str) -> dict[str, str]:
     return {f"families_{facet}": value for facet, value in choices_of(MODELS[name]).items()}
-
-
-# The three beside each other ----------------------------------------------------------------------
 
 
 def test_counts_of_the_three():
@@ -62,14 +53,6 @@ def test_who_sees_whom_at_a_step(drawn):
     cross = drawn["families_masks_both"].table
     rows = [state for name, state in zip(cross["matrix"], cross["state"], strict=True) if name == "cross"]
     assert rows == ["done"] * 8 + ["now"] * 4 + ["later"] * 4
-
-
-def test_the_first_step_reads():
-    told = said(opened("three", families_show="masks", families_step="1"))
-    assert "looks at all **16 pairs** at once" in told and "**10 pairs**" in told and "(1 and 4)" in told
-
-
-# Why decoders won ---------------------------------------------------------------------------------
 
 
 def test_reasons_are_those_that_were_counted():
@@ -103,8 +86,7 @@ def test_reasons_are_those_that_were_counted():
 def test_what_both_need_to_write_is_told_from_the_decoder_s():
     """At 256 tokens they differ by more than rounding: 120 and 118."""
     counted = three(Size(12, 768, 12))
-    (table,) = opened("why", why_tokens="256").table
-    row = table.value.loc["What was read is kept"]
+    row = opened("why", why_tokens="256").table[0].value.loc["What was read is kept"]
     paired, alone = pair_writing(counted["both"], 256), writing(counted["decoder"], 256, 256).kept
     assert row["Encoder-decoder"] == f"{paired / 1e9:,.0f} GFLOP: the source is kept, too"
     assert row["Decoder"] == f"{alone / 1e9:,.0f} GFLOP" and round(paired / 1e9) != round(alone / 1e9)
@@ -117,16 +99,6 @@ def test_each_task_stands_in_the_fold_in_both_forms():
         assert (
             f"{name} {100 * one['right']:.1f}% ({100 * exact:.1f}%), {one['parameters']:,} parameters" in told
         )
-
-
-def test_where_nothing_was_trained_the_table_still_stands():
-    found = reasons(16, 0.5, three(Size(1, 8, 2)))
-    rows = words_why.table(replace(found, forms=None))
-    assert rows["Encoder-decoder"][1] == "pairs only" and rows["Decoder"][1].endswith("99.1%")
-    assert "both forms" not in words_why.by_hand({})
-
-
-# The machine and its variations ------------------------------------------------------------------
 
 
 def test_it_opens_as_gpt2():
@@ -217,10 +189,3 @@ def test_the_table_has_every_model_and_choice():
     assert len(table.value) == len(MODELS) and len(table.value.columns) == len(OFFERED) + 2
     published = next(line.value for line in page.markdown if line.value.startswith("**Published in.**"))
     assert "GPT-2 small: Radford et al" in published and "SmolLM2 135M: " in published
-
-
-@pytest.mark.parametrize(
-    "wild", [{"families_size": "nobody"}, {"families_heads": "<b>"}, {"families_view": "x"}]
-)
-def test_a_stranger_s_link_is_no_fault(wild):
-    opened(**({"view": "machine"} | wild if "families_view" not in wild else {"view": "x"}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import load
 from engine.measure.square import alone, opened
-from tests.pages.stage import open_page
+from tests.pages import helpers
+from tests.pages.helpers import said
+from ui.site import ROOT
 
-ROOT = Path(__file__).parents[3]
-PAGE = str(ROOT / "pages" / "models" / "families" / "page.py")
 SHIPPED = ROOT / "checkpoints"
 NAMES = ("masked", "opened", "unmasked", "blanks")
 TEXT = "My lord, what news?"
@@ -24,11 +23,7 @@ pytestmark = pytest.mark.usefixtures("manager")
 
 
 def shown(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=120), families_view="square", **query)
-
-
-def said(page: AppTest) -> str:
-    return " | ".join(str(one.value) for one in (*page.markdown, *page.caption))
+    return helpers.opened("models/families", families_view="square", **query)
 
 
 def metrics(name: str) -> dict:

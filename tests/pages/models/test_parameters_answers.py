@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.ledger.shares import thin
 from pages.models.parameters import cost_figures, figures
 from pages.models.parameters.choice import plain
-from tests.pages.stage import open_page
+from tests.pages.helpers import opened
 
-PAGE = str(Path(__file__).parents[3] / "pages" / "models" / "parameters" / "page.py")
 GB = 2**30
 
 # GPT-2 small, as its paper and its weights have it: every matrix has a bias.
@@ -38,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("manager")
 def answer(view: str, **query: str) -> str:
     """The answer of a view with all folds closed: the one sentence with a bold number."""
     asked = {f"parameters_{name}": value for name, value in query.items()}
-    page = open_page(AppTest.from_file(PAGE, default_timeout=60), parameters_view=view, **asked)
+    page = opened("models/parameters", parameters_view=view, **asked)
     assert not page.error
     (said,) = (str(e.value) for e in page.markdown if re.search(r"\*\*\d", str(e.value)))
     return said.replace("\\", "")
@@ -100,9 +97,6 @@ def test_by_hand_is_four_products_and_what_they_leave_out() -> None:
     assert f", or {LLAMA_PRODUCTS / LLAMA:.1%}; biases" in said
 
 
-# The areas --------------------------------------------------------------------------------------
-
-
 def test_what_is_too_thin_for_its_name_is_told_below() -> None:
     found = thin(plain("gpt2").ledger)
     assert found == {"position": POSITIONS, "norm1": L * 2 * D, "norm2": L * 2 * D, "norm_final": 2 * D}
@@ -113,12 +107,9 @@ def test_what_is_too_thin_for_its_name_is_told_below() -> None:
     assert len(unnamed) == 4 + 7 and not any(shown[name][1] for name in unnamed)  # four parts, seven tensors
     hovered = dict(zip(trace["ids"], trace["customdata"], strict=True))
     assert hovered[" position"] == "positions" and shown[" embedding"][0].startswith("embedding")
-    page = open_page(AppTest.from_file(PAGE, default_timeout=60), parameters_model="gpt2")
+    page = opened("models/parameters", parameters_model="gpt2")
     said = " ".join(str(e.value) for e in page.caption)
     assert f"Strips too thin for a name: positions {POSITIONS / GPT2:.1%}, norm 1 <0.1%" in said
-
-
-# What a model costs -----------------------------------------------------------------------------
 
 
 def test_work_over_the_length_marks_where_the_lines_meet() -> None:

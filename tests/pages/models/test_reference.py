@@ -6,57 +6,35 @@ import ast
 import io
 import json
 import zipfile
-from pathlib import Path
 
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints_paired import load_pair, pack_files
-from engine.config import ModelConfig, TrainConfig
-from engine.export import pack
+from engine.config import ModelConfig
+from engine.measure.carrying import carried as influence_of
 from engine.measure.recording import record
 from engine.reference import dice
 from engine.reference.compare import Comparison, Difference, compare
 from engine.reference.mistakes import MISTAKES
-from engine.service.state import RunSpec
 from pages.models.reference import figures, quick, variations
 from pages.models.reference.shared import verdict, wrong
 from pages.models.reference.words import NAMES
+from tests.pages.models.reference import opened, run, said
 from tests.pages.real import REAL, carried
-from tests.pages.stage import StageManager, open_page, view_of
 from ui.site import ROOT
-
-PAGE = str(Path(__file__).parents[3] / "pages" / "models" / "reference" / "page.py")
-TINY = {"vocab_size": 90, "context": 64, "d_model": 16, "n_layers": 2, "n_heads": 2}
+from ui.text.numbers import number
 
 pytestmark = pytest.mark.usefixtures("manager")
 
 
-FOLDS = {"measure": "true", "hand": "true", "words": "true"}  # all of them open
-
-
-def opened(**query: str) -> AppTest:
-    page = open_page(AppTest.from_file(PAGE, default_timeout=60), **FOLDS, **query)
-    assert not page.error, page.error
-    return page
-
-
-def said(page: AppTest) -> str:
-    kinds = (page.warning, page.info, page.caption, page.markdown)
-    tables = [cell for table in page.table for row in table.value.to_numpy() for cell in row]
-    return " | ".join([*(str(element.value) for kind in kinds for element in kind), *map(str, tables)])
-
-
-def run(manager: StageManager, name: str, **fields: object) -> str:
-    """A run of a model in the bar."""
-    config = ModelConfig(**{**TINY, **fields})  # type: ignore[arg-type]
-    spec = RunSpec(config, TrainConfig(steps=40), "text", "abc " * 20, name=f"my {name}")
-    manager.views[name] = view_of(spec, name, "finished", 40, snapshots=(0, 40))
-    return f"run-{name}"
-
-
-@pytest.mark.parametrize("family", dice.KINDS)
+@pytest.mark.parametrize(
+    "family",
+    [
+        name if name in ("llama", "t5") else pytest.param(name, marks=pytest.mark.exhaustive)
+        for name in dice.KINDS
+    ],
+)
 def test_every_family_agrees(family, drawn):
     page = opened(reference_family=family)
     assert "Yes, they agree." in said(page)
@@ -67,9 +45,9 @@ def test_every_family_agrees(family, drawn):
     assert [trace.get("name") for trace in figure.traces] == [None, "agrees"]
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_every_mistake_is_pointed_at_or_said_to_do_nothing(mistake, drawn):
-    for family in ("gpt2", "mistral"):
+@pytest.mark.parametrize("family", ["mistral", pytest.param("gpt2", marks=pytest.mark.exhaustive)])
+def test_every_mistake_is_pointed_at_or_said_to_do_nothing(family, drawn):
+    for mistake in MISTAKES:
         page = opened(reference_family=family, reference_mistake=mistake)
         idle = MISTAKES[mistake].idle(dice.roll(family, 0).model.config)
         if idle is not None:
@@ -83,61 +61,37 @@ def test_every_mistake_is_pointed_at_or_said_to_do_nothing(mistake, drawn):
             assert MISTAKES[mistake].sentence in said(page)
 
 
-def test_a_mistake_that_hides_is_said_to_hide():
-    page = opened(reference_family="encoder", reference_mistake="eps")
-    assert "nobody would see it" in said(page)
-
-
-def test_other_dice_are_another_model():
-    page = opened(reference_seed="3")
-    first = said(page)
-    assert page.number_input(key="reference_seed").value == 3
-    page.button(key="reference_roll").click().run()
-    assert not page.exception and 0 <= page.number_input(key="reference_seed").value <= dice.MOST
-    page.number_input(key="reference_seed").set_value(4).run()
-    assert not page.exception and said(page) != first
-
-
 def test_what_is_folded_opens():
     activations, fields = (frame.value for frame in opened(reference_family="llama").dataframe)
     assert "logits" in list(activations["activation"]) and activations["agrees"].all()
     assert "rope_theta" in list(fields["field"])
 
 
-@pytest.mark.parametrize("model", ["shakespeare-classic", "shakespeare-modern", "untrained-fast"])
-def test_models_of_the_bar(model, drawn):
-    assert "Yes, they agree." in said(opened(reference_view="model", model=model))
-    page = opened(reference_view="model", model=model, reference_port="scale")
+@pytest.mark.parametrize("model", ["shakespeare-classic", "untrained-fast"])
+def test_models_of_the_bar(model):
+    page = opened("model", model=model, reference_port="scale")
     wanted = "at `scores`" if model.startswith("shakespeare") else "nobody would see it"
     assert wanted in said(page) or "at `scores`" in said(page)
 
 
 def test_what_the_second_program_cannot_run_is_said(manager):
     for name, fields in (("mean", {"mixer": "mean"}), ("bare", {"wiring": "none"})):
-        page = opened(reference_view="model", model=run(manager, f"refx-{name}", **fields))
+        page = opened("model", model=run(manager, f"refx-{name}", **fields))
         assert "The second program cannot run this model" in said(page)
 
 
-def test_a_run_at_a_step(manager, drawn):
-    page = opened(reference_view="model", model=run(manager, "refx-t5", position="t5", wiring="post"))
-    assert "Yes, they agree." in said(page)
-    assert drawn["reference_model"].table["activation"][-1] == "logits"
-
-
+@pytest.mark.exhaustive
 @carried
 def test_a_real_model(drawn):
-    page = opened(reference_view="model", model=REAL, text="The capital of France is")
+    page = opened("model", model=REAL, text="The capital of France is")
     assert "Yes, they agree." in said(page)
     assert len(drawn["reference_model"].table["activation"]) == 1 + 2 * 30 + 2
-    page = opened(reference_view="export", model=REAL, reference_dtype="bfloat16")
+    page = opened("export", model=REAL, reference_dtype="bfloat16")
     assert "is a LLaMA" in said(page) and "269.0 MB" in said(page)
 
 
-# What to look up --------------------------------------------------------------------------------
-
-
 def test_six_choices_since_2017():
-    page = opened(reference_view="variations")
+    page = opened("variations")
     table, reasons = (found.value for found in page.table)
     assert list(table.columns) == ["The original, 2017", "GPT-2 small", "LLaMA-2 7B", "LLaMA-2 70B"]
     assert len(table) == len(reasons) == 6
@@ -154,7 +108,7 @@ def test_six_choices_since_2017():
 
 
 def test_seven_rows_are_the_whole_model():
-    page = opened(reference_view="quick")
+    page = opened("quick")
     table = page.table[0].value
     assert len(table) == 7 and "with **45.5%**" in said(page)
     counts = [int(n.replace(",", "")) for n in table["parameters"] if n != "none"]
@@ -165,21 +119,9 @@ def test_seven_rows_are_the_whole_model():
         assert not page.exception and len(page.table[0].value) == 7, name
 
 
-# Export ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def nothing_is_packed(monkeypatch):
-    def fail(*_: object) -> bytes:
-        raise AssertionError("nobody asked for it")
-
-    monkeypatch.setattr(pack, "hugging_face", fail)
-    monkeypatch.setattr(pack, "own_weights", fail)
-
-
 @pytest.mark.parametrize("model, title", [("classic", "GPT-2"), ("modern", "LLaMA")])
-def test_shipped_models_have_a_family(model, title, nothing_is_packed):
-    page = opened(reference_view="export", model=f"shakespeare-{model}")
+def test_shipped_models_have_a_family(model, title):
+    page = opened("export", model=f"shakespeare-{model}")
     assert f"**is a {title}**" in said(page) and "Every property and every tensor has its place" in said(page)
     assert "`tokenizer.json`" in said(page) and {"GPT-2": "3.3 MB", "LLaMA": "3.2 MB"}[title] in said(page)
     facts = json.loads(next(code.value for code in page.code if code.value.startswith("{")))
@@ -189,24 +131,32 @@ def test_shipped_models_have_a_family(model, title, nothing_is_packed):
 
 
 def test_what_is_filled_in_is_said(manager):
-    page = opened(
-        reference_view="export", model=run(manager, "refx-plain", position="sinusoidal", ffn="relu")
-    )
+    page = opened("export", model=run(manager, "refx-plain", position="sinusoidal", ffn="relu"))
     assert "is a GPT-2" in said(page)
     assert "biases of zeros, its positions as a table" in said(page)
 
 
-def test_what_has_no_family_keeps_the_one_file(manager, nothing_is_packed):
-    page = opened(reference_view="export", model=run(manager, "refx-none", mixer="similarity"))
+def test_what_has_no_family_keeps_the_one_file(manager):
+    page = opened("export", model=run(manager, "refx-none", mixer="similarity"))
     assert "Not for this model" in said(page) and "mixer = 'similarity'" in said(page)
-    assert "the one file is the way out" in said(page)
-    labels = [button.label for button in page.get("download_button")]
-    assert labels == ["model.py", "model.safetensors"]
+    assert [button.label for button in page.get("download_button")] == ["model.py", "model.safetensors"]
 
 
-def test_the_one_file_can_be_read_first(manager):
-    page = opened(reference_view="export", model="shakespeare-modern")
-    ast.parse(next(code.value for code in page.code if "class Transformer" in code.value))
+def test_the_answer_of_before_says_the_steps_and_what_is_left(drawn):
+    told = said(opened("before", reference_length="16"))
+    table = drawn["reference_before"].table
+    assert list(table["back"]) == list(range(1, 16))
+    lines = {line["name"]: line for line in drawn["reference_before"].traces}
+    for name, layer in (("RNN", "rnn"), ("LSTM", "lstm"), ("attention", "attention")):
+        influence = influence_of(layer, 16).influence
+        assert table[name] == pytest.approx(influence) and lines[name]["y"] == pytest.approx(influence)
+        assert list(lines[name]["x"]) == list(range(1, 16))
+    assert "needs **16 steps, one after the other**" in told and "attention needs **1**" in told
+    assert f"keeps {number(float(table['RNN'][-1]))} of a neighbour's influence" in told
+    assert f"keeps {number(float(table['attention'][-1]))} of it" in told
+    both, d = 16, 64
+    for count in (2 * both * d * d, 8 * both * d * d, 4 * both * d * d + 2 * both * both * d):
+        assert f"{count:,}" in told
 
 
 def test_a_hosted_server_packs_no_more_than_it_can(monkeypatch):
@@ -214,7 +164,7 @@ def test_a_hosted_server_packs_no_more_than_it_can(monkeypatch):
 
     small = state.profile().__class__("hosted", 1, 1, 1, 1, 1, max_export=3_000_000)
     monkeypatch.setattr(state, "profile", lambda: small)
-    page = opened(reference_view="export", model="shakespeare-classic")
+    page = opened("export", model="shakespeare-classic")
     assert "This model is not packed here" in said(page) and "at most 3 MB" in said(page)
     assert not page.get("download_button")
     page.get_by_key("reference_dtype").set_value("bfloat16").run()
@@ -226,7 +176,7 @@ def test_an_encoder_decoder_is_taken_along_whole(task, monkeypatch):
     """As one file, and as a folder that is read back; why it is nothing of Hugging Face's is said."""
     found = load_pair(ROOT / "checkpoints" / "paired" / task)
     count = sum(p.numel() for p in found.model.parameters())
-    page = opened(reference_view="export", model=f"pair-{task}", reference_dtype="bfloat16")
+    page = opened("export", model=f"pair-{task}", reference_dtype="bfloat16")
     assert f"the one file is the way out**: {2 * count / 1e6:,.1f} MB in bfloat16" in said(page)
     assert "T5, the one family of encoder" in page.info[0].value
     assert [button.label for button in page.get("download_button")] == [
@@ -252,28 +202,6 @@ def test_the_own_folder_of_an_encoder_decoder_gives_the_same_logits(tmp_path):
     assert again.tokenizer == found.tokenizer and again.metrics == found.metrics
 
 
-# Strangers ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"reference_view": "<script>"},
-        {"reference_family": "bert", "reference_seed": "inf", "reference_mistake": "everything"},
-        {"reference_seed": "-5"},
-        {"reference_seed": "9" * 40},
-        {"reference_seed": "1e3"},
-        {"reference_view": "model", "reference_port": "<b>x</b>", "model": "nobody"},
-        {"reference_view": "export", "reference_dtype": "int4"},
-    ],
-)
-def test_a_url_written_by_a_stranger_does_no_harm(query):
-    opened(**query)
-
-
-# Figures and sentences ---------------------------------------------------------------------------
-
-
 def rows(*pairs: tuple[str, float]) -> Comparison:
     return Comparison(tuple(Difference(name, far, 0.5) for name, far in pairs))
 
@@ -293,15 +221,6 @@ def test_the_verdict_tells_the_numbers_of_the_comparison():
     assert "in block **1**, at `q_rot` (the queries, once they are turned)" in told
     assert "**0.250** along the stream; the logits are off by up to 0.250, where the largest is 0.5." in told
     assert "**2.0 × 10⁻⁶**, the tolerance 0.0001" in verdict(rows(("logits", 2e-6)), none)
-
-
-def test_many_blocks_have_few_ticks():
-    found = rows(
-        *((f"blocks.{i}.{name}", 0.0) for i in range(30) for name in ("resid_pre", "resid_post")),
-        ("logits", 0.0),
-    )
-    shown = figures.ticks(found.states)["ticktext"]
-    assert shown[0] == "embed" and shown[-1] == "logits" and 8 < len(shown) < 15
 
 
 def test_every_activation_has_a_name():

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from engine.checkpoints import load
@@ -17,17 +15,16 @@ from engine.probe import Recorder
 from engine.reference import dice
 from engine.reference.mistakes import MISTAKES
 from engine.reference.second import RIGHT, Choices, forward
-from tests.pages.stage import open_page
+from tests.pages.helpers import opened
+from ui.site import ROOT
 from ui.text.numbers import number
-
-PAGE = str(Path(__file__).parents[3] / "pages" / "models" / "reference" / "page.py")
 
 pytestmark = pytest.mark.usefixtures("manager")
 
 
 def said(view: str, **query: str) -> str:
     """All that is said while the folds are closed."""
-    page = open_page(AppTest.from_file(PAGE, default_timeout=60), reference_view=view, **query)
+    page = opened("models/reference", reference_view=view, **query)
     return " | ".join(str(one.value) for one in page.markdown)
 
 
@@ -74,7 +71,7 @@ def test_a_mistake_is_as_large_as_is_said():
 
 
 def test_a_trained_model_is_held_against_the_text_of_the_bar():
-    found = load(Path(__file__).parents[3] / "checkpoints" / "shakespeare-modern")
+    found = load(ROOT / "checkpoints" / "shakespeare-modern")
     text = "First Citizen: hear me"
     far = apart(*both(found.model, tuple(found.tokenizer.encode(text))))
     told = said("model", model="shakespeare-modern", text=text)
@@ -83,7 +80,7 @@ def test_a_trained_model_is_held_against_the_text_of_the_bar():
 
 @pytest.mark.parametrize(("dtype", "bytes_each"), [("float32", 4), ("bfloat16", 2)])
 def test_a_file_is_as_large_as_its_numbers(dtype, bytes_each):
-    found = load(Path(__file__).parents[3] / "checkpoints" / "shakespeare-modern")
+    found = load(ROOT / "checkpoints" / "shakespeare-modern")
     size = sum(p.numel() for p in found.model.parameters()) * bytes_each / 1e6
     told = said("export", model="shakespeare-modern", reference_dtype=dtype)
     assert f"This model **is a LLaMA**: in {size:.1f} MB of {dtype}" in told

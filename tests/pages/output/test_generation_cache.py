@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,17 +13,16 @@ from streamlit.testing.v1 import AppTest
 from engine import presets
 from engine.config import ModelConfig, SampleConfig
 from engine.ledger import ledger
-from engine.measure.caching import Speed, cache_size, compare
-from engine.measure.caching_totals import divisors
+from engine.measure.caching import Speed, compare
 from engine.measure.recording import record
 from engine.model import build
 from pages.output.generation import cache, cache_bytes, cache_pairs, cache_steps, cache_why
 from pages.output.generation import cache_figures as figures
-from tests.pages.stage import StageManager, open_page
+from tests.pages import helpers
+from tests.pages.helpers import said as sentences
+from tests.pages.stage import StageManager
 from ui import models
 from ui.text.numbers import flop, gigabytes
-
-PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
 
 
 @pytest.fixture(autouse=True)
@@ -35,34 +33,13 @@ def quick(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(
-        AppTest.from_file(PAGE, default_timeout=60),
-        generation_view="cache",
-        measure="true",
-        hand="true",
-        **query,
-    )
-
-
-def sentences(page: AppTest) -> str:
-    return " | ".join(
-        str(e.value)
-        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
-        for e in kind
-    )
+    folds = {"measure": "true", "hand": "true"}
+    return helpers.opened("output/generation", generation_view="cache", **folds, **query)
 
 
 def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
-    config = ModelConfig(
-        **{
-            **presets.PRESETS["classic"].model.to_dict(),
-            "n_layers": 1,
-            "d_model": 16,
-            "n_heads": 4,
-            "d_ff": 32,
-            **fields,
-        }
-    )
+    sizes = {"n_layers": 1, "d_model": 16, "n_heads": 4, "d_ff": 32}
+    config = ModelConfig(**presets.PRESETS["classic"].model.to_dict() | sizes | fields)
     monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=config))
     models._untrained.clear()
 
@@ -129,32 +106,6 @@ def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyP
     models._untrained.clear()
 
 
-def test_a_longer_text_begins_like_a_shorter_one():
-    frames = {}
-
-    def keep(**sent):
-        frames[len(sent["data"]["steps"])] = sent["data"]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cache_steps, "_mount", lambda: keep)
-        for length in ("8", "24", "40"):
-            opened(kv_length=length, kv_temperature="0.8", kv_seed="5", kv_step="3")
-    assert sorted(frames) == [8, 24, 40]
-    assert (
-        frames[8]["labels"] == frames[24]["labels"][:25] == frames[40]["labels"][:25]
-        and frames[40]["step"] == 3
-    )
-    last = frames[40]["steps"][-1]
-    assert (
-        last["computed"] == 1
-        and last["position"] - last["begin"] == 56
-        and last["flops_without"] > 50 * last["flops"]
-    )
-    assert (
-        frames[8]["per_position"] == 4 * 2 * 4 * 32 * 4 and frames[8]["numbers"] == "4 · 2 · 4 · 32 · T · 4"
-    )
-
-
 @pytest.mark.parametrize(("dtype", "heads"), [("float32", 4), ("bfloat16", 1), ("float8", 2)])
 def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: int, drawn):
     words = sentences(opened(kv_part="bytes", kv_dtype=dtype, kv_heads=str(heads), kv_tokens="1024"))
@@ -178,22 +129,16 @@ def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: i
     assert published.table["has"] == ["MHA", "GQA", "GQA", "GQA"]
 
 
-def test_the_causal_mask_is_what_keeps_them(drawn):
-    page = opened(kv_part="why")
+def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
+    """The same weights in a model of another configuration: nothing is edited."""
+    page = opened(kv_part="why", text="ROMEO:\nWhat")
+    said = sentences(page)
     on, off = (float(m.value) for m in page.metric)
-    assert on < 1e-4 < 0.1 < off
-    assert "first 17 tokens" in sentences(page)
     table, traces = drawn["kv_changes"].table, drawn["kv_changes"].traces
     columns = ("key_mask_on", "value_mask_on", "key_mask_off", "value_mask_off")
     assert [table[name] for name in columns] == [trace["y"] for trace in traces]
-    assert float(f"{max(table['key_mask_off'] + table['value_mask_off']):.2g}") == off
+    assert on < 1e-4 and off == float(f"{max(table['key_mask_off'] + table['value_mask_off']):.2g}")
     assert table["key_mask_off"][0] < 1e-5 < 0.1 < min(table["key_mask_off"][1:])  # layer 0 has mixed nothing
-    assert traces[2]["name"] == "key, mask off"
-
-
-def test_the_answer_is_how_far_a_model_without_the_mask_moves_them():
-    """The same weights in a model of another configuration: nothing is edited."""
-    said = sentences(opened(kv_part="why", text="ROMEO:\nWhat"))
     found = models._shipped("shakespeare-classic")
     blind = build(replace(found.model.config, causal=False), 0).eval()
     blind.load_state_dict(found.model.state_dict())
@@ -222,29 +167,17 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them():
     assert float(told[2]) == pytest.approx(lost.max(), rel=0.05)
 
 
-def test_one_layer_alone_changes_nothing_and_the_answer_says_why(monkeypatch: pytest.MonkeyPatch):
-    small(monkeypatch, context=20)
-    said = sentences(opened(model="untrained-classic", kv_part="why"))
-    models._untrained.clear()
-    assert "this model's only layer changes them by **0**" in said and "no cache is possible" not in said
-
-
-@pytest.mark.parametrize("part", cache.PARTS)
 @pytest.mark.parametrize(
-    "fields",
+    ("part", "fields"),
     [
-        {"position": "rope", "n_kv_heads": 2, "wiring": "parallel"},
-        {"position": "alibi", "n_kv_heads": 1},
-        {"mixer": "shared_qk"},
-        {"mixer": "mean"},
-        {"n_heads": 1},
-        {"context": 4},
-        {"n_heads": 16},
-        {"qk_norm": True, "position": "t5", "wiring": "post"},
+        ("steps", {"position": "rope", "n_kv_heads": 2, "wiring": "parallel"}),
+        ("bytes", {"position": "alibi", "n_kv_heads": 1}),
+        ("why", {"mixer": "shared_qk"}),
+        ("steps", {"context": 4}),
     ],
-    ids=["rope", "multi-query", "shared", "mean", "one head", "short", "many heads", "t5"],
 )
-def test_every_part_of_every_kind_of_model(part: str, fields, monkeypatch: pytest.MonkeyPatch):
+def test_parts_of_models_of_other_kinds_agree(part: str, fields, monkeypatch: pytest.MonkeyPatch):
+    assert part in cache.PARTS
     small(monkeypatch, **fields)
     page = opened(model="untrained-classic", kv_part=part, kv_length="4")
     models._untrained.clear()
@@ -260,17 +193,6 @@ def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkey
     page = opened(model="untrained-classic")
     models._untrained.clear()
     assert said in sentences(page) and not page.metric
-
-
-@pytest.mark.parametrize("value", ["", "-1", "nan", "10000000000", "½", "3"])
-@pytest.mark.parametrize("part", cache.PARTS)
-def test_a_strangers_link_is_no_error(value: str, part: str):
-    names = ("kv_length", "kv_temperature", "kv_seed", "kv_step", "kv_tokens", "kv_dtype", "kv_heads")
-    assert "✗" not in sentences(opened(kv_part=part, **dict.fromkeys(names, value)))
-
-
-def test_a_part_that_is_none():
-    assert "identical" in sentences(opened(kv_part="½"))
 
 
 def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: pytest.MonkeyPatch):
@@ -312,25 +234,6 @@ def test_the_figures_hold_the_numbers():
     assert [list(t.y) for t in changed.data] == [[0, 0], [0, 0], [0, 2], [0, 1]] and len(
         changed.data[3].text
     ) == 2
-
-
-def test_published_bars_are_the_ledgers():
-    ways = {
-        way: np.array(
-            [
-                float(cache_size(presets.PRESETS[m].model, 4096, "bfloat16", n).formula)
-                for m in ("llama2-7b", "llama3-8b")
-            ]
-        )
-        for way, n in (("MHA", 32), ("GQA", 8), ("MQA", 1))
-    }
-    made = figures.published(["a", "b"], ways, ["MHA", "GQA"])
-    assert [trace.name for trace in made.data] == ["MHA", "GQA", "MQA"] and list(made.data[0].x) == [
-        2**31,
-        2**31,
-    ]
-    assert made.data[1].text[1] == "<b>GQA 512 MB</b>"
-    assert divisors(32) == [32, 16, 8, 4, 2, 1] and divisors(1) == [1]
 
 
 def test_the_answer_counts_the_work_of_both_ways():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,15 @@ from engine.sample import beam_search, draw, generate, stages, steps, uniform
 from engine.sample.decoder import ready
 from engine.sample.outcome import tally
 from engine.sample.rounding import rounding
-from engine.tokenizers import ends
+from tests.pages import helpers
+from tests.pages.helpers import ran, sent
+from tests.pages.helpers import said as told
 from tests.pages.real import REAL, carried, leave_nothing_running
-from tests.pages.stage import open_page
 from ui import models
 from ui.players import sampler
 
-PAGES = Path(__file__).parents[3] / "pages" / "output"
 TEXT = "The capital of France is"
-pytestmark = [carried, pytest.mark.usefixtures("manager")]
+pytestmark = [carried, pytest.mark.exhaustive, pytest.mark.usefixtures("manager")]
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +38,8 @@ def nothing_is_left_running() -> Iterator[None]:
 
 
 def opened(page: str, **query: str) -> AppTest:
-    at = AppTest.from_file(str(PAGES / page / "page.py"), default_timeout=120)
-    return open_page(at, model=REAL, text=TEXT, measure="true", hand="true", **query)
+    folds = {"measure": "true", "hand": "true"}
+    return helpers.opened(f"output/{page}", model=REAL, text=TEXT, **folds, **query)
 
 
 def known() -> Any:
@@ -54,29 +54,22 @@ def logits() -> torch.Tensor:
     return torch.from_numpy(record(known().model, known().tokenizer.encode(TEXT)).logits[-1].copy())
 
 
-def sent(page: AppTest, name: str) -> dict[str, Any]:
-    found = next(e for e in page.get("bidi_component") if e.proto.component_name.endswith(name))
-    return json.loads(found.proto.json)
-
-
-def told(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.caption, page.markdown) for e in kind)
-
-
 def finished(page: AppTest, what: str, seconds: float = 90) -> str:
     """The page's sentences once one of them holds `what`: slow things are measured in a thread."""
     until = time.monotonic() + seconds
     while what not in told(page) and time.monotonic() < until:
         time.sleep(0.3)
-        page.run()
-        assert not page.exception
+        ran(page)
     return told(page)
 
 
 def test_all_logits_are_sent_but_only_the_words_that_are_read(logits):
     page = opened("sampling")
     data = sent(page, "sampler")
-    assert np.allclose(floats(data["logits"]), logits.numpy(), atol=1e-4) and len(logits) == 49_152
+    assert (
+        np.allclose(np.frombuffer(base64.b64decode(data["logits"]), np.float32), logits, atol=1e-4)
+        and len(logits) == 49_152
+    )
     records = stages(logits, sampler.START, known().tokenizer.encode(TEXT))
     token = draw(records[-1].probabilities, float(uniform(0, 1)[0]))
     best = int(logits.argmax())
@@ -89,12 +82,6 @@ def test_all_logits_are_sent_but_only_the_words_that_are_read(logits):
     assert rows["entropy (nats)"]["logits"] == pytest.approx(float(-(p * p.log()).sum()), abs=1e-4)
 
 
-def floats(packed: str) -> np.ndarray:
-    import base64
-
-    return np.frombuffer(base64.b64decode(packed), np.float32)
-
-
 def test_a_thousand_draws_name_what_was_drawn(logits):
     page = opened("sampling", sampling_view="draws", sampling_temperature="1.5", sampling_top_p="1")
     data = sent(page, "sampler")
@@ -105,24 +92,6 @@ def test_a_thousand_draws_name_what_was_drawn(logits):
     assert f"“␣Paris” came {found.counts[best]} times; expected were {1000 * p[best]:.0f}" in told(
         page
     ).replace("*", "")
-
-
-def test_texts_at_five_temperatures_end_where_the_model_says_so(monkeypatch):
-    from pages.output.sampling import temperatures
-
-    monkeypatch.setattr(temperatures, "CHARACTERS", 24)
-    monkeypatch.setattr(temperatures, "TEMPERATURES", (0.0, 0.8))
-    page = opened("sampling", sampling_view="temperatures", sampling_seed="3")
-    finished(page, "τ = 0**")
-    real = known()
-    ids = real.tokenizer.encode(TEXT)
-    for block, t in zip(page.code, (0.0, 0.8), strict=False):
-        wanted: list[int] = []
-        for token in generate(real.model, ids, 24, SampleConfig(temperature=t, seed=3)):
-            if token in ends(real.tokenizer) or len(real.tokenizer.decode(wanted)) >= 24:
-                break
-            wanted.append(token)
-        assert block.value == temperatures.begin(real.tokenizer.decode(wanted)[:24])
 
 
 def test_a_conversation_puts_the_template_around_the_text():
@@ -179,9 +148,7 @@ def test_weights_in_eight_bits_write_what_the_engine_writes_with_them() -> None:
     assert nodes  # a slow machine stops early, after one if need be: the browser asks for the rest
     assert [node.token for node in nodes] == [one.token for one in records][: len(nodes)]
     cost = finish(rounding(found.model, ids, products))
-    deadline = time.monotonic() + 120
-    while "off by" not in told(page) and time.monotonic() < deadline:
-        page.run()
+    finished(page, "off by", 120)
     assert f"are off by **{cost.largest:.2f}** at most" in told(page)
     assert f"**{cost.loss:.3f}** nats a token in place of {cost.exact:.3f}" in told(page)
     assert cost.largest > 0.01  # else it would be the same arithmetic

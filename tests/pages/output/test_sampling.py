@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,26 +15,23 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.checkpoints import Checkpoint
-from engine.config import ModelConfig, SampleConfig
+from engine.config import SampleConfig
 from engine.sample import draw, stages, uniform
 from engine.service.state import RunSpec
 from pages.output.sampling import figures
 from pages.output.sampling.temperatures import TEMPERATURES
-from tests.pages.stage import StageManager, open_page
+from tests.pages import helpers
+from tests.pages.helpers import said as sentences
+from tests.pages.helpers import sent as sent_to
+from tests.pages.stage import StageManager
 from ui import models, subject
 from ui.players import sampler
-
-PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "sampling" / "page.py")
-VIEWS = ("stages", "draws", "temperatures", "likelihood")
-
 
 pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(
-        AppTest.from_file(PAGE, default_timeout=60), **{"measure": "true", "hand": "true"} | query
-    )
+    return helpers.opened("output/sampling", **{"measure": "true", "hand": "true"} | query)
 
 
 def written(page: AppTest) -> AppTest:
@@ -48,14 +42,6 @@ def written(page: AppTest) -> AppTest:
         time.sleep(0.1)
         page.run()
     raise AssertionError("the texts were never written")
-
-
-def sentences(page: AppTest) -> str:
-    return " | ".join(
-        str(e.value)
-        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
-        for e in kind
-    )
 
 
 def engine_rows(page: AppTest):
@@ -105,11 +91,6 @@ def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
     assert f"(token {token})" in words
 
 
-def sent_to_the_player(page: AppTest) -> dict[str, Any]:
-    found = next(e for e in page.get("bidi_component") if e.proto.component_name.endswith("sampler"))
-    return json.loads(found.proto.json)
-
-
 def floats(packed: str, kind: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(packed), kind)
 
@@ -134,7 +115,7 @@ def test_the_link_holds_every_setting_and_where_one_looks(drawn):
     )
     ids = ids_of("KING RICHARD II:\n")
     p = logits_of(ids, 3).softmax(-1)
-    sent = sent_to_the_player(page)
+    sent = sent_to(page, "sampler")
     assert floats(sent["logits"], "<f4") == pytest.approx(logits_of(ids, 3).numpy(), abs=1e-5)
     assert sent["seen"] == sorted(set(ids[:4])) and floats(sent["numbers"], "<f8")[0] == uniform(5, 1)[0]
     assert sent["settings"]["top_k"] == 7 and sent["settings"]["seed"] == 5
@@ -169,76 +150,13 @@ def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(draw
     assert "What follows “\\:”." in sentences(page), "what somebody chose stays"
 
 
-def test_temperature_zero_leaves_one_token_whatever_the_seed():
-    drawn = {
-        sentences(opened(sampling_temperature="0", sampling_seed=str(seed))).partition("it draws “")[2][:1]
-        for seed in range(3)
-    }
-    assert len(drawn) == 1
-    many = {
-        sentences(opened(sampling_temperature="1.5", sampling_top_p="1", sampling_seed=str(seed))).partition(
-            "it draws “"
-        )[2][:1]
-        for seed in range(3)
-    }
-    assert len(many) > 1
-
-
-@pytest.mark.parametrize("value", ["", "x", "-1", "nan", "inf", "1e400", "10000000000", "0x1", "1;2", "½"])
-def test_a_strangers_link_is_no_error(value: str):
-    rows = engine_rows(opened(**{f"sampling_{name}": value for name in sampler.NAMES}))
-    assert (rows["tokens left"] >= 1).all() and np.isfinite(rows["entropy (nats)"]).all()
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"sampling_view": "Nothing"},
-        {"sampling_seed": "-1"},
-        {"sampling_seed": "99999999999999"},
-        {"sampling_position": "999"},
-        {"sampling_position": "-2"},
-        {"text": ""},
-        {"text": "🙂"},
-        {"text": "x" * 5000},
-        {"text": "KING☃"},
-    ],
-)
-def test_other_strangers_links_neither(query):
-    opened(**query)
-
-
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"causal": False},
-        {"position": "rope", "wiring": "parallel"},
-        {"mixer": "none", "ffn": "none"},
-        {"wiring": "post", "norm_bias": True},
-        {"context": 8},
-    ],
-    ids=["plain", "masked", "rope", "nothing", "post", "short"],
-)
-def test_every_view_of_every_kind_of_model(view: str, fields, monkeypatch: pytest.MonkeyPatch):
-    small = ModelConfig(
-        **{
-            **presets.PRESETS["classic"].model.to_dict(),
-            "n_layers": 1,
-            "d_model": 16,
-            "n_heads": 2,
-            "d_ff": 32,
-            **fields,
-        }
-    )
-    monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=small))
+def test_an_encoder_writes_no_samples(monkeypatch: pytest.MonkeyPatch):
+    encoder = replace(presets.PRESETS["fast"].model, causal=False, n_layers=1)
+    monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=encoder))
     models._untrained.clear()
-    page = opened(model="untrained-classic", sampling_view=view)
+    page = opened(model="untrained-classic", sampling_view="temperatures")
     models._untrained.clear()
-    if view == "temperatures":
-        assert ("no samples" in sentences(page)) == (not small.causal)
-        assert not small.causal or written(page)
+    assert "no samples" in sentences(page)
 
 
 def test_a_thousand_draws_are_counted_by_the_engine(drawn):
@@ -350,8 +268,7 @@ def test_the_figures_hold_the_numbers():
     assert np.array_equal(figures.stage_map(["a", "b", "c"], values, list("vwxyz")).data[0].z, values)
 
 
-@pytest.mark.parametrize("scale", [1e19, 1e30])
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(("view", "scale"), [("stages", 1e19), ("likelihood", 1e30)])
 def test_a_model_whose_numbers_have_run_away_is_a_sentence(
     manager: StageManager, monkeypatch: pytest.MonkeyPatch, view: str, scale: float
 ):

@@ -14,8 +14,7 @@ from streamlit.testing.v1 import AppTest
 from engine.pretrained import sources
 from engine.service.rooms import Rooms
 from pages.start.courses import words
-from tests.pages.stage import StageManager
-from ui import state
+from tests.pages import helpers
 from ui.players import sampler
 from ui.tour import bar
 from ui.tour.courses import Scene, shelf
@@ -27,12 +26,6 @@ SCENES = {
     for course in COURSES.values()
     for scene in course.scenes
 }
-
-
-@pytest.fixture(autouse=True)
-def staged(monkeypatch):
-    made = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: made)
 
 
 def drawn(node) -> str:
@@ -68,6 +61,9 @@ def held(name: str, page: AppTest) -> str | None:
         return str(ELSEWHERE[name](page) if name in ELSEWHERE else page.session_state[name])
     except KeyError:
         return None
+
+
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 @pytest.mark.parametrize("name", COURSES)
@@ -149,6 +145,5 @@ def test_the_page_lists_every_course_and_starts_one(monkeypatch):
 
 
 def test_home_has_a_quiet_way_to_them():
-    home = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    home.query_params["home_view"] = "published"
-    assert home.run().button(key="to_courses").label == "A guided course"
+    home = helpers.opened("app.py", home_view="published")
+    assert home.button(key="to_courses").label == "A guided course"

@@ -9,7 +9,7 @@ import numpy as np
 from engine.service.changes import Change
 from engine.service.history import History, HistoryLog
 from engine.training.records import Evaluation
-from pages.start.train.curve_points import Curve, curve_of, curve_table, spread
+from pages.start.train.curve_points import Curve, curve_of
 from pages.start.train.curves import WHOLE, loss_curves, small_curve
 from tests.pages.stage import history
 from ui.figures.labels import crowded
@@ -81,11 +81,6 @@ def test_where_every_look_is_at_the_whole_split_it_is_one_curve():
     assert WHOLE not in [trace.name for trace in loss_curves(curve, BASELINES, 65).data]
 
 
-def test_a_quick_look_in_between_does_not_join_two_marks():
-    curve = curve_of("one", looks((0, 4.0, False), (30, 2.0, True), (60, 1.9, False), (90, 1.8, True)))
-    assert curve.eval_steps.tolist() == [0, 60] and curve.whole_steps.tolist() == [30, 90]
-
-
 def test_baselines_are_named_with_their_values():
     said = [a.text for a in loss_curves(None, BASELINES, 65).layout.annotations]
     assert said == ["knowing nothing (ln 65): 4.17", "letter frequencies: 3.35", "letter pairs: 2.48"]
@@ -108,17 +103,6 @@ def test_no_steps_and_losses_that_are_not_numbers_still_draw():
     low, high = loss_curves(broken, BASELINES, 65, x="time").layout.yaxis.range
     assert 0 <= low < high < 20
     small_curve(np.zeros(0), np.zeros(0), title="gradient norm", log=True)
-
-
-def test_the_table_holds_every_step_and_every_evaluation_once():
-    log = history(40)
-    table = curve_table(log.view())
-    assert list(table["step"]) == list(range(41))
-    assert table["validation_loss"].notna().sum() == 2 and math.isnan(table["batch_loss"][0])
-
-
-def test_thinned_points_keep_both_ends():
-    assert spread(7, 0).tolist() == list(range(7)) and spread(1000, 5).tolist() == [0, 249, 499, 749, 999]
 
 
 def test_in_bits_per_character_everything_is_in_bits():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,41 +18,33 @@ from pages.start.home import living, words
 from pages.start.home.links import target
 from pages.start.home.reading import HELD, Held, grown, look
 from tests.conftest import ROOT
+from tests.pages import helpers
 from tests.pages.real import REAL, carried
 from tests.pages.start.test_home_packing import array
 from ui import models, widgets
 from ui.reading import MAX_TEXT
 from ui.step import NEWEST
 
-APP = str(Path(__file__).parents[3] / "app.py")
 CLASSIC = "shakespeare-classic"
 
 
 def home(text: str | None = None, model: str = CLASSIC, **query: str) -> AppTest:
-    app = AppTest.from_file(APP, default_timeout=60)
-    app.query_params["model"] = model
-    if text is not None:
-        app.query_params["text"] = text
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
+    asked = query if text is None else query | {"text": text}
+    return helpers.opened("app.py", model=model, **asked)
 
 
 def sent(app: AppTest, component: str = "livemap") -> dict[str, Any]:
-    element = next(
-        e for e in app.get("bidi_component") if e.proto.component_name.endswith(f"glassformer_{component}")
-    )
-    return json.loads(element.proto.json)
+    return helpers.sent(app, f"glassformer_{component}")
 
 
 def answer(app: AppTest) -> str:
     return next(text.value for text in app.markdown if "it says" in text.value or "vectors" in text.value)
 
 
-@pytest.mark.parametrize("text", ["ROMEO:\nO, she d", "To be, or not to be", "q"])
-@pytest.mark.parametrize("model", [CLASSIC, "shakespeare-modern"])
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [(CLASSIC, "To be, or not to be"), (CLASSIC, "q"), ("shakespeare-modern", "ROMEO:\nO, she d")],
+)
 def test_the_answer_is_the_models_own(model: str, text: str) -> None:
     app = home(text, model)
     found = checkpoints.load(ROOT / "checkpoints" / model)
@@ -78,10 +68,10 @@ def test_the_answer_is_the_models_own(model: str, text: str) -> None:
         assert "already the embedding alone" in said
 
 
+@pytest.mark.exhaustive
 @carried
 def test_the_real_model_is_what_home_shows_first() -> None:
-    app = AppTest.from_file(APP, default_timeout=120).run()
-    assert not app.exception
+    app = helpers.opened("app.py")
     data = sent(app)
     assert app.query_params["model"] in (REAL, [REAL])
     assert "".join(data["picture"]["names"][str(i)] for i in data["picture"]["ids"]) == (
@@ -96,8 +86,7 @@ def test_the_real_model_is_what_home_shows_first() -> None:
 
 def test_without_the_real_model_a_small_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models.sources, "available", list)
-    app = AppTest.from_file(APP, default_timeout=60).run()
-    assert not app.exception
+    app = helpers.opened("app.py")
     data = sent(app)
     assert app.query_params["model"] in (CLASSIC, [CLASSIC])
     letters = "".join(data["picture"]["names"][str(i)] for i in data["picture"]["ids"])
@@ -105,17 +94,7 @@ def test_without_the_real_model_a_small_one_is_shown(monkeypatch: pytest.MonkeyP
     assert set(data["examples"]) == set(words.LETTERS) and data["picture"]["whole"]
 
 
-HOSTILE = [
-    "",
-    "😀🎉",
-    "x" * 10_000,
-    "שלום עולם",
-    "a",
-    "\x00\x07",
-    "<script>alert(1)</script>",
-    "   ",
-    "\n" * 50,
-]
+HOSTILE = ["", "😀🎉", "x" * 10_000, "שלום עולם", "<script>alert(1)</script>", "\n" * 50]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
@@ -127,13 +106,6 @@ def test_any_text_is_drawn_or_said(text: str) -> None:
     read = picture["earlier"] + len(picture["ids"])
     unknown = any(c not in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \n!$&',-.3:;?" for c in text)
     assert bool(data["notes"]) == (unknown or not text or len(text) > read)
-
-
-@carried
-@pytest.mark.parametrize("text", ["", "😀", "שלום עולם", "word " * 2000])
-def test_any_text_is_read_by_the_real_model(text: str) -> None:
-    picture = sent(home(text, REAL))["picture"]
-    assert picture["ids"] and set(map(str, picture["ids"])) <= (picture["names"] | picture["words"]).keys()
 
 
 def test_models_that_lack_something_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,14 +128,9 @@ def test_models_that_lack_something_are_drawn(monkeypatch: pytest.MonkeyPatch) -
 def test_a_link_to_a_part_is_told_and_old_links_show_the_drawing() -> None:
     data = sent(home(part="attention"))
     assert data["part"] == "attention" and data["parts"]["attention"]["text"]
-    app = AppTest.from_file(APP, default_timeout=60)
-    app.query_params["preset"] = "gpt2"
-    app.run()
+    app = helpers.opened("app.py", preset="gpt2")
     names = [e.proto.component_name for e in app.get("bidi_component")]
     assert any(name.endswith("glassformer_map") for name in names)
-
-
-# What the browser asks --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -262,9 +229,6 @@ def test_the_course_is_the_shipped_one() -> None:
     assert early["picture"]["stream"] != late["picture"]["stream"]
 
 
-# Where it leads ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("ask", "page", "wanted"),
     [
@@ -337,6 +301,7 @@ def test_a_part_leads_to_its_page_with_this_text_and_this_place(
     }
 
 
+@pytest.mark.exhaustive
 @carried
 def test_a_token_that_grew_is_found_where_the_text_is_cut_again(asked: Any) -> None:
     """Three tokens that the tokenizer would never make of their text: the page behind a link makes one."""
@@ -349,9 +314,6 @@ def test_a_token_that_grew_is_found_where_the_text_is_cut_again(asked: Any) -> N
     for token, wanted in ((0, 0), (2, 0), (3, 1), (len(pieces) - 1, len(whole) - 1)):
         query = target({"part": "sum_feedforward", "token": token}, subject, NEWEST).query
         assert query["residual_token"] == str(wanted)
-
-
-# What was left out ------------------------------------------------------------------------------
 
 
 def test_what_was_cut_is_said_with_the_letters_that_there_were() -> None:

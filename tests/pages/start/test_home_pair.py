@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from functools import cache
@@ -9,7 +10,6 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints_paired import load_pair
 from engine.ledger import ledger_of
@@ -18,27 +18,18 @@ from engine.presets import ENCODER_DECODERS
 from engine.seq2seq import build_pair
 from pages.start.home import words
 from pages.start.home.map_pair import pair_map
-from tests.pages.stage import StageManager
-from ui import site, state
+from tests.pages import helpers
+from ui import site
 
 ROOT = Path(__file__).parents[3]
-APP = str(ROOT / "app.py")
 TEXT = "the 3rd of March 1999"
 
 
-@pytest.fixture(autouse=True)
-def stage(monkeypatch):
-    manager = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: manager)
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query):
-    app = AppTest.from_file(APP, default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
+    return helpers.opened("app.py", **query)
 
 
 def component(app, name):
@@ -69,8 +60,9 @@ def test_nothing_lies_on_anything_else(name, shape):
     assert {box["id"] for box in layout["boxes"]} <= set(drawn(name)["parts"])
 
 
-@pytest.mark.parametrize("shape", ["wide", "tall"])
-@pytest.mark.parametrize("name", list(ENCODER_DECODERS))
+@pytest.mark.parametrize(
+    ("name", "shape"), zip(ENCODER_DECODERS, itertools.cycle(["wide", "tall"]), strict=False)
+)
 def test_the_memory_leads_from_the_encoder_into_cross_attention(name, shape):
     layout = drawn(name)[shape]
     boxes = {box["id"]: box for box in layout["boxes"]}
@@ -115,15 +107,6 @@ def test_parts_hold_what_the_built_model_holds(name):
     )
 
 
-def test_every_part_leads_to_the_page_about_it():
-    parts = drawn("t5-base")["parts"]
-    assert parts["decoder.cross_attention"]["page"] == parts["memory"]["page"]
-    assert parts["memory"]["page"].endswith("crossattention/page.py")
-    assert parts["encoder.attention"]["page"].endswith("inside/attention/page.py")
-    without = [name for name, part in parts.items() if part["page"] is None]
-    assert {name.partition(".")[2] for name in without} <= {"block"}
-
-
 @pytest.mark.parametrize("name", list(ENCODER_DECODERS))
 def test_a_published_one_is_drawn_and_counted(name):
     app, preset = opened(preset=name), ENCODER_DECODERS[name]
@@ -158,23 +141,11 @@ def test_a_running_one_shows_what_runs_through_it():
     assert words.QUESTIONS["both"] in [header.value for header in app.header]
 
 
-def test_the_last_step_writes_the_end():
-    said = " ".join(text.value for text in opened(model="pair-dates", text=TEXT, home_step="11").markdown)
-    assert "**“\\<end\\>”**, the sign that it is done" in said
-
-
 def test_sizes_grow_by_depth():
     parts = component(opened(model="pair-dates", text=TEXT), "glassformer_map")["map"]["parts"]
     for tower in ("encoder", "decoder"):
         sizes = re.findall(r"\d+\.\d\d", parts[f"{tower}.block"]["lines"][0])
         assert len(sizes) == 3, "before the first block, and after each of two"
-
-
-@pytest.mark.parametrize("text", ["", "日本", "x" * 200, "<b>"])
-def test_a_source_that_makes_no_sense_gets_a_sentence(text):
-    app = opened(model="pair-dates", text=text)
-    assert not app.error and component(app, "glassformer_map") is not None
-    assert any(note.value.startswith(":material/info:") for note in app.caption)
 
 
 def test_a_family_is_one_click():

@@ -33,8 +33,3 @@ def test_beside_the_button_stands_how_long_one_run_takes(manager):
     assert found and 50 <= int(found[1]) <= 80, said  # 50 s of steps, and looks and samples
     assert "**100** steps" in said and sentences(page).count("one run: about") == 1
     assert words.in_short(1234, 5, "") == "**1,234** parameters · **5** steps"
-
-
-def test_what_train_both_does_is_said(manager):
-    assert "two runs" in opened().button(key="train_both").help
-    assert "(fast)" in words.both("fast") and "only the same with this one thing" in words.both("fast")

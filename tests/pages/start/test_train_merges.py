@@ -58,8 +58,7 @@ def test_the_page_draws_while_the_tokens_are_learned_and_lets_one_cancel(manager
     cancel.click()
     page.run()
     go_on.set()
-    threads = [t for t in threading.enumerate() if t.name == "measurement"]
-    for thread in threads:
+    for thread in [t for t in threading.enumerate() if t.name == "measurement"]:
         thread.join(10)
     page.run()
     assert page.button(key="train").disabled and "stopped before the end" in sentences(page)
@@ -71,8 +70,6 @@ def test_the_page_draws_while_the_tokens_are_learned_and_lets_one_cancel(manager
     page.run()
     assert not page.exception and not page.button(key="train").disabled
 
-
-# The attack: short, and yet seconds of work --------------------------------------------------------
 
 HOSTED = PROFILES["hosted"]
 
@@ -107,14 +104,6 @@ def test_two_megabytes_of_words_that_never_come_again_are_refused_within_a_secon
         check(HOSTED, RunSpec(ModelConfig(), TrainConfig(tokenizer="bpe:2048"), "text", text))
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_prose_as_long_as_a_text_may_be_is_learned_from(kept: bool) -> None:
-    profile = PROFILES["small" if kept else "hosted"]
-    prose = (corpora.load("python").text * 9)[: profile.max_text]
-    bpe_work.check(prose, profile.max_vocabulary, profile.max_merging)
-    bpe_work.check(prose[: profile.max_watched], 8192, profile.max_merging)
-
-
 @pytest.mark.parametrize("source", ["train", "compare", "watched"])
 def test_the_heaviest_that_is_let_in_can_be_cancelled_and_others_are_answered(source: str) -> None:
     text = never_again(250_000, ord("a"))
@@ -145,3 +134,11 @@ def test_the_tokens_page_refuses_it_with_a_sentence_and_no_trace(monkeypatch) ->
         page.run()
         assert not page.exception
         assert any("characters would fit" in error.value for error in page.error), view
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_prose_as_long_as_a_text_may_be_is_learned_from(kept: bool) -> None:
+    profile = PROFILES["small" if kept else "hosted"]
+    prose = (corpora.load("python").text * 9)[: profile.max_text]
+    bpe_work.check(prose, profile.max_vocabulary, profile.max_merging)
+    bpe_work.check(prose[: profile.max_watched], 8192, profile.max_merging)

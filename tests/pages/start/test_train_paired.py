@@ -95,12 +95,6 @@ def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(
     assert f"{first.source} → {first.target}" in " ".join(str(one.value) for one in page.code)
 
 
-@needs_shakespeare
-def test_of_eight_speakers_the_loss_of_knowing_nothing_is_that_of_eight(manager: StageManager) -> None:
-    page = opened(data="pairs", pairs=kinds.SPEAKERS)
-    assert f"torn between **8** speakers ({math.log(8):.2f} nats)" in sentences(page)
-
-
 def test_its_size_is_that_of_both_towers(manager: StageManager) -> None:
     page = clicked(opened(data="pairs", pairs="pairs-reverse"), "pairs_settings")
     model, train = kinds.recipe("pairs-reverse")
@@ -158,20 +152,6 @@ def test_what_it_writes_is_marked(manager: StageManager, monkeypatch: pytest.Mon
     assert texts == ["\n✗ wrong  abc\n← abc", "\n✓ right  cba\n← abc", "\n? not known  a\n← a!"]
 
 
-@needs_shakespeare
-def test_a_line_is_marked_by_who_truly_speaks_it() -> None:
-    line = speakers().text.validation[0]
-    other = next(label for label in speakers().text.labels if label != line.label)
-    assert [kinds.is_right(kinds.SPEAKERS, line.text, who) for who in (line.label, other)] == [True, False]
-    assert kinds.is_right(kinds.SPEAKERS, "To be or not", line.label) is None
-
-
-def test_what_has_no_meaning_for_pairs_is_not_offered(manager: StageManager) -> None:
-    page = opened(data="pairs", pairs="pairs-reverse")
-    (box,) = [one for one in page.selectbox if one.key == "what_if"]
-    assert box.options and not any("mask" in one or "residual" in one for one in box.options)
-
-
 def test_only_runs_of_the_same_task_are_laid_over(manager: StageManager) -> None:
     from pages.start.train.beside import comparable
 
@@ -190,8 +170,6 @@ def test_only_runs_of_the_same_task_are_laid_over(manager: StageManager) -> None
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ({"objective": "masked"}, "must be next_token"),
-        ({"repeat": "0.5"}, "must be 0"),
         ({"wiring": "parallel"}, "has no place for cross-attention"),
         ({"window": "4"}, "**Window** 4: needs the causal mask"),
         ({"batch_size": "1000000"}, "tokens a step"),
@@ -201,9 +179,3 @@ def test_what_does_not_go_with_pairs_is_said(query: dict[str, str], says: str, m
     page = opened(data="pairs", pairs="pairs-reverse", **query)
     assert says in sentences(page), sentences(page)
     assert page.button(key="train").disabled
-
-
-@pytest.mark.parametrize("name", ["nothing", "..", "9" * 400, "pairs-", "labels-"])
-def test_a_foreign_task_in_a_link(name: str, manager: StageManager) -> None:
-    page = opened(data="pairs", pairs=name)
-    assert page.header[0].value.startswith("Dates:") and not page.exception

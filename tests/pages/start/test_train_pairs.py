@@ -51,13 +51,6 @@ def test_the_answer_is_what_was_measured_last(manager):
     ) in sentences(page), "ln 7 = 1.95, log2 7 = 2.81"
 
 
-def test_before_a_run_the_answer_counts_the_letters_of_the_text(manager):
-    page = opened(steps="321")
-    letters = len(set(corpora.load("python").text))
-    said = f"torn between **{letters:,}** letters ({math.log(letters):.2f} nats)"
-    assert said in sentences(page) and "watch 321 steps" in sentences(page)
-
-
 @pytest.mark.parametrize("why", ["another seed", "changed by hand", "stopped"])
 def test_what_is_not_quite_that_recipe_is_trained_again(manager, why):
     page = clicked(opened(what_if="positions"), "train")
@@ -93,11 +86,6 @@ def test_every_what_if_starts_a_pair_that_differs_in_it_alone(manager, name):
         if getattr(first.model, field) != getattr(second.model, field)
     }
     assert len(changed) <= 1 and (changed or first.train.learning_rate * 10 == second.train.learning_rate)
-
-
-def test_what_is_so_already_is_no_what_if(manager):
-    assert opened(what_if="positions", position="none").button(key="train_both").disabled
-    assert not opened(what_if="positions").button(key="train_both").disabled
 
 
 def test_both_curves_and_both_texts_are_shown_and_the_mask_is_explained(manager, drawn):
@@ -140,14 +128,6 @@ def test_the_run_before_is_laid_over_until_somebody_chooses_otherwise_and_the_li
     assert not opened(run="run-2").multiselect
 
 
-def test_who_has_a_link_trains_the_same_recipe(manager):
-    clicked(opened(d_model="64"), "train")
-    manager.mine = False
-    page = opened(run="run-0")
-    clicked(page, "train_this")
-    assert manager.views["run-1"].spec == manager.views["run-0"].spec
-
-
 def test_a_run_that_was_steered_says_so_on_the_curve_and_in_the_table(manager, drawn):
     page = clicked(clicked(opened(), "train"), "train")
     change = Change(20, 0.4, "learning_rate", 0.003)
@@ -157,13 +137,6 @@ def test_a_run_that_was_steered_says_so_on_the_curve_and_in_the_table(manager, d
     assert any("by hand" in note["text"] for note in drawn["loss_chart"].layout["annotations"])
     table = page.dataframe[0].value["different from the one before"]
     assert table[0].endswith("by hand: learning rate 0.003 from step 20")
-
-
-def test_without_the_mask_there_is_a_warning_and_it_can_be_started(manager):
-    page = opened(causal="false")
-    assert any("Without the causal mask" in w.value for w in page.warning)
-    clicked(page, "train")
-    assert manager.views["run-0"].spec.model.causal is False
 
 
 def test_the_batch_and_the_arithmetic_are_folded(manager):
@@ -190,7 +163,16 @@ def test_the_answer_is_of_the_last_look_and_names_its_step(manager):
     assert "Before the first step: **4.20 nats" in sentences(page)
 
 
-def test_before_the_first_run_nothing_is_explained_that_was_not_asked_for(manager):
-    page = opened()
-    assert "torn between **" in sentences(page)
-    assert page.code, "the text that it reads"
+def test_before_a_run_the_answer_counts_the_letters_of_the_text(manager):
+    page = opened(steps="321")
+    letters = len(set(corpora.load("python").text))
+    said = f"torn between **{letters:,}** letters ({math.log(letters):.2f} nats)"
+    assert said in sentences(page) and "watch 321 steps" in sentences(page)
+
+
+def test_who_has_a_link_trains_the_same_recipe(manager):
+    clicked(opened(d_model="64"), "train")
+    manager.mine = False
+    page = opened(run="run-0")
+    clicked(page, "train_this")
+    assert manager.views["run-1"].spec == manager.views["run-0"].spec

@@ -16,17 +16,16 @@ from streamlit.testing.v1 import AppTest
 from engine import checkpoints, corpora, presets
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
-from engine.errors import RunError
 from engine.measure.embeddings import random_shares
 from engine.measure.separation import case_cosines, separation
-from engine.measure.token_classes import CHARACTERS, PIECES, token_classes
+from engine.measure.token_classes import token_classes
 from engine.measure.token_map import frequency_links, nearest, token_map
 from engine.model import build
 from engine.service.state import RunSpec
 from engine.tokenizers import bpe, token_bytes
 from pages.input.embeddings import cloud as embeddings_cloud
-from pages.input.embeddings import looks, map_figures, shared
-from tests.pages.helpers import in_address, opened, said
+from pages.input.embeddings import shared
+from tests.pages.helpers import opened, said
 from tests.pages.stage import LETTERS, StageManager, view_of
 from ui import course as embeddings_course
 from ui import models, state, subject
@@ -81,9 +80,6 @@ def with_run(manager: StageManager, steps: tuple[int, ...] = (0, 20, 40), **fiel
     return "run-r"
 
 
-# The lookup -------------------------------------------------------------------------------------
-
-
 def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     page = embeddings(embed_position="4", text=FIRST_TEXT, hand="true")  # an old link, which names no view
     matrix, told = rows_of(classic), said(page)
@@ -117,7 +113,7 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     assert page.button(key="embed_to_positions").label.startswith("Positions")
 
 
-@pytest.mark.parametrize(("position", "tied"), [("none", True), ("sinusoidal", False), ("learned", False)])
+@pytest.mark.parametrize(("position", "tied"), [("none", True), ("learned", False)])
 def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, monkeypatch, position, tied):
     preset = replace(
         presets.PRESETS["classic"], model=ModelConfig(**SMALL, position=position, tie_embeddings=tied)
@@ -131,9 +127,6 @@ def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, mo
     )
     assert ("a trained vector" in told) == (position == "learned")
     assert ("not tied" in told) == (not tied)
-
-
-# The map ----------------------------------------------------------------------------------------
 
 
 def test_the_map_is_that_of_the_model(manager, drawn, classic):
@@ -209,18 +202,6 @@ def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classi
     assert f"keeps {found.share(3):.1%} of the variance" in said(page)
 
 
-@pytest.mark.parametrize("picture", ["2-D", "3-D"])
-def test_the_map_with_every_option(manager, picture):
-    name = with_run(manager)
-    for query in ({"model": "untrained-modern"}, {"model": name, "step": "20", "embed_colour": "frequency"}):
-        told = said(embeddings(embed_view="map", embed_picture=picture, **query))
-        assert (
-            "The picture keeps" in told
-            and "are among the 6 nearest dots" in told
-            and "cannot be counted" not in told
-        ), query
-
-
 def test_axes_of_the_newest_step_stay_and_own_ones_hold_more(manager, drawn):
     name = with_run(manager)
     kept, ranges, scores = {}, {}, {}
@@ -240,13 +221,6 @@ def test_axes_of_the_newest_step_stay_and_own_ones_hold_more(manager, drawn):
     assert old.query_params["embed_axes"] == "own"
 
 
-def test_a_chosen_token_names_its_neighbours(manager):
-    page = embeddings(embed_view="map", embed_token="T")
-    assert page.selectbox(key="embed_token").value == "T" and "**Nearest to “T”: " in said(page)
-    page.selectbox(key="embed_token").select("␣").run()
-    assert not page.exception and "class: whitespace" in said(page)
-
-
 def test_a_click_chooses_a_token(manager):
     for figure in (shared.MAP, shared.NEAR, shared.CLOUD):
         for clicked, word in (("44", "f"), ("900", "e")):
@@ -254,9 +228,6 @@ def test_a_click_chooses_a_token(manager):
             held = {figure: {"clicked": clicked}}
             page = opened("input/embeddings", held, embed_view="map", embed_picture=picture)
             assert page.selectbox(key="embed_token").value == word, (figure, clicked)
-
-
-# Classes ----------------------------------------------------------------------------------------
 
 
 def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic):
@@ -319,11 +290,6 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     assert wanted.replace("-", "−") in told.replace("-", "−")
 
 
-def test_an_untrained_model_has_found_no_classes(manager):
-    told = said(embeddings(embed_view="classes", model="untrained-classic"))
-    assert "none of 100 shuffles" not in told and "Before the first step" in told
-
-
 def test_the_course_over_a_run_is_measured_bit_by_bit(manager, monkeypatch, drawn):
     monkeypatch.setattr(embeddings_course, "SLICE_SECONDS", 0.0)  # one snapshot in each round
     name = with_run(manager)
@@ -350,25 +316,6 @@ def test_the_course_over_a_run_is_measured_bit_by_bit(manager, monkeypatch, draw
     assert drawn["embed_course"].layout["shapes"][0]["x0"] == 20
 
 
-def test_a_snapshot_that_went_away_leaves_a_gap(manager, monkeypatch, drawn):
-    name = with_run(manager)
-    whole = manager.model
-
-    def model(run: str, step: int | None = None) -> Checkpoint:
-        if step == 20:
-            raise RunError("gone")
-        return whole(run, step)
-
-    monkeypatch.setattr(manager, "model", model)
-    page = embeddings(embed_view="classes", model=name)
-    page.run()
-    assert not page.exception and not page.error and "still to be measured" not in said(page)
-    assert drawn["embed_course"].table["step"] == [0, 40]
-
-
-# Every view -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("view", ["lookup", "map", "classes"])
 def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, view):
     name, whole = with_run(manager), manager.model
@@ -387,18 +334,6 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, vi
     subject.st.cache_resource.clear()
     page = embeddings(embed_view="map", model=name, step="0")  # only the newest step went astray
     assert "The picture keeps" in said(page)
-
-
-def test_an_old_link_names_a_view_by_its_title(manager):
-    for title, view in (
-        ("The lookup", "lookup"),
-        ("The map", None),
-        ("Do alike tokens find each other?", "classes"),
-    ):
-        page = embeddings(embed_view=title)
-        assert in_address(page, "embed_view") == view
-        folds = [one.label for one in page.expander]
-        assert "Measure it" in folds and folds[-2:] == ["In words", "Show the code"]
 
 
 @pytest.mark.parametrize("view", ["lookup", "map", "classes"])
@@ -438,13 +373,6 @@ def test_a_large_vocabulary_is_drawn_in_part(manager, monkeypatch, drawn):
     assert len(drawn["embed_map"].table["id"]) < 60
 
 
-def test_a_text_that_is_not_at_hand_is_not_counted(manager, monkeypatch):
-    monkeypatch.setattr(shared, "_text", lambda corpus: None)
-    page = embeddings(embed_view="map", embed_colour="frequency")
-    assert "cannot be counted" in said(page) and "is not known here" in said(page)
-    assert "none of 100 shuffles" in said(embeddings(embed_view="classes"))
-
-
 def test_a_text_is_read_where_it_lies_and_never_fetched(monkeypatch):
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
     monkeypatch.setattr(corpora, "load", lambda *names, **rest: pytest.fail("it would be downloaded"))
@@ -461,43 +389,3 @@ def test_two_tokens_that_look_alike_are_told_apart():
     tokenizer = bpe.train("a b a b", 257)
     words = shared.words_of(tokenizer, 259)
     assert len(set(words)) == 259 and words[-2:] == ("[mask]", "[mask] #258")
-
-
-def test_a_class_is_told_by_its_shape_as_well_as_its_colour():
-    for names in (CHARACTERS, PIECES):
-        found = [looks.class_look(name) for name in names]
-        assert len({symbol for _, symbol in found}) == len({shade for shade, _ in found}) == len(names)
-
-
-def test_frequency_has_one_scale_however_many_classes_there_are():
-    figure = map_figures.token_map(
-        np.eye(4, dtype=np.float32),
-        list("abcd"),
-        np.arange(4),
-        ("vowels", "consonants"),
-        np.arange(4) % 2,
-        labelled=np.ones(4, bool),
-        chosen=0,
-        near=np.array([1]),
-        titles=["x", "y"],
-        ranges=((0, 1), (0, 1)),
-        frequency=np.arange(4.0),
-    )
-    assert [trace.marker.showscale for trace in figure.data[1:3]] == [True, False]
-
-
-def test_markup_in_a_token_is_drawn_as_it_stands():
-    words = ["<b>", "a", "&"]
-    figure = map_figures.token_map(
-        np.eye(3, dtype=np.float32),
-        words,
-        np.arange(3),
-        ("vowels",),
-        np.zeros(3, int),
-        labelled=np.ones(3, bool),
-        chosen=0,
-        near=np.array([1]),
-        titles=["x", "y"],
-        ranges=((0, 1), (0, 1)),
-    )
-    assert list(figure.data[1].text) == ["&lt;b&gt;", "a", "&amp;"]

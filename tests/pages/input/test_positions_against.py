@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from engine.measure.recording import record
-from pages.input.positions import shared
 from tests.pages.helpers import unescaped
 from tests.pages.input.positions import plain, positions, shipped
 
@@ -51,16 +50,6 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
     assert len(ranges) == 1
 
 
-def test_where_positions_enter_is_lit(drawn):
-    positions("rope-sinusoidal")
-
-    def filled(name: str) -> list[bool]:
-        return ["position" in box["fillcolor"] for box in drawn[f"against_{name}"].layout["shapes"]]
-
-    assert filled("sinusoidal") == [True, False, False, False, False]
-    assert filled("rope") == [False, True, True, True, True]
-
-
 def test_every_two_places_are_folded(drawn):
     page = positions("rope-sinusoidal", measure="")
     assert "against_places_rope" not in drawn
@@ -71,8 +60,3 @@ def test_every_two_places_are_folded(drawn):
         assert np.ptp(np.diagonal(places, -distance)) < 1e-4
     assert np.ptp(np.diagonal(drawn["against_places_sinusoidal"].traces[0]["z"], -9)) > 1
     assert "“t” looks at “o” 3 places back" in unescaped(page)
-
-
-def test_without_the_models_a_sentence_says_how_to_make_them(monkeypatch, tmp_path):
-    monkeypatch.setattr(shared, "ROOT", tmp_path)
-    assert "python -m engine.training.pretrain positions" in unescaped(positions("rope-sinusoidal"))

@@ -13,13 +13,12 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora
 from engine.config import ModelConfig
 from engine.ledger import component_parameters
-from engine.measure.extrapolation import Curve, position_losses, window_starts
+from engine.measure.extrapolation import position_losses, window_starts
 from engine.measure.schemes import SCHEMES, similarity
 from engine.model import build
 from engine.presets import PRESETS
 from pages.input.positions import bench as positions_bench
 from pages.input.positions import bench_choice, bench_losses
-from pages.input.positions import bench_figures as figures
 from tests.pages.helpers import unescaped
 from tests.pages.input.positions import plain, positions, shipped
 from tests.pages.stage import StageManager
@@ -186,18 +185,6 @@ def test_every_option_is_drawn(manager, shakespeare, drawn, query):
     assert line["y"] == pytest.approx(y, abs=1e-3)
 
 
-def test_stopgaps_are_lines_of_their_own(manager, shakespeare):
-    page = opened()
-    page.get_by_key("bench_schemes").set_value(["T5"])
-    page.get_by_key("bench_stopgaps").set_value(list(bench_choice.STOPGAPS)).run()
-    numbers = measured(page).table[1].value
-    assert list(numbers.index) == ["T5", *bench_choice.STOPGAPS]
-    assert "never met buckets 27 to 31" in unescaped(page) and "no row for position" not in unescaped(page)
-    page.get_by_key("bench_stopgaps").set_value([])
-    page.get_by_key("bench_schemes").set_value([]).run()
-    assert "Choose at least one scheme" in unescaped(page) and not page.exception
-
-
 def test_without_the_text_the_record_is_shown_and_said_to_be_one(manager, monkeypatch):
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
     page = opened(bench_windows="all", bench_stopgaps="T5: unmet buckets filled")
@@ -216,56 +203,3 @@ def test_without_the_models_a_sentence_says_how_to_make_them(manager, monkeypatc
     page = opened()
     assert "python -m engine.training.pretrain positions" in page.error[0].value
     positions_bench._models.clear()
-
-
-def some_curve(ends: bool) -> Curve:
-    mean = np.linspace(2, 1, 32)
-    return Curve(
-        8,
-        np.where(np.arange(32) < 8, mean, np.nan) if ends else mean,
-        np.full(32, 0.1),
-        9,
-        (1.5, 0.1),
-        {2: (0.0, 0.1), 4: (0.0, 0.1)},
-    )
-
-
-def test_a_curve_that_ends_lies_on_top_with_its_end_marked():
-    lines = [
-        figures.Line("Learned", "learned", some_curve(True)),
-        figures.Line("RoPE", "rope", some_curve(False)),
-    ]
-    figure = figures.position_losses(lines, 64)
-    named = [trace for trace in figure.data if trace.mode == "lines+markers"]
-    assert [trace.name for trace in named] == ["RoPE", "Learned"] and [
-        trace.legendrank for trace in named
-    ] == [1, 0]
-    assert (
-        named[1].marker.size[-1] > 2 * named[1].marker.size[0]
-        and named[1].x[-1] == 59.5
-        and len(named[0].x) == 32
-    )
-
-
-def test_the_own_window_is_taken_off_and_the_axis_holds_all():
-    lines = [figures.Line("RoPE", "rope", some_curve(False), stopgap=True)]
-    plain_one, above = (
-        figures.position_losses(lines, 64),
-        figures.position_losses(lines, 64, unit="bits", above=True),
-    )
-    assert np.allclose(plain_one.data[1].y - 1.5, above.data[1].y, atol=1e-5)
-    assert "bits" in above.layout.yaxis.title.text and plain_one.data[1].line.dash == "dash"
-    for figure in (plain_one, above):
-        low, high = figure.layout.yaxis.range
-        assert low < figure.data[1].y.min() and figure.data[1].y.max() < high
-
-
-def test_six_panels_share_one_axis():
-    found = {
-        name: (s.title, similarity(build(ModelConfig(d_model=32, position=name)), 128), None)
-        for name, s in SCHEMES.items()
-    }
-    figure = figures.similarity_panels(found, 64, 128)
-    axes = [figure.layout[f"yaxis{i or ''}"] for i in ("", 2, 3, 4, 5, 6)]
-    assert len({tuple(axis.range) for axis in axes}) == 1 and len({tuple(axis.domain) for axis in axes}) == 2
-    assert all(0 <= axis.domain[0] < axis.domain[1] <= 1 for axis in axes)

@@ -13,7 +13,6 @@ from engine.config import ModelConfig, TrainConfig
 from engine.measure.position_table import alike
 from engine.measure.schemes import SCHEMES
 from engine.service.state import RunSpec
-from pages.input.positions import learned_figures as figures
 from tests.pages.helpers import unescaped
 from tests.pages.input.positions import CLASSIC, metrics, plain, positions, shipped, the_only_preset
 from tests.pages.stage import StageManager, view_of
@@ -143,26 +142,3 @@ def test_the_course_over_a_run(manager, monkeypatch, drawn):
     level, shown = found.layout["shapes"]
     assert level["y0"] == pytest.approx(float(metrics(page)[1]), abs=6e-4) and shown["x0"] == 20
     assert float(metrics(page)[0]) == pytest.approx(alike(tables[1]).correlation, abs=6e-4)
-
-
-@pytest.mark.parametrize("context", [1, 3])
-def test_tables_of_very_few_positions(manager, monkeypatch, context):
-    with the_only_preset(monkeypatch, **{**SMALL, "context": context}):
-        page = positions("learned", model="untrained-classic")
-    assert not page.error and ("too few" in unescaped(page)) == (context < 3)
-
-
-def test_a_long_table_is_cut_with_a_sentence(manager, monkeypatch, drawn):
-    with the_only_preset(monkeypatch, **{**SMALL, "context": 600}):
-        page = positions("learned", model="untrained-classic", learned_picture="table")
-    assert "The first 512 of 600 positions are shown" in unescaped(page)
-    assert len(drawn["learned_table_learned"].traces[0]["z"]) == 512
-
-
-def test_names_stand_beside_the_path_and_not_on_each_other():
-    angle = np.linspace(0, np.pi, 65)
-    arch = figures.path(np.stack((-np.cos(angle), np.sin(angle)), axis=1), np.array([0.6, 0.3])).data[0]
-    assert [arch.textposition[i] for i in (1, 32, 63)] == ["middle left", "top center", "middle right"]
-    assert [t for t in arch.text if t] == ["0", "8", "16", "24", "32", "40", "48", "56", "64"]
-    knot = figures.path(np.concatenate((np.zeros((64, 2)), np.ones((1, 2)))), np.array([1.0, 0.0])).data[0]
-    assert [t for t in knot.text if t] == ["0", "64"]

@@ -10,7 +10,6 @@ import pytest
 
 from engine.measure.sinusoids import similarity
 from pages.input.positions import sinusoidal_clock as clock
-from pages.input.positions.sinusoidal import PARTS
 from tests.pages.helpers import unescaped
 from tests.pages.input.positions import metrics, plain, positions
 
@@ -118,42 +117,3 @@ def test_the_rotation_opens_with_the_worked_example(drawn):
     page.get_by_key("sinusoid_pair").set_value(31).run()
     page.get_by_key("sinusoid_width").set_value(4).run()  # there is no pair 31 any more
     assert not page.exception and "Pair 1 turns" in unescaped(page)
-
-
-def test_every_part_with_every_size():
-    for part in PARTS:
-        page = positions("sinusoidal", sinusoid_part=part)
-        for length, width, base in ((2, 2, 2), (3, 6, 1_000_000), (512, 128, 10)):
-            page.get_by_key("sinusoid_length").set_value(length)
-            page.get_by_key("sinusoid_width").set_value(width)
-            page.get_by_key("sinusoid_base").set_value(base).run()
-            assert not page.exception and not page.error, (part, length, width, base)
-            assert PARTS[part].words.why[:40] in unescaped(page)
-
-
-def test_an_odd_width_is_made_even_with_a_sentence():
-    page = positions("sinusoidal", sinusoid_width="33")
-    assert "d = 32 is used instead of 33" in unescaped(page) and "of 16 waves" in unescaped(page)
-
-
-def test_the_clock_takes_its_position_from_the_link_within_its_range(monkeypatch):
-    for value, expected in (
-        ("7", 7),
-        ("63", 63),
-        ("64", 63),
-        ("-2", 5),
-        ("²", 5),
-        ("", 5),
-        ("9" * 13, 5),
-        ("999999", 63),
-    ):
-        monkeypatch.setattr(clock.st, "query_params", {clock.POSITION: value})
-        assert clock.linked(64) == expected, value
-    monkeypatch.setattr(clock.st, "query_params", {})
-    assert clock.linked(3) == 2
-
-
-def test_of_many_hands_the_first_and_the_last_are_kept():
-    assert clock.shown(256)[0] == 0 and clock.shown(256)[-1] == 255
-    assert len(set(clock.shown(256))) == clock.MOST_HANDS
-    assert clock.shown(33)[-1] == 32 and clock.shown(1) == [0]

@@ -10,10 +10,10 @@ import re
 import numpy as np
 import pytest
 
-from pages.input.positions import shared, t5_learned
+from pages.input.positions import shared
 from pages.input.positions.t5 import BUCKETS, FARTHEST
 from tests.pages.helpers import unescaped
-from tests.pages.input.positions import CLASSIC, plain, positions, shipped, the_only_preset
+from tests.pages.input.positions import CLASSIC, plain, positions, shipped
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -60,12 +60,6 @@ def test_buckets_follow_the_rule(drawn):
     assert "leaves none to share: 64 is used instead" in unescaped(page)
 
 
-def test_a_model_without_the_bias_is_explained(monkeypatch):
-    monkeypatch.setattr(t5_learned, "example", lambda scheme: None)
-    page = t5("Learned bias")
-    assert "has no such bias" in unescaped(page) and not page.error
-
-
 def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
     if shared.example("t5") is None:
         pytest.skip("checkpoints/positions/t5 is not there")
@@ -102,22 +96,3 @@ def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
     assert int(found[1]) == 31 - last and int(found[2]) == next(d for d in range(99) if bucket(d) > last)
     assert plain(found[3]) == pytest.approx(weight[last + 1 :].mean(), abs=6e-4)
     assert plain(found[4]) == pytest.approx(weight[last].mean(), abs=6e-4)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"position": "alibi"},
-        {"position": "t5", "causal": False},
-        {"position": "t5", "context": 256, "n_heads": 16},
-        {"position": "t5", "n_heads": 1},
-    ],
-    ids=str,
-)
-def test_every_kind_of_model(monkeypatch, fields):
-    with the_only_preset(monkeypatch, **fields):
-        page = t5("buckets", "untrained-classic")
-        page.get_by_key("t5_topic").set_value("learned").run()
-    assert not page.exception and not page.error
-    assert ("Shown instead" in unescaped(page)) == (fields["position"] != "t5")
-    assert ("never used within the context" in unescaped(page)) == (fields.get("context") != 256)

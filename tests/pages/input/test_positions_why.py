@@ -28,7 +28,6 @@ from tests.pages.input.positions import (
     plain,
     positions,
     shipped,
-    the_only_preset,
 )
 
 MASKS = {"no mask": False, "causal mask": True}
@@ -134,16 +133,6 @@ def test_the_lesson_is_read_off_the_numbers(pattern):
         assert plain(text) == pytest.approx(expected, rel=0.06, abs=5e-4)
 
 
-def test_orders_rows_seeds_and_examples():
-    page = positions("why", why_sentence="a b c d e f", why_order="shuffle")
-    before = unescaped(page)
-    assert f"“{' '.join('abcdef'[i] for i in new_order(6, 'shuffle', 0))}”" in before
-    page.get_by_key("why_again").click().run()
-    assert page.get_by_key("why_seed").value == 1
-    assert f"“{' '.join('abcdef'[i] for i in new_order(6, 'shuffle', 1))}”" in unescaped(page)
-    assert "reads the same" in unescaped(positions("why", why_sentence="ha ha ha"))
-
-
 def test_a_trained_model_in_and_out_of_order(drawn):
     """The table, the bars and the sentence are the engine's own measurement of each setting, told apart."""
     page = positions("why", why_on="A trained model", why_order="rotate")
@@ -179,43 +168,6 @@ def test_a_trained_model_in_and_out_of_order(drawn):
     )
     page.get_by_key("why_unit").set_value("tokens").run()
     assert not page.exception and "In the new order it reads" in unescaped(page)
-
-
-def test_an_old_link_to_a_trained_model_opens_the_fold():
-    page = positions("why", measure="", why_on="trained")
-    assert page.get_by_key("why_on").value == "trained" and "In the new order it reads" in unescaped(page)
-    assert "In the new order it reads" not in unescaped(positions("why", measure=""))
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"position": "none", "mixer": "mean"},
-        {"position": "alibi", "causal": False},
-        {"position": "rope", "qk_norm": True, "wiring": "post"},
-        {"context": 1},
-        {"position": "t5", "n_kv_heads": 2, "wiring": "none", "norm": "none"},
-        *(
-            pytest.param(fields, marks=pytest.mark.exhaustive)
-            for fields in (
-                *({"position": scheme} for scheme in SCHEMES),
-                {"mixer": "none"},
-                {"mixer": "shared_qk"},
-            )
-        ),
-    ],
-    ids=str,
-)
-def test_every_kind_of_model_is_measured_or_explained(monkeypatch, fields):
-    with the_only_preset(monkeypatch, **fields):
-        page = positions("why", why_on="trained", model="untrained-classic")
-    assert not page.error
-    said = unescaped(page)
-    assert ("only one order" if fields.get("context") == 1 else "the order makes no difference") in said
-    if fields.get("position") == "none":
-        assert "the model has none" in said and "its mask leaks some" in said
-    if fields.get("causal") is False:
-        assert "| on | on |" not in said and "With its positions on it makes" in said
 
 
 @pytest.mark.parametrize("text", ["\n\n", "a\u202eb\u0301 \U0001f600 \x00 c", "<b>bold</b> [x](y) $z$ " * 30])

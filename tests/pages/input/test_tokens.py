@@ -15,10 +15,9 @@ from engine import corpora
 from engine.service import profiles
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.bpe_watch import replay, watch
-from pages.input.tokens import bpe_figures as figures
 from pages.input.tokens import bpe_result, bpe_text, watching
 from pages.input.tokens.bpe_text import EXAMPLES
-from tests.pages.helpers import in_address, opened, said
+from tests.pages.helpers import opened, said
 from ui import state
 from ui.text.tokens import LONGEST, is_partial, show_bytes
 
@@ -43,9 +42,6 @@ def tokens(**query: str) -> AppTest:
 
 def with_text(text: str, **query: str) -> AppTest:
     return opened(PAGE, {bpe_text.TYPED: text}, **{"measure": "true", **query})
-
-
-# What came out ----------------------------------------------------------------------------------
 
 
 def merged(text: str, merges: int, level: str, split: str) -> int:
@@ -195,36 +191,6 @@ def test_the_passage_has_a_curve_of_its_own(drawn):
     assert "Learned from the Python manual" in said(page)
 
 
-def test_an_old_link_holds_what_was_written_on_the_buttons():
-    page = tokens(
-        tokens_view="BPE, watched",
-        bpe_level="Characters",
-        bpe_split="Leave it whole",
-        bpe_part="As tiktoken",
-        bpe_from="Python manual",
-        bpe_new="5",
-    )
-    held = {"bpe_level": "char", "bpe_split": "none", "bpe_part": "tiktoken", "bpe_from": "python"}
-    for key, value in held.items():
-        assert page.get_by_key(key).value == value and in_address(page, key) == value
-    assert in_address(page, "tokens_view") is None
-    assert page.expander[-1].label == "Show the code" and page.expander[0].label == "Measure it"
-
-
-def test_every_example_and_every_source():
-    page = tokens(bpe_new="40")
-    for example in EXAMPLES:
-        page.get_by_key("bpe_example").set_value(example).run()
-        assert (
-            not page.exception
-            and not page.error
-            and page.text_area(key=bpe_text.TYPED).value == EXAMPLES[example]
-        )
-        assert page.query_params.get("bpe_text", EXAMPLES["Sea shells"]) == EXAMPLES[example]
-    page.get_by_key("bpe_from").set_value("python").run()
-    assert not page.exception and "Learned from the Python manual" in said(page)
-
-
 def test_a_shakespeare_that_is_not_here_is_replaced_and_said(monkeypatch):
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
     assert "is not on this machine" in said(tokens(bpe_from="shakespeare", bpe_new="5"))
@@ -238,12 +204,6 @@ def test_odd_texts_neither_crash_nor_hang(text):
         page.get_by_key("bpe_split").set_value(split).run()
         assert not page.exception and not page.error
         assert text != "x" or "nothing to merge" in said(page)
-
-
-def test_an_empty_box_says_so():
-    assert "The box is empty" in said(with_text(""))
-    page = with_text("", bpe_from="python", bpe_new="5")
-    assert "the beginning of what is learned from" in said(page)
 
 
 def test_text_up_to_the_limit_and_no_further(monkeypatch):
@@ -295,14 +255,6 @@ def test_frames_are_small_and_can_be_played():
         assert (i in frames["partial"]) == is_partial(token)
 
 
-def test_characters_without_a_symbol_are_shown_as_they_are():
-    seen = watch("abab", 2, level="char")
-    assert watching.frames_of(seen, replay(seen.tokenizer, "axb\u0301a"), "axb\u0301a", False)["unknown"] == [
-        "x",
-        "◌\u0301",
-    ]
-
-
 def test_a_part_of_a_character_is_shown_as_bytes():
     assert (
         show_bytes("é".encode()[:1]) == "⟨C3⟩"
@@ -327,11 +279,3 @@ def test_the_table_of_merges_is_the_training():
     table = bpe_result.merges_table(seen)
     assert list(table["count"]) == [m.count for m in seen.tokenizer.merges]
     assert list(table["token"].iloc[:2]) == ["es", "est"] and table["next in line"].iloc[0].endswith(": 9")
-
-
-def test_figures_hold_the_numbers():
-    figure = figures.compression(
-        {"a": np.array([1.0, 2.0, 2.5]), "b<b>": np.array([1.0, 1.5, 1.75])}, "characters per token"
-    )
-    assert figure.data[0].y[-1] == 2.5 and len(figure.data) == 2
-    assert [int(v) for v in figures.four_ways(["x", "y"], [9, 8], [3, 2]).data[1].x] == [3, 2]

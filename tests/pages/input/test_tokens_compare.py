@@ -21,7 +21,7 @@ from engine.tokenizers.published import END_OF_TEXT, PUBLISHED, PublishedTokeniz
 from engine.tokenizers.words import WordTokenizer
 from pages.input.tokens import chips as token_chips
 from pages.input.tokens import cost as tokens_cost
-from pages.input.tokens import cutting, examples, figures, roundtrip, shared
+from pages.input.tokens import cutting, examples, roundtrip, shared
 from tests.pages.helpers import in_address, opened, said
 from ui import state
 from ui.text import tokens as token_words
@@ -177,31 +177,6 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
     assert not page.exception and "Choose at least one tokenizer" in said(page)
 
 
-@pytest.mark.parametrize(
-    ("view", "title", "key"),
-    [(COMPARE, "Compare tokenizers", "compare_corpus"), (COST, "What vocabulary size costs", "cost_corpus")],
-)
-def test_an_old_link_holds_what_was_written_on_the_buttons(view: str, title: str, key: str) -> None:
-    page = compared(title, cost_words="100 words", **{key: "Your text", shared.TEXT: "one two three"})
-    assert page.query_params["tokens_view"] in (view, [view])
-    assert page.query_params[key] in ("yours", ["yours"])
-    assert page.get_by_key(key).value in ("yours", ["yours"])
-    if view == COST:
-        assert page.query_params["cost_words"] in ("100", ["100"]) and "no more than 3 words" in said(page)
-    assert page.expander[-1].label == "Show the code" and page.expander[0].label == "Measure it"
-
-
-@pytest.mark.parametrize("view", [COMPARE, COST])
-def test_every_source(view: str, shakespeare_or_manual: None) -> None:
-    page = compared(view, "my own words, my own words")
-    for corpus in shared.SOURCES:
-        page.get_by_key(f"{view}_corpus").set_value(corpus).run()
-        assert not page.exception and not page.error, corpus
-        if corpus == "yours" and view == COMPARE:
-            assert "no pair was left to merge" not in said(page)  # the browser says it, beside the tokens
-            assert any(name.startswith("BPE 2") for name in counted(page))
-
-
 @pytest.mark.parametrize("text", [*NASTY.values(), ""], ids=[*NASTY, "empty"])
 def test_no_text_breaks_a_view(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roundtrip, "SOURCE", "python")
@@ -243,13 +218,6 @@ def test_without_a_network_a_line_says_so_and_the_rest_is_shown(_encodings: dict
     assert "o200k_base" in counted(page) and "could not be loaded" not in said(page)
 
 
-@pytest.mark.parametrize("view", [COMPARE, COST])
-def test_without_any_published_encoding_our_own_serve(view: str, _encodings: dict[str, str]) -> None:
-    _encodings.update(dict.fromkeys(PUBLISHED, "it could not be loaded"))
-    page = compared(view)
-    assert not page.error and len(page.table[0].value) >= 3 and "gpt2" not in page.table[0].value.index
-
-
 def test_a_typed_special_token_is_ordinary_text() -> None:
     table = compared(TRIP).table[-1].value
     ids = [int(i) for i in table.loc["gpt2", "its ids"].replace(",", " ").split()]
@@ -258,34 +226,8 @@ def test_a_typed_special_token_is_ordinary_text() -> None:
     assert shown.replace("` `", "").strip("`") == END_OF_TEXT and shown.count("`") == 2 * len(ids)
 
 
-# What it costs ----------------------------------------------------------------------------------
-
-
 def number(text: str) -> int:
     return int(text.replace(",", ""))
-
-
-def test_every_passage_width_and_depth(drawn: dict[str, Any]) -> None:
-    page = compared(COST)
-    manual = state.corpus("python").text
-    for words, written in tokens_cost.PASSAGES.items():
-        page.button_group(key="cost_words").set_value(words).run()
-        assert not page.exception
-        table = page.table[0].value
-        lengths = [number(n) for n in table.loc["bytes":"BPE 8,192", "T"]]
-        # a larger vocabulary never makes it longer
-        assert lengths == sorted(lengths, reverse=True) and lengths[-1] > 0
-        part = " ".join(manual.split()[:words]) if words else manual
-        whole = number(table.loc["characters", "T"])
-        assert manual[:whole].split() == part.split() and written.split()[0] in ("all", f"{words:,}")
-        assert f"{whole:,} characters." in said(page) and number(table.loc["characters", "V"]) == len(
-            set(manual)
-        )
-    for width, layers in ((64, 1), (8192, 96)):
-        page.select_slider(key="cost_width").set_value(width)
-        page.select_slider(key="cost_layers").set_value(layers).run()
-        assert not page.exception
-        assert page.table[0].value.loc["bytes", "V·d"] == f"{256 * width:,}"
 
 
 def test_what_a_vocabulary_costs(drawn: dict[str, Any]) -> None:
@@ -386,9 +328,6 @@ def test_a_line_is_counted_in_three_surroundings_where_gpt2_is_here(monkeypatch:
     assert "61 characters and 15 tokens" in said(page)
 
 
-# There and back ---------------------------------------------------------------------------------
-
-
 def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Any] = []
     real = token_chips.payload
@@ -415,9 +354,6 @@ def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> 
     assert "**The text comes back letter for letter from" in said(page)
     glitch = next(t.value for t in page.table if "tokens" in t.value.columns)
     assert glitch.iloc[0]["tokens"] == str(len(stand_in("gpt2").encode(" SolidGoldMagikarp")))
-
-
-# The parts --------------------------------------------------------------------------------------
 
 
 def test_part_of_a_character_is_its_bytes_and_never_a_replacement_sign() -> None:
@@ -452,19 +388,3 @@ def test_what_is_sent_holds_every_tokens_place_and_label() -> None:
         len(long["rows"][0]["labels"]) == token_chips.CHIPS
         and len(token_chips.shorter("x" * 9000)) <= token_chips.LONGEST
     )
-
-
-def test_figures_hold_the_numbers() -> None:
-    bars = figures.token_bars(["a", "b"], ["plain", "ours"], np.array([3, 1200]), np.array([1.0, 2.0]))
-    assert list(bars.data[0].x) == [3, 1200] and list(bars.data[0].text) == ["3", "1,200"]
-    table = figures.line_table(["x<b>"], ["gpt2"], np.array([[3]]), np.array([[1.5]]))
-    assert table.data[0].zmax == 1.5 and "<b>" not in table.data[0].hovertext[0][0].replace("<br>", "")
-    shades = figures.line_table(["x"], ["a", "b"], np.array([[1, 9]]), np.array([[0.5, 1.0]])).data[1]
-    assert list(shades.text) == ["1", "9"] and list(shades.textfont.color) == [
-        "var(--gf-seq6)",
-        "var(--gf-seq0)",
-    ], "a number is read on its own cell"
-    curve = figures.cost_curve(
-        np.array([256, 512]), np.array([9, 4]), [("gpt2", "published", 50_257, 2.0)], title="T", unit="tokens"
-    )
-    assert list(curve.data[0].y) == [9, 4] and list(curve.data[1].x) == [50_257]

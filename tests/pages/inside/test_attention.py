@@ -17,49 +17,6 @@ from tests.pages.inside.models import KINDS, of_letters, only_this
 from tests.pages.stage import StageManager
 
 PAGE = "inside/attention"
-FIGURES = {  # title of a view in old links -> one of its figures
-    "Heads": "attention_pattern",
-    "Step by step": "attention_stage_plot",
-    "Switch things off": "attention_tops",
-    "Mask": "attention_mask_curves",
-    "Numbers": "attention_numbers",
-    "√d_k": "attention_scaling_example",
-    "Q, K": "attention_self_raw",
-    "Shared keys": "attention_shared",
-}
-OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
-    "heads": {
-        "attention_as": ("Heatmap", "Arcs"),
-        "attention_layer": (0, 1, 2, 3),
-        "attention_sort": (
-            "kind", "word_start", "broad", "previous", "first", "induction", "duplicate", "name_mover", "layer",
-        ),
-        "attention_strong": (False, True),
-    },
-    "steps": {
-        "attention_stage": ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O"),
-        "attention_head": (0, 3),
-    },
-    "switches": {
-        "attention_mask": (True, False),
-        "attention_scaled": (True, False),
-        "attention_position": (True, False),
-        "attention_how": ("zero", "its mean"),
-        "attention_order": ("as written", "shuffled", "reversed"),
-        "attention_each": (False, True, True),
-    },
-    "numbers": {
-        "attention_number": (
-            "Induction", "Duplicate token", "Start of the word", "Own word", "Blanks and punctuation",
-            "Same token", "Itself", "Name mover",
-        ),
-    },
-    "scaling": {"attention_scale": ("none", "1/√d_k", "1/d_k", "own")},
-    "shared-keys": {
-        "attention_sizes": ("this model", "LLaMA-2 70B", "LLaMA-2 7B", "GPT-2 small", "own"),
-        "attention_bytes": ("float32", "16 bits", "8 bits"),
-    },
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -72,12 +29,6 @@ def variant(
     made = loud(tiny(**values), factor=4.0).requires_grad_(False)
     only_this(monkeypatch, of_letters(made), str(fields))
     return fields
-
-
-@pytest.mark.parametrize("title", FIGURES)
-def test_each_view_draws_only_itself(manager, drawn, title):
-    opened(PAGE, attention_view=title, measure="true")
-    assert [name for name, key in FIGURES.items() if key in drawn] == [title]
 
 
 @pytest.mark.parametrize("variant", KINDS, ids=str, indirect=True)
@@ -95,17 +46,6 @@ def test_every_view_takes_every_kind_of_model(variant):
             assert "What you see" in said(page)
 
 
-@pytest.mark.parametrize("variant", [{}], ids=str, indirect=True)
-def test_every_view_takes_one_token(variant):
-    page = opened(PAGE, attention_view="heads", text="a", **FOLDS)
-    for view in ("steps", "switches", "mask", "numbers", "scaling", "self", "shared-keys"):
-        page.get_by_key("attention_view").set_value(view).run()
-        for fold in FOLDS:
-            page.session_state[fold] = True
-        page.run()
-        assert not page.exception and not page.error, view
-
-
 @pytest.mark.parametrize("variant", [{"causal": False}], ids=str, indirect=True)
 def test_an_encoder_moves_no_names_and_says_so(variant, monkeypatch):
     sent: dict[str, Any] = {}
@@ -115,19 +55,6 @@ def test_an_encoder_moves_no_names_and_says_so(variant, monkeypatch):
     page.get_by_key("attention_view").set_value("numbers").run()
     page.get_by_key("attention_number").set_value("Name mover").run()
     assert not page.exception and "its last token predicts nothing" in said(page)
-
-
-@pytest.mark.parametrize("view", OPTIONS)
-def test_every_option_draws(manager, view):
-    page = opened(PAGE, attention_view=view, measure="true")
-    for i in range(max(map(len, OPTIONS[view].values()))):
-        chosen = {key: options[i % len(options)] for key, options in OPTIONS[view].items()}
-        for key, option in chosen.items():
-            page.get_by_key(key).set_value(option)
-        page.run()
-        assert not page.exception and not page.error, chosen
-        chosen.pop("attention_layer", None)  # another order of the heads goes to its first one
-        assert {key: page.session_state[key] for key in chosen} == chosen
 
 
 def test_the_switches_say_what_changed(manager):
@@ -151,13 +78,6 @@ def test_the_switches_say_what_changed(manager):
     assert page.session_state["attention_off"] == ["1.0", "1.1", "1.2", "1.3"], "kept by another view"
 
 
-@pytest.mark.parametrize("variant", [{"n_layers": 1, "n_heads": 2}], ids=str, indirect=True)
-def test_a_link_to_a_head_that_this_model_does_not_have_falls_back(variant):
-    page = opened(PAGE, attention_layer="4", attention_head="4", measure="true")
-    assert "`blocks.0.pattern[0]`" in said(page)
-    assert not opened(PAGE, attention_view="switches", attention_off="4.4,<b>").error
-
-
 def test_heads_that_stand_out_are_named():
     shifted = np.eye(8, k=-1, dtype=np.float32)
     shifted[0, 0] = 1
@@ -169,15 +89,6 @@ def test_heads_that_stand_out_are_named():
     assert any("Layer 0, head 0 (100%)" in line and "previous token" in line for line in lines)
     assert any("ayer 0, head 1 (100%)" in line and "first token" in line for line in lines)
     assert any("Layer 1, head 0" in line and "most evenly (100%" in line for line in lines)
-
-
-def test_no_number_chosen_is_the_first(manager, drawn):
-    page = opened(PAGE, attention_view="numbers", attention_number="no such number")
-    assert not page.error and "How widely the weight is spread" in said(page)
-    drawn.clear()
-    page.get_by_key("attention_number").set_value(None).run()
-    assert not page.exception and not page.error and "attention_numbers" in drawn
-    assert "How widely the weight is spread" in said(page)
 
 
 def answer_of(page: AppTest) -> str:

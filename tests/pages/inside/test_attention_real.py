@@ -116,13 +116,6 @@ def test_the_name_mover_moves_the_name(sent, model: Transformer, recording: Reco
     assert total > 0.8 and sent["headgrid"]["scores"][23 * HEADS] == f"{total:.0%}"
 
 
-def test_a_layer_of_many_is_switched_off_from_a_list() -> None:
-    page = attention("switches", attention_off_layer="23")
-    page.button(key="attention_off_23").click().run()
-    assert page.session_state["attention_off"] == [f"23.{h}" for h in range(HEADS)]
-    assert float(page.metric[2].value.split()[0]) > 0
-
-
 def test_long_words_and_pieces_of_characters_are_named_in_full(drawn: dict[str, Drawn]) -> None:
     attention("heads", text="An unbelievable misunderstanding 東", attention_sort="previous")
     figure = drawn["attention_pattern"]

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from engine.measure.recording import record
 from engine.progress import finish
 from engine.tokenizers import token_bytes
 from pages.inside.circuits import words_behaviour
-from pages.inside.circuits.fact import PARTS, QUESTIONS, fits, questions_for
+from pages.inside.circuits.fact import PARTS, questions_for
 from pages.inside.circuits.fact import sentence as told_of_fact
 from pages.inside.circuits.induction import sentences, without_them
 from tests.pages.helpers import unescaped
@@ -31,9 +30,6 @@ from tests.pages.stage import StageManager
 from ui import models
 
 pytestmark = pytest.mark.usefixtures("manager")
-
-
-# Induction ---------------------------------------------------------------------------------------
 
 
 def test_both_readings_and_every_head_are_the_engines(drawn: dict[str, Any]) -> None:
@@ -113,14 +109,6 @@ def test_sentences_about_what_is_missing() -> None:
     assert "0.0" in words[1] and "10%" in words[1] and "40% would make it one" in words[1]
 
 
-def test_a_vocabulary_or_context_too_small(manager: StageManager) -> None:
-    page = circuit("induction", run_of(manager, context=3))
-    assert "too small to read two different tokens twice" in unescaped(page)
-
-
-# Sinks -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("opening", sinks.OPENINGS)
 def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[str, Any]) -> None:
     page = circuit("sinks", text=CITIZEN, sinks_opening=opening)
@@ -168,16 +156,6 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     assert [sentence for sentence in told[opening] if sentence not in words] == []
 
 
-def test_another_token_in_front(drawn: dict[str, Any]) -> None:
-    found = shipped()
-    other = found.tokenizer.encode("Z")[0]
-    page = circuit("sinks", text=CITIZEN, sinks_opening="other", sinks_front=str(other))
-    measured = finish(sinks.measure(found.model, tuple(found.tokenizer.encode(CITIZEN)), other))
-    assert drawn["sinks_losses"].traces[0]["x"][1] == pytest.approx(measured.of("other").loss, abs=1e-6)
-    assert "Now the text begins with “Z”" in unescaped(page)
-    assert "no sink there either" in unescaped(page)
-
-
 def test_a_short_text_is_not_halved(drawn: dict[str, Any]) -> None:
     page = circuit("sinks", text="Go hence!")
     assert "has 9 tokens, too few to measure on" in unescaped(page)
@@ -185,13 +163,6 @@ def test_a_short_text_is_not_halved(drawn: dict[str, Any]) -> None:
     ids = tuple(found.tokenizer.encode(words_behaviour.SINKS_TEXT))[:127]
     measured = finish(sinks.measure(found.model, ids, found.tokenizer.encode("\n")[0]))
     assert drawn["sinks_losses"].traces[0]["x"][0] == pytest.approx(measured.of("kept").loss, abs=1e-6)
-
-
-def test_a_context_too_small_for_halves(manager: StageManager) -> None:
-    assert "reads too few tokens" in unescaped(circuit("sinks", run_of(manager, context=12)))
-
-
-# A fact ------------------------------------------------------------------------------------------
 
 
 def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact.Fact:
@@ -241,12 +212,6 @@ def test_ones_own_prompt_and_answer(drawn: dict[str, Any]) -> None:
     assert "is used instead" in unescaped(circuit("fact", fact_question="own", fact_prompt=""))
 
 
-def test_questions_are_those_that_a_tokenizer_takes() -> None:
-    letters = shipped().tokenizer
-    assert list(questions_for(letters)) == ["window", "romeo", "art", "citizen"]
-    assert not fits(letters, QUESTIONS["capital"])
-
-
 def test_a_stream_that_is_no_sum_has_no_writers(manager: StageManager, drawn: dict[str, Any]) -> None:
     page = circuit("fact", run_of(manager, wiring="post"), fact_question="own", fact_prompt="ab c")
     assert "Nobody can be named for it" in unescaped(page)
@@ -267,33 +232,12 @@ def test_words_for_what_never_becomes_first() -> None:
     )
 
 
-@pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
-def test_what_to_try_follows_the_model(view: str) -> None:
-    assert "Then take SmolLM2 in the bar" in unescaped(circuit(view, words="true"))
-    told = getattr(words_behaviour, view)
-    assert told(SimpleNamespace(is_pretrained=True)).attempt == getattr(words_behaviour, view.upper()).attempt
-
-
-# Any model, any link -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
-def test_models_without_what_is_needed(view: str, manager: StageManager) -> None:
-    page = circuit(view, run_of(manager, causal=False))
-    assert "fills gaps" in unescaped(page) and not page.exception
-    page = circuit(view, run_of(manager, mixer="none"), fact_question="own", fact_prompt="ab c")
-    assert ("has no mixer" in unescaped(page)) == (view != "fact") and not page.exception
-
-
-@pytest.mark.parametrize("fields", [*TOGETHER, {"window": 4, "position": "rope"}], ids=str)
+@pytest.mark.parametrize("fields", TOGETHER, ids=str)
 def test_every_kind_of_model_is_drawn(fields: dict[str, Any], manager: StageManager) -> None:
     page = circuit("induction", run_of(manager, **fields), fact_question="own", fact_prompt="ab c")
     for view in ("sinks", "fact"):
         page.get_by_key("circuits_view").set_value(view).run()
         assert not page.exception and not page.error, view
-
-
-# The real model ----------------------------------------------------------------------------------
 
 
 @carried

@@ -14,8 +14,7 @@ from engine.measure.contrast import Contrast, prompts_of
 from engine.measure.patching import Patching, patch
 from engine.progress import finish
 from pages.inside.circuits.patching_answer import sentence
-from pages.inside.circuits.patching_figure import both
-from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, PAIRS, pairs_for
+from pages.inside.circuits.prompts import PAIRS
 from tests.pages.helpers import opened, said, unescaped
 from tests.pages.inside.circuits import circuit
 from tests.pages.inside.models import SMALL, run_of, shipped
@@ -35,9 +34,6 @@ def expected(name: str, pair: str, site: Any) -> Patching:
 
 def signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", "−")
-
-
-# The map ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("site", ["resid_pre", "attn_out", "ffn_out", "z"])
@@ -61,37 +57,12 @@ def test_the_map_is_the_engines(site: str, drawn: dict[str, Any]) -> None:
     assert ticks == (["0", "1", "2", "3"] if site == "z" else letters)
 
 
-def test_the_bar_has_no_box_for_a_text() -> None:
-    page = circuit("patching")
-    assert [box.label for box in page.selectbox] == ["Model"] and not page.text_area
-    assert not [box for box in page.text_input if box.key.startswith("patching")]
-
-
-def test_a_link_and_the_buttons_come_to_the_same(drawn: dict[str, Any]) -> None:
-    page = circuit("patching")
-    page.get_by_key("patching_pair").set_value("far").run()
-    page.get_by_key("patching_site").set_value("z").run()
-    clicked = drawn["patching_map"].traces[0]["z"]
-    assert page.query_params["patching_pair"] == "far" and page.query_params["patching_site"] == "z"
-    drawn.clear()
-    circuit("patching", patching_pair="far", patching_site="z")
-    assert drawn["patching_map"].traces[0]["z"] == clicked
-
-
 def test_prompts_that_a_model_does_not_tell_apart() -> None:
     page = circuit("patching", patching_pair="far")
     span = expected(SMALL, "far", "resid_pre").contrast.span
     assert 0 < span < 1
     assert f"hardly tells the two prompts apart**: the difference moves by only {span:.2f} nats" in said(page)
     assert "hardly tells the two prompts apart" in said(circuit("patching", model="untrained-fast"))
-
-
-def test_pairs_are_those_that_a_tokenizer_takes() -> None:
-    letters = shipped().tokenizer
-    assert list(pairs_for(letters)) == ["thou", "hast", "far"]
-
-
-# A person's own ---------------------------------------------------------------------------------------
 
 
 def own(first: str, second: str, a: str, b: str, **query: str) -> AppTest:
@@ -120,9 +91,7 @@ def test_own_prompts_are_patched(drawn: dict[str, Any]) -> None:
     ("first", "second", "a", "b", "reason"),
     [
         ("the cat", "the bird", "s", "t", "The first prompt has 7 tokens and the second 8"),
-        ("the cat", "the cat", "s", "t", "The two prompts are the same"),
         ("the cat", "the rat", "s", "é", "does not know é, which stands in the second answer"),
-        ("the cat", "the rat", "s", "", "The second answer is empty"),
         ("the cat", "the rat", "sat", "sit", "Both answers begin with the token “s”"),
         ("a" * 200, "b" * 200, "s", "t", "at most 48"),
     ],
@@ -136,17 +105,6 @@ def test_prompts_that_cannot_be_compared_get_a_sentence(
     assert "patching_map" not in drawn
 
 
-def test_what_is_too_long_is_cut_and_said() -> None:
-    page = own("the cat", "the rat", "sing", "t")
-    assert "“sing” is 4 tokens: only the first, “s”, is compared" in said(page)
-    page = own("a" * 5000, "b" * 5000, "s" * 900, "t")
-    assert f"5,000 characters: the first {MOST_PROMPT} are taken" in said(page)
-    assert f"900 characters: the first {MOST_ANSWER} are taken" in said(page)
-
-
-# Other models -----------------------------------------------------------------------------------------
-
-
 def test_what_cannot_be_patched_is_said(manager: StageManager, drawn: dict[str, Any]) -> None:
     page = circuit("patching", run_of(manager, "text", vocab_size=100, causal=False))
     assert "This model fills gaps" in said(page) and "patching_map" not in drawn
@@ -158,16 +116,6 @@ def test_what_cannot_be_patched_is_said(manager: StageManager, drawn: dict[str, 
     page = circuit("patching", run_of(manager, "text", vocab_size=100, context=8), patching_pair="far")
     assert "this model reads 8" in unescaped(page)
 
-
-def test_a_model_offers_what_it_has(manager: StageManager) -> None:
-    page = circuit("patching", run_of(manager, "text", vocab_size=100, mixer="none"), patching_pair="own")
-    assert page.get_by_key("patching_site").options == ["stream", "feed-forward"]
-    quiet = run_of(manager, "text", vocab_size=100, ffn="none")
-    page = circuit("patching", quiet, patching_site="ffn_out")
-    assert page.get_by_key("patching_site").options == ["stream", "attention", "heads"]
-
-
-# The sentence -----------------------------------------------------------------------------------------
 
 LABELS = ["The", "␣France / ␣Italy", "␣is"]
 NAMES = ("␣Paris", "␣Rome")
@@ -193,7 +141,6 @@ def test_where_it_sits_and_when_it_moves() -> None:
     ("rows", "told"),
     [
         ([[0, 0, 1], [0, 0, 1]], "differ in their last token, so nothing has to be carried"),
-        ([[0, 1, 0], [0, 1, 0]], "after **every block** (all of it)."),
         ([[0, 1, 0], [0.3, 0.3, 0.3]], "Later, no token alone holds half of it"),
         ([[0.3, 0.3, 0.3], [0.3, 0.3, 0.3]], "Nowhere does one token hold half"),
         ([[0, 1, 0], [1, 0, 0], [0, 0, 1]], "then by “The”, and by **␣is** from **after block 1** on"),
@@ -223,13 +170,6 @@ def test_doubts_are_said_first() -> None:
     assert "wrong way round" in answer(way, clean=-6.0, corrupted=7.0)
     assert "prefers “␣Paris” after *both*" in answer(way, clean=7.0, corrupted=2.0)
     assert "prefers “␣Rome” after *both*" in answer(way, clean=-2.0, corrupted=-7.0)
-
-
-def test_markup_in_tokens_is_only_text() -> None:
-    assert both(["<i>", "a"], ["<i>", "b"]) == ["&lt;i&gt;", "<b>a</b><br>b"]
-
-
-# The real one -----------------------------------------------------------------------------------------
 
 
 @carried

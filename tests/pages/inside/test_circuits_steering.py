@@ -12,8 +12,7 @@ from engine.measure import steering
 from engine.progress import finish
 from engine.tokenizers import written
 from pages.inside.circuits import steering as view
-from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_PROMPT, WORDS
-from pages.inside.circuits.words_weights import NEUTRAL
+from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_PROMPT
 from tests.pages.helpers import said
 from tests.pages.inside.circuits import circuit
 from tests.pages.inside.models import TOGETHER, run_of, shipped
@@ -83,18 +82,11 @@ def test_own_prompts(drawn: dict[str, Any]) -> None:
         assert not page.exception and why in said(page)
 
 
-@pytest.mark.parametrize("fields", [*TOGETHER, {"wiring": "none", "context": 16}], ids=str)
+@pytest.mark.parametrize("fields", TOGETHER[::2], ids=str)
 def test_every_kind_of_model(fields: dict[str, Any], manager: StageManager) -> None:
     page = circuit("steering", run_of(manager, vocab_size=100, **fields), steering_preset="question")
     wanted = "as perplexing" if fields.get("causal", True) else "nothing to steer"
     assert not page.error and wanted in said(page)
-
-
-def test_the_neutral_text_has_nothing_of_the_prompts() -> None:
-    for preset in WORDS.values():
-        for prompt in (preset.plus, preset.minus):
-            rare = {word.strip(",").lower() for word in prompt.split() if len(word) > 4}
-            assert not rare & {word.strip(".,").lower() for word in NEUTRAL.split()}
 
 
 @carried

@@ -9,20 +9,17 @@ import torch
 from engine.checkpoints_paired import load_pair, save_pair
 from engine.config import ModelConfig
 from engine.measure.crossing import Crossing, Look, crossing, differing, looked, sharpest, truth
-from engine.paired_data import pair_text
 from engine.pretrained import sources
 from engine.pretrained.pairs import open_pair
 from engine.probe import Recorder
-from engine.progress import Progress
 from engine.sample.pairs import pair_steps
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.tokenizers.paired import PairTokenizer
 from engine.training import swapped
 from engine.training.swapped import HEALTHY, SWAPPED, Swapped
-from pages.inside.crossattention import figures, shared, words
+from pages.inside.crossattention import shared, words
 from tests.pages.helpers import opened, said
-from ui import fetching
 from ui.site import ROOT
 from ui.text.markdown import safe
 
@@ -109,31 +106,6 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1)], "none for what is not written"
 
 
-def test_letters_of_the_source_do_not_lie_on_each_other():
-    """Read across, the word for the end letter below letter; on a phone smaller, and thinned out where they
-    are many. Words stand upright there.
-    """
-
-    def axes(source):
-        pattern = np.full((2, len(source)), 1 / len(source), np.float32)
-        layout = figures.alignment_figure(pattern, source, ["a", "b"], 2, ()).arrangement
-        return layout["xaxis"], layout["meta"]["narrow"]["xaxis"]
-
-    wide, phone = axes([*"the 21st of May", "<end>"])
-    for axis in (wide, phone):
-        assert axis["ticktext"] == [*"the␣21st␣of␣May", "e<br>n<br>d"] and axis["tickangle"] == 0
-        assert list(axis["tickvals"]) == list(range(16))
-    assert phone["tickfont"]["size"] * 0.6 * 28 < 200 < wide["tickfont"]["size"] * 0.6 * 28, (
-        "200 pixels there"
-    )
-    _, phone = axes([*"n" * 60, "<end>"])
-    assert len(phone["tickvals"]) <= 28 and list(phone["tickvals"]) == list(range(0, 61, 3))
-    assert phone["ticktext"][-1] == "e<br>n<br>d"
-    wide, phone = axes([*["the"] * 21, "<end>"])
-    assert (wide["tickangle"], phone["tickangle"]) == (-90, -90) and len(phone["tickvals"]) == 11
-    assert wide["ticktext"] == ["the"] * 21 + ["&lt;end&gt;"]
-
-
 def test_symbols_that_are_written_while_it_looks_at_no_symbol(folder):
     """The shipped model of dates has the century, which no source spells out, from the source's end."""
     shipped = load_pair(ROOT / "checkpoints" / "paired" / "dates")
@@ -161,14 +133,6 @@ def test_input_that_cannot_be_read_is_told(folder, monkeypatch):
     monkeypatch.setattr(shared, "FOLDER", folder / "nowhere")
     told = said(opened(PAGE, cross_view="alignment"))
     assert "No trained encoder-decoder came with this copy" in told
-
-
-def test_every_example_can_be_read_by_its_task():
-    for name, example in words.EXAMPLES.items():
-        assert not pair_text(name).tokenizer.unknown(example) and truth(name, example) is not None, name
-
-
-# A model that others trained --------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -231,30 +195,6 @@ def test_what_a_translator_cannot_read_is_told(translator, folder):
     assert "0 symbols were written" in told and safe("model.safetensors cannot be read") in told
 
 
-def test_one_that_is_not_here_can_be_fetched(folder, monkeypatch, translator):
-    """What was fetched is then the task that is shown."""
-    place = folder / "others" / "t5-small"
-    place.rename(folder / "elsewhere")
-
-    def fetch(name, largest):
-        yield Progress(0, 0)
-        (folder / "elsewhere").rename(place)
-        return place
-
-    monkeypatch.setattr(fetching, "download", fetch)
-    page = opened(PAGE, cross_view="alignment")
-    assert [b.key for b in page.button if b.label == "Download"] == [
-        "fetch_t5-small_button",
-        "fetch_flan-t5-small_button",
-    ]
-    page.button(key="fetch_t5-small_button").click().run()
-    assert not page.exception and page.selectbox(key="cross_task").value == "pretrained-t5-small"
-    assert "so there are no rings" in said(page)
-
-
-# The two masks ----------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def trainings(monkeypatch):
     both = {
@@ -304,15 +244,6 @@ def test_the_two_squares_are_the_two_masks(swap, monkeypatch, drawn):
     behind[1][:, 4] = True  # the causal mask has 4 columns: grown by one that may be seen
     np.testing.assert_array_equal(own, (real if swap else behind)[0])
     np.testing.assert_array_equal(across, (behind if swap else real)[1])
-
-
-def test_a_training_is_read_back(tmp_path):
-    assert swapped.shipped(tmp_path / "none.json") == {}
-    path = tmp_path / "some.json"
-    one = '{"steps": [0, 25], "losses": [1.0, 0.5], "right": [0.0, 0.25], "texts": ["a", "b"]}'
-    path.write_text(f'{{"healthy": {one}, "swapped_masks": {one}}}')
-    found = swapped.shipped(path)
-    assert found[SWAPPED] == Swapped((0, 25), (1.0, 0.5), (0.0, 0.25), ("a", "b"))
 
 
 def test_the_shipped_trainings_learned_alike_and_only_one_can_write():

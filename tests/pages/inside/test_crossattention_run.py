@@ -17,14 +17,13 @@ from engine.config import ModelConfig, TrainConfig
 from engine.errors import RunError
 from engine.measure.alignment import cross_patterns
 from engine.measure.crossing import crossing
-from engine.measure.pair_living import writing
 from engine.paired_data import pair_text
 from engine.seq2seq import build_pair
 from engine.service.state import RunSpec
 from engine.tasks.paired import PAIR_TASKS
 from engine.training import kinds
 from pages.inside.crossattention import shared, words
-from pages.start.home import running_pair, words_pair
+from pages.start.home import running_pair
 from tests.pages.helpers import opened, said
 from tests.pages.stage import StageManager, view_of
 from ui import families, models
@@ -99,11 +98,6 @@ def test_the_model_is_that_of_the_step(run: str, step: int, drawn: dict[str, Any
     assert f"head {layer}.{head} for **{heads.max():.0%}**; by chance it would be {chance:.0%}." in told
 
 
-def test_without_a_step_it_is_the_newest(run: str) -> None:
-    assert "After **50** steps of its training" in said(aligned(cross_task=run))
-    assert "After **25** steps of its training" in said(aligned(cross_task=run, step="30"))
-
-
 def test_by_step_it_is_drawn_how_the_alignment_forms(run: str, drawn: dict[str, Any]) -> None:
     aligned(cross_task=run, measure="true")
     best, together, chance = drawn["cross_grown"].traces
@@ -135,12 +129,6 @@ def test_a_snapshot_that_went_away_gets_a_sentence(
     assert words.refused(safe("No snapshot of step 50 is kept.")) in said(aligned(cross_task=run))
 
 
-def test_a_link_to_a_run_that_is_gone_shows_a_shipped_model() -> None:
-    page = aligned(cross_task="run-gone")
-    assert not page.exception and "steps of its training" not in said(page)
-    assert words.NOT_YET in said(page) and words.NOT_YET not in said(aligned())
-
-
 @pytest.mark.parametrize(("step", "shown"), [("25", 25), ("", 50)])
 def test_other_pages_look_into_the_half_that_reads_at_the_step(run: str, step: str, shown: int) -> None:
     page = opened("inside/attention", model=run, **({"step": step} if step else {}))
@@ -158,12 +146,6 @@ def test_other_pages_look_into_the_half_that_reads_at_the_step(run: str, step: s
         for name, value in at(0).model.encoder.state_dict().items()
         if name in mine and value.dim() == 2
     )
-
-
-def test_home_writes_with_the_newest_model_of_a_run(run: str) -> None:
-    page = opened("start/home", model=run, text="abcd")
-    wrote = writing(at(50).model, TEXT.tokenizer, "abcd")
-    assert words_pair.step(wrote, 1) in said(page)
 
 
 def test_a_snapshot_that_went_away_is_a_sentence_on_other_pages_too(

@@ -11,12 +11,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import corpora
-from engine.config import ModelConfig
-from engine.ledger.block import block_of
-from engine.model import build
 from engine.probe import Recorder
 from pages.inside.feedforward import contexts as feedforward_contexts
-from pages.inside.feedforward import figures
 from pages.inside.feedforward.neurons import clicked_neuron
 from tests.pages.helpers import opened, said
 from tests.pages.inside.models import KINDS, run_of, shipped
@@ -87,24 +83,6 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
     assert f"Neuron 71 of layer 3 {told} raises “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
 
 
-def test_a_link_chooses_the_neuron(short_corpus):
-    query = {
-        "layer": "1",
-        "neuron": "17",
-        "rows": "all",
-        "span": "all",
-        "view": "Neurons",
-        "token": "3",
-        "norm": "false",
-    }
-    page = feedforward(measure="true", **{f"feedforward_{name}": value for name, value in query.items()})
-    assert (
-        "Neuron 17 of layer 1" in said(page)
-        and "(position 3)" in said(page)
-        and "No norm is applied." in said(page)
-    )
-
-
 def test_a_gated_model_has_two_signs_and_a_smaller_layer(short_corpus):
     page = feedforward(
         model="shakespeare-modern", feedforward_neuron="511", feedforward_layer="3"
@@ -124,30 +102,11 @@ def test_the_neuron_follows_when_the_model_becomes_a_smaller_one(short_corpus):
     assert not page.exception and page.number_input(key="feedforward_neuron").value < 344
 
 
-def test_without_the_corpus_the_text_is_searched(monkeypatch):
-    monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
-    feedforward_contexts._validation.clear()
-    page = feedforward(measure="true")
-    assert "Tiny Shakespeare, which this model was trained on, is not on this server" in said(page)
-    assert "tokens read" in said(page)
-
-
 def test_clicks_are_read_with_care():
     assert clicked_neuron("3000344", 4, 512) == (3, 344)
     assert clicked_neuron("3000344", 3, 512) is None and clicked_neuron("3000344", 4, 344) is None
     for bad in (None, "", "-1", "1e3", "[1]", "9" * 40):
         assert clicked_neuron(bad, 4, 512) is None
-
-
-def test_labels_are_made_distinct_without_being_changed():
-    names = figures.distinct(["e", "e", "<b>", "e"])
-    assert len(set(names)) == 4 and [n.strip("\u200b\u200c") for n in names] == ["e", "e", "&lt;b&gt;", "e"]
-
-
-def test_signed_colours_are_symmetric_and_others_start_at_zero():
-    values = np.array([[-0.5, 2.0]], dtype=np.float32)
-    signed, plain = (figures.overview(values, (0, 0), 2.0, signed=s).data[0] for s in (True, False))
-    assert (signed.zmin, signed.zmax) == (-2.0, 2.0) and (plain.zmin, plain.zmax) == (0.0, 2.0)
 
 
 def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
@@ -161,9 +120,6 @@ def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     subject._vocabulary.clear()
     (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
     assert "<i>" not in drawn and "&lt;i&gt;" in drawn
-
-
-# The other views, and every kind of model -------------------------------------------------------
 
 
 @pytest.mark.parametrize("fields", KINDS, ids=str)
@@ -195,24 +151,6 @@ def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
     assert "Not read yet" in said(page)
 
 
-def test_functions_and_gates_can_be_chosen():
-    page = feedforward(feedforward_view="Activation functions", model="shakespeare-modern", measure="true")
-    assert "bends by **SiLU, on the gate of SwiGLU**" in said(page) and "0.000473" in said(page)
-    for key, values in {
-        "feedforward_gate": ("geglu", "swiglu"),
-        "feedforward_form": ("slices", "map"),
-    }.items():
-        for value in values:
-            page.button_group(key=key).set_value(value).run()
-            assert not page.exception
-    page.button_group(key="feedforward_functions").set_value([]).run()
-    assert not page.exception
-    page.selectbox(key="feedforward_inputs").select("3").run()
-    assert not page.exception
-    page.selectbox(key="subject_model").select("shakespeare-classic").run()
-    assert "bends by **GELU**" in said(page)
-
-
 def test_the_numbers_of_the_unit_are_right():
     page = feedforward(feedforward_view="Parameters", hand="true")
     assert [m.value for m in page.metric] == ["1,048,576", "2,097,152", "2,048", "3,147,776"]
@@ -225,11 +163,3 @@ def test_the_numbers_of_the_unit_are_right():
     for ratio in (0.5, 8.0):
         page.select_slider(key="feedforward_ratio").set_value(ratio).run()
         assert not page.exception
-
-
-def test_a_block_is_what_the_model_has():
-    config = ModelConfig(d_model=32, n_layers=3, n_heads=2, ffn="swiglu", norm="rmsnorm").resolved()
-    counts = block_of(config)
-    own = build(config, device="meta").blocks[0]
-    assert counts.total == sum(p.numel() for p in own.parameters())
-    assert counts.feedforward == sum(p.numel() for p in own.ffn.parameters())

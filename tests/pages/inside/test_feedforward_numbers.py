@@ -183,14 +183,6 @@ def test_where_the_parameters_of_a_block_are(drawn):
     assert marks["y"][1] == pytest.approx(marks["y"][0], abs=2e-3)
 
 
-@pytest.mark.parametrize(
-    ("title", "key"), [("Activation functions", "feedforward_output"), ("Parameters", "feedforward_bars")]
-)
-def test_old_links_name_a_view_by_its_title(drawn, title, key):
-    feedforward(title)
-    assert key in drawn and "feedforward_overview" not in drawn
-
-
 def test_inputs_outside_the_picture_are_told():
     found = SimpleNamespace(negative=0.75, outside=0.125)
     told = words.functions_answer("GELU", found)

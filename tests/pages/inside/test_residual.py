@@ -4,11 +4,10 @@ strangers.
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from pages.inside.residual import figures, wirings
 from pages.inside.residual import lens as residual
+from pages.inside.residual import wirings
 from tests.pages.helpers import opened, said
 from tests.pages.inside.models import KINDS, run_of
 
@@ -76,8 +75,3 @@ def test_a_click_names_a_cell_of_the_table():
     assert residual.place_of("0", (3, 5)) == (0, 0) and residual.place_of("14", (3, 5)) == (2, 4)
     for wrong in ("15", "-1", "[1]", "", "9" * 30, "²"):
         assert residual.place_of(wrong, (3, 5)) is None
-
-
-def test_logarithmic_axes_leave_out_what_has_no_logarithm():
-    figure = figures.roads({"none": (np.arange(4), np.array([0.0, np.nan, np.inf, 1e-3]))}, x="", y="")
-    assert np.isnan(figure.data[0].y[:3]).all() and np.isfinite(figure.layout.yaxis.range).all()

@@ -303,11 +303,3 @@ def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
         said(page)
     )
     highway._kept.clear()
-
-
-@pytest.mark.parametrize(
-    ("title", "key"), [("Who pushed the logit", "residual_parts"), ("Norms", "residual_norms")]
-)
-def test_old_links_name_a_view_by_its_title(drawn, title, key):
-    residual(title)
-    assert key in drawn and "residual_lens" not in drawn

@@ -126,14 +126,6 @@ def test_heads_that_do_not_divide_are_shared_out():
     assert "(1, 6, 100) -> (1, 6, 7, 14)" in said(page, "code")
 
 
-@pytest.mark.parametrize(
-    ("title", "told"), [("By hand", "gives **99.7%** to k1"), ("A wrong shape", "How to fix it")]
-)
-def test_old_links_name_a_view_by_its_title(title, told):
-    page = shapes(shapes_view=title)
-    assert told in said(page) and "shapes_step" not in page.query_params
-
-
 def answer(asked: str, **query: str) -> str:
     """The one sentence of the page that has `asked` in it."""
     page = opened(PAGE, text=TEXT, **query)

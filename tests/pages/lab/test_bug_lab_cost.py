@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.corpora import shakespeare_path
-from engine.faults import FAULTS
 from engine.service.bugs import FOLDER, Finding, Side
 from pages.lab.faults import words
-from tests.pages.stage import open_page
-
-PAGE = str(Path(__file__).parents[3] / "pages" / "lab" / "faults" / "page.py")
+from tests.pages import helpers
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=120), **query)
+    return helpers.opened("lab/faults", **query)
+
+
+def said(page: AppTest) -> str:
+    return helpers.said(page, "markdown")
 
 
 def held(name: str) -> list[dict]:
     return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["runs"]
-
-
-def said(page: AppTest) -> str:
-    return " | ".join(str(e.value) for e in page.markdown)
 
 
 def share_of_words(text: str) -> float:
@@ -73,11 +69,6 @@ def test_the_share_in_words_is_counted_once_more() -> None:
         assert abs(share_of_words(run["samples"][-1]["text"]) * 100 - int(percent)) < 3  # apostrophes
 
 
-def test_the_lines_of_the_fault_stand_above() -> None:
-    page = opened(fault="not_shifted")
-    assert page.code[0].value == FAULTS["not_shifted"].diff.text and page.code[0].language == "diff"
-
-
 def test_patterns_of_both_are_those_of_the_file(drawn) -> None:
     import base64
 
@@ -87,16 +78,6 @@ def test_patterns_of_both_are_those_of_the_file(drawn) -> None:
         steps = np.frombuffer(base64.b64decode(each["weights"]), np.uint8).reshape(each["shape"])
         heat = drawn[f"fault_pattern_{broken}"].traces[0]
         np.testing.assert_allclose(heat["z"], steps[1, 2] / 255, atol=1e-6)
-
-
-def test_a_link_to_no_fault_shows_the_first() -> None:
-    page = opened(fault="nonsense")
-    assert page.code[0].value == FAULTS["no_mask"].diff.text
-
-
-def test_in_words_are_of_the_fault_that_is_shown() -> None:
-    page = opened(fault="no_residual", words="true")
-    assert FAULTS["no_residual"].story in said(page) and FAULTS["no_residual"].fix in said(page)
 
 
 def side(loss: float, text: str = "thou art", share: float = 0.5, died: int | None = None) -> Side:

@@ -9,18 +9,15 @@ from streamlit.testing.v1 import AppTest
 
 from engine.exercises.catalogue import SETS, TASKS, make
 from engine.exercises.forms import Choice, Pick
-from pages.learn.exercises import words
-from tests.pages.stage import open_page
+from tests.pages import helpers
 from tests.pages.views import views
 from ui import site
-
-PAGE = str(Path(__file__).parents[3] / "pages" / "learn" / "exercises" / "page.py")
 
 pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+    return helpers.opened("learn/exercises", **query)
 
 
 def said(page: AppTest) -> list[str]:
@@ -90,13 +87,6 @@ def test_every_exercise_is_drawn_and_leads_to_a_page(task: str) -> None:
         assert key == known and view in ids
 
 
-@pytest.mark.parametrize(
-    "query", [{"set": "x"}, {"exercise": "size"}, {"set_seed": "-5"}, {"set_seed": "zebra"}]
-)
-def test_a_foreign_link_opens_something(query: dict[str, str]) -> None:
-    assert any(one.startswith("Exercise **1** of 6 in this set") for one in said(opened(**query)))
-
-
 def test_the_sheet_lists_what_it_holds() -> None:
     page = opened(exercises_view="sheet", sheet_seed="3", sheet_count="5")
     assert "**5** exercises from 4 sets, with the numbers of seed 3; the answers are at the end." in said(
@@ -111,12 +101,6 @@ def test_the_sheet_lists_what_it_holds() -> None:
         assert task in titles[row["Set"]].tasks
         exercise = make(task, 3)
         assert row["Answer"] == exercise.form.said(exercise.answer).strip("`*")
-
-
-def test_words_of_a_sheet() -> None:
-    assert words.sheet_answer([], 0, 1) == "Choose at least **1** set."
-    assert make("size").form.ask == "one number in MiB, to 1 decimal place"
-    assert words.sheet_answer([make("score")], 1, 4).startswith("**1** exercise from 1 set, with")
 
 
 @pytest.mark.parametrize(

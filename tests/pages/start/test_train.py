@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from functools import partial
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from engine import corpora
 from engine.config import ModelConfig, TrainConfig
@@ -15,7 +15,6 @@ from engine.ledger import ledger
 from engine.training.records import Evaluation
 from pages.start.train import asking
 from pages.start.train.losses import baselines, vocabulary
-from tests.pages import helpers
 from tests.pages.stage import history
 from tests.pages.start.training import clicked, opened, sentences
 from ui.fields import CONTROLS, TRAINABLE, preset_values
@@ -340,11 +339,15 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
 
         sidebar_status()
 
-    looked = partial(helpers.opened, script)
+    def looked(**query: str) -> AppTest:
+        page = AppTest.from_function(script, default_timeout=60)  # its link leads out of this bare script
+        page.session_state["owner"] = "this-browser"
+        page.query_params.update(query)
+        return page.run()
+
     assert not looked().get("progress")
     clicked(opened(), "train")
     page = looked()
-    # A page that is not in the navigation of this bare script cannot be linked to; in the app it is.
     assert page.sidebar.get("progress")[0].text == f"step 40 of {STEPS} · loss 2.05"
     assert not looked(run="run-0").get("progress")
     manager.change("run-0", beside="run-9")

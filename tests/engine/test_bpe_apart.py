@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from engine.errors import TokenizerError
 from engine.lifeline import FIRST
 from engine.progress import Progress, Steps, finish
 from engine.tokenizers import apart, bpe, bpe_watch
-from engine.tokenizers.bpe import BpeTokenizer, Level, Split
+from engine.tokenizers.bpe import Level, Split
 from tests.engine.cases import for_each
 from tests.engine.running import freeze, lives, wait
 
@@ -113,23 +112,6 @@ def test_a_stopped_process_is_noticed_and_ended(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(TokenizerError, match="ended from outside"):
         finish(steps)
     assert processes() == []
-
-
-def test_its_end_is_a_good_one() -> None:
-    order = json.dumps({"kind": "learning", "text": "ab ab", "size": 300, "level": "byte", "split": "words"})
-    with subprocess.Popen(
-        [sys.executable, "-m", "engine.tokenizers.apart", str(os.getpid())],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-    ) as child:
-        assert child.stdin is not None and child.stdout is not None and child.stderr is not None
-        child.stdin.write(order.encode() + b"\n")
-        child.stdin.flush()  # and stays open
-        said = json.loads(child.stdout.readlines()[-1])
-        assert (child.wait(20), child.stderr.read()) == (0, b"")
-    assert BpeTokenizer.from_dict(said["tokenizer"]) == bpe.train("ab ab", 300)
 
 
 @for_each("stopped", [False, True])

@@ -47,10 +47,6 @@ def test_forward_flops_are_the_ledgers(fields):
     assert forward_flops(model) == ledger(model).flops(32).forward
 
 
-def test_a_window_saves_the_engine_nothing():
-    assert forward_flops(replace(MODEL, window=4)) == forward_flops(MODEL)
-
-
 def test_what_is_moved_is_counted_beside_what_is_multiplied():
     """Of a model without attention and without a network only the final norm and the output keep anything."""
     bare = replace(MODEL, mixer="none", ffn="none")

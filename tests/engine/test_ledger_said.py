@@ -292,11 +292,6 @@ def test_a_model_with_its_own_choices_is_that_model(name):
     assert costs(made).parameters == ledger_of(preset).total
 
 
-def test_t5_differs_in_its_output_s_scale_alone():
-    preset = MODELS["t5-base"]
-    assert morphed(preset, choices_of(preset)).model == replace(preset.model, n_kv_heads=12, output_bias=True)
-
-
 @for_each("name", ["llama2-7b", "bert-base", "pythia-70m", "gemma-2b", "t5-base"])
 def test_what_is_drawn_can_be_built_and_has_as_many_parameters(name):
     """GPT-2's sizes with the choices of others, built on the meta device."""

@@ -155,25 +155,6 @@ def test_a_scheme_enters_where_it_is_said_to(scheme):
 
 
 @for_each("scheme", ALL)
-def test_relative_schemes_see_the_distance_alone(scheme):
-    """The scores of equal content, moved along by five places."""
-    seams = fresh(scheme).positions.prepare(20, torch.zeros(1))
-    generator = torch.Generator().manual_seed(2)
-    content = torch.randn(64, generator=generator)
-    table = seams.embed(torch.zeros(1))
-    x = content.expand(20, 64) + (0 if table is None else table)
-    heads = x.view(20, 4, 16).transpose(0, 1)[None]
-    q, k = seams.rotate(heads, heads)
-    scores = seams.bias(q @ k.transpose(-1, -2))[0]
-    moved = torch.allclose(scores[:, 10, 4], scores[:, 15, 9], atol=1e-3) and torch.allclose(
-        scores[:, 12, 1], scores[:, 17, 6], atol=1e-3
-    )
-    distance_counts = not torch.allclose(scores[:, 10, 4], scores[:, 10, 7], atol=1e-3)
-    assert distance_counts == (scheme != "none")
-    assert moved == (SCHEMES[scheme].carries != "absolute")
-
-
-@for_each("scheme", ALL)
 @for_each("config", [CONFIG, ModelConfig(vocab_size=30, context=100, d_model=48, n_layers=3, n_heads=6)])
 def test_parameters_added_are_counted_on_the_models(scheme, config):
     counted = count_parameters(replace(config, position=scheme)) - count_parameters(

@@ -22,7 +22,7 @@ from engine.measure.firing import (
     shows_lowest,
     windows,
 )
-from engine.measure.neurons import Scan, scan
+from engine.measure.neurons import Scan
 from engine.measure.recording import record
 from engine.model import Transformer, build
 from engine.parts.registry import FEEDFORWARDS
@@ -241,19 +241,6 @@ def test_an_excerpt_stays_in_its_window_and_keeps_each_tokens_own_strength():
     assert (second.first, second.missing) == (4, 3) and second.strengths.tolist() == [-1.0, 0.25]
     (inner,) = excerpts(np.array([10]), np.array([1.0]), near[:1], 4, before=1, after=1)
     assert (inner.first, inner.missing) == (9, 0) and inner.strengths.tolist() == [2.0, 1.0, 0.5]
-
-
-def test_excerpts_of_a_real_scan_frame_the_strongest_token():
-    from engine.measure.neurons import activations_near
-
-    model = loud(tiny(), factor=4.0)
-    ids = some_tokens(model.config, batch=1, length=64)[0].numpy()
-    found = list(scan(model, ids, 1, window=8))[-1]
-    at, values = places(found, 5, False)
-    near = activations_near(model, ids, 1, 5, windows(at, found.window), found.window)
-    for excerpt in excerpts(at, values, near, found.window, 40, 16):
-        own = excerpt.strengths[excerpt.at - excerpt.first] * np.abs(values).max()
-        assert own == pytest.approx(excerpt.value, abs=1e-5) and len(excerpt.strengths) == 8
 
 
 def test_pairs_belong_together():

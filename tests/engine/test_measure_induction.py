@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,23 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.errors import ConfigError, ShapeError
-from engine.measure import knockout
+from engine.measure import copying, knockout, repeating
 from engine.measure.habits import Named
+from engine.measure.head_scores import COUNT, DRAWS, Formed, formed, grown, head_scores, read_at, strongest
 from engine.measure.induction import Repeat, drawn, ordered, ordinary, read_twice
 from engine.measure.knockout import knock_out, losses_without, matched, under
-from engine.model import Transformer
+from engine.measure.recording import record
+from engine.measure.sinks import Opened, Sinks, measure
+from engine.model import Transformer, build
+from engine.parts.cache import KVCache
 from engine.probe import Patcher, Recorder
 from engine.progress import Progress, finish
+from engine.tokenizers import token_bytes
+from engine.training.records import Evaluation, HeadScores
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
+from tests.engine.test_measure_attention import induction_model
+from tests.engine.trainings import CORPUS, MODEL, only, run
 
 ONCE = (3, 9, 1, 6)
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -200,3 +209,262 @@ def test_a_match_is_of_the_same_layer_while_there_is_one() -> None:
     for seed in range(20):
         found = matched(repeat(scores), more, np.random.default_rng(seed))
         assert found[0] == (0, 3) and {found[1], found[2]} == {(1, 0), (1, 3)} and found[3] == (1, 1)
+
+
+READ = (3, 1, 4, 1, 5, 9, 2)
+
+
+def duplicate_model() -> Transformer:
+    """The hand-built model of induction, whose second layer looks for its own token instead."""
+    model = induction_model()
+    second, width = model.blocks[1].mixer, model.config.d_head
+    with torch.no_grad():
+        second.w_qkv.weight[4 * width : 5 * width] = 0
+        second.w_qkv.weight[4 * width : 5 * width, :width] = torch.eye(width)  # keys: the token itself
+    return model
+
+
+def test_both_scores_come_from_one_reading():
+    found = finish(repeating.repeated(duplicate_model()))
+    assert found is not None
+    # Each token of the second half finds two alike: the one before, and itself.
+    assert found.duplicate[1, 0] == pytest.approx(0.5, abs=1e-3)
+    assert found.induction[1, 0] < 1e-3 and found.duplicate[0].max() < 0.1
+    steps = list(repeating.repeated(build(tiny()), sequences=3))
+    assert [(s.done, s.total) for s in steps] == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_pool_is_read_as_it_is_drawn_for_circuits():
+    model, pool = duplicate_model(), np.arange(1, 11)
+    found = finish(repeating.repeated(model, sequences=1, pool=pool, count=6))
+    assert found is not None
+    np.testing.assert_allclose(found.induction, read_twice(model, drawn(pool, 6, 0)).scores, atol=1e-6)
+
+
+def test_nothing_is_repeated_where_that_cannot_be():
+    for config in (tiny(mixer="none"), tiny(context=3)):
+        assert repeating.repeatable(build(config)) == 0
+        assert finish(repeating.repeated(build(config))) is None
+    assert repeating.repeatable(build(tiny()), vocab=1) == 0 and repeating.repeatable(build(tiny())) == 4
+
+
+COPIERS = [
+    {}, {"n_kv_heads": 2, "position": "rope", "qk_norm": True}, {"wiring": "post"},
+    {"norm": "none", "output_projection": False}, {"tie_embeddings": False, "attention_bias": True},
+    {"mixer": "mean"},
+]  # fmt: skip
+
+
+def slowly(model: Transformer, ids: tuple[int, ...], top: int, least: float) -> np.ndarray:
+    """One head, one key, one sorted list of logits at a time."""
+    recording, config = record(model, ids), model.config
+    found = np.zeros((config.n_layers, config.n_heads))
+    for layer, head in np.ndindex(found.shape):
+        block = f"blocks.{layer}."
+        v = recording[block + "v"][head * config.n_kv_heads // config.n_heads]
+        w_o, width = model.blocks[layer].mixer.w_o, config.d_head
+        for key in range(len(ids) - 1):
+            weight = float(recording[block + "pattern"][head, -1, key])
+            z = np.zeros(config.n_heads * width, np.float32)
+            z[head * width : (head + 1) * width] = v[key]
+            wrote = z if w_o is None else w_o.weight.numpy() @ z
+            x = model.norm_final(torch.from_numpy(wrote)[None, None])[0, 0].numpy()
+            best = np.argsort(-(model.output_matrix.numpy() @ x))[:top]
+            if weight >= least and ids[key] in best:
+                found[layer, head] += weight
+    return found
+
+
+@pytest.mark.parametrize("fields", COPIERS, ids=str)
+@pytest.mark.parametrize("chunk", [3, 1024])
+@torch.inference_mode()
+def test_name_movers_are_those_of_a_slow_loop(fields, chunk, monkeypatch):
+    monkeypatch.setattr(copying, "FIRST_CHUNK", chunk)
+    monkeypatch.setattr(copying, "among", lambda vocab: 4)
+    model = loud(tiny(**fields), factor=3.0)
+    found = copying.name_mover_scores(model, record(model, READ))
+    wanted = slowly(model, READ, 4, copying.LEAST)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert wanted.max() > 0 and wanted.min() < 0.9
+
+
+def test_a_token_is_in_the_top_as_sorting_says():
+    torch.manual_seed(0)
+    x, matrix = torch.randn(40, 8), torch.randn(3000, 8)
+    tokens = torch.randint(0, 3000, (40,))
+    tokens[:20] = (x @ matrix.T).argsort(-1, descending=True)[torch.arange(20), torch.arange(20) % 8]
+    wanted = ((x @ matrix.T).topk(5).indices == tokens[:, None]).any(-1)
+    assert torch.equal(copying.in_top(x, matrix, tokens, 5), wanted) and 0 < wanted.sum() < 40
+
+
+def test_where_no_name_can_be_moved():
+    alone, encoder, without = build(tiny()), build(tiny(causal=False)), build(tiny(mixer="none"))
+    assert np.isnan(copying.name_mover_scores(alone, record(alone, (3,)))).all()
+    assert copying.name_mover_scores(encoder, record(encoder, READ)) is None
+    assert copying.name_mover_scores(without, record(without, READ)) is None
+
+
+DEEP = replace(MODEL, context=48, position="rope", n_heads=2)
+
+
+def test_scores_are_means_over_draws_of_what_the_patterns_hold() -> None:
+    model, tokenizer = loud(DEEP), CORPUS.tokenizer
+    found = head_scores(model, tokenizer)
+    assert found is not None
+    pool = ordinary(token_bytes(tokenizer))
+    count = min(24, 24, len(pool))
+    ahead, before, first, second = [], [], [], []
+    for seed in range(4):
+        once = drawn(pool, count, seed)
+        tokens = torch.tensor([once + once])
+        recorder = Recorder({"pattern"})
+        logits = model(tokens, recorder)[0]
+        cost = F.cross_entropy(logits[:-1], tokens[0, 1:], reduction="none").tolist()  # of places 1 ...
+        first.append(sum(cost[: count - 1]) / (count - 1))
+        second.append(sum(cost[count:]) / (count - 1))
+        patterns = torch.stack([recorder[f"blocks.{i}.pattern"][0] for i in range(2)])
+        last, every = range(count, 2 * count), range(1, 2 * count)
+        ahead.append(sum(patterns[:, :, q, q - count + 1] for q in last) / count)
+        before.append(sum(patterns[:, :, q, q - 1] for q in every) / (2 * count - 1))
+    assert found.induction == pytest.approx(np.array(torch.stack(ahead).mean(0).tolist()), abs=1e-6)
+    assert found.previous == pytest.approx(np.array(torch.stack(before).mean(0).tolist()), abs=1e-6)
+    assert found.first_loss == pytest.approx(sum(first) / 4, abs=1e-5)
+    assert found.second_loss == pytest.approx(sum(second) / 4, abs=1e-5)
+    assert (COUNT, DRAWS) == (24, 4)
+
+
+def test_what_cannot_be_measured_is_none() -> None:
+    for fields in ({"causal": False}, {"mixer": "none"}, {"context": 3}):
+        model = loud(replace(MODEL, **fields))
+        assert head_scores(model, CORPUS.tokenizer) is None and read_at(model, CORPUS.tokenizer, 0) is None
+    assert read_at(loud(MODEL), CORPUS.tokenizer, 0) is not None
+
+
+def test_a_head_forms_where_it_first_has_half_of_its_weight_there() -> None:
+    def look(induction: tuple[tuple[float, ...], ...], previous: float) -> HeadScores:
+        return HeadScores(induction, ((previous, 0.1), (0.0, 0.0)), 4.0, 2.0)
+
+    looks = [
+        (0, look(((0.0, 0.0), (0.1, 0.2)), 0.49)), (5, None), (10, look(((0.0, 0.0), (0.1, 0.5)), 0.7)),
+        (20, look(((0.0, 0.0), (0.6, 0.4)), 0.3)), (30, look(((0.0, 0.0), (0.9, 0.8)), 0.9)),
+    ]  # fmt: skip
+    assert formed(looks) == (
+        Formed(10, "previous", 0, 0),
+        Formed(10, "induction", 1, 1),
+        Formed(20, "induction", 1, 0),
+    )
+    best = strongest(((0.3, 0.2), (0.1, 0.8)))
+    assert (best.layer, best.head, best.value) == (1, 1, 0.8)
+
+
+def test_a_training_on_repeats_says_at_every_look_what_its_heads_do() -> None:
+    repeating, plain = run(repeat=0.5), run()
+    assert [look.heads for look in only(plain, Evaluation)] == [None] * 4  # at its end there are two
+    looks = only(repeating, Evaluation)
+    assert [look.step for look in looks] == [0, 10, 20, 20] and all(look.heads for look in looks)
+    shape = [(len(look.heads.induction), len(look.heads.previous[0])) for look in looks]
+    assert shape == [(MODEL.n_layers, MODEL.n_heads)] * 4
+    assert looks[0].heads != looks[2].heads
+
+
+def test_what_has_grown_is_the_newest_looks_strongest_head_from_where_it_last_did_little() -> None:
+    def look(step: int, induction: tuple[float, float], previous: float) -> Evaluation:
+        heads = HeadScores((induction,), ((0.0, previous),), 4.0 + step, 2.0 + step)
+        return Evaluation(step, 1.0, 1.0, step / 4, True, heads=heads)
+
+    unscored = Evaluation(40, 1.0, 1.0, 20.0, True)
+    looks = [
+        look(1, (0.01, 0.3), 0.2), look(2, (0.05, 0.2), 0.6), look(5, (0.4, 0.1), 0.7),
+        look(10, (0.6, 0.2), 0.8), look(20, (0.9, 0.3), 0.9), unscored,
+    ]  # fmt: skip
+    found = grown(looks)
+    assert found is not None and found.is_formed
+    assert (found.step, found.head.layer, found.head.head, found.head.value) == (20, 0, 0, 0.9)
+    assert (found.since, found.before, found.seconds) == (2, 0.05, 4.5)  # the last look below LITTLE
+    assert (found.first_loss, found.second_loss) == (24.0, 22.0)
+    assert (found.formed, found.previous.head, found.previous.value, found.previous_formed) == (10, 1, 0.9, 2)
+    always = grown([look(3, (0.2, 0.0), 0.1), look(7, (0.4, 0.0), 0.1)])
+    assert always is not None and not always.is_formed
+    assert (always.since, always.before, always.seconds) == (3, 0.2, 1.0)
+    assert always.formed is None and always.previous_formed is None
+    assert grown([unscored]) is None and grown([]) is None
+
+
+READ_ON = (3, 9, 1, 6, 2, 7, 5, 4, 8)  # halves from position 4 on
+OTHER = 10
+SINKS: dict[str, dict[str, Any]] = {
+    "learned": {"context": 12}, "rope": {"position": "rope", "norm": "rmsnorm"},
+    "alibi": {"position": "alibi"}, "t5": {"position": "t5"}, "none": {"position": "none"},
+    "post": {"position": "rope", "wiring": "post"}, "grouped": {"position": "rope", "n_kv_heads": 2},
+    "mean": {"position": "none", "mixer": "mean"},
+}  # fmt: skip
+
+
+def plain(model: Transformer, ids: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """(loss of each token after the first, (layer, head) mean weight on position 0 of later queries)"""
+    seen, tokens = Recorder({"pattern"}), torch.tensor([ids])
+    with torch.no_grad():
+        logits = model(tokens, seen)[0]
+    losses = F.cross_entropy(logits[:-1], tokens[0, 1:], reduction="none").numpy()
+    layers = range(model.config.n_layers)
+    share = np.stack([seen[f"blocks.{i}.pattern"][0, :, 1:, 0].mean(-1).numpy() for i in layers])
+    return losses, share
+
+
+@for_each("fields", SINKS.values(), ids=SINKS)
+def test_texts_that_begin_otherwise(fields: dict[str, Any]) -> None:
+    model = loud(tiny(**fields))
+    found = finish(measure(model, READ_ON, OTHER))
+    assert (found.half, found.control, found.other) == (4, 2, OTHER)
+    texts = {"kept": READ_ON, "other": (OTHER, *READ_ON), "dropped": READ_ON[1:]}
+    for opening, text in texts.items():
+        told = found.of(opening)  # type: ignore[arg-type]
+        losses, share = plain(model, text)
+        assert told.ids == text and told.seen == 0
+        # the tokens after position 4 of the text: 2 is predicted by 6, and so on; the same four in each
+        assert told.loss == pytest.approx(losses[-4:].mean(), abs=1e-5)
+        np.testing.assert_allclose(told.share, share, atol=1e-6)
+        even = np.mean([1 / (i + 1) for i in range(1, len(text))])
+        assert told.even == pytest.approx(even)
+    assert found.change("dropped") == pytest.approx(found.of("dropped").loss - found.of("kept").loss)
+
+
+def test_a_cache_that_loses_its_first_or_another_token() -> None:
+    model = loud(tiny(position="none", context=16))
+    cache = KVCache(model.config, 16, model.embedding)
+    with torch.no_grad():
+        model(torch.tensor([READ_ON[:4]]), cache=cache)
+        cache.held[..., :3, :] = cache.held[..., 1:4, :].clone()
+        cache.length = 3
+        seen = Recorder({"pattern"})
+        logits = model(torch.tensor([READ_ON[4:]]), seen, cache)[0]
+    losses = F.cross_entropy(logits[:-1], torch.tensor(READ_ON[5:]), reduction="none").numpy()
+    found = finish(measure(model, READ_ON, OTHER))
+    told = found.of("forgotten")
+    assert told.loss == pytest.approx(losses.mean(), abs=1e-5)
+    # what was the second token is the first in the cache
+    share = np.stack([seen[f"blocks.{i}.pattern"][0, :, :, 0].mean(-1).numpy() for i in range(2)])
+    np.testing.assert_allclose(told.share, share, atol=1e-6)
+    assert told.seen == 1
+    assert told.even == pytest.approx(np.mean([1 / n for n in (4, 5, 6, 7, 8)]))
+    assert abs(found.change("forgotten")) > 0.01
+    cache = KVCache(model.config, 16, model.embedding)
+    with torch.no_grad():
+        model(torch.tensor([READ_ON[:4]]), cache=cache)
+        cache.held[..., 2:3, :] = cache.held[..., 3:4, :].clone()  # place 2 is gone
+        cache.length = 3
+        logits = model(torch.tensor([READ_ON[4:]]), cache=cache)[0]
+    losses = F.cross_entropy(logits[:-1], torch.tensor(READ_ON[5:]), reduction="none").numpy()
+    told = finish(measure(model, READ_ON, OTHER)).of("control")
+    assert told.loss == pytest.approx(losses.mean(), abs=1e-5) and told.seen == 0
+
+
+def test_what_is_read_off_the_shares() -> None:
+    told = Opened("kept", READ_ON, 0, np.array([[0.2, 0.6], [0.4, 0.0]]), 0.1, 2.0)
+    assert told.mean == pytest.approx(0.3) and told.by_layer.tolist() == pytest.approx([0.4, 0.2])
+    assert told.most == Named(0, 1, 0.6) and told.resting == 2
+    assert told.is_sink
+    assert not Opened("kept", READ_ON, 0, told.share, 0.2, 2.0).is_sink, "1.5 times the even share"
+    assert not Opened("kept", READ_ON, 0, np.array([[0.39, 0.39]]), 0.1, 2.0).is_sink, "no head rests there"
+    both = Sinks(READ_ON, 4, OTHER, 2, (told, Opened("dropped", READ_ON, 0, told.share, 0.1, 2.5)))
+    assert both.change("dropped") == 0.5 and both.change("kept") == 0.0

@@ -14,6 +14,8 @@ from engine.faults import PARTS
 from engine.measure import habits, heads, one_head, shared_keys
 from engine.measure.ablation import Switches, compare, each_head_off
 from engine.measure.consequences import changes_nothing, consequence, is_silent, missed, writes_a_bias
+from engine.measure.heads import even_pattern
+from engine.measure.places import by_distance, places, shares, words_of
 from engine.measure.recording import Recording, record
 from engine.measure.scaling import KEYS, among_zeros, scaling, theory
 from engine.model import build
@@ -323,3 +325,50 @@ def test_neighbouring_heads_share_keys_as_the_model_lets_them():
     config = tiny().resolved()
     found, full = (shared_keys.shared_keys(config, 4, kv) for kv in (1, 4))
     assert shared_keys.saved(found, full) == 0.75 and shared_keys.saved(full, full) == 0
+
+
+SIGNS = list("ab cde, ab")
+CODES = [ord(c) for c in SIGNS]
+BEFORE = np.tri(len(SIGNS), dtype=bool)
+
+
+def test_words_begin_after_blanks_and_with_tokens_that_bring_their_own():
+    assert words_of(SIGNS).tolist() == [0, 0, -1, 1, 1, 1, -1, -1, 2, 2]
+    assert words_of(["The", " lib", "rary", ".", " It"]).tolist() == [0, 1, 1, -1, 2]
+    where = {
+        name: [np.flatnonzero(row).tolist() for row in mask] for name, mask in places(CODES, SIGNS).items()
+    }
+    assert where["word_start"][5] == [2, 3] and where["word_start"][4] == [], "beyond the second letter"
+    assert where["own_word"][5] == [3, 4, 5] and where["own_word"][3] == [] and where["own_word"][6] == []
+    assert where["breaks"][9] == [2, 6, 7] and where["breaks"][6] == [2, 7]
+    assert where["same"][8] == [0] and where["same"][7] == [2] and where["same"][3] == []
+    assert where["itself"][0] == [] and where["itself"][4] == [4]
+    assert where["near"][3] == [] and where["near"][5] == [2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_share_is_the_mean_over_the_queries_that_have_such_a_place():
+    even = even_pattern(BEFORE)
+    breaks = np.zeros_like(even)
+    breaks[:, 0] = 1
+    for query in range(3, 10):
+        breaks[query] = 0
+        breaks[query, 2] = 1
+    found = shares(np.stack([even, breaks])[None], BEFORE, CODES, SIGNS)
+    wanted = np.mean([1 / 4, 1 / 5, 1 / 6, 1 / 7, 2 / 8, 3 / 9, 3 / 10])  # queries 3 to 9
+    assert found.even["breaks"] == pytest.approx(wanted)
+    np.testing.assert_allclose(found.weight["breaks"], [[wanted, 1.0]])
+    assert found.even["itself"] == pytest.approx(np.mean([1 / (i + 1) for i in range(1, 10)]))
+    assert "word_start" not in found.weight, "one letter alone has such a place"
+
+
+def test_what_distance_alone_gives_is_the_mean_of_each_distance():
+    rng = np.random.default_rng(3)
+    pattern = np.tril(rng.random((1, 4, 4)))
+    pattern /= pattern.sum(-1, keepdims=True)
+    p = pattern[0]
+    usual = [np.mean([p[i, i - d] for i in range(d, 4)]) for d in range(4)]
+    found = by_distance(pattern, np.tri(4, dtype=bool))[0]
+    for query in range(4):
+        row = np.array([usual[query - key] for key in range(query + 1)])
+        np.testing.assert_allclose(found[query, : query + 1], row / row.sum())
+    assert not np.triu(found, 1).any()

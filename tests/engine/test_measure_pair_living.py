@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import CorpusError, ShapeError, TokenizerError
 from engine.measure.crossing import crossing
 from engine.measure.pair_living import writing
 from engine.probe import Recorder
@@ -59,9 +58,3 @@ def test_sizes_are_root_mean_squares_of_the_streams(model):
     assert found.sizes.shape == (last + 1, len(found.written))
     end = recorder[f"decoder.blocks.{last - 1}.resid_post"][0]
     assert found.sizes[last].tolist() == pytest.approx((end**2).mean(-1).sqrt().tolist(), rel=1e-4)
-
-
-def test_what_cannot_be_read_is_said(model):
-    for text, error in (("", CorpusError), ("xyz", TokenizerError), ("a" * 12, ShapeError)):
-        with pytest.raises(error):
-            writing(model, TOKENIZER, text)

@@ -8,25 +8,43 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, SampleConfig
 from engine.errors import ConfigError, ShapeError, TokenizerError
-from engine.measure import patching
+from engine.measure import patching, steering
 from engine.measure.contrast import MOST, Contrast, Prompts, both_runs, fits, inside_a_word, prompts_of
+from engine.measure.fact import Answer, Fact, Written, answer_of, trace
+from engine.measure.habits import Named
+from engine.measure.lens import logit_lens
 from engine.measure.patching import Patching, most_copies, patch, sites
 from engine.measure.patching_facts import Cell, Station, stations, strongest, verdict
+from engine.measure.recording import record
+from engine.measure.steering import (
+    Continued,
+    Direction,
+    Where,
+    aligned,
+    beginning,
+    continued,
+    cost,
+    direction,
+    mood_words,
+    read,
+)
 from engine.model import Transformer, build
 from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY
 from engine.probe import Patcher, Recorder
-from engine.progress import finish
+from engine.progress import Progress, finish
+from engine.sample.generate import generate
 from engine.tokenizers.char import CharTokenizer
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 PROMPTS = Prompts((1, 2, 3, 4, 5, 6), (1, 2, 9, 4, 5, 10), (7, 8))
 
-VARIANTS: dict[str, dict[str, Any]] = {
+PATCHED: dict[str, dict[str, Any]] = {
     "learned": {}, "rope": {"position": "rope"}, "alibi": {"position": "alibi"}, "t5": {"position": "t5"},
     "sinusoidal": {"position": "sinusoidal", "norm": "rmsnorm"}, "no position": {"position": "none"},
     "post": {"wiring": "post", "norm_bias": True}, "parallel": {"wiring": "parallel", "position": "rope"},
@@ -38,7 +56,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def plainly(model: Transformer, prompts: Prompts, site: str) -> np.ndarray:
+def patched_plainly(model: Transformer, prompts: Prompts, site: str) -> np.ndarray:
     """The whole corrupted prompt through the whole model, once for each patch."""
     a, b = prompts.answers
     seen = Recorder()
@@ -62,12 +80,12 @@ def plainly(model: Transformer, prompts: Prompts, site: str) -> np.ndarray:
     return found
 
 
-@for_each("variant", VARIANTS)
+@for_each("variant", PATCHED)
 @torch.inference_mode()
 def test_it_is_the_whole_pass_for_every_patch(variant: str) -> None:
-    model = loud(tiny(**VARIANTS[variant]), factor=6.0)
+    model = loud(tiny(**PATCHED[variant]), factor=6.0)
     for site in sites(model.config, model.parts):
-        expected = plainly(model, PROMPTS, site)
+        expected = patched_plainly(model, PROMPTS, site)
         found = finish(patch(model, PROMPTS, site))
         span = found.contrast.span  # in nats: a share of a small span is a large number
         assert found.restored * span == pytest.approx(expected * span, abs=1e-4), site
@@ -81,7 +99,7 @@ def test_without_the_mask_every_patch_reaches_back() -> None:
     model = build(tiny(position="rope"), seed=3, parts=open_mask).eval()
     for parameter in model.parameters():
         parameter.mul_(6.0) if parameter.dim() > 1 else None
-    expected = plainly(model, PROMPTS, "resid_pre")
+    expected = patched_plainly(model, PROMPTS, "resid_pre")
     assert np.abs(expected[1, :2]).max() > 1e-3, "tokens before the first change matter here"
     assert finish(patch(model, PROMPTS, "resid_pre")).restored == pytest.approx(expected, abs=1e-4)
 
@@ -232,3 +250,321 @@ def test_what_is_read_off_a_map() -> None:
     assert strongest(found) == (Cell(1, 0, 0.75), Cell(0, 0, 0.5), Cell(1, 1, 0.5))
     assert strongest(found, 9)[-1] == Cell(0, 1, -2.0)
     assert Contrast(7.0, -6.0, (0, 1)).span == 13.0
+
+
+ALPHABET = CharTokenizer("\n abcdefgh")
+BARE = CharTokenizer("abcdefghijk")
+GREEDY = SampleConfig(temperature=0.0)
+STEERED: dict[str, dict[str, Any]] = {
+    "learned": {},
+    "rope": {"position": "rope", "norm": "rmsnorm", "ffn": "swiglu", "n_kv_heads": 2},
+    "alibi": {"position": "alibi", "wiring": "parallel"},
+    "post": {"wiring": "post", "position": "sinusoidal"},
+}
+
+
+def model_of(**fields: Any) -> Transformer:
+    return loud(tiny(vocab_size=ALPHABET.vocab_size, context=24, **fields))
+
+
+def resid(model: Transformer, ids: list[int], layer: int) -> torch.Tensor:
+    seen = Recorder()
+    with torch.no_grad():
+        model(torch.tensor([ids]), seen)
+    return seen[f"blocks.{layer}.resid_pre"][0]
+
+
+def steered_plainly(
+    model: Transformer, table: torch.Tensor, layer: int, prompt: list[int], count: int
+) -> list[int]:
+    """The likeliest tokens, with table[:length] (position, d_model) added: no cache, no batch."""
+    text = list(prompt)
+    for _ in range(count):
+        edit = {f"blocks.{layer}.resid_pre": lambda x: x + table[: x.shape[1]]}
+        with torch.no_grad():
+            text.append(int(model(torch.tensor([text]), Patcher(edit))[0, -1].argmax()))
+    return text[len(prompt) :]
+
+
+@for_each("fields", STEERED.values(), ids=STEERED)
+@for_each("where", ["front", "every"])
+def test_a_continuation_is_that_of_the_plain_way(fields: dict[str, Any], where: Where) -> None:
+    model = model_of(**fields)
+    found = direction(model, ALPHABET, "abc", "hg", 1, where)
+    one, other = ALPHABET.encode("\nabc"), ALPHABET.encode("\nhg ")  # filled up with a blank
+    table = torch.zeros(24, 16)
+    if where == "front":
+        table[1:4] = 2.5 * (resid(model, one, 1) - resid(model, other, 1))[1:]
+    else:
+        short = resid(model, other[:3], 1)[1:].mean(0)
+        table[1:] = 2.5 * (resid(model, one, 1)[1:].mean(0) - short)
+    prompt = [*ALPHABET.encode("\nfed")]
+    made = finish(continued(model, found, 2.5, prompt, 12, GREEDY))
+    assert list(made.steered) == steered_plainly(model, table, 1, prompt, 12)
+    assert list(made.plain) == list(generate(model, prompt, 12, GREEDY))
+    assert made.plain != made.steered
+    assert made.plain[: made.same] == made.steered[: made.same]
+    assert made.plain[made.same] != made.steered[made.same]
+
+
+def test_nothing_added_changes_nothing_and_the_draws_are_those_of_the_seed() -> None:
+    model, sampling = model_of(), SampleConfig(temperature=0.9, seed=5, top_p=0.9, repetition_penalty=1.3)
+    found = direction(model, ALPHABET, "abc", "hgf", 1, "every")
+    prompt = ALPHABET.encode("\nfed")
+    made = finish(continued(model, found, 0.0, prompt, 15, sampling))
+    assert made.plain == made.steered == tuple(generate(model, prompt, 15, sampling))
+    assert made.same == 15 and not made.lifted
+
+
+def test_the_mood_is_the_probability_of_the_words_that_are_wanted() -> None:
+    """Against whole passes, one for each step: no cache, no batch."""
+    model = model_of()
+    found = direction(model, ALPHABET, "abc", "hg", 1, "every")
+    wanted = mood_words(ALPHABET, "abc", "hg")
+    assert [ALPHABET.decode([i]) for i in wanted] == ["a", "b", "c"]
+    prompt = ALPHABET.encode("\nfed")
+    made = finish(continued(model, found, 2.5, prompt, 6, GREEDY, wanted))
+    shares = []
+    for text, coefficient in ((made.plain, 0.0), (made.steered, 2.5)):
+        ids = [*prompt, *text[:-1]]
+        with torch.no_grad():
+            p = model(torch.tensor([ids]), Patcher(found.edits(coefficient)))[0].double().softmax(-1)
+        shares.append(float(p[len(prompt) - 1 :, list(wanted)].sum(-1).mean()))
+    assert made.mood == pytest.approx(shares, abs=1e-6)
+    assert made.times == pytest.approx(shares[1] / shares[0], rel=1e-4)
+    assert made.one_in == pytest.approx([1 / share for share in shares], rel=1e-4)
+
+
+@for_each(
+    ("mood", "came"),
+    [((0.01, 0.02), "came"), ((0.02, 0.01), "went"), ((0.01, 0.019), "stayed"), ((0.0, 0.0), "stayed")],
+)
+def test_whether_the_mood_came(mood: tuple[float, float], came: str) -> None:
+    assert Continued((1,), (1,), (), mood).came == came
+
+
+def test_words_of_a_mood_are_those_that_the_other_prompt_lacks() -> None:
+    assert [ALPHABET.decode([i]) for i in mood_words(ALPHABET, "ab a", "b")] == ["a"], "no blank, no b"
+    assert mood_words(ALPHABET, "ab", "ba") == ()
+
+
+def test_what_is_lifted() -> None:
+    model = model_of()
+    found = direction(model, ALPHABET, "abc", "hgf", 0, "every")
+    prompt = ALPHABET.encode("\nfed")
+    made = finish(continued(model, found, 3.0, prompt, 1, GREEDY))
+    with torch.no_grad():
+        before = model(torch.tensor([prompt]))[0, -1].softmax(-1)
+        after = model(torch.tensor([prompt]), Patcher(found.edits(3.0)))[0, -1].softmax(-1)
+    gained = (after - before).numpy()
+    assert [lift.token for lift in made.lifted] == [i for i in np.argsort(-gained)[:6] if gained[i] > 0]
+    first = made.lifted[0]
+    assert first.before == pytest.approx(float(before[first.token]), abs=1e-5)
+    assert first.after == pytest.approx(float(after[first.token]), abs=1e-5)
+
+
+@for_each("where", ["front", "every"])
+def test_the_cost_is_the_loss_of_every_row(where: Where) -> None:
+    model = model_of()
+    found = direction(model, ALPHABET, "abc", "hgf", 1, where)
+    rows = steering.rows_of(ALPHABET.encode("abcdefgh" * 5), beginning(ALPHABET), 12, 3)
+    assert rows.shape == (3, 12) and rows[:, 0].eq(ALPHABET.encode("\n")[0]).all()
+    steps, seen = cost(model, found, (-2.0, 0.0, 2.0), rows), []
+    try:
+        while True:
+            seen.append(next(steps))
+    except StopIteration as end:
+        made = end.value
+    assert seen == [Progress(i, 3) for i in (1, 2, 3)]
+    first = 4 if where == "front" else 1
+    for c, loss in zip((-2.0, 0.0, 2.0), made.loss, strict=True):
+        own = []
+        for row in rows:
+            with torch.no_grad():
+                logits = model(row[None], Patcher(found.edits(c)))[0]
+            own += [float(-logits[i].log_softmax(-1)[row[i + 1]]) for i in range(first, 11)]
+        assert loss == pytest.approx(np.mean(own), abs=1e-5)
+        assert made.at(c) == pytest.approx(np.exp(np.mean(own)), rel=1e-4)
+    assert made.tokens == 3 * (11 - first)
+    with torch.no_grad():
+        plain = model(rows)[:, first:-1].flatten(0, 1)
+    assert made.loss[1] == pytest.approx(float(F.cross_entropy(plain, rows[:, first + 1 :].flatten())))
+    assert made.loss[0] != pytest.approx(made.loss[1], abs=1e-3)
+
+
+def test_where_and_how_strongly_it_is_added() -> None:
+    model = model_of()
+    found = direction(model, ALPHABET, "ab", "hg", 1, "front")
+    one, other = (resid(model, ALPHABET.encode(text), 1)[1:] for text in ("\nab", "\nhg"))
+    assert found.length == pytest.approx(float((one - other).norm(dim=1).mean()), rel=1e-5)
+    assert found.stream == pytest.approx(float(torch.cat([one, other]).norm(dim=1).mean()), rel=1e-5)
+    assert found.strength(-3.0) == pytest.approx(3 * found.length / found.stream)
+    vectors = torch.tensor([[1.0], [2.0]])
+    front = Direction(0, "front", vectors, 1, 1.0, 1.0)
+    assert front.added(2.0, 0, 5).ravel().tolist() == [0, 2, 4, 0, 0]
+    assert front.added(2.0, 2, 4).ravel().tolist() == [4, 0]
+    assert front.added(2.0, 3, 4).ravel().tolist() == [0]
+    every = Direction(0, "every", vectors[:1], 1, 1.0, 1.0)
+    assert every.added(-1.0, 0, 3).ravel().tolist() == [0, -1, -1]
+    assert every.added(-1.0, 7, 9).ravel().tolist() == [-1, -1]
+    assert aligned(ALPHABET, "abc", "d") == (tuple(ALPHABET.encode("\nabc")), tuple(ALPHABET.encode("\nd  ")))
+    assert beginning(BARE) == () and read(BARE, "ab") == tuple(BARE.encode("ab"))
+    with pytest.raises(TokenizerError, match="blank"):
+        aligned(BARE, "abc", "d")
+    with pytest.raises(TokenizerError, match="first prompt is empty"):
+        aligned(ALPHABET, "", "d")
+    with pytest.raises(TokenizerError, match="does not know x"):
+        read(ALPHABET, "xa")
+
+
+def test_what_cannot_be_steered() -> None:
+    model = model_of()
+    found = direction(model, ALPHABET, "abc", "hgf", 1, "front")
+    prompt = ALPHABET.encode("\nfed")
+    with pytest.raises(ShapeError, match="shorten the text"):
+        finish(continued(model, found, 1.0, prompt, 21, GREEDY))
+    with pytest.raises(ShapeError, match="causal"):
+        finish(continued(model_of(causal=False), found, 1.0, prompt, 2, GREEDY))
+    with pytest.raises(ShapeError, match="shorten"):
+        direction(model, ALPHABET, "a" * 30, "b", 0, "front")
+    with pytest.raises(ConfigError, match="layer"):
+        direction(model, ALPHABET, "a", "b", 2, "front")
+    with pytest.raises(ShapeError, match="too many"):
+        finish(cost(model, found, (0.0,), torch.zeros(1, 5, dtype=torch.int64)))
+    with pytest.raises(ShapeError, match="does not fill"):
+        steering.rows_of([1, 2], [0], 4, 1)
+
+
+IDS = (3, 9, 1, 6, 2)
+TRACED: dict[str, dict[str, Any]] = {
+    "plain": {}, "rms": {"norm": "rmsnorm", "position": "rope", "ffn": "swiglu"},
+    "biases": {"norm_bias": True, "attention_bias": True, "ffn_bias": True},
+    "parallel": {"wiring": "parallel", "tie_embeddings": False}, "no mixer": {"mixer": "none"},
+    "no ffn": {"ffn": "none"}, "post": {"wiring": "post"}, "no residual": {"wiring": "none"},
+}  # fmt: skip
+
+
+@for_each("fields", TRACED.values(), ids=TRACED)
+@for_each("answer", [0, 7, None])
+def test_rank_and_probability_at_every_depth(fields: dict[str, Any], answer: int | None) -> None:
+    model = loud(tiny(**fields))
+    recording = record(model, IDS)
+    found = trace(model, recording, answer)
+    ends = "norm2" if fields.get("wiring") == "post" else "resid_post"
+    streams = [recording["blocks.0.resid_pre"], *(recording[f"blocks.{i}.{ends}"] for i in range(2))]
+    for depth, stream in enumerate(streams):
+        with torch.no_grad():
+            x = model.norm_final(torch.tensor(stream[None, -1:]))[0, 0]
+            p = (model.output_matrix @ x).double().softmax(0).numpy()
+        wanted = found.answer
+        assert found.rank[depth] == sorted(p, reverse=True).index(p[wanted]) + 1
+        assert found.probability[depth] == pytest.approx(p[wanted], rel=1e-4)
+        assert found.guess[depth] == p.argmax()
+    if answer is None:
+        assert found.answer == recording.likeliest(4) and found.rank[-1] == 1
+    lens = logit_lens(model, recording)
+    np.testing.assert_array_equal(found.guess, lens.guess[:, -1])
+
+
+@for_each("name", ["plain", "rms", "biases", "parallel", "no mixer", "no ffn"])
+def test_who_wrote_it(name: str) -> None:
+    """Each sublayer's output, brought through the final norm's own division, by its own arithmetic."""
+    model = loud(tiny(**TRACED[name]))
+    recording = record(model, IDS)
+    found = trace(model, recording, 7).written
+    assert found is not None
+    x = torch.tensor(recording["blocks.1.resid_post"][-1]).double()
+    matrix = model.output_matrix.detach().double()
+    u = matrix[7] - matrix.mean(0)
+    norm = model.norm_final
+    rms = model.config.norm == "rmsnorm"
+    middle = x if rms else x - x.mean()
+    size = (middle.square().mean() + model.config.norm_eps).sqrt()
+
+    def pushes(write: str) -> float:
+        if write not in recording:
+            return 0.0
+        w = torch.tensor(recording[write][-1]).double()
+        w = w if rms else w - w.mean()
+        return float((u * norm.gain.detach().double()) @ w / size)
+
+    np.testing.assert_allclose(found.attention, [pushes(f"blocks.{i}.attn_out") for i in range(2)], atol=1e-4)
+    np.testing.assert_allclose(
+        found.feedforward, [pushes(f"blocks.{i}.ffn_out") for i in range(2)], atol=1e-4
+    )
+    assert found.before == pytest.approx(pushes("embed") + pushes("pos_embed"), abs=1e-4)
+    logits = recording.logits[-1].astype(np.float64)
+    assert found.total == pytest.approx(logits[7] - logits.mean(), abs=1e-3)
+    parts = found.by_attention + found.by_feedforward + found.before + found.rest
+    assert parts == pytest.approx(found.total, abs=1e-6)
+    assert (found.head is None) == (name == "no mixer")
+
+
+def test_where_nothing_is_a_sum_nobody_wrote_it() -> None:
+    for wiring in ("post", "none"):
+        model = loud(tiny(wiring=wiring))
+        assert trace(model, record(model, IDS), 7).written is None
+    model = loud(tiny())
+    with pytest.raises(ShapeError, match="tokens below 11"):
+        trace(model, record(model, IDS), 11)
+
+
+def told(rank: list[int]) -> Fact:
+    return Fact(7, np.array(rank), np.zeros(len(rank)), np.zeros(len(rank), int), None)
+
+
+def test_first_depth_leap_and_largest_part() -> None:
+    assert told([9, 1, 2, 1, 1]).first == 3 and told([9, 1, 2, 1, 1]).best == 1
+    assert told([1, 1]).first == 0
+    assert told([9, 1, 2]).first is None and told([9, 3, 4]).best == 1
+    assert told([5, 4, 1]).first == 2
+    assert told([100, 90, 30, 10, 1]).leap == 4 and told([100, 10, 9, 8]).leap == 1
+    assert told([1, 1]).leap is None and told([1, 5]).leap is None and told([8, 4, 2]).leap == 1
+    written = Written(np.array([1.0, -3.0]), np.array([0.5, 2.0]), Named(0, 1, 0.7), 0.25, 0.0, 0.75)
+    assert written.most == ("feedforward", 1, 2.0)
+    assert (written.by_attention, written.by_feedforward) == (-2.0, 2.5)
+    assert Written(np.array([4.0]), np.array([0.5]), None, 0, 0, 0).most == ("attention", 0, 4.0)
+
+
+SIGNS = CharTokenizer(" abcdeP")
+
+
+class Blanks:
+    """A vocabulary whose words begin with their blank: of a text the first word, then letters."""
+
+    def encode(self, text: str) -> list[int]:
+        if text[:3] == " Pa":
+            return [10, *(ord(c) for c in text[3:])]
+        return [{"P": 11, " ": 12}.get(c, ord(c)) for c in text]
+
+    def unknown(self, text: str) -> list[str]:
+        return []
+
+
+def logits(**letters: float) -> np.ndarray:
+    found = np.zeros(128)
+    for letter, value in letters.items():
+        found[{"word": 10, "P": 11, "blank": 12}[letter]] = value
+    return found
+
+
+def test_an_answer_is_read_as_it_was_meant() -> None:
+    words: Any = Blanks()
+    assert answer_of(words, "abc", "Pa", logits(P=2)) == Answer(11, 2, False)
+    assert answer_of(words, "abc", "Pa", logits(P=2, word=3)) == Answer(10, 1, True)
+    assert answer_of(words, "abc", "Paris", logits(word=3)) == Answer(10, 4, True)
+    assert answer_of(words, "abc ", "Pa", logits(word=3)) == Answer(11, 2, False), "there is a blank already"
+    assert answer_of(words, "abc", " Pa", logits(P=9)) == Answer(10, 1, False), (
+        "with its blank as it was written"
+    )
+    assert answer_of(words, "abc", "P4", logits(blank=9)) == Answer(11, 2, False), "not the blank alone"
+    place = SIGNS.encode("P")[0]
+    assert answer_of(SIGNS, "abc", "Pa", np.arange(7)[::-1]) == Answer(place, 2, False)
+    bare = CharTokenizer("abP")
+    assert answer_of(bare, "ab", "P", np.zeros(3)) == Answer(2, 1, False)
+
+
+@for_each(("text", "said"), [("", "is empty"), ("x!", "lacks x !")])
+def test_an_answer_that_is_none(text: str, said: str) -> None:
+    with pytest.raises(TokenizerError, match=said):
+        answer_of(SIGNS, "abc", text, np.zeros(7))

@@ -92,11 +92,6 @@ def test_edits_change_what_comes_after_and_nothing_before() -> None:
     np.testing.assert_array_equal(record(model, IDS).logits, before.logits)
 
 
-def test_an_edit_may_not_change_the_shape() -> None:
-    with pytest.raises(ShapeError, match=r"blocks\.0\.z"):
-        record(loud(tiny()), IDS, edits={"blocks.0.z": lambda z: z[:, :1]})
-
-
 @for_each(
     ("ids", "says"),
     [([], "at least one"), ([11], "between 0 and 10"), ([0, -1], "between 0 and 10"), (list(range(9)), "8")],

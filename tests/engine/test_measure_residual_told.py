@@ -16,9 +16,8 @@ from engine.measure.recording import Recording, record
 from engine.measure.roads import blocks_of, last_block, ratios, reason, road
 from engine.measure.settling import cell, climb, latest, reach, settling, sureness, telling
 from engine.measure.stream import landings, mean, stream, summary, sums
-from engine.model import Transformer, build
+from engine.model import Transformer
 from engine.parts.attention import NoMixer
-from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock
 from engine.parts.feedforward import NoFeedForward
 from engine.parts.positions import Learned
 from engine.parts.registry import HEALTHY, swapped
@@ -185,18 +184,6 @@ def test_what_stands_in_the_model_s_place_is_what_is_told():
 
 
 @for_each(
-    ("wiring", "said"), [(PostNormBlock, "post"), (ParallelBlock, "parallel"), (NoResidualBlock, "none")]
-)
-def test_a_wiring_in_another_s_place_is_worked_out_as_what_it_is(wiring, said):
-    parts = swapped(HEALTHY, "wired otherwise", wirings={"pre": wiring})
-    models = build(tiny(), parts=parts).eval(), build(tiny(wiring=said)).eval()
-    rows = [sums(stream(record(model, IDS)), model.config, 5, 2) for model in models]
-    assert [(len(r.terms), r.normed is None) for r in rows[0]] == [
-        (len(r.terms), r.normed is None) for r in rows[1]
-    ]
-
-
-@for_each(
     "fields", [{}, {"wiring": "parallel"}, {"wiring": "post"}, {"ffn": "none"}, {"position": "rope"}], ids=str
 )
 def test_a_tokens_sum_is_worked_out_with_its_own_lengths(fields):
@@ -229,13 +216,6 @@ def test_a_tokens_sum_is_worked_out_with_its_own_lengths(fields):
     else:
         assert normed == [None] * len(normed)
     assert len(sums(found, model.config, at, 2)) > len(rows)
-
-
-def test_nothing_is_summed_where_nothing_is_added():
-    model = loud(tiny(wiring="none"))
-    found = stream(record(model, IDS))
-    assert sums(found, model.config, 0, 2) == () and found.shares is None
-    assert summary(found).total is None and summary(found).largest == ()
 
 
 def test_the_summary_names_the_longest_and_the_largest():

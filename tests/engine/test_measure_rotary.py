@@ -63,15 +63,6 @@ def test_vectors_turn_like_complex_numbers(position: int, seed: int, base: float
     )
 
 
-def test_the_tables_are_rope_s_own_in_double_precision():
-    like = torch.zeros(1, dtype=torch.float32)
-    config = ModelConfig(d_model=16, n_heads=1, d_head=16, position="rope", rope_theta=500.0)
-    seams = Rope(config.resolved()).prepare(40, like)
-    cos, signed = rotary.tables(np.arange(40), 16, 500.0)
-    assert torch.allclose(seams.cos.double(), cos, atol=5e-6)
-    assert torch.allclose(seams.sin.double(), signed, atol=5e-6)
-
-
 def test_pair_terms_sum_to_the_score_and_one_of_them_by_hand():
     q, k = rotary.seeded_pair(8)
     terms = rotary.pair_terms(q, k, 9, 4, 100.0)

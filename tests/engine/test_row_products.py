@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -12,8 +10,6 @@ from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer, build
 from engine.parts import row_products
-from engine.parts.attention import Attention
-from engine.parts.registry import HEALTHY, swapped
 from engine.parts.row_products import ARITHMETICS, Arithmetic, product
 from engine.progress import Progress, finish
 from engine.sample import Decoder, generate, steps
@@ -195,14 +191,4 @@ def test_an_arithmetic_that_the_machine_lacks_is_refused_with_the_reason(
         ready(model, "bfloat16")
     monkeypatch.setattr(row_products, "_has_int8", lambda: False)
     with pytest.raises(ConfigError, match="no products of int8"):
-        ready(model, "int8")
-
-
-def test_a_part_that_is_not_known_is_refused() -> None:
-    class Other(Attention):
-        pass
-
-    parts = swapped(HEALTHY, "other", mixers={"attention": Other})
-    model = build(replace(tiny(), n_layers=1), parts=parts).eval()
-    with pytest.raises(ConfigError, match="all known"):
         ready(model, "int8")

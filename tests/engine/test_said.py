@@ -17,7 +17,6 @@ from engine.ledger.growth import with_weights
 from engine.ledger.shares import held
 from engine.measure.byhand import masking
 from engine.measure.embeddings import held_by
-from engine.measure.recording import record
 from engine.measure.slices import extent
 from engine.model import build
 from engine.sample.branches import Written
@@ -73,13 +72,6 @@ def test_what_memory_is_enough_for():
         memory.weights,
         memory.weights + 7,
     ]
-
-
-def test_the_likeliest_token_has_the_largest_logit():
-    recording = record(build(SMALL), [1, 2, 3])
-    for query in range(3):
-        row = recording.logits[query].tolist()
-        assert row[recording.likeliest(query)] == max(row)
 
 
 def written(log_p: float, picked: bool) -> Written:

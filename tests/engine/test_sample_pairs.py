@@ -200,10 +200,9 @@ def test_bad_input_is_a_sentence() -> None:
     for length in (0, 13):
         with pytest.raises(ConfigError, match="length"):
             write_targets(model, some(1, 2), length)
-    with pytest.raises(ConfigError, match="depth"):
-        beam_pair(model, [4], 2, depth=13)
-    with pytest.raises(ConfigError, match="width"):
-        beam_pair(model, [4], 0)
+    for wrong in ({"depth": 13}, {"width": 0}):
+        with pytest.raises(ConfigError, match=next(iter(wrong))):
+            beam_pair(model, [4], **({"width": 2} | wrong))
     memory = model.encode(some(1, 3))
     with pytest.raises(ShapeError, match="a cache of 2 positions, 0 of them filled, cannot take 3 more"):
         model.decode(some(1, 3), memory, cache=model.cache(memory, 2))

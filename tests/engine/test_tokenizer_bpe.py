@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.errors import TokenizerError
 from engine.tokenizers import from_dict
-from engine.tokenizers.bpe import BYTES, BpeTokenizer, Level, Merge, Split, pieces, train
+from engine.tokenizers.bpe import BpeTokenizer, Level, Split, pieces, train
 from engine.tokenizers.bpe_watch import (
     STAYS,
     UNKNOWN,
@@ -36,35 +36,6 @@ TEXTS = {
     "emoji": "🎉🎉 party 👩‍👩‍👧 time 🎉 e\u0301e\u0301 \u202eright to left\u202c",
     "repeats": "aaaa aaaaa aaaaaaa abababab",
 }
-
-
-def naive(text: str, vocab_size: int, split: Split) -> list[Merge]:
-    """Everything counted anew for every merge."""
-    ids, tokens = {token: i for i, token in enumerate(BYTES)}, list(BYTES)
-    words = [
-        ([ids[bytes([b])] for b in piece.encode()], n) for piece, n in Counter(pieces(text, split)).items()
-    ]
-    merges: list[Merge] = []
-    while len(tokens) < vocab_size:
-        counts: Counter[tuple[int, int]] = Counter()
-        for word, n in words:
-            for pair in pairwise(word):
-                counts[pair] += n
-        if not counts:
-            break
-        best = min(counts, key=lambda pair: (-counts[pair], pair))
-        made = tokens[best[0]] + tokens[best[1]]
-        token = ids.setdefault(made, len(tokens))
-        tokens += [made] if token == len(tokens) else []
-        words = [(merge_everywhere(word, best, token), n) for word, n in words]
-        merges.append(Merge(len(merges), best, token, counts[best], sum(len(word) * n for word, n in words)))
-    return merges
-
-
-@for_each("split", ["words", "none"])
-@for_each("text", TEXTS.values(), ids=TEXTS)
-def test_merges_are_those_of_a_naive_trainer(text: str, split: Split) -> None:
-    assert list(train(text, 300, split=split).merges) == naive(text, 300, split)
 
 
 TRAINED = train("".join(TEXTS.values()), 400)

@@ -71,12 +71,6 @@ def test_ids_outside_the_vocabulary(ids: list[int]) -> None:
         CharTokenizer("ab").decode(ids)
 
 
-@for_each("alphabet", ["", "aa", "abca"])
-def test_alphabets_that_are_none(alphabet: str) -> None:
-    with pytest.raises(TokenizerError, match="each only once"):
-        CharTokenizer(alphabet)
-
-
 @for_each("values", [
     {}, {"kind": "char"}, {"kind": "char", "alphabet": 3}, {"kind": "bytes"}, {"kind": ["char"]}, [],
     None, "char",

@@ -60,6 +60,11 @@ def test_width_one_is_greedy():
     ids, total = greedy(model, [1, 2], 6)
     assert found.path(found.winner) == ids
     assert found.nodes[found.winner].total == pytest.approx(total, abs=1e-4)
+    model = loud(tiny())
+    ids, total = sampled(model, [1], 5, SampleConfig(temperature=1.5, seed=4))
+    assert total == pytest.approx(log_probability(model, [1], ids), abs=1e-4)
+    assert total < 0
+    assert math.isfinite(total)
 
 
 def test_the_tree_is_whole():
@@ -96,11 +101,3 @@ def test_what_cannot_be_searched_is_refused():
         beam_search(loud(tiny(causal=False)), [1], 2, 2)
     with pytest.raises(ShapeError):
         beam_search(model, [], 2, 2)
-
-
-def test_a_sample_says_how_likely_it_was():
-    model = loud(tiny())
-    ids, total = sampled(model, [1], 5, SampleConfig(temperature=1.5, seed=4))
-    assert total == pytest.approx(log_probability(model, [1], ids), abs=1e-4)
-    assert total < 0
-    assert math.isfinite(total)

@@ -107,15 +107,13 @@ def test_baselines_against_an_independent_count() -> None:
     assert list(corpus.baselines) == ["uniform", "unigram", "bigram", "trigram"]
 
 
-def test_an_edited_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_or_missing_file_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path))
     (tmp_path / corpora.SHAKESPEARE_FILE).write_text("To be, or not to be")
     with pytest.raises(CorpusError, match="is not Tiny Shakespeare"):
         corpora.load("shakespeare")
-
-
-def test_without_file_or_network_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path))
+    (tmp_path / corpora.SHAKESPEARE_FILE).unlink()
     monkeypatch.setattr(corpora, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(corpora, "SHAKESPEARE_URL", "http://127.0.0.1:9/input.txt")  # nobody listens there
     assert corpora.default_name() == "python"

@@ -79,6 +79,9 @@ def test_the_last_runs_pace_foretells_its_own_length():
     pace = Pace(MODEL, quiet, steps=50, seconds=7.0)
     assert seconds(MODEL, quiet, 0, pace.work_a_second) == pytest.approx(14.0)
     assert Pace(MODEL, quiet, 0, 0.0).work_a_second == 0
+    assert threads_rate(1e9, 1, False) == 0.9e9 and threads_rate(1e9, 1, True) == 1.5e9
+    assert threads_rate(1e9, 3, False) == pytest.approx(0.9e9 * 2.3)
+    assert product_rate() > 1e8
 
 
 def test_targets_are_written_a_symbol_at_a_time():
@@ -86,9 +89,3 @@ def test_targets_are_written_a_symbol_at_a_time():
     text, train = kinds.PAIRS.read("dates", ""), replace(TRAIN, eval_every=25, look_early=False)
     found = kinds.PAIRS.seconds(MODEL, train, "dates", 0, math.inf, HEALTHY)
     assert found == pytest.approx(text.longest[1] * (3 * (1 + 4) + 5) * 2 * 3 * 0.0002)
-
-
-def test_threads_and_precision():
-    assert threads_rate(1e9, 1, False) == 0.9e9 and threads_rate(1e9, 1, True) == 1.5e9
-    assert threads_rate(1e9, 3, False) == pytest.approx(0.9e9 * 2.3)
-    assert product_rate() > 1e8

@@ -116,8 +116,18 @@ def test_every_preset_is_counted_part_by_part(name):
     assert ledger(replace(config, window=0)).flops().text == totals(trace(config, config.context))["products"]
 
 
-def test_published_totals():
+def test_published_totals_and_what_a_window_bounds():
     assert {name: of(name).total for name in PUBLISHED} == PUBLISHED
+    mistral, whole = of("mistral-7b"), ledger(replace(PRESETS["mistral-7b"].model, window=0))
+    assert mistral.config.context == 32_768
+    assert mistral.memory("bfloat16").kv_cache == GB // 2 and whole.memory("bfloat16").kv_cache == 4 * GB
+    assert mistral.memory("bfloat16", tokens=1000).kv_cache == whole.memory("bfloat16", tokens=1000).kv_cache
+    assert mistral.flops().scores == whole.flops(4096).scores == 32 * 2 * 2 * 4096 * 32 * 128
+    assert mistral.flops().forward - mistral.flops().scores == whole.flops().forward - whole.flops().scores
+    assert mistral.crossover() is None and whole.crossover() > 4096
+    flops = of("gpt2").flops(1024)
+    assert flops.six_n == 6 * 124_439_808 and flops.training == 3 * flops.forward
+    assert flops.forward == 2 * 12 * 12 * 768**2 + 4 * 12 * 1024 * 768 + 2 * 768 * 50_257
 
 
 @for_each("name", EVERY)
@@ -157,16 +167,6 @@ def test_bert_s_work_has_no_head_where_its_count_has_none():
     assert bert.memory("float32").activations < ledger_of(headed).memory("float32").activations
 
 
-def test_a_window_bounds_the_cache_and_the_scores():
-    mistral, whole = of("mistral-7b"), ledger(replace(PRESETS["mistral-7b"].model, window=0))
-    assert mistral.config.context == 32_768
-    assert mistral.memory("bfloat16").kv_cache == GB // 2 and whole.memory("bfloat16").kv_cache == 4 * GB
-    assert mistral.memory("bfloat16", tokens=1000).kv_cache == whole.memory("bfloat16", tokens=1000).kv_cache
-    assert mistral.flops().scores == whole.flops(4096).scores == 32 * 2 * 2 * 4096 * 32 * 128
-    assert mistral.flops().forward - mistral.flops().scores == whole.flops().forward - whole.flops().scores
-    assert mistral.crossover() is None and whole.crossover() > 4096
-
-
 @for_each("name", TOYS)
 def test_the_ledger_asks_the_parts_that_it_is_given(name):
     config, parts = ModelConfig(n_layers=2, d_model=32, context=16), TOYS[name]
@@ -175,12 +175,6 @@ def test_the_ledger_asks_the_parts_that_it_is_given(name):
     with FlopCounterMode(display=False) as counter:
         build(config, device="meta", parts=parts)(torch.empty(1, 16, dtype=torch.int64, device="meta"))
     assert found.flops(16).forward * 16 == counter.get_total_flops()
-
-
-def test_six_n_is_near_but_not_the_count():
-    flops = of("gpt2").flops(1024)
-    assert flops.six_n == 6 * 124_439_808 and flops.training == 3 * flops.forward
-    assert flops.forward == 2 * 12 * 12 * 768**2 + 4 * 12 * 1024 * 768 + 2 * 768 * 50_257
 
 
 @for_each("name", ["gpt2", "llama2-70b", "gemma-2b", "t5-base"])

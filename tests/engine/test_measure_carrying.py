@@ -41,15 +41,12 @@ def test_attention_carries_where_recurrence_forgets():
     net = carrying._net("lstm", 4, torch.Generator().manual_seed(0))
     both = (net.bias_hh_l0 + net.bias_ih_l0).detach()  # input, forget, cell, output
     assert both[4:8].tolist() == [1.0] * 4 and not (torch.cat([both[:4], both[8:]]) == 1).any()
+    one = Carried("attention", 16, 8, np.ones(15))
+    projections, scores, sums = 4 * 16 * 8 * 8, 16 * 16 * 8, 16 * 16 * 8
+    assert (one.products, one.path, one.one_by_one) == (projections + scores + sums, 1, 1)
 
 
 @for_each(("layer", "products"), [("rnn", 16 * 2 * 64), ("lstm", 16 * 8 * 64)])
 def test_a_recurrent_layer_s_steps_and_products(layer, products):
     one = Carried(layer, 16, 8, np.ones(15))
     assert (one.products, one.path, one.one_by_one) == (products, 16, 16)
-
-
-def test_attention_s_steps_and_products():
-    one = Carried("attention", 16, 8, np.ones(15))
-    projections, scores, sums = 4 * 16 * 8 * 8, 16 * 16 * 8, 16 * 16 * 8
-    assert (one.products, one.path, one.one_by_one) == (projections + scores + sums, 1, 1)

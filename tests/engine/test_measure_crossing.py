@@ -129,9 +129,17 @@ def test_where_a_pattern_looked() -> None:
     assert sharpest(pattern[:, 2:]) is None
 
 
-def test_what_is_right_is_known_for_sources_alone():
+def test_what_is_right_is_known_for_sources_alone() -> None:
     assert truth("dates", "21/11/26").target == "2026-11-21" and truth("dates", "yesterday") is None
     assert differing(["2", "0"], ["2", "1", "<end>"]) == 2 and differing("ab", "ab") == 0
+    pattern = looking_at([0, 2, 1, 4, 3], 5)  # the last query writes END
+    assert hits(pattern, ((0,), (1, 2), (), (3,))).tolist() == [True, True, False]
+    heads = np.stack([pattern, looking_at([1, 1, 1, 3, 3], 5)])
+    assert hits(heads, ((0,), (1, 2), (), (3,))).tolist() == [[True, True, False], [False, True, True]]
+    with pytest.raises(ShapeError, match="2 queries and 5 keys"):
+        hits(looking_at([0, 1], 5), ((0,), (1,), (2,)))
+    with pytest.raises(ShapeError, match="3 queries and 2 keys"):
+        hits(looking_at([0, 1, 0], 2), ((0,), (2,)))
 
 
 @for_each(("text", "error"), [("", CorpusError), ("xyz", TokenizerError), ("a" * 12, ShapeError)])
@@ -145,17 +153,6 @@ def looking_at(places: list[int], keys: int) -> np.ndarray:
     pattern = np.full((len(places), keys), 0.1 / keys, dtype=np.float32)
     pattern[np.arange(len(places)), places] += 0.9
     return pattern
-
-
-def test_hits_by_hand() -> None:
-    pattern = looking_at([0, 2, 1, 4, 3], 5)  # the last query writes END
-    assert hits(pattern, ((0,), (1, 2), (), (3,))).tolist() == [True, True, False]
-    heads = np.stack([pattern, looking_at([1, 1, 1, 3, 3], 5)])
-    assert hits(heads, ((0,), (1, 2), (), (3,))).tolist() == [[True, True, False], [False, True, True]]
-    with pytest.raises(ShapeError, match="2 queries and 5 keys"):
-        hits(looking_at([0, 1], 5), ((0,), (1,), (2,)))
-    with pytest.raises(ShapeError, match="3 queries and 2 keys"):
-        hits(looking_at([0, 1, 0], 2), ((0,), (2,)))
 
 
 def test_scores_over_pairs_of_other_lengths() -> None:

@@ -93,6 +93,12 @@ def test_a_scale_holds_nearly_all_entries():
     matrix = np.linspace(-1, 1, 2001).reshape(-1, 3)
     assert (np.abs(matrix) <= measured.reach(matrix)).mean() == pytest.approx(0.995, abs=1e-3)
     assert measured.reach(np.zeros((2, 2))) == 1.0
+    matrix = cloud(50, 6) @ np.diag([4, 3, 2, 1, 0.5, 0.2]).astype(np.float32)
+    reference = measured.principal(matrix)
+    turned = measured.Principal(reference.axes * np.array([[-1.0], [1.0], [-1.0]]), reference.shares)
+    assert np.allclose(measured.aligned(turned, reference).axes, reference.axes)
+    later = matrix + 0.02 * cloud(50, 6, 1)
+    assert ((measured.aligned(measured.principal(later), reference).axes * reference.axes).sum(1) > 0.9).all()
 
 
 def test_principal_components_are_those_of_a_singular_value_decomposition():
@@ -125,16 +131,7 @@ def test_fewer_points_or_dimensions_than_components_are_no_harm():
         measured.principal(np.zeros(3))
 
 
-def test_axes_of_a_step_lie_on_the_side_of_the_reference():
-    matrix = cloud(50, 6) @ np.diag([4, 3, 2, 1, 0.5, 0.2]).astype(np.float32)
-    reference = measured.principal(matrix)
-    turned = measured.Principal(reference.axes * np.array([[-1.0], [1.0], [-1.0]]), reference.shares)
-    assert np.allclose(measured.aligned(turned, reference).axes, reference.axes)
-    later = matrix + 0.02 * cloud(50, 6, 1)
-    assert ((measured.aligned(measured.principal(later), reference).axes * reference.axes).sum(1) > 0.9).all()
-
-
-def test_neighbours_are_the_rows_of_largest_cosine_without_the_mean():
+def test_neighbours_by_cosine_and_what_a_picture_keeps():
     matrix = cloud(25, 6) + 3
     ids, near = measured.neighbours(matrix, 7, 5)
     rows = matrix.astype(np.float64) - matrix.mean(0, dtype=np.float64)
@@ -144,9 +141,6 @@ def test_neighbours_are_the_rows_of_largest_cosine_without_the_mean():
     table = measured.cosines(matrix)
     assert np.allclose(table[7], wanted, atol=1e-6) and np.allclose(np.diag(table), 1)
     assert np.allclose(measured.cosines(matrix, [7, 3]), table[[7, 3]][:, [7, 3]], atol=1e-6)
-
-
-def test_a_picture_that_has_all_dimensions_keeps_all_neighbours():
     unit = measured.directions(cloud(30, 3)).astype(np.float32)
     assert (
         measured.kept_neighbours(unit - unit.mean(0), measured.directions(unit), 6) == 6
@@ -199,16 +193,6 @@ def test_many_rows_give_what_few_do(monkeypatch):
     ids, cosine = measured.neighbours(matrix, 7, 5)
     assert ids.tolist() == near[0].tolist()
     np.testing.assert_allclose(cosine, near[1], atol=1e-6)
-
-
-def test_shares_of_many_random_rows_are_drawn_without_the_rows(monkeypatch):
-    drawn = np.stack([measured.random_shares(60, 12, seed) for seed in range(200)])
-    monkeypatch.setattr(measured, "BLOCK", 16)  # the covariance alone is drawn
-    triangle = np.stack([measured.random_shares(60, 12, seed) for seed in range(200)])
-    assert not np.allclose(drawn[0], triangle[0]) and np.allclose(triangle.sum(1), 1)
-    spread = np.maximum(drawn.std(0), triangle.std(0)) / np.sqrt(200)
-    assert (np.abs(drawn.mean(0) - triangle.mean(0)) < 4.5 * spread).all()
-    assert np.allclose(drawn.std(0), triangle.std(0), rtol=0.4)
 
 
 RNG = np.random.default_rng(3)

@@ -157,6 +157,11 @@ def test_the_learned_table_is_repeated_or_held():
     repeated, held = stopgap(model, "repeat").positions.weight, stopgap(model, "hold").positions.weight
     for p in range(32):
         assert torch.equal(repeated[p], table[p % 8]) and torch.equal(held[p], table[min(p, 7)])
+    model = fresh("t5")
+    last = farthest_bucket(model.config)
+    weight = stopgap(model, "far").positions.weight
+    beyond = t5_bucket(torch.tensor([-8, -40, -1000]), False, 32, 128)
+    assert (beyond > last).all() and all(torch.equal(weight[b], model.positions.weight[last]) for b in beyond)
 
 
 def test_the_larger_base_slows_the_slowest_pair_by_the_factor():
@@ -180,14 +185,6 @@ def test_training_never_meets_the_buckets_beyond_the_farthest(context):
     met = model.positions.weight.grad.abs().sum(1) > 0
     last = farthest_bucket(model.config)
     assert met[: last + 1].all() and not met[last + 1 :].any()
-
-
-def test_far_buckets_take_the_last_one_met():
-    model = fresh("t5")
-    last = farthest_bucket(model.config)
-    weight = stopgap(model, "far").positions.weight
-    beyond = t5_bucket(torch.tensor([-8, -40, -1000]), False, 32, 128)
-    assert (beyond > last).all() and all(torch.equal(weight[b], model.positions.weight[last]) for b in beyond)
 
 
 CURVE = Curve(

@@ -60,6 +60,10 @@ def test_sparsity_counts_zeros_or_small_values() -> None:
     assert neurons.quiet_share(post, FEEDFORWARDS["relu"].exact_zeros).tolist() == [0.75, 0.0]
     assert neurons.quiet_share(post, FEEDFORWARDS["gelu"].exact_zeros).tolist() == [0.75, 0.25]
     assert neurons.quiet_share(np.zeros((1, 2, 2), np.float32), True).tolist() == [1.0]
+    gates = np.arange(1000.0).reshape(10, 100)
+    some, values = activations.some_pairs(gates, 2 * gates, 50)
+    assert len(set(some)) == 50 and np.array_equal(values, 2 * some)
+    assert len(activations.some_pairs(gates, gates, 5000)[0]) == 1000
 
 
 @for_each("fields", [
@@ -223,15 +227,12 @@ def scanned(highest: list[float], lowest: list[float]) -> Scan:
     )
 
 
-def test_the_side_of_a_neuron_that_is_shown():
+def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():
     up, down = scanned([3.0, 1.0], [-2.0, -1.0]), scanned([3.0, 1.0], [-4.0, -1.0])
     assert [shows_lowest(up, 0, side) for side in ("strongest", "highest", "lowest")] == [False, False, True]
     assert [shows_lowest(down, 0, side) for side in ("strongest", "highest", "lowest")] == [True, False, True]
     assert [x.tolist() for x in places(up, 0, False)] == [[7, 3], [3.0, 1.0]]
     assert [x.tolist() for x in places(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
-
-
-def test_an_excerpt_stays_in_its_window_and_keeps_each_tokens_own_strength():
     at, values = np.array([9, 4]), np.array([2.0, -4.0])
     near = np.array([[0.0, 2.0, 1.0, 0.5], [-4.0, 1.0, 2.0, 3.0]])
     assert windows(at, 4) == [8, 4]
@@ -241,13 +242,10 @@ def test_an_excerpt_stays_in_its_window_and_keeps_each_tokens_own_strength():
     assert (second.first, second.missing) == (4, 3) and second.strengths.tolist() == [-1.0, 0.25]
     (inner,) = excerpts(np.array([10]), np.array([1.0]), near[:1], 4, before=1, after=1)
     assert (inner.first, inner.missing) == (9, 0) and inner.strengths.tolist() == [2.0, 1.0, 0.5]
-
-
-def test_pairs_belong_together():
-    gates = np.arange(1000.0).reshape(10, 100)
-    some, values = activations.some_pairs(gates, 2 * gates, 50)
-    assert len(set(some)) == 50 and np.array_equal(values, 2 * some)
-    assert len(activations.some_pairs(gates, gates, 5000)[0]) == 1000
+    ids = np.array([5, 7, 5, 9, 7])
+    found = liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
+    assert (found.token, found.count, found.places, found.value) == (7, 2, 5, 3.0)  # 5 as often, but weaker
+    assert liked(np.array([3]), np.array([-2.0]), ids).token == 9
 
 
 @for_each(
@@ -281,10 +279,3 @@ def test_gates_and_the_share_of_a_network():
     gpt2, llama = found["GPT-2 small (published)"], found["LLaMA-2 7B (published)"]
     assert (gpt2.times, gpt2.gated, gpt2.block.total) == (4.0, False, 7_087_872)
     assert llama.gated and llama.block.feedforward == 3 * 4096 * 11_008
-
-
-def test_what_a_neuron_likes_is_its_commonest_token():
-    ids = np.array([5, 7, 5, 9, 7])
-    found = liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
-    assert (found.token, found.count, found.places, found.value) == (7, 2, 5, 3.0)  # 5 as often, but weaker
-    assert liked(np.array([3]), np.array([-2.0]), ids).token == 9

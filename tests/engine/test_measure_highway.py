@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.measure.highway import Plan, _windows, averaged, fresh, measure, ratio, slice_of
+from engine.measure.highway import Plan, _windows, averaged, fresh, measure, ratio
 from engine.probe import Patcher
 from tests.engine.cases import for_each
 from tests.engine.helpers import verse
@@ -89,13 +89,3 @@ def test_the_same_plan_gives_the_same_numbers_and_other_seeds_others():
     assert math.isnan(ratio(np.array([1.0, 0.0])))
     assert math.isnan(ratio(np.array([1.0, np.nan])))
     assert ratio(np.array([0.0, 1.0])) == 0
-
-
-def test_slices_of_work_lose_nothing():
-    profiles = measure(Plan(depths=(1, 2), seeds=1, **SMALL), verse().train, verse().vocab_size)
-    found, ended = [], False
-    while not ended:
-        new, ended = slice_of(profiles, 0.0)
-        assert len(new) <= 1
-        found += new
-    assert [(p.wiring, p.depth) for p in found] == [(w, d) for d in (1, 2) for w in ("pre", "post", "none")]

@@ -142,14 +142,10 @@ def test_sets_of_heads_off_as_the_plain_way_has_it(
 
 
 def test_it_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy in block 0, three in block 1, then four through the unembedding, three at a time."""
     monkeypatch.setattr(knockout, "LOGITS", 4 * 11 * 3 * 3)
     sets = [((1, 2),), ((0, 3), (1, 0)), (), ((1, 1),)]
     steps = losses_without(loud(tiny()), ONCE + ONCE, sets, 5)
     assert list(steps) == [Progress(1, 8), Progress(4, 8), Progress(7, 8), Progress(8, 8)]
-
-
-def test_heads_that_cannot_be_switched_off() -> None:
     model = loud(tiny())
     for off in ((2, 0), (0, 4), (-1, 0)):
         with pytest.raises(ShapeError, match=r"between 0\.0 and 1\.3"):
@@ -234,13 +230,6 @@ def test_both_scores_come_from_one_reading():
     assert [(s.done, s.total) for s in steps] == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_a_pool_is_read_as_it_is_drawn_for_circuits():
-    model, pool = duplicate_model(), np.arange(1, 11)
-    found = finish(repeating.repeated(model, sequences=1, pool=pool, count=6))
-    assert found is not None
-    np.testing.assert_allclose(found.induction, read_twice(model, drawn(pool, 6, 0)).scores, atol=1e-6)
-
-
 def test_nothing_is_repeated_where_that_cannot_be():
     for config in (tiny(mixer="none"), tiny(context=3)):
         assert repeating.repeatable(build(config)) == 0
@@ -286,22 +275,6 @@ def test_name_movers_are_those_of_a_slow_loop(fields, chunk, monkeypatch):
     wanted = slowly(model, READ, 4, copying.LEAST)
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert wanted.max() > 0 and wanted.min() < 0.9
-
-
-def test_a_token_is_in_the_top_as_sorting_says():
-    torch.manual_seed(0)
-    x, matrix = torch.randn(40, 8), torch.randn(3000, 8)
-    tokens = torch.randint(0, 3000, (40,))
-    tokens[:20] = (x @ matrix.T).argsort(-1, descending=True)[torch.arange(20), torch.arange(20) % 8]
-    wanted = ((x @ matrix.T).topk(5).indices == tokens[:, None]).any(-1)
-    assert torch.equal(copying.in_top(x, matrix, tokens, 5), wanted) and 0 < wanted.sum() < 40
-
-
-def test_where_no_name_can_be_moved():
-    alone, encoder, without = build(tiny()), build(tiny(causal=False)), build(tiny(mixer="none"))
-    assert np.isnan(copying.name_mover_scores(alone, record(alone, (3,)))).all()
-    assert copying.name_mover_scores(encoder, record(encoder, READ)) is None
-    assert copying.name_mover_scores(without, record(without, READ)) is None
 
 
 DEEP = replace(MODEL, context=48, position="rope", n_heads=2)

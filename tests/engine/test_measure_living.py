@@ -190,6 +190,11 @@ def test_a_part_of_the_head_may_turn():
     found = placed(model, record(model, IDS), len(IDS), len(IDS))
     slow = 50.0 ** (-2 * 3 / 8)  # eight of a head's sixteen numbers: four pairs
     assert found.turned[1, 9] == pytest.approx(math.degrees(9 * slow) % 360, abs=1e-3)
+    model = loud(tiny(causal=False, context=12))
+    first = living.read(model, IDS, None, True)
+    assert first.kept is None
+    again = living.read(model, [*IDS, 7], first, True)
+    np.testing.assert_allclose(again.streams, living.read(model, [*IDS, 7]).streams)
 
 
 def texts(base):
@@ -254,11 +259,3 @@ def test_only_what_follows_is_computed(monkeypatch):
     living.read(model, [7, *IDS], first, True)
     living.read(model, IDS, living.read(model, IDS), True)  # nothing was kept
     assert asked == [10, 1, 2, 11, 10, 10]
-
-
-def test_an_encoder_reads_anew():
-    model = loud(tiny(causal=False, context=12))
-    first = living.read(model, IDS, None, True)
-    assert first.kept is None
-    again = living.read(model, [*IDS, 7], first, True)
-    np.testing.assert_allclose(again.streams, living.read(model, [*IDS, 7]).streams)

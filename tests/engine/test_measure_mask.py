@@ -79,26 +79,23 @@ def test_a_token_is_most_like_itself_until_there_are_two_matrices(width):
     np.testing.assert_allclose(one.weights, e / e.sum(-1, keepdims=True))
 
 
-def test_eight_heads_cost_what_one_costs():
+def test_the_weights_without_a_mask_and_their_heads():
     config = replace(ModelConfig(), d_model=128, n_heads=8, d_head=None, n_kv_heads=None).resolved()
     found = {cut.n_heads: cut for cut in by_heads(config)}
     assert set(found) == {1, 2, 4, 8, 16, 32} and found[8].d_head == 16
     assert len({cut.flops for cut in found.values()}) == 1
     d, t, layers = 128, config.context, config.n_layers
     assert found[1].flops == layers * (2 * 4 * d * d + 2 * 2 * t * d), "four matrices, scores and sums"
-
-
-MODEL = loud(tiny(n_layers=2), factor=4.0).requires_grad_(False)
-FULL = loud(tiny(n_layers=2, causal=False), factor=4.0).requires_grad_(False)
-IDS = [3, 1, 4, 1, 5, 9, 2]
-
-
-def test_the_same_weights_without_the_mask():
     found = opened(MODEL)
     assert not found.config.causal
     assert torch.equal(found(torch.tensor([IDS])), FULL(torch.tensor([IDS])))  # of the same seed
     with pytest.raises(ConfigError, match="none to take away"):
         opened(FULL)
+
+
+MODEL = loud(tiny(n_layers=2), factor=4.0).requires_grad_(False)
+FULL = loud(tiny(n_layers=2, causal=False), factor=4.0).requires_grad_(False)
+IDS = [3, 1, 4, 1, 5, 9, 2]
 
 
 def test_chances_are_those_of_the_next_token():

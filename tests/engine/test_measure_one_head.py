@@ -270,7 +270,7 @@ def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_th
     assert found.loss_after is not None and read.change == found.loss_after - (found.loss_before or 0)
 
 
-def test_what_the_switches_amount_to():
+def test_what_is_missed_and_what_switches_amount_to():
     assert changes_nothing(Switches(place=3, seed=7, ablation="mean"))
     for other in ({"mask": False}, {"scale": False}, {"position": False}, {"heads_off": ((0, 0),)}):
         assert not changes_nothing(Switches(**other))
@@ -280,6 +280,11 @@ def test_what_the_switches_amount_to():
     assert is_silent(config, Switches(heads_off=every))
     assert not is_silent(config, Switches(heads_off=every[1:]))
     assert not is_silent(config, Switches(heads_off=every, ablation="mean"))
+    values = finish(each_head_off(MODEL, RECORDING))
+    found = missed(values)
+    assert values[found.layer, found.head] == values.max() == found.most and found.least == values.min()
+    nothing = missed(np.full((2, 2), np.nan))
+    assert (nothing.layer, nothing.head) == (0, 0) and math.isnan(nothing.most)
 
 
 @for_each("fields", [{}, {"attention_bias": True}, {"attention_bias": True, "mixer": "mean"}], ids=str)
@@ -293,15 +298,7 @@ def test_an_output_bias_is_what_is_left_when_every_head_is_off(fields):
     assert bool(np.any(silent["blocks.0.attn_out"])) == writes_a_bias(model)
 
 
-def test_the_head_that_is_missed_most_and_how_little_the_least_is_missed():
-    values = finish(each_head_off(MODEL, RECORDING))
-    found = missed(values)
-    assert values[found.layer, found.head] == values.max() == found.most and found.least == values.min()
-    nothing = missed(np.full((2, 2), np.nan))
-    assert (nothing.layer, nothing.head) == (0, 0) and math.isnan(nothing.most)
-
-
-def test_theory_is_what_the_measurements_are_close_to_and_bound_by():
+def test_theory_of_the_scale_and_one_score_among_zeros():
     for exponent in (0.0, 0.5, 0.25):
         found, expected = scaling((64,), exponent), theory(64, exponent)
         assert found.spread[0] == pytest.approx(expected.spread, rel=0.1)
@@ -310,17 +307,11 @@ def test_theory_is_what_the_measurements_are_close_to_and_bound_by():
     even = scaling((64,), 3.0)  # scores that are all but 0: the weights are all but even
     assert even.entropy[0] == pytest.approx(theory(64, 3.0).entropy, abs=1e-4) == math.log(KEYS)
     assert even.slope[0] == pytest.approx(theory(64, 3.0).slope, rel=1e-4)
-
-
-def test_one_score_among_zeros_with_the_scale_and_without():
     found = among_zeros(14, 99, 128)
     assert found.exponential == pytest.approx(1_202_604.28, rel=1e-6)
     assert found.weight == pytest.approx(1_202_604.28 / (1_202_604.28 + 99))
     assert found.divided == pytest.approx(14 / 11.3137085, rel=1e-6)
     assert found.divided_weight == pytest.approx(math.exp(found.divided) / (math.exp(found.divided) + 99))
-
-
-def test_neighbouring_heads_share_keys_as_the_model_lets_them():
     assert shared_keys.served_by(6, 3).tolist() == [0, 0, 1, 1, 2, 2]
     config = tiny().resolved()
     found, full = (shared_keys.shared_keys(config, 4, kv) for kv in (1, 4))

@@ -124,13 +124,16 @@ def test_a_few_copies_at_a_time_come_to_the_same(site: Any, monkeypatch: pytest.
 
 
 def test_the_memory_that_one_climb_may_take() -> None:
-    """A block of 576 numbers a token, 48 tokens, 9 heads that see 48: each number by hand."""
     c = ModelConfig(d_model=576, n_heads=9, n_kv_heads=3, d_ff=1536, n_layers=30).resolved()
     query = 6 * 576 + 4 * 1536 + 4 * (9 + 2 * 3) * 64 + 4 * 9 * 48
     copy = 4 * (query * 48 + 2 * 3 * 64 * 48)
     assert most_copies(c, 48, 48) == (256 << 20) // copy == 89
     huge = ModelConfig(d_model=16_384, n_heads=128, d_ff=65_536, n_layers=126).resolved()
     assert most_copies(huge, 48, 48) >= 1
+    model = loud(tiny())
+    seen = list(patch(model, PROMPTS, "resid_pre"))
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+    assert seen[-1].done == seen[-1].total == 3 * (4 + 3 + 2 + 1)
 
 
 def test_both_ends_of_the_scale() -> None:
@@ -145,14 +148,6 @@ def test_both_ends_of_the_scale() -> None:
     assert found.contrast.clean == pytest.approx(float(clean[7] - clean[8]), abs=1e-5)
     assert found.contrast.corrupted == pytest.approx(float(corrupted[7] - corrupted[8]), abs=1e-5)
     assert found.contrast.guesses == (int(clean.argmax()), int(corrupted.argmax()))
-
-
-def test_it_says_how_far_it_is() -> None:
-    """Two layers, positions 2 to 5: for each the copies of block 0 pass two blocks, those of block 1 one."""
-    model = loud(tiny())
-    seen = list(patch(model, PROMPTS, "resid_pre"))
-    assert [p.done for p in seen] == sorted(p.done for p in seen)
-    assert seen[-1].done == seen[-1].total == 3 * (4 + 3 + 2 + 1)
 
 
 LETTERS = CharTokenizer("\n abcdefghijklmnopqrstuvwxyz")
@@ -181,6 +176,13 @@ def test_of_an_answer_the_first_token_is_taken() -> None:
     prompts = prompts_of(LETTERS, "the cat", "the rat", ("sat", "ran"))
     assert prompts.answers == (LETTERS.encode("s")[0], LETTERS.encode("r")[0])
     assert prompts.changed == (4,)
+    assert inside_a_word(Words(), "the cat", "is") and not inside_a_word(Words(), "the cat", " is")
+    assert not inside_a_word(Words(), "the ", "is"), "the blank stands in the prompt"
+    assert not inside_a_word(LETTERS, "the cat", "s"), "a letter follows a letter"
+    assert fits(Words(), "the cat", "the red", (" is", " in"))
+    assert not fits(Words(), "the cat", "the red is", (" is", " in")), "lengths differ"
+    assert not fits(Words(), "the cat", "the red", (" is red", " in")), "two tokens"
+    assert not fits(LETTERS, "the cat", "the Rat", ("s", "t")), "R is not known"
 
 
 class Words:
@@ -200,16 +202,6 @@ class Words:
 
     def to_dict(self) -> dict[str, Any]:
         return {}
-
-
-def test_an_answer_without_a_blank_goes_on_inside_a_word() -> None:
-    assert inside_a_word(Words(), "the cat", "is") and not inside_a_word(Words(), "the cat", " is")
-    assert not inside_a_word(Words(), "the ", "is"), "the blank stands in the prompt"
-    assert not inside_a_word(LETTERS, "the cat", "s"), "a letter follows a letter"
-    assert fits(Words(), "the cat", "the red", (" is", " in"))
-    assert not fits(Words(), "the cat", "the red is", (" is", " in")), "lengths differ"
-    assert not fits(Words(), "the cat", "the red", (" is red", " in")), "two tokens"
-    assert not fits(LETTERS, "the cat", "the Rat", ("s", "t")), "R is not known"
 
 
 def test_models_that_cannot_be_patched() -> None:

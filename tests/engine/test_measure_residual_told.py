@@ -86,7 +86,7 @@ def test_writes_land_in_the_first_state_that_holds_them():
     assert landings(parallel)[-2:] == [2, 2]
 
 
-def test_half_of_the_tokens_is_half():
+def test_where_tokens_settle():
     # settled at depth 0, 1, 2, 2, 3, 3, 3, 3
     guesses = np.zeros((4, 8), dtype=int)
     for token, depth in enumerate((0, 1, 2, 2, 3, 3, 3, 3)):
@@ -96,6 +96,11 @@ def test_half_of_the_tokens_is_half():
     assert (found.half, found.tokens) == (2, 8), "four of eight are settled at depth 2, two of eight at 1"
     odd = settling(joined([read_lens(torch.from_numpy(one_hot(guesses[:, :7].tolist())))]))
     assert odd.half == 2 and odd.by[2] == 4
+    logits = one_hot([[0], [1], [2]])
+    logits[0] *= 3
+    lens = joined([read_lens(torch.from_numpy(logits))])
+    assert reach(lens).top == lens.kl[1, 0] < lens.kl[0, 0] and reach(lens).is_short
+    assert not reach(joined([read_lens(torch.from_numpy(one_hot([[2], [1], [2]])))])).is_short
 
 
 def test_the_largest_step_is_the_depth_that_it_leads_to():
@@ -123,14 +128,6 @@ def test_a_cell_holds_what_is_here_and_what_is_at_the_output():
     np.testing.assert_allclose(output, softmax(recording.logits[4]), atol=1e-6)
     assert found.kl == pytest.approx(float((output * np.log(output / here)).sum()), abs=1e-5)
     assert found.final == recording.logits[4].argmax() and found.settled == lens.settled[4]
-
-
-def test_the_scale_leaves_the_embedding_out():
-    logits = one_hot([[0], [1], [2]])
-    logits[0] *= 3
-    lens = joined([read_lens(torch.from_numpy(logits))])
-    assert reach(lens).top == lens.kl[1, 0] < lens.kl[0, 0] and reach(lens).is_short
-    assert not reach(joined([read_lens(torch.from_numpy(one_hot([[2], [1], [2]])))])).is_short
 
 
 @for_each("fields", [
@@ -252,7 +249,7 @@ def test_what_the_gradient_does(blocks, fate, ratio):
     assert (found.reached, found.blocks) == (sum(b > 0 for b in blocks), len(blocks))
 
 
-def test_why_it_is_not_what_theory_says():
+def test_the_gradient_and_theory():
     long, short = np.array([1.0, 20.0]), np.array([1.0, 1e-4])
     up, flat, down = (np.array([x, 1.0]) for x in (10.0, 1.0, 0.01))
     plain, bare, fan = Plan(), Plan(norm="none"), Plan(init="fan_in")
@@ -262,15 +259,9 @@ def test_why_it_is_not_what_theory_says():
     assert [reason(p, "post", flat, long) for p in (plain, fan)] == ["small writes", "own paths"]
     assert reason(plain, "none", flat, long) == "restored" and reason(plain, "none", down, long) is None
     assert reason(plain, "none", down, short) == "epsilon" and reason(bare, "none", down, short) is None
-
-
-def test_the_ratio_is_of_the_blocks_alone_and_of_what_was_measured():
     means = {("pre", 2): np.array([9.0, 4.0, 2.0]), ("pre", 3): np.array([9.0, 6.0, 5.0, 1.0])}
     assert ratios(means, "pre", (2, 3, 8)).tolist() == [2.0, 6.0] and not len(ratios(means, "post", (2, 3)))
     assert blocks_of(np.array([9.0, 4.0, 2.0]), 2).tolist() == [4.0, 2.0]
-
-
-def test_the_last_block_is_held_against_the_square_root():
     weights = {
         ("pre", 2): np.array([1.0, 4.0]),
         ("pre", 8): np.array([1.0] * 7 + [2.0]),

@@ -47,6 +47,14 @@ def test_frequencies_are_the_paper_s():
     for wrong in (0, 1, 7, -2):
         with pytest.raises(ShapeError, match="pairs"):
             rotary.frequencies(wrong, 10_000.0)
+    gptj = pytest.importorskip(
+        "transformers.models.gptj.modeling_gptj", reason="transformers is not installed"
+    )
+    x = torch.randn(1, 5, 2, 8, generator=torch.Generator().manual_seed(0))  # (batch, position, head, d_head)
+    table = gptj.create_sinusoidal_positions(5, 8)  # sines, then cosines
+    sin, cos = table[None, :, :4], table[None, :, 4:]
+    ours = rotary.rotate_interleaved(x.transpose(1, 2), cos, sin).transpose(1, 2)
+    assert torch.allclose(ours, gptj.apply_rotary_pos_emb(x, sin, cos), atol=1e-6)
 
 
 @settings(max_examples=40, deadline=None)
@@ -174,17 +182,6 @@ def test_models_without_scores_have_nothing_to_turn(mixer):
     model = loud(tiny(position="rope", mixer=mixer))
     assert rotary.before_rotation(model, record(model, [1, 2, 3]), 0, 0) is None
     assert rotary.wrong_layout_loss(model, [1, 2, 3]) is None
-
-
-def test_interleaved_equals_gpt_j_s():
-    gptj = pytest.importorskip(
-        "transformers.models.gptj.modeling_gptj", reason="transformers is not installed"
-    )
-    x = torch.randn(1, 5, 2, 8, generator=torch.Generator().manual_seed(0))  # (batch, position, head, d_head)
-    table = gptj.create_sinusoidal_positions(5, 8)  # sines, then cosines
-    sin, cos = table[None, :, :4], table[None, :, 4:]
-    ours = rotary.rotate_interleaved(x.transpose(1, 2), cos, sin).transpose(1, 2)
-    assert torch.allclose(ours, gptj.apply_rotary_pos_emb(x, sin, cos), atol=1e-6)
 
 
 def test_a_rope_with_another_base_is_turned_by_that() -> None:

@@ -231,12 +231,18 @@ def test_mistakes_fail_or_do_harm():
     assert mistakes.wrong_mask(6, 1).harm == pytest.approx(5 / 6) and mistakes.wrong_mask(6, 6).harm == 0
 
 
-def test_scores_grow_with_the_square_of_the_text():
+def test_what_a_masked_and_a_longer_text_cost():
     short, long = (trace(tiny(context=32), tokens) for tokens in (5, 10))
     for one, two in zip(short, long, strict=True):
         assert one.output.numbers == math.prod(one.output.sizes)
         assert two.output.numbers == one.output.doubled * one.output.numbers, one.name
     assert named(short, "blocks.0.scores").output.doubled == 4
+    assert named(trace(tiny(n_kv_heads=2), 4), "blocks.0.qkv_heads").output.axes == (
+        "batch",
+        "query",
+        "head",
+        "d_head",
+    )
 
 
 @for_each("mixer", ["shared_qk", "attention"])
@@ -260,15 +266,6 @@ def test_a_formula_has_an_option_only_where_it_is_on(option, name, latex, words)
     steps = [named(trace(tiny(**base | fields), 4), name) for fields in (option, {})]
     told = [(latex in step.formula, words in step.words) for step in steps]
     assert told == [(True, True), (False, False)]
-
-
-def test_heads_that_are_split_off_the_queries_matrix_have_its_axes():
-    assert named(trace(tiny(n_kv_heads=2), 4), "blocks.0.qkv_heads").output.axes == (
-        "batch",
-        "query",
-        "head",
-        "d_head",
-    )
 
 
 Q, K, V = [[1, 2, 3, 4]], [[5, 6, 7, 8], [9, 0, 1, 2]], [[1, 0, 0, 1], [0, 1, 1, 0]]

@@ -218,6 +218,9 @@ def test_a_circle_with_a_letter_out_of_turn_has_two_answers() -> None:
         assert before[before.index(wrong) + 1] == follows, "as it went before"
         assert away == min(set(before), key=read.rindex) and follows != away != wrong
         assert all(before[i] == before[i - len(set(before))] for i in range(len(set(before)), len(before)))
+    tokenizer = corpora.load("repeat").tokenizer
+    found = out_of_turn(Follower(), tokenizer, "abcdefghijklmnop", 60)  # type: ignore[arg-type]
+    assert (found.after, found.longest, found.probes) == (1.0, 0.0, 60)
 
 
 class Follower(torch.nn.Module):
@@ -228,9 +231,3 @@ class Follower(torch.nn.Module):
         for row, line in enumerate(tokens.tolist()):
             logits[row, -1, line[line.index(line[-1]) + 1]] = 1.0
         return logits
-
-
-def test_an_induction_head_says_what_followed() -> None:
-    tokenizer = corpora.load("repeat").tokenizer
-    found = out_of_turn(Follower(), tokenizer, "abcdefghijklmnop", 60)  # type: ignore[arg-type]
-    assert (found.after, found.longest, found.probes) == (1.0, 0.0, 60)

@@ -131,9 +131,6 @@ def test_a_word_a_pass_after_one_over_the_source(translator):
 def test_no_sentence_of_the_grammar_has_no_answer(translator):
     found = translate(translator.model, translator.tokenizer, "the king sees dog")
     assert found.answer is None and not found.right and "in place of “dog”" in found.why
-
-
-def test_sentences_were_never_learned_from():
     offered = sentences(24, 48)
     assert len(set(offered)) == 24 and max(map(len, offered)) <= 48 and TEXT in offered
     task = PAIR_TASKS["language"]

@@ -131,6 +131,14 @@ def test_the_costs_of_the_textbooks_table() -> None:
     characters, gpt2 = costs({"characters": (65, 5000), "gpt2": (50_257, 1300)}, 256, 4)
     assert (characters.embedding, gpt2.embedding) == (16_640, 12_865_792)
     assert (characters.scores, gpt2.scores) == (25_000_000, 1_690_000)
+    found = Lines(("ab", "abcd"), np.array([[2, 1], [2, 3]]))
+    assert found.characters.tolist() == [2, 4]
+    assert found.per_character.tolist() == [[1, 0.5], [0.5, 0.75]]
+    few, many = costs({"few": (100, 500), "many": (1000, 100)}, 64, 1)
+    found = gain(few, many)
+    assert found is not None and (found.tokens, found.scores, found.embedding) == (5, 25, 10)
+    nothing = costs({"few": (100, 0), "many": (1000, 100)}, 64, 1)
+    assert gain(*nothing) is None and gain(few, few) is None
 
 
 def test_a_thousand_words_of_shakespeare(shakespeare: Corpus) -> None:
@@ -191,9 +199,6 @@ def test_what_is_known_comes_back() -> None:
         found = of_tokens(text, learned)
         assert found.same and found.back == text and found.lost == ()
         assert b"".join(learned.tokens[i] for i in found.cut.ids.tolist()) == text.encode()
-
-
-def test_what_has_no_id_is_lost_and_named() -> None:
     found = of_characters("To bé or not to bé☃", "".join(sorted(set(HELD))))
     assert found.lost == ("é", "☃") and found.back == "To b or not to b" and not found.same
     assert found.cut.ids.tolist().count(-1) == 3
@@ -276,17 +281,6 @@ def test_the_dearest_and_the_cheapest_hold_the_whole_text() -> None:
     assert every is not None and (every.least, every.least_tokens) == ("words", 2)
     assert spread({"bytes": cuts["bytes"], "poor": cuts["poor"]}) is None  # the one has an unknown token
     assert spread({"bytes": cut_bytes(""), "characters": cut_characters("", "")}) is None
-
-
-def test_lines_and_gains_in_tokens() -> None:
-    found = Lines(("ab", "abcd"), np.array([[2, 1], [2, 3]]))
-    assert found.characters.tolist() == [2, 4]
-    assert found.per_character.tolist() == [[1, 0.5], [0.5, 0.75]]
-    few, many = costs({"few": (100, 500), "many": (1000, 100)}, 64, 1)
-    found = gain(few, many)
-    assert found is not None and (found.tokens, found.scores, found.embedding) == (5, 25, 10)
-    nothing = costs({"few": (100, 0), "many": (1000, 100)}, 64, 1)
-    assert gain(*nothing) is None and gain(few, few) is None
 
 
 class _GivesUp:

@@ -45,13 +45,19 @@ def test_parameters_of_a_part_and_of_all_blocks():
     assert embedding.one == embedding.all == 65 * 32
 
 
-def test_sums_shares_and_ends():
+def test_sums_places_odds_and_ends():
     example = masking([1.0, 2.5, 0.5, 3.0], [3, 0])
     weights, unmasked, late = example.sums
     assert weights == pytest.approx(1) and unmasked == pytest.approx(1) and late == example.kept < 1
     assert held_by(np.array([0.5, 0.3, 0.2]), 2) == pytest.approx(0.8)
     assert extent(np.array([[3.0, -2.0], [np.nan, np.inf]])) == (-2.0, 3.0)
     assert extent(np.array([])) == (0.0, 0.0)
+    found = surprise([written(-1.0, False), written(-2.0, True), written(-3.0, True)], 65)
+    assert found.picks == 2 and found.depth.tolist() == [1, 2, 3]
+    assert found.positions(10).tolist() == [10, 11, 12]
+    found = odds(math.log(1 / 8))
+    assert found.p == pytest.approx(0.125) and found.draws == pytest.approx(8)
+    assert odds(-700.0).draws == pytest.approx(1.014e304, rel=1e-3) and math.isinf(odds(-701.0).draws)
 
 
 def test_what_memory_is_enough_for():
@@ -86,15 +92,6 @@ def written(log_p: float, picked: bool) -> Written:
         q=1.0,
         alternatives=((3, 0.5, 0.5),),
     )
-
-
-def test_places_picks_and_odds():
-    found = surprise([written(-1.0, False), written(-2.0, True), written(-3.0, True)], 65)
-    assert found.picks == 2 and found.depth.tolist() == [1, 2, 3]
-    assert found.positions(10).tolist() == [10, 11, 12]
-    found = odds(math.log(1 / 8))
-    assert found.p == pytest.approx(0.125) and found.draws == pytest.approx(8)
-    assert odds(-700.0).draws == pytest.approx(1.014e304, rel=1e-3) and math.isinf(odds(-701.0).draws)
 
 
 @for_each("status, steps, share, left", [

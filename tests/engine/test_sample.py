@@ -17,8 +17,6 @@ from engine.sample import (
     Decoder,
     beam_search,
     draw,
-    fitting,
-    greedy,
     likeliest,
     order,
     stages,
@@ -127,9 +125,6 @@ def test_a_tiny_temperature_keeps_the_signs_that_the_penalty_reads():
         for penalty, wanted in ((0.5, 1), (2.0, 0)):
             last = SampleConfig(temperature=scale, repetition_penalty=penalty, penalty_last=True)
             assert stages(logits, last, [1])[-1].probabilities.argmax() == wanted, (scale, penalty)
-
-
-def test_the_penalty_lowers_what_has_occurred_whatever_its_sign():
     logits = torch.tensor([2.0, -2.0, 1.0])
     last = stages(logits, SampleConfig(temperature=1.0, repetition_penalty=2.0), [0, 1, 1, 77, -1])[-1]
     assert last.logits.tolist() == [1.0, -4.0, 1.0]  # ids outside the vocabulary are nobody's
@@ -302,11 +297,3 @@ def test_rivals_read_the_same_prompt_and_end_at_their_first_stop():
         total = sum(logs[i, t].item() for i, t in zip(rows, text.tokens, strict=True))
         assert text.total == pytest.approx(total, abs=1e-4)
     assert len({rivals(model, ids, beam, 6, ends, seed=s).sample.tokens for s in range(8)}) > 1
-
-
-def test_a_rival_holds_its_stop_token_and_nothing_after_it():
-    model, ids = loud(tiny(), seed=5, factor=4.0), (1, 2, 3)
-    written = greedy(model, fitting(ids, 6, model.config.context), 6)[0]
-    stop = written[3]
-    found = rivals(model, ids, beam_search(model, ids, 6, 2), 6, {stop}, seed=2).greedy
-    assert found.tokens == written[: written.index(stop) + 1]

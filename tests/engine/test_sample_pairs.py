@@ -67,7 +67,7 @@ def test_the_short_way_says_what_the_model_says(fields: dict[str, Any]) -> None:
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5 * float(wanted.abs().max()))
 
 
-def test_the_short_way_is_not_taken_past_padding_nor_where_it_drops() -> None:
+def test_the_short_way_is_taken_where_all_is_known_and_nothing_drops() -> None:
     source = torch.tensor([[4, 5, 0]])
     for model, given in ((loud_pair(), source), (loud_pair(dropout=0.5).train(), source[:, :2])):
         with torch.inference_mode():
@@ -75,9 +75,6 @@ def test_the_short_way_is_not_taken_past_padding_nor_where_it_drops() -> None:
             for token in (1, 4):
                 decoder.read(token)
         assert decoder.short is None
-
-
-def test_the_short_way_is_for_blocks_whose_every_part_is_known() -> None:
     block: Any = loud_pair().decoder.blocks[0]
     assert known(block)
     block.cross.__class__ = type("Another", (Attention,), {})
@@ -130,7 +127,7 @@ def test_draws_are_those_of_the_probabilities_and_the_seed() -> None:
     assert len({tuple(r.token for r in pair_steps(model, [4, 5], 9, s)) for s in sampling[:20]}) > 5
 
 
-def test_an_end_is_the_last_token() -> None:
+def test_an_end_is_the_last_token(monkeypatch: pytest.MonkeyPatch) -> None:
     model = loud_ending()
     found = write_targets(model, some(40, 5, 3))
     assert len({len(ids) for ids in found}) > 3, "some of them end, at several places"
@@ -138,10 +135,6 @@ def test_an_end_is_the_last_token() -> None:
     assert [[r.token for r in pair_steps(model, some(40, 5, 3)[i].tolist())] for i in range(5)] == found[:5]
     for ids in found:
         assert len(ids) <= 12 and 2 not in ids[:-1] and (ids[-1] == 2 or len(ids) == 12)
-
-
-def test_it_stops_when_all_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = loud_ending()
     sources = some(40, 5, 3)
     lengths = [len(ids) for ids in write_targets(model, sources)]
     soon = [row for row, length in enumerate(lengths) if length < 8]

@@ -66,9 +66,6 @@ def test_a_long_word_is_learned_and_encoded_without_hanging() -> None:
     own = train("ab" * 20_000, 300, split="none")
     assert own.merges[0].count == 20_000 and own.merges[0].length == 20_000
     assert own.decode(own.encode("ab" * 20_000)) == "ab" * 20_000
-
-
-def test_the_work_of_a_byte_grows_with_each_doubling_of_the_vocabulary() -> None:
     assert [rounds(size) for size in (10, 256, 512, 2048)] == [1, 1, 2, 4]
 
 

@@ -26,9 +26,6 @@ def test_words_and_signs_without_blanks() -> None:
     assert words("भाषा मॉडल") == ["भाषा", "मॉडल"]  # its vowel signs are marks, and belong to the word
     assert words("语言模型。数字") == ["语言模型", "。", "数字"]
     assert words(" \n\t\0") == ["\0"]
-
-
-def test_the_most_frequent_word_has_the_smallest_id_and_others_are_unknown() -> None:
     tokenizer = WordTokenizer.train("b a b c b a")
     assert tokenizer.words == ("b", "a", "c") and tokenizer.vocab_size == 3
     assert tokenizer.encode("c  B\nb") == [2, UNKNOWN, 0]

@@ -1,7 +1,5 @@
 """Coroutines in a thread of their own: where browser tests ran before, this one has an event loop already."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor

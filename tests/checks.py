@@ -4,8 +4,6 @@
 failed test, with its output, and makes pytest fail.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -5,8 +5,6 @@ mutant meets the nearest files first (by what they import and what they are call
 before the others, up to a limit of processor time. Tests that start processes are left out: those import the file on disk.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import importlib.abc

@@ -1,7 +1,5 @@
 """The models that come with the app, opened once, and texts that are worth reading with them."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

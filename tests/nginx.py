@@ -1,7 +1,5 @@
 """deploy/nginx.conf, run by a real nginx before servers of a test's own."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The source as the tests that read it see it: each file read and parsed once."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers on a screen are computed in engine/, where a test holds them: no sentence of a page works one out."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable
 

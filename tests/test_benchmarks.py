@@ -2,8 +2,6 @@
 of those that train to the end or watch a server for minutes only the start is asked for.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

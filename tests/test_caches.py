@@ -1,7 +1,5 @@
 """What the app keeps for the next who looks has a bound: a server lives for weeks, and strangers choose the keys."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator
 

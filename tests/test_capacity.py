@@ -1,7 +1,5 @@
 """The plan for a whole course in docs/hosting.md follows from what was measured of one server."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What nothing of the app names is not kept."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterable

@@ -2,8 +2,6 @@
 checkout that nobody may write to, an empty home, one folder to write in and, where one may, another user.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The small scripts of deploy/, each by itself, and what docs/hosting.md says to add to the image."""
 
-from __future__ import annotations
-
 import http.server
 import os
 import re

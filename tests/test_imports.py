@@ -1,7 +1,5 @@
 """The direction of imports (docs/architecture.md): down only, no screen in the engine, no page in another."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The mutation tester changes what it says it changes, and asks the tests that reach it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.judging import ROOT, Judge, nearest

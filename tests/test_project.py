@@ -1,7 +1,5 @@
 """The two commands, the pins, and what must not be in the repository."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import re

@@ -1,7 +1,5 @@
 """deploy/nginx.conf, with a real nginx before two servers of the test's own, which say who they are."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

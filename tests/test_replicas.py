@@ -1,7 +1,5 @@
 """Two servers behind a real nginx, and one process that holds the runs: as docs/hosting.md says it, whole."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The tiers of the suite, its limit for one test, and the checks that run beside it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 `tests/conftest.py` loads it. Times travel from xdist's workers in each report's `user_properties`.
 """
 
-from __future__ import annotations
-
 import resource
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator

@@ -1,7 +1,5 @@
 """What the scrubber and the figures below it show."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import Page

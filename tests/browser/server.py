@@ -1,7 +1,5 @@
 """Serving the app to a browser, for the browser tests and for the benchmark of the live page."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

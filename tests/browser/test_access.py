@@ -1,7 +1,5 @@
 """Who uses no mouse, or does not see the screen: focus, the terms by the keyboard, and ways without a new load."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """The attention page in a real Chromium: a head is chosen from the grid, and arcs answer in the browser."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import TimeoutError, expect

@@ -1,7 +1,5 @@
 """The beam's tree in a real Chromium: a slider changes it in its place, and a link brings it back."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

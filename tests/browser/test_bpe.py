@@ -1,7 +1,5 @@
 """BPE, watched, in a real Chromium: it plays without asking the server, goes back and forth, and is in the link."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

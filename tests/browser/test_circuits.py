@@ -1,7 +1,5 @@
 """Patching in a real Chromium: a pair is chosen, a prompt of one's own is typed, and a map is drawn each time."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from tests.browser.visit import opened

@@ -2,8 +2,6 @@
 keyboard, and its link brings it back.
 """
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """The embeddings' cloud in a real Chromium: it is turned, and a click chooses a token."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """Exercises in the browser: a right answer fills a dot, which outlives a reload and is forgotten on request."""
 
-from __future__ import annotations
-
 from engine.exercises.catalogue import make
 from tests.browser.conftest import settled
 

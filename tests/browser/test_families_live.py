@@ -2,8 +2,6 @@
 letters are hidden by a click and by the keyboard.
 """
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

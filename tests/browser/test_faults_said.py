@@ -1,7 +1,5 @@
 """A fault outside every view: no trace reaches a visitor, and the log has it under the number that he sees."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

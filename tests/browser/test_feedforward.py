@@ -2,8 +2,6 @@
 they are.
 """
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import Page, expect

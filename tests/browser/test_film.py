@@ -1,7 +1,5 @@
 """The film of a view in a real Chromium: both files have a frame for each step, and hold the engine's own numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The writer in a real Chromium: text that streams, steps, branches, and a link that brings them back."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """The real model answers in a real Chromium: as a conversation, streamed, to its own end."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

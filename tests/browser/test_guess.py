@@ -1,7 +1,5 @@
 """Predict, then see, in a browser: from the question to the figure, by mouse and by keys; and how to be left alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser import visit

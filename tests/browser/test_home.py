@@ -1,7 +1,5 @@
 """The home page and its figure-drawing neighbour in a real Chromium."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Home's three families in a real Chromium: one click from one to the next, and from a part to its page."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -2,8 +2,6 @@
 what it is, and leads on to itself.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 

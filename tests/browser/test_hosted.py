@@ -1,7 +1,5 @@
 """Normal use of a hosted server: a file comes in, pages are moved about, and the log stays quiet."""
 
-from __future__ import annotations
-
 import threading
 import tomllib
 from collections.abc import Iterator

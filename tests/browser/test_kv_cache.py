@@ -1,7 +1,5 @@
 """The player of the KV cache in a real Chromium: it steps without the server, plays, pauses, and is in its link."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """A race as a person runs it: both curves grow, one is cancelled, its link shows it to others, its CSV holds it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

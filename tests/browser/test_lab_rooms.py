@@ -1,7 +1,5 @@
 """The lab's rooms in a real Chromium: the doctor on a run of one's own, a patient to the reveal, marked problems."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

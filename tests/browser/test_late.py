@@ -2,8 +2,6 @@
 them, or in one before.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

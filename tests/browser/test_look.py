@@ -1,7 +1,5 @@
 """The frame of the pages that look into a model: what is drawn again, and what a view may ask of the bar."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """The Parameters page in a real browser: the areas stay where they are while a field moves, and one can go into them."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settled

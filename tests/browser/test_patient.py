@@ -1,7 +1,5 @@
 """What the browser gets of a mystery patient, byte by byte: nothing tells its bug before it was named."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine.doctor.patient import patient_of

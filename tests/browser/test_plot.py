@@ -2,8 +2,6 @@
 below a sub-path, as hosts do.
 """
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

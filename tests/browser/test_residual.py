@@ -1,7 +1,5 @@
 """The residual stream's page in a real Chromium: a cell is clicked, the highway is measured to its end."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """The RoPE view in a real Chromium: arrows turn in the browser, and both together leave the score."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The sampler in a real Chromium: its arithmetic is the engine's, and it answers without the server."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Taking a player home in a real Chromium: its picture as PNG and SVG, its data as CSV, and text that stays text."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

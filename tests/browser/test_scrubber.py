@@ -1,7 +1,5 @@
 """The scrubber on a run that trains: the newest is followed, and a key shows an earlier one in the same pictures."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page
 
 from tests.browser.conftest import after_frames, settled

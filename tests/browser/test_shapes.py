@@ -1,7 +1,5 @@
 """Walking the forward pass in a real Chromium."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

@@ -1,7 +1,5 @@
 """The stage: its key, figures that fill the screen, freeze, and a room that answers."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The shipped time-lapse in the bar: the scrubber goes through its steps, and names stand where heads formed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Coloured tokens in a real Chromium: pointed at, walked with the keys, as bytes where a character is cut."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """A course in a browser, from its first scene to its last: everything is there, above the bar, and soon."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import urlencode, urlsplit
 

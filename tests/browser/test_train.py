@@ -1,7 +1,5 @@
 """The main job, as a person does it: open the page, press Train, watch, steer, come back."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Training in the browser, as a person does it."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import Page

@@ -1,7 +1,5 @@
 """What a page reads of its address, and the links to pages that the courses and docs/teaching.md give."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A page that has nothing but the bar of the pages that look inside, and shows what it was given."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Opening a page in Streamlit's AppTest, and reading what it shows."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What the tests of pages with the real model share: its name in the bar, and why they are skipped without it."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine.pretrained import sources

@@ -1,7 +1,5 @@
 """Every room of pages/ and its views, without drawing them."""
 
-from __future__ import annotations
-
 import runpy
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run manager for page tests: it keeps runs as they are put in, and writes down what it is asked to do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -74,7 +72,7 @@ def open_page(page: AppTest, **query: str) -> AppTest:
     return page
 
 
-ASKED = ("pause", "resume", "step", "stop", "restart", "extend", "checkpoint", "revive")
+ASKED: tuple[str, ...] = ("pause", "resume", "step", "stop", "restart", "extend", "checkpoint", "revive")
 ASKED += ("set_learning_rate", "set_prompt")
 
 

@@ -2,8 +2,6 @@
 for benchmarks/cold_start.py, which a busy machine may not disturb.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

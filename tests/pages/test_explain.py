@@ -1,7 +1,5 @@
 """The code behind a picture: there when it is asked for."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 

@@ -2,8 +2,6 @@
 there; and nothing that it says is true of another family alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

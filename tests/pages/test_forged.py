@@ -1,7 +1,5 @@
 """Widget states that no browser would send, over a real websocket, the same every time: no page shows a trace."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ And links that somebody did write: each name in one of a course or of docs/teach
 leads to.
 """
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from typing import NamedTuple

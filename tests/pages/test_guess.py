@@ -2,8 +2,6 @@
 are there; who does not want to be asked is not asked.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A hosted server under attack, over its own sockets: forged keys, too many bytes, what is not for the public."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import re

@@ -1,7 +1,5 @@
 """Strangers who send too much over the websocket, to a real server."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 import urllib.request

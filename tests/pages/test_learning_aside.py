@@ -2,8 +2,6 @@
 meanwhile, and the result is the one that a page without patience would have shown.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any

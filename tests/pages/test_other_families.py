@@ -2,8 +2,6 @@
 tokens, and a decoder with a norm before its first block. Every view draws, or says why not.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A race on a page: what is shown before, while and after, its buttons, its link, and whose it is."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import pairwise

@@ -2,8 +2,6 @@
 its weights.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a phone sees that follows a room's code: one question and its answers, and a sentence where there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

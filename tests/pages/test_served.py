@@ -1,7 +1,5 @@
 """What the browser fetches by itself: put there once, whole, under names that hold what is in them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What belongs to the server and not to any page: the run manager, and what a stranger is told of an error."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 import threading

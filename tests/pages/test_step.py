@@ -2,8 +2,6 @@
 has nothing else.
 """
 
-from __future__ import annotations
-
 from streamlit.testing.v1 import AppTest
 
 from ui import step

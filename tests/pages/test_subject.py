@@ -2,8 +2,6 @@
 what it was given.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A training in the bar: the shipped time-lapse like a run, with the steps at which heads formed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

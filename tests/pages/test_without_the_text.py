@@ -1,7 +1,5 @@
 """Every view on a server where Tiny Shakespeare cannot be had: it draws, or a sentence says what is missing."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

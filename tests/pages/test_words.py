@@ -1,7 +1,5 @@
 """What is said in words on several pages, held against what the engine does."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

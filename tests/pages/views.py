@@ -1,7 +1,5 @@
 """The views of a page, read from its source."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The glossary: every term leads to a view that is there, and is found in running text and nowhere else."""
 
-from __future__ import annotations
-
 import re
 
 from tests.pages.helpers import opened

@@ -1,7 +1,5 @@
 """You are here: the parts that a page is about are lit, and a click leads to one of them on Home's map."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from itertools import pairwise
 from types import SimpleNamespace

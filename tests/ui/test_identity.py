@@ -1,7 +1,5 @@
 """Keys that the server has signed, its secret, and the address behind a proxy."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The frame of a page: a view that fails leaves the rest alive, words come after the view, links name views."""
 
-from __future__ import annotations
-
 import logging
 import re
 from typing import Any

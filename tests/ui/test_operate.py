@@ -1,7 +1,5 @@
 """What a server says to who runs it: whether it is ready, how it is, and what happens."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

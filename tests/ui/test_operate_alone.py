@@ -1,7 +1,5 @@
 """A forged request does not send the server into the world."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 from types import SimpleNamespace

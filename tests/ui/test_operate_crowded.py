@@ -1,7 +1,5 @@
 """When no descriptor is left: as many as there may be, and a line in the log, not a flood."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import resource

@@ -1,7 +1,5 @@
 """A control that was sent what it cannot hold is as it was at first; what a browser sends is not touched."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A click that comes in one message with what a part of the page asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Requests for parts of a page: answered while that page is shown, else not."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """The values of a tab, looked up one by one, are those that Streamlit collects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

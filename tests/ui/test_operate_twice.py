@@ -1,7 +1,5 @@
 """A click that a browser sends twice, once by accident, is carried out once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Slow measurements: done once for all who ask, shown while they go on, left when nobody wants them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """The address for the room and its code, read back square by square."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

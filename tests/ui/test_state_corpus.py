@@ -1,7 +1,5 @@
 """A text that cannot be downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The bar of a course: where one is by the address, what the browser is told, and what is forgotten on the way."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

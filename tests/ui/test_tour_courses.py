@@ -1,7 +1,5 @@
 """Courses: how a file is read, and what is said of one that cannot be."""
 
-from __future__ import annotations
-
 import pytest
 
 from ui.models import LAPSES

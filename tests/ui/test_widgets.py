@@ -1,7 +1,5 @@
 """Every control: what a link, a widget or another model left behind never comes back as a value."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

@@ -105,7 +105,8 @@ def page(context) -> Iterator[object]:
     fresh, raised = context.new_page(), []
     fresh.on("pageerror", lambda error: raised.append(str(error)))
     fresh.add_init_script(
-        "if (!sessionStorage.getItem('fresh')) { localStorage.clear(); sessionStorage.setItem('fresh', '1') }"
+        "try { if (!sessionStorage.getItem('fresh')) { localStorage.clear(); sessionStorage.setItem('fresh', '1') } }"
+        "catch { /* a frame or file without storage */ }"
     )
     yield fresh
     for open_page in context.pages:

@@ -126,18 +126,6 @@ def test_a_finished_race_stays_in_its_link(manager: StageManager, drawn: Any) ->
     assert "started in another browser" in words(foreign) and foreign.button(key="race_stop_demo").disabled
 
 
-def test_the_link_of_another_race_is_not_this_ones(manager: StageManager) -> None:
-    clicked(opened(), "race_start_demo")
-    for run in list(manager.views):
-        manager.change(
-            run,
-            race_title="Another question",
-            spec=replace(manager.views[run].spec, train=replace(TRAIN, steps=7)),
-        )
-    page = opened(race="race-0")
-    assert page.session_state["seen"] == [] and "race" not in page.query_params
-
-
 def test_other_settings_show_other_runs_and_a_race_that_goes_on_stays(manager: StageManager) -> None:
     page = clicked(opened(), "race_start_demo")
     page.run()

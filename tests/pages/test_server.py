@@ -198,15 +198,10 @@ def test_a_server_is_there_before_all_that_it_makes_ready_and_ends_after_it(
 
 
 @pytest.mark.parametrize(
-    ("there", "fails", "asked"),
-    [
-        (["smollm2-135m"], False, [("smollm2-135m", 200_000_000)]),
-        (["smollm2-135m"], True, []),
-        ([], False, []),
-    ],
+    ("there", "fails"), [(["smollm2-135m"], False), (["smollm2-135m"], True), ([], False)]
 )
 def test_the_model_that_home_shows_is_made_ready_where_there_is_one(
-    there: list[str], fails: bool, asked: list[object], monkeypatch: pytest.MonkeyPatch
+    there: list[str], fails: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[object] = []
 
@@ -219,61 +214,7 @@ def test_the_model_that_home_shows_is_made_ready_where_there_is_one(
     monkeypatch.setattr(state, "published", lambda: there)
     monkeypatch.setattr(library, "make_ready", make)
     GO_AHEAD()
-    assert found == asked
-
-
-class Session:
-    """What Streamlit keeps of a closed tab, as far as it matters here."""
-
-    def __init__(self, name: str) -> None:
-        self.id, self.ended = name, 0
-
-    def shutdown(self) -> None:
-        self.ended += 1
-
-
-def _storage(seconds: list[float]) -> MemorySessionStorage:
-    """Streamlit's own, with a clock that is set by hand: the first of `seconds`."""
-    storage = MemorySessionStorage()
-    assert isinstance(storage._cache, TTLCache)
-    storage._cache._timer = lambda: seconds[0]
-    return storage
-
-
-def test_a_closed_tab_is_let_go_when_its_time_is_over_though_nobody_comes_or_leaves() -> None:
-    now = [0.0]
-    storage, early, late = _storage(now), Session("early"), Session("late")
-    storage.save(SimpleNamespace(session=early))  # type: ignore[arg-type]
-    now[0] = 60.0
-    storage.save(SimpleNamespace(session=late))  # type: ignore[arg-type]
-    now[0] = 119.0
-    left.forget(storage)
-    assert (early.ended, late.ended) == (0, 0) and len(storage._cache) == 2, "it may come back"
-    now[0] = 121.0
-    left.forget(storage)
-    left.forget(storage)
-    assert (early.ended, late.ended) == (1, 0)
-    assert [each.session.id for each in storage.list()] == ["late"]
-
-
-def test_a_server_looks_for_closed_tabs_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    storage, gone = _storage(now), Session("gone")
-    storage.save(SimpleNamespace(session=gone))  # type: ignore[arg-type]
-    manager = SimpleNamespace(_session_storage=storage)
-    runtime = SimpleNamespace(exists=lambda: True, instance=lambda: SimpleNamespace(_session_mgr=manager))
-    monkeypatch.setattr(left, "Runtime", runtime)
-    monkeypatch.setattr(left, "EVERY", 0.01)
-
-    async def serve() -> None:
-        async with server.lifespan(None):
-            now[0] = 121.0
-            async with asyncio.timeout(10):
-                while not gone.ended:
-                    await asyncio.sleep(0.01)
-
-    aside(serve())
-    assert gone.ended == 1
+    assert found == ([(there[0], 200_000_000)] if there and not fails else [])
 
 
 @pytest.mark.parametrize(
@@ -302,6 +243,33 @@ def test_a_doubt_is_in_the_log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
     monkeypatch.setattr(
         server, "doubts", lambda profile, manager: [f"{profile.name} and {manager.profile.name}"]
     )
-
     within_a_server()
     assert "local and local" in caplog.messages
+
+
+def test_a_server_lets_closed_tabs_go_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By itself, though nobody comes or leaves."""
+    now, ended = [0.0], list[str]()
+    storage = MemorySessionStorage()
+    assert isinstance(storage._cache, TTLCache)
+    storage._cache._timer = lambda: now[0]
+    for name in ("early", "late"):
+        tab = SimpleNamespace(id=name, shutdown=lambda name=name: ended.append(name))
+        storage.save(SimpleNamespace(session=tab))  # type: ignore[arg-type]
+        now[0] += 60.0
+    now[0] = 119.0
+    left.forget(storage)
+    assert not ended and len(storage._cache) == 2, "it may come back"
+    manager = SimpleNamespace(_session_storage=storage)
+    runtime = SimpleNamespace(exists=lambda: True, instance=lambda: SimpleNamespace(_session_mgr=manager))
+    monkeypatch.setattr(left, "Runtime", runtime)
+    monkeypatch.setattr(left, "EVERY", 0.01)
+
+    async def serve() -> None:
+        async with server.lifespan(None), asyncio.timeout(10):
+            now[0] = 121.0
+            while not ended:
+                await asyncio.sleep(0.01)
+
+    aside(serve())
+    assert ended == ["early"] and [each.session.id for each in storage.list()] == ["late"]

@@ -73,7 +73,7 @@ def test_an_unclear_number_of_proxies_is_refused(said: str, monkeypatch: pytest.
         identity.proxies()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "peer, forwarded, trusted, address",
     [
         ("192.0.2.7", "198.51.100.9", 0, "192.0.2.7"),  # a stranger writes what he likes

@@ -72,9 +72,8 @@ def test_a_view_that_raises_leaves_the_rest_of_the_page_alive(needs_model, caplo
     assert not page.exception and not page.error and any(text.startswith("good") for text in said(page))
 
 
-@pytest.mark.parametrize("needs_model", [True, False])
-def test_words_that_raise_leave_the_picture(needs_model, caplog) -> None:
-    page = opened(View("good", "Good", good, bad, (RMSNorm,), needs_model))
+def test_words_that_raise_leave_the_picture(caplog) -> None:
+    page = opened(View("good", "Good", good, bad, (RMSNorm,)))
     assert any(text.startswith("good") for text in said(page)) and len(page.error) == 1
 
 
@@ -104,11 +103,8 @@ def test_words_and_code_come_after_the_view(needs_model) -> None:
     page = opened(View("good", "Good", good, WORDS, (RMSNorm, look.show), needs_model), words="true")
     texts = said(page)
     at = next(i for i, text in enumerate(texts) if text.startswith("good"))
-    assert texts[at + 1 :] == [
-        "**What you see**\n\nWhat is seen.",
-        "**Why it matters**\n\nWhy it matters.",
-        "**What to try**\n\nWhat to try.",
-    ]
+    heads = [text.split("**")[1] for text in texts[at + 1 :]]
+    assert heads == ["What you see", "Why it matters", "What to try"]
     assert page.expander[-1].label == "Show the code" and not page.code  # it is sent when it is opened
     captions = " ".join(str(caption.value) for caption in page.caption)
     assert "RMSNorm" not in captions

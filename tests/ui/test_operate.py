@@ -17,6 +17,7 @@ from engine.service.events import LOG, note
 from engine.service.profiles import PROFILES
 from engine.service.standing import Standing, WorkerStanding
 from engine.service.state import Process
+from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
 from ui import state
 from ui.operate import health, log, metrics
@@ -24,11 +25,10 @@ from ui.operate import health, log, metrics
 WARM, COLD, BUSY = Process(1, (), True), Process(2, (), False), Process(3, ("a run",), True)
 
 
-@pytest.mark.parametrize(
-    ("processes", "spare", "none"),
-    [([], False, False), ([COLD], False, False), ([WARM], True, True), ([BUSY], False, True),
-     ([BUSY, COLD], False, True), ([BUSY, WARM], True, True)],
-)  # fmt: skip
+@for_each(
+    "processes, spare, none",
+    [([], False, False), ([COLD], False, False), ([WARM], True, True), ([BUSY, COLD], False, True)],
+)
 def test_ready_is_who_has_a_warm_spare_and_where_none_is_kept_a_warm_process(
     processes: list[Process], spare: bool, none: bool
 ) -> None:
@@ -69,13 +69,8 @@ def test_nobody_takes_readiness_away_by_starting_trainings(monkeypatch: pytest.M
     assert asked(WARM)[0] == 200
 
 
-NOW = Standing(
-    ("running", "running", "queued", "failed"),
-    3,
-    (WorkerStanding("training", 100), WorkerStanding("training", 23), WorkerStanding("spare", 7)),
-    4096,
-    250,
-)
+WORKERS = (WorkerStanding("training", 100), WorkerStanding("training", 23), WorkerStanding("spare", 7))
+NOW = Standing(("running", "running", "queued", "failed"), 3, WORKERS, 4096, 250)
 
 
 def told() -> dict[str, float]:
@@ -106,7 +101,7 @@ def test_the_numbers_of_a_moment() -> None:
     assert text['glassformer_rerun_seconds_count{what="fragment"}'] == 1
 
 
-@pytest.mark.parametrize("wanted", ["http", "0", "65536", "127.0.0.1:"])
+@for_each("wanted", ["http", "0", "65536", "127.0.0.1:"])
 def test_what_is_no_port(wanted: str) -> None:
     with pytest.raises(ConfigError, match=r"GLASSFORMER_METRICS = .* must be a port"):
         metrics.address(wanted)

@@ -63,24 +63,6 @@ def test_by_a_finger_on_a_phone(browser, app_url) -> None:
     context.close()
 
 
-@pytest.mark.exhaustive
-def test_closed_and_opened_faster_than_the_server_answers(page, app_url) -> None:
-    """The server hears of both at once, and for it nothing has changed."""
-    opened(page, app_url)
-    page.click(PILL)
-    page.wait_for_selector(STRIP)
-    asked = page.inner_text(".gf-guess-said")
-    page.evaluate("""() => {
-      const strip = document.querySelector(".gf-guess-strip")
-      strip.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }))
-      document.querySelector(".gf-guess-pill").click()
-    }""")
-    page.wait_for_selector(STRIP)
-    assert page.inner_text(".gf-guess-said") == asked
-    page.get_by_role("button", name="The weights become more even").click()
-    page.locator(".gf-guess-holds", has_text="Your guess holds.").wait_for()
-
-
 def test_not_now_is_for_this_view_and_never_for_all(page, app_url) -> None:
     opened(page, app_url)
     page.click(PILL)

@@ -139,21 +139,6 @@ def test_on_a_stage_and_over_the_whole_screen_a_picture_is_laid_out_as_it_stands
         assert ",".join(table[0]).startswith(head) and (count is None or len(table) - 1 == count)
 
 
-@pytest.mark.exhaustive
-def test_what_is_unfolded_is_in_the_picture(page, app_url):
-    opened(page, app_url, KV, ".gf-kv")
-    heights = []
-    for shown in (False, True):
-        if shown:
-            page.locator(".gf-kv-more summary").click()
-        svg = saved(page, ".gf-kv", "SVG")
-        assert ("The cache after this step: 40 of " in words(svg)) == shown
-        png = base64.b64encode(saved(page, ".gf-kv", "PNG")).decode()
-        heights.append(page.evaluate(DECODED, png)[1])
-    unfolded = page.locator(".gf-kv-cache").bounding_box()["height"]
-    assert heights[1] - heights[0] >= 2 * unfolded - 4  # it is drawn, and not only written down
-
-
 def test_hostile_text_stays_text(page, app_url):
     alerts = []
     page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))

@@ -147,27 +147,6 @@ def test_no_path_leads_past_the_limits_of_files(url: str) -> None:
         assert ask(url, path, "PUT", b"x" * 1000)[0] == 400, path
 
 
-def test_no_message_says_where_the_server_lies(url: str, home: Path) -> None:
-    heard: list[bytes] = []
-
-    class Listener(Visitor):
-        def _take_in(self, data: bytes | str) -> None:
-            heard.append(data if isinstance(data, bytes) else data.encode())
-            super()._take_in(data)
-
-    async def look() -> None:
-        visitor = Listener(url)
-        await visitor.enter()
-        for page in ("", "train", "tokens"):
-            await visitor.visit(page)
-        await visitor.leave()
-
-    aside(look())
-    assert any(b"app.py" in message for message in heard)
-    for place in (str(ROOT), str(home)):
-        assert not [message[:200] for message in heard if place.encode() in message]
-
-
 def test_with_a_secret_that_is_too_short_no_server_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,7 +156,9 @@ def test_with_a_secret_that_is_too_short_no_server_begins(
     assert "fifteen" not in str(told.value)
 
 
-def test_the_log_holds_no_address_and_nothing_that_somebody_typed(url: str, home: Path) -> None:
+def test_the_log_holds_nothing_that_somebody_typed_and_no_message_says_where_the_server_lies(
+    url: str, home: Path
+) -> None:
     typed, there = "Anna%20was%20here", {"X_Forwarded_For": "198.51.100.77"}
     for method, path in (
         *(("GET", f"/train?text={typed}"), ("POST", f"/?text={typed}"), ("GET", f"/media/{typed}")),
@@ -186,14 +167,24 @@ def test_the_log_holds_no_address_and_nothing_that_somebody_typed(url: str, home
     ):
         ask(url, path, method, b"Anna" if method == "PUT" else None, **there)
 
+    heard: list[bytes] = []
+
+    class Listener(Visitor):
+        def _take_in(self, data: bytes | str) -> None:
+            heard.append(data if isinstance(data, bytes) else data.encode())
+            super()._take_in(data)
+
     async def looks() -> None:
-        visitor = Visitor(url)
+        visitor = Listener(url)
         await visitor.enter()
         for page in ("", "attention", "train", "tokens", "room", f"no{typed}"):
             await visitor.visit(page, f"text={typed}&steps={typed}&id={typed}&tokens_view={typed}")
         await visitor.leave(abruptly=True)
 
     aside(looks())
+    assert any(b"app.py" in message for message in heard)
+    for place in (str(ROOT).encode(), str(home).encode()):
+        assert not [message[:200] for message in heard if place in message], "where the server lies"
     lines = [line for line in (home / "server.log").read_text().splitlines() if line.startswith("{")]
     assert any('"server started"' in line for line in lines)
     for line in lines:

@@ -63,12 +63,6 @@ def test_merges_of_a_long_text_are_watched_after_a_bar(held, monkeypatch) -> Non
     assert f"{learned.tokenizer.merges[-1].length:,}" in seen.loc["BPE", "tokens T"]
 
 
-def test_tokenizers_are_compared_after_a_bar(held, monkeypatch) -> None:
-    asked = {"tokens_view": "compare", "compare_corpus": "python"}
-    page = finished(opened("input/tokens", **asked), held, monkeypatch)
-    assert slow.known(shared._merges_of("python", "")) is not None and page.main.children
-
-
 def test_a_corpus_is_trained_on_after_a_bar(held, monkeypatch) -> None:
     asked = {"data": "python", "tokenizer": "bpe:300"}
     page = opened("start/train", **asked)

@@ -104,22 +104,6 @@ def test_faded_words_can_be_read():
     assert not wrong, "\n".join(wrong)
 
 
-READ = re.compile(
-    r"gf-three-read \{ background: color-mix\(in srgb, var\(--gf-attention\) calc\((\d+)% \+ (\d+)% \*"
-)
-
-
-@pytest.mark.parametrize("page", [0, 1])
-def test_a_symbol_can_be_read_however_much_of_the_attention_it_has(page):
-    """Of the three families at work: the gold under a letter grows with its weight, from 0 to 1."""
-    colours = CONFIG["theme"][("light", "dark")[page]]
-    least, more = map(int, READ.search((STYLES.parent / "threeways.css").read_text("utf-8")).groups())
-    gold, ground = theme.PART_COLOURS["attention"][page], colours["backgroundColor"]
-    for weight in np.linspace(0, 1, 21):
-        share = (least + more * weight) / 100
-        assert contrast(colours["textColor"], mixed(share, gold, ground)) >= 4.5, weight
-
-
 @pytest.mark.parametrize("page", [0, 1])
 def test_scales_go_one_way(page):
     pairs = theme.palette()

@@ -96,13 +96,7 @@ def test_what_was_pressed_stays_pressed_and_its_function_is_called_once(
     page, called = state(), []
     monkeypatch.setattr(WStates, "call_callback", lambda _, name: called.append(name))
     page._set_widget_metadata(
-        WidgetMetadata(
-            id="go",
-            value_type="trigger_value",
-            fragment_id=None,
-            callback=lambda: None,
-            **ITSELF,
-        )
+        WidgetMetadata(id="go", value_type="trigger_value", fragment_id=None, callback=lambda: None, **ITSELF)
     )
     page.on_script_will_rerun(sent(go=True))
     found = whole(requests)

@@ -31,10 +31,6 @@ def told(app: AppTest) -> dict | None:
     return json.loads(found[0].proto.json) if found else None
 
 
-def test_without_a_course_there_is_no_bar():
-    assert told(opened()) is None
-
-
 def test_the_address_says_course_and_scene():
     scene = TEN.scenes[3]
     found = told(opened(course="ten-minutes", scene="4"))
@@ -59,21 +55,17 @@ def test_a_course_that_is_none_is_said_and_leaves_the_address(course):
     assert "course" not in app.query_params and "scene" not in app.query_params
 
 
-def test_going_back_to_before_the_course_ends_it():
-    app = opened(course="ten-minutes", scene="2")
-    del app.query_params["course"]
-    app.run()
-    assert told(app) is None
-
-
 def test_the_menu_takes_the_course_along():
     app = opened(course="ten-minutes", scene="2")
+    assert told(opened()) is None
     app.session_state["page_drawn"] = "tokens"  # as if another page had been drawn last
     del app.query_params["course"]
     del app.query_params["scene"]
     app.run()
     assert told(app)["at"] == 1
     assert (app.query_params["course"], app.query_params["scene"]) == ("ten-minutes", "2")
+    del app.query_params["course"]
+    assert told(helpers.ran(app)) is None, "somebody has gone back to before it"
 
 
 def test_what_speaks_against_a_link_is_forgotten_and_what_was_written_stays():

@@ -27,9 +27,9 @@ from tests.engine.running import (
     SHORT,
     TEXT,
     ended,
-    files,
     lives,
     look,
+    managers,
     pid,
     reached,
     settled,
@@ -43,15 +43,8 @@ SLOW = replace(SHORT, steps=600, eval_every=0, sample_every=0, snapshot_every=10
 
 @pytest.fixture
 def make(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
-    made: list[RunManager] = []
-
-    def make(**fields: Any) -> RunManager:
-        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=False, opener=cluster.open))
-        return made[-1]
-
-    yield make
-    for manager in made:
-        manager.close()
+    with managers(tmp_path, opener=cluster.open) as make:
+        yield make
 
 
 def node_of(manager: RunManager, nodes: Any, run: str) -> Any:
@@ -102,23 +95,6 @@ def test_a_lost_machine_costs_the_steps_since_the_last_snapshot(
 
 
 @pytest.mark.exhaustive
-def test_a_paused_run_stays_paused_when_its_machine_is_lost(
-    make: Callable[..., RunManager], nodes: Any
-) -> None:
-    manager = make()
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 250)
-    manager.pause(run, ME)
-    settled(manager, run)
-    lose(nodes, node_of(manager, nodes, run))
-    wait(lambda: look(manager, run).warnings)
-    assert look(manager, run).status == "paused" and not manager.processes()
-    newest = max(look(manager, run).snapshots)
-    manager.resume(run, ME)
-    wait(lambda: look(manager, run).status == "running" and look(manager, run).step >= newest + 5)
-
-
-@pytest.mark.exhaustive
 def test_what_takes_machine_after_machine_down_does_not_go_on(
     make: Callable[..., RunManager], nodes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,18 +104,6 @@ def test_what_takes_machine_after_machine_down_does_not_go_on(
     reached(manager, run, 5)
     lose(nodes, node_of(manager, nodes, run))
     assert ended(manager, run).status == "failed"
-
-
-@pytest.mark.exhaustive
-def test_snapshots_lie_where_the_manager_keeps_them(make: Callable[..., RunManager]) -> None:
-    manager = make()
-    run = manager.start(spec(), ME)
-    assert ended(manager, run).status == "finished"
-    kept = files(manager, run)
-    assert sorted(kept.snapshots) == [0, 10, 20, 30]
-    for saved in kept.snapshots.values():
-        assert saved.path.parent == kept.folder and saved.path.stat().st_size == saved.size
-    assert not list(kept.folder.glob(".*")), "nothing half written is left"
 
 
 @pytest.mark.exhaustive

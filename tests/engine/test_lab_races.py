@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from engine.corpora import load
-from engine.errors import CheckpointError, CorpusError
 from engine.ledger import ledger
-from engine.model import build
-from engine.parts.norms import LayerNorm
-from engine.presets.ladder import FIRST_FOUR, LADDER, RACE_TRAINING
+from engine.presets.ladder import FIRST_FOUR, LADDER
 from engine.presets.raced import NORM_DEPTHS, QUESTIONS, WARM_UP
 from engine.service import lab_races
 from engine.service.climbing import idea, losses
 from engine.service.lab_races import RUNGS, SEEDS, UNSEEDED, seed_losses, shipped, specs_of
-from engine.training.records import Evaluation
-from engine.training.train import train
 from tests.engine.cases import for_each
 
 STORED = [name for name in QUESTIONS if (lab_races.SHIPPED / f"{name}.json").exists()]
-
-
-def test_most_questions_have_an_answer_before_anybody_trains() -> None:
-    assert {"heads", "widths", "shapes", "cuts", "norms-4"} <= set(STORED)
 
 
 @for_each("name", [RUNGS, *STORED])
@@ -64,16 +52,18 @@ def test_the_seeds_are_those_of_the_shipped_race() -> None:
 
 
 # What the page says of a rung against the one below it (pages.lab.ladder.words.REMARKS).
-BETTER = (
-    "similarity",
-    "values",
-    "attention-1",
-    "attention-4",
-    "block-1",
-    "block-2",
-    "output",
-    "positions",
-    "modern",
+BETTER = tuple(
+    [
+        "similarity",
+        "values",
+        "attention-1",
+        "attention-4",
+        "block-1",
+        "block-2",
+        "output",
+        "positions",
+        "modern",
+    ]
 )
 WORSE = ("mean", "two-matrices")
 
@@ -104,37 +94,17 @@ def test_what_explodes_starts_with_a_stream_that_has_grown() -> None:
     assert all(idea(name, found).verdict == "exploded" for name in UNSEEDED)  # type: ignore[union-attr]
 
 
-@pytest.mark.exhaustive
-def test_the_cheap_rungs_come_out_again() -> None:
-    """Trained here and now, from the seed of what is shipped."""
-    try:
-        corpus = load("shakespeare")
-    except CorpusError as error:
-        pytest.skip(str(error))
-    race = losses(shipped(RUNGS).runs)
-    for name in ("mean", "last", "values"):
-        config = replace(RACE_TRAINING, eval_every=0, sample_every=0, snapshot_every=0)
-        records = train(LADDER[name].model, config, corpus, parts=LADDER[name].parts, device="cpu")
-        end = [record for record in records if isinstance(record, Evaluation)][-1]
-        assert end.validation_loss == pytest.approx(race[name], abs=0.03)
-
-
 # --- the questions ------------------------------------------------------------------------------
 
 
 def test_contestants_differ_in_what_is_asked_alone() -> None:
     def differ(name: str) -> tuple[set[str], set[str]]:
         found = QUESTIONS[name].contestants
-        model = {
-            key
-            for key, value in found[0].model.to_dict().items()
-            if any(each.model.to_dict()[key] != value for each in found)
-        }
-        training = {
-            key
-            for key, value in found[0].train.to_dict().items()
-            if any(each.train.to_dict()[key] != value for each in found)
-        }
+        models, trainings = ([one.model.to_dict() for one in found], [one.train.to_dict() for one in found])
+        model, training = (
+            {key for key, value in all_[0].items() if any(each[key] != value for each in all_)}
+            for all_ in (models, trainings)
+        )
         return model, training
 
     assert differ("heads") == ({"n_heads"}, set())
@@ -154,22 +124,3 @@ def test_deep_or_wide_has_as_many_parameters_in_its_blocks() -> None:
         found = ledger(each.model)
         norms = 2 * each.model.n_layers * each.model.d_model
         assert found.in_blocks - norms == 12 * each.model.n_layers * each.model.d_model**2 == 196_608
-
-
-def test_missing_files_are_said_to_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab_races, "SHIPPED", tmp_path)
-    lab_races._seeds.cache_clear()
-    lab_races.shipped.cache_clear()
-    try:
-        for asked in (lambda: lab_races.shipped(RUNGS), lambda: seed_losses("last")):
-            with pytest.raises(CheckpointError):
-                asked()
-    finally:
-        lab_races._seeds.cache_clear()
-        lab_races.shipped.cache_clear()
-
-
-def test_a_norm_sits_on_the_rung_that_is_called_so() -> None:
-    kinds = [type(module) for module in build(LADDER["norm"].model).modules()]
-    assert LayerNorm in kinds
-    assert LayerNorm not in [type(module) for module in build(LADDER["heads"].model).modules()]

@@ -47,17 +47,6 @@ def test_the_lecture_s_counts_of_parameters() -> None:
     assert set(said.values()) == {33_280, 164_352, 229_888, 426_496, 819_712, 1_606_144}
 
 
-def test_the_lecture_s_recipe() -> None:
-    t = LECTURE_TRAINING
-    assert (t.steps, t.batch_size, t.learning_rate, t.weight_decay) == (10_000, 64, 3e-4, 0.0)
-    assert (t.warmup_steps, t.schedule, t.init, t.grad_clip) == (0, "constant", "normal", 0.0)
-    for published in LECTURE.values():
-        c = published.rung.model
-        assert (c.vocab_size, c.d_model, c.context, c.n_heads) == (65, 256, 128, 1)
-        assert (c.norm, c.output_projection, c.tie_embeddings) == ("none", False, False)
-    assert {n for n, p in LECTURE.items() if p.rung.model.position != "none"} == {"block-4-sinusoidal"}
-
-
 @for_each("name", LADDER)
 def test_a_rung_is_the_one_below_and_one_idea(name: str) -> None:
     rung = LADDER[name]
@@ -150,12 +139,6 @@ def test_a_rung_that_was_broken_off_goes_on_to_the_same_end(
     again = climbed("values", tmp_path)
     for key in ("curve", "whole", "text", "parameters"):
         assert again[key] == whole[key]
-
-
-def test_another_recipe_does_not_go_on_from_a_state(small: dict[str, Published], tmp_path: Path) -> None:
-    climbed("last", tmp_path)
-    with pytest.raises(CheckpointError, match="another recipe"):
-        climbed("last", tmp_path, replace(SHORT, learning_rate=1.0))
 
 
 def test_what_the_app_reads_is_what_was_trained(small: dict[str, Published], tmp_path: Path) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import pytest
-
 from engine.config import ModelConfig
 from engine.corpora import Corpus
-from engine.errors import CorpusError
 from engine.paired import Labelled, LabelledText
 from engine.paired_data import SHORTEST, frequent_right, pair_text, speakers, speeches
 from engine.tasks.paired import PAIR_TASKS
@@ -29,11 +26,6 @@ def test_a_tasks_pairs_as_a_text(name: str) -> None:
     config = text.fitted(ModelConfig(d_model=16, n_heads=2, n_layers=1)).validate()
     assert config.decoder.vocab_size == text.vocab_size
     assert pair_text(name, 400, 40, seed=1).train != text.train
-
-
-def test_no_task_of_that_name() -> None:
-    with pytest.raises(CorpusError, match="there are dates, language"):
-        pair_text("latin")
 
 
 def test_the_share_of_the_most_frequent() -> None:

@@ -15,14 +15,12 @@ from engine.measure.labelling import counting_right, labelled_right, share
 from engine.model import build
 from engine.paired import Labelled, LabelledText
 from engine.paired_data import pair_text
-from engine.presets import ENCODERS, PAIRED
-from engine.seq2seq import build_pair
-from engine.tasks.paired import PAIR_TASKS
+from engine.presets import ENCODERS
 from engine.tokenizers.paired import PairTokenizer
 from engine.training import pretrain_paired
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right
-from engine.training.paired import LabelRecipe, PairRecipe, pair_recipe
+from engine.training.paired import LabelRecipe, PairRecipe
 from engine.training.records import Done
 from engine.training.train import train
 from engine.training.train_pairs import exact
@@ -39,21 +37,6 @@ LINES = LabelledText(
     tuple(Labelled(text, "xy"[i % 2]) for i, text in enumerate(["a", "b", "ab", "ba", "abc", "cba"])),
     (Labelled("cab", "x"), Labelled("bac", "y"), Labelled("c", "y")),
 )
-
-
-def test_every_task_has_settings_that_can_be_built() -> None:
-    assert set(PAIRED) == set(PAIR_TASKS)
-    for name in PAIRED:
-        recipe = pair_recipe(name)
-        recipe.train.validate()
-        build_pair(recipe.model, device="meta")
-        source, target = recipe.text.longest
-        assert (recipe.model.encoder.context, recipe.model.decoder.context) == (source, target)
-        assert PAIRED[name].title and PAIRED[name].summary and PAIRED[name].source
-    for preset in ENCODERS.values():
-        assert preset.train is not None
-        preset.train.validate()
-        assert not preset.model.validate().causal
 
 
 @for_each("name", ["blanks", "blanks_bpe"])

@@ -9,7 +9,7 @@ from engine.classifier import build_classifier
 from engine.errors import ShapeError
 from engine.model import build
 from engine.presets import PRESETS
-from engine.probe import AXES, Patcher, Recorder, axes_of, identity, scoped
+from engine.probe import AXES, Patcher, Recorder, axes_of
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from tests.engine.cases import for_each
@@ -158,18 +158,3 @@ def test_an_edit_of_another_shape_is_refused(edit: object) -> None:
         ShapeError, match=r"the edit of blocks\.0\.z must return a tensor of shape \(2, 4, 6, 4\)"
     ):
         loud(tiny())(some_tokens(tiny()), Patcher({"blocks.0.z": edit}))
-
-
-def test_the_identity_is_free_when_scoped() -> None:
-    assert scoped(identity, "blocks.3.") is identity
-
-
-def test_two_readers_share_one_model() -> None:
-    model = loud(tiny())
-    one, two = Recorder(), Recorder()
-    model(some_tokens(model.config, seed=1), one)
-    model(some_tokens(model.config, seed=2, batch=3), two)
-    assert one["tokens"].shape[0] == 2 and two["tokens"].shape[0] == 3
-    assert not any(
-        isinstance(value, Recorder) for module in model.modules() for value in vars(module).values()
-    )

@@ -9,11 +9,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.errors import ConfigError
 from engine.training import race as races
 from engine.training.batches import Batches
 from engine.training.race import SLICES, Entrant, Race, race
-from engine.training.records import Control, Done, Record, Snapshot, Step
+from engine.training.records import Control, Done, Record, Step
 from engine.training.train import train
 from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only
 
@@ -123,22 +122,6 @@ def test_one_that_diverges_and_one_that_is_stopped_leave_the_others() -> None:
     )
     alone = list(train(MODEL, LONG, CORPUS, device="cpu"))
     assert losses(of(2, told)) == losses(alone)
-
-
-def test_a_race_goes_on_from_snapshots() -> None:
-    train_to = replace(TRAIN, steps=20, snapshot_every=10)
-    entrants = [Entrant(MODEL, train_to, CORPUS), Entrant(WIDE, train_to, CORPUS)]
-    whole = list(race(entrants, device="cpu"))
-    states = [next(r.state for r in of(w, whole) if isinstance(r, Snapshot) and r.step == 10) for w in (0, 1)]
-    again = list(race([replace(e, resume=s) for e, s in zip(entrants, states, strict=True)], device="cpu"))
-    for who in (0, 1):
-        assert losses(of(who, again)) == losses(of(who, whole))[10:]
-
-
-def test_what_cannot_be_trained_is_said_before_the_first_step() -> None:
-    wrong = Entrant(replace(MODEL, vocab_size=3), TRAIN, CORPUS)
-    with pytest.raises(ConfigError, match="vocab_size"):
-        race([Entrant(MODEL, TRAIN, CORPUS), wrong])
 
 
 def test_who_waits_has_no_turn_and_who_leaves_frees_its_memory() -> None:

@@ -14,7 +14,7 @@ from engine.service import profiles
 from engine.service.manager import RunManager, RunSpec
 from engine.service.profiles import GB, LIBRARIES, MB, PROFILES
 from tests.engine.cases import for_each
-from tests.engine.running import LONG, SHORT, ended, lives, look, pid, reached, spec, wait, warm_spare
+from tests.engine.running import LONG, SHORT, ended, lives, look, pid, reached, spec, wait
 
 SMALL = PROFILES["small"]
 SERVER = 560 * MB  # resident after a tour of all pages with four controls moved on each (measured: 556)
@@ -32,11 +32,6 @@ def test_all_of_it_fits_into_a_gigabyte() -> None:
     assert SMALL.max_workers == 1
     assert SERVER + SMALL.max_workers * SMALL.max_worker_bytes + SMALL.text_bytes_total <= GB
     assert SMALL.max_worker_bytes > LIBRARIES
-
-
-def test_it_is_named_by_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(profiles.VARIABLE, "small")
-    assert profiles.current() is SMALL
 
 
 @for_each("name", ["fast", "classic", "modern", "induction"])
@@ -82,11 +77,3 @@ def test_one_step_at_a_time_though_no_paused_process_is_kept(manager: RunManager
     wait(lambda: look(manager, run).step == before + 1)
     wait(lambda: all(run not in process.runs for process in manager.processes()))
     assert look(manager, run).step == before + 1 and look(manager, run).snapshots[-1] == before + 1
-
-
-def test_the_next_process_is_warm_before_it_is_asked_for(manager: RunManager) -> None:
-    spare = warm_spare(manager)
-    run = manager.start(spec(SHORT), ME)
-    assert ended(manager, run).status == "finished"
-    assert warm_spare(manager) != spare
-    assert len(manager.processes()) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -196,10 +195,3 @@ def _alone(asked: RunSpec) -> list[object]:
     from engine.training.train import train
 
     return list(train(asked.model, asked.train, from_text(TEXT)))
-
-
-def test_a_long_curve_is_stored_in_few_points(tmp_path: Path) -> None:
-    made = run_race([spec(replace(SHORT, steps=450, eval_every=0, sample_every=0))], "a test")
-    made.save(tmp_path / "race.json")
-    (values,) = json.loads((tmp_path / "race.json").read_text())["runs"]
-    assert len(values["curve"]["step"]) == 200 and values["curve"]["step"][-1] == 450

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from pathlib import Path
 
@@ -15,11 +14,10 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpora import Corpus
 from engine.errors import ConfigError, CorpusError
 from engine.measure.task_scores import task_scores
-from engine.service.protocol import decode, encode
 from engine.tasks import TASKS, marked
 from engine.training.batches import Batches
 from engine.training.evaluation import measure
-from engine.training.records import Evaluation, Sample, TaskScores
+from engine.training.records import Evaluation, Sample
 from engine.training.tasks import recipe
 from engine.training.train import train
 from tests.engine.cases import for_each
@@ -152,11 +150,3 @@ def test_the_shipped_models_solve_their_tasks(name: str) -> None:
     floor = task.floor(model.context)
     assert floor - 0.01 < loss < floor + (0.03 if task.name == "repeat" else 0.015)
     assert found.metrics["cpu_seconds"] < (60 if not task.answers_only else 300)
-
-
-def test_scores_come_through_the_pipe() -> None:
-    look = Evaluation(5, 1.0, 2.0, 3.0, True, 0.5, 0.6, None, TaskScores(0.25, 0.75))
-    assert decode(json.loads(json.dumps(encode(look)))) == look
-    for broken in (["TaskScores", 1.0], ["Nothing", 1.0, 2.0]):
-        with pytest.raises(ValueError, match="scores"):
-            decode(["Evaluation", 5, 1.0, 2.0, 3.0, True, 0.5, 0.6, None, broken])

@@ -6,8 +6,6 @@ import ctypes
 import gc
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -30,7 +28,6 @@ SEEDS = 200
 MOST = 64 * MB  # more than before, at the worst moment; the uploads have a few kB
 HOSTED = PROFILES["hosted"]
 ZIP = pack(build(TINY), LETTERS, {"curve": [{"step": 1, "loss": 2.0}]})
-ROOT = Path(__file__).parents[2]
 TENSORS = save_tensors({"embedding": torch.zeros(2, 8), "blocks.0.norm1.scale": torch.ones(8)})
 TEXT = ("To be, or not to be: that is the question. Über Maß, 那只猫 🎉\n" * 20).encode()
 NAMES = ("config__json", "tokenizer__json", "metrics__json")
@@ -136,22 +133,3 @@ def test_memory_is_seen_after_a_test_that_held_more() -> None:
         held = b"1" * (2 * MOST)
         del held
     assert nothing[0] < MOST < 2 * MOST <= much[0] + MB
-
-
-KEPT = (  # what leaves more than 2 * MOST of freed memory in the process, which the next who asks gets
-    "from engine.numerics import keep_memory; assert keep_memory()",
-    # Blocks that are no mappings of their own, as one of nearly their most has been freed; the last one stays.
-    "one = b'1' * (31 * 2**20); del one; blocks = [b'1' * (20 * 2**20) for _ in range(20)]; del blocks[:-1]",
-)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="of the allocator of Linux")
-@pytest.mark.parametrize("kept", KEPT, ids=["asked to", "a hole"])
-def test_and_in_a_process_that_has_kept_what_was_freed(kept: str) -> None:
-    lines = f"from {__name__} import test_memory_is_seen_after_a_test_that_held_more as seen\n{kept}\nseen()"
-    done = subprocess.run(
-        [sys.executable, "-c", lines], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
-    if "Skipped: " in done.stderr:
-        pytest.skip("the peak of memory cannot be set back here")
-    assert not done.returncode, done.stderr

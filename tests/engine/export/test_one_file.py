@@ -17,12 +17,11 @@ import torch
 from engine import checkpoints
 from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig
-from engine.errors import PretrainedError
-from engine.export import gather, pack
+from engine.export import pack
 from engine.export.one_file import one_file
 from engine.faults import parts_of
 from engine.model import Transformer, build
-from engine.sample.pairs import pair_steps, write_pair
+from engine.sample.pairs import write_pair
 from engine.seq2seq import Seq2Seq, build_pair
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -54,6 +53,13 @@ def alone(folder: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
+
+
+def lint(folder: Path) -> None:
+    """ruff, as a stranger's linter: every name that a file reads is there."""
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,E9", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def put(
@@ -129,14 +135,7 @@ def test_encoder_decoders_run_alone(tmp_path: Path) -> None:
         expected = model(source, target)
         assert expected.std() > 1e-4, name
         assert torch.allclose(torch.tensor(said[name]), expected, atol=1e-5, rtol=1e-4), name
-    done = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,E9", "."],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
+    lint(tmp_path)
 
 
 @for_each(
@@ -156,13 +155,6 @@ def test_a_shipped_encoder_decoder_writes(task: str, source: str, tmp_path: Path
         alone(tmp_path / "it", "model.py", "語")
 
 
-def test_an_encoder_decoder_of_others_writes_by_ids(tmp_path: Path) -> None:
-    model = loud_pair()
-    put(model, tmp_path / "it")
-    wanted = [record.token for record in pair_steps(model, [5, 6, 7, 2])]
-    assert alone(tmp_path / "it", "model.py", "5", "6", "7").split() == [str(i) for i in wanted]
-
-
 @torch.no_grad()
 def test_every_part_runs_alone(tmp_path: Path) -> None:
     """All in one process of Python, for torch takes its time to be imported."""
@@ -173,6 +165,7 @@ def test_every_part_runs_alone(tmp_path: Path) -> None:
         text = put(model, tmp_path / name)
         assert "engine" not in "".join(line for line in text.splitlines() if "import" in line)
         assert "def formulas" not in text and "def kept" not in text and "def tensors" not in text
+    lint(tmp_path)
     tokens = some_tokens(tiny(), 2, 7)
     said = json.loads(alone(tmp_path, "-c", ALONE, json.dumps([tokens.tolist()]), *models))
     assert said.keys() == models.keys()
@@ -180,20 +173,6 @@ def test_every_part_runs_alone(tmp_path: Path) -> None:
         expected = model(tokens)
         assert expected.std() > 1e-3, name
         assert torch.allclose(torch.tensor(said[name]), expected, atol=1e-5, rtol=1e-4), model.config
-
-
-def test_no_name_is_left_hanging(tmp_path: Path) -> None:
-    """ruff, as a stranger's linter: every name that the file reads is there."""
-    for i, fields in enumerate(every_value()):
-        put(loud(tiny(**fields)), tmp_path / str(i))
-    done = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,E9", "."],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_a_model_of_letters_writes(tmp_path: Path) -> None:
@@ -219,18 +198,3 @@ def test_it_is_short_and_its_own_source() -> None:
     assert len(text.splitlines()) < 745
     assert "class Rope(" in text and "class Alibi" not in text and "class SwiGlu" not in text
     assert "Keeps the scores' spread near 1" in text, "comments go along"
-
-
-def test_two_things_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    modules = {
-        "engine.one": "def act(): return 1\ndef top(): return act()",
-        "engine.two": "from engine.one import top\ndef act(): return top()",
-    }
-    monkeypatch.setattr(gather, "_text", modules.__getitem__)
-    monkeypatch.setattr(gather, "_tree", lambda module: __import__("ast").parse(modules[module]))
-    gather.resolve.cache_clear()
-    try:
-        with pytest.raises(PretrainedError, match="called act"):
-            gather.gather([("engine.two", "act")], frozenset())
-    finally:
-        gather.resolve.cache_clear()

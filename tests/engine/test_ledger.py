@@ -148,25 +148,6 @@ def test_t5_is_an_encoder_and_a_decoder_of_one_embedding():
     assert cross == 12 * (4 * 2 * 768 * 768 + 2 * 2 * 10 * 768)
 
 
-def test_bert_s_work_has_no_head_where_its_count_has_none():
-    """A second opinion: transformers' BertModel, its products counted by torch."""
-    transformers = pytest.importorskip("transformers", reason="requirements-dev.txt has it")
-    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
-    model = transformers.BertModel(transformers.BertConfig(**sizes, attn_implementation="eager"))
-    with FlopCounterMode(display=False) as counter:
-        model(torch.zeros(1, 20, dtype=torch.int64))
-    small = {"d_model": 64, "n_layers": 2, "n_heads": 4, "d_ff": 96}
-    ours = ledger_of(replace(PRESETS["bert-base"], model=replace(PRESETS["bert-base"].model, **small)))
-    assert ours.flops(20).text == counter.get_total_flops() == 20 * ours.flops(20).forward + 2 * 64 * 64
-    bert = of("bert-base")
-    assert not any(row.component == "unembedding" for row in (*bert.rows, *bert.flops().rows))
-    linear = replace(PRESETS["bert-base"].model, output_head="linear")
-    headed = replace(PRESETS["bert-base"], model=linear)
-    share = 1 - bert.flops().forward / ledger_of(headed).flops().forward
-    assert share == pytest.approx(0.199, abs=0.001) and ledger_of(headed).total == bert.total
-    assert bert.memory("float32").activations < ledger_of(headed).memory("float32").activations
-
-
 @for_each("name", TOYS)
 def test_the_ledger_asks_the_parts_that_it_is_given(name):
     config, parts = ModelConfig(n_layers=2, d_model=32, context=16), TOYS[name]

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.measure import heads, one_head, repeating, scaling
-from engine.measure.ablation import Switches, compare, each_head_off, edits_for, kl_divergence, reordered
+from engine.measure.ablation import Switches, compare, each_head_off, kl_divergence, reordered
 from engine.measure.distance import visible
 from engine.measure.recording import record
 from engine.measure.shared_keys import shared_keys
@@ -24,13 +24,6 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
-EVERY = [
-    {}, {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"ffn": "none"},
-    {"mixer": "mean"}, {"mixer": "similarity"}, {"mixer": "shared_qk"}, {"output_projection": False},
-    {"n_kv_heads": 2}, {"causal": False}, {"qk_norm": True}, {"attention_bias": True},
-    {"position": "rope", "qk_norm": True}, {"position": "alibi"}, {"position": "t5"},
-    {"position": "sinusoidal"}, {"position": "none"}, {"mixer": "mean", "position": "alibi"},
-]  # fmt: skip
 
 
 def model_of(**fields) -> Transformer:
@@ -168,7 +161,11 @@ def test_a_resting_place_is_the_key_that_all_later_queries_look_at():
 # Switches
 
 
-@for_each("fields", EVERY, ids=str)
+@for_each(
+    "fields",
+    [{}, {"wiring": "none", "mixer": "mean"}, {"causal": False}, {"position": "rope", "n_kv_heads": 2}],
+    ids=str,
+)
 def test_nothing_switched_changes_nothing_and_everything_can_be_switched(fields):
     model = model_of(**fields)
     before = record(model, IDS)
@@ -176,69 +173,14 @@ def test_nothing_switched_changes_nothing_and_everything_can_be_switched(fields)
     assert np.array_equal(same.after.logits, before.logits) and np.abs(same.kl).max() < 1e-9
     off = tuple((i, h) for i in range(2) for h in range(4))
     for how in ("zero", "mean"):
-        found = compare(
-            model,
-            before,
-            Switches(
-                mask=False, scale=False, position=False, heads_off=off, ablation=how, order="shuffled",
-                place=3,
-            ),
-        )  # fmt: skip
+        everything = Switches(False, False, False, heads_off=off, ablation=how, order="shuffled", place=3)
+        found = compare(model, before, everything)
         assert np.isfinite(found.kl[3:]).all() and np.isnan(found.kl[:3]).all()
         assert (found.loss_after is None) == (not model.config.causal)
 
 
-@for_each("fields", [f for f in EVERY if not f.get("attention_bias")], ids=str)
-def test_ablating_every_head_is_removing_attention(fields):
-    model = model_of(**fields)
-    before = record(model, IDS)
-    off = tuple((i, h) for i in range(2) for h in range(4))
-    found = compare(model, before, Switches(heads_off=off))
-    silent = {f"blocks.{i}.attn_out": torch.zeros_like for i in range(2)}
-    removed = record(model, IDS, edits=silent)
-    assert np.abs(removed.logits - before.logits).max() > 1e-4
-    np.testing.assert_allclose(found.after.logits, removed.logits, atol=1e-6)
-
-
-@for_each(
-    "fields",
-    [
-        {"position": p, "qk_norm": n}
-        for p in ("learned", "sinusoidal", "rope", "alibi", "t5")
-        for n in (False, True)
-    ],
-    ids=str,
-)
-def test_position_off_is_the_same_model_without_positions(fields):
-    model = model_of(**fields)
-    bare = build(tiny(**fields | {"position": "none"}))
-    bare.load_state_dict({k: v for k, v in model.state_dict().items() if not k.startswith("positions")})
-    found = compare(model, record(model, IDS), Switches(position=False))
-    np.testing.assert_allclose(found.after.logits, record(bare.eval(), IDS).logits, atol=1e-5)
-    assert found.kl.max() > 1e-6
-
-
-@for_each(
-    "fields", [{}, {"n_kv_heads": 2}, {"position": "rope", "qk_norm": True}, {"position": "t5"}], ids=str
-)
-def test_scale_off_leaves_the_raw_products(fields):
-    model = model_of(**fields)
-    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False)))
-    plain = record(model, IDS)
-    q, k = torch.tensor(plain["blocks.0.q_rot"]), torch.tensor(plain["blocks.0.k_rot"])
-    k = k.repeat_interleave(q.shape[0] // k.shape[0], 0)
-    bias = torch.tensor(plain["blocks.0.scores"]) - q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])
-    np.testing.assert_allclose(seen["blocks.0.scores"], q @ k.transpose(1, 2) + bias, atol=1e-4)
-
-
 def test_what_one_head_off_or_reordered_tokens_change():
     model = model_of()
-    plain = record(model, IDS)
-    seen = record(model, IDS, edits=edits_for(model, Switches(heads_off=((0, 2),), ablation="mean")))
-    np.testing.assert_allclose(
-        seen["blocks.0.z"][2], np.tile(plain["blocks.0.z"][2].mean(0), (len(IDS), 1)), atol=1e-6
-    )
-    np.testing.assert_array_equal(seen["blocks.0.z"][1], plain["blocks.0.z"][1])
     before = record(model, IDS)
     found = compare(model, before, Switches(heads_off=((1, 1),)))
     log_p, log_q = (torch.tensor(r.logits).double().log_softmax(-1) for r in (before, found.after))
@@ -270,31 +212,6 @@ def test_each_head_off_is_one_comparison_after_the_other(how, fields):
 
 
 # Stages
-
-
-@for_each("fields", EVERY, ids=str)
-def test_every_stage_agrees_with_what_was_recorded(fields):
-    model = model_of(**fields)
-    recording = record(model, IDS)
-    for layer in range(2):
-        total = np.zeros((len(IDS), 16))
-        for head in range(4):
-            found = heads.stages(model, recording, layer, head)
-            scores = found.scaled + (0 if found.bias is None else found.bias)
-            np.testing.assert_allclose(scores, recording[f"blocks.{layer}.scores"][head], atol=1e-4)
-            np.testing.assert_allclose(
-                found.masked, recording[f"blocks.{layer}.masked_scores"][head], atol=1e-4
-            )
-            np.testing.assert_allclose(found.pattern, recording[f"blocks.{layer}.pattern"][head], atol=1e-5)
-            np.testing.assert_allclose(found.z, recording[f"blocks.{layer}.z"][head], atol=1e-4)
-            assert found.exponentials is not None
-            np.testing.assert_allclose(
-                found.exponentials / found.exponentials.sum(-1, keepdims=True), found.pattern
-            )
-            total += found.written
-        w_o = getattr(model.blocks[layer].mixer, "w_o", None)
-        bias = w_o.bias.detach().numpy() if w_o is not None and w_o.bias is not None else 0
-        np.testing.assert_allclose(total + bias, recording[f"blocks.{layer}.attn_out"], atol=1e-4)
 
 
 # The square root

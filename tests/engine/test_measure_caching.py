@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from engine.config import ModelConfig, SampleConfig
-from engine.errors import ConfigError
 from engine.ledger import ledger
 from engine.measure.caching import Pair, cache_size, compare, filled_bytes, flops, speed, unchanged
 from engine.measure.caching_totals import by_family, divisors, family, first_refill, sharing, totals
@@ -87,23 +86,6 @@ def test_the_formula_gives_the_bytes_of_the_real_tensor(fields, prompt: int):
         == cache_size(model.config, model.config.context).formula
         == ledger(model.config).memory("float32").kv_cache
     )
-
-
-def test_published_caches():
-    """Half a megabyte a token for Llama 2 7B in 16 bits, 2 GiB at its 4,096."""
-    at = {
-        name: cache_size(PRESETS[name].model, 4096, "bfloat16").tensor
-        for name in ("llama2-7b", "llama2-70b", "llama3-8b", "mistral-7b")
-    }
-    assert at == {"llama2-7b": 2 * 2**30, "llama2-70b": 5 * 2**28, "llama3-8b": 2**29, "mistral-7b": 2**29}
-    sizes = [cache_size(PRESETS["llama2-70b"].model, 4096, "bfloat16", heads).formula for heads in (64, 8, 1)]
-    assert sizes == [10 * 2**30, 5 * 2**28, 5 * 2**25]
-    assert (
-        cache_size(PRESETS["llama2-7b"].model, 10, "float8").tensor * 4
-        == cache_size(PRESETS["llama2-7b"].model, 10, "float32").formula
-    )
-    with pytest.raises(ConfigError):
-        cache_size(PRESETS["llama2-70b"].model, 10, kv_heads=7)
 
 
 @for_each("fields", [

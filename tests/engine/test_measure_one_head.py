@@ -80,19 +80,6 @@ def test_a_bias_is_added_before_the_mask():
     )
 
 
-def test_weights_that_are_no_shares_of_the_exponentials_are_not_written_out_as_such():
-    """SharpMixer takes the softmax of the doubled scores."""
-    for parts, own in ((TOYS["mixer"], True), (TOYS["position"], False), (PARTS["unscaled_scores"], False)):
-        model = build(tiny(), parts=parts).eval()
-        found = heads.stages(model, record(model, IDS), 0, 1)
-        w = one_head.written_out(found, QUERY, KEY)
-        assert (found.exponentials is None) == own == (w.exponential is None) == (w.total is None)
-        said = steps.arithmetic(list("abcdefg"), w, QUERY, KEY)
-        assert ("in its own way" in said) == own != ("e^{s - \\max}" in said)
-        if not own:
-            assert w.weight == pytest.approx(w.exponential / w.total)
-
-
 @for_each("parts, kind, name", [
     (HEALTHY, "root", "÷ √d"),
     (PARTS["unscaled_scores"], "none", "scores"),

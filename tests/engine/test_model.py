@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import torch
@@ -180,25 +180,3 @@ def test_one_token_is_enough_and_none_is_not() -> None:
         for shape in ((0, 3), (1, 0)):
             with pytest.raises(ShapeError, match="at least one token"):
                 model(torch.zeros(shape, dtype=torch.int64))
-
-
-@for_each(
-    "fields",
-    [{"position": p} for p in ("none", "sinusoidal", "learned", "rope", "alibi", "t5")]
-    + [{"wiring": w} for w in ("post", "parallel", "none")]
-    + [{"mixer": m} for m in ("none", "mean", "similarity", "shared_qk")]
-    + [
-        {"n_kv_heads": 2},
-        {"n_kv_heads": 1, "qk_norm": True, "position": "rope"},
-        {"d_head": 6, "ffn": "swiglu"},
-    ],
-    ids=str,
-)
-def test_a_cache_changes_no_logit(fields: dict[str, Any]) -> None:
-    """Read in three pieces, with keys and values kept, a text gives the logits of the whole."""
-    config = tiny(**fields)
-    model, tokens = loud(config, factor=3.0), some_tokens(config, batch=2, length=8)
-    cache = KVCache(model.config, 8, model.embedding, batch=2)
-    pieces = [model(tokens[:, a:b], cache=cache) for a, b in ((0, 3), (3, 4), (4, 8))]
-    torch.testing.assert_close(torch.cat(pieces, dim=1), model(tokens), rtol=1e-4, atol=1e-5)
-    assert cache.length == 8

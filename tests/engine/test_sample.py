@@ -157,21 +157,10 @@ def test_logits_that_cannot_be_drawn_from_are_refused():
     assert stages(torch.tensor([math.nan, 1.0, math.inf]), OFF)[-1].probabilities.tolist() == [0.0, 0.0, 1.0]
 
 
-VARIANTS = {
-    "pre": {}, "post": {"wiring": "post"}, "parallel": {"wiring": "parallel"},
-    "no stream": {"wiring": "none"}, "rms": {"norm": "rmsnorm"}, "no norm": {"norm": "none"},
-    "biases": {"attention_bias": True, "ffn_bias": True, "norm_bias": True}, "swiglu": {"ffn": "swiglu"},
-    "no ffn": {"ffn": "none"}, "rope": {"position": "rope"}, "alibi": {"position": "alibi"},
-    "t5": {"position": "t5"}, "sinusoidal": {"position": "sinusoidal"}, "none": {"position": "none"},
-    "mean": {"mixer": "mean"}, "similarity": {"mixer": "similarity"}, "shared": {"mixer": "shared_qk"},
-    "no mixer": {"mixer": "none"}, "grouped": {"n_kv_heads": 2, "position": "rope"},
-    "multi-query": {"n_kv_heads": 1, "position": "alibi"}, "qk norm": {"qk_norm": True, "position": "rope"},
-    "untied": {"tie_embeddings": False}, "no projection": {"output_projection": False},
-    "wide heads": {"d_head": 12}, "scaled": {"output_head": "scaled"},
-}  # fmt: skip
-
-
-@for_each("changes", VARIANTS.values(), ids=VARIANTS)
+@for_each("changes", [
+    {}, {"position": "rope", "n_kv_heads": 2, "ffn": "swiglu"}, {"position": "t5", "wiring": "post", "mixer": "shared_qk"},
+    {"position": "alibi", "output_head": "scaled", "norm": "rmsnorm"},
+])  # fmt: skip
 def test_the_decoder_computes_what_the_model_computes(changes):
     """Token for token, past the context too, and its logits are the model's own."""
     model = loud(tiny(**changes))

@@ -10,23 +10,7 @@ import pytest
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.parts.registry import HEALTHY
-from engine.training import kinds
-from engine.training.estimate import (
-    LAYER,
-    MOVED,
-    NEWTON_SCHULZ,
-    Pace,
-    forward_flops,
-    forward_work,
-    product_rate,
-    sampling_seconds,
-    scoring_seconds,
-    seconds,
-    step_work,
-    threads_rate,
-    tokens_a_step,
-    total_work,
-)
+from engine.training import estimate, kinds
 from tests.engine.cases import for_each
 
 MODEL = ModelConfig(
@@ -44,44 +28,44 @@ TRAIN = TrainConfig(
 ])  # fmt: skip
 def test_forward_flops_are_the_ledgers(fields):
     model = replace(MODEL, **fields)
-    assert forward_flops(model) == ledger(model).flops(32).forward
+    assert estimate.forward_flops(model) == ledger(model).flops(32).forward
 
 
 def test_what_is_moved_is_counted_beside_what_is_multiplied():
     """Of a model without attention and without a network only the final norm and the output keep anything."""
     bare = replace(MODEL, mixer="none", ffn="none")
-    moved = (forward_work(bare, TRAIN) - forward_flops(bare)) * 3 / MOVED
+    moved = (estimate.forward_work(bare, TRAIN) - estimate.forward_flops(bare)) * 3 / estimate.MOVED
     assert moved == pytest.approx((64 + 2) + (64 + 65))
-    more = forward_work(replace(MODEL, n_layers=4), TRAIN) - forward_work(MODEL, TRAIN)
-    again = forward_work(replace(MODEL, n_layers=5), TRAIN) - forward_work(MODEL, TRAIN)
+    more = estimate.forward_work(replace(MODEL, n_layers=4), TRAIN) - estimate.forward_work(MODEL, TRAIN)
+    again = estimate.forward_work(replace(MODEL, n_layers=5), TRAIN) - estimate.forward_work(MODEL, TRAIN)
     assert again == pytest.approx(2 * more), "each layer as much as another"
 
 
 def test_all_of_a_training():
-    one = forward_work(MODEL, TRAIN)
+    one = estimate.forward_work(MODEL, TRAIN)
     read = 100 * 8 * 32
-    assert tokens_a_step(MODEL, TRAIN) == 8 * 32
-    whole = 3 * one * read + 100 * LAYER * 3
-    assert total_work(MODEL, TRAIN, 5000) == pytest.approx(whole + one * (2 * 1000 * 5 + 5000))
+    assert estimate.tokens_a_step(MODEL, TRAIN) == 8 * 32
+    whole = 3 * one * read + 100 * estimate.LAYER * 3
+    assert estimate.total_work(MODEL, TRAIN, 5000) == pytest.approx(whole + one * (2 * 1000 * 5 + 5000))
     rare = replace(TRAIN, eval_tokens=0, eval_every=0)
-    assert total_work(MODEL, rare, 5000) == pytest.approx(whole + one * 15000)
+    assert estimate.total_work(MODEL, rare, 5000) == pytest.approx(whole + one * 15000)
     blocks = 3 * (4 * 64 * 64 + 2 * 64 * 256 + 2 * 64)  # matrices, and the gains of two norms
-    muon = step_work(MODEL, replace(TRAIN, optimizer="muon")) - step_work(MODEL, TRAIN)
-    assert muon == pytest.approx(NEWTON_SCHULZ * blocks * 64)
-    assert scoring_seconds(MODEL, TRAIN) == 0
-    assert scoring_seconds(MODEL, replace(TRAIN, repeat=0.2)) == pytest.approx((4 + 3) * 3 * 0.006)
-    assert sampling_seconds(MODEL, TRAIN) == pytest.approx(3 * 40 * 3 * 0.0002)
-    assert sampling_seconds(MODEL, replace(TRAIN, sample_every=0)) == 0
+    muon = estimate.step_work(MODEL, replace(TRAIN, optimizer="muon")) - estimate.step_work(MODEL, TRAIN)
+    assert muon == pytest.approx(estimate.NEWTON_SCHULZ * blocks * 64)
+    assert estimate.scoring_seconds(MODEL, TRAIN) == 0
+    assert estimate.scoring_seconds(MODEL, replace(TRAIN, repeat=0.2)) == pytest.approx((4 + 3) * 3 * 0.006)
+    assert estimate.sampling_seconds(MODEL, TRAIN) == pytest.approx(3 * 40 * 3 * 0.0002)
+    assert estimate.sampling_seconds(MODEL, replace(TRAIN, sample_every=0)) == 0
 
 
 def test_the_last_runs_pace_foretells_its_own_length():
     quiet = replace(TRAIN, sample_every=0, eval_every=0, eval_tokens=1)
-    pace = Pace(MODEL, quiet, steps=50, seconds=7.0)
-    assert seconds(MODEL, quiet, 0, pace.work_a_second) == pytest.approx(14.0)
-    assert Pace(MODEL, quiet, 0, 0.0).work_a_second == 0
-    assert threads_rate(1e9, 1, False) == 0.9e9 and threads_rate(1e9, 1, True) == 1.5e9
-    assert threads_rate(1e9, 3, False) == pytest.approx(0.9e9 * 2.3)
-    assert product_rate() > 1e8
+    pace = estimate.Pace(MODEL, quiet, steps=50, seconds=7.0)
+    assert estimate.seconds(MODEL, quiet, 0, pace.work_a_second) == pytest.approx(14.0)
+    assert estimate.Pace(MODEL, quiet, 0, 0.0).work_a_second == 0
+    assert estimate.threads_rate(1e9, 1, False) == 0.9e9 and estimate.threads_rate(1e9, 1, True) == 1.5e9
+    assert estimate.threads_rate(1e9, 3, False) == pytest.approx(0.9e9 * 2.3)
+    assert estimate.product_rate() > 1e8
 
 
 def test_targets_are_written_a_symbol_at_a_time():

@@ -15,17 +15,6 @@ from hypothesis import strategies as some
 from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError
 from engine.measure import extrapolation
-from engine.measure.extrapolation import (
-    STOPGAP_FOR,
-    TAIL,
-    TIMES,
-    Curve,
-    curve,
-    farthest_bucket,
-    position_losses,
-    stopgap,
-    window_starts,
-)
 from engine.measure.extrapolation_facts import above_tail, costs, far_buckets, in_unit, least, reach_of
 from engine.model import build
 from engine.parts.positions import t5_bucket
@@ -44,7 +33,7 @@ def fresh(position, **fields):
 
 
 def measured(model, starts, length):
-    return np.concatenate(list(position_losses(model, TOKENS, starts, length, batch=3)))
+    return np.concatenate(list(extrapolation.position_losses(model, TOKENS, starts, length, batch=3)))
 
 
 @given(
@@ -53,9 +42,9 @@ def measured(model, starts, length):
 def test_windows_lie_inside_the_text_and_on_the_grid(tokens, context, count, times, stretch):
     if tokens < times * context + 1:
         with pytest.raises(CorpusError):
-            window_starts(tokens, context, count, times, stretch)
+            extrapolation.window_starts(tokens, context, count, times, stretch)
         return
-    starts = window_starts(tokens, context, count, times, stretch)
+    starts = extrapolation.window_starts(tokens, context, count, times, stretch)
     assert starts[0] == 0 and (np.diff(starts) > 0).all() and not (starts % context).any()
     assert starts[-1] + times * context + 1 <= tokens
     every = np.arange(0, tokens - times * context, context)
@@ -82,16 +71,16 @@ def test_a_learned_table_answers_as_far_as_it_goes():
     assert np.isfinite(found[:, :8]).all() and np.isnan(found[:, 8:]).all()
     with pytest.raises(ShapeError):
         model(TOKENS[None, :9])
-    c = curve(found, starts, 8, width=4)
+    c = extrapolation.curve(found, starts, 8, width=4)
     assert np.isfinite(c.mean[:2]).all() and np.isnan(c.mean[2:]).all() and np.isnan(c.excess[2]).all()
     with pytest.raises(ShapeError, match="length"):
-        next(position_losses(model, TOKENS, starts, 0))
+        next(extrapolation.position_losses(model, TOKENS, starts, 0))
 
 
 def test_means_and_errors_by_hand(monkeypatch):
     monkeypatch.setattr(extrapolation, "TAIL", 1)
     losses = np.array([[1, 3, 5, 5], [3, 5, 5, 7]], dtype=np.float32)
-    c = curve(losses, np.array([0, 10]), 2, width=2)
+    c = extrapolation.curve(losses, np.array([0, 10]), 2, width=2)
     assert c.mean.tolist() == [3, 5.5] and c.windows == 2 and c.first.tolist() == [0, 2]
     assert c.error.tolist() == pytest.approx([1.0, 0.5])  # windows' means 2, 4 and 5, 6: sd / sqrt(2)
     assert c.tail == pytest.approx((4.0, 1.0))  # position 1 of both: 3 and 5
@@ -105,11 +94,11 @@ def test_the_excess_compares_the_same_characters():
     losses = np.stack([difficulty[s : s + 3 * context] for s in starts]).astype(np.float32)
     losses[:, context : 2 * context] += 0.5
     losses[:, 2 * context :] += 1.25
-    c = curve(losses, starts, context)
+    c = extrapolation.curve(losses, starts, context)
     assert c.excess[2] == pytest.approx((0.5, 0.0), abs=1e-5)
     assert c.excess[3] == pytest.approx((1.25, 0.0), abs=1e-5)
-    assert c.tail[0] == pytest.approx(losses[:, context - TAIL : context].mean(), abs=1e-5)
-    c = curve(np.random.default_rng(0).normal(size=(20, 16)), np.arange(20) * 8, 8)
+    assert c.tail[0] == pytest.approx(losses[:, context - extrapolation.TAIL : context].mean(), abs=1e-5)
+    c = extrapolation.curve(np.random.default_rng(0).normal(size=(20, 16)), np.arange(20) * 8, 8)
     assert np.isfinite(c.mean).all() and np.isnan(c.error).all() and np.isnan(c.tail[1])
 
 
@@ -117,11 +106,11 @@ def test_the_excess_compares_the_same_characters():
 def test_the_errors_are_those_of_a_text_whose_scenes_differ(all_of_it):
     """Windows of a scene are hard or easy together."""
     rng, context, said, found = np.random.default_rng(1), 16, [], []
-    starts = window_starts(1024 * context + 1, context, 0 if all_of_it else 320, times=1)
+    starts = extrapolation.window_starts(1024 * context + 1, context, 0 if all_of_it else 320, times=1)
     for _ in range(200):
         scenes = np.repeat(rng.normal(size=70), 16)[rng.integers(16) :]  # 16 windows each, half of a block
         losses = 2 + 0.5 * scenes[starts // context][:, None] + 0.3 * rng.normal(size=(len(starts), context))
-        c = curve(losses.astype(np.float32), starts, context)
+        c = extrapolation.curve(losses.astype(np.float32), starts, context)
         said.append(c.error[0])
         found.append(c.mean[0])
     assert np.mean(said) / np.std(found) == pytest.approx(1.0, abs=0.2)
@@ -131,8 +120,8 @@ def test_the_errors_are_those_of_a_text_whose_scenes_differ(all_of_it):
 
 def test_a_curve_goes_through_json_and_back():
     starts = np.array([0, 8, 16, 100, 108])  # two blocks
-    c = curve(measured(fresh("learned"), starts, 32), starts, 8)
-    again = Curve.from_dict(json.loads(json.dumps(c.to_dict(), allow_nan=False)))
+    c = extrapolation.curve(measured(fresh("learned"), starts, 32), starts, 8)
+    again = extrapolation.Curve.from_dict(json.loads(json.dumps(c.to_dict(), allow_nan=False)))
     assert np.allclose(again.mean, c.mean, atol=1e-4, equal_nan=True)
     assert np.allclose(again.error, c.error, atol=1e-4, equal_nan=True)
     assert again.windows == c.windows
@@ -143,9 +132,9 @@ def test_a_curve_goes_through_json_and_back():
 
 @for_each("kind", ["repeat", "hold", "far"])
 def test_a_stopgap_changes_nothing_within_the_context(kind):
-    model = fresh(STOPGAP_FOR[kind])
+    model = fresh(extrapolation.STOPGAP_FOR[kind])
     before = {name: p.clone() for name, p in model.named_parameters()}
-    longer = stopgap(model, kind)
+    longer = extrapolation.stopgap(model, kind)
     assert torch.equal(longer(TOKENS[None, :8]), model(TOKENS[None, :8]))
     assert longer(TOKENS[None, :32]).shape == (1, 32, 11)
     assert all(torch.equal(p, before[name]) for name, p in model.named_parameters())
@@ -154,27 +143,30 @@ def test_a_stopgap_changes_nothing_within_the_context(kind):
 def test_the_learned_table_is_repeated_or_held():
     model = fresh("learned")
     table = model.positions.weight
-    repeated, held = stopgap(model, "repeat").positions.weight, stopgap(model, "hold").positions.weight
+    repeated, held = (
+        extrapolation.stopgap(model, "repeat").positions.weight,
+        extrapolation.stopgap(model, "hold").positions.weight,
+    )
     for p in range(32):
         assert torch.equal(repeated[p], table[p % 8]) and torch.equal(held[p], table[min(p, 7)])
     model = fresh("t5")
-    last = farthest_bucket(model.config)
-    weight = stopgap(model, "far").positions.weight
+    last = extrapolation.farthest_bucket(model.config)
+    weight = extrapolation.stopgap(model, "far").positions.weight
     beyond = t5_bucket(torch.tensor([-8, -40, -1000]), False, 32, 128)
     assert (beyond > last).all() and all(torch.equal(weight[b], model.positions.weight[last]) for b in beyond)
 
 
 def test_the_larger_base_slows_the_slowest_pair_by_the_factor():
     model = fresh("rope")  # heads of 8: four pairs
-    slow = stopgap(model, "ntk", times=4).config.rope_theta
+    slow = extrapolation.stopgap(model, "ntk", times=4).config.rope_theta
     exponents = np.arange(0, 8, 2) / 8
     ratio = model.config.rope_theta**-exponents / slow**-exponents
     assert ratio[0] == pytest.approx(1) and ratio[-1] == pytest.approx(4) and (np.diff(ratio) > 0).all()
     model = fresh("rope", rope_fraction=0.5)  # two pairs of a head's four
-    slow = stopgap(model, "ntk", times=4).config.rope_theta
+    slow = extrapolation.stopgap(model, "ntk", times=4).config.rope_theta
     assert model.config.rope_theta ** (-2 / 4) / slow ** (-2 / 4) == pytest.approx(4)
     one = fresh("rope", rope_fraction=0.25)  # one pair: its frequency is 1 whatever the base
-    assert stopgap(one, "ntk").config.rope_theta == one.config.rope_theta
+    assert extrapolation.stopgap(one, "ntk").config.rope_theta == one.config.rope_theta
 
 
 @for_each("context", [8, 64])
@@ -183,11 +175,11 @@ def test_training_never_meets_the_buckets_beyond_the_farthest(context):
     model = build(replace(CONFIG, position="t5", context=context), seed=1)
     model(TOKENS[None, :context]).square().sum().backward()
     met = model.positions.weight.grad.abs().sum(1) > 0
-    last = farthest_bucket(model.config)
+    last = extrapolation.farthest_bucket(model.config)
     assert met[: last + 1].all() and not met[last + 1 :].any()
 
 
-CURVE = Curve(
+CURVE = extrapolation.Curve(
     8, np.array([3.0, 2.0, np.nan]), np.array([0.3, 0.2, np.nan]), 9, (2.0, 0.1),
     {2: (0.5, 0.05), 4: (1.0, 0.2)},
 )  # fmt: skip
@@ -216,8 +208,8 @@ def test_bits_are_nats_over_ln_2():
 
 
 def test_what_holds_and_what_breaks():
-    def far(value: float) -> Curve:
-        return replace(CURVE, excess={2: (9.0, 0.0), TIMES: (value, 0.0)})
+    def far(value: float) -> extrapolation.Curve:
+        return replace(CURVE, excess={2: (9.0, 0.0), extrapolation.TIMES: (value, 0.0)})
 
     found = reach_of({"a": far(0.7), "b": far(0.05), "c": far(math.nan), "d": far(-0.1), "e": far(0.051)})
     assert list(found.held.items()) == [("d", -0.1), ("b", 0.05)]

@@ -10,18 +10,7 @@ import torch
 
 from engine.errors import ShapeError
 from engine.ledger.block import block, block_of, gate_paid, known, shares
-from engine.measure import activations, neurons
-from engine.measure.firing import (
-    along,
-    by_size,
-    excerpts,
-    liked,
-    loudest,
-    places,
-    promoted,
-    shows_lowest,
-    windows,
-)
+from engine.measure import activations, firing, neurons
 from engine.measure.neurons import Scan
 from engine.measure.recording import record
 from engine.model import Transformer, build
@@ -199,18 +188,19 @@ def test_the_two_gelus_differ_by_half_a_thousandth() -> None:
 
 def test_what_is_largest_along_a_text_and_a_vocabulary():
     values = np.array([[1.0, -5.0, 2.0], [3.0, 4.0, 4.5]])
-    assert loudest(values) == (0, 1) and loudest(values[1]) == (2,)
-    assert by_size(values[0], 2).tolist() == [1, 2] and by_size(values[0]).tolist() == [0, 1, 2]
-    found = along(np.array([0.5, -2.0, 1.0], dtype=np.float32))
+    assert firing.loudest(values) == (0, 1) and firing.loudest(values[1]) == (2,)
+    assert firing.by_size(values[0], 2).tolist() == [1, 2] and firing.by_size(values[0]).tolist() == [0, 1, 2]
+    found = firing.along(np.array([0.5, -2.0, 1.0], dtype=np.float32))
     assert (found.at, found.peak, found.low, found.high) == (1, -2.0, -2.0, 1.0)
     assert found.sizes.tolist() == [0.25, 1.0, 0.5]
-    assert along(np.array([0.5, -0.125])).sizes.tolist() == [1, 0.25] and not along(np.zeros(3)).sizes.any()
+    assert firing.along(np.array([0.5, -0.125])).sizes.tolist() == [1, 0.25]
+    assert not firing.along(np.zeros(3)).sizes.any()
     scores = np.array([0.1, -3.0, 2.0, -1.0, 5.0])
-    found = promoted(scores, 2)
+    found = firing.promoted(scores, 2)
     assert found.raised.tolist() == [4, 2] and found.lowered.tolist() == [1, 3]
     assert found.order.tolist() == found.ends(3).tolist() == [4, 2, 0, 3, 1]
     assert found.ends(2).tolist() == [4, 2, 3, 1]
-    assert set(promoted(scores, 9).raised).isdisjoint(promoted(scores, 9).lowered)
+    assert set(firing.promoted(scores, 9).raised).isdisjoint(firing.promoted(scores, 9).lowered)
 
 
 def scanned(highest: list[float], lowest: list[float]) -> Scan:
@@ -229,23 +219,31 @@ def scanned(highest: list[float], lowest: list[float]) -> Scan:
 
 def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():
     up, down = scanned([3.0, 1.0], [-2.0, -1.0]), scanned([3.0, 1.0], [-4.0, -1.0])
-    assert [shows_lowest(up, 0, side) for side in ("strongest", "highest", "lowest")] == [False, False, True]
-    assert [shows_lowest(down, 0, side) for side in ("strongest", "highest", "lowest")] == [True, False, True]
-    assert [x.tolist() for x in places(up, 0, False)] == [[7, 3], [3.0, 1.0]]
-    assert [x.tolist() for x in places(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
+    assert [firing.shows_lowest(up, 0, side) for side in ("strongest", "highest", "lowest")] == [
+        False,
+        False,
+        True,
+    ]
+    assert [firing.shows_lowest(down, 0, side) for side in ("strongest", "highest", "lowest")] == [
+        True,
+        False,
+        True,
+    ]
+    assert [x.tolist() for x in firing.places(up, 0, False)] == [[7, 3], [3.0, 1.0]]
+    assert [x.tolist() for x in firing.places(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
     at, values = np.array([9, 4]), np.array([2.0, -4.0])
     near = np.array([[0.0, 2.0, 1.0, 0.5], [-4.0, 1.0, 2.0, 3.0]])
-    assert windows(at, 4) == [8, 4]
-    first, second = excerpts(at, values, near, 4, before=3, after=1)
+    assert firing.windows(at, 4) == [8, 4]
+    first, second = firing.excerpts(at, values, near, 4, before=3, after=1)
     assert (first.at, first.first, first.missing, first.value) == (9, 8, 2, 2.0)
     assert first.strengths.tolist() == [0.0, 0.5, 0.25], "shares of 4, the strongest of both"
     assert (second.first, second.missing) == (4, 3) and second.strengths.tolist() == [-1.0, 0.25]
-    (inner,) = excerpts(np.array([10]), np.array([1.0]), near[:1], 4, before=1, after=1)
+    (inner,) = firing.excerpts(np.array([10]), np.array([1.0]), near[:1], 4, before=1, after=1)
     assert (inner.first, inner.missing) == (9, 0) and inner.strengths.tolist() == [2.0, 1.0, 0.5]
     ids = np.array([5, 7, 5, 9, 7])
-    found = liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
+    found = firing.liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
     assert (found.token, found.count, found.places, found.value) == (7, 2, 5, 3.0)  # 5 as often, but weaker
-    assert liked(np.array([3]), np.array([-2.0]), ids).token == 9
+    assert firing.liked(np.array([3]), np.array([-2.0]), ids).token == 9
 
 
 @for_each(

@@ -20,18 +20,6 @@ from engine.measure.lens import logit_lens
 from engine.measure.patching import Patching, most_copies, patch, sites
 from engine.measure.patching_facts import Cell, Station, stations, strongest, verdict
 from engine.measure.recording import record
-from engine.measure.steering import (
-    Continued,
-    Direction,
-    Where,
-    aligned,
-    beginning,
-    continued,
-    cost,
-    direction,
-    mood_words,
-    read,
-)
 from engine.model import Transformer, build
 from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY
@@ -280,9 +268,9 @@ def steered_plainly(
 
 @for_each("fields", STEERED.values(), ids=STEERED)
 @for_each("where", ["front", "every"])
-def test_a_continuation_is_that_of_the_plain_way(fields: dict[str, Any], where: Where) -> None:
+def test_a_continuation_is_that_of_the_plain_way(fields: dict[str, Any], where: steering.Where) -> None:
     model = model_of(**fields)
-    found = direction(model, ALPHABET, "abc", "hg", 1, where)
+    found = steering.direction(model, ALPHABET, "abc", "hg", 1, where)
     one, other = ALPHABET.encode("\nabc"), ALPHABET.encode("\nhg ")  # filled up with a blank
     table = torch.zeros(24, 16)
     if where == "front":
@@ -291,7 +279,7 @@ def test_a_continuation_is_that_of_the_plain_way(fields: dict[str, Any], where: 
         short = resid(model, other[:3], 1)[1:].mean(0)
         table[1:] = 2.5 * (resid(model, one, 1)[1:].mean(0) - short)
     prompt = [*ALPHABET.encode("\nfed")]
-    made = finish(continued(model, found, 2.5, prompt, 12, GREEDY))
+    made = finish(steering.continued(model, found, 2.5, prompt, 12, GREEDY))
     assert list(made.steered) == steered_plainly(model, table, 1, prompt, 12)
     assert list(made.plain) == list(generate(model, prompt, 12, GREEDY))
     assert made.plain != made.steered
@@ -301,9 +289,9 @@ def test_a_continuation_is_that_of_the_plain_way(fields: dict[str, Any], where: 
 
 def test_nothing_added_changes_nothing_and_the_draws_are_those_of_the_seed() -> None:
     model, sampling = model_of(), SampleConfig(temperature=0.9, seed=5, top_p=0.9, repetition_penalty=1.3)
-    found = direction(model, ALPHABET, "abc", "hgf", 1, "every")
+    found = steering.direction(model, ALPHABET, "abc", "hgf", 1, "every")
     prompt = ALPHABET.encode("\nfed")
-    made = finish(continued(model, found, 0.0, prompt, 15, sampling))
+    made = finish(steering.continued(model, found, 0.0, prompt, 15, sampling))
     assert made.plain == made.steered == tuple(generate(model, prompt, 15, sampling))
     assert made.same == 15 and not made.lifted
 
@@ -311,11 +299,11 @@ def test_nothing_added_changes_nothing_and_the_draws_are_those_of_the_seed() -> 
 def test_the_mood_is_the_probability_of_the_words_that_are_wanted() -> None:
     """Against whole passes, one for each step: no cache, no batch."""
     model = model_of()
-    found = direction(model, ALPHABET, "abc", "hg", 1, "every")
-    wanted = mood_words(ALPHABET, "abc", "hg")
+    found = steering.direction(model, ALPHABET, "abc", "hg", 1, "every")
+    wanted = steering.mood_words(ALPHABET, "abc", "hg")
     assert [ALPHABET.decode([i]) for i in wanted] == ["a", "b", "c"]
     prompt = ALPHABET.encode("\nfed")
-    made = finish(continued(model, found, 2.5, prompt, 6, GREEDY, wanted))
+    made = finish(steering.continued(model, found, 2.5, prompt, 6, GREEDY, wanted))
     shares = []
     for text, coefficient in ((made.plain, 0.0), (made.steered, 2.5)):
         ids = [*prompt, *text[:-1]]
@@ -332,19 +320,21 @@ def test_the_mood_is_the_probability_of_the_words_that_are_wanted() -> None:
     [((0.01, 0.02), "came"), ((0.02, 0.01), "went"), ((0.01, 0.019), "stayed"), ((0.0, 0.0), "stayed")],
 )
 def test_whether_the_mood_came(mood: tuple[float, float], came: str) -> None:
-    assert Continued((1,), (1,), (), mood).came == came
+    assert steering.Continued((1,), (1,), (), mood).came == came
 
 
 def test_words_of_a_mood_are_those_that_the_other_prompt_lacks() -> None:
-    assert [ALPHABET.decode([i]) for i in mood_words(ALPHABET, "ab a", "b")] == ["a"], "no blank, no b"
-    assert mood_words(ALPHABET, "ab", "ba") == ()
+    assert [ALPHABET.decode([i]) for i in steering.mood_words(ALPHABET, "ab a", "b")] == ["a"], (
+        "no blank, no b"
+    )
+    assert steering.mood_words(ALPHABET, "ab", "ba") == ()
 
 
 def test_what_is_lifted() -> None:
     model = model_of()
-    found = direction(model, ALPHABET, "abc", "hgf", 0, "every")
+    found = steering.direction(model, ALPHABET, "abc", "hgf", 0, "every")
     prompt = ALPHABET.encode("\nfed")
-    made = finish(continued(model, found, 3.0, prompt, 1, GREEDY))
+    made = finish(steering.continued(model, found, 3.0, prompt, 1, GREEDY))
     with torch.no_grad():
         before = model(torch.tensor([prompt]))[0, -1].softmax(-1)
         after = model(torch.tensor([prompt]), Patcher(found.edits(3.0)))[0, -1].softmax(-1)
@@ -356,12 +346,12 @@ def test_what_is_lifted() -> None:
 
 
 @for_each("where", ["front", "every"])
-def test_the_cost_is_the_loss_of_every_row(where: Where) -> None:
+def test_the_cost_is_the_loss_of_every_row(where: steering.Where) -> None:
     model = model_of()
-    found = direction(model, ALPHABET, "abc", "hgf", 1, where)
-    rows = steering.rows_of(ALPHABET.encode("abcdefgh" * 5), beginning(ALPHABET), 12, 3)
+    found = steering.direction(model, ALPHABET, "abc", "hgf", 1, where)
+    rows = steering.rows_of(ALPHABET.encode("abcdefgh" * 5), steering.beginning(ALPHABET), 12, 3)
     assert rows.shape == (3, 12) and rows[:, 0].eq(ALPHABET.encode("\n")[0]).all()
-    steps, seen = cost(model, found, (-2.0, 0.0, 2.0), rows), []
+    steps, seen = steering.cost(model, found, (-2.0, 0.0, 2.0), rows), []
     try:
         while True:
             seen.append(next(steps))
@@ -386,43 +376,46 @@ def test_the_cost_is_the_loss_of_every_row(where: Where) -> None:
 
 def test_where_and_how_strongly_it_is_added() -> None:
     model = model_of()
-    found = direction(model, ALPHABET, "ab", "hg", 1, "front")
+    found = steering.direction(model, ALPHABET, "ab", "hg", 1, "front")
     one, other = (resid(model, ALPHABET.encode(text), 1)[1:] for text in ("\nab", "\nhg"))
     assert found.length == pytest.approx(float((one - other).norm(dim=1).mean()), rel=1e-5)
     assert found.stream == pytest.approx(float(torch.cat([one, other]).norm(dim=1).mean()), rel=1e-5)
     assert found.strength(-3.0) == pytest.approx(3 * found.length / found.stream)
     vectors = torch.tensor([[1.0], [2.0]])
-    front = Direction(0, "front", vectors, 1, 1.0, 1.0)
+    front = steering.Direction(0, "front", vectors, 1, 1.0, 1.0)
     assert front.added(2.0, 0, 5).ravel().tolist() == [0, 2, 4, 0, 0]
     assert front.added(2.0, 2, 4).ravel().tolist() == [4, 0]
     assert front.added(2.0, 3, 4).ravel().tolist() == [0]
-    every = Direction(0, "every", vectors[:1], 1, 1.0, 1.0)
+    every = steering.Direction(0, "every", vectors[:1], 1, 1.0, 1.0)
     assert every.added(-1.0, 0, 3).ravel().tolist() == [0, -1, -1]
     assert every.added(-1.0, 7, 9).ravel().tolist() == [-1, -1]
-    assert aligned(ALPHABET, "abc", "d") == (tuple(ALPHABET.encode("\nabc")), tuple(ALPHABET.encode("\nd  ")))
-    assert beginning(BARE) == () and read(BARE, "ab") == tuple(BARE.encode("ab"))
+    assert steering.aligned(ALPHABET, "abc", "d") == (
+        tuple(ALPHABET.encode("\nabc")),
+        tuple(ALPHABET.encode("\nd  ")),
+    )
+    assert steering.beginning(BARE) == () and steering.read(BARE, "ab") == tuple(BARE.encode("ab"))
     with pytest.raises(TokenizerError, match="blank"):
-        aligned(BARE, "abc", "d")
+        steering.aligned(BARE, "abc", "d")
     with pytest.raises(TokenizerError, match="first prompt is empty"):
-        aligned(ALPHABET, "", "d")
+        steering.aligned(ALPHABET, "", "d")
     with pytest.raises(TokenizerError, match="does not know x"):
-        read(ALPHABET, "xa")
+        steering.read(ALPHABET, "xa")
 
 
 def test_what_cannot_be_steered() -> None:
     model = model_of()
-    found = direction(model, ALPHABET, "abc", "hgf", 1, "front")
+    found = steering.direction(model, ALPHABET, "abc", "hgf", 1, "front")
     prompt = ALPHABET.encode("\nfed")
     with pytest.raises(ShapeError, match="shorten the text"):
-        finish(continued(model, found, 1.0, prompt, 21, GREEDY))
+        finish(steering.continued(model, found, 1.0, prompt, 21, GREEDY))
     with pytest.raises(ShapeError, match="causal"):
-        finish(continued(model_of(causal=False), found, 1.0, prompt, 2, GREEDY))
+        finish(steering.continued(model_of(causal=False), found, 1.0, prompt, 2, GREEDY))
     with pytest.raises(ShapeError, match="shorten"):
-        direction(model, ALPHABET, "a" * 30, "b", 0, "front")
+        steering.direction(model, ALPHABET, "a" * 30, "b", 0, "front")
     with pytest.raises(ConfigError, match="layer"):
-        direction(model, ALPHABET, "a", "b", 2, "front")
+        steering.direction(model, ALPHABET, "a", "b", 2, "front")
     with pytest.raises(ShapeError, match="too many"):
-        finish(cost(model, found, (0.0,), torch.zeros(1, 5, dtype=torch.int64)))
+        finish(steering.cost(model, found, (0.0,), torch.zeros(1, 5, dtype=torch.int64)))
     with pytest.raises(ShapeError, match="does not fill"):
         steering.rows_of([1, 2], [0], 4, 1)
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from engine.errors import ShapeError
 from engine.measure.recording import next_token_losses, record
@@ -64,32 +63,6 @@ def test_blocks_are_stacked_bottom_first() -> None:
         "blocks.1.ffn_post",
         "logits",
     ]
-
-
-def test_edits_change_what_comes_after_and_nothing_before() -> None:
-    model = loud(tiny())
-    before = record(model, IDS)
-
-    def off(z: Tensor) -> Tensor:
-        z = z.clone()
-        z[:, 2] = 0
-        return z
-
-    after = record(model, IDS, edits={"blocks.1.z": off})
-    assert (after["blocks.1.z"][2] == 0).all() and (before["blocks.1.z"][2] != 0).any()
-    np.testing.assert_array_equal(after["blocks.1.z"][[0, 1, 3]], before["blocks.1.z"][[0, 1, 3]])
-    names = before.names()
-    place = names.index("blocks.1.z")
-    for name in names[:place]:
-        np.testing.assert_array_equal(after[name], before[name])
-    # By hand: what is missing from the stream is the third head's share of W_O.
-    w_o = model.blocks[1].mixer.w_o.weight.detach().numpy()
-    share = before["blocks.1.z"][2] @ w_o[:, 8:12].T
-    np.testing.assert_allclose(
-        before["blocks.1.attn_out"] - after["blocks.1.attn_out"], share, rtol=1e-3, atol=1e-4
-    )
-    assert np.abs(after.logits - before.logits).max() > 1e-2
-    np.testing.assert_array_equal(record(model, IDS).logits, before.logits)
 
 
 @for_each(

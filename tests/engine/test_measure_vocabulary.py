@@ -11,22 +11,12 @@ import pytest
 
 from engine.corpora import Corpus
 from engine.errors import TokenizerError
+from engine.measure import vocabulary
 from engine.measure.comparing import Lines, gain, line_counts, measure_passage, spread
 from engine.measure.merging import Shrinking, achieved, agreement
 from engine.measure.roundtrip import NO_WORD, of_characters, of_tokens, of_words
 from engine.measure.subwords import new_words, per_token, three_ways
-from engine.measure.vocabulary import (
-    Cut,
-    costs,
-    cut_bytes,
-    cut_characters,
-    cut_tokens,
-    cut_words,
-    lengths,
-    passage,
-    prefix,
-    training_lengths,
-)
+from engine.measure.vocabulary import lengths
 from engine.tokenizers import bpe, published
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.bpe_watch import four_ways, watch
@@ -48,7 +38,7 @@ def learned() -> BpeTokenizer:
     return bpe.train(LEARNED, 340)
 
 
-def laid_out(cut: Cut, text: str) -> bytes:
+def laid_out(cut: vocabulary.Cut, text: str) -> bytes:
     data = text.encode("utf-8")
     return b"".join(
         data[start : start + length] for start, length in zip(cut.starts, cut.lengths, strict=True)
@@ -57,27 +47,31 @@ def laid_out(cut: Cut, text: str) -> bytes:
 
 @for_each("text", TEXTS, ids=lambda text: repr(text[:6]))
 def test_the_tokens_of_a_cut_are_the_text(learned: BpeTokenizer, text: str) -> None:
-    for cut in (cut_bytes(text), cut_characters(text, "ab"), cut_tokens(text, learned)):
+    for cut in (
+        vocabulary.cut_bytes(text),
+        vocabulary.cut_characters(text, "ab"),
+        vocabulary.cut_tokens(text, learned),
+    ):
         assert laid_out(cut, text) == text.encode("utf-8")
         assert np.array_equal(cut.starts, np.cumsum(cut.lengths) - cut.lengths)
         assert (cut.tokens, cut.characters, cut.bytes) == (len(cut.ids), len(text), len(text.encode("utf-8")))
-    assert cut_bytes(text).ids.tolist() == list(text.encode("utf-8"))
-    assert cut_tokens(text, learned).ids.tolist() == learned.encode(text)
-    assert cut_characters(text, "ab").lengths.tolist() == [len(c.encode("utf-8")) for c in text]
+    assert vocabulary.cut_bytes(text).ids.tolist() == list(text.encode("utf-8"))
+    assert vocabulary.cut_tokens(text, learned).ids.tolist() == learned.encode(text)
+    assert vocabulary.cut_characters(text, "ab").lengths.tolist() == [len(c.encode("utf-8")) for c in text]
 
 
 def test_tokens_end_inside_characters_and_unknown_ones_are_counted() -> None:
-    cut = cut_tokens("€", bpe.train("€€ x", 257))  # E2 82 AC: one merge of two of its bytes
+    cut = vocabulary.cut_tokens("€", bpe.train("€€ x", 257))  # E2 82 AC: one merge of two of its bytes
     assert cut.lengths.tolist() in ([2, 1], [1, 2])
     assert cut.characters_per_token == 0.5
     assert cut.bytes_per_token == 1.5
-    cut = cut_characters("abXa", "ba")
+    cut = vocabulary.cut_characters("abXa", "ba")
     assert cut.ids.tolist() == [1, 0, UNKNOWN, 1] and cut.unknown == 1
 
 
 def test_between_words_there_are_blanks_and_nothing_else() -> None:
     text = " Hé, wörld —\n hé  नमस्ते "
-    cut = cut_words(text, WordTokenizer.train("Hé wörld नमस्ते"))
+    cut = vocabulary.cut_words(text, WordTokenizer.train("Hé wörld नमस्ते"))
     data = text.encode("utf-8")
     pieces = [data[s : s + n].decode("utf-8") for s, n in zip(cut.starts, cut.lengths, strict=True)]
     assert pieces == ["Hé", ",", "wörld", "—", "hé", "नमस्ते"] and cut.ids.tolist() == [0, -1, 1, -1, -1, 2]
@@ -85,15 +79,15 @@ def test_between_words_there_are_blanks_and_nothing_else() -> None:
     for start, length in zip(cut.starts, cut.lengths, strict=True):
         inside[start : start + length] = True
     assert bytes(np.frombuffer(data, np.uint8)[~inside]).isspace()
-    assert cut_words("  ", WordTokenizer.train("a")).tokens == 0
+    assert vocabulary.cut_words("  ", WordTokenizer.train("a")).tokens == 0
 
 
 def test_shown_keeps_the_first_tokens_and_counts_them_all(learned: BpeTokenizer) -> None:
     text = "the भाषा " * 40
     for whole, part in (
-        (cut_tokens(text, learned), cut_tokens(text, learned, 7)),
-        (cut_bytes(text), cut_bytes(text, 7)),
-        (cut_characters(text, "the "), cut_characters(text, "the ", 7)),
+        (vocabulary.cut_tokens(text, learned), vocabulary.cut_tokens(text, learned, 7)),
+        (vocabulary.cut_bytes(text), vocabulary.cut_bytes(text, 7)),
+        (vocabulary.cut_characters(text, "the "), vocabulary.cut_characters(text, "the ", 7)),
     ):
         reach = len(text[:7].encode("utf-8"))
         assert (
@@ -104,18 +98,21 @@ def test_shown_keeps_the_first_tokens_and_counts_them_all(learned: BpeTokenizer)
 
 def test_a_smaller_vocabulary_is_the_beginning_of_a_larger(learned: BpeTokenizer) -> None:
     for size in (256, 257, 300, 339, 340, 9999):
-        assert prefix(learned, size) == bpe.train(LEARNED, size)
+        assert vocabulary.prefix(learned, size) == bpe.train(LEARNED, size)
     text = "ababab abab aab aaaa bbbb" * 3
     for size in (256, 258, 260, 262):
-        assert prefix(bpe.train(text, 262, split="none"), size) == bpe.train(text, size, split="none")
+        assert vocabulary.prefix(bpe.train(text, 262, split="none"), size) == bpe.train(
+            text, size, split="none"
+        )
     sizes = (100, 256, 260, 300, 340, 5000)
     assert lengths(learned, "the theory", sizes) == {
         size: len(bpe.train(LEARNED, size).encode("the theory"))
         for size in (256, 260, 300, learned.vocab_size)
     }
-    whole = training_lengths(learned, sizes, len(LEARNED.encode()))
+    whole = vocabulary.training_lengths(learned, sizes, len(LEARNED.encode()))
     assert whole == {
-        size: len(prefix(learned, size).encode(LEARNED)) for size in (256, 260, 300, learned.vocab_size)
+        size: len(vocabulary.prefix(learned, size).encode(LEARNED))
+        for size in (256, 260, 300, learned.vocab_size)
     }
 
 
@@ -124,26 +121,26 @@ def test_a_smaller_vocabulary_is_the_beginning_of_a_larger(learned: BpeTokenizer
     (" \n", 3, ("", 0)),
 ])  # fmt: skip
 def test_passages_end_with_a_word(text: str, words: int, expected: tuple[str, int]) -> None:
-    assert passage(text, words) == expected
+    assert vocabulary.passage(text, words) == expected
 
 
 def test_the_costs_of_the_textbooks_table() -> None:
-    characters, gpt2 = costs({"characters": (65, 5000), "gpt2": (50_257, 1300)}, 256, 4)
+    characters, gpt2 = vocabulary.costs({"characters": (65, 5000), "gpt2": (50_257, 1300)}, 256, 4)
     assert (characters.embedding, gpt2.embedding) == (16_640, 12_865_792)
     assert (characters.scores, gpt2.scores) == (25_000_000, 1_690_000)
     found = Lines(("ab", "abcd"), np.array([[2, 1], [2, 3]]))
     assert found.characters.tolist() == [2, 4]
     assert found.per_character.tolist() == [[1, 0.5], [0.5, 0.75]]
-    few, many = costs({"few": (100, 500), "many": (1000, 100)}, 64, 1)
+    few, many = vocabulary.costs({"few": (100, 500), "many": (1000, 100)}, 64, 1)
     found = gain(few, many)
     assert found is not None and (found.tokens, found.scores, found.embedding) == (5, 25, 10)
-    nothing = costs({"few": (100, 0), "many": (1000, 100)}, 64, 1)
+    nothing = vocabulary.costs({"few": (100, 0), "many": (1000, 100)}, 64, 1)
     assert gain(*nothing) is None and gain(few, few) is None
 
 
 def test_a_thousand_words_of_shakespeare(shakespeare: Corpus) -> None:
     """The textbook says about 5,000 characters and 1,300 tokens; these are the true ones."""
-    text, words = passage(shakespeare.text, 1000)
+    text, words = vocabulary.passage(shakespeare.text, 1000)
     assert (words, len(text), len(set(shakespeare.text))) == (1000, 5700, 65)
     try:
         gpt2 = published.load("gpt2")
@@ -154,8 +151,8 @@ def test_a_thousand_words_of_shakespeare(shakespeare: Corpus) -> None:
         )
     assert len(gpt2.encode(text)) == 1606
     # A well-known lecture's 62 characters and 16 tokens: the beginning, cut while the text goes on.
-    assert cut_tokens(shakespeare.text[:200], gpt2, 62).ids.tolist()[-2:] == [198, 198]
-    assert len(cut_tokens(shakespeare.text[:200], gpt2, 62).ids) == 16
+    assert vocabulary.cut_tokens(shakespeare.text[:200], gpt2, 62).ids.tolist()[-2:] == [198, 198]
+    assert len(vocabulary.cut_tokens(shakespeare.text[:200], gpt2, 62).ids) == 16
 
 
 def test_one_text_in_three_ways() -> None:
@@ -268,10 +265,10 @@ def test_the_dearest_and_the_cheapest_hold_the_whole_text() -> None:
     text = "été été"
     listed = WordTokenizer.train(text)
     cuts = {
-        "words": cut_words(text, listed),
-        "bytes": cut_bytes(text),
-        "characters": cut_characters(text, "ét "),
-        "poor": cut_characters(text, "é"),
+        "words": vocabulary.cut_words(text, listed),
+        "bytes": vocabulary.cut_bytes(text),
+        "characters": vocabulary.cut_characters(text, "ét "),
+        "poor": vocabulary.cut_characters(text, "é"),
     }
     found = spread(cuts, without=("words",))
     assert found is not None and (found.most, found.least) == ("bytes", "characters")
@@ -280,7 +277,9 @@ def test_the_dearest_and_the_cheapest_hold_the_whole_text() -> None:
     every = spread(cuts)
     assert every is not None and (every.least, every.least_tokens) == ("words", 2)
     assert spread({"bytes": cuts["bytes"], "poor": cuts["poor"]}) is None  # the one has an unknown token
-    assert spread({"bytes": cut_bytes(""), "characters": cut_characters("", "")}) is None
+    assert (
+        spread({"bytes": vocabulary.cut_bytes(""), "characters": vocabulary.cut_characters("", "")}) is None
+    )
 
 
 class _GivesUp:

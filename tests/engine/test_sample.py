@@ -10,20 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine import sample
 from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError
-from engine.sample import (
-    NAMES,
-    Decoder,
-    beam_search,
-    draw,
-    likeliest,
-    order,
-    stages,
-    steps,
-    uniform,
-    warp,
-)
 from engine.sample.branches import Tree, grow, pick
 from engine.sample.generate import write, write_each
 from engine.sample.rivals import Continuation, Rivals, dropped, ending_with, rivals
@@ -51,7 +40,7 @@ def theirs(logits: torch.Tensor, config: SampleConfig, previous: list[int]) -> t
         "min_p": lambda: hf.MinPLogitsWarper(config.min_p),
     }
     scores, ids = logits[None].clone(), torch.tensor([previous])
-    for name in order(config):
+    for name in sample.order(config):
         if getattr(config, name) != {"top_k": 0, "min_p": 0.0}.get(name, 1.0):
             scores = made[name]()(ids, scores)
     return scores[0]
@@ -69,19 +58,19 @@ def test_the_stages_agree_with_hugging_face(seed, size, temperature, k, p, m, pe
         temperature=temperature, top_k=k, top_p=p, min_p=m, repetition_penalty=penalty, penalty_last=last
     )
     logits, previous = logits_of(size, seed), [0, size - 1, 0]
-    ours, other = warp(logits, config, torch.tensor(previous)), theirs(logits, config, previous)
+    ours, other = sample.warp(logits, config, torch.tensor(previous)), theirs(logits, config, previous)
     assert torch.equal(torch.isneginf(ours), torch.isneginf(other))
     kept = ~torch.isneginf(ours)
     assert torch.allclose(ours[kept], other[kept], atol=1e-6)
-    assert np.allclose(stages(logits, config, previous)[-1].logits, ours.numpy(), atol=1e-6)
+    assert np.allclose(sample.stages(logits, config, previous)[-1].logits, ours.numpy(), atol=1e-6)
 
 
 def test_a_record_for_each_stage_says_what_it_removed():
     logits = torch.tensor([math.log(p) for p in (0.4, 0.3, 0.15, 0.1, 0.05)])
     records = {
-        s.name: s for s in stages(logits, SampleConfig(temperature=1.0, top_k=4, top_p=0.8, min_p=0.5))
+        s.name: s for s in sample.stages(logits, SampleConfig(temperature=1.0, top_k=4, top_p=0.8, min_p=0.5))
     }
-    assert list(records) == ["logits", *NAMES]
+    assert list(records) == ["logits", *sample.NAMES]
     assert records["logits"].kept == 5 and records["logits"].mass == 1.0
     assert records["top_k"].removed.tolist() == [False, False, False, False, True]
     assert records["top_k"].mass == pytest.approx(0.95)
@@ -96,27 +85,29 @@ def test_a_record_for_each_stage_says_what_it_removed():
     assert records["logits"].entropy == pytest.approx(
         -sum(p * math.log(p) for p in (0.4, 0.3, 0.15, 0.1, 0.05))
     )
-    four = stages(torch.zeros(4), OFF)[-1]
+    four = sample.stages(torch.zeros(4), OFF)[-1]
     assert four.choices == pytest.approx(4.0)
 
 
 def test_temperature_zero_is_greedy_and_ties_stay():
     logits = torch.tensor([1.0, 3.0, 3.0, 0.0])
-    last = stages(logits, SampleConfig(temperature=0.0))[-1]
-    assert last.kept == 1 and last.probabilities.tolist() == [0.0, 1.0, 0.0, 0.0] and likeliest(logits) == 1
-    assert all(draw(last.probabilities, u) == 1 for u in (0.0, 0.5, 0.999))
+    last = sample.stages(logits, SampleConfig(temperature=0.0))[-1]
+    assert last.kept == 1
+    assert last.probabilities.tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert sample.likeliest(logits) == 1
+    assert all(sample.draw(last.probabilities, u) == 1 for u in (0.0, 0.5, 0.999))
     logits = torch.tensor([2.0, 1.0, 1.0, 0.0])
     assert (
-        stages(logits, SampleConfig(temperature=1.0, top_k=2))[-1].kept == 3
+        sample.stages(logits, SampleConfig(temperature=1.0, top_k=2))[-1].kept == 3
     )  # equals of the k-th stay, as in Hugging Face
     even = torch.zeros(4)
-    assert stages(even, SampleConfig(temperature=1.0, top_p=0.5))[-1].probabilities.tolist() == [
+    assert sample.stages(even, SampleConfig(temperature=1.0, top_p=0.5))[-1].probabilities.tolist() == [
         0.5,
         0.5,
         0.0,
         0.0,
     ]
-    assert stages(even, SampleConfig(temperature=1.0, min_p=1.0))[-1].kept == 4
+    assert sample.stages(even, SampleConfig(temperature=1.0, min_p=1.0))[-1].kept == 4
 
 
 def test_a_tiny_temperature_keeps_the_signs_that_the_penalty_reads():
@@ -124,21 +115,21 @@ def test_a_tiny_temperature_keeps_the_signs_that_the_penalty_reads():
     for scale in (1e-2, 1e-3, 9.9e-4, 1e-6, 1e-38):
         for penalty, wanted in ((0.5, 1), (2.0, 0)):
             last = SampleConfig(temperature=scale, repetition_penalty=penalty, penalty_last=True)
-            assert stages(logits, last, [1])[-1].probabilities.argmax() == wanted, (scale, penalty)
+            assert sample.stages(logits, last, [1])[-1].probabilities.argmax() == wanted, (scale, penalty)
     logits = torch.tensor([2.0, -2.0, 1.0])
-    last = stages(logits, SampleConfig(temperature=1.0, repetition_penalty=2.0), [0, 1, 1, 77, -1])[-1]
+    last = sample.stages(logits, SampleConfig(temperature=1.0, repetition_penalty=2.0), [0, 1, 1, 77, -1])[-1]
     assert last.logits.tolist() == [1.0, -4.0, 1.0]  # ids outside the vocabulary are nobody's
 
 
 def test_draws_follow_the_distribution_and_the_seed():
     p = np.array([0.5, 0.0, 0.3, 0.2])
-    us = uniform(3, 4000)
-    counts = np.bincount([draw(p, float(u)) for u in us], minlength=4)
+    us = sample.uniform(3, 4000)
+    counts = np.bincount([sample.draw(p, float(u)) for u in us], minlength=4)
     assert counts[1] == 0 and np.abs(counts / 4000 - p).max() < 4 * math.sqrt(0.25 / 4000)
-    assert torch.equal(uniform(3, 10), us[:10]) and not torch.equal(uniform(4, 10), us[:10])
-    assert draw(p, math.nextafter(1.0, 0.0)) == 3
-    assert draw(np.array([0.0, 1.0, 0.0]), math.nextafter(1.0, 0.0)) == 1
-    assert [draw(2 * p, u) for u in (0.1, 0.6, 0.9)] == [0, 2, 3]  # the sum need not be 1
+    assert torch.equal(sample.uniform(3, 10), us[:10]) and not torch.equal(sample.uniform(4, 10), us[:10])
+    assert sample.draw(p, math.nextafter(1.0, 0.0)) == 3
+    assert sample.draw(np.array([0.0, 1.0, 0.0]), math.nextafter(1.0, 0.0)) == 1
+    assert [sample.draw(2 * p, u) for u in (0.1, 0.6, 0.9)] == [0, 2, 3]  # the sum need not be 1
 
 
 @for_each("wrong", [
@@ -147,14 +138,18 @@ def test_draws_follow_the_distribution_and_the_seed():
 ])  # fmt: skip
 def test_settings_out_of_range_are_named(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
-        stages(torch.zeros(3), SampleConfig(**wrong))
+        sample.stages(torch.zeros(3), SampleConfig(**wrong))
 
 
 def test_logits_that_cannot_be_drawn_from_are_refused():
     for bad in (torch.zeros(2, 3), torch.zeros(0), torch.full((3,), math.nan), torch.full((3,), -math.inf)):
         with pytest.raises(ShapeError):
-            stages(bad, OFF)
-    assert stages(torch.tensor([math.nan, 1.0, math.inf]), OFF)[-1].probabilities.tolist() == [0.0, 0.0, 1.0]
+            sample.stages(bad, OFF)
+    assert sample.stages(torch.tensor([math.nan, 1.0, math.inf]), OFF)[-1].probabilities.tolist() == [
+        0.0,
+        0.0,
+        1.0,
+    ]
 
 
 @for_each("changes", [
@@ -167,7 +162,10 @@ def test_the_decoder_computes_what_the_model_computes(changes):
     warm = SampleConfig(temperature=1.0, seed=5)
     pairs = list(
         zip(
-            *(steps(model, [1, 2, 3], 2 * model.config.context, warm, cached=c) for c in (True, False)),
+            *(
+                sample.steps(model, [1, 2, 3], 2 * model.config.context, warm, cached=c)
+                for c in (True, False)
+            ),
             strict=True,
         )
     )
@@ -181,7 +179,7 @@ def test_the_decoder_computes_what_the_model_computes(changes):
 def test_what_a_step_reports_and_that_its_logits_stay():
     model = loud(tiny())
     context = model.config.context
-    records = list(steps(model, [1], context + 3, SampleConfig(seed=1)))
+    records = list(sample.steps(model, [1], context + 3, SampleConfig(seed=1)))
     assert [r.position for r in records] == list(range(1, context + 4))
     moved = [r for r in records if r.begin]
     assert moved[0].position == context + 1
@@ -190,7 +188,7 @@ def test_what_a_step_reports_and_that_its_logits_stay():
     assert records[0].probability == pytest.approx(float(records[0].logits.softmax(-1)[records[0].token]))
     model = loud(tiny(norm="none", wiring="none"))
     with torch.inference_mode():
-        reader = Decoder(model)
+        reader = sample.Decoder(model)
         first = [reader.read([token]) for token in (1, 2, 3)]
         kept = [logits.clone() for logits in first]
         reader.reset()
@@ -272,7 +270,7 @@ def test_a_text_beside_another():
 def test_rivals_read_the_same_prompt_and_end_at_their_first_stop():
     model, ids = loud(tiny(), seed=5, factor=4.0), (1, 2, 3, 4, 5, 6, 7)
     ends = frozenset({0, 3})
-    beam = beam_search(model, ids, 6, 3, stop=ends)
+    beam = sample.beam_search(model, ids, 6, 3, stop=ends)
     found = rivals(model, ids, beam, 6, ends, seed=2)
     assert found.winner == Continuation(beam.path(beam.winner), beam.nodes[beam.winner].total)
     room = model.config.context - 5  # the last of six is not read

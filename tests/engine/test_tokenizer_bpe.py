@@ -12,18 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import TokenizerError
-from engine.tokenizers import from_dict
+from engine.tokenizers import bpe_watch, from_dict
 from engine.tokenizers.bpe import BpeTokenizer, Level, Split, pieces, train
-from engine.tokenizers.bpe_watch import (
-    STAYS,
-    UNKNOWN,
-    WORD_BORDER,
-    affordable,
-    crosses,
-    four_ways,
-    replay,
-    watch,
-)
 from engine.tokenizers.bpe_work import rounds
 from tests.engine.cases import for_each
 from tests.engine.naive import merge_everywhere
@@ -124,7 +114,7 @@ WILD = st.one_of(
 @for_each("split", SPLITS)
 @for_each("text", TEXTS.values(), ids=TEXTS)
 def test_runners_up_are_those_of_a_naive_count(text: str, split: Split, level: Level) -> None:
-    seen = watch(text, 60, level=level, split=split, keep=5)
+    seen = bpe_watch.watch(text, 60, level=level, split=split, keep=5)
     own = seen.tokenizer
     ids = {token: i for i, token in enumerate(own.base)}
     parts = [
@@ -144,25 +134,26 @@ def test_runners_up_are_those_of_a_naive_count(text: str, split: Split, level: L
 
 def test_watching_changes_nothing() -> None:
     text = "".join(TEXTS.values())
-    assert watch(text, 200).tokenizer == train(text, 456)
-    assert watch(text, 0).tokenizer.merges == () and watch(text, 0).lengths.tolist() == [len(text.encode())]
+    assert bpe_watch.watch(text, 200).tokenizer == train(text, 456)
+    assert bpe_watch.watch(text, 0).tokenizer.merges == ()
+    assert bpe_watch.watch(text, 0).lengths.tolist() == [len(text.encode())]
     for arguments in (
         {"text": "", "new_tokens": 5},
         {"text": "a", "new_tokens": -1},
         {"text": "a", "new_tokens": 1, "level": "x"},
     ):
         with pytest.raises(TokenizerError):
-            watch(**arguments)  # type: ignore[arg-type]
+            bpe_watch.watch(**arguments)  # type: ignore[arg-type]
 
 
 @for_each("level", LEVELS)
 @for_each("split", SPLITS)
 @for_each("text", [*TEXTS.values(), "a" * 301, "\ud83d\ud83d x\x00\x00 \u202e\u05e9\u05dc\u05d5\u05dd\u202c"])
 def test_borders_fall_as_they_did_in_the_training(text: str, split: Split, level: Level) -> None:
-    seen = watch(text, 300, level=level, split=split)
-    shown = replay(seen.tokenizer, text)
+    seen = bpe_watch.watch(text, 300, level=level, split=split)
+    shown = bpe_watch.replay(seen.tokenizer, text)
     assert shown.lengths(len(seen.tokenizer.merges)).tolist() == seen.lengths.tolist()
-    assert (shown.fallen == WORD_BORDER).sum() == len(pieces(text, split)) - 1
+    assert (shown.fallen == bpe_watch.WORD_BORDER).sum() == len(pieces(text, split)) - 1
 
 
 @given(
@@ -175,16 +166,16 @@ def test_borders_fall_as_they_did_in_the_training(text: str, split: Split, level
 def test_the_last_borders_are_those_of_the_encoder(
     text: str, learned: str, level: Level, split: Split
 ) -> None:
-    own = watch(learned * 2, 40, level=level, split=split).tokenizer
-    shown = replay(own, text)
+    own = bpe_watch.watch(learned * 2, 40, level=level, split=split).tokenizer
+    shown = bpe_watch.replay(own, text)
     tokens, start = [], 0
-    symbols = [own.base[i] if i != UNKNOWN else b"" for i in shown.symbols]
-    for i, rank in enumerate([*shown.fallen.tolist(), STAYS][: len(symbols)]):
+    symbols = [own.base[i] if i != bpe_watch.UNKNOWN else b"" for i in shown.symbols]
+    for i, rank in enumerate([*shown.fallen.tolist(), bpe_watch.STAYS][: len(symbols)]):
         if rank < 0:
             tokens.append(b"".join(symbols[start : i + 1]))
             start = i + 1
     if own.unknown(text):
-        assert UNKNOWN in shown.symbols
+        assert bpe_watch.UNKNOWN in shown.symbols
     else:
         assert b"".join(tokens) == text.encode("utf-8", "surrogatepass")
         if len({merge.token for merge in own.merges}) == len(
@@ -194,29 +185,31 @@ def test_the_last_borders_are_those_of_the_encoder(
 
 
 def test_only_what_fits_into_memory_is_learned_from() -> None:
-    assert affordable("the cat " * 1000, "byte", "words", 100) == 8000  # words that come again cost nothing
-    assert affordable("x" * 8000, "byte", "none", 100) == 100
-    assert affordable("x" * 20, "byte", "none", 100) == 20
-    assert affordable("猫" * 8000, "byte", "none", 300) == 100
-    assert affordable("猫" * 8000, "char", "none", 300) == 300
+    assert (
+        bpe_watch.affordable("the cat " * 1000, "byte", "words", 100) == 8000
+    )  # words that come again cost nothing
+    assert bpe_watch.affordable("x" * 8000, "byte", "none", 100) == 100
+    assert bpe_watch.affordable("x" * 20, "byte", "none", 100) == 20
+    assert bpe_watch.affordable("猫" * 8000, "byte", "none", 300) == 100
+    assert bpe_watch.affordable("猫" * 8000, "char", "none", 300) == 300
     text = "".join(TEXTS.values())
     for limit in (50, 200, 400):
         for split in SPLITS:
-            taken = text[: affordable(text, "byte", split, limit)]
+            taken = text[: bpe_watch.affordable(text, "byte", split, limit)]
             assert (
                 sum(len(piece.encode()) for piece in set(pieces(taken, split))) <= limit + 40
             )  # a cut may make a new last word
 
 
 def test_without_splitting_tokens_cross_the_borders_of_words() -> None:
-    ways = {(way.level, way.split): way for way in four_ways(TEXTS["english"], 50)}
+    ways = {(way.level, way.split): way for way in bpe_watch.four_ways(TEXTS["english"], 50)}
     assert len(ways) == 4 and ways["byte", "words"].crossing == ways["char", "words"].crossing == ()
-    assert ways["byte", "none"].crossing and all(map(crosses, ways["char", "none"].crossing))
+    assert ways["byte", "none"].crossing and all(map(bpe_watch.crosses, ways["char", "none"].crossing))
     assert ways["byte", "none"].length <= ways["byte", "words"].length  # a border less to respect
     assert (
         ways["byte", "none"].vocab_size > ways["byte", "words"].vocab_size == 280
     )  # no pair was left inside of a word
-    hindi = {(way.level, way.split): way for way in four_ways(TEXTS["hindi"], 20)}
+    hindi = {(way.level, way.split): way for way in bpe_watch.four_ways(TEXTS["hindi"], 20)}
     assert (
         hindi["byte", "words"].start
         == len(TEXTS["hindi"].encode())

@@ -12,33 +12,23 @@ import tiktoken
 
 from engine.errors import TokenizerError
 from engine.tokenizers import published
-from engine.tokenizers.published import (
-    END_OF_TEXT,
-    PUBLISHED,
-    PublishedTokenizer,
-    here,
-    load,
-    load_all,
-    ready,
-    whole_characters,
-)
 from tests.engine.cases import for_each
 
 LINE = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
 TEXTS = (
     "", LINE, "भाषा मॉडल", "语言模型", "👩‍👩‍👧‍👦🇩🇪", "مرحبا", "e\u0301\u0302", "\0\0", "a" * 100_000,
-    " " * 10_000 + "a", END_OF_TEXT * 2,
+    " " * 10_000 + "a", published.END_OF_TEXT * 2,
 )  # fmt: skip
 
 
 @pytest.fixture(params=["gpt2", "cl100k_base"])
-def encoding(request: pytest.FixtureRequest) -> PublishedTokenizer:
+def encoding(request: pytest.FixtureRequest) -> published.PublishedTokenizer:
     return have(request.param)
 
 
-def have(name: str) -> PublishedTokenizer:
+def have(name: str) -> published.PublishedTokenizer:
     try:
-        return load(name)
+        return published.load(name)
     except TokenizerError as error:
         pytest.skip(
             f"{name} is not on this machine ($TIKTOKEN_CACHE_DIR names the folder that holds it): {error}"
@@ -50,8 +40,8 @@ def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(published, "_loads", {})
 
 
-def small(name: str) -> PublishedTokenizer:
-    return PublishedTokenizer(
+def small(name: str) -> published.PublishedTokenizer:
+    return published.PublishedTokenizer(
         name,
         tiktoken.Encoding(
             name, pat_str=r"(?s:.)", mergeable_ranks={bytes([b]): b for b in range(256)}, special_tokens={}
@@ -68,23 +58,23 @@ def test_the_lectures_line_is_61_characters_and_15_tokens() -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text[:8]))
-def test_it_encodes_as_tiktoken_does_and_back(encoding: PublishedTokenizer, text: str) -> None:
+def test_it_encodes_as_tiktoken_does_and_back(encoding: published.PublishedTokenizer, text: str) -> None:
     ids = encoding.encode(text)
     assert ids == tiktoken.get_encoding(encoding.name).encode(text, disallowed_special=())
     assert encoding.decode_bytes(ids).decode("utf-8") == text
 
 
-def test_a_special_token_never_comes_from_text(encoding: PublishedTokenizer) -> None:
-    assert encoding.vocab_size == PUBLISHED[encoding.name].vocab_size
+def test_a_special_token_never_comes_from_text(encoding: published.PublishedTokenizer) -> None:
+    assert encoding.vocab_size == published.PUBLISHED[encoding.name].vocab_size
     real = encoding.special
-    assert real[END_OF_TEXT] == {"gpt2": 50_256, "cl100k_base": 100_257}[encoding.name]
+    assert real[published.END_OF_TEXT] == {"gpt2": 50_256, "cl100k_base": 100_257}[encoding.name]
     for text in real:
         assert len(encoding.encode(text)) > 1
         assert not set(encoding.encode(f"before {text} after")) & set(real.values())
-    assert encoding.decode_bytes([real[END_OF_TEXT]]) == END_OF_TEXT.encode()
+    assert encoding.decode_bytes([real[published.END_OF_TEXT]]) == published.END_OF_TEXT.encode()
 
 
-def test_half_characters_are_read_as_replacement_characters(encoding: PublishedTokenizer) -> None:
+def test_half_characters_are_read_as_replacement_characters(encoding: published.PublishedTokenizer) -> None:
     assert encoding.encode("a\ud800b") == encoding.encode("a\ufffdb")
     assert encoding.encode("\ud83d\ude00") == encoding.encode("😀")
     for bad in (-1, encoding.vocab_size, 10**12):
@@ -97,7 +87,7 @@ def test_half_characters_are_read_as_replacement_characters(encoding: PublishedT
     ("�", ("�", 0)), ("", ("", 0)),
 ])  # fmt: skip
 def test_whole_characters(text: str, expected: tuple[str, int]) -> None:
-    assert whole_characters(text) == expected
+    assert published.whole_characters(text) == expected
 
 
 def test_where_the_pattern_gives_up_a_sentence_says_so() -> None:
@@ -108,7 +98,7 @@ def test_where_the_pattern_gives_up_a_sentence_says_so() -> None:
         def encode_ordinary(self, text: str) -> list[int]:
             raise KeyboardInterrupt if text == "stop" else Panic
 
-    tokenizer = PublishedTokenizer("gpt2", Broken())  # type: ignore[arg-type]
+    tokenizer = published.PublishedTokenizer("gpt2", Broken())  # type: ignore[arg-type]
     with pytest.raises(TokenizerError, match="gave up"):
         tokenizer.encode("x")
     with pytest.raises(KeyboardInterrupt):
@@ -118,13 +108,13 @@ def test_where_the_pattern_gives_up_a_sentence_says_so() -> None:
 def test_without_a_network_the_error_says_what_to_do_and_the_next_call_tries_again(
     nothing_loaded: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers: list[Exception | PublishedTokenizer] = [
+    answers: list[Exception | published.PublishedTokenizer] = [
         ConnectionError("no route"),
         ValueError("Hash mismatch"),
         small("gpt2"),
     ]
 
-    def read(name: str) -> PublishedTokenizer:
+    def read(name: str) -> published.PublishedTokenizer:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -132,13 +122,13 @@ def test_without_a_network_the_error_says_what_to_do_and_the_next_call_tries_aga
 
     monkeypatch.setattr(published, "_read", read)
     with pytest.raises(TokenizerError, match=r"ConnectionError.*TIKTOKEN_CACHE_DIR"):
-        load("gpt2")
-    assert not ready("gpt2")
+        published.load("gpt2")
+    assert not published.ready("gpt2")
     with pytest.raises(TokenizerError, match="ValueError"):
-        load("gpt2")
-    assert load("gpt2").name == "gpt2"
-    assert ready("gpt2")
-    assert load("gpt2") is load("gpt2") and not answers
+        published.load("gpt2")
+    assert published.load("gpt2").name == "gpt2"
+    assert published.ready("gpt2")
+    assert published.load("gpt2") is published.load("gpt2") and not answers
 
 
 def test_a_download_that_hangs_holds_up_neither_the_caller_nor_the_others(
@@ -146,18 +136,18 @@ def test_a_download_that_hangs_holds_up_neither_the_caller_nor_the_others(
 ) -> None:
     arrive, begun = threading.Event(), []
 
-    def read(name: str) -> PublishedTokenizer:
+    def read(name: str) -> published.PublishedTokenizer:
         begun.append(name)
         if name == "o200k_base":
             assert arrive.wait(60)
         return small(name)
 
     monkeypatch.setattr(published, "_read", read)
-    found, problems = load_all(PUBLISHED, seconds=1.0)
+    found, problems = published.load_all(published.PUBLISHED, seconds=1.0)
     assert list(found) == ["gpt2", "cl100k_base"]
     assert list(problems) == ["o200k_base"] and "the download goes on" in problems["o200k_base"]
     arrive.set()
-    assert load("o200k_base", 60).name == "o200k_base"
+    assert published.load("o200k_base", 60).name == "o200k_base"
     assert begun.count("o200k_base") == 1
 
 
@@ -166,7 +156,7 @@ def test_the_seconds_are_for_all_encodings_together(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(published, "_begin", lambda name: None)
     monkeypatch.setattr(published, "load", lambda name, seconds: given.append(seconds))
     monkeypatch.setattr(published.time, "monotonic", lambda: next(clock))
-    load_all(["gpt2", "o200k_base"], seconds=5.0)
+    published.load_all(["gpt2", "o200k_base"], seconds=5.0)
     monkeypatch.undo()
     assert given == [4.0, 0.0]
 
@@ -184,15 +174,15 @@ def test_what_lies_in_tiktokens_cache_can_be_had_without_a_network(
     monkeypatch.setattr(published, "_loads", {})
     monkeypatch.setattr("tiktoken.load.read_file_cached", read)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    for name, facts in PUBLISHED.items():
+    for name, facts in published.PUBLISHED.items():
         asked.clear()
         for place, file in enumerate(facts.files):
-            assert not here(name)
+            assert not published.here(name)
             with contextlib.suppress(TokenizerError):
-                load(name)
+                published.load(name)
             address = f"https://{published.HOST}/{file}"
             assert place or address in asked, "tiktoken asks for another file"
             (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(b"x")
-        assert here(name)
+        assert published.here(name)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")  # switched off
-    assert not here("gpt2")
+    assert not published.here("gpt2")

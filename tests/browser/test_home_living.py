@@ -1,6 +1,4 @@
-"""The running map on Home in a real Chromium: the first minute, played through; every place can be reached, tells
-what it is, and leads on to itself.
-"""
+"""The running map on Home in a real Chromium: the first minute, played through, and where each place leads."""
 
 import re
 from contextlib import suppress

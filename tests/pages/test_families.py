@@ -86,15 +86,6 @@ def test_an_encoder_decoder_is_opened_at_its_encoder_and_says_how_good_it_is() -
     assert f"{exact:.1%} of held-out sources written right" in facts
 
 
-def test_examples_are_offered_by_what_is_read() -> None:
-    assert families.kind_of("encoder-blanks") == GAPS and all(
-        "_" in one for one in examples_of(GAPS).values()
-    )
-    for task in PAIR_TASKS:
-        for text in examples_of(f"pair-{task}").values():
-            assert PAIR_TASKS[task].answer(text).target, "each is a source of the task"
-
-
 def test_the_model_fills_the_gaps_of_the_first_example_as_the_poet_did() -> None:
     """The letters of Henry V, act III: “Once more unto the breach, dear friends”."""
     import torch

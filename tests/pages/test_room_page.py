@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.errors import RunError
 from engine.service.rooms import Question, Rooms
 from tests.pages import helpers
 from ui import state
@@ -84,15 +83,3 @@ def test_there_is_no_such_room(rooms: Rooms, room: str | None) -> None:
     asked(rooms)
     page = opened(room)
     assert not page.button and [info.value[:21] for info in page.info] == ["There is no such room"]
-
-
-def test_where_the_service_is_out_of_reach_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Lost(Rooms):
-        def look(self, room: object) -> Question:
-            raise RunError("The service that holds the runs does not answer. Try again in a moment.")
-
-    monkeypatch.setattr(state, "rooms", Lost)
-    page = opened("x" * 16)
-    assert [info.value for info in page.info] == [
-        "The service that holds the runs does not answer. Try again in a moment."
-    ]

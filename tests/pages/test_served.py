@@ -48,13 +48,12 @@ def test_all_is_put_there_once(tmp_path):
     assert not [name for name in first if name.endswith(".svg")]
 
 
-@pytest.mark.parametrize("broken", ["library", "module"])
-def test_what_is_half_written_is_replaced(tmp_path, broken):
+def test_what_is_half_written_is_replaced(tmp_path):
     served.ensure_static(tmp_path)
-    path = tmp_path / (served.library() if broken == "library" else f"{served.modules()}/load.js")
-    whole = path.read_bytes()
-    path.write_text("broken")
-    assert served.ensure_static(tmp_path) is None and path.read_bytes() == whole
+    for path in (tmp_path / served.library(), tmp_path / served.modules() / "load.js"):
+        whole = path.read_bytes()
+        path.write_text("broken")
+        assert served.ensure_static(tmp_path) is None and path.read_bytes() == whole
 
 
 def test_two_servers_may_begin_at_once(tmp_path):
@@ -114,15 +113,14 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch):
 
     monkeypatch.setattr(served.tempfile, "mkdtemp", refuse)
     assert "Permission denied" in str(served.ensure_static(tmp_path / "new"))
+    monkeypatch.undo()
 
-
-def test_nothing_is_left_of_a_copy_that_failed(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(served.shutil, "copyfile", full)
-    assert "No space left" in str(served.ensure_static(tmp_path))
-    assert lying(tmp_path) == {}
+    assert "No space left" in str(served.ensure_static(tmp_path / "full"))
+    assert lying(tmp_path / "full") == {}
 
 
 def test_every_import_of_a_module_is_there():

@@ -149,15 +149,6 @@ def test_a_link_names_a_view_by_its_id_and_an_old_one_by_its_title(named, shown,
     assert page.get_by_key("view").options == [view.title for view in THREE]
 
 
-def test_a_button_chooses_a_view_and_is_in_the_link() -> None:
-    page = opened(*THREE)
-    for name in ("three", "two"):
-        page.get_by_key("view").set_value(name).run()
-        assert said(page)[-1] == f"view {name}" and in_address(page, "view") == name
-    page.get_by_key("view").set_value(None).run()  # deselected
-    assert not page.exception and said(page)[-1] == "view one"
-
-
 def test_a_mixed_page_has_the_bar_where_a_view_needs_it() -> None:
     views = (View("plain", "Plain", good, needs_model=False), View("inside", "Inside", good, WORDS))
     page = opened(*views)

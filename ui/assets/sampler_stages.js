@@ -1,6 +1,6 @@
 // @ts-check
 // One position's logits on their way to a token. The arithmetic is engine/sample/stages.py's, done again here so that
-// sliders answer at once; tests/js/sampler.test.js and tests/browser/test_sampling.py hold the two together.
+// sliders answer at once; tests/js/sampler.test.js and tests/browser/test_output.py hold the two together.
 
 /** @typedef {{ temperature: number, top_k: number, top_p: number, min_p: number, repetition_penalty: number, penalty_last: boolean }} Settings as engine.config.SampleConfig */
 /** @typedef {{ name: string, logits: Float64Array, p: Float64Array, removed: Set<number>, kept: number, mass: number, entropy: number, choices: number }} Stage */

@@ -1,11 +1,14 @@
-"""A click that comes in one message with what a part of the page asked for."""
+"""Requests of a tab: parts of a page that was left, clicks that come together or twice."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner_utils import script_requests
 from streamlit.runtime.scriptrunner_utils.script_requests import (
     RerunData,
     ScriptRequests,
@@ -14,7 +17,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import (
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import SessionState, WStates
 
-from ui.operate import joined
+from ui.operate import joined, late, twice
 
 ITSELF = dict(serializer=lambda value: value, deserializer=lambda value: value)
 
@@ -137,3 +140,95 @@ def test_a_whole_page_is_not_asked_for_twice(
     monkeypatch.setattr(joined, "get_script_run_ctx", lambda: found)
     state().on_script_will_rerun(sent(view="second"))
     assert whole(requests) is None and after(requests) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        (RerunData(page_script_hash="shown", fragment_id_queue=["part"]), True),
+        (RerunData(page_script_hash="left", fragment_id_queue=["part"]), False),
+        (RerunData(page_script_hash="", fragment_id_queue=["part"]), False),
+        (RerunData(page_script_hash="left"), True),  # somebody goes there
+        (RerunData(), True),
+    ],
+)
+def test_a_part_is_drawn_again_on_its_own_page_only(monkeypatch, asked: RerunData, answered: bool) -> None:
+    heard: list[RerunData] = []
+    monkeypatch.setattr(late, "_INSIDE", lambda _, data: heard.append(data))
+    runner = SimpleNamespace(_pages_manager=SimpleNamespace(current_page_script_hash="shown"))
+    late._run(runner, asked)  # type: ignore[arg-type]
+    assert heard == [asked] * answered
+
+
+def part(page: str, name: str = "bar") -> RerunData:
+    return RerunData(page_script_hash=page, fragment_id=name)
+
+
+@pytest.mark.parametrize(
+    ("waits", "comes", "answered"),
+    [
+        (RerunData(page_script_hash="next"), part("left"), ("next", [])),
+        (
+            RerunData(page_name="here"),
+            part("here"),
+            ("here", []),
+        ),  # who has come back is on the page that was shown
+        (RerunData(page_script_hash="here"), part("here"), ("here", [])),
+        (RerunData(page_script_hash="next"), RerunData(page_script_hash="other"), ("other", [])),
+        (part("here", "one"), part("here"), ("here", ["one", "bar"])),
+        (part("left"), RerunData(page_script_hash="next"), ("next", [])),
+    ],
+)
+def test_a_click_that_waits_is_not_undone_by_a_part_of_the_page_that_is_left(
+    monkeypatch, waits: RerunData, comes: RerunData, answered: tuple[str, list[str]]
+) -> None:
+    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", ScriptRequests._request_rerun_locked)
+    monkeypatch.setattr(late.ScriptRunner, "_run_script", late.ScriptRunner._run_script)
+    late.ignore()
+    requests = ScriptRequests()
+    assert requests.request_rerun(waits) and requests.request_rerun(comes)
+    request = requests.on_scriptrunner_ready()
+    assert (request.rerun_data.page_script_hash, request.rerun_data.fragment_id_queue) == answered
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A tab's session as far as requests pass through it: `asked` holds what its runs are to draw."""
+    monkeypatch.setattr(AppSession, "request_rerun", twice._REQUEST)
+    twice.heed_once()
+    made: Any = SimpleNamespace(asked=[], has_fragment=lambda part: True, _state=None, _scriptrunner=None)
+    made._create_scriptrunner = made.asked.append
+    yield made
+
+
+def pressed_message(*, by_itself: bool, pressed: bool = True) -> ClientState:
+    states = [WidgetState(id="width", int_value=7)]
+    if pressed:
+        states += [
+            WidgetState(id="pause", trigger_value=True),
+            WidgetState(id="player", json_trigger_value='[{"event": "asked"}]'),
+        ]
+    message = ClientState(fragment_id="panel", is_auto_rerun=by_itself)
+    message.widget_states.widgets.extend(states)
+    return message
+
+
+def names(request: Any) -> list[str]:
+    return [one.id for one in request.widget_states.widgets]
+
+
+def test_what_a_part_asks_for_by_itself_presses_nothing(session: Any) -> None:
+    AppSession.request_rerun(session, pressed_message(by_itself=True))
+    AppSession.request_rerun(session, pressed_message(by_itself=False))
+    AppSession.request_rerun(session, pressed_message(by_itself=True, pressed=False))
+    assert [names(one) for one in session.asked] == [["width"], ["width", "pause", "player"], ["width"]]
+    assert [one.is_auto_rerun for one in session.asked] == [True, False, True]
+
+
+def test_a_request_without_a_browser_passes(session: Any) -> None:
+    AppSession.request_rerun(session, None)
+    assert len(session.asked) == 1
+
+
+def test_all_that_is_pressed_is_known() -> None:
+    assert twice.PRESSED == script_requests._TRIGGER_PROTO_FIELDS

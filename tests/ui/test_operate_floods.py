@@ -1,7 +1,9 @@
-"""A forged request does not send the server into the world."""
+"""Forged origins and descriptors that run out: a line in the log, not a flood, and nobody is asked."""
 
+import asyncio
 import importlib.util
 import logging
+import resource
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +14,8 @@ from streamlit.web.server.server_util import is_url_from_allowed_origins
 from streamlit.web.server.starlette import starlette_websocket
 
 from tests.aside import aside
-from ui.operate import alone
+from tests.engine.cases import for_each
+from ui.operate import alone, crowded
 
 
 def as_streamlit_has_it() -> Any:
@@ -74,3 +77,41 @@ def test_the_log_is_not_flooded_by_them_and_has_nothing_that_they_wrote(
         logger.removeHandler(caplog.handler)
     said = list({id(one): one.getMessage() for one in caplog.records}.values())
     assert len(said) == 3 and said[2] == "something else" and "example" not in " ".join(said)
+
+
+@for_each(
+    "soft, hard, wanted",
+    [(1024, 4096, 4096), (1024, resource.RLIM_INFINITY, crowded.MOST), (4096, 4096, None)],
+)
+def test_it_takes_what_the_system_gives(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, wanted: int | None
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
+    assert crowded.more_descriptors() == (wanted or soft)
+    assert asked == ([] if wanted is None else [(wanted, hard)])
+
+
+def test_it_is_said_seldom_and_everything_else_as_ever(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now, other = [100.0], []
+    monkeypatch.setattr(crowded.time, "monotonic", lambda: now[0])
+    loop = asyncio.new_event_loop()
+    try:
+        loop.set_exception_handler(lambda _, context: other.append(context["message"]))
+        crowded.say_seldom(loop)
+        with caplog.at_level(logging.WARNING):
+            for _ in range(2_000):
+                error = OSError(24, "Too many open files")
+                loop.call_exception_handler(
+                    {"message": "socket.accept() out of system resource", "exception": error}
+                )
+            assert len(caplog.records) == 1 and not caplog.records[0].exc_info
+            now[0] += crowded.QUIET_SECONDS
+            loop.call_exception_handler({"message": "socket.accept() out of system resource"})
+            loop.call_exception_handler({"message": "a task failed"})
+        assert len(caplog.records) == 2 and other == ["a task failed"]
+    finally:
+        loop.close()

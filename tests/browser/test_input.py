@@ -1,0 +1,238 @@
+"""The input's pages in a real Chromium: clouds, clocks and arrows turn in the browser, tokens tell what they are."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import after_frames, settled
+from tests.browser.visit import opened
+
+SLOW = 90_000
+
+
+MAP = "embeddings?embed_view=The+map&embed_picture=3-D"
+CLOUD = ".gf-cloud [data-i]"
+PLACES = (
+    "() => [...document.querySelectorAll('.gf-cloud [data-i]')].map((node) =>"
+    " node.getAttribute('transform')).join()"
+)
+MIDDLE = """(word) => {
+  const node = [...document.querySelectorAll('.gf-cloud [data-i]')].find((n) => n.querySelector('text')?.textContent === word)
+  const box = node.getBoundingClientRect()
+  return [box.x + box.width / 2, box.y + box.height / 2]
+}"""
+
+
+def test_the_cloud_turns_in_the_browser_and_its_angle_is_in_the_link(page, app_url):
+    opened(page, f"{app_url}/{MAP}", CLOUD)
+    page.evaluate("window.cloud = document.querySelector('.gf-cloud')")
+    before = page.evaluate(PLACES)
+    page.locator(".gf-cloud > svg").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function(f"before => ({PLACES})() !== before", arg=before)
+    expect(page).to_have_url(re.compile(r"embed_turn=35(%2C|,)25"))
+    turned = page.evaluate(PLACES)
+
+    area = page.locator(".gf-cloud > svg").bounding_box()
+    page.mouse.move(area["x"] + 20, area["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(area["x"] + 70, area["y"] + 20, steps=4)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"embed_turn=15(%2C|,)25"))
+    assert page.evaluate(PLACES) != turned and page.evaluate("window.cloud.isConnected")
+    settled(page)
+    final = page.evaluate(PLACES)
+
+    opened(page, f"{app_url}/{MAP}&embed_turn=15,25", CLOUD)
+    assert page.evaluate(PLACES) == final
+
+
+def test_a_click_chooses_a_token_in_either_picture(page, app_url):
+    opened(page, f"{app_url}/{MAP}&embed_token=e", CLOUD)
+    page.mouse.click(*page.evaluate(MIDDLE, "$"))
+    expect(page).to_have_url(re.compile(r"embed_token=(%24|\$)"))
+    expect(page.locator(".st-key-answer")).to_contain_text("Nearest to “$”:")
+
+    bars = page.locator(".st-key-embed_near .gf-figure .nsewdrag").first.bounding_box()
+    page.mouse.click(bars["x"] + 8, bars["y"] + bars["height"] * 0.5 / 10)  # the nearest of them
+    expect(page.locator(".st-key-answer")).not_to_contain_text("Nearest to “$”:")
+    assert "embed_token=%24" not in page.url
+
+
+CLOCK = ".gf-clock"
+DIAL = f"{CLOCK} .gf-clock-dial"
+CLOCKS = "positions?positions_view=Sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width=8"
+
+
+def turned(page) -> list[float]:
+    """Radians by which each dial's hand stands turned."""
+    found = page.evaluate(
+        "[...document.querySelectorAll('.gf-clock-dial .gf-clock-hand')].map(e => e.style.transform)"
+    )
+    return [float(re.fullmatch(r"rotate\(([-\d.e]+)rad\)", text)[1]) for text in found]
+
+
+def test_the_slider_turns_the_hands_without_the_server_and_the_link_brings_them_back(page, app_url):
+    sent = []  # what its socket sends is a rerun
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    opened(page, f"{app_url}/{CLOCKS}", DIAL)
+    assert turned(page) == [5 * theta for theta in (1.0, 0.1, 0.01, 0.001)]
+    before = len(sent)
+    page.evaluate("window.clock = document.querySelector('.gf-clock')")
+    slider = page.get_by_role("slider", name="Position", exact=True)
+    slider.focus()
+    for key, position in (("ArrowRight", 6), ("ArrowRight", 7), ("ArrowLeft", 6), ("Home", 0), ("End", 31)):
+        slider.press(key)
+        expect(page.locator(f"{CLOCK} output")).to_have_text(f"position {position}")
+        assert [round(angle, 9) for angle in turned(page)] == [
+            round(position * theta, 9) for theta in (1.0, 0.1, 0.01, 0.001)
+        ]
+    assert "".join(page.locator(".gf-clock-bit b").all_text_contents()) == "11111"
+    page.get_by_role("button", name="One position back").click()
+    expect(page).to_have_url(re.compile(r"clock_position=30"))
+    assert len(sent) == before, "the server was asked"
+    page.get_by_role("radio", name="Table").click()  # leaves the clock and comes back
+    expect(page.locator(CLOCK)).to_have_count(0)
+    page.get_by_role("radio", name="Clock").click()
+    expect(page.locator(f"{CLOCK} output")).to_have_text("position 30", timeout=SLOW)
+    page.goto(page.url)
+    expect(page.locator(f"{CLOCK} output")).to_have_text("position 30", timeout=SLOW)
+
+
+def test_it_plays_and_pauses_and_a_rerun_does_not_disturb_it(page, app_url):
+    opened(page, f"{app_url}/{CLOCKS}&clock_position=29", DIAL)
+    page.evaluate("window.clock = document.querySelector('.gf-clock')")
+    output = page.locator(f"{CLOCK} output")
+    page.get_by_role("button", name="Play").click()
+    expect(output).to_have_text(re.compile(r"position 3[01]"))
+    expect(output).to_have_text(re.compile(r"position \d$"))  # past the last it begins again
+    page.get_by_role("button", name="Pause").click()
+    stopped = output.text_content()
+    after_frames(page, 60)
+    assert output.text_content() == stopped
+    page.get_by_role("slider", name="Width d").press("ArrowRight")  # the server sends other frequencies
+    expect(page.locator(".gf-clock-dial")).to_have_count(5, timeout=SLOW)
+    assert output.text_content() == stopped and page.evaluate("window.clock.isConnected")
+    dials = page.locator(".gf-clock-dial")
+    dials.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    said = page.locator(".gf-clock-said")
+    expect(said).to_contain_text(re.compile(r"Hand 1: wavelength \d"))
+    opacities = page.evaluate(
+        "[...document.querySelectorAll('.gf-clock-face .gf-clock-hand')].map(e => e.style.opacity)"
+    )
+    assert opacities.count("1") == 1
+
+
+VIEW = (
+    "positions?positions_view=RoPE&model=shakespeare-modern&text=First%20Citizen%3A%0A"
+    "&rope_query=9&rope_key=5&measure=true"
+)
+SCORE = "() => document.querySelector('.gf-rope-said').textContent.match(/q·k = (\\S+),/)[1]"
+ANGLE = "() => document.querySelector('.gf-rope-big .gf-rope-arrow-q').getAttribute('transform')"
+
+
+def test_arrows_turn_and_together_they_leave_the_score(page, app_url):
+    opened(page, f"{app_url}/{VIEW}", ".gf-rope-small")
+    page.evaluate("window.kept = document.querySelector('.gf-rope')")
+    expect(page.locator(".gf-rope-small")).to_have_count(16)
+    products = page.locator(".gf-rope-small .gf-rope-value").all_inner_texts()
+    score, angle = page.evaluate(SCORE), page.evaluate(ANGLE)
+    assert (
+        abs(sum(float(p.replace("−", "-")) for p in products) - float(score.replace("−", "-"))) < 0.09
+    )  # 16 roundings of 0.005
+
+    page.get_by_label("move both together").click()
+    query = page.get_by_label("Position of the query")
+    query.focus()
+    for _ in range(3):
+        query.press("ArrowRight")
+    expect(page.locator(".gf-rope-q .gf-rope-name")).to_contain_text("at position 12")
+    expect(page.locator(".gf-rope-k .gf-rope-name")).to_contain_text("at position 8")
+    assert page.evaluate(SCORE) == score and page.evaluate(ANGLE) != angle
+    assert page.locator(".gf-rope-small .gf-rope-value").all_inner_texts() == products
+
+    page.get_by_label("move both together").click()
+    query.press("ArrowRight")
+    expect(page.locator(".gf-rope-q .gf-rope-name")).to_contain_text("at position 13")
+    assert page.evaluate(SCORE) != score
+    expect(page).to_have_url(re.compile(r"rope_at=13-8-0"))
+    expect(page.locator("table")).to_contain_text(
+        "q·k at (13, 8)"
+    )  # the figures below follow when the hand lets go
+    assert page.evaluate("window.kept.isConnected")
+
+
+@pytest.mark.exhaustive
+def test_play_keys_and_a_chosen_token_move_the_arrows(page, app_url):
+    opened(page, f"{app_url}/{VIEW}&rope_at=9-5-3", ".gf-rope-small")
+    query, key = page.locator(".gf-rope-q .gf-rope-name"), page.locator(".gf-rope-k .gf-rope-name")
+    expect(page.locator(".gf-rope-about")).to_contain_text("Pair 3: dimensions 3 and 19")
+    page.get_by_label("Play: one position after another").click()
+    expect(query).to_contain_text(re.compile(r"at position 1[1-9]"))
+    page.get_by_label("Pause").click()
+    expect(key).to_contain_text("at position 5")
+    chosen = page.locator('.gf-rope-small[aria-checked="true"]')
+    chosen.focus()
+    chosen.press("ArrowRight")
+    expect(page.locator(".gf-rope-about")).to_contain_text("Pair 4: dimensions 4 and 20")
+    expect(page).to_have_url(re.compile(r"rope_at=1\d-5-4"))
+    page.locator(".gf-tokens").first.locator(".gf-token").nth(3).click()
+    expect(query).to_contain_text("at position 3")
+    expect(key).to_contain_text("at position 5")
+
+
+def compared(page, url, text):
+    chosen = "".join(f"&compare_show={quote(name)}" for name in ("Characters", "Bytes", "BPE 300"))
+    asked = (
+        f"tokens_view=Compare+tokenizers&compare_corpus=The+Python+manual&compare_text={quote(text)}{chosen}"
+    )
+    opened(page, f"{url}/tokens?{asked}", ".gf-chip")
+
+
+def row(page, name):
+    return page.locator(".gf-chips-row").filter(
+        has=page.locator(".gf-chips-name", has_text=re.compile(f"^{name}$"))
+    )
+
+
+def test_a_token_tells_its_id_and_bytes_to_the_mouse_and_to_the_keys(page, app_url):
+    compared(page, app_url, "a €")
+    tip = page.locator(".gf-chips-tip")
+    row(page, "Bytes").locator(".gf-chip").nth(3).hover()
+    expect(tip).to_contain_text("id 130")  # 0x82
+    expect(tip).to_contain_text("1 byte: 82")
+    expect(row(page, "Characters").locator(".gf-chip-same")).to_have_text(
+        ["€"]
+    )  # the same place in the other cut
+    expect(row(page, "Bytes").locator(".gf-chip-hex")).to_have_text(["E2", "82", "AC"])
+    row(page, "Characters").locator(".gf-chips-body").focus()
+    page.keyboard.press("End")
+    expect(tip).to_contain_text("“€”")
+    expect(row(page, "Bytes").locator(".gf-chip-same")).to_have_text(["E2", "82", "AC"])
+    page.keyboard.press("ArrowDown")  # into the bytes, at the same place
+    expect(tip).to_contain_text("token 2 of 5")
+    page.keyboard.press("ArrowRight")
+    expect(tip).to_contain_text("id 130")
+    assert "id 130" in page.locator('.gf-chip[aria-selected="true"]').last.get_attribute("aria-label")
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+
+
+def test_a_rerun_leaves_what_has_not_changed_and_what_a_person_typed_is_text(page, app_url):
+    compared(page, app_url, "<b>x</b> <|endoftext|>")
+    assert page.locator(".gf-chips b").count() == 0
+    expect(row(page, "Characters").locator(".gf-chip")).to_have_count(22)
+    page.evaluate("window.kept = document.querySelector('.gf-chips-row .gf-chip')")
+    page.get_by_role("button", name="Tokenizers").click()
+    page.get_by_role("button", name="BPE 512", exact=True).click()
+    expect(row(page, "BPE 512")).to_be_visible(timeout=SLOW)
+    assert page.evaluate("window.kept.isConnected")
+    expect(page).to_have_url(re.compile("compare_show=BPE(\\+|%20)512"))
+    page.keyboard.press("Escape")
+    page.locator("button", has_text=re.compile("^Code$")).click()
+    expect(row(page, "Characters").locator(".gf-chip").first).to_have_text("d", timeout=SLOW)
+    expect(page).to_have_url(re.compile("compare_text=def"))

@@ -1,0 +1,161 @@
+"""Look inside, in a real Chromium: what is pointed at is chosen, the keyboard walks, and pictures stay where they are."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser import visit
+from tests.browser.conftest import open_fold, settled
+from tests.browser.visit import opened
+
+SLOW = 90_000
+
+
+ADDRESS = "residual?text=First%20Citizen%3A%0A"  # 15 tokens
+FIGURE = ".gf-figure .main-svg"
+
+
+def test_a_click_on_a_cell_opens_it_and_the_link_reproduces_it(page, app_url):
+    opened(page, f"{app_url}/{ADDRESS}&residual_view=Logit+lens&measure=true", FIGURE)
+    page.locator(".st-key-residual_table").scroll_into_view_if_needed()
+    settled(page)
+    area = page.locator(".st-key-residual_table .gf-figure .nsewdrag").first.bounding_box()
+    page.mouse.click(
+        area["x"] + area["width"] * 3.5 / 15, area["y"] + area["height"] * 3.5 / 5
+    )  # the fourth token, the second row from below
+    expect(page).to_have_url(re.compile(r"residual_cell=1-3"))
+    expect(page.get_by_text("after block 0, after token 3")).to_be_visible()
+    opened(page, f"{app_url}/{ADDRESS}&residual_cell=4-5&measure=true", FIGURE)
+    expect(page.get_by_text("after block 3 = output, after token 5")).to_be_visible()
+
+
+def test_the_highway_is_measured_to_its_end_without_losing_a_figure(page, app_url):
+    opened(
+        page,
+        f"{app_url}/{ADDRESS}&residual_view=The+gradient+highway&residual_deepest=24&residual_seeds=1&measure=true",
+        FIGURE,
+    )
+    page.evaluate("window.figure = document.querySelector('.gf-figure')")
+    expect(page.get_by_text("fresh models, none of them trained")).to_be_visible(timeout=SLOW)
+    assert page.evaluate(
+        "window.figure.isConnected && document.querySelectorAll('.gf-figure .main-svg').length >= 4"
+    )
+    expect(page.get_by_test_id("stProgress")).to_have_count(0)
+    expect(page.locator("table")).to_contain_text("first ÷ last")
+
+
+def test_a_prompt_of_ones_own_is_patched(page, app_url):
+    opened(
+        page, f"{app_url}/circuits?circuits_view=patching&model=shakespeare-classic", ".gf-figure .main-svg"
+    )
+    ticks = page.locator(".gf-figure .xtick text")
+    expect(ticks).to_have_text(["t", "h", "oe", "uy", "␣", "a", "r"])
+    page.get_by_role("radio", name="heads").click()
+    expect(ticks).to_have_text(["0", "1", "2", "3"])
+    page.get_by_role("radio", name="stream").click()
+    page.get_by_role("radio", name="your own").click()
+    box = page.get_by_label("Second prompt", exact=True)
+    box.fill("thee ar")
+    box.press("Enter")
+    expect(ticks).to_have_text(["t", "h", "oe", "ue", "␣", "a", "r"])
+    box.fill("thee are")
+    box.press("Enter")
+    expect(page.get_by_text("has 7 tokens and the second 8")).to_be_visible()
+    assert "patching_second_prompt=thee+are" in page.url
+
+
+AT = """([figure, row, column]) => {
+  const plot = document.querySelectorAll('.gf-figure')[figure], { xaxis, yaxis } = plot._fullLayout, box = plot.getBoundingClientRect()
+  return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)]
+}"""
+
+
+def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
+    visit.opened(page, f"{app_url}/feedforward?feedforward_layer=1&feedforward_neuron=5&measure=true")
+    expect(page.get_by_role("heading", name="Neuron 5 of layer 1 on this text")).to_be_visible(timeout=SLOW)
+    page.wait_for_function(
+        "(all => all.length === 5 && all.every((f) => f._fullLayout))([...document.querySelectorAll('.gf-figure')])",
+        timeout=SLOW,
+    )
+    settled(page, SLOW)
+    page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")
+
+    page.locator(".gf-figure").nth(3).scroll_into_view_if_needed()
+    settled(page)
+    page.mouse.click(*page.evaluate(AT, [3, 2, 100]))  # the overview: layer 2, about neuron 100
+    page.wait_for_function(
+        "new URL(location).searchParams.get('feedforward_layer') === '2' &&"
+        " !/neuron=5(&|$)/.test(location.search)",
+        timeout=SLOW,
+    )
+    neuron = int(re.search(r"feedforward_neuron=(\d+)", page.url)[1])
+    assert abs(neuron - 100) <= 2
+    expect(page.get_by_role("heading", name=f"Neuron {neuron} of layer 2 on this text")).to_be_visible(
+        timeout=SLOW
+    )
+    settled(page, SLOW)
+
+    row = page.evaluate("document.querySelectorAll('.gf-figure')[2]._fullLayout.yaxis._categories[3]")
+    figure = page.locator(".gf-figure").nth(2)
+    figure.scroll_into_view_if_needed()
+    settled(page)
+    page.mouse.click(*page.evaluate(AT, [2, 3, 10]))  # the layer: its fourth row
+    page.wait_for_function(
+        "row => new URL(location).searchParams.get('feedforward_neuron') === row", arg=row, timeout=SLOW
+    )
+    expect(page.get_by_role("heading", name=f"Neuron {row} of layer 2 on this text")).to_be_visible(
+        timeout=SLOW
+    )
+    assert page.evaluate("window.__figures.every((f) => f.isConnected)")
+
+
+NOW = ".gf-walk .gf-step.gf-now"
+
+
+def test_walking_with_the_keyboard_moves_everything(page, app_url):
+    opened(page, f"{app_url}/shapes?shapes_step=0", NOW)
+    page.wait_for_selector(".gf-walk-list")
+    steps = page.get_by_role("listbox", name="Steps of the forward pass")
+    steps.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator(".gf-card-title code")).to_have_text("blocks.0.norm1")
+    expect(page.locator(".gf-step.gf-now code")).to_have_text("norm1")
+    expect(page.locator(".gf-station.gf-now")).to_have_text("norm")
+    expect(page).to_have_url(re.compile(r"shapes_step=5(&|$)"))
+    open_fold(page, "By hand")
+    expect(page.locator(".gf-source .gf-ran")).to_contain_text("F.layer_norm")
+    figure = page.locator(".gf-figure")
+    expect(figure).to_have_attribute("aria-label", re.compile(r"blocks\.0\.norm1"))
+    node = figure.element_handle()
+    page.get_by_role("button", name="Next step").click()
+    expect(figure).to_have_attribute("aria-label", re.compile(r"blocks\.0\.qkv_flat"))
+    assert node.evaluate("(n) => n.isConnected")  # drawn in place
+    page.get_by_role("combobox", name="Trace").click()
+    page.get_by_role("option", name="GPT-2 small").click()
+    expect(page.locator(".gf-card-shapes")).to_contain_text("2,304")  # the same step of the other model
+    expect(page.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_flat")
+    page.get_by_role("button", name="Next step").click()
+    expect(page.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_heads")
+    expect(page.locator(".gf-source .gf-ran").last).to_contain_text("split")
+    expect(page).to_have_url(re.compile(r"shapes_step=7(&|$)"))
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".gf-card-title code")).not_to_have_text("blocks.0.qkv_heads")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_folded_blocks_open_and_a_link_reproduces_the_step(page, app_url):
+    opened(page, f"{app_url}/shapes?shapes_step=0", NOW)
+    group = page.get_by_role("option", name="Blocks 1–3: the same")
+    before = page.locator(".gf-walk-bar output").inner_text()
+    group.click()
+    expect(group).to_contain_text("▾")
+    assert page.locator(".gf-walk-bar output").inner_text() != before
+    page.get_by_role("option", name="Block 3").click()
+    expect(page.locator(".gf-card-title code")).to_have_text("blocks.3.norm1")
+    expect(page.locator(".gf-card-shapes")).to_contain_text("resid_post")
+    expect(page).to_have_url(re.compile(r"shapes_step=59(&|$)"))  # 5 of the input, 18 in each block
+    link = page.url.partition("/shapes")[2]
+    opened(page, f"{app_url}/shapes{link}", NOW)
+    expect(page.locator(".gf-card-title code")).to_have_text("blocks.3.norm1")

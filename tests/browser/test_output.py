@@ -1,0 +1,205 @@
+"""The output's pages in a real Chromium: the sampler answers without the server, caches are filled, trees grow."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from engine.checkpoints import load
+from engine.config import SampleConfig
+from engine.measure.recording import record
+from engine.sample import draw, stages, uniform
+from tests.browser.conftest import after_frames, settled
+from tests.browser.visit import opened
+from ui.site import ROOT
+
+SLOW = 90_000
+
+
+SETTINGS = [
+    {"temperature": 0.0, "top_p": 1.0},
+    {"temperature": 2.0, "top_k": 12, "top_p": 0.8, "repetition_penalty": 0.6, "penalty_last": True},
+]
+FIELDS = {
+    "Temperature": "temperature",
+    "Top-k (0: all)": "top_k",
+    "Top-p": "top_p",
+    "Min-p": "min_p",
+    "Repetition penalty": "repetition_penalty",
+}
+
+
+@pytest.fixture(scope="module")
+def logits():
+    import torch
+
+    model = load(ROOT / "checkpoints" / "shakespeare-classic")
+    ids = model.tokenizer.encode("KING RICHARD II:\n")
+    return torch.from_numpy(record(model.model, ids).logits[-1].copy()), ids
+
+
+def sampled(page, url, query):
+    opened(page, f"{url}/sampling?{query}", ".gf-sampler[data-stages]")
+
+
+def test_browser_and_engine_are_one(page, app_url, logits):
+    values, ids = logits
+    sampled(page, app_url, "sampling_seed=11")
+    u = float(uniform(11, 1)[0])
+    for wanted in SETTINGS:
+        config = SampleConfig(**wanted)
+        for label, name in FIELDS.items():
+            page.get_by_label(f"{label}, exactly").fill(str(getattr(config, name)))
+        page.get_by_label("Penalty after the cuts").set_checked(config.penalty_last)
+        records = stages(values, config, ids)
+        page.wait_for_function(
+            "([k, e]) => { const s = JSON.parse(document.querySelector('.gf-sampler').dataset.stages).at(-1);"
+            " return s[1] === k && Math.abs(s[3] - e) < 1e-4 }",
+            arg=[records[-1].kept, records[-1].entropy],
+        )
+        shown = json.loads(page.locator(".gf-sampler").get_attribute("data-stages"))
+        assert [s[0] for s in shown] == [r.name for r in records] and [s[1] for s in shown] == [
+            r.kept for r in records
+        ]
+        assert [s[2] for s in shown] == pytest.approx([r.mass for r in records], abs=1e-5)
+        assert [s[3] for s in shown] == pytest.approx([r.entropy for r in records], abs=1e-4)
+        assert int(page.locator(".gf-sampler").get_attribute("data-drawn")) == draw(
+            records[-1].probabilities, u
+        )
+
+
+def test_a_slider_answers_at_once_stands_in_the_link_and_cut_tokens_say_by_which_stage(page, app_url):
+    sampled(page, app_url, "sampling_top_k=3&sampling_top_p=1")
+    cut = page.locator(".gf-sampler-cell.gf-cut")
+    assert cut.count() == 7  # ten rows, three of them kept
+    expect(cut.first).to_have_text("✕ top-k")
+    page.evaluate("window.sampler = document.querySelector('.gf-sampler')")
+    slider = page.get_by_label("Temperature", exact=True)
+    # Within one task of the browser nothing can have come from the server.
+    before, after = slider.evaluate("""async (s) => {
+        const box = document.querySelector('.gf-sampler'), before = box.dataset.stages
+        s.value = '1.9'; s.dispatchEvent(new Event('input', { bubbles: true }))
+        await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame)
+        return [before, box.dataset.stages] }""")
+    assert before != after
+    expect(page).to_have_url(re.compile("sampling_temperature=1.9"))
+    settled(page)
+    assert page.evaluate("window.sampler.isConnected")
+    page.reload()
+    expect(page.get_by_label("Temperature, exactly")).to_have_value("1.9")
+
+
+def test_draws_close_in(page, app_url):
+    sampled(page, app_url, "sampling_view=A+thousand+draws&sampling_seed=2")
+    page.get_by_label("Number of draws", exact=True).fill("10")
+    page.wait_for_function(
+        "JSON.parse(document.querySelector('.gf-sampler').dataset.counts).reduce((a, b) => a + b) === 10"
+    )
+    far = float(page.locator(".gf-sampler").get_attribute("data-distance"))
+    page.get_by_role("button", name="Draw").click()
+    page.wait_for_function(
+        "JSON.parse(document.querySelector('.gf-sampler').dataset.counts).reduce((a, b) => a + b) === 1000"
+    )
+    assert float(page.locator(".gf-sampler").get_attribute("data-distance")) < far / 2
+
+
+PLAYER = ".gf-kv"
+CACHE = "generation?generation_view=KV+cache"
+
+
+def lit(page, panel: int, row: int) -> list[float]:
+    """Opacity of the first cells of a row of a panel's picture: 1 for computed, less for read from the
+    cache.
+    """
+    return page.evaluate(
+        """([panel, row]) => {
+          const canvas = document.querySelectorAll('.gf-kv canvas')[panel], scale = canvas.width / canvas.clientWidth
+          const rows = Number(document.querySelector('.gf-kv input').max) + 1, columns = 17 + rows - 1
+          const cell = canvas.clientWidth / columns, high = Math.min(16, Math.max(3, 170 / rows)), context = canvas.getContext('2d')
+          return Array.from({ length: columns }, (_, i) => context.getImageData((i + 0.5) * cell * scale, (row + 0.5) * high * scale, 1, 1).data[3] / 255)
+        }""",
+        [panel, row],
+    )
+
+
+def test_the_keyboard_steps_without_the_server_and_the_link_brings_it_back(page, app_url):
+    sent = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    opened(page, f"{app_url}/{CACHE}&kv_length=12", f"{PLAYER} canvas")
+    page.get_by_role("button", name="Pause").click()  # it plays by itself
+    settled(page)
+    before = len(sent)
+    slider = page.get_by_role("slider", name="Step", exact=True)
+    slider.focus()
+    slider.press("Home")
+    now, total = page.locator(".gf-kv-now"), page.locator(".gf-kv-sum")
+    expect(now.nth(0)).to_contain_text("17 positions computed, ")  # the prompt has to be read either way
+    assert now.nth(0).text_content() == now.nth(1).text_content()
+    slider.press("ArrowRight")
+    slider.press("ArrowRight")
+    expect(now.nth(0)).to_contain_text("This step: 1 position computed, 18 read from the cache")
+    expect(now.nth(1)).to_contain_text("This step: 19 positions computed, ")
+    expect(total.nth(0)).to_contain_text("So far: 19 positions")
+    expect(total.nth(1)).to_contain_text("So far: 54 positions")  # 17 + 18 + 19
+    with_cache, without = lit(page, 0, 1), lit(page, 1, 1)
+    assert all(0.2 < x < 0.4 for x in with_cache[:17]) and with_cache[17] == 1
+    assert all(x == 1 for x in without[:18]) and without[18] == 0
+    expect(page.locator(".gf-kv-formula")).to_contain_text("4 · 2 · 4 · 32 · 19 · 4 = 77,824 bytes")
+    assert page.locator(PLAYER).get_attribute("data-bytes") == str(4 * 2 * 4 * 32 * 19 * 4)
+    assert page.locator(".gf-kv-slots .gf-kv-computed").count() == 1
+    assert page.locator(".gf-kv-slots .gf-kv-read").count() == 18
+    texts = page.locator(".gf-kv-text").all_text_contents()
+    assert texts[0] == texts[1] and len(texts[0]) == 17 + 3
+    expect(page.locator(".gf-kv-same")).to_have_text("✓ Identical so far: 3 of 3 tokens.")
+    page.get_by_role("button", name="One step back").click()
+    expect(page).to_have_url(re.compile(r"kv_step=1(&|$)"))
+    assert len(sent) == before, "the server was asked"
+    page.goto(page.url)
+    expect(page.locator(f"{PLAYER} output")).to_contain_text("step 1:", timeout=SLOW)
+
+
+def test_it_plays_and_pauses_and_a_longer_text_does_not_disturb_it(page, app_url):
+    opened(page, f"{app_url}/{CACHE}&kv_length=8&kv_step=0", f"{PLAYER} canvas")
+    page.evaluate("window.player = document.querySelector('.gf-kv')")
+    output = page.locator(f"{PLAYER} output")
+    page.get_by_role("button", name="Play: one token after another").click()
+    expect(output).to_contain_text(re.compile(r"step [23]"))
+    page.get_by_role("button", name="Pause").click()
+    stopped = output.text_content()
+    after_frames(page, 60)
+    assert output.text_content() == stopped
+    page.get_by_role("slider", name="Tokens to write").press("ArrowRight")
+    expect(page.get_by_role("slider", name="Step", exact=True)).to_have_attribute("max", "8", timeout=SLOW)
+    assert output.text_content() == stopped and page.evaluate("window.player.isConnected")
+    page.get_by_role("button", name="Play: one token after another").click()
+    expect(output).to_contain_text("step 8")
+    expect(
+        page.get_by_role("button", name="Play: one token after another")
+    ).to_be_visible()  # it stops at the end
+
+
+FIGURE = ".st-key-beam_tree .gf-plot"
+NODES = f"""() => {{
+  const plot = document.querySelector('{FIGURE} .js-plotly-plot') ?? document.querySelector('{FIGURE}.js-plotly-plot')
+  return plot ? Object.fromEntries(plot.data.filter((t) => t.name).map((t) => [t.name, (t.x._inputArray ?? t.x).length])) : null }}"""
+
+
+def test_the_width_changes_the_tree_in_its_place_and_stands_in_the_link(page, app_url):
+    figure = f"{FIGURE} svg.main-svg"
+    opened(page, f"{app_url}/generation?generation_view=Beam+search&beam_width=2&beam_depth=5", figure)
+    first = page.evaluate(NODES)
+    assert first["winner"] == 5 and first["kept"] + first["winner"] == 2 * 5
+    page.evaluate(f"window.tree = document.querySelector('{FIGURE} svg.main-svg')")
+    page.get_by_role("slider", name="Width").press("ArrowRight")
+    page.wait_for_function(
+        f"() => {{ const found = ({NODES})(); return found && found.kept + found.winner === 15 }}"
+    )
+    assert page.evaluate("window.tree.isConnected")
+    expect(page).to_have_url(re.compile("beam_width=3"))
+    settled(page)
+    second = page.evaluate(NODES)
+    page.reload()
+    page.wait_for_selector(figure)
+    settled(page)
+    assert page.evaluate(NODES) == second

@@ -4,7 +4,6 @@ model and vocabulary, and URLs written by strangers.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -316,7 +315,7 @@ def test_the_course_over_a_run_is_measured_bit_by_bit(manager, monkeypatch, draw
     assert drawn["embed_course"].layout["shapes"][0]["x0"] == 20
 
 
-@pytest.mark.parametrize("view", ["lookup", "map", "classes"])
+@pytest.mark.parametrize("view", ["map", "classes"])
 def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, view):
     name, whole = with_run(manager), manager.model
 
@@ -361,16 +360,6 @@ def test_pieces_of_a_bpe_are_looked_at_too(manager, monkeypatch, view):
         assert "“␣the”" in told and "class: begins a word" in told
     if view != "lookup":
         assert "never occur in the text of the training are left out" in told
-
-
-def test_a_large_vocabulary_is_drawn_in_part(manager, monkeypatch, drawn):
-    name = with_run(manager, vocab_size=600)
-    monkeypatch.setattr("pages.input.embeddings.map.DRAWN", 50)
-    monkeypatch.setattr(shared, "_text", lambda corpus: None)
-    for picture in ("2-D", "3-D"):
-        page = embeddings(embed_view="map", model=name, embed_picture=picture)
-        assert re.search(r"5\d of 600 tokens are drawn, the first", said(page))
-    assert len(drawn["embed_map"].table["id"]) < 60
 
 
 def test_a_text_is_read_where_it_lies_and_never_fetched(monkeypatch):

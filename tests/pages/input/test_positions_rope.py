@@ -13,10 +13,8 @@ import torch
 
 from engine.measure.recording import record
 from engine.measure.rotary import layouts, pair_terms, wrong_layout_loss
-from pages.input.positions import rope_arrows, shared
+from pages.input.positions import rope_arrows
 from pages.input.positions.rope_arrows import SHIFTS, parse
-from pages.input.positions.rope_distance import REACHES
-from pages.input.positions.rope_turning import BASES, WIDTHS
 from tests.pages.helpers import unescaped
 from tests.pages.input.positions import (
     CLASSIC,
@@ -115,15 +113,6 @@ def test_a_model_that_turns_by_itself_stands_in_for_one_of_another_kind(model, d
         assert "Shown instead" in unescaped(page) and not page.error and not page.exception
 
 
-def test_where_no_other_model_is_there_random_vectors_turn(monkeypatch, tmp_path):
-    monkeypatch.setattr(shared, "ROOT", tmp_path)
-    page = rope("arrows", CLASSIC)
-    for topic in ("arrows", "distance", "layouts"):
-        page.get_by_key("rope_topic").set_value(topic).run()
-        assert "drawn at random" in unescaped(page) and not page.error and not page.exception
-    assert "the loss on this text" not in unescaped(page)
-
-
 def test_the_score_by_distance_is_the_mean_over_all_pairs_of_tokens(drawn):
     page = rope("distance", **HEAD, rope_base="100", rope_reach="256")
     q, k = vectors()
@@ -165,19 +154,6 @@ def test_ones_fall_below_half_and_come_back(drawn):
     page.get_by_key("rope_reach").set_value(64).run()
     stays = "It stays above half" in unescaped(page) or "Up to 64 it stays there" in unescaped(page)
     assert stays and not page.error
-
-
-def test_every_curve_of_the_score():
-    page = rope("distance")
-    assert "(the model's)" not in unescaped(page)
-    for base, reach in ((BASES[0], REACHES[-1]), (BASES[-1], REACHES[0])):
-        page.get_by_key("rope_base").set_value(base)
-        page.get_by_key("rope_reach").set_value(reach).run()
-        assert not page.exception and not page.error, (base, reach)
-    page.get_by_key("rope_vectors").set_value("q = k = ones").run()
-    for width in (WIDTHS[0], WIDTHS[-1]):
-        page.get_by_key("rope_width").set_value(width).run()
-        assert not page.exception and f"√{width} = {width**0.5:.3f}" in unescaped(page)
 
 
 @pytest.mark.parametrize(

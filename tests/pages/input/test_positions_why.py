@@ -191,15 +191,6 @@ def test_a_button_that_is_let_go_is_the_first(drawn):
     assert "one and the same bag of words" in unescaped(page)
 
 
-def test_zero_has_a_place_on_the_logarithmic_axis_and_keeps_its_number_in_the_hover():
-    figure = figures.scheme_dots(
-        {"no mask": dict.fromkeys(SCHEMES, 0.0), "causal mask": dict.fromkeys(SCHEMES, 1.5)},
-        ("no mask", "rope"),
-    )
-    assert list(figure.data[0].y) == [figures.FLOOR] * 6 and list(figure.data[0].customdata) == [0.0] * 6
-    assert [i for i, ring in enumerate(figure.data[0].marker.line.width) if ring] == [SCHEMES.index("rope")]
-
-
 def test_words_that_look_like_markup_are_drawn_as_they_are():
     figure = figures.word_rows(np.zeros((2, 3)), ["<b>", "a&b"], 1.0, "x")
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "a&amp;b"]

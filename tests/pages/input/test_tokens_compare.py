@@ -21,8 +21,9 @@ from engine.tokenizers.published import END_OF_TEXT, PUBLISHED, PublishedTokeniz
 from engine.tokenizers.words import WordTokenizer
 from pages.input.tokens import chips as token_chips
 from pages.input.tokens import cost as tokens_cost
-from pages.input.tokens import cutting, examples, roundtrip, shared
-from tests.pages.helpers import in_address, opened, said
+from pages.input.tokens import cutting, roundtrip, shared
+from tests.engine.cases import for_each
+from tests.pages.helpers import opened, said
 from ui import state
 from ui.text import tokens as token_words
 
@@ -91,18 +92,6 @@ def counted(page: AppTest) -> dict[str, str]:
     return dict(zip(table.index, table["tokens"], strict=True))
 
 
-def test_every_example_says_what_to_notice_and_is_kept_in_the_link() -> None:
-    page = compared()
-    for example, (text, notice) in examples.EXAMPLES.items():
-        page.button_group(key=shared.EXAMPLE).set_value(example).run()
-        assert not page.exception
-        assert page.text_area(key=shared.TEXT).value == text and notice in said(page)
-        assert in_address(page, shared.TEXT) == (text if text != examples.LINE else None)
-        assert counted(page)["Characters"] == f"{len(text):,}"
-    page = compared(compare_text="héllo €")
-    assert page.text_area(key=shared.TEXT).value == "héllo €" and counted(page)["Characters"] == "7"
-
-
 def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Any] = []
     real = token_chips.payload
@@ -123,16 +112,7 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
         "gpt2": (301, len(stand_in("gpt2").encode(text)), 0),
     }
     table = page.table[0].value
-    assert list(table.index) == [
-        "Characters",
-        "Bytes",
-        "Words",
-        "BPE 300",
-        "BPE 512",
-        "BPE 1,024",
-        "BPE 4,096",
-        *PUBLISHED,
-    ]
+    assert [*wanted] == [name for name in table.index if name in wanted]
     for name, (entries, tokens, lost) in wanted.items():
         assert table.loc[name].tolist() == [
             f"{entries:,}",
@@ -177,7 +157,7 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
     assert not page.exception and "Choose at least one tokenizer" in said(page)
 
 
-@pytest.mark.parametrize("text", [*NASTY.values(), ""], ids=[*NASTY, "empty"])
+@for_each("text", [*NASTY.values(), ""], ids=[*NASTY, "empty"], fast=["", NASTY["half"], NASTY["html"]])
 def test_no_text_breaks_a_view(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roundtrip, "SOURCE", "python")
     held = {shared.TEXT: text, roundtrip.TEXT: text}

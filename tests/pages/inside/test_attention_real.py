@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.measure.induction import drawn as words_drawn
@@ -82,38 +81,6 @@ def test_induction_heads_are_those_that_circuits_counts(sent, model: Transformer
     tokens = token_bytes(models._pretrained("smollm2-135m", None).tokenizer)
     strong = read_twice(model, words_drawn(ordinary(tokens), 24, 0)).strong
     assert sent["headgrid"]["order"] == [head.layer * HEADS + head.head for head in strong]
-
-
-def test_sorting_puts_the_strongest_first_and_enlarges_it(sent, drawn: dict[str, Drawn]) -> None:
-    page = attention("heads", attention_sort="induction")
-    grid = sent["headgrid"]
-    assert grid["order"][0] == 18 * HEADS + 6 and len(grid["order"]) == 270 and grid["chosen"] == [18, 6]
-    shown = [float(grid["scores"][i].rstrip("%")) / 100 for i in grid["order"]]
-    assert shown == sorted(shown, reverse=True) and shown[0] > 0.8
-    assert "layer 18, head 6" in drawn["attention_pattern"].alt
-    page.get_by_key("attention_strong").set_value(True).run()
-    grid = sent["headgrid"]
-    assert grid["order"] == [i for i in grid["order"] if float(grid["scores"][i].rstrip("%")) >= 39.5]
-    assert 3 < len(grid["order"]) < 20
-    page.get_by_key("attention_sort").set_value("name_mover").run()
-    assert sent["headgrid"]["order"][0] == 23 * HEADS and sent["headgrid"]["chosen"] == [23, 0]
-    page.get_by_key("attention_strong").set_value(False).run()
-    page.get_by_key("attention_sort").set_value("layer").run()
-    assert sent["headgrid"]["order"] is None and sent["headgrid"]["chosen"] == [23, 0]
-
-
-@torch.inference_mode()
-def test_the_name_mover_moves_the_name(sent, model: Transformer, recording: Recording) -> None:
-    """With the whole vocabulary sorted: head 23.0 writes “ Mary” where it looks at it."""
-    attention("heads", attention_sort="name_mover")
-    pattern, v = recording["blocks.23.pattern"][0, -1], torch.tensor(recording["blocks.23.v"][0])
-    total = 0.0
-    for key in range(13):
-        written = v[key] @ model.blocks[23].mixer.w_o.weight[:, :64].T
-        best = (model.norm_final(written[None, None])[0, 0] @ model.output_matrix.T).topk(5).indices
-        if pattern[key] >= 0.01 and recording.ids[key] in best:
-            total += float(pattern[key])
-    assert total > 0.8 and sent["headgrid"]["scores"][23 * HEADS] == f"{total:.0%}"
 
 
 def test_long_words_and_pieces_of_characters_are_named_in_full(drawn: dict[str, Drawn]) -> None:

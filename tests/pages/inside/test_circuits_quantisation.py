@@ -51,25 +51,6 @@ def test_figures_and_sentence_are_the_engines(scope: Any, drawn: dict[str, Any])
     assert mark["x"] == ["3"] and mark["y"] == pytest.approx([found.whole[2]], abs=1e-5)
 
 
-def test_every_matrix_and_every_way(drawn: dict[str, Any]) -> None:
-    page = circuit("quantisation", text=TEXT, bits="32")
-    assert "nothing is rounded" in said(page)
-    for key, value in (
-        ("bits", 8),
-        ("bits_kind", "embedding"),
-        ("bits_kind", "mixer.w_qkv.weight"),
-        ("bits_w_qkv", "blocks.3.mixer.w_qkv.weight"),
-        ("bits_offset", True),
-        ("bits", 2),
-    ):
-        page.get_by_key(key).set_value(value).run()
-        assert not page.exception and not page.error, key
-    known = shipped()
-    matrix = dict(known.model.named_parameters())["blocks.3.mixer.w_qkv.weight"]
-    expected = histogram(matrix, rounded(matrix, Rounding(2, 32, True)))
-    assert drawn["bits_weights"].table["after"] == pytest.approx(expected.after.tolist())
-
-
 def test_a_block_of_a_model_of_ours(drawn: dict[str, Any]) -> None:
     page = circuit("quantisation", bits_look="block", bits_row="5", bits_index="2", bits_number="7")
     known = shipped()

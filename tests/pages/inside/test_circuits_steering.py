@@ -56,18 +56,6 @@ def test_texts_curve_and_sentence_are_the_engines(
     assert drawn["steering_lifted"].table["with"] == pytest.approx([lift.after for lift in made.lifted])
 
 
-def test_nothing_added_and_the_other_way_of_adding(drawn: dict[str, Any]) -> None:
-    page = circuit("steering", steering_coefficient_capitals_every="0")
-    assert "both texts are the same" in said(page)
-    page.get_by_key("steering_where_capitals").set_value("front").run()
-    assert not page.exception
-    assert drawn["steering_cost"].table["coefficient"] == list(COEFFICIENTS["front"])
-    assert "as long as the stream" in said(page)
-    higher = drawn["steering_cost"].table["perplexity"]
-    page.get_by_key("steering_layer_capitals").set_value(0).run()
-    assert not page.exception and drawn["steering_cost"].table["perplexity"] != higher
-
-
 def test_own_prompts(drawn: dict[str, Any]) -> None:
     page = circuit(
         "steering", steering_preset="own", steering_plus="O!", steering_text="Who is it" + "x" * 300

@@ -183,18 +183,6 @@ def test_a_stop_is_told():
     assert "0 words in the source" in words.unmarked(kept, None)
 
 
-def test_what_a_translator_cannot_read_is_told(translator, folder):
-    for text, says in (("", "at least one symbol"), ("a b " * 40, "")):
-        asked = {"cross_task": "pretrained-t5-small", "cross_text_pretrained-t5-small": text}
-        told = said(opened(PAGE, cross_view="alignment", **asked))
-        assert ("0 symbols were written" in told) == bool(says) and says in told
-    (folder / "others" / "t5-small" / "model.safetensors").write_bytes(b"nothing")
-    shared._published.clear()
-    shared.crossed.clear()
-    told = said(opened(PAGE, cross_view="alignment", cross_task="pretrained-t5-small"))
-    assert "0 symbols were written" in told and safe("model.safetensors cannot be read") in told
-
-
 @pytest.fixture
 def trainings(monkeypatch):
     both = {

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.measure.attribution import attribute
-from engine.measure.neurons import scan
 from engine.measure.recording import Recording, record
-from pages.inside.feedforward import contexts
 from tests.pages.helpers import opened, said
 from tests.pages.real import REAL, carried, leave_nothing_running
 from ui import models
@@ -50,25 +47,6 @@ def test_the_lens_reads_every_depth(recording, drawn):
     assert "“␣Paris”" in said(page)
 
 
-def test_three_hundred_writers_are_the_hardest_pushes_and_the_rest(recording, drawn):
-    page = inside("residual", residual_view="push")
-    at, best = len(recording.ids) - 1, recording.likeliest(len(recording.ids) - 1)
-    found = attribute(known().model, recording, at, best)
-    single = {"embed": found.embedding}
-    single |= {f"head {i}.{h}": v for (i, h), v in np.ndenumerate(found.heads)}
-    single |= {f"ffn {i}": float(v) for i, v in enumerate(found.feedforward)}
-    order = sorted(single, key=lambda name: -abs(single[name]))
-    table = drawn["residual_parts"].table
-    assert sorted(table["writer"][:-1]) == sorted(order[:16]) and table["writer"][-1] == "285 others"
-    assert sum(table["contribution"]) == pytest.approx(float(recording.logits[at, best]), abs=1e-3)
-    assert table["contribution"][-1] == pytest.approx(sum(single[name] for name in order[16:]), abs=1e-4)
-    most = max(single, key=lambda name: single[name])
-    of = f"of a logit of {float(recording.logits[at, best]):.2f}."
-    words = said(page)
-    assert f"**{most}**" in words and f"pushes hardest: **{single[most]:+.2f}** {of}" in words
-    assert len(page.selectbox(key="residual_target").options) == 201  # of 49,152
-
-
 def test_a_token_that_is_called_nothing_can_be_chosen_and_compared(recording):
     page = inside(
         "residual", residual_view="push", residual_target=" Rome", residual_versus="nothing", measure="true"
@@ -104,21 +82,3 @@ def test_neurons_are_read_behind_the_massive_token(recording, drawn):
     peak = post[layer, :, neuron]
     assert column[neuron] == pytest.approx(peak[np.abs(peak).argmax()], rel=1e-5)
     assert len(drawn["feedforward_tokens"].table["token"]) == 1000  # of 49,152
-
-
-def test_contexts_come_out_of_a_text_that_is_here(monkeypatch):
-    monkeypatch.setattr(contexts, "SLOW_SPANS", {"256": 256})
-    page = inside(
-        "feedforward",
-        feedforward_layer="0",
-        feedforward_neuron="7",
-        feedforward_side="highest",
-        measure="true",
-    )
-    assert "tokens read" in said(page)
-    ids = contexts._validation("python", (REAL, 0), known().tokenizer)[0][:256]
-    assert len(ids) == 256
-    *_, found = scan(known().model, ids, 0, window=64)
-    (shown,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
-    assert f"<b>{found.highest[7, 0]:.3f}</b>" in shown
-    assert f"above zero at {found.positive[7]:.1%}" in said(page)

@@ -13,9 +13,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import corpora
-from engine.faults import parts_of
 from engine.measure.ladder_lines import lines
 from engine.measure.ngrams import baselines
+from engine.measure.raw_similarity import self_term
 from engine.model import build
 from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.raced import QUESTIONS
@@ -227,62 +227,25 @@ def test_shares_after_th_and_sh(other: str, drawn) -> None:
         np.testing.assert_allclose(drawn_last["y"], np.array(source["sh"])[order], atol=1e-6)
 
 
-def test_scores_with_itself_are_those_of_the_first_weights() -> None:
-    text = "First Citizen:"
-    ids = [sorted(set(text)).index(letter) for letter in text]
-    table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()
-    own = float((table[ids].double() ** 2).sum(1).mean() / math.sqrt(64))
-    said = answer(opened("self", ladder_width="64", ladder_self_seed="2"))
-    assert f"With 64 numbers a letter scores **{own:.1f}** with itself (√64 is 8)" in said
-    runs = json.loads((RACES / "ladder.json").read_text())["runs"]
-    losses = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
-    last, similar = losses["Last letter"], losses["Raw similarity"]
-    assert f"the last letter tells: **{similar:.2f}** and {last:.2f} nats" in said and similar - last > -0.02
-    assert f"that letter is lost: **{losses['Queries and keys']:.2f}**" in said
-    assert f"brings it back: {losses['Attention ×1']:.2f}." in said
-    assert losses["Attention ×1"] < similar < losses["Queries and keys"]
-
-
-def test_what_stays_and_what_others_score() -> None:
-    """Worked out from the first weights with plain products; "First Citizen:" has four i, two t and so on."""
-    text = "First Citizen:"
-    ids = np.array([sorted(set(text)).index(letter) for letter in text])
-    same = ids[:, None] == ids[None, :]
-
-    def kept(rung: str) -> tuple[float, np.ndarray]:
-        model = build(
-            LADDER[rung].at(int(ids.max()) + 1, len(ids), 64),
-            2,
-            parts=parts_of(LADDER[rung].parts),
-            init="normal",
-        )
-        e = model.embedding.detach().double()[ids].numpy()
-        scores = e @ e.T
-        if rung == "two-matrices":
-            both = dict(model.named_parameters())["blocks.0.mixer.w_qk.weight"].detach().double().numpy()
-            q, k = (e @ both[i * 64 : (i + 1) * 64].T for i in (0, 1))
-            scores = q @ k.T
-        scores = scores / 8
-        raised = np.tril(np.exp(scores))
-        return float(((raised / raised.sum(1, keepdims=True)) * same).sum(1)[1:].mean()), scores
-
-    (raw, scores), (apart, _) = kept("similarity"), kept("two-matrices")
-    others = math.sqrt((scores[~same] ** 2).mean())
-    said = answer(opened("self", ladder_width="64", ladder_self_seed="2"))
-    assert f"about {others:.1f} with others: **{raw:.0%}** of its weight stays" in said
-    assert f"With queries and keys **{apart:.0%}** stays" in said and apart < raw / 2
-
-
 @pytest.mark.parametrize("shown", ["weights", "scores"])
-def test_the_first_square_is_that_of_the_raw_embeddings(shown: str, drawn) -> None:
+def test_the_self_term_is_the_engines(shown: str, drawn) -> None:
     text = "First Citizen:"
     ids = [sorted(set(text)).index(letter) for letter in text]
+    raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
+    said = answer(opened("self", ladder_width="64", ladder_self_seed="2", ladder_shown=shown))
+    assert f"With 64 numbers a letter scores **{raw.own:.1f}** with itself (√64 is 8)" in said
+    assert f"about {raw.others:.1f} with others: **{raw.kept:.0%}** of its weight stays" in said
+    assert f"With queries and keys **{apart.kept:.0%}** stays" in said and apart.kept < raw.kept / 2
+    losses = ends("ladder")
+    last, similar, keys = (losses[name] for name in ("Last letter", "Raw similarity", "Queries and keys"))
+    assert f"the last letter tells: **{similar:.2f}** and {last:.2f} nats" in said
+    assert f"that letter is lost: **{keys:.2f}**" in said
+    assert f"brings it back: {losses['Attention ×1']:.2f}." in said
     table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()
     wanted = (table[ids].double() @ table[ids].double().T / math.sqrt(64)).numpy()
     if shown == "weights":
         raised = np.tril(np.exp(wanted - wanted.max(1, keepdims=True)))
         wanted = raised / raised.sum(1, keepdims=True)
-    opened("self", ladder_width="64", ladder_self_seed="2", ladder_shown=shown)
     squares = drawn["ladder_self"].traces
     assert len(squares) == 3
     np.testing.assert_allclose(squares[0]["z"], wanted, atol=1e-4)

@@ -4,14 +4,12 @@ strangers.
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.ledger.fits import fit
-from engine.ledger.growth import by_part
 from engine.pretrained import sources
 from engine.service.state import RunSpec
 from pages.models.parameters import figures
@@ -111,12 +109,6 @@ def test_every_field_has_a_control_and_a_place():
     assert {f"parameters_{field}" for field in placed} <= keys
 
 
-def test_a_combination_that_cannot_be_built_gets_a_sentence():
-    page = opened(model="gpt2", n_heads="7")
-    said = sentences(page).replace("\\", "")
-    assert "must divide d_model (768)" in said and "**124,439,808 parameters**" in said
-
-
 def test_a_run_of_mine_and_one_that_went_away(manager):
     manager.start(
         RunSpec(ModelConfig(vocab_size=31, d_model=100, n_heads=5), TrainConfig(), "shakespeare"),
@@ -207,16 +199,6 @@ def test_what_grows_with_the_text_is_written_as_it_is_counted():
         f"$2\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$ = {2 * 64 * 128 * 4:,}" in said
         and "This mixer has no parameters" in said
     )
-
-
-def test_derived_sizes_are_shown_where_they_are_not_given():
-    page = opened(model="gpt2")
-    said = sentences(page)
-    assert (
-        "0: derived, here 3,072" in said and "0: derived, here 64" in said and "0: derived, here 12" in said
-    )
-    page.slider(key="parameters_d_model").set_value(1536).run()
-    assert "0: derived, here 6,144" in sentences(page)
 
 
 def test_memory_of_llama_and_what_it_fits_into(drawn):
@@ -319,29 +301,3 @@ def test_areas_add_up(name):
         below = [v for parent, v in nodes.values() if parent == node]
         assert not below or sum(below) == value
     assert len(trace["ids"]) == len(set(trace["ids"]))
-
-
-def test_norms_share_one_name_in_the_legend():
-    bars = figures.comparison(
-        [("a", plain("t5-base").ledger), ("b", plain("bert-base").ledger)], shares=True
-    ).data
-    named = [bar.name for bar in bars if bar.showlegend]
-    assert {bar.insidetextfont.color for bar in bars if "attention" in bar.name} == {"#16181D"}
-    assert (
-        named.count("norms") == 1
-        and len(set(named)) == len(named)
-        and sum(bar.name == "norms" for bar in bars) == 5
-    )
-
-
-def test_lines_meet_at_the_crossover():
-    counted = plain("llama2-7b").ledger
-    at = counted.crossover()
-    parts = by_part(counted, np.array([at - 1, at]))
-    assert (
-        parts["scores and sums"][0] < parts["everything else"][0]
-        and parts["scores and sums"][1] >= parts["everything else"][1]
-    )
-    assert parts["everything else"][0] == sum(
-        parts[name][0] for name in ("feed-forward", "attention's matrices", "unembedding")
-    )

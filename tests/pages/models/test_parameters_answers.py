@@ -112,36 +112,6 @@ def test_what_is_too_thin_for_its_name_is_told_below() -> None:
     assert f"Strips too thin for a name: positions {POSITIONS / GPT2:.1%}, norm 1 <0.1%" in said
 
 
-def test_work_over_the_length_marks_where_the_lines_meet() -> None:
-    lengths = np.array([16, 128, 1024, 8192])
-    parts = {name: np.zeros(4, np.int64) for name in cost_figures.FLOP_LINES}
-    parts["everything else"] = np.array([700, 700, 700, 700])
-    parts["scores and sums"] = np.array([16, 128, 1024, 8192])
-    figure = cost_figures.flops_by_length(lengths, parts, (701, 701), 128)
-    drawn = {trace["name"]: trace for trace in figure.traces if "name" in trace}
-    assert set(drawn) == {"everything else", "scores and sums"}  # what is nothing has no line
-    assert drawn["scores and sums"]["y"].tolist() == [16, 128, 1024, 8192]
-    (meeting,) = (trace for trace in figure.traces if trace["mode"] == "markers")
-    assert (meeting["x"], meeting["y"]) == ([701], [701])
-    (note,) = figure.arrangement["annotations"]
-    assert note["text"] == "T = 701" and note["x"] == pytest.approx(math.log10(701))
-    assert figure.arrangement["shapes"][0]["x0"] == figure.arrangement["shapes"][0]["x1"] == 128
-    far = cost_figures.flops_by_length(lengths, parts, (9_000, 9_000), 128)
-    assert not far.arrangement["annotations"] and len(far.traces) == 2  # beyond the axis
-
-
-def test_memory_over_the_length_is_in_gigabytes_beside_the_devices() -> None:
-    lengths = np.array([16, 1024])
-    lines = {"KV cache": np.array([GB, 4 * GB]), "weights + KV cache": np.array([3 * GB, 6 * GB])}
-    figure = cost_figures.memory_by_length(lengths, lines, {"phone": 8 * GB, "big card": 80 * GB}, 1024)
-    assert [trace["y"].tolist() for trace in figure.traces] == [[1, 4], [3, 6]]
-    assert [note["text"] for note in figure.arrangement["annotations"]] == ["phone 8", "card 80"]
-    rules = [(shape["y0"], shape["y1"]) for shape in figure.arrangement["shapes"][:2]]
-    assert rules == [(8, 8), (80, 80)] and figure.arrangement["shapes"][2]["x0"] == 1024
-    low, high = figure.arrangement["yaxis"]["range"]
-    assert 10**low < 1 and 10**high > 80
-
-
 def test_bars_of_memory_are_sums_beside_the_devices_that_they_fit_into() -> None:
     uses = {
         "to write": {"weights": 3 * GB, "KV cache": GB},

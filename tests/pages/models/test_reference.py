@@ -74,12 +74,6 @@ def test_models_of_the_bar(model):
     assert wanted in said(page) or "at `scores`" in said(page)
 
 
-def test_what_the_second_program_cannot_run_is_said(manager):
-    for name, fields in (("mean", {"mixer": "mean"}), ("bare", {"wiring": "none"})):
-        page = opened("model", model=run(manager, f"refx-{name}", **fields))
-        assert "The second program cannot run this model" in said(page)
-
-
 @pytest.mark.exhaustive
 @carried
 def test_a_real_model(drawn):

@@ -412,15 +412,6 @@ def test_a_newer_step_of_a_training_writes_the_same_branches_in_its_own_words(
     assert again(newer) == again(first)
 
 
-def test_a_link_still_being_written_is_handed_on_whole():
-    browser = Browser(reader(), Limits(400, 400), "400_400-6.7_400-9.1", "2.30")
-    assert browser.told["todo"] and again(browser.session) == (
-        "400_400-6.7_400-9.1",
-        "2.30",
-    )
-    assert again(Browser(reader()).session) == ("", "")  # nobody has looked at it yet
-
-
 @pytest.mark.parametrize("length, words", [("-5", "nothing is written"), ("1000000", "at most 1,000")])
 def test_lengths_are_bounded_and_named(length, words):
     page = opened(generation_length=length)

@@ -17,7 +17,6 @@ from engine.measure.caching import Speed, compare
 from engine.measure.recording import record
 from engine.model import build
 from pages.output.generation import cache, cache_bytes, cache_pairs, cache_steps, cache_why
-from pages.output.generation import cache_figures as figures
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.stage import StageManager
@@ -210,30 +209,6 @@ def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: p
     )
     page.button(key="kv_again").click().run()
     assert len(asked) == 2 and page.metric[1].value == "248"
-
-
-def test_the_figures_hold_the_numbers():
-    with_cache, without, refilled = (
-        np.array([40, 10, 20]),
-        np.array([40, 50, 20]),
-        np.array([False, False, True]),
-    )
-    made = figures.flops_by_step(with_cache, without, ["a", "b", "c"], refilled)
-    assert [list(t.y) for t in made.data] == [[40, 50, 20], [40, 10, 20], [20]] and list(made.data[2].x) == [
-        2
-    ]
-    bars = figures.bytes_by_heads([4, 2, 1], [400, 200, 100], 4, 2)
-    assert list(bars.data[0].x) == [400, 200, 100] and len(set(bars.data[0].marker.color)) == 2
-    assert bars.layout.xaxis.ticktext == (
-        "0",
-        "128 B",
-        "256 B",
-        "384 B",
-    )  # in the unit of the words beside the bars
-    changed = figures.changes((np.zeros(2), np.zeros(2)), (np.array([0.0, 2.0]), np.array([0.0, 1.0])))
-    assert [list(t.y) for t in changed.data] == [[0, 0], [0, 0], [0, 2], [0, 1]] and len(
-        changed.data[3].text
-    ) == 2
 
 
 def test_the_answer_counts_the_work_of_both_ways():

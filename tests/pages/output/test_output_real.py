@@ -18,7 +18,6 @@ from engine.measure.recording import record
 from engine.progress import finish
 from engine.sample import beam_search, draw, generate, stages, steps, uniform
 from engine.sample.decoder import ready
-from engine.sample.outcome import tally
 from engine.sample.rounding import rounding
 from tests.pages import helpers
 from tests.pages.helpers import ran, sent
@@ -82,18 +81,6 @@ def test_all_logits_are_sent_but_only_the_words_that_are_read(logits):
     assert rows["entropy (nats)"]["logits"] == pytest.approx(float(-(p * p.log()).sum()), abs=1e-4)
 
 
-def test_a_thousand_draws_name_what_was_drawn(logits):
-    page = opened("sampling", sampling_view="draws", sampling_temperature="1.5", sampling_top_p="1")
-    data = sent(page, "sampler")
-    p = stages(logits, SampleConfig(temperature=1.5), ())[-1].probabilities
-    found = tally(p, uniform(0, 1000).numpy())
-    assert {str(i) for i in found.ids} <= data["labels"].keys()
-    best = int(p.argmax())
-    assert f"“␣Paris” came {found.counts[best]} times; expected were {1000 * p[best]:.0f}" in told(
-        page
-    ).replace("*", "")
-
-
 def test_a_conversation_puts_the_template_around_the_text():
     real = known()
     ids = real.tokenizer.chat([{"role": "user", "content": TEXT}])
@@ -125,14 +112,6 @@ def test_the_beam_is_the_engine_s_and_its_boxes_hold_words(drawn):
     row = page.dataframe[0].value.iloc[0]
     assert row["log-probability"] == pytest.approx(beam.nodes[beam.winner].total, abs=1e-4)
     assert row["it wrote"] == real.tokenizer.decode(list(beam.path(beam.winner))).replace(" ", "␣")
-
-
-def test_a_text_written_twice_is_the_same_with_the_cache_and_without():
-    page = opened("generation", generation_view="cache", kv_length="4")
-    words = finished(page, "tokens are identical")
-    assert "**4 of 4 tokens are identical.**" in words
-    sizes = 30 * 2 * 3 * 64 * 4 * len(known().tokenizer.encode(TEXT))
-    assert f"the formula says {sizes:,} bytes" in words
 
 
 def test_weights_in_eight_bits_write_what_the_engine_writes_with_them() -> None:

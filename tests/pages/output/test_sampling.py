@@ -15,11 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.checkpoints import Checkpoint
-from engine.config import SampleConfig
 from engine.sample import draw, stages, uniform
 from engine.service.state import RunSpec
-from pages.output.sampling import figures
-from pages.output.sampling.temperatures import TEMPERATURES
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import sent as sent_to
@@ -244,28 +241,6 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     assert ours[2] == pytest.approx(math.exp(1.5104), abs=1e-3) and math.isnan(ours[3])
     assert chain["sum so far"].iloc[-1] == pytest.approx(12 * nats, abs=1e-4)
     assert "nothing to be scored after" in sentences(opened(sampling_view="likelihood", text="T"))
-
-
-def test_settings_that_cannot_be_used_fall_back_alone():
-    config = sampler.valid(
-        {"temperature": 1e9, "top_k": 3.0, "min_p": True, "penalty_last": "yes", "repetition_penalty": [1]}, 4
-    )
-    assert config == SampleConfig(
-        temperature=sampler.START.temperature, top_k=3, top_p=sampler.START.top_p, seed=4
-    )
-
-
-def test_the_figures_hold_the_numbers():
-    values = np.arange(15, dtype=np.float32).reshape(5, 3) / 15
-    made = figures.temperatures(["a", "b", "c"], values, [f"τ = {t}" for t in TEMPERATURES])
-    assert [list(trace.x) for trace in made.data] == values.tolist() and len(
-        {trace.xaxis for trace in made.data}
-    ) == 5
-    for note, axis in zip(
-        made.layout.annotations, [made.layout[f"xaxis{i or ''}"] for i in (0, 2, 3, 4, 5)], strict=True
-    ):  # a title over the middle of each
-        assert note.xanchor == "center" and note.x == pytest.approx(sum(axis.domain) / 2, abs=0.01)
-    assert np.array_equal(figures.stage_map(["a", "b", "c"], values, list("vwxyz")).data[0].z, values)
 
 
 @pytest.mark.parametrize(("view", "scale"), [("stages", 1e19), ("likelihood", 1e30)])

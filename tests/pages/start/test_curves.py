@@ -17,14 +17,6 @@ from ui.figures.labels import crowded
 BASELINES = {"uniform": math.log(65), "unigram": 3.35, "bigram": 2.48}
 
 
-def test_labels_of_curves_that_end_together_do_not_share_a_line():
-    curve = curve_of("one", history(40).view())
-    figure = loss_curves(curve, BASELINES, 65, others=[curve, curve])
-    low, high = figure.layout.yaxis.range
-    at = sorted(a.y * 260 / (high - low) + a.yshift for a in figure.layout.annotations if a.xref != "paper")
-    assert len(at) == 3 and min(np.diff(at)) >= 15
-
-
 def test_labels_at_the_lower_edge_of_the_chart_do_not_share_a_line_either():
     curves = [
         curve_of(name, looks((0, 4.0, False), (50, loss, False)))
@@ -73,12 +65,6 @@ def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
     assert along[1].tolist() == [0, 5, 10] and along[2].tolist() == [12]
     low, _ = figure.layout.yaxis.range
     assert low <= 1.5
-
-
-def test_where_every_look_is_at_the_whole_split_it_is_one_curve():
-    curve = curve_of("one", looks((0, 4.0, True), (50, 2.0, True), (100, 1.8, True)))
-    assert curve.eval_steps.tolist() == [0, 50, 100] and not len(curve.whole_steps)
-    assert WHOLE not in [trace.name for trace in loss_curves(curve, BASELINES, 65).data]
 
 
 def test_baselines_are_named_with_their_values():

@@ -254,13 +254,6 @@ def test_the_course_is_the_shipped_one() -> None:
         ),
         ({"part": "sum_attention", "token": 4}, "inside/residual", {"residual_cell": "4-4"}),
         (
-            {"part": "embedding", "token": 3},
-            "input/embeddings",
-            {"embed_view": "lookup", "embed_token": "b", "embed_position": "3"},
-        ),
-        ({"part": "position", "token": 3}, "input/positions", {"positions_view": "learned"}),
-        ({"part": "tokens"}, "input/tokens", {"tokens_view": "compare", "compare_text": "To be"}),
-        (
             {"part": "softmax", "token": 4, "temperature": 0.3, "top_k": 5},
             "output/sampling",
             {
@@ -275,7 +268,6 @@ def test_the_course_is_the_shipped_one() -> None:
             "inside/shapes",
             {"shapes_view": "pass", "shapes_step": "of blocks.1.norm2"},
         ),
-        ({"part": "norm_final", "name": "norm_final"}, "inside/shapes", {"shapes_step": "of norm_final"}),
         ({"part": "attention", "layer": 99, "head": "x"}, "inside/attention", {"attention_layer": 0}),
         ({"part": "no such part"}, "inside/shapes", {"shapes_view": "pass"}),
         ({}, "inside/shapes", {}),

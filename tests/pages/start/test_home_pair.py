@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -139,13 +138,6 @@ def test_a_running_one_shows_what_runs_through_it():
     assert f"It reads “{TEXT}” and writes “**1999\\-03\\-03**”. Step 4 of 11 writes **“9”**" in said
     assert f": {mean.max():.0%} of all" in said
     assert words.QUESTIONS["both"] in [header.value for header in app.header]
-
-
-def test_sizes_grow_by_depth():
-    parts = component(opened(model="pair-dates", text=TEXT), "glassformer_map")["map"]["parts"]
-    for tower in ("encoder", "decoder"):
-        sizes = re.findall(r"\d+\.\d\d", parts[f"{tower}.block"]["lines"][0])
-        assert len(sizes) == 3, "before the first block, and after each of two"
 
 
 def test_a_family_is_one_click():

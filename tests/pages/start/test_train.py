@@ -272,13 +272,6 @@ def test_what_will_be_trained_is_summed_up(manager):
     assert minutes is not None and 10 <= float(minutes[1]) < 15
 
 
-def test_a_refusal_is_a_sentence(manager):
-    page = opened()
-    manager.refuse = "this browser has 100 runs already; remove one first"
-    clicked(page, "train")
-    assert manager.refuse in sentences(page)
-
-
 def test_a_refusal_stays_while_the_panel_is_drawn_again_and_again(manager, monkeypatch):
     page = clicked(opened(), "train")
     manager.refuse = "this run is ![a](b) just being saved"

@@ -15,15 +15,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import corpora
-from engine.errors import CheckpointError
 from engine.measure.induction import drawn as draw_letters
 from engine.measure.induction import ordinary
 from engine.probe import Recorder
 from engine.service.history import HistoryLog
 from engine.tokenizers import token_bytes
-from engine.training.lapse import Lapse, open_lapse
+from engine.training.lapse import open_lapse
 from engine.training.records import Evaluation, HeadScores, Step
-from pages.start.train import heads
 from tests.pages.stage import StageManager
 from tests.pages.start.training import clicked, opened, sentences
 
@@ -184,18 +182,6 @@ def test_before_the_first_run_the_windows_are_parted_where_they_begin_again(
     plain = [line.replace("⏎", "\n") for line in lines if "│" not in line]
     assert plain and all(line in text for line in plain)
     assert "**35%** of your windows" in sentences(page) and "see in 600 steps whether" in sentences(page)
-
-
-def test_without_the_shipped_training_the_answer_is_what_a_repeated_letter_costs(
-    manager: StageManager, drawn: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(name: str) -> Lapse:
-        raise CheckpointError("no such folder")
-
-    monkeypatch.setattr(heads, "lapse_of", missing)
-    said, corpus = sentences(opened(preset="induction")), corpora.load("python")
-    assert "**35%** of the windows" in said and f"{np.log(corpus.vocab_size):.2f} nats" in said
-    assert "when in 600 steps" in said and "empty_chart" in drawn
 
 
 def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(

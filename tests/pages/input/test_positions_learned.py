@@ -1,6 +1,4 @@
-"""The view "Learned": a table that was trained against plain linear algebra, one that was not, and models that
-have none.
-"""
+"""The view "Learned"."""
 
 from __future__ import annotations
 
@@ -75,12 +73,10 @@ def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
     lengths = np.linalg.norm(learned, axis=1)
     assert drawn["learned_norms"].table["learned"] == pytest.approx(lengths, abs=1e-4)
     said = alike_said
-    assert (
-        "128 × 128 = 16,384 parameters" in said
-        and "128 × 128 = **16,384** learned numbers" in said
-        and "no row for place 128, so" in said
-        and "have found each other" in said
-    )
+    assert "128 × 128 = 16,384 parameters" in said
+    assert "128 × 128 = **16,384** learned numbers" in said
+    assert "no row for place 128, so" in said
+    assert "have found each other" in said
     assert "$\\sqrt{d/2} = 8.00$" in said
     near = by_distance(likeness["learned"])
     assert f"a cosine of **{near[1]:.2f}** on average, places 64 apart −{-near[64]:.2f}" in said
@@ -112,10 +108,8 @@ def test_another_model_stands_in_for_one_without_a_table(manager, monkeypatch, p
     with the_only_preset(monkeypatch, **SMALL, position=position):
         page = positions("learned", model="untrained-classic")
         said = unescaped(page)
-        assert (
-            f"has no learned table (positions: {title})" in said
-            and "Shown instead: Shakespeare, classic." in said
-        )
+        assert f"has no learned table (positions: {title})" in said
+        assert "Shown instead: Shakespeare, classic." in said
         assert len(page.metric) == 2 and "have found each other" in said
         assert page.query_params["model"] in ("untrained-classic", ["untrained-classic"])
 

@@ -1,6 +1,4 @@
-"""The RoPE view: every number against the model's own vectors turned as complex numbers, models that turn and
-models that do not.
-"""
+"""The RoPE view."""
 
 from __future__ import annotations
 
@@ -59,9 +57,8 @@ def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
     page = rope("arrows", **HEAD, rope_query="9", rope_key="5")
     assert page.query_params["rope_at"] == "9-5-0" and page.get_by_key("rope_topic").value == "arrows"
     (q, k), base = vectors(), shipped(MODERN).config.rope_theta
-    assert sent["data"]["q"] == pytest.approx(q[9], abs=1e-5) and sent["data"]["k"] == pytest.approx(
-        k[5], abs=1e-5
-    )
+    assert sent["data"]["q"] == pytest.approx(q[9], abs=1e-5)
+    assert sent["data"]["k"] == pytest.approx(k[5], abs=1e-5)
     theta = base ** (-np.arange(len(q[0]) // 2) * 2 / len(q[0]))
     assert sent["data"]["theta"] == pytest.approx(theta) and sent["data"]["at"] == [9, 5, 0]
     assert sent["data"]["most"] == shipped(MODERN).config.context - 1
@@ -85,7 +82,8 @@ def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
         before, after = ([plain(x) for x in table[column]] for column in table.columns[:2])
         assert before[2] == pytest.approx(terms.sum(), abs=1e-5) == after[2]
         apart = [float(x) for x in table["difference"]]
-        assert apart[2] < 1e-9 and [abs(a - b) for a, b in zip(before, after, strict=True)] == pytest.approx(
+        assert apart[2] < 1e-9
+        assert [abs(a - b) for a, b in zip(before, after, strict=True)] == pytest.approx(
             apart, rel=0.06, abs=2e-6
         )
 

@@ -76,10 +76,8 @@ def test_likeness_by_distance(drawn):
     said = unescaped(page)
     c = cosines[0]
     assert f"{c[1]:.3f} at distance 1, and **{c[again]:.3f}** at distance {again}" in said and again > 1
-    assert (
-        "here 1.732, so the cosine is the dot product divided by $d/2$ = 3" in said
-        and "multiples of 2" in said
-    )
+    assert "here 1.732, so the cosine is the dot product divided by $d/2$ = 3" in said
+    assert "multiples of 2" in said
     found = similarity(200, 6, 10.0)
     assert [plain(m) for m in metrics(page)] == pytest.approx([found.deviation, found.deviation64], rel=0.05)
     assert 1e-7 < plain(metrics(page)[0]) < 1e-4

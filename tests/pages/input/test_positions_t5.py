@@ -1,6 +1,4 @@
-"""The T5 view: its buckets against the paper's rule, the learned bias against the table of a trained model, every
-kind of model.
-"""
+"""The T5 view."""
 
 from __future__ import annotations
 
@@ -37,17 +35,13 @@ def test_buckets_follow_the_rule(drawn):
     assert table["offset"] == list(range(-160, 1))
     assert table["bucket"] == [bucket(-int(o)) for o in table["offset"]]
     colours = [[y for y in trace["y"] if y is not None] for trace in drawn["t5_steps"].traces]
-    assert (
-        sorted(colours[0]) == list(range(16))
-        and set(colours[1]) == set(range(16, 31))
-        and set(colours[2]) == {31}
-    )
+    assert sorted(colours[0]) == list(range(16))
+    assert set(colours[1]) == set(range(16, 31))
+    assert set(colours[2]) == {31}
     first = next(d for d in range(999) if bucket(d) == 31)
     said = unescaped(page)
-    assert (
-        f"everything from **{first}** on" in said
-        and "0 to 15 have a bucket each. The next 16 buckets" in said
-    )
+    assert f"everything from **{first}** on" in said
+    assert "0 to 15 have a bucket each. The next 16 buckets" in said
     assert "are ever used" not in said and page.get_by_key("t5_topic").value == "buckets"
     page.get_by_key("t5_mask").set_value("both ways").run()
     assert "**31 of 32** buckets are ever used: bucket 16" in unescaped(page)

@@ -1,6 +1,4 @@
-"""The view "Why": every number against the engine's own comparison, every kind of model, and URLs written by
-strangers.
-"""
+"""The view "Why": every number against the engine's own comparison, every kind of model,."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The Tokens page's first view: its numbers against plain arithmetic, odd texts, limits, and URLs written by
-strangers.
-"""
+"""The Tokens page's first view: its numbers against plain arithmetic, odd texts, limits,."""
 
 from __future__ import annotations
 
@@ -64,7 +62,6 @@ def test_every_part_of_what_came_out(level, split, drawn):
     half = next(k for k, n in enumerate(lengths) if start - n >= (start - left) / 2)
     assert (f"The first {half} merges did half of the work" in told) == (half < 3)
     assert f"Learned from your text: {len(text)} characters" in told
-
     measures = {
         "tokens left, % of the start": [100 * n / start for n in lengths],
         "characters per token": [len(text) / n for n in lengths],
@@ -82,12 +79,10 @@ def test_every_part_of_what_came_out(level, split, drawn):
         assert np.allclose(figure.table[f"{unit}, your text"], values)
     saved = f"{lengths[0] - lengths[1]} tokens shorter, the last {lengths[-2] - lengths[-1]}:"
     assert f"The first merge made your text {saved}" in said(page)
-
     page.get_by_key("bpe_part").set_value("merges").run()
     table, own = page.dataframe[0].value, watch(text, 6, level=level, split=split).tokenizer
     assert table["tokens left"].tolist() == lengths[1:] and table["merge"].tolist() == [1, 2, 3, 4, 5, 6]
     assert table["token"].tolist() == [show_bytes(own.tokens[m.token]) for m in own.merges]
-
     page.get_by_key("bpe_part").set_value("ways").run()
     bars, ways = drawn["bpe_ways"], page.dataframe[0].value
     kinds = [(a, b) for a in ("byte", "char") for b in ("words", "none")]
@@ -98,7 +93,6 @@ def test_every_part_of_what_came_out(level, split, drawn):
     assert ways["way"].tolist()[1] == "bytes, left whole" and "learned by heart" not in page.caption[-1].value
     crossing = int(ways["tokens that cross a word border"].iloc[1])
     assert crossing and f"Left whole, {crossing} of the tokens learned from bytes run across" in said(page)
-
     page.get_by_key("bpe_part").set_value("tiktoken").run()
     told = said(page)
     assert (f"agree in all {left} tokens" in told) == (level == "byte")
@@ -210,10 +204,8 @@ def test_text_up_to_the_limit_and_no_further(monkeypatch):
     limit = profiles.PROFILES["local"].max_watched
     assert limit == 1_000_000 > profiles.PROFILES["hosted"].max_watched
     page = with_text("the cat sat " * (limit // 12), bpe_new="20")
-    assert (
-        "All 999,996 characters count; the first 2,000 are shown" in said(page)
-        and "bpe_text" not in page.query_params
-    )
+    assert "All 999,996 characters count; the first 2,000 are shown" in said(page)
+    assert "bpe_text" not in page.query_params
     page = with_text("a" * (limit + 5))
     assert "at most 1,000,000 are allowed here. Shorten it by 5." in said(page)
     monkeypatch.setenv(profiles.VARIABLE, "hosted")
@@ -256,16 +248,12 @@ def test_frames_are_small_and_can_be_played():
 
 
 def test_a_part_of_a_character_is_shown_as_bytes():
-    assert (
-        show_bytes("é".encode()[:1]) == "⟨C3⟩"
-        and show_bytes("€".encode()[1:]) == "⟨82 AC⟩"
-        and show_bytes(b"a\xff") == "a⟨FF⟩"
-    )
-    assert (
-        show_bytes(b" \n\t") == "␣⏎⇥"
-        and show_bytes(b"\0") == "␀"
-        and show_bytes("\u202e".encode()) == "U+202E"
-    )
+    assert show_bytes("é".encode()[:1]) == "⟨C3⟩"
+    assert show_bytes("€".encode()[1:]) == "⟨82 AC⟩"
+    assert show_bytes(b"a\xff") == "a⟨FF⟩"
+    assert show_bytes(b" \n\t") == "␣⏎⇥"
+    assert show_bytes(b"\0") == "␀"
+    assert show_bytes("\u202e".encode()) == "U+202E"
     family = "👩\u200d👩\u200d👧"
     assert show_bytes(family.encode()) == family and show_bytes(family[:2].encode()) == "👩U+200D"
     assert show_bytes("\ud83d".encode("utf-8", "surrogatepass")) == "U+D83D"

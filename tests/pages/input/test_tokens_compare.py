@@ -1,6 +1,4 @@
-"""The Tokens page's views that compare tokenizers: their numbers against counts made here, hostile links and
-texts, and a machine without a network.
-"""
+"""The Tokens page's views that compare tokenizers."""
 
 from __future__ import annotations
 
@@ -127,24 +125,20 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
     assert np.allclose(bars["customdata"], table["chars each"].astype(float), atol=0.006)
     assert f"{len(text)} characters, {size} bytes: how many tokens?" in said(page)
     assert "Unigram (Kudo 2018)" in page.table[1].value.index
-
     rows = {row.name: row for row in sent[-1][1]}
     assert rows["BPE 512"].facts == f"{wanted['BPE 512'][1]} tokens\n512 entries"
     assert f"{unknown} unknown" in rows["Characters"].facts
     assert rows["BPE 512"].cut.ids.tolist() == learned.encode(text)
     assert "some word" in rows["Words"].note and "alphabet does not have" in rows["Characters"].note
-
     counts = {
         name: int(table.loc[name, "tokens"]) for name in table.index if table.loc[name, "unknown"] == "0"
     }
     most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
     times = counts[most] / counts[least]
-    assert most == "Bytes" and (
-        f"**{least} needs {counts[least]} tokens, Bytes {size}: {times:.1f} times as many**" in said(page)
-    )
+    assert most == "Bytes"
+    assert f"**{least} needs {counts[least]} tokens, Bytes {size}: {times:.1f} times as many**" in said(page)
     assert f"{times**2:.1f} times the work for attention" in said(page)
     assert f"a list of {table.loc[least, 'entries']} entries instead of 256." in said(page)
-
     lines = drawn["compare_lines"]
     place = list(table.index).index("BPE 512")
     assert [row[place] for row in np.array(lines.traces[0]["z"])] == pytest.approx(
@@ -186,11 +180,9 @@ def test_without_a_network_a_line_says_so_and_the_rest_is_shown(_encodings: dict
     assert "o200k_base" not in counted(page) and "could not be loaded" not in said(page)
     page = compared(compare_show="o200k_base")
     page.button_group(key="compare_show").set_value(["characters", *PUBLISHED]).run()
-    assert (
-        "it could not be loaded" in said(page)
-        and set(counted(page)) >= {"gpt2", "cl100k_base"}
-        and "o200k_base" not in counted(page)
-    )
+    assert "it could not be loaded" in said(page)
+    assert set(counted(page)) >= {"gpt2", "cl100k_base"}
+    assert "o200k_base" not in counted(page)
     _encodings.clear()
     page.run()
     assert "o200k_base" not in counted(page)  # it is not asked for again at every click
@@ -282,10 +274,8 @@ def test_the_rule_of_thumb_stands_beside_what_is_measured() -> None:
     assert f"has {measured / 1000:.2f} characters, and gpt2 makes {here / 1000:.2f} tokens of one." in said(
         page
     )
-    assert (
-        table.loc["V·d, d = 256", "gpt2, rule of thumb"] == f"{50_257 * 256:,}"
-        and table.loc["T²", "characters, measured"] == f"{measured**2:,}"
-    )
+    assert table.loc["V·d, d = 256", "gpt2, rule of thumb"] == f"{50_257 * 256:,}"
+    assert table.loc["T²", "characters, measured"] == f"{measured**2:,}"
 
 
 def test_a_line_is_counted_in_three_surroundings_where_gpt2_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +354,5 @@ def test_what_is_sent_holds_every_tokens_place_and_label() -> None:
     )
     assert sent["rows"][0]["labels"][0] == "the" and (("E2", True),) in sent["rows"][0]["labels"]
     long = token_chips.payload("x" * 9000, [token_chips.Row("b", "", cut_bytes("x" * 9000))], "x")
-    assert (
-        len(long["rows"][0]["labels"]) == token_chips.CHIPS
-        and len(token_chips.shorter("x" * 9000)) <= token_chips.LONGEST
-    )
+    assert len(long["rows"][0]["labels"]) == token_chips.CHIPS
+    assert len(token_chips.shorter("x" * 9000)) <= token_chips.LONGEST

@@ -131,20 +131,16 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
         assert not page.exception
         shown = seen(values) if stage in ("mask", "softmax") else values
         np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown, atol=2e-5, err_msg=stage)
-
     table = page.dataframe[0].value
     np.testing.assert_allclose(table["q·k"], found.raw[QUERY], atol=1e-9)
     np.testing.assert_allclose(table["masked"], found.masked[QUERY], atol=1e-9)
     np.testing.assert_allclose(table["weight"], PATTERNS[LAYER, HEAD, QUERY], atol=1e-6)
     gap = np.abs(found.pattern - RECORDING[block + "pattern"][HEAD]).max()
     assert 0 < gap < 1e-5 and f"by at most {gap:.0e}." in said(page)
-
     words = said(page)
     assert f"comes to give {PATTERNS[LAYER, HEAD, QUERY, 2]:.4f} of its weight to c (position 2)" in words
-    assert (
-        f"({found.q[QUERY, 0]:.2f})({found.k[2, 0]:.2f})" in words
-        and f"= {found.raw[QUERY, 2]:.4f}$" in words
-    )
+    assert f"({found.q[QUERY, 0]:.2f})({found.k[2, 0]:.2f})" in words
+    assert f"= {found.raw[QUERY, 2]:.4f}$" in words
     assert "over the 6 keys that it sees" in words
     vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
     lengths = [np.linalg.norm(x[QUERY]) for x in vectors]
@@ -179,7 +175,6 @@ def test_the_strongest_key_is_written_out_until_another_is_chosen():
 def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     place = 4
     page = attention("switches", attention_off=["1.3", "0.0"], attention_at=str(place))
-
     found = compare(MODEL, RECORDING, Switches(heads_off=((0, 0), (1, 3))))
     p, q = (np.exp(r.log_probabilities) for r in (RECORDING, found.after))
     kl, losses = found.kl, (found.loss_before, found.loss_after)
@@ -194,7 +189,6 @@ def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     assert (before["name"], then["name"]) == ("before", "after")
     np.testing.assert_allclose(before["x"], p[place][ids], rtol=1e-5)
     np.testing.assert_allclose(then["x"], q[place][ids], rtol=1e-5)
-
     page.get_by_key("attention_each").set_value(True).run()
     assert not page.exception
     heads = [(i, h) for i in range(2) for h in range(4)]

@@ -1,6 +1,4 @@
-"""Induction, sinks and a fact in the stream as they are shown: figures and sentences are the engine's, on a small
-model and on the real one, and where nothing is found the page says so and why.
-"""
+"""Induction, sinks and a fact in the stream as they are shown: figures."""
 
 from __future__ import annotations
 
@@ -43,9 +41,8 @@ def test_both_readings_and_every_head_are_the_engines(drawn: dict[str, Any]) -> 
     assert second["y"] == pytest.approx(repeat.second.tolist(), abs=1e-4)
     letters = [found.tokenizer.decode([i]) for i in repeat.once]
     assert shown.layout["xaxis"]["ticktext"] == letters and shown.table["token"] == letters
-    assert f"{repeat.first_loss:.1f} nats each" in unescaped(
-        page
-    ) and f"**{repeat.second_loss:.1f}**" in unescaped(page)
+    assert f"{repeat.first_loss:.1f} nats each" in unescaped(page)
+    assert f"**{repeat.second_loss:.1f}**" in unescaped(page)
     off = finish(knockout.knock_out(found.model, repeat))
     *draws, mean, best = drawn["induction_knockout"].traces
     assert best["y"] == pytest.approx(off.without.tolist(), abs=1e-4)
@@ -103,9 +100,9 @@ def test_sentences_about_what_is_missing() -> None:
     none = np.full((2, 2), 0.1)
     assert "is there (0.0, 70%)" in " ".join(sentences(told(scores=none), None, config))
     words = sentences(told(scores=none, previous=none), "Because.", config)
-    assert (
-        "Nor does a head below" in words[-2] and "(most: 0.0, 10%)" in words[-2] and words[-1] == "Because."
-    )
+    assert "Nor does a head below" in words[-2]
+    assert "(most: 0.0, 10%)" in words[-2]
+    assert words[-1] == "Because."
     assert "0.0" in words[1] and "10%" in words[1] and "40% would make it one" in words[1]
 
 
@@ -187,7 +184,6 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     climb = f"from number {found.rank[found.leap - 1]:,} to {found.rank[found.leap]:,}."
     assert f"It climbs most in block {found.leap - 1}: {climb}" in words
     part, block, most = found.written.most
-
     assert f"Most of it was written by {PARTS[part]} of block {block} (**{most:+.1f}** nats)." in words
     assert "After “thou ar”: “t” is the likeliest token only after **block 3**, the last;" in words
     assert f"**{found.probability[-1]:.2f}**" in words
@@ -203,10 +199,8 @@ def test_ones_own_prompt_and_answer(drawn: dict[str, Any]) -> None:
     page = circuit("fact", **own, fact_answer_text="xyz")
     other = traced("KING RICHARD I", "x")
     assert drawn["fact_climb"].traces[1]["y"] == other.rank.tolist()
-    assert (
-        "“x” ends as number" in unescaped(page)
-        and "the answer is 3 tokens: the first" in unescaped(page).lower()
-    )
+    assert "“x” ends as number" in unescaped(page)
+    assert "the answer is 3 tokens: the first" in unescaped(page).lower()
     page = circuit("fact", **own, fact_answer_text="€")
     assert page.warning[0].value.startswith("This model's vocabulary lacks") and not page.exception
     assert "is used instead" in unescaped(circuit("fact", fact_question="own", fact_prompt=""))
@@ -282,6 +276,5 @@ def test_the_real_model_knows_a_capital(drawn: dict[str, Any]) -> None:
     assert "“␣Paris” is the likeliest token only after **block 29**, the last;" in unescaped(page)
     assert [pill for pill in questions_for(found.tokenizer)][:2] == ["capital", "gold"]
     page = circuit("fact", REAL, fact_question="own", fact_answer_text="Berlin")
-    assert "A blank was put before “Berlin”" in unescaped(page) and "“␣Berlin” ends as number" in unescaped(
-        page
-    )
+    assert "A blank was put before “Berlin”" in unescaped(page)
+    assert "“␣Berlin” ends as number" in unescaped(page)

@@ -1,6 +1,4 @@
-"""Patching as it is shown: the map is the engine's, the sentence is the map's, and any two prompts get an answer
-or a reason.
-"""
+"""Patching as it is shown: the map is the engine's, the sentence is the map's,."""
 
 from __future__ import annotations
 

@@ -93,10 +93,8 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     told = said(opened(PAGE, cross_view="alignment", cross_task="reverse", cross_text_reverse="abc"))
     found = right("reverse", "abc", "none", 0)
     seen = looked(found.pattern(None), truth("reverse", "abc"), found.text)
-    assert (
-        f"For **{seen.right} of the 3 symbols**" in told
-        and f"by chance it would be {seen.chance:.1f}" in told
-    )
+    assert f"For **{seen.right} of the 3 symbols**" in told
+    assert f"by chance it would be {seen.chance:.1f}" in told
     rings = drawn["cross_alignment"].traces[1]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1), (0, 2)]
     opened(
@@ -235,9 +233,6 @@ def test_the_two_squares_are_the_two_masks(swap, monkeypatch, drawn):
 
 
 def test_the_shipped_trainings_learned_alike_and_only_one_can_write():
-    """What `python -m engine.training.swapped` wrote: the swapped one has the lower loss early on, and is never
-    right when it writes alone.
-    """
     both = swapped.shipped()
     good, bad = both[HEALTHY], both[SWAPPED]
     assert good.steps == bad.steps and good.steps[-1] == 300

@@ -1,6 +1,4 @@
-"""Cross-attention on a training of one's own: the model is that of the scrubber's step, and what is said of
-where it looks is counted here once more.
-"""
+"""Cross-attention on a training of one's own: the model is that of the scrubber's step,."""
 
 from __future__ import annotations
 
@@ -156,9 +154,8 @@ def test_a_snapshot_that_went_away_is_a_sentence_on_other_pages_too(
 
     monkeypatch.setattr(manager, "trained", gone)
     page = opened("inside/shapes", model=run, step="25")
-    assert not page.exception and [error.value for error in page.error] == [
-        safe("No snapshot of step 25 is kept.")
-    ]
+    assert not page.exception
+    assert [error.value for error in page.error] == [safe("No snapshot of step 25 is kept.")]
 
 
 def test_pages_that_look_inside_say_where_a_classifier_is(manager: StageManager, run: str) -> None:

@@ -69,7 +69,6 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
     places = 16 * np.arange(72) + strongest.argmax(1)
     eight = places[np.argsort(-strongest.max(1), kind="stable")[:8]]
     (token, count), *_ = Counter(ids[eight].tolist()).most_common()
-
     column = known.model.blocks[layer].ffn.w_out.weight[:, neuron].detach().double()
     gain = known.model.norm_final.gain.detach().double()
     scores = known.model.output_matrix.detach().double() @ ((column - column.mean()) * gain)

@@ -54,7 +54,6 @@ def test_neurons_are_those_of_the_recording(drawn):
     rms = np.sqrt((POST.astype(float) ** 2).mean((1, 2)))
     quiet = [(np.abs(POST[i]) < 0.1 * rms[i]).mean() for i in range(3)]
     np.testing.assert_allclose(drawn["feedforward_sparsity"].traces[0]["x"], quiet, rtol=1e-5)
-
     rows = page.dataframe[0].value
     best = np.argsort(-size, axis=None, kind="stable")[:40]
     assert list(zip(rows["layer"], rows["neuron"], strict=True)) == [divmod(int(i), 24) for i in best]
@@ -62,14 +61,12 @@ def test_neurons_are_those_of_the_recording(drawn):
     first = divmod(int(best[0]), 24)
     place = int(np.abs(POST[first[0], :, first[1]]).argmax())
     assert rows["at token"][0] == f"{TEXT[place]}  ({place})"
-
     values = POST[LAYER, :, NEURON]
     line, mark = drawn["feedforward_line"].traces
     np.testing.assert_allclose(line["y"], values, rtol=1e-6)
     assert mark["y"] == pytest.approx([values[2]])
     ends = f"it lies between {values.min():.3f} and {values.max():.3f}."
     assert f"At “c” (position 2) its activation is **{values[2]:.4f}**; on this text {ends}" in said(page)
-
     column = MODEL.blocks[LAYER].ffn.w_out.weight[:, NEURON].double()
     gain = MODEL.norm_final.gain.double()
     for through in (True, False):

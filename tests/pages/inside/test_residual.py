@@ -1,6 +1,4 @@
-"""The residual stream's page alone: every view with every option, every kind of model, and URLs written by
-strangers.
-"""
+"""The residual stream's page alone: every view with every option, every kind of model,."""
 
 from __future__ import annotations
 

@@ -72,21 +72,17 @@ def test_the_lens_and_its_cell(drawn):
     ):
         np.testing.assert_allclose(trace["x"], values, atol=1e-5)
         np.testing.assert_allclose(table[column], values, atol=1e-5)
-
     words, begins = said(page), settled[at]
     stopped = f"Stopped {NAMES[begins - 1]}" if begins > 1 else "From the embedding alone"
     before = found.likeliest[begins - 1, at].tolist().index(last)
+    assert begins > 0
     assert (
-        begins > 0
-        and (
-            f"After “{TEXT[: at + 1]}” the model's guess is “{ALPHABET[last]}” only"
-            f" **{NAMES[begins].removesuffix(' = output')}**, and it ends with probability"
-            f" **{found.probability[-1, at]:.2f}**. {stopped}, it would have said"
-            f" “{ALPHABET[guess[begins - 1, at]]}”, and given “{ALPHABET[last]}”"
-            f" {found.here[begins - 1, at, before]:.2f}."
-        )
-        in words
-    )
+        f"After “{TEXT[: at + 1]}” the model's guess is “{ALPHABET[last]}” only"
+        f" **{NAMES[begins].removesuffix(' = output')}**, and it ends with probability"
+        f" **{found.probability[-1, at]:.2f}**. {stopped}, it would have said"
+        f" “{ALPHABET[guess[begins - 1, at]]}”, and given “{ALPHABET[last]}”"
+        f" {found.here[begins - 1, at, before]:.2f}."
+    ) in words
     stated = re.search(r"would guess “(.)” with probability (\S+); this is \*\*(\S+) nats\*\* from", words)
     assert stated is not None and stated[1] == ALPHABET[guess[depth, at]]
     assert float(stated[2]) == pytest.approx(found.probability[depth, at], abs=6e-4)
@@ -101,7 +97,6 @@ def test_the_lens_and_its_cell(drawn):
     means = kl.mean(-1)
     drop = 1 + int(np.argmax(means[:-1] - means[1:]))
     assert f"is {NAMES[drop]}'s: mean KL {means[drop - 1]:.2f} → {means[drop]:.2f} nats" in words
-
     page.get_by_key("residual_shade").set_value("KL to the output").run()
     heat = drawn["residual_lens"].traces[0]
     np.testing.assert_allclose(heat["z"], kl, atol=1e-3)
@@ -172,7 +167,6 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     }
     expected = {(i, labels[i]): float(sizes[i].mean()) for i in range(8)}  # a state a write here
     assert below == pytest.approx(expected, rel=1e-4)
-
     latex, layernorm, rmsnorm = (one.value for one in page.latex)
     assert "\\mu &= 3, \\quad \\sigma^2 = 3.5" in layernorm and "[-1.07,\\ -0.535,\\ 0,\\ 1.6]" in layernorm
     assert "= 3.536" in rmsnorm and "[0.283,\\ 0.566,\\ 0.849,\\ 1.7]" in rmsnorm  # 3.5355 = sqrt(50 / 4)
@@ -222,10 +216,8 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
                 for side, loss in ends.items()
             }
             cosines = f"cosine {alike['replaced']} after {after}, untrained; with them {alike['added']}"
-            assert (
-                f"until they are alike ({cosines})" in sentence
-                and "a block only *adds* to what it reads" in sentence
-            )
+            assert f"until they are alike ({cosines})" in sentence
+            assert "a block only *adds* to what it reads" in sentence
             lost = row["replaced"]["gradients"][0] < 0.01 * row["replaced"]["gradients"][-1]
             assert ("next to no gradient reaches the first block" in sentence) == lost
             knows = (
@@ -254,9 +246,8 @@ def assert_gradient_is_told(row: dict[str, Any], sentence: str) -> None:
     back = {side: row[side]["gradients"][0] / row[side]["gradients"][-1] for side in ("added", "replaced")}
     assert f"the first of {row['depth']} blocks gets **{back['added']:.1f} times** the gradient" in sentence
     small = back["replaced"] < 0.01
-    assert ("next to nothing" in sentence) == small and (
-        "the gradient is not the reason" in sentence
-    ) != small
+    assert ("next to nothing" in sentence) == small
+    assert ("the gradient is not the reason" in sentence) != small
     times = re.search(r"without them \*\*(.+?) times\*\*", sentence)
     assert times is not None
     digits = times[1].replace(" × 10", "e").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))

@@ -1,6 +1,4 @@
-"""The Shapes page alone: every view, every source, every step of models of every kind, and what strangers
-write into its URL.
-"""
+"""The Shapes page alone: every view, every source, every step of models of every kind,."""
 
 from __future__ import annotations
 
@@ -101,9 +99,8 @@ def test_walking_is_written_into_the_url_and_another_model_keeps_the_step_by_nam
 def test_two_heads_by_hand():
     page = shapes(shapes_view="hand")
     told = formulas(page)
-    assert (
-        r"\begin{bmatrix} 17 & 9 \end{bmatrix}" in told and r"\begin{bmatrix} 53 & 11 \end{bmatrix}" in told
-    )
+    assert r"\begin{bmatrix} 17 & 9 \end{bmatrix}" in told
+    assert r"\begin{bmatrix} 53 & 11 \end{bmatrix}" in told
     assert r"1 \cdot 5 + 2 \cdot 6 = 17" in told
     page.text_input(key="shapes_q").set_value("2 2 3 4").run()
     assert r"\begin{bmatrix} 22 & 18 \end{bmatrix}" in formulas(page)
@@ -154,8 +151,6 @@ def test_wrong_shapes_are_run_and_explained():
 def test_huge_scores_overflow_nothing(scores, result):
     page = shapes(shapes_view="hand", shapes_example="mask", shapes_scores=scores)
     assert "taken off all of them first" in sentences(page)
-    assert (
-        formulas(page).rstrip().endswith(f"= {result}\n$$")
-        and "inf" not in formulas(page)
-        and r"\frac{0}" not in formulas(page)
-    )
+    assert formulas(page).rstrip().endswith(f"= {result}\n$$")
+    assert "inf" not in formulas(page)
+    assert r"\frac{0}" not in formulas(page)

@@ -44,9 +44,8 @@ def test_counts_of_the_three():
 def test_who_sees_whom_at_a_step(drawn):
     """4 words given, 4 written: at step 3 the decoder's sixth row has 6 keys, the third's has 3, and 4 across."""
     told = said(opened("three", families_show="masks", families_step="3"))
-    assert (
-        "adds a row of **6 pairs**" in told and "adds **3** to what it wrote and **4** to the source" in told
-    )
+    assert "adds a row of **6 pairs**" in told
+    assert "adds **3** to what it wrote and **4** to the source" in told
     states = drawn["families_masks_decoder"].table["state"]
     assert states.count("now") == 6 and states.count("done") == 15 and states.count("never") == 21
     assert drawn["families_masks_encoder"].table["state"] == ["done"] * 16
@@ -122,9 +121,6 @@ def test_a_button_makes_it_another_model(drawn):
 
 
 def test_shared_keys_halve_no_product_but_shrink_the_cache():
-    """One key for all 12 heads at GPT-2's sizes: W_K and W_V fall from 768 to 64 columns each, biases too; a
-    token's products by twice as many; its cache to a twelfth.
-    """
     whole, rest = 768 * 768 + 768, 768 * 64 + 64
     less = 12 * 2 * (whole - rest)
     before = costs(MODELS["gpt2"])

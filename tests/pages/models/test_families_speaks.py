@@ -1,6 +1,4 @@
-"""Families, who speaks: each number that is shown, held against arithmetic done here, on models that nobody
-trained; and the scores beside those who know less.
-"""
+"""Families, who speaks."""
 
 from __future__ import annotations
 

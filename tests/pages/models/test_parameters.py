@@ -1,6 +1,4 @@
-"""The Parameters page alone: every model, every view, every option, changed fields, and links written by
-strangers.
-"""
+"""The Parameters page alone: every model, every view, every option, changed fields,."""
 
 from __future__ import annotations
 
@@ -63,9 +61,9 @@ def test_it_opens_on_gpt2_and_says_where_the_parameters_are(drawn):
     said = sentences(page)
     assert (
         "**124,439,808 parameters**: 85,054,464 in the 12 blocks (68.3%), 39,385,344 before and after" in said
-        and "**66.6% of the blocks' parameters" in said
-        and "Embedding, positions and output are 31.7% of the whole" in said
     )
+    assert "**66.6% of the blocks' parameters" in said
+    assert "Embedding, positions and output are 31.7% of the whole" in said
     assert "Tying saves: 38,597,376" in said and "117M in the paper" in said
     assert "23.7% of the model without tying" in said  # 38,597,376 of 163,037,184
     assert "Twice the context: +786,432" in said and "One key head for all (MQA): −12,993,024" in said
@@ -88,17 +86,15 @@ def test_untying_and_sharing_keys_change_the_count():
     page = opened(model="llama2-70b")
     assert f"(MHA): +{80 * 2 * 8192 * 56 * 128:,}" in sentences(page)
     page.slider(key="parameters_n_kv_heads").set_value(64).run()
-    assert f"**{68_976_648_192 + 80 * 2 * 8192 * 56 * 128:,} parameters**" in sentences(
-        page
-    ) and "`n_kv_heads` 8 → 64" in sentences(page)
+    assert f"**{68_976_648_192 + 80 * 2 * 8192 * 56 * 128:,} parameters**" in sentences(page)
+    assert "`n_kv_heads` 8 → 64" in sentences(page)
     page.selectbox(key="parameters_model").select("gpt2").run()
     assert "**124,439,808 parameters**" in sentences(page) and "Changed:" not in sentences(
         page
     )  # the other model's own fields are in the controls
     page.toggle(key="parameters_tie_embeddings").set_value(False).run()
-    assert "**163,037,184 parameters**" in sentences(page) and "Tying would save: 38,597,376" in sentences(
-        page
-    )
+    assert "**163,037,184 parameters**" in sentences(page)
+    assert "Tying would save: 38,597,376" in sentences(page)
 
 
 def test_every_field_has_a_control_and_a_place():
@@ -120,9 +116,8 @@ def test_a_run_of_mine_and_one_that_went_away(manager):
         in sentences(page)
     )
     gone = opened(model="run-gone")
-    assert "There is no such model here" in sentences(gone) and "**124,439,808 parameters**" in sentences(
-        gone
-    )
+    assert "There is no such model here" in sentences(gone)
+    assert "**124,439,808 parameters**" in sentences(gone)
 
 
 def test_two_models_and_their_differences(drawn):
@@ -150,10 +145,8 @@ def test_two_models_and_their_differences(drawn):
 def test_the_crossover_and_six_n(drawn):
     page = opened(view="flops", model="gpt2")
     said = sentences(page)
-    assert (
-        "**T = 6,703** on, beyond its context of 1,024" in said
-        and "28,348,416 parameters **whatever T is**" in said
-    )
+    assert "**T = 6,703** on, beyond its context of 1,024" in said
+    assert "28,348,416 parameters **whatever T is**" in said
     assert "6 N, the rule of thumb: 747 MFLOP" in said and "87% of what was counted" in said
     flops = ledger(ALL["gpt2"].model).flops(1024)
     matrices = 12 * 12 * 768**2 + 50257 * 768
@@ -195,10 +188,8 @@ def test_what_grows_with_the_text_is_written_as_it_is_counted():
         and "84,934,656 parameters **whatever T is**" in said
     )  # of all three attentions
     said = sentences(opened(view="flops", model="classic", mixer="mean"))
-    assert (
-        f"$2\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$ = {2 * 64 * 128 * 4:,}" in said
-        and "This mixer has no parameters" in said
-    )
+    assert f"$2\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$ = {2 * 64 * 128 * 4:,}" in said
+    assert "This mixer has no parameters" in said
 
 
 def test_memory_of_llama_and_what_it_fits_into(drawn):
@@ -206,11 +197,9 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     said = sentences(page)
     assert "**KV cache at T = 4,096: 2 GB**" in said and "2 · 32 · 32 · 128 · 4,096 · 1 · 2" in said
     weights = 6_738_415_616
-    assert (
-        "**phone, 8 GB**: writes in int4; to be trained it would need" in said
-        and "**laptop, 16 GB; card, 24 GB**: writes in bfloat16" in said
-        and "**card, 80 GB**: writes in float32; to be trained" in said
-    )
+    assert "**phone, 8 GB**: writes in int4; to be trained it would need" in said
+    assert "**laptop, 16 GB; card, 24 GB**: writes in bfloat16" in said
+    assert "**card, 80 GB**: writes in float32; to be trained" in said
     per_token = 2 * 32 * 32 * 128 * 2
     assert (
         f"takes {gigabytes(per_token)} in bfloat16, so at **{2 * weights / per_token:,.0f} tokens**" in said
@@ -229,15 +218,12 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     assert bars["KV cache"] == [2, 0]
     (fits,) = page.table
     row = fits.value.loc["laptop, 16 GB"]
-    assert (
-        row["weights"] == f"✓  {gigabytes(2 * weights)}"
-        and row["training"] == f"✗  {gigabytes(memory.training)}"
-    )
+    assert row["weights"] == f"✓  {gigabytes(2 * weights)}"
+    assert row["training"] == f"✗  {gigabytes(memory.training)}"
     assert row["with KV cache, T = 4,096"] == f"✓  {gigabytes(2 * weights + 2**31)}"
     page.select_slider(key="parameters_batch").set_value(64).run()
-    assert "**KV cache at T = 4,096: 128 GB**" in sentences(
-        page
-    ) and "its weights fit in float32, but not with this KV cache" in sentences(page)
+    assert "**KV cache at T = 4,096: 128 GB**" in sentences(page)
+    assert "its weights fit in float32, but not with this KV cache" in sentences(page)
     for dtype in ("float32", "int4"):
         page.button_group(key="parameters_dtype").set_value(dtype).run()
         assert not page.exception and ("Models are not trained in" in sentences(page)) == (dtype != "float32")

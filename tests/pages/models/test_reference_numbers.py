@@ -98,8 +98,6 @@ def test_the_largest_part_is_what_pytorch_counts():
 
 
 def test_what_each_model_kept_of_the_original():
-    """As the papers have it: BERT (Devlin et al. 2018) learned its positions and took GELU, LLaMA-2 7B kept a
-    key head for each query head."""
     bert = said("variations", reference_other="bert-base")
     assert "BERT base keeps **4 of the 6 choices** of the original (•)" in bert
     assert bert.partition("(•): ")[2].startswith(

@@ -1,6 +1,4 @@
-"""The view "Token by token" of the Generation page: what the browser may ask for, links, limits, and every
-kind of model.
-"""
+"""The view "Token by token" of the Generation page."""
 
 from __future__ import annotations
 
@@ -101,11 +99,9 @@ class Browser:
 
 def test_the_first_batch_is_there_at_once_and_the_rest_comes_when_it_is_asked_for():
     browser = Browser(reader())
-    assert (
-        len(browser.nodes) == BATCH
-        and browser.told["fresh"]
-        and browser.told["ends"][str(browser.told["leaf"])] == [BATCH, ""]
-    )
+    assert len(browser.nodes) == BATCH
+    assert browser.told["fresh"]
+    assert browser.told["ends"][str(browser.told["leaf"])] == [BATCH, ""]
     while not browser.told["ends"][str(browser.told["leaf"])][1]:
         browser.ask("more")
     assert browser.path() == list(generate(browser.subject.model, (1, 2, 3), 100, WARM))
@@ -124,10 +120,8 @@ def test_an_ask_is_done_once_and_a_page_that_was_away_gets_everything_again():
     assert len(json.loads(message(browser.session, {}, browser.subject, LIMITS)["nodes"])) == size
     other = {**again, "session": "another", "id": "me-7"}
     answer(browser.session, other, browser.subject, WARM, LIMITS)
-    assert (
-        len(browser.session.tree) == size
-        and message(browser.session, other, browser.subject, LIMITS)["from"] == 0
-    )
+    assert len(browser.session.tree) == size
+    assert message(browser.session, other, browser.subject, LIMITS)["from"] == 0
 
 
 def test_a_pick_begins_a_branch_and_deleting_it_leads_back():
@@ -135,14 +129,13 @@ def test_a_pick_begins_a_branch_and_deleting_it_leads_back():
     first, leaf = browser.path(), browser.told["leaf"]
     other = next(t for t in range(11) if t != first[9])
     told = browser.ask("pick", after=8, token=other)
-    assert (
-        told["move"] == 1
-        and told["at"] == 10
-        and browser.path()[:9] == first[:9]
-        and browser.path()[9] == other
-        and len(browser.path()) > 10
-    )
-    assert len(told["leaves"]) == 2 and link(browser.session)[:2] == (
+    assert told["move"] == 1
+    assert told["at"] == 10
+    assert browser.path()[:9] == first[:9]
+    assert browser.path()[9] == other
+    assert len(browser.path()) > 10
+    assert len(told["leaves"]) == 2
+    assert link(browser.session)[:2] == (
         f"{BATCH}_{len(browser.path())}-10.{other}",
         "1.10",
     )
@@ -157,16 +150,12 @@ def test_a_token_can_be_typed():
     subject = reader()
     assert token_of("c", subject) == (2, "")
     assert token_of("ca", subject)[0] == 2 and "2 tokens" in token_of("ca", subject)[1]
-    assert (
-        token_of("", subject)[0] == -1
-        and token_of("☃", subject)[0] == -1
-        and "☃" in token_of("☃", subject)[1]
-    )
+    assert token_of("", subject)[0] == -1
+    assert token_of("☃", subject)[0] == -1
+    assert "☃" in token_of("☃", subject)[1]
     spaced = reader("abcdefghi \n")
-    assert (
-        token_of("␣", spaced)[0] == spaced.tokenizer.encode(" ")[0]
-        and token_of("⏎", spaced)[0] == spaced.tokenizer.encode("\n")[0]
-    )
+    assert token_of("␣", spaced)[0] == spaced.tokenizer.encode(" ")[0]
+    assert token_of("⏎", spaced)[0] == spaced.tokenizer.encode("\n")[0]
     browser = Browser(subject)
     told = browser.ask("pick", after=None, text="k")
     assert browser.path()[0] == 10 and told["at"] == 1
@@ -252,9 +241,8 @@ def test_a_long_link_leaves_branches_out_and_says_so():
     branches, place_, out = link(session)
     assert len(branches) <= LINK and out > 0 and place_.endswith(".4")
     kept = parse(branches, 11, Limits(30, 400))
-    assert kept[int(place_.split(".")[0])][0] == tree.picks(session.leaf) and len(kept) + out == len(
-        tree.leaves()
-    )
+    assert kept[int(place_.split(".")[0])][0] == tree.picks(session.leaf)
+    assert len(kept) + out == len(tree.leaves())
     assert str(out) in left_out(out) and left_out(0) == ""
 
 
@@ -334,9 +322,6 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
 
 
 def test_a_tree_written_again_has_a_name_of_its_own():
-    """Its tokens are numbered anew: a browser that outlived the server must not mix them with those it
-    has.
-    """
     one, two = (session_of(opened(generation_tree=tree)).name for tree in ("40", "20_40-3.5"))
     assert one != two and one.partition(".")[0] == two.partition(".")[0]
 
@@ -347,11 +332,9 @@ def test_settings_put_back_bring_the_tree_back(monkeypatch: pytest.MonkeyPatch):
     ask = PICK | {"session": first.name}
     monkeypatch.setattr(generation, "_asked", lambda: ask)
     page.run()
-    assert (
-        not page.exception
-        and len(first.tree.leaves()) == 2
-        and "-6.7" in str(page.query_params["generation_tree"])
-    )
+    assert not page.exception
+    assert len(first.tree.leaves()) == 2
+    assert "-6.7" in str(page.query_params["generation_tree"])
     page.slider(key="generation_temperature").set_value(1.5).run()
     assert not page.exception and session_of(page) is not first and len(session_of(page).tree.leaves()) == 1
     assert "generation_tree" not in page.query_params
@@ -362,12 +345,10 @@ def test_settings_put_back_bring_the_tree_back(monkeypatch: pytest.MonkeyPatch):
 def test_the_link_of_a_branch_opens_it():
     page = opened(generation_tree="20_20-6.7", generation_at="1.9")
     session = session_of(page)
-    assert (
-        session.at == 9
-        and session.tree.picks(session.leaf) == ((6, 7),)
-        and not session.fresh
-        and not session.todo
-    )
+    assert session.at == 9
+    assert session.tree.picks(session.leaf) == ((6, 7),)
+    assert not session.fresh
+    assert not session.todo
     assert "1 of them you picked" in sentences(page)
 
 
@@ -404,11 +385,9 @@ def test_a_newer_step_of_a_training_writes_the_same_branches_in_its_own_words(
     assert not page.exception
     newer = session_of(page)
     assert newer.name != first.name and len(page.session_state[generation.SESSIONS]) == 1
-    assert (
-        newer.tree.picks(newer.leaf) == ((6, 7),)
-        and newer.at == 6
-        and newer.tree.tokens(newer.leaf) != first.tree.tokens(first.leaf)
-    )
+    assert newer.tree.picks(newer.leaf) == ((6, 7),)
+    assert newer.at == 6
+    assert newer.tree.tokens(newer.leaf) != first.tree.tokens(first.leaf)
     assert again(newer) == again(first)
 
 

@@ -1,6 +1,4 @@
-"""The view "Beam search" of the Generation page: its knobs, what it compares, and links written by
-strangers.
-"""
+"""The view "Beam search" of the Generation page: its knobs, what it compares,."""
 
 from __future__ import annotations
 
@@ -112,9 +110,8 @@ def test_the_tree_draws_each_node_once_and_the_winners_way_is_filled():
     for depth in range(1, 7):
         level = [n for n in found.nodes if n.depth == depth and n.index in place]
         assert sorted(place[n.index] for n in level) == list(range(len(level)))
-        assert (
-            all(place[n.index] < 3 for n in level if n.kept) and sum(not n.kept for n in level) <= PRUNED_ROWS
-        )
+        assert all(place[n.index] < 3 for n in level if n.kept)
+        assert sum(not n.kept for n in level) <= PRUNED_ROWS
     figure = beam_tree(found, [str(n.token) for n in found.nodes], [""] * len(found.nodes), root="x")
     named = {trace.name: trace for trace in figure.data if trace.name}
     assert [found.nodes[i].token for i in sorted(named["winner"].customdata)] == list(
@@ -123,9 +120,8 @@ def test_the_tree_draws_each_node_once_and_the_winners_way_is_filled():
     assert len(named["kept"].x) + len(named["winner"].x) == sum(n.kept for n in found.nodes)
     scores = next(trace for trace in figure.data if trace.mode == "text")
     first = next(n for n in found.nodes if n.kept)
-    assert len(scores.text) == 18 and float(scores.text[0].replace("−", "-")) == pytest.approx(
-        first.log_probability, abs=0.01
-    )
+    assert len(scores.text) == 18
+    assert float(scores.text[0].replace("−", "-")) == pytest.approx(first.log_probability, abs=0.01)
     order = [trace.mode for trace in figure.data]
     assert (
         order.index("text") > 4 and order[:5] == ["lines"] * 5

@@ -97,10 +97,8 @@ def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyP
     small(monkeypatch, context=20)
     words = sentences(opened(model="untrained-classic", kv_length="16", kv_temperature="1.5", kv_seed="3"))
     # 17 tokens are given; the 4th written one fills the context, and the last 10 of 21 stay.
-    assert (
-        "Before step 4 the context of 20 tokens was full" in words
-        and "the token that stood at 11 now stands at 0" in words
-    )
+    assert "Before step 4 the context of 20 tokens was full" in words
+    assert "the token that stood at 11 now stands at 0" in words
     assert "✓ **16 of 16 tokens" in words
     models._untrained.clear()
 
@@ -201,12 +199,10 @@ def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: p
     )
     page = opened(kv_length="8")
     page.slider(key="kv_length").set_value(9).run()
-    assert (
-        len(asked) == 1
-        and page.metric[1].value == "249"
-        and "2 blocks of 7 tokens" in sentences(page)
-        and "9.0 times" in sentences(page)
-    )
+    assert len(asked) == 1
+    assert page.metric[1].value == "249"
+    assert "2 blocks of 7 tokens" in sentences(page)
+    assert "9.0 times" in sentences(page)
     page.button(key="kv_again").click().run()
     assert len(asked) == 2 and page.metric[1].value == "248"
 

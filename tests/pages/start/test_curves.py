@@ -55,7 +55,8 @@ def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
     ]
     for line, mark in (("one 1.50", WHOLE), ("another 1.50", "another: validation, whole split")):
         assert list(traces[line].x) == [0, 50, 100], "no line leads to the mark"
-        assert traces[mark].mode == "markers" and (list(traces[mark].x), list(traces[mark].y)) == (
+        assert traces[mark].mode == "markers"
+        assert (list(traces[mark].x), list(traces[mark].y)) == (
             [120],
             [1.5],
         )

@@ -221,9 +221,8 @@ def test_the_course_is_the_shipped_one() -> None:
     for model, on in ((CLASSIC, False), ("timelapse", True)):
         course = sent(home(words.REPEATING, model))["course"]
         assert course["steps"] == list(lapse.steps) and course["losses"] == list(lapse.losses)
-        assert course["on"] == on and course["star"] in [
-            [one.layer, one.head] for one in lapse.formed if one.kind == "induction"
-        ]
+        assert course["on"] == on
+        assert course["star"] in [[one.layer, one.head] for one in lapse.formed if one.kind == "induction"]
     early, late = (sent(home(words.REPEATING, "timelapse", step=str(s))) for s in (0, lapse.steps[-2]))
     assert early["picture"]["name"] != late["picture"]["name"]
     assert early["picture"]["stream"] != late["picture"]["stream"]

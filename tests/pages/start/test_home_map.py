@@ -60,12 +60,10 @@ def test_nothing_overlaps_and_nothing_leaves_the_sheet(shape):
         for a, b in combinations(boxes(layout, "box", "plus"), 2):
             assert apart(a, b), (config, a, b)
         for box in boxes(layout):
-            assert (
-                box["x"] >= 0
-                and box["y"] >= 0
-                and box["x"] + box["w"] <= layout["width"]
-                and box["y"] + box["h"] <= layout["height"]
-            )
+            assert box["x"] >= 0
+            assert box["y"] >= 0
+            assert box["x"] + box["w"] <= layout["width"]
+            assert box["y"] + box["h"] <= layout["height"]
             assert box["id"] in drawn["parts"]
             if box["id"] in (
                 "norm1",
@@ -99,15 +97,13 @@ def test_numbers_on_the_map_add_up_to_the_model(name):
 def test_positions_stand_where_they_act():
     for position in ("learned", "sinusoidal"):
         drawn = model_map(ModelConfig(position=position))
-        assert {"position", "sum_position"} <= {box["id"] for box in drawn["wide"]["boxes"]} and not boxes(
-            drawn["wide"], "chip"
-        )
+        assert {"position", "sum_position"} <= {box["id"] for box in drawn["wide"]["boxes"]}
+        assert not boxes(drawn["wide"], "chip")
     for position in ("rope", "alibi", "t5"):
         layout = model_map(ModelConfig(position=position))["tall"]
         home = next(box for box in layout["boxes"] if box["id"] == "attention")
-        assert inside(boxes(layout, "chip")[0], home) and "sum_position" not in {
-            box["id"] for box in layout["boxes"]
-        }
+        assert inside(boxes(layout, "chip")[0], home)
+        assert "sum_position" not in {box["id"] for box in layout["boxes"]}
     assert "position" not in model_map(ModelConfig(position="none"))["parts"]
 
 
@@ -136,9 +132,8 @@ def test_wirings_differ_where_they_should():
 
 def test_tie_and_mask_are_shown():
     tied, untied = model_map(ModelConfig(tie_embeddings=True)), model_map(ModelConfig(tie_embeddings=False))
-    assert [a["kind"] for a in tied["wide"]["arrows"]].count("tie") == 1 and "tie" not in [
-        a["kind"] for a in untied["tall"]["arrows"]
-    ]
+    assert [a["kind"] for a in tied["wide"]["arrows"]].count("tie") == 1
+    assert "tie" not in [a["kind"] for a in untied["tall"]["arrows"]]
     assert "causal mask" in model_map(ModelConfig())["parts"]["attention"]["lines"]
     assert not any(
         "causal" in line for line in model_map(PRESETS["bert-base"].model)["parts"]["attention"]["lines"]

@@ -57,9 +57,8 @@ def test_what_there_is_is_counted() -> None:
 def test_the_self_term_is_as_large_as_the_scene_says() -> None:
     found = self_term("similarity", 256, list(range(12)), 0)
     root = math.sqrt(found.d_model)
-    assert found.own * root == pytest.approx(256, rel=0.1) and found.others * root == pytest.approx(
-        16, rel=0.2
-    )
+    assert found.own * root == pytest.approx(256, rel=0.1)
+    assert found.others * root == pytest.approx(16, rel=0.2)
     assert round(found.own) == 16 and round(found.others) == 1
     says("attention-from-nothing", "The self-term", "about 256, times others about 16", "16 against 1")
 

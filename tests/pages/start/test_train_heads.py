@@ -1,6 +1,4 @@
-"""Heads that form while it trains: what the page says and draws is what the looks hold, and what the pattern of
-the newest snapshot is.
-"""
+"""Heads that form while it trains: what the page says and draws is what the looks hold,."""
 
 from __future__ import annotations
 
@@ -198,7 +196,8 @@ def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(
         return layer, head, float(grid.max()), since
 
     (_, before, _, first), (_, copies, _, second) = best("previous"), best("induction")
-    assert first < second and (
+    assert first < second
+    assert (
         f"First head **0.{before}** learned to read the letter before (step {first}), then head **1.{copies}** to"
         f" copy (step **{second}**)." in said
     )

@@ -1,4 +1,4 @@
-"""Analogies on the page, of letters and of words; and a vocabulary that is too long for a list."""
+"""Analogies of letters and of words, their figures, and a vocabulary too long for a list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.measure.analogies import Analogy, analogy, directions_of
 from pages.input.embeddings import analogies, words
+from pages.input.embeddings.analogy_figure import nearest_bars
+from pages.input.embeddings.lookup_figure import lookup_figure
 from tests.pages.helpers import opened, said, unescaped
 from tests.pages.real import REAL, carried
 from tests.pages.stage import StageManager
@@ -74,3 +77,56 @@ def test_a_long_vocabulary_is_typed_from(drawn: Any) -> None:
     assert "Nearest to “king”" in said(page)
     page.text_input(key="embed_token").input("king").run()
     assert "Nearest to “␣king”" in unescaped(page)
+
+
+TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) - 5  # four tokens, three numbers each
+IDS = np.array([2, 0, 2])
+
+
+def test_a_row_of_the_table_goes_to_each_of_its_places() -> None:
+    figure = lookup_figure(TABLE, list("abcd"), TABLE[IDS], list("cac"), IDS, 1, 6.0)
+    table, rows, others, followed = figure.traces
+    assert table["z"].tolist() == TABLE.tolist() and rows["z"].tolist() == TABLE[[2, 0, 2]].tolist()
+    assert {(one["zmin"], one["zmax"]) for one in (table, rows)} == {(-6.0, 6.0)}
+    # from the middle of a row of E, of four, to the middle of a place in the text, of three
+    assert followed["y"][:2] == pytest.approx([0.5 / 4, 1.5 / 3]) and len(followed["y"]) == 3
+    starts, ends = others["y"][0::3], others["y"][1::3]
+    assert starts == pytest.approx([2.5 / 4, 2.5 / 4]) and ends == pytest.approx([0.5 / 3, 2.5 / 3])
+    boxes = [(box["y0"], box["y1"], box["x1"]) for box in figure.arrangement["shapes"]]
+    assert boxes == [(-0.5, 0.5, 2.5), (0.5, 1.5, 2.5)]
+    titles = [note["text"] for note in figure.arrangement["annotations"]]
+    assert titles == ["E: 4 rows", "input: 3 rows"]
+
+
+def planted() -> Analogy:
+    """Five tokens: 1 - 0 + 2 lies on 3, though 4 is expected."""
+    rows = np.array([[1, 0, 1], [1, 1, 0], [-1, 0, 1], [-1, 1, 0], [0, -2, -2]], dtype=np.float64)
+    return analogy(directions_of(rows - rows.mean(0)), (0, 1, 2), 4, 5)
+
+
+def test_bars_are_the_nearest_best_on_top_and_say_what_was_put_in() -> None:
+    found = planted()
+    figure = nearest_bars([f"w{i}" for i in found.ids], found)
+    (bars,) = figure.traces
+    assert bars["x"] == pytest.approx(found.cosine) and bars["y"].tolist() == [0, -1, -2, -3, -4]
+    assert (np.diff(bars["x"]) <= 0).all()
+    notes = dict(zip(found.ids.tolist(), bars["text"], strict=True))
+    assert notes == {0: "put in", 1: "put in", 2: "put in", 3: "", 4: "expected"}
+    shades = dict(zip(found.ids.tolist(), bars["marker"]["color"], strict=True))
+    assert shades[0] == shades[1] == shades[2] != shades[3] != shades[4] != shades[0]
+    assert figure.arrangement["yaxis"]["ticktext"] == [f"w{i}" for i in found.ids]
+
+
+@pytest.mark.parametrize(
+    ("rank", "near_c", "verdict"),
+    [(2, 9, "so the sum brings it nearer"), (3, 3, "not needed"), (7, 4, "so the sum takes it farther away")],
+)
+def test_an_analogy_is_told_with_both_places(rank: int, near_c: int, verdict: str) -> None:
+    found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, rank + 1, near_c)
+    said = words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"])
+    assert said.startswith(
+        "**“king” − “man” + “woman” lands nearest to “king”, one of the three that went in.** Without the"
+        " three, “queen” comes "
+    )
+    assert f"**{words.ordinal(rank)}**; among the neighbours of “woman” alone it is" in said
+    assert f"it is {words.ordinal(near_c)}, " in said and verdict in said

@@ -1,4 +1,4 @@
-"""The view "Why": every number against the engine's own comparison, every kind of model,."""
+"""The view "Why": every number against the engine's own comparison, every kind of model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Tokens page's first view: its numbers against plain arithmetic, odd texts, limits,."""
+"""The Tokens page's first view: its numbers against plain arithmetic, odd texts, limits."""
 
 from __future__ import annotations
 

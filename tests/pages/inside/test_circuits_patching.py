@@ -1,4 +1,4 @@
-"""Patching as it is shown: the map is the engine's, the sentence is the map's,."""
+"""Patching as it is shown: the map is the engine's, the sentence is the map's."""
 
 from __future__ import annotations
 

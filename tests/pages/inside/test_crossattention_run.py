@@ -1,4 +1,4 @@
-"""Cross-attention on a training of one's own: the model is that of the scrubber's step,."""
+"""Cross-attention on a training of one's own: the model is that of the scrubber's step."""
 
 from __future__ import annotations
 

@@ -84,13 +84,6 @@ def test_neurons_are_those_of_the_recording(drawn):
         assert not page.exception
 
 
-def test_the_first_neuron_is_the_most_active_one(drawn):
-    page = feedforward("neurons", feedforward_layer="", feedforward_neuron="")
-    layer, neuron = divmod(int(np.abs(POST).max(1).argmax()), 24)
-    assert page.number_input(key="feedforward_layer").value == layer
-    assert page.number_input(key="feedforward_neuron").value == neuron
-
-
 def test_the_contexts_are_where_the_neuron_answers():
     page = feedforward("neurons", feedforward_side="lowest")
     values = POST[LAYER, :, NEURON]  # the text is searched, in one window: one stretch, one place

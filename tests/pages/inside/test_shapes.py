@@ -1,4 +1,4 @@
-"""The Shapes page alone: every view, every source, every step of models of every kind,."""
+"""The Shapes page alone: every view, every source, every step of models of every kind."""
 
 from __future__ import annotations
 

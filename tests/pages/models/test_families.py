@@ -100,12 +100,6 @@ def test_each_task_stands_in_the_fold_in_both_forms():
         )
 
 
-def test_it_opens_as_gpt2():
-    told = said(opened("machine"))
-    assert "**This is GPT-2 small**. **124,439,808 parameters**, 265.9 M FLOPs a token among 512" in told
-    assert "18,432 numbers a token in the KV cache" in told
-
-
 def test_a_button_makes_it_another_model(drawn):
     page = opened("machine")
     page.button(key="families_make_llama2-7b").click().run()
@@ -167,11 +161,6 @@ def test_who_else_chose_so():
     assert "No model of the table; nearest is **GPT-2**, which differs in 1: positions" in said(
         opened("machine", families_position="alibi")
     )
-
-
-def test_what_cannot_be_built_gets_a_sentence():
-    told = said(opened("machine", families_family="both", families_wiring="parallel"))
-    assert "These 8 choices do not go together" in told and "no place for cross-attention" in told
 
 
 def test_the_table_has_every_model_and_choice():

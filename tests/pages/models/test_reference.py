@@ -1,4 +1,4 @@
-"""The room of the reference alone: every family, every mistake, every kind of model, and links by strangers."""
+"""The Reference page: two programs, mistakes, exports, and what to look up."""
 
 from __future__ import annotations
 
@@ -6,20 +6,28 @@ import ast
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 
 import pytest
 import torch
+from torch import Tensor
 
+from engine.checkpoints import load
 from engine.checkpoints_paired import load_pair, pack_files
 from engine.config import ModelConfig
 from engine.measure.carrying import carried as influence_of
 from engine.measure.recording import record
+from engine.model import Transformer
+from engine.presets import PRESETS
+from engine.probe import Recorder
 from engine.reference import dice
 from engine.reference.compare import Comparison, Difference, compare
 from engine.reference.mistakes import MISTAKES
+from engine.reference.second import RIGHT, Choices, forward
 from pages.models.reference import figures, quick, variations
 from pages.models.reference.shared import verdict, wrong
 from pages.models.reference.words import NAMES
+from tests.pages import helpers
 from tests.pages.models.reference import opened, run, said
 from tests.pages.real import REAL, carried
 from ui.site import ROOT
@@ -222,3 +230,89 @@ def test_every_activation_has_a_name():
         rolled = dice.roll(family, 0)
         found = compare(rolled.model, record(rolled.model, rolled.ids))
         assert {row.bare for row in found.rows} <= NAMES.keys()
+
+
+def closed(view: str, **query: str) -> str:
+    """All that is closed while the folds are closed."""
+    page = helpers.opened("models/reference", reference_view=view, **query)
+    return " | ".join(str(one.value) for one in page.markdown)
+
+
+@torch.no_grad()
+def both(model: Transformer, ids: tuple[int, ...], choices: Choices = RIGHT) -> list[Mapping[str, Tensor]]:
+    """Every activation in the engine and in the second program, run here."""
+    recorder = Recorder()
+    model(torch.tensor([ids]), recorder)
+    weights = dict(model.named_parameters())
+    return [
+        {name: x[0] for name, x in recorder.tensors.items()},
+        forward(model.config, weights, torch.tensor(ids), choices),
+    ]
+
+
+def apart(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> float:
+    """The largest difference at a place of the stream, as a share of the largest number there if above 1."""
+    found = 0.0
+    for name, mine in ours.items():
+        if name.endswith(("resid_mid", "resid_post", "norm_final", "logits")) or name == "blocks.0.resid_pre":
+            found = max(found, float((mine - theirs[name]).abs().max() / mine.abs().max().clamp(min=1.0)))
+    return found
+
+
+@pytest.mark.parametrize(("family", "seed"), [("llama", 0), ("gpt2", 5)])
+def test_two_programs_are_as_far_apart_as_is_said(family, seed):
+    rolled = dice.roll(family, seed)
+    far = apart(*both(rolled.model, rolled.ids))
+    assert 0 < far < 1e-5
+    told = closed("dice", reference_family=family, reference_seed=str(seed))
+    assert f"The largest difference along the stream is **{number(far)}**" in told
+
+
+def test_a_mistake_is_as_large_as_is_said():
+    rolled = dice.roll("gpt2", 0)
+    ours, theirs = both(rolled.model, rolled.ids, MISTAKES["scale"].choices)
+    told = closed("dice", reference_family="gpt2", reference_mistake="scale")
+    off, size = (ours["logits"] - theirs["logits"]).abs().max(), ours["logits"].abs().max()
+    assert f"and grows to **{number(apart(ours, theirs))}** along the stream" in told
+    assert (
+        f"the logits are off by up to {number(float(off))}, where the largest is {float(size):.3g}." in told
+    )
+    assert "in block **0**, at `scores`" in told
+
+
+def test_a_trained_model_is_held_against_the_text_of_the_bar():
+    found = load(ROOT / "checkpoints" / "shakespeare-modern")
+    text = "First Citizen: hear me"
+    far = apart(*both(found.model, tuple(found.tokenizer.encode(text))))
+    told = closed("model", model="shakespeare-modern", text=text)
+    assert f"The largest difference along the stream is **{number(far)}**" in told
+
+
+@pytest.mark.parametrize(("dtype", "bytes_each"), [("float32", 4), ("bfloat16", 2)])
+def test_a_file_is_as_large_as_its_numbers(dtype, bytes_each):
+    found = load(ROOT / "checkpoints" / "shakespeare-modern")
+    size = sum(p.numel() for p in found.model.parameters()) * bytes_each / 1e6
+    told = closed("export", model="shakespeare-modern", reference_dtype=dtype)
+    assert f"This model **is a LLaMA**: in {size:.1f} MB of {dtype}" in told
+
+
+def test_the_largest_part_is_what_pytorch_counts():
+    with torch.device("meta"):
+        model = Transformer(PRESETS["llama2-7b"].model.resolved())
+    sizes = {name: p.numel() for name, p in model.named_parameters()}
+    total = sum(sizes.values())
+    networks = sum(n for name, n in sizes.items() if ".ffn." in name)
+    told = closed("quick", reference_sizes="llama2-7b")
+    assert f"Seven rows are all of LLaMA-2 7B's {total:,} parameters" in told
+    assert f"the largest is feed-forward with **{networks / total:.1%}**" in told
+
+
+def test_what_each_model_kept_of_the_original():
+    bert = closed("variations", reference_other="bert-base")
+    assert "BERT base keeps **4 of the 6 choices** of the original (•)" in bert
+    assert bert.partition("(•): ")[2].startswith(
+        "norm, where the norm stands, keys and values, embedding and output."
+    )
+    assert "Gemma 2B keeps **1 of the 6 choices** of the original (•): embedding and output." in closed(
+        "variations", reference_other="gemma-2b"
+    )

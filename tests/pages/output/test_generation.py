@@ -1,4 +1,4 @@
-"""The view "Token by token" of the Generation page."""
+"""The Generation page, token by token and as a beam search: what the browser may ask for, links and limits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -15,23 +14,26 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora, presets
 from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.model import build
-from engine.sample import generate
-from engine.sample.branches import Likelihood, Tree
-from engine.sample.surprise import Surprise
+from engine.sample import beam_search, generate
+from engine.sample.branches import Tree
+from engine.sample.rivals import ending_with, rivals
 from engine.service.state import RunSpec
 from engine.tokenizers.char import CharTokenizer
+from pages.output.generation import beam
 from pages.output.generation import write as generation
+from pages.output.generation.beam_figures import PRUNED_ROWS, beam_tree, rows
 from pages.output.generation.link import LINK, again, left_out, link, parse
 from pages.output.generation.message import message, row
 from pages.output.generation.records import BATCH, BRANCHES, Limits, Session, reason
 from pages.output.generation.session import answer, begin, resting, token_of
-from pages.output.generation.surprise import surprise_bars
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
+from tests.pages.helpers import said as words
 from tests.pages.stage import StageManager, view_of
 from ui import models
+from ui.reading import show_token
 from ui.subject import Subject
 
 WARM = SampleConfig(temperature=1.0, seed=3)
@@ -342,16 +344,6 @@ def test_settings_put_back_bring_the_tree_back(monkeypatch: pytest.MonkeyPatch):
     assert session_of(page) is first and "-6.7" in str(page.query_params["generation_tree"])
 
 
-def test_the_link_of_a_branch_opens_it():
-    page = opened(generation_tree="20_20-6.7", generation_at="1.9")
-    session = session_of(page)
-    assert session.at == 9
-    assert session.tree.picks(session.leaf) == ((6, 7),)
-    assert not session.fresh
-    assert not session.todo
-    assert "1 of them you picked" in sentences(page)
-
-
 def test_a_token_of_almost_no_probability_is_not_said_to_have_none():
     page = opened(generation_tree="24-20.38", generation_at="0.20")  # a Z within a word
     session = session_of(page)
@@ -436,23 +428,109 @@ def test_a_diverged_model_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch):
         models._shipped.clear()
 
 
-def of_text(nats: list[float], picked: list[bool]) -> Surprise:
-    """Of tokens that cost so many nats."""
-    costs = np.array(nats)
-    mean = np.array([sum(nats[: i + 1]) / (i + 1) for i in range(len(nats))])
-    return Surprise(
-        np.exp(-costs), costs, mean, np.array(picked), Likelihood(len(nats), -sum(nats)), math.log(65), 0.5
+def searched(**query: str) -> AppTest:
+    return helpers.opened("output/generation", generation_view="beam", measure="true", **query)
+
+
+def entries(page: AppTest):
+    return page.dataframe[0].value
+
+
+def found_by(depth: int, width: int, stop: str = "", penalty: float = 1.0, seed: int = 0):
+    """What the engine finds where the page looks: (model, ids, beam, rivals)."""
+    kept = models._shipped("shakespeare-classic")
+    ids = tuple(kept.tokenizer.encode("KING RICHARD II:\n"))
+    ends = ending_with(kept.tokenizer, stop, 65)
+    found = beam_search(kept.model, ids, depth, width, length_penalty=penalty, stop=ends, shown=width + 2)
+    return kept, ids, found, rivals(kept.model, ids, found, depth, ends, seed)
+
+
+def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
+    page = searched(beam_width="8", beam_depth="16")
+    found, said = entries(page), words(page)
+    kept, ids, beam, three = found_by(16, 8)
+    texts = (three.winner, three.greedy, three.sample)
+    for shown, text in zip(found.to_dict("records"), texts, strict=True):
+        with torch.inference_mode():
+            logs = (
+                kept.model(torch.tensor([[*ids, *text.tokens]]))[0, len(ids) - 1 : -1]
+                .double()
+                .log_softmax(-1)
+            )
+        total = sum(logs[i, token].item() for i, token in enumerate(text.tokens))
+        assert shown["log-probability"] == pytest.approx(total, abs=1e-3) and shown["tokens"] == 16
+        assert shown["per token"] == pytest.approx(total / 16, abs=1e-4)
+        assert shown["probability"] == pytest.approx(math.exp(total), rel=1e-2)
+        assert shown["it wrote"] == show_token(kept.tokenizer.decode(list(text.tokens)))
+    assert list(found["found by"]) == ["beam, width 8", "greedy (width 1)", "a sample, temperature 1, seed 0"]
+    better, rarer = (math.exp(texts[0].total - other.total) for other in texts[1:])
+    assert f"**The beam's text is {better:,.1f} times as probable as the greedy one**: somewhere" in said
+    assert f"is {rarer:,.0f} times less probable than the winner" in said
+    table = drawn["beam_figure"].table
+    assert table["total"] == [node.total for node in beam.nodes]
+    assert table["score"] == [node.score for node in beam.nodes]
+    assert table["kept"] == [str(node.kept) for node in beam.nodes]
+    assert table["log_probability"] == [node.log_probability for node in beam.nodes]
+    assert table["token"] == [
+        kept.tokenizer.decode([n.token]).replace(" ", "␣").replace("\n", "⏎") for n in beam.nodes
+    ]
+    assert table["branch"][beam.winner] == found["it wrote"][0]
+    assert drawn["beam_figure"].alt.endswith(f"the winner writes {found['it wrote'][0]}.")
+    drew = found["it wrote"][2]
+    page.number_input(key="beam_seed").set_value(3).run()
+    assert not page.exception and entries(page)["it wrote"][2] != drew
+
+
+@pytest.mark.parametrize(
+    ("stop", "penalty", "said"),
+    [
+        ("space", "0", "and shorter**: 2 tokens against 5. Each further token"),
+        ("line", "0", "**Here width 4 finds what greedy decoding finds**: none of"),
+    ],
+)
+def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
+    page = searched(beam_stop=stop, beam_penalty=penalty, beam_width="4", beam_depth="8")
+    found = entries(page)
+    three = found_by(8, 4, beam.STOPS[stop], float(penalty))[3]
+    assert said in words(page)
+    assert list(found["tokens"]) == [len(t.tokens) for t in (three.winner, three.greedy, three.sample)]
+    assert found["log-probability"].tolist() == [t.total for t in (three.winner, three.greedy, three.sample)]
+    if penalty == "0" and stop == "space":  # at penalty 0 a finished short word beats what goes on
+        assert found["it wrote"][0].endswith("␣")
+    assert found["it wrote"][1][:-1].count({"space": "␣", "line": "⏎", "full stop": "."}[stop]) == 0
+
+
+def test_a_long_text_says_what_is_dropped():
+    said = words(searched(text="ab " * 60, beam_depth="20"))
+    assert "context of 128: the first 19 tokens of the text are dropped" in said
+
+
+def test_width_one_is_said_to_be_greedy():
+    page = searched(beam_width="1", beam_depth="8")
+    found = entries(page)
+    assert found["it wrote"][0] == found["it wrote"][1] and "width 1 is greedy" in words(page)
+
+
+def test_the_tree_draws_each_node_once_and_the_winners_way_is_filled():
+    found = beam_search(loud(tiny(), seed=2), [1], 6, 3, shown=5)
+    place = rows(found)
+    for depth in range(1, 7):
+        level = [n for n in found.nodes if n.depth == depth and n.index in place]
+        assert sorted(place[n.index] for n in level) == list(range(len(level)))
+        assert all(place[n.index] < 3 for n in level if n.kept)
+        assert sum(not n.kept for n in level) <= PRUNED_ROWS
+    figure = beam_tree(found, [str(n.token) for n in found.nodes], [""] * len(found.nodes), root="x")
+    named = {trace.name: trace for trace in figure.data if trace.name}
+    assert [found.nodes[i].token for i in sorted(named["winner"].customdata)] == list(
+        found.path(found.winner)
     )
-
-
-def test_the_figure_holds_the_numbers():
-    nats = [0.5, 2.0, 0.1]
-    figure = surprise_bars(["a", "␣", "⏎"], of_text(nats, [False, True, False]))
-    bars, mean, picked = figure.data
-    assert bars.y.tolist() == pytest.approx(nats)
-    assert bars.marker.color.tolist() == pytest.approx([math.exp(-n) for n in nats])
-    assert mean.y.tolist() == pytest.approx([0.5, 1.25, 2.6 / 3]) and list(picked.x) == [2]
-    assert len(surprise_bars(["a"], of_text(nats[:1], [False])).data) == 2
-    assert figure.layout.xaxis.tickangle == 0  # turned characters run into each other on a phone
-    assert surprise_bars(["the", "a", "b"], of_text(nats, [False] * 3)).layout.xaxis.tickangle is None
-    assert figure.layout.shapes[0].y0 == figure.layout.shapes[0].y1 == pytest.approx(math.log(65))
+    assert len(named["kept"].x) + len(named["winner"].x) == sum(n.kept for n in found.nodes)
+    scores = next(trace for trace in figure.data if trace.mode == "text")
+    first = next(n for n in found.nodes if n.kept)
+    assert len(scores.text) == 18
+    assert float(scores.text[0].replace("−", "-")) == pytest.approx(first.log_probability, abs=0.01)
+    order = [trace.mode for trace in figure.data]
+    assert (
+        order.index("text") > 4 and order[:5] == ["lines"] * 5
+    )  # each score has a gap in the edges behind it
+    assert all(x % 1 == 0.5 for x in scores.x)  # half-way between two boxes

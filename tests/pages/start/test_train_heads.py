@@ -1,4 +1,4 @@
-"""Heads that form while it trains: what the page says and draws is what the looks hold,."""
+"""Heads that form while it trains: what the page says and draws is what the looks hold."""
 
 from __future__ import annotations
 

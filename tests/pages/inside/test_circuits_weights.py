@@ -1,4 +1,4 @@
-"""Steering as it is shown: texts, curve and sentence are the engine's, and what cannot be steered says why."""
+"""Steering and weights in few bits: what is shown is the engine's, and what cannot be steered says why."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 
 from engine.config import SampleConfig
 from engine.measure import steering
+from engine.measure.one_block import made
+from engine.measure.quantising import chosen, losses
+from engine.measure.rounding import Rounding, histogram, rounded, taken
 from engine.progress import finish
 from engine.tokenizers import written
 from pages.inside.circuits import steering as view
@@ -86,3 +89,72 @@ def test_a_wedding_comes_up_on_the_real_one(drawn: dict[str, Any], monkeypatch: 
     assert "wedding" in said(page).split("With")[-1].lower()
     shown = np.array(drawn["steering_cost"].table["perplexity"])
     assert 1.2 < shown[1] / shown[0] < 5
+
+
+TEXT = "Now is the winter of our discontent"
+
+
+@pytest.mark.parametrize("scope", ["matrix", "kind", "all"])
+def test_figures_and_sentence_are_the_engines(scope: Any, drawn: dict[str, Any]) -> None:
+    page = circuit("quantisation", text=TEXT, bits="3", bits_share="0", bits_scope=scope)
+    known = shipped()
+    name = "blocks.0.ffn.w_in.weight"
+    matrix = dict(known.model.named_parameters())[name]
+    after = rounded(matrix, Rounding(3, 0))
+    expected, lost = histogram(matrix, after), taken(matrix, after)
+    assert drawn["bits_weights"].table["after"] == pytest.approx(expected.after.tolist())
+    assert drawn["bits_weights"].table["before"] == pytest.approx(expected.before.tolist())
+    ids = known.tokenizer.encode(TEXT)
+    found = finish(losses(known.model, ids, chosen(known.model, name, scope)))
+    table = drawn["bits_loss"].table
+    assert table["bits"] == [32, 8, 4, 3, 2]
+    assert table["whole_nats"] == pytest.approx([found.full, *found.whole], abs=1e-5)
+    assert table["by_block_nats"] == pytest.approx([found.full, *found.by_block], abs=1e-5)
+    assert f"off by **{lost.relative:.1%}** of its size" in said(page)
+    assert f"goes from {found.full:.3f} to **{found.whole[2]:.3f}** nats" in said(page)
+    enough = 32
+    for bits, loss in zip(table["bits"][1:], table["whole_nats"][1:], strict=True):
+        if loss > 1.01 * found.full:
+            break
+        enough = bits
+    assert f"**{enough:g} bits** " in said(page)
+    mark = drawn["bits_loss"].traces[-1]
+    assert mark["x"] == ["3"] and mark["y"] == pytest.approx([found.whole[2]], abs=1e-5)
+
+
+def test_a_block_of_a_model_of_ours(drawn: dict[str, Any]) -> None:
+    page = circuit("quantisation", bits_look="block", bits_row="5", bits_index="2", bits_number="7")
+    known = shipped()
+    found = made(dict(known.model.named_parameters())["blocks.0.ffn.w_in.weight"], 5, 2)
+    table = drawn["bits_of_block"].table
+    assert table["q"] == found.q.tolist()
+    assert table["d q + m"] == pytest.approx(found.numbers.tolist())
+    assert table["weight"] == pytest.approx(found.original.tolist())
+    assert f"· {found.q[7]} + " in said(page) and "It is made here" in said(page)
+    assert "**5.0 bits** for each" in said(page)
+
+
+@pytest.mark.parametrize("fields", TOGETHER, ids=str)
+def test_every_kind_of_model_is_rounded(
+    fields: dict[str, Any], manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    page = circuit("quantisation", run_of(manager, **fields), bits_look="matrix")
+    causal = fields.get("causal", True)
+    assert ("bits_loss" in drawn) == causal != ("does not predict the next token" in said(page))
+    page.get_by_key("bits_look").set_value("block").run()
+    assert not page.exception and not page.error
+    assert {"bits_weights", "bits_of_block"} <= drawn.keys()
+
+
+@carried
+@pytest.mark.exhaustive
+def test_the_real_one_is_in_4_bits_already(drawn: dict[str, Any]) -> None:
+    page = circuit("quantisation", REAL_MODEL, bits="4", bits_offset="true")
+    assert "exactly what it was" in said(page) and "changes **not one number**" in said(page)
+    table = drawn["bits_loss"].table
+    assert table["by_block_nats"][2] == table["by_block_nats"][0] != table["by_block_nats"][3]
+    page = circuit("quantisation", REAL_MODEL, bits_look="block", bits_row="1600", bits_index="17")
+    assert "of `blk.0.ffn_up.weight`, 20 bytes" in said(page) and "row 64 of" in said(page)
+    table = drawn["bits_of_block"].table
+    assert "weight" not in table and set(table["q"]) <= set(range(16))
+    assert np.ptp(table["d q + m"]) > 0.1

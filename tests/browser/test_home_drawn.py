@@ -12,7 +12,7 @@ import pytest
 from engine.measure.recording import record
 from tests.browser.conftest import after_frames
 from tests.models import REAL, SHIPPED, TEXTS, opened
-from tests.pages.start.test_home_living import home, sent
+from tests.pages.start.home import home, sent
 from ui.figures import theme
 from ui.players import served
 

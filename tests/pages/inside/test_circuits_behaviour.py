@@ -153,6 +153,12 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     assert [sentence for sentence in told[opening] if sentence not in words] == []
 
 
+def test_a_model_that_reads_too_little_gets_a_sentence(manager: StageManager) -> None:
+    told = unescaped(circuit("induction", run_of(manager, context=3)))
+    assert "too small to read two different tokens twice" in told
+    assert "reads too few tokens" in unescaped(circuit("sinks", run_of(manager, context=12)))
+
+
 def test_a_short_text_is_not_halved(drawn: dict[str, Any]) -> None:
     page = circuit("sinks", text="Go hence!")
     assert "has 9 tokens, too few to measure on" in unescaped(page)

@@ -232,6 +232,15 @@ def test_the_two_squares_are_the_two_masks(swap, monkeypatch, drawn):
     np.testing.assert_array_equal(across, (behind if swap else real)[1])
 
 
+def test_a_training_is_read_back(tmp_path):
+    assert swapped.shipped(tmp_path / "none.json") == {}
+    one = '{"steps": [0, 25], "losses": [1.0, 0.5], "right": [0.0, 0.25], "texts": ["a", "b"]}'
+    (tmp_path / "some.json").write_text(f'{{"healthy": {one}, "swapped_masks": {one}}}')
+    assert swapped.shipped(tmp_path / "some.json")[SWAPPED] == Swapped(
+        (0, 25), (1.0, 0.5), (0.0, 0.25), ("a", "b")
+    )
+
+
 def test_the_shipped_trainings_learned_alike_and_only_one_can_write():
     both = swapped.shipped()
     good, bad = both[HEALTHY], both[SWAPPED]

@@ -20,21 +20,10 @@ from pages.start.home.reading import HELD, Held, grown, look
 from tests.conftest import ROOT
 from tests.pages import helpers
 from tests.pages.real import REAL, carried
-from tests.pages.start.test_home_packing import array
+from tests.pages.start.home import CLASSIC, array, home, sent
 from ui import models, widgets
 from ui.reading import MAX_TEXT
 from ui.step import NEWEST
-
-CLASSIC = "shakespeare-classic"
-
-
-def home(text: str | None = None, model: str = CLASSIC, **query: str) -> AppTest:
-    asked = query if text is None else query | {"text": text}
-    return helpers.opened("app.py", model=model, **asked)
-
-
-def sent(app: AppTest, component: str = "livemap") -> dict[str, Any]:
-    return helpers.sent(app, f"glassformer_{component}")
 
 
 def answer(app: AppTest) -> str:

@@ -6,7 +6,6 @@ written anew by `python -m tests.pages.start.test_home_packing`.
 
 from __future__ import annotations
 
-import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from engine.sample.stages import stages
 from pages.start.home.packing import packed, spoken
 from tests.engine.helpers import loud, tiny
 from tests.models import REAL, SHIPPED, TEXTS, opened
+from tests.pages.start.home import array
 
 VALUES = Path(__file__).parents[2] / "js" / "livemap.json"
 IDS = [7 * i % 300 for i in range(3, 23)]
@@ -37,10 +37,6 @@ def picture(model: Any, ids: list[int], words: list[str]) -> dict[str, Any]:
     return (
         packed(reading, words) | spoken("name", reading.said, said, outlook, depths, words) | {"whole": True}
     )
-
-
-def array(text: str, kind: Any, *shape: int) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), kind).reshape(*shape, -1)
 
 
 @pytest.mark.parametrize("text", TEXTS)

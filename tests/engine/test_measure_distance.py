@@ -37,7 +37,7 @@ def test_the_slopes_of_eight_heads_and_how_far_they_reach():
 
 
 @for_each("heads", range(1, 33))
-def test_every_number_of_heads_has_as_many_slopes(heads):
+def test_every_number_of_heads_has_as_many_slopes_by_the_rule(heads):
     found = distance.slopes(heads, 4.0)
     assert len(found.slope) == heads == len(set(found.slope.tolist()))
     assert (found.slope > 0).all()
@@ -45,6 +45,11 @@ def test_every_number_of_heads_has_as_many_slopes(heads):
     power = 2 ** int(math.log2(heads))
     assert found.slope[:power] == pytest.approx([4 * 2 ** (-8 * (i + 1) / power) for i in range(power)])
     assert set(found.slope[power:]) <= set(distance.slopes(2 * power, 4.0).slope[::2])
+    found = distance.slope_rule(heads)
+    slope = distance.slopes(heads).slope
+    assert found.power + found.rest == heads and found.power & (found.power - 1) == 0
+    assert slope[: found.power] == pytest.approx(distance.slopes(found.power).slope)
+    assert slope[found.power :] == pytest.approx(distance.slopes(2 * found.power).slope[::2][: found.rest])
 
 
 def test_alibi_by_hand():
@@ -95,15 +100,6 @@ def test_steeper_slopes_look_nearer(window):
     patterns = recording["blocks.0.pattern"]
     assert before == pytest.approx([distance.mean_distance(p) for p in patterns], abs=1e-5)
     assert before.tolist() == same.tolist() and (gentle <= before + 1e-12).all() and (steep < gentle).all()
-
-
-@for_each("heads", range(1, 33))
-def test_the_rule_says_where_slopes_come_from(heads):
-    found = distance.slope_rule(heads)
-    slope = distance.slopes(heads).slope
-    assert found.power + found.rest == heads and found.power & (found.power - 1) == 0
-    assert slope[: found.power] == pytest.approx(distance.slopes(found.power).slope)
-    assert slope[found.power :] == pytest.approx(distance.slopes(2 * found.power).slope[::2][: found.rest])
 
 
 def test_an_alibi_of_another_slope_is_taken_out_with_that() -> None:

@@ -30,7 +30,7 @@ def post_of(model: Transformer, ids: list[int]) -> np.ndarray:
 
 
 @for_each("ffn", KINDS)
-def test_the_most_active_neurons_are_those_a_loop_finds(ffn: str) -> None:
+def test_the_most_active_neurons_and_the_bend_are_the_models_own(ffn: str) -> None:
     post = post_of(loud(tiny(ffn=ffn)), [1, 5, 2, 9, 3])
     loop = sorted(
         ((abs(post[i, :, n]).max(), i, n) for i in range(2) for n in range(post.shape[2])), reverse=True
@@ -42,6 +42,14 @@ def test_the_most_active_neurons_are_those_a_loop_finds(ffn: str) -> None:
         for p, (size, _, _) in zip(found, loop, strict=True)
     )
     assert FEEDFORWARDS[ffn].gated == (post.min() < -0.2)
+    model = loud(tiny(ffn=ffn))
+    found = record(model, [1, 2, 3])
+    name, read = activations.bend(model.config), activations.bent_input(model.config)
+    assert name is not None
+    bent = activations.ACTIVATIONS[name][1](torch.from_numpy(found["blocks.0." + read].copy())).numpy()
+    if read == "ffn_gate":
+        bent = bent * found["blocks.0.ffn_pre"]
+    np.testing.assert_allclose(bent, found["blocks.0.ffn_post"], rtol=1e-5, atol=1e-6)
 
 
 def test_sparsity_counts_zeros_or_small_values() -> None:
@@ -152,18 +160,6 @@ def test_curves_and_slopes_are_those_of_the_formula(name: str) -> None:
     away = np.abs(found.x) > 1e-9  # ReLU has a corner at 0
     np.testing.assert_allclose(found.slope[away], [slope(x) for x in found.x[away]], atol=1e-8)
     assert found.x[0] == -3.0 and found.x[-1] == 5.0
-
-
-@for_each("ffn", KINDS)
-def test_the_bend_named_is_the_one_the_model_has(ffn: str) -> None:
-    model = loud(tiny(ffn=ffn))
-    found = record(model, [1, 2, 3])
-    name, read = activations.bend(model.config), activations.bent_input(model.config)
-    assert name is not None
-    bent = activations.ACTIVATIONS[name][1](torch.from_numpy(found["blocks.0." + read].copy())).numpy()
-    if read == "ffn_gate":
-        bent = bent * found["blocks.0.ffn_pre"]
-    np.testing.assert_allclose(bent, found["blocks.0.ffn_post"], rtol=1e-5, atol=1e-6)
 
 
 def test_the_two_gelus_differ_by_half_a_thousandth() -> None:

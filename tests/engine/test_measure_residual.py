@@ -113,7 +113,7 @@ def test_the_lens_reads_the_middle_as_a_shorter_model_would():
 
 
 @for_each("fields", [*VARIANTS.values(), *NO_SUM.values()], ids=[*VARIANTS, *NO_SUM])
-def test_the_lens_at_the_last_layer_is_the_output_exactly(fields):
+def test_the_lens_norms_and_cosines_of_every_variant(fields):
     model, recording = looked_at(fields)
     lens = logit_lens(model, recording)
     assert lens.guess.shape == lens.kl.shape == (3, len(IDS))
@@ -123,6 +123,18 @@ def test_the_lens_at_the_last_layer_is_the_output_exactly(fields):
     np.testing.assert_allclose(lens.probability[-1], p.max(-1), rtol=1e-5)
     assert (lens.kl[-1] == 0).all() and (lens.kl >= 0).all()
     np.testing.assert_array_equal(lens.guess[-1], recording.logits.argmax(-1))
+    _, recording = looked_at(fields)
+    found = states(recording)
+    lengths = norms([state.array for state in found])
+    assert lengths.shape == (len(found), len(IDS))
+    assert lengths[-1, 3] == pytest.approx(sum(v * v for v in found[-1].array[3].tolist()) ** 0.5, rel=1e-5)
+    np.testing.assert_array_equal(
+        found[-1].array, outputs(recording)[-1]
+    )  # the last state is what the final norm reads
+    pairs = [(write.array, write.onto) for write in writes(recording) if write.onto is not None]
+    if pairs:
+        a, b = (side[1].astype(float) for side in pairs[-1])
+        assert cosines(pairs)[-1, 1] == pytest.approx(a @ b / (a @ a * (b @ b)) ** 0.5, abs=1e-6)
 
 
 def test_a_large_vocabulary_is_read_a_few_positions_at_a_time(monkeypatch):
@@ -152,22 +164,6 @@ def test_divergence_guess_and_settling_by_hand():
     assert lens.probability[2, 0] == pytest.approx(0.7, rel=1e-6)
     assert lens.top(2, 0, 2).tolist() == [1, 2]
     assert first_settled(np.array([[4, 4], [4, 1], [4, 4], [4, 4]])).tolist() == [0, 2]
-
-
-@for_each("fields", [*VARIANTS.values(), *NO_SUM.values()], ids=[*VARIANTS, *NO_SUM])
-def test_norms_and_cosines_by_hand_for_every_variant(fields):
-    _, recording = looked_at(fields)
-    found = states(recording)
-    lengths = norms([state.array for state in found])
-    assert lengths.shape == (len(found), len(IDS))
-    assert lengths[-1, 3] == pytest.approx(sum(v * v for v in found[-1].array[3].tolist()) ** 0.5, rel=1e-5)
-    np.testing.assert_array_equal(
-        found[-1].array, outputs(recording)[-1]
-    )  # the last state is what the final norm reads
-    pairs = [(write.array, write.onto) for write in writes(recording) if write.onto is not None]
-    if pairs:
-        a, b = (side[1].astype(float) for side in pairs[-1])
-        assert cosines(pairs)[-1, 1] == pytest.approx(a @ b / (a @ a * (b @ b)) ** 0.5, abs=1e-6)
 
 
 @for_each("wiring", ["pre", "post", "parallel"])

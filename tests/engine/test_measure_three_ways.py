@@ -83,11 +83,10 @@ def test_blanks_are_filled_from_one_pass(encoder):
         assert said.probability == pytest.approx(float(chances.max()), abs=1e-5)
         np.testing.assert_allclose(said.own, mean_row(recorder, "pattern", place), atol=1e-6)
         assert len(said.own) == len(TEXT) and said.own.sum() == pytest.approx(1, abs=1e-5)
-    assert (
-        found.right
-        == sum(said.symbol == TEXT[place] for place, said in zip(places, found.said, strict=True))
-        == 5
+    assert found.right == sum(
+        said.symbol == TEXT[place] for place, said in zip(places, found.said, strict=True)
     )
+    assert sum(said.symbol == TEXT[place] for place, said in zip(places, found.said, strict=True)) == 5
     assert [found.passes(step) for step in (1, 2, 24)] == [1, 1, 1]
 
 
@@ -144,7 +143,6 @@ def test_each_says_what_it_cannot(encoder, decoder, translator):
         fill_in(encoder.model, encoder.tokenizer, "", ())
     with pytest.raises(TokenizerError, match="lacks 'é' '7'"):
         fill_in(encoder.model, encoder.tokenizer, "é7", (0,))
-    assert fill_in(encoder.model, encoder.tokenizer, "a" * 64, (0,)).said
     with pytest.raises(ShapeError, match="65 letters is too long: this model has room for 64"):
         fill_in(encoder.model, encoder.tokenizer, "a" * 65, (0,))
     with pytest.raises(ShapeError, match="room for 104"):

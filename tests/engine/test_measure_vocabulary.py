@@ -145,10 +145,7 @@ def test_a_thousand_words_of_shakespeare(shakespeare: Corpus) -> None:
     try:
         gpt2 = published.load("gpt2")
     except TokenizerError as error:
-        pytest.skip(
-            "gpt2's encoding is not on this machine ($TIKTOKEN_CACHE_DIR names the folder that holds it):"
-            f" {error}"
-        )
+        pytest.skip(f"gpt2's encoding is not on this machine ($TIKTOKEN_CACHE_DIR names its folder): {error}")
     assert len(gpt2.encode(text)) == 1606
     # A well-known lecture's 62 characters and 16 tokens: the beginning, cut while the text goes on.
     assert vocabulary.cut_tokens(shakespeare.text[:200], gpt2, 62).ids.tolist()[-2:] == [198, 198]

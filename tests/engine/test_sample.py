@@ -262,9 +262,8 @@ def test_a_text_beside_another():
         assert dropped(len(prompt), depth, context) == len(prompt) - left
     tokenizer = CharTokenizer("ab. ")
     assert ending_with(tokenizer, ".", 4) == {tokenizer.encode(".")[0]}
-    assert (
-        ending_with(tokenizer, "", 4) == frozenset() == ending_with(tokenizer, ".", tokenizer.encode(".")[0])
-    )
+    assert ending_with(tokenizer, "", 4) == frozenset()
+    assert frozenset() == ending_with(tokenizer, ".", tokenizer.encode(".")[0])
 
 
 def test_rivals_read_the_same_prompt_and_end_at_their_first_stop():

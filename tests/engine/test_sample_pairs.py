@@ -57,7 +57,7 @@ def test_greedy_is_the_naive_loop(fields: dict[str, Any], length: int) -> None:
 
 
 @kinds
-def test_the_short_way_says_what_the_model_says(fields: dict[str, Any]) -> None:
+def test_kept_keys_and_the_short_way_give_the_same_logits(fields: dict[str, Any]) -> None:
     model = loud_pair(**fields)
     with torch.inference_mode():
         decoder = PairDecoder(model, model.encode(some(1, 7)), 9)
@@ -65,6 +65,15 @@ def test_the_short_way_says_what_the_model_says(fields: dict[str, Any]) -> None:
     assert decoder.short is not None
     wanted = model(some(1, 7), some(1, 9, 1))[0]
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5 * float(wanted.abs().max()))
+    model, source, target = loud_pair(**fields), some(3, 7), some(3, 9, 1)
+    source[1, 4:] = 0
+    whole = model(source, target)
+    memory = model.encode(source)
+    cache = model.cache(memory)
+    with torch.inference_mode():
+        pieces = [model.decode(part, memory, cache=cache) for part in target.split([1, 3, 1, 4], dim=1)]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), whole, rtol=1e-4, atol=1e-4)
+    assert cache.length == 9 and cache.knows_source and cache.across.length == 7
 
 
 def test_the_short_way_is_taken_where_all_is_known_and_nothing_drops() -> None:
@@ -79,20 +88,6 @@ def test_the_short_way_is_taken_where_all_is_known_and_nothing_drops() -> None:
     assert known(block)
     block.cross.__class__ = type("Another", (Attention,), {})
     assert not known(block)
-
-
-@kinds
-def test_kept_keys_give_the_same_logits(fields: dict[str, Any]) -> None:
-    """In pieces of odd sizes, for several sources at once."""
-    model, source, target = loud_pair(**fields), some(3, 7), some(3, 9, 1)
-    source[1, 4:] = 0
-    whole = model(source, target)
-    memory = model.encode(source)
-    cache = model.cache(memory)
-    with torch.inference_mode():
-        pieces = [model.decode(part, memory, cache=cache) for part in target.split([1, 3, 1, 4], dim=1)]
-    torch.testing.assert_close(torch.cat(pieces, dim=1), whole, rtol=1e-4, atol=1e-4)
-    assert cache.length == 9 and cache.knows_source and cache.across.length == 7
 
 
 def test_the_source_is_read_once() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from engine import corpora
 from engine.corpora import Corpus
 from engine.errors import CorpusError
+from engine.measure.ngrams import baselines
 from tests.engine.cases import for_each
 
 LINES = "one two three four five six seven eight nine ten\n" * 8
@@ -191,6 +192,8 @@ def test_baselines_in_bits_per_character() -> None:
     letters = corpora.from_text(LINES)
     for name, nats in letters.baselines.items():
         assert letters.baselines_in_bits[name] == pytest.approx(nats / math.log(2))
+    assert dict(baselines(letters)) == letters.baselines
+    assert dict(baselines(letters, bits=True)) == letters.baselines_in_bits
     corpus = corpora.from_text(FOREIGN, tokenizer="bpe:300")
     ids = corpus.validation.tolist()
     letters_in_all = len(corpora.from_text(FOREIGN).validation)

@@ -73,3 +73,11 @@ def test_targets_are_written_a_symbol_at_a_time():
     text, train = kinds.PAIRS.read("dates", ""), replace(TRAIN, eval_every=25, look_early=False)
     found = kinds.PAIRS.seconds(MODEL, train, "dates", 0, math.inf, HEALTHY)
     assert found == pytest.approx(text.longest[1] * (3 * (1 + 4) + 5) * 2 * 3 * 0.0002)
+    assert kinds.PAIRS.tokens(MODEL, train, "dates") == 8 * sum(text.longest)
+
+
+def test_a_step_goes_through_the_layers_of_both_towers():
+    encoder = replace(MODEL, n_layers=2, causal=False)
+    products = 3 * estimate.forward_work(MODEL, TRAIN, encoder=encoder) * 8 * 32
+    found = estimate.step_work(MODEL, TRAIN, encoder=encoder)
+    assert found - products == pytest.approx(estimate.LAYER * (3 + 2), rel=1e-3)

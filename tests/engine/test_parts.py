@@ -93,6 +93,16 @@ def _seams(position: str, length: int, **fields: object) -> Seams:
     return POSITIONS[position](config).prepare(length, torch.zeros(1))
 
 
+def test_formulas_of_positions_say_what_turns_and_what_is_added() -> None:
+    config = tiny(position="rope", d_model=32, rope_fraction=0.5, rope_theta=50.0).resolved()
+    latex, words = POSITIONS["rope"].turned(("q", "query"), config)
+    assert latex.endswith("= 50^{-2i/4}") and words.endswith("frequency, the first 4 of 8 dimensions")
+    whole = POSITIONS["rope"].turned(("q", "query"), replace(config, rope_fraction=1.0))
+    assert whole[0].endswith("{-2i/d_{head}}") and whole[1].endswith("frequency")
+    added = POSITIONS["t5"].biased(("s", "score"), config)
+    assert added == ("s + b_h(i - j)", "score + bias for the distance")
+
+
 @for_each("position", ["alibi", "t5"])
 def test_the_bias_at_a_place_is_its_row(position: str) -> None:
     scheme = POSITIONS[position](tiny(position=position).resolved())

@@ -14,6 +14,7 @@ from torch import Tensor
 from engine.parts.feedforward import gelu_tanh, relu2
 from engine.parts.masks import causal_mask
 from engine.parts.positions import Seams, alibi_slopes, t5_bucket
+from engine.parts.raw_values import OneMatrix, QueriesAndKeys
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import Recorder, identity
 from tests.engine.cases import for_each
@@ -77,8 +78,6 @@ def test_the_ladder_of_mixers() -> None:
     assert torch.allclose(recorder["scores"], recorder["scores"].transpose(2, 3), atol=1e-6)
 
     assert MIXERS["none"](config)(x, Seams(), mask, identity) is None
-    assert [name for name in MIXERS if MIXERS[name].scored] == ["similarity", "shared_qk", "attention"]
-    assert [name for name in MIXERS if MIXERS[name].learned] == ["shared_qk", "attention"]
 
 
 def test_without_w_o_the_heads_go_back_side_by_side() -> None:
@@ -91,6 +90,16 @@ def test_without_w_o_the_heads_go_back_side_by_side() -> None:
 def _seams(position: str, length: int, **fields: object) -> Seams:
     config = tiny(position=position, **fields).resolved()
     return POSITIONS[position](config).prepare(length, torch.zeros(1))
+
+
+def test_a_bias_stands_in_a_product_s_formula_only_where_it_is_added() -> None:
+    for mixer, name in (
+        (MIXERS["attention"], "qkv_flat"), (MIXERS["shared_qk"], "qk_flat"), (OneMatrix, "qk_flat"),
+        (QueriesAndKeys, "qk_flat"),
+    ):  # fmt: skip
+        for bias in (False, True):
+            latex, words = mixer.formulas(tiny(attention_bias=bias).resolved())[name]
+            assert (" + b" in latex) == (" + b" in words) == bias
 
 
 def test_formulas_of_positions_say_what_turns_and_what_is_added() -> None:

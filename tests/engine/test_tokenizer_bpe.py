@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.errors import TokenizerError
 from engine.tokenizers import bpe_watch, from_dict
-from engine.tokenizers.bpe import BpeTokenizer, Level, Split, pieces, train
+from engine.tokenizers.bpe import BYTES, BpeTokenizer, Level, Split, pieces, train
 from engine.tokenizers.bpe_work import rounds
 from tests.engine.cases import for_each
 from tests.engine.naive import merge_everywhere
@@ -57,6 +57,11 @@ def test_a_long_word_is_learned_and_encoded_without_hanging() -> None:
     assert own.merges[0].count == 20_000 and own.merges[0].length == 20_000
     assert own.decode(own.encode("ab" * 20_000)) == "ab" * 20_000
     assert [rounds(size) for size in (10, 256, 512, 2048)] == [1, 1, 2, 4]
+
+
+def test_bytes_are_in_gpt_2_s_order() -> None:
+    printable = [b for b in range(256) if chr(b).isprintable() and b != 32]
+    assert [bytes([b]) for b in (*printable, *(b for b in range(256) if b not in printable))] == BYTES
 
 
 def test_characters_to_start_from() -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -32,8 +32,6 @@ from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
 from engine.parts.formula import Formula
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, NORMS, POSITIONS, swapped
 from engine.sample import Decoder
-from pages.inside.feedforward.words import norm_words
-from pages.inside.residual.push import frozen_words
 from pages.start.home.map_drawing import model_map
 from tests.engine.helpers import tiny
 
@@ -135,22 +133,6 @@ def test_a_part_that_was_added_is_honoured_everywhere(fields: dict[str, Any]) ->
         assert off.kl.max() > 1e-6
         bias = similarity(model, 6)
         assert bias.quantity == "e^bias" and (np.diff(bias.values) < 0).all()
-
-
-@pytest.mark.usefixtures("added")
-def test_the_views_of_a_norm_call_it_by_its_name() -> None:
-    _, model = model_of(norm="scalenorm")
-    words = frozen_words(model.config, model.parts, 1.25)
-    assert "frozen at 1.250" in words and "ScaleNorm" in words and "multiplied by its gain and √d" in words
-    subject: Any = SimpleNamespace(config=model.config, model=model)
-    said = norm_words(subject)
-    assert "final ScaleNorm" in said and "multiplied by its gain and √d" in said
-    facts = [
-        frozen_words(tiny(norm=norm, norm_gain=gain).resolved(), model.parts, 1.0)
-        for norm, gain in (("layernorm", True), ("rmsnorm", True), ("rmsnorm", False))
-    ]
-    assert ["centred" in each for each in facts] == [True, False, False]
-    assert "RMSNorm does nothing else" in facts[2]
 
 
 @pytest.mark.usefixtures("added")

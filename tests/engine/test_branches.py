@@ -110,14 +110,6 @@ def test_a_pick_changes_only_what_follows_it():
     assert words(more, new)[5] == int((cumulative <= u * cumulative[-1]).sum())
 
 
-def test_picking_what_is_there_writes_nothing():
-    tree, end = grow(Tree(PROMPT), MODEL, WARM, None, 4)
-    same, at = pick(tree, MODEL, WARM, tree.path(end)[0].index, tree.path(end)[1].token)
-    assert same is tree and at == tree.path(end)[1].index
-    again, last = grow(tree, MODEL, WARM, None, 6)
-    assert len(again) == 6 and words(again, last)[:4] == words(tree, end)
-
-
 MOVES = st.lists(
     st.tuples(
         st.sampled_from(["grow", "pick", "delete"]), st.integers(0, 99), st.integers(0, 10), st.integers(1, 4)

@@ -13,9 +13,8 @@ from engine.corpora import load, shakespeare_path
 from engine.errors import CheckpointError
 from engine.faults import FAULTS
 from engine.measure.known_words import known_share, words_of
-from engine.model import build
 from engine.service import bugs
-from engine.service.bugs import CLOSE, FOLDER, found, patterns, shipped, specs
+from engine.service.bugs import CLOSE, FOLDER, found, shipped, specs
 from engine.service.state import RunView
 from engine.service.stored import Stored, run_race
 from engine.training.records import Step
@@ -91,15 +90,6 @@ def test_what_a_loss_says(
     assert both.kind == kind and both.broken.died == (9 if died else None)
     if died:
         assert both.healthy.step == 12 and both.healthy.loss == losses[0]
-
-
-def test_patterns_are_the_model_s_own() -> None:
-    model = build(tiny(vocab_size=verse().vocab_size, context=32, n_layers=6)).eval()
-    made = patterns(model, verse().tokenizer, "ten green")
-    assert made.layers == (0, 1, 3, 5) and made.tokens == tuple("ten green")
-    assert made.weights.shape == (4, 4, 9, 9)
-    np.testing.assert_allclose(made.weights.sum(-1), 1, atol=1e-5)
-    assert not np.triu(made.weights[2, 1], 1).any()
 
 
 def test_patterns_survive_the_file() -> None:

@@ -382,10 +382,7 @@ def test_a_full_disk_leaves_the_old_snapshot_and_nothing_else(
     path = tmp_path / "7.safetensors"
     save_state(path, STATE, {"version": 1})
     full = OSError(28, "No space left on device")
-    with (
-        mock.patch.object(os, "replace", side_effect=full),
-        pytest.raises(OSError, match="No space left"),
-    ):
+    with mock.patch.object(os, "replace", side_effect=full), pytest.raises(OSError, match="No space left"):
         write(path)
     state, meta = load_state(path)
     assert meta == {"version": 1} and state.tensors.keys() == STATE.tensors.keys()

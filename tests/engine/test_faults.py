@@ -27,7 +27,7 @@ from engine.parts.attention import Attention
 from engine.parts.feedforward import Gelu
 from engine.parts.positions import Seams
 from engine.parts.registry import HEALTHY, MIXERS, Parts, swapped
-from engine.probe import Recorder, identity
+from engine.probe import identity
 from engine.sample import complete
 from engine.service.profiles import PROFILES, check, check_model, estimate_bytes
 from engine.service.state import Run, RunSpec
@@ -82,20 +82,6 @@ def test_a_file_with_parts_that_nobody_knows_is_refused() -> None:
         unpack(other.getvalue())
 
 
-def windows(targets: Any) -> Batches:
-    return Batches(CORPUS, MODEL, TRAIN, targets)
-
-
-def test_targets_are_a_seam() -> None:
-    """Targets that are the inputs themselves: what 'forgot to shift' does."""
-    batch = windows(lambda w: (w[:, :-1], w[:, :-1])).at(0)
-    assert torch.equal(batch.inputs, batch.targets)
-    healthy = windows(HEALTHY.targets).at(0)
-    assert torch.equal(batch.inputs, healthy.inputs) and torch.equal(
-        healthy.targets[:, :-1], healthy.inputs[:, 1:]
-    )
-
-
 def test_the_mode_is_a_seam() -> None:
     """A mode that never leaves training: an evaluation drops, and so does a sample."""
     asked: list[bool] = []
@@ -125,27 +111,6 @@ def test_a_part_that_nobody_has_seen_can_be_trained(
     assert sum(told[-3:]) < sum(told[:3]) - 0.5
     state = next(r.state for r in records if isinstance(r, Snapshot))
     assert set(state.weights()) == {n for n, _ in build(MODEL, parts=TOYS[name]).named_parameters()}
-
-
-@for_each("mixer", ["attention", "shared_qk", "similarity", "mean"])
-@for_each("bias", [False, True])
-def test_keys_and_values_may_come_from_another_text(mixer: str, bias: bool) -> None:
-    """The text itself as memory changes nothing; another one is what is gathered from."""
-    config = tiny(mixer=mixer, attention_bias=bias).resolved()
-    part: Any = MIXERS[mixer](config)
-    for parameter in part.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    x, memory = torch.randn(2, 3, 16), torch.randn(2, 5, 16)
-    itself = part(x, Seams(), None, identity)
-    assert torch.allclose(part(x, Seams(), None, identity, memory=x), itself, atol=1e-6)
-    recorder = Recorder()
-    across = part(x, Seams(), None, recorder, memory=memory)
-    assert across.shape == x.shape and recorder["pattern"].shape == (2, 4, 3, 5)
-    other = part(
-        x, Seams(), None, identity, memory=memory.flip(1)
-    )  # without positions their order is nothing
-    assert torch.allclose(across, other, atol=1e-5)
-    assert not torch.allclose(across, itself, atol=1e-3)
 
 
 def test_attention_over_a_memory_is_torch_s_own() -> None:

@@ -103,22 +103,3 @@ def test_whole_speeches_are_held_out(shakespeare: Corpus) -> None:
 def lines_of(lines: list[str], size: int, step: int) -> list[str]:
     found = [" ".join(lines[i : i + size]) for i in range(0, len(lines), step) if i + size <= len(lines)]
     return [one for one in found if len(one) >= SHORTEST]
-
-
-def test_words_heard_once_are_read_as_one(shakespeare: Corpus) -> None:
-    text = speakers().text
-    single = set()
-    for who, lines in spoken_lines(shakespeare.text):
-        if who in text.labels:
-            single |= set(lines)
-    heard = Counter(
-        word
-        for one in text.train
-        if one.text in single
-        for word in re.findall("[a-z']+|[^a-z' ]", one.text.lower())
-    )
-    wanted = {word for word, count in heard.items() if count > 1}
-    assert set(text.tokenizer.symbols) == wanted | {"<other>"}
-    once = next(word for word, count in heard.items() if count == 1)
-    other = text.tokenizer.encode("zzz")
-    assert text.tokenizer.encode(once) == other and text.tokenizer.shown(other) == ("<other>",)

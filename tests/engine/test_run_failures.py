@@ -272,31 +272,6 @@ def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.exhaustive
-def test_two_managers_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
-    made: list[RunManager] = []
-    gate = threading.Barrier(4)
-
-    def begin() -> None:
-        gate.wait()
-        made.append(RunManager(PROFILE, tmp_path, spare=False))
-
-    threads = [threading.Thread(target=begin) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    try:
-        assert len({m.folder for m in made}) == 4 and all(m.folder.is_dir() for m in made)
-        runs = [(m, m.start(spec(), ME)) for m in made[:2]]
-        made[3].close()
-        for manager, run in runs:
-            view = ended(manager, run)
-            assert view.status == "finished" and manager.snapshot(run, 30).step == 30
-    finally:
-        for manager in made:
-            manager.close()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_pausing_at_any_moment_of_the_start(make: Callable[..., RunManager]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import signal
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,7 +26,7 @@ from engine.training import kinds
 from engine.training.estimate import Pace, step_work
 from engine.training.records import Evaluation, Sample, Snapshot, Step
 from engine.training.train_pairs import train_labels, train_pairs
-from tests.engine.running import PROFILE, ended, files, look, pid, reached, wait
+from tests.engine.running import PROFILE, ended
 
 ME = "me"
 NAME = "pairs-reverse"
@@ -108,26 +106,6 @@ def test_its_snapshot_is_an_encoder_decoder_with_the_same_logits(manager: RunMan
     newest = manager.trained(run)
     assert isinstance(newest, PairCheckpoint) and taken.metrics["step"] == 12
     assert torch.equal(taken.model(source, target), newest.model(source, target))
-
-
-@pytest.mark.exhaustive
-def test_it_is_slimmed_and_gone_on_from_exactly_when_its_process_is_killed(manager: RunManager) -> None:
-    run = manager.start(spec(replace(LONG, steps=60)), ME)
-    whole = ended(manager, run).history.losses
-    longer = manager.start(spec(LONG), ME)
-    reached(manager, longer, 25)
-    os.kill(pid(manager, longer), signal.SIGKILL)
-    wait(lambda: not look(manager, longer).active)
-    lost = look(manager, longer)
-    assert lost.status == "failed" and lost.resumable and max(lost.snapshots) >= 20
-    kept = files(manager, longer).snapshots
-    newest, before = max(kept), min(kept)
-    if newest != before:
-        assert kept[before].size < kept[newest].size  # the optimiser's state is in the newest alone
-    manager.extend(longer, ME, 60 - newest)
-    went_on = ended(manager, longer)
-    assert went_on.status == "finished" and went_on.step == 60
-    np.testing.assert_allclose(went_on.history.losses[newest:60], whole[newest:60], rtol=1e-5)
 
 
 @pytest.mark.skipif(shakespeare_path() is None, reason="needs Tiny Shakespeare")

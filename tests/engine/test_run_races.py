@@ -21,7 +21,6 @@ from tests.engine.running import (
     Clock,
     ended,
     files,
-    freeze,
     lives,
     look,
     managers,
@@ -180,22 +179,6 @@ def test_one_that_diverges_fails_alone(make: Callable[..., RunManager]) -> None:
     assert "diverged" in views[0].message and views[1].message == ""
 
 
-@pytest.mark.exhaustive
-def test_a_process_that_does_not_stop_is_ended_and_said_to_all(
-    make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.service.scheduler.STOP_GRACE", 0.5)
-    manager = make()
-    runs = trio(manager)
-    for run in runs:
-        reached(manager, run, 5)
-    process = pid(manager, runs[0])
-    freeze(process)
-    manager.stop(runs[1], ME)
-    views = [ended(manager, run) for run in runs]
-    assert [view.status for view in views] == ["failed", "stopped", "failed"]
-    assert "did not answer" in views[0].message and "did not stop in time" in views[1].message
-    wait(lambda: not lives(process), 30)
 
 
 def test_what_a_race_may_ask_for(make: Callable[..., RunManager]) -> None:
@@ -236,17 +219,6 @@ def test_a_race_counts_as_one_among_the_runs_that_are_kept(make: Callable[..., R
     assert len(manager.runs(ME)) == 6, "all of it, or none"
 
 
-@pytest.mark.exhaustive
-def test_time_as_a_budget_ends_all_at_about_the_same_second(make: Callable[..., RunManager]) -> None:
-    manager = make()
-    timed = replace(LONG, seconds=0.4, snapshot_every=0)
-    runs = manager.start_race([spec(timed, name="a"), spec(timed, replace(MODEL, n_layers=4), name="b")], ME)
-    views = [ended(manager, run) for run in runs]
-    assert [view.status for view in views] == ["finished"] * 2
-    assert all(0.4 <= view.seconds < 1.0 and view.share == 1.0 for view in views)
-    assert views[0].step > views[1].step, "the deeper one is slower"
-    manager.extend(runs[0], ME, 20)
-    assert ended(manager, runs[0]).step == views[0].step + 20, "by hand it goes on, the clock or not"
 
 
 @pytest.mark.exhaustive

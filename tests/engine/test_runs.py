@@ -135,11 +135,6 @@ def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) ->
         manager.model(run, 20)
 
 
-def test_early_snapshots_are_taken_after_powers_of_two(manager: RunManager) -> None:
-    run = manager.start(spec(replace(SHORT, snapshot_every=20, snapshot_early=True)), ME)
-    view = ended(manager, run)
-    assert view.snapshots == (0, 1, 2, 4, 8, 16, 20, 30)
-    assert manager.model(run, 4).metrics["step"] == 4
 
 
 def test_going_on_from_slimmed_snapshots_is_exact(manager: RunManager) -> None:
@@ -287,12 +282,6 @@ def test_runs_are_renamed_and_removed_and_no_two_of_an_owner_have_the_same_name(
     wait(lambda: not folder.exists(), 30)
 
 
-def test_a_view_is_made_once_for_each_change(manager: RunManager) -> None:
-    run = manager.start(spec(), ME)
-    view = ended(manager, run)
-    assert look(manager, run) is look(manager, run) and look(manager, run).history is view.history
-    manager.rename(run, ME, "other")
-    assert look(manager, run).version != view.version
 
 
 @for_each(

@@ -6,15 +6,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 
-from engine import corpora
 from engine.checkpoints import load
-from engine.config import Position, TrainConfig
+from engine.config import TrainConfig
 from engine.measure.extrapolation import (
     TIMES,
     Curve,
@@ -28,7 +26,7 @@ from engine.measure.schemes import parameters_added
 from engine.model import build
 from engine.training.batches import Batches
 from engine.training.evaluation import measure
-from engine.training.pretrain import POSITION_RECIPES, RECIPES
+from engine.training.pretrain import POSITION_RECIPES
 from tests.engine.cases import for_each
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -42,17 +40,6 @@ def shipped(name):
 def live(model, tokens, windows):
     starts = window_starts(len(tokens), 64, windows)
     return curve(np.concatenate(list(position_losses(model, tokens, starts, TIMES * 64))), starts, 64)
-
-
-def test_one_for_each_scheme_and_beside_the_others():
-    assert sorted(NAMES) == sorted(f"positions/{scheme}" for scheme in get_args(Position)) and not set(
-        NAMES
-    ) & set(RECIPES)
-    files = [path for name in NAMES for path in (ROOT / name).iterdir()]
-    assert (
-        sum(path.stat().st_size for path in files) < 4 * 2**20
-        and max(path.stat().st_size for path in files) < 500 * 2**10
-    )
 
 
 def test_they_differ_in_their_positions_and_in_nothing_else():
@@ -133,7 +120,3 @@ def test_filling_those_buckets_is_most_of_the_cure(shakespeare):
         live(stopgap(model, "far"), shakespeare.validation, 32),
     )
     assert filled.excess[4][0] < 0.2 * bare.excess[4][0]
-
-
-def test_the_corpus_is_the_one_they_were_trained_on():
-    assert {POSITION_RECIPES[name].corpus for name in NAMES} <= set(corpora.CORPORA)

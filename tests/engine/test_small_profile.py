@@ -14,7 +14,7 @@ from engine.service import profiles
 from engine.service.manager import RunManager, RunSpec
 from engine.service.profiles import GB, LIBRARIES, MB, PROFILES
 from tests.engine.cases import for_each
-from tests.engine.running import LONG, SHORT, ended, lives, look, pid, reached, spec, wait
+from tests.engine.running import LONG, look, reached, spec, wait
 
 SMALL = PROFILES["small"]
 SERVER = 560 * MB  # resident after a tour of all pages with four controls moved on each (measured: 556)
@@ -50,21 +50,6 @@ def test_a_larger_one_is_refused_with_what_would_fit() -> None:
         profiles.check(
             SMALL, RunSpec(replace(preset.model, vocab_size=65), preset.train, "text", "a text to train on")
         )
-
-
-def test_who_pauses_makes_room_for_who_waits(manager: RunManager) -> None:
-    first = manager.start(spec(LONG), ME)
-    reached(manager, first, 5)
-    process = pid(manager, first)
-    waiting = manager.start(spec(SHORT), OTHER)
-    assert look(manager, waiting).status == "queued"
-    manager.pause(first, ME)
-    assert ended(manager, waiting).status == "finished"
-    assert look(manager, first).status == "paused" and not lives(process)
-    manager.resume(first, ME)
-    before = look(manager, first).step
-    reached(manager, first, before + 5)
-    assert len(manager.processes()) == 1
 
 
 def test_one_step_at_a_time_though_no_paused_process_is_kept(manager: RunManager) -> None:

@@ -139,17 +139,6 @@ def test_the_entropy_rate_is_that_of_its_words() -> None:
     assert task.floor(4) == pytest.approx((task.entropies[0] + 3 * task.entropies[1]) / 4)
 
 
-def test_the_stream_is_as_surprising_as_its_rate() -> None:
-    task = TASKS["markov"]
-    p, text = chain(task.alphabet), task.draw(random.Random(5), 100_000)
-    ids = [task.alphabet.index(c) for c in text]
-    surprise = [-math.log(p[a, b, c]) for a, b, c in zip(ids, ids[1:], ids[2:], strict=False)]
-    assert np.mean(surprise) == pytest.approx(task.entropies[1], abs=0.01)
-    assert (p > 0).sum(-1).tolist() == [[3] * 6] * 6
-    for text, likely in (("ab", p[0, 1]), ("fed", p[4, 3])):
-        assert task.answer is not None and task.answer(text) == task.alphabet[int(likely.argmax())]
-
-
 @for_each("task", LINES, ids=named)
 def test_held_out_problems_are_never_trained_on(task: Task) -> None:
     train, validation = problems(task, 3000, 300)

@@ -275,14 +275,6 @@ def test_masked_batches_hide_what_they_ask_for(rate: float, seed: int) -> None:
     )
 
 
-@pytest.mark.exhaustive
-def test_an_encoder_learns_to_fill_gaps() -> None:
-    model = replace(MODEL, vocab_size=CORPUS.vocab_size + 1, causal=False)
-    records = run(model, objective="masked", steps=300, batch_size=16, sample_prompt="hanging on the wall")
-    assert only(records, Evaluation)[-1].validation_loss < CORPUS.baselines["unigram"] - 0.1
-    assert len(only(records, Sample)[-1].text) == 16
-
-
 # --- what does not go together ------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from engine import corpora
 from engine.errors import CheckpointError
-from engine.progress import Progress, finish
+from engine.progress import Progress
 from engine.training import residuals
 from engine.training.residuals import DEPTHS, NORMS, STEPS, STRIDE, Pair, Road, compare, likeness, shipped
 from tests.engine.cases import for_each
@@ -51,13 +51,6 @@ def test_the_first_steps_come_out_again():
 def _begun(steps, count):
     """The first few of many."""
     yield from (one for one, _ in zip(steps, range(count), strict=False))
-
-
-def test_both_models_are_trained_on_the_same_text():
-    corpus = corpora.from_text(TEXT, "python")
-    pair = finish(compare(1, "layernorm", corpus, 2 * STRIDE))
-    assert pair.points.tolist() == [10, 20] and pair.uniform == pytest.approx(math.log(corpus.vocab_size))
-    assert pair.added.loss < pair.added.losses[0] and len(pair.replaced.gradients) == 1
 
 
 def test_how_far_the_one_without_came():

@@ -76,20 +76,6 @@ def test_a_fault_is_found_before_any_training(name: str) -> None:
         assert finish(examine(healthy, [check.name]))[0].verdict == "pass"
 
 
-def test_a_rate_too_high_is_found_by_its_training() -> None:
-    fault = FAULTS["learning_rate_30x"]
-    small = ModelConfig(
-        context=16, d_model=32, n_layers=2, n_heads=4, position="rope", vocab_size=CORPUS.vocab_size
-    )
-    how = TrainConfig(steps=20, batch_size=4, precision="float32", learning_rate=3e-3, warmup_steps=0)
-    healthy, faulty = fault.healthy(small, how), fault.faulty(small, how)
-    numbers = []
-    for config, settings, parts in (healthy, faulty):
-        case = Case(build(config, parts=parts_of(parts)), small, CORPUS, settings)
-        numbers.append(finish(examine(case, ["one_batch"]))[0].number)
-    assert numbers[0] < 0.3 and not numbers[1] < 10 * numbers[0]
-
-
 @for_each("name", ROWS)
 def test_what_is_stored_is_whole(name: str) -> None:
     chart = read(name, ROWS[name])

@@ -126,15 +126,6 @@ def test_it_writes_what_transformers_writes(version: str, cached: bool, tmp_path
     assert len(ended) == 10
 
 
-def test_the_encoder_alone_is_still_there(tmp_path: Path) -> None:
-    """Pages with one tower look at the half that reads."""
-    theirs = made(tmp_path, "1.1")
-    source = asked(LENGTHS[0])[0][:1]
-    with torch.no_grad():
-        wanted = theirs.encoder(source).last_hidden_state
-        torch.testing.assert_close(open_model(tmp_path).model()(source), wanted, rtol=1e-4, atol=1e-4)
-
-
 def test_copies_of_the_embedding_may_be_there_if_they_are_copies(tmp_path: Path) -> None:
     """And the table of distances between two texts, which the first files have and nothing reads."""
     made(tmp_path)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, SampleConfig
 from engine.errors import ConfigError, ShapeError
 from engine.faults import PARTS
 from engine.ledger import parameter_formula
@@ -28,6 +28,7 @@ from engine.parts.positions import NoPosition
 from engine.parts.protocols import Parts, swapped
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITIONS, WIRINGS
 from engine.sample import Decoder
+from engine.sample.generate import steps
 from pages.start.home.map_drawing import model_map
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny
@@ -142,6 +143,19 @@ def test_reading_with_a_cache_is_the_model_s_own_forward(case: Case) -> None:
 )
 def test_the_engine_s_own_parts_go_the_short_way(case: Case) -> None:
     assert Decoder(model_of(case))._row is not None
+
+
+@every
+def test_what_is_written_is_the_model_s_own_whether_it_keeps_or_not(case: Case) -> None:
+    """Each id is the likeliest after the forward pass of all before it."""
+    model, seen = model_of(case), list(IDS[:3])
+    if not model.output.present:
+        return
+    for record_of in steps(model, seen, 4, SampleConfig(temperature=0)):
+        with torch.inference_mode():
+            wanted = model(torch.tensor([seen]))[0, -1]
+        np.testing.assert_allclose(record_of.logits, wanted, atol=1e-5)
+        seen.append(record_of.token)
 
 
 @for_each("case", [*FAULTS, *MADE], ids=lambda case: case.name)

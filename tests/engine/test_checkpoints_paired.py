@@ -102,21 +102,18 @@ OF_LABELS: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@for_each("name", [*BREAKS, *OF_PAIRS])
-def test_a_touched_encoder_decoder_is_refused(name: str, tmp_path: Path) -> None:
-    save_pair(tmp_path, a_pair(), pair_text("reverse", 50, 5).tokenizer, {})
-    load_pair(tmp_path)
-    touch, said = (BREAKS | OF_PAIRS)[name]
+@for_each(
+    ("kind", "name"),
+    [*(("pair", name) for name in BREAKS | OF_PAIRS), *(("labels", name) for name in OF_LABELS)],
+)
+def test_a_touched_model_is_refused(kind: str, name: str, tmp_path: Path) -> None:
+    if kind == "pair":
+        save_pair(tmp_path, a_pair(), pair_text("reverse", 50, 5).tokenizer, {})
+    else:
+        save_labels(tmp_path, a_classifier(), TEXT.labels, TEXT.tokenizer, {})
+    load: Callable[[Path], Any] = load_pair if kind == "pair" else load_labels
+    load(tmp_path)
+    touch, said = (BREAKS | OF_PAIRS if kind == "pair" else OF_LABELS)[name]
     touch(tmp_path)
     with pytest.raises(CheckpointError, match=said):
-        load_pair(tmp_path)
-
-
-@for_each("name", [*BREAKS, *OF_LABELS])
-def test_a_touched_classifier_is_refused(name: str, tmp_path: Path) -> None:
-    save_labels(tmp_path, a_classifier(), TEXT.labels, TEXT.tokenizer, {})
-    load_labels(tmp_path)
-    touch, said = (BREAKS | OF_LABELS)[name]
-    touch(tmp_path)
-    with pytest.raises(CheckpointError, match=said):
-        load_labels(tmp_path)
+        load(tmp_path)

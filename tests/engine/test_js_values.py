@@ -39,6 +39,9 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
+SETTING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "penalty_last")
+
+
 def values() -> dict[str, Any]:
     cases = []
     for settings in SETTINGS:
@@ -46,17 +49,7 @@ def values() -> dict[str, Any]:
         records = stages(torch.tensor(LOGITS), config, PREVIOUS)
         cases.append(
             {
-                "settings": {
-                    name: getattr(config, name)
-                    for name in (
-                        "temperature",
-                        "top_k",
-                        "top_p",
-                        "min_p",
-                        "repetition_penalty",
-                        "penalty_last",
-                    )
-                },
+                "settings": {name: getattr(config, name) for name in SETTING},
                 "stages": [
                     {
                         "name": r.name,

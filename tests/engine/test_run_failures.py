@@ -272,8 +272,6 @@ def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-
-
 def test_pausing_at_any_moment_of_the_start(make: Callable[..., RunManager]) -> None:
     manager = make()
     run = manager.start(spec(LONG), ME)

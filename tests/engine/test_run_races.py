@@ -179,8 +179,6 @@ def test_one_that_diverges_fails_alone(make: Callable[..., RunManager]) -> None:
     assert "diverged" in views[0].message and views[1].message == ""
 
 
-
-
 def test_what_a_race_may_ask_for(make: Callable[..., RunManager]) -> None:
     manager = make(max_race=3, max_steps=1000, max_race_seconds=10)
     ask = manager.start_race
@@ -217,8 +215,6 @@ def test_a_race_counts_as_one_among_the_runs_that_are_kept(make: Callable[..., R
     with pytest.raises(RunError, match="remove one first"):
         trio(manager)
     assert len(manager.runs(ME)) == 6, "all of it, or none"
-
-
 
 
 @pytest.mark.exhaustive

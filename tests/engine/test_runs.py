@@ -135,8 +135,6 @@ def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) ->
         manager.model(run, 20)
 
 
-
-
 def test_going_on_from_slimmed_snapshots_is_exact(manager: RunManager) -> None:
     """A run continued after its end, twice, ends with the weights of one that was trained in one go."""
     whole = manager.start(spec(replace(SHORT, steps=50)), ME)
@@ -280,8 +278,6 @@ def test_runs_are_renamed_and_removed_and_no_two_of_an_owner_have_the_same_name(
     manager.remove(ids[1], ME)
     assert manager.view(ids[1]) is None and ids[1] not in [view.id for view in manager.runs(ME)]
     wait(lambda: not folder.exists(), 30)
-
-
 
 
 @for_each(

@@ -82,26 +82,15 @@ for _ in range(8):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_usual_place_is_private_and_goes_with_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    store = Store()
-    assert (
-        store.parent.parent == tmp_path
-        and store.parent.stat().st_mode & 0o077 == 0
-        and store.folder.stat().st_mode & 0o077 == 0
-    )
-    store.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_place_that_others_may_write_to_is_not_trusted(
+def test_the_usual_place_is_private_and_one_that_others_may_write_to_is_not_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     usual = Store()
+    assert usual.parent.parent == tmp_path
+    assert usual.parent.stat().st_mode & 0o077 == usual.folder.stat().st_mode & 0o077 == 0
     usual.close()
+    assert list(tmp_path.iterdir()) == []
     usual.parent.mkdir()
     usual.parent.chmod(0o777)
     store = Store()

@@ -111,9 +111,6 @@ def test_a_clock_says_what_a_step_costs(raced: tuple[RunView, ...]) -> None:
     assert losses[0] == losses[1]
 
 
-# --- what is shipped ----------------------------------------------------------------------------
-
-
 def test_every_fault_has_its_race() -> None:
     assert set(SHOWN) == set(FAULTS)
 

@@ -1,6 +1,4 @@
-"""Models and training states come back exactly; what was damaged, edited or swapped is refused with a
-sentence.
-"""
+"""Models and training states come back exactly."""
 
 from __future__ import annotations
 
@@ -71,9 +69,6 @@ def _refused(folder: Path, says: str) -> None:
     assert says in str(caught.value), str(caught.value)
 
 
-# --- there and back -----------------------------------------------------------------------------
-
-
 @for_each(
     "fields",
     [
@@ -111,9 +106,6 @@ def test_weights_can_be_stored_small(tmp_path: Path) -> None:
 @given(alphabet=st.text(min_size=11, max_size=11).filter(lambda text: len(set(text)) == 11))
 def test_any_alphabet_survives(alphabet: str) -> None:
     assert unpack(pack(_model(n_layers=1), CharTokenizer(alphabet), {})).tokenizer == CharTokenizer(alphabet)
-
-
-# --- damage -------------------------------------------------------------------------------------
 
 
 @for_each("name", ["", WEIGHTS, CONFIG, TOKENIZER, METRICS])
@@ -229,9 +221,6 @@ def test_one_changed_byte_never_crashes(place: float, value: int) -> None:
         unpack(bytes(data))
 
 
-# --- uploads ------------------------------------------------------------------------------------
-
-
 def _zip(**files: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -268,9 +257,6 @@ def test_names_in_a_zip_cannot_lead_elsewhere(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(CheckpointError, match="the zip lacks"):
         unpack(_zip(**{"../model__safetensors": b"", "/etc/x": b""}))
     assert not list(tmp_path.iterdir())
-
-
-# --- training states ----------------------------------------------------------------------------
 
 
 STATE = TrainState(
@@ -343,9 +329,7 @@ def test_what_is_no_snapshot_is_neither_read_nor_slimmed(
 def test_a_snapshot_that_goes_while_it_is_being_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]
 ) -> None:
-    """The manager thins snapshots out while the worker makes them smaller; torch, which maps the file, then
-    raises a RuntimeError.
-    """
+    """The manager thins snapshots out while the worker makes them smaller: torch then raises a RuntimeError."""
     path = tmp_path / "7.safetensors"
     save_state(path, STATE, {})
 

@@ -1,6 +1,4 @@
-"""Trainings on a Ray cluster of three nodes, all on this machine. What a run is there is held by the tests of
-the run service, which are run on both transports (tests/engine/conftest.py); here is what only a cluster has.
-"""
+"""Trainings on a Ray cluster of three nodes, all on this machine."""
 
 from __future__ import annotations
 

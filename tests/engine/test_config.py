@@ -1,6 +1,4 @@
-"""Configs refuse what cannot be built, naming field, value and what is allowed; and survive a trip through
-JSON.
-"""
+"""Configs refuse what cannot be built, naming field, value and what is allowed."""
 
 from __future__ import annotations
 

@@ -117,9 +117,6 @@ def has_heads(model: Transformer) -> bool:
     return isinstance(model.blocks[0].mixer, HeadMixer)
 
 
-# --- generation ---------------------------------------------------------------------------------
-
-
 @every
 def test_reading_with_a_cache_is_the_model_s_own_forward(case: Case) -> None:
     model = model_of(case)
@@ -202,9 +199,6 @@ def test_a_cache_that_grows_changes_no_logit() -> None:
         assert decoder.cache.capacity == 200
 
 
-# --- attribution --------------------------------------------------------------------------------
-
-
 @every
 def test_attribution_sums_to_the_logit_or_says_why_not(case: Case) -> None:
     model = model_of(case)
@@ -247,9 +241,6 @@ def test_the_stream_s_last_state_is_what_the_final_norm_reads(case: Case) -> Non
     if case.name == "norm_in_loop":  # each block's output is normed before it is read on
         return
     np.testing.assert_array_equal(states(recording)[-1].array, outputs(recording)[-1])
-
-
-# --- looking inside -----------------------------------------------------------------------------
 
 
 @every
@@ -306,9 +297,6 @@ def test_prepared_tables_and_the_mask_go_down_as_their_own_work(case: Case) -> N
     assert names.count("position") == (1 if {"rotate", "bias"} & set(enters) else 0)
     assert ("pos_embed" in names) == ("embed" in enters)
     assert names.count("pattern") == (2 if mixes else 0)
-
-
-# --- the switch ---------------------------------------------------------------------------------
 
 
 @every
@@ -393,9 +381,6 @@ def assert_refused(model: Transformer, before: Recording, switches: Switches) ->
             compare(model, before, switches)
     else:
         np.testing.assert_array_equal(compare(model, before, switches).after.logits, before.logits)
-
-
-# --- counting and drawing -----------------------------------------------------------------------
 
 
 @every

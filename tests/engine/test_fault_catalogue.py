@@ -54,9 +54,6 @@ def look(model: Transformer, ids: Tensor) -> Recorder:
     return recorder
 
 
-# --- the catalogue ------------------------------------------------------------------------------
-
-
 def test_every_fault_is_there_once() -> None:
     assert set(FAULTS) == WANTED
     assert [fault for group in GROUPS.values() for fault in group] == list(FAULTS.values())
@@ -112,8 +109,6 @@ def math_of(x: int) -> int:
     # kept
     return x
 
-
-# --- what they do -------------------------------------------------------------------------------
 
 o, X = 0.0, -math.inf
 TABLES = {

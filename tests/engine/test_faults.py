@@ -132,8 +132,6 @@ def test_attention_over_a_memory_is_torch_s_own() -> None:
     assert F.mse_loss(part(x, Seams(), None, identity), wanted) > 1e-3
 
 
-# --- parts with another number of parameters ----------------------------------------------------
-
 SHARP = "toy mixer"
 
 

@@ -94,9 +94,6 @@ def test_what_explodes_starts_with_a_stream_that_has_grown() -> None:
     assert all(idea(name, found).verdict == "exploded" for name in UNSEEDED)  # type: ignore[union-attr]
 
 
-# --- the questions ------------------------------------------------------------------------------
-
-
 def test_contestants_differ_in_what_is_asked_alone() -> None:
     def differ(name: str) -> tuple[set[str], set[str]]:
         found = QUESTIONS[name].contestants

@@ -33,9 +33,6 @@ TEXT = from_text("she saw the ship that the others wished she had not shown them
 IDS = (3, 1, 4, 1, 5, 9, 2, 6)
 
 
-# --- the self-term ------------------------------------------------------------------------------
-
-
 @for_each("d_model", [16, 256])
 @for_each("seed", [0, 1])
 def test_a_vector_scores_the_root_of_its_width_with_itself(d_model: int, seed: int) -> None:
@@ -67,9 +64,6 @@ def test_one_matrix_keeps_the_trouble_and_two_take_it_away(seed: int) -> None:
     for found in (raw, one):
         assert 13 < found.own < 19 and 0.7 < found.others < 2 and found.kept > 0.99
     assert abs(two.own) < 2 and 0.7 < two.others < 2 and two.kept < 0.6
-
-
-# --- next letters -------------------------------------------------------------------------------
 
 
 @for_each("given", ["h", "sh", "th"])
@@ -124,9 +118,6 @@ def test_pairs_are_measured_and_stored_as_they_are(tmp_path: Any, monkeypatch: p
     assert found.top("th", 1) == ("e",)
 
 
-# --- a rung's lines -----------------------------------------------------------------------------
-
-
 def ran(name: str) -> set[tuple[str, str]]:
     """(file, function) of all that runs in a forward pass of a rung."""
     rung, found = LADDER[name], set()
@@ -161,9 +152,6 @@ def test_the_lines_of_a_rung_run_in_it_and_not_below(name: str) -> None:
     assert bool(source) == bool(shown) and '"""' not in source
     assert bool(source) != (bool(rung.changes) and set(rung.changes) <= {"n_layers", "n_heads"})
     ast.parse(source)
-
-
-# --- who is ahead -------------------------------------------------------------------------------
 
 
 def line(

@@ -40,9 +40,7 @@ def _torch_optimiser(model: Transformer, config: TrainConfig) -> torch.optim.Ada
 
 @for_each("grad_clip", [0.0, 0.5])
 def test_adamw_equals_torch_s(grad_clip: float) -> None:
-    """Twenty steps at a changing learning rate, with decay and clipping: the same weights and the same
-    norms.
-    """
+    """Twenty steps at a changing learning rate, with decay and clipping: the same weights and the same norms."""
     config = TrainConfig(learning_rate=3e-3, weight_decay=0.3, grad_clip=grad_clip, beta1=0.8, beta2=0.95)
     ours, theirs = build(CONFIG), build(CONFIG)
     optimiser, reference = Optimiser(ours, config, EXACT), _torch_optimiser(theirs, config)
@@ -144,9 +142,7 @@ def test_state_carries_everything_exactly(optimizer: str, precision: str) -> Non
 
 
 class Published:
-    """Muon as Jordan et al. 2024 write it, one matrix at a time: a momentum, Nesterov's look ahead, five steps
-    of Newton-Schulz, and the rate times sqrt(max(1, rows / columns)).
-    """
+    """Muon as Jordan et al. 2024 write it, one matrix at a time."""
 
     def __init__(self, momentum: float) -> None:
         self.momentum, self.buffer = momentum, torch.zeros(())

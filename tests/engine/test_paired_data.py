@@ -74,9 +74,7 @@ def test_stretches_of_shakespeare_and_who_says_them(shakespeare: Corpus) -> None
 
 
 def test_whole_speeches_are_held_out(shakespeare: Corpus) -> None:
-    """Of every speech either nothing is learned from or nothing is held out, but for lines said twice; what
-    is held out does not overlap.
-    """
+    """Of every speech either nothing is learned from or nothing is held out, but for lines said twice."""
     found = speakers()
     learned, held = {one.text for one in found.text.train}, {one.text for one in found.text.validation}
     assert not learned & held

@@ -58,9 +58,7 @@ def test_new_ones_are_what_they_are_known_for() -> None:
 
 
 def test_nothing_looks_at_a_preset_s_name() -> None:
-    """Rule 2: a configuration says all there is to say. Only the file of presets knows the published
-    names.
-    """
+    """A configuration says all there is to say."""
     names = "|".join(
         re.escape(name) for name, preset in (PRESETS | ENCODER_DECODERS).items() if not preset.trainable
     )

@@ -1,6 +1,4 @@
-"""The half of an encoder-decoder that reads, looked into by itself; and the tokenizers that read with gaps and
-with a sign at the end.
-"""
+"""The half of an encoder-decoder that reads, looked into by itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What the run service survives: killed and starved workers, divergence, a full disk, a dead server, its own
-end.
-"""
+"""What the run service survives: killed and starved workers, divergence, a full disk, a dead server, its own end."""
 
 from __future__ import annotations
 

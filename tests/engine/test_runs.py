@@ -47,9 +47,7 @@ ELSEWHERE = [pytest.param(where, marks=pytest.mark.exhaustive) for where in ("cl
 
 @pytest.fixture(scope="module", params=["here", *ELSEWHERE])
 def manager(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[RunManager]:
-    """A manager whose workers are on this machine, or on a cluster's; or what a server holds of one that is
-    shared by several.
-    """
+    """A manager whose workers are on this machine, or on a cluster's."""
     folder = tmp_path_factory.mktemp("runs")
     if request.param == "another server's":
         desk = Desk(("127.0.0.1", 0), b"secret", lambda address: RunManager(PROFILE, folder, address=address))

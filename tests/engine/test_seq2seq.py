@@ -38,9 +38,6 @@ KINDS: list[dict[str, Any]] = [
 kinds = for_each("fields", KINDS, ids=lambda fields: "-".join(map(str, fields.values())) or "plain")
 
 
-# --- what reaches what --------------------------------------------------------------------------
-
-
 @kinds
 def test_padding_changes_nothing_for_anybody(fields: dict[str, Any]) -> None:
     """A source alone, and beside a longer one, filled up."""
@@ -103,9 +100,6 @@ def test_gradient_reaches_every_parameter(fields: dict[str, Any]) -> None:
         assert parameter.grad is not None and bool((parameter.grad != 0).any()), name
 
 
-# --- the masks ----------------------------------------------------------------------------------
-
-
 def test_the_two_masks_by_hand() -> None:
     like = torch.empty(0)
     padding = padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), 0, like)
@@ -157,9 +151,6 @@ def test_the_encoder_alone_takes_a_padding_mask() -> None:
     assert not torch.allclose(model(filled)[:, :3], model(filled[:, :3]))
     with pytest.raises(ShapeError, match="must be of shape"):
         model(filled, padding=causal_mask(5, model.embedding))
-
-
-# --- names, shapes, costs -----------------------------------------------------------------------
 
 
 @kinds
@@ -263,9 +254,6 @@ def test_one_seed_one_model() -> None:
     assert float(deep.encoder.blocks[0].mixer.w_o.weight.detach().std()) == pytest.approx(
         0.02 / math.sqrt(2), rel=0.05
     )
-
-
-# --- what is refused ----------------------------------------------------------------------------
 
 
 @for_each(

@@ -1,6 +1,4 @@
-"""One run manager for several servers. That what they hold instead behaves as a manager is held by test_runs.py,
-which is run on it, too; here is what only several have.
-"""
+"""One run manager for several servers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A time-lapse: what is kept is what was trained, an interrupted one goes on, a damaged one is refused; and the
-one that is shipped reaches what its metrics say.
-"""
+"""A time-lapse: what is kept is what was trained, an interrupted one goes on, a damaged one is refused."""
 
 from __future__ import annotations
 
@@ -123,9 +121,6 @@ def _copied(lapse: Lapse, tmp_path: Path) -> Path:
     return Path(shutil.copytree(lapse.folder, tmp_path / "copied"))
 
 
-# What is refused --------------------------------------------------------------------------------
-
-
 def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-7])
 
@@ -205,9 +200,6 @@ def test_a_config_of_another_model_fits_no_step(lapse: Lapse, tmp_path: Path) ->
     _edited(folder, lambda config: config.update(d_ff=16), CONFIG)
     with pytest.raises(CheckpointError, match="config calls for"):
         open_lapse(folder).at(0)
-
-
-# The one that is shipped ------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

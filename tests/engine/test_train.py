@@ -25,8 +25,6 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 
-# --- what is told -------------------------------------------------------------------------------
-
 
 def test_records_come_in_the_promised_order() -> None:
     records = run()
@@ -65,9 +63,6 @@ def test_one_batch_can_be_learned_by_heart() -> None:
             model, corpus, steps=100, optimizer=optimizer, learning_rate=1e-2, weight_decay=0.0, eval_every=0
         )
         assert losses(told)[-1] < 0.4
-
-
-# --- again, exactly -----------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_losses() -> None:
@@ -133,9 +128,7 @@ def test_float32_and_bfloat16_stay_together() -> None:
 
 
 def test_two_trainings_side_by_side_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rule 7: no process-wide state. Records asked for in turn are those of each alone, and torch is left as
-    it was.
-    """
+    """There is no process-wide state: records asked for in turn are those of each alone."""
     paths = {
         "float32": Numerics(torch.device("cpu"), torch.float32, "medium", ""),
         "bfloat16": Numerics(torch.device("cpu"), torch.bfloat16, "highest", ""),
@@ -159,9 +152,6 @@ def test_two_trainings_side_by_side_do_not_disturb_each_other(monkeypatch: pytes
     assert losses(both[1]) == losses(run(precision="bfloat16"))
     assert torch.equal(torch.random.get_rng_state(), generator)
     assert torch.get_float32_matmul_precision() == precision
-
-
-# --- taking part --------------------------------------------------------------------------------
 
 
 def _until(records: Iterator[Record], step: int) -> None:
@@ -239,9 +229,6 @@ def test_weights_that_are_no_numbers_are_no_snapshot_to_go_on_from() -> None:
     assert not snapshot.finite
 
 
-# --- batches ------------------------------------------------------------------------------------
-
-
 @given(length=st.integers(1, 6), extra=st.integers(1, 6))
 def test_targets_are_the_inputs_one_place_on(length: int, extra: int) -> None:
     tokens = torch.arange(length + extra)
@@ -275,9 +262,6 @@ def test_masked_batches_hide_what_they_ask_for(rate: float, seed: int) -> None:
     )
 
 
-# --- what does not go together ------------------------------------------------------------------
-
-
 @for_each(
     ("model", "fields", "field"),
     [
@@ -307,9 +291,6 @@ def test_a_short_text_still_has_a_validation_loss() -> None:
     corpus = from_text("abcdefghij" * 10, "short")
     evaluations = only(run(replace(MODEL, vocab_size=10, context=64), corpus, steps=1), Evaluation)
     assert all(math.isfinite(e.validation_loss) and math.isfinite(e.train_loss) for e in evaluations)
-
-
-# --- trained without the mask, and looked at early -----------------------------------------------
 
 
 @pytest.mark.exhaustive

@@ -78,9 +78,6 @@ def only(records: list[Record], kind: type) -> list[Any]:
     return [record for record in records if isinstance(record, kind)]
 
 
-# --- the tokenizer ------------------------------------------------------------------------------
-
-
 def test_letters_and_words() -> None:
     letters = PairTokenizer.train(["cab", "bd"])
     assert letters.symbols == ("a", "b", "c", "d") and letters.vocab_size == 7 and letters.stops == {END}
@@ -119,9 +116,6 @@ def test_a_symbol_for_all_that_is_unknown() -> None:
     assert known(" on e ", tokenizer) == "on e"
     with pytest.raises(TokenizerError, match="must be one of the symbols"):
         PairTokenizer(("a",), "words", "b")
-
-
-# --- the rows -----------------------------------------------------------------------------------
 
 
 def test_rows_by_hand() -> None:
@@ -169,9 +163,6 @@ def test_batches_are_of_the_seed_and_the_step() -> None:
     assert spread(7, 0).tolist() == list(range(7)) and spread(7, 100).tolist() == list(range(7))
 
 
-# --- losses -------------------------------------------------------------------------------------
-
-
 def test_the_loss_by_hand_and_without_padding() -> None:
     model, text = loud_pair(factor=3.0), reversing()
     rows = text.rows["train"]
@@ -211,9 +202,6 @@ def test_exact_is_all_of_it_and_its_end() -> None:
         [BEGIN, other, *said[first][1:]],
     ):
         assert exact(model, Rows(sources[first : first + 1], padded([wrong]))) == [False]
-
-
-# --- the training -------------------------------------------------------------------------------
 
 
 @for_each("run", [pairs, labels])

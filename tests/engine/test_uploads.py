@@ -124,9 +124,6 @@ def test_the_limits_of_a_model_are_never_tighter_than_those_of_a_training(
     check_model(HOSTED, config)
 
 
-# The header of the weights ------------------------------------------------------------------------
-
-
 def test_shapes_are_told_without_loading() -> None:
     data = save_tensors(
         {"a": torch.zeros(2, 3), "b": torch.zeros(()), "c": torch.zeros(0, 5)}, {"more": "words"}

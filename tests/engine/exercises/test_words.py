@@ -186,9 +186,6 @@ def test_pieces_that_are_none_are_told_from_other_pieces() -> None:
         )
 
 
-# On paper --------------------------------------------------------------------------------------
-
-
 def test_a_sheet_is_the_same_for_the_same_seed_and_holds_questions_and_answers() -> None:
     exercises = chosen(["attention", "cache"], 12, 4)
     assert exercises == chosen(["attention", "cache"], 12, 4) != chosen(["attention", "cache"], 12, 5)

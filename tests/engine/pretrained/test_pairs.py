@@ -1,6 +1,4 @@
-"""T5 whole, both versions, beside transformers on random odd configurations: the same numbers, the same texts;
-damaged folders get a sentence.
-"""
+"""T5 whole, both versions, beside transformers on random odd configurations: the same numbers, the same texts."""
 
 from __future__ import annotations
 
@@ -82,9 +80,7 @@ def test_the_same_logits(version: str, place: int, tmp_path: Path) -> None:
 @for_each("version", VERSIONS)
 @torch.inference_mode()
 def test_files_of_before_and_after_say_the_same(version: str, tmp_path: Path) -> None:
-    """transformers 5 says `scale_decoder_outputs`; the files of the hub say whether the embedding is tied, and
-    1.0 says nothing at all.
-    """
+    """transformers 5 says `scale_decoder_outputs`."""
     theirs = made(tmp_path, version)
     source, target = asked(LENGTHS[0])
     wanted = theirs(input_ids=source, attention_mask=(source != 0).long(), decoder_input_ids=target).logits

@@ -1,6 +1,4 @@
-"""Vocabularies of published models: ids as transformers gives them, from both kinds of file, on hostile
-texts.
-"""
+"""Vocabularies of published models: ids as transformers gives them, from both kinds of file, on hostile texts."""
 
 from __future__ import annotations
 

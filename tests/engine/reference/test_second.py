@@ -105,9 +105,6 @@ def test_it_shares_no_code(name: str) -> None:
     )
 
 
-# transformers ------------------------------------------------------------------------------------
-
-
 @for_each(
     "family, seed",
     [(family, seed) for family in KINDS for seed in range(3)],

@@ -1,6 +1,6 @@
 """What a page shows after walking to it equals what it shows after a reload of its address.
 
-Each journey is one that a visitor makes. After each of its steps the same address is opened in a second tab of the same
+Each journey is one that a visitor makes. After each step of his the same address is opened in a second tab of the same
 browser, and the texts of the two screens are compared: title, views, question, bar, controls, answer, notes.
 """
 
@@ -15,7 +15,7 @@ from tests.browser.conftest import settled
 from tests.browser.visit import VIEWS
 
 SLOW = 90_000  # ms: a page that reads a corpus first, beside other tests
-QUIET = 700  # ms without a change of the text: nothing is measured or written any more
+QUIET = 300  # ms without a change of the text: nothing is measured or written any more
 # The text of the screen, line by line, without what plays, and the values of its fields. The notice that another model is
 # shown stands for one run.
 SCREEN = """() => {
@@ -61,7 +61,8 @@ class Walk:
 
     def open(self, address: str = "") -> None:
         self.page.goto(f"{self.url}/{address}")
-        self.compare(f"open /{address}")
+        settled(self.page, SLOW)
+        self.steps.append(f"open /{address}")
 
     def sidebar(self, title: str) -> None:
         self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, exact=True).click()

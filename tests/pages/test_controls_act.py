@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, Widget
 
-from tests.pages.stage import StageManager, open_page
+from tests.pages.stage import open_page
+from tests.pages.views import views
 from ui import explain, site, widgets
 
 FRAME = {"subject_model", "text", "text_example", "model_path", "more_models", *explain.FOLDS}
-SLOW = {"sampling_seed", "doctor_bug", "doctor_slow"}  # what a thread writes or measures
 FOLDED = {"beam_seed"}  # of a sample that a fold compares with
-PAGES = [entry for entry in site.built() if entry.url not in ("", "train", "courses")]
 WIDGETS = (
     "slider",
     "select_slider",
@@ -31,7 +30,7 @@ WIDGETS = (
 )
 
 
-def controls(page: AppTest, view_key: str) -> list[Any]:
+def controls(page: Any, view_key: str) -> list[Any]:
     found = [widget for kind in WIDGETS for widget in page.get(kind)]
     return [w for w in found if w.key not in FRAME | FOLDED | {view_key} and not w.disabled]
 
@@ -79,17 +78,7 @@ def others(widget: Any, offered: dict[str, list[Any]]) -> list[Any]:
     return values[:3]
 
 
-def changes(page: AppTest, before: list[bytes], slow: bool) -> bool:
-    """Whether anything else is shown now; what is computed in a thread gets its time."""
-    for _ in range(40 if slow else 0):
-        if shown(page) != before:
-            break
-        time.sleep(0.25)
-        page.run()
-    return shown(page) != before
-
-
-def dead(page: AppTest, key: str, offered: dict[str, list[Any]]) -> list[str]:
+def dead(page: Any, key: str, offered: dict[str, list[Any]]) -> list[str]:
     """The controls of the open view that change nothing, whatever they are set to."""
     found = []
     for key_of in [widget.key for widget in controls(page, key)]:
@@ -103,8 +92,7 @@ def dead(page: AppTest, key: str, offered: dict[str, list[Any]]) -> list[str]:
             page.get_by_key(key_of).set_value(value)
             page.run()
             assert not page.exception, (key_of, value, page.exception)
-            acts = changes(page, before, key_of in SLOW)
-            if acts:
+            if acts := shown(page) != before:
                 break
         if not acts and others(widget, offered):
             found.append(str(key_of))
@@ -116,19 +104,22 @@ def dead(page: AppTest, key: str, offered: dict[str, list[Any]]) -> list[str]:
     return found
 
 
-@pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("entry", PAGES, ids=[entry.url for entry in PAGES])
-def test_every_control_of_every_view_changes_what_is_shown(
-    entry: site.Entry, manager: StageManager, offered: dict[str, list[Any]]
+def cases() -> Iterator[Any]:
+    """Every view; one of each page, drawn by the page's name, belongs to the fast tier."""
+    for entry in site.built():
+        if entry.url in ("", "train", "courses"):
+            continue
+        key, names = views(entry.url)
+        drawn = Random(entry.url).choice(names or ("",))
+        for name in names or ("",):
+            marks = [] if name == drawn else [pytest.mark.exhaustive]
+            yield pytest.param(entry, key, name, id=f"{entry.url}-{name}", marks=marks)
+
+
+@pytest.mark.usefixtures("patient", "manager")
+@pytest.mark.parametrize(("entry", "key", "view"), list(cases()))
+def test_every_control_changes_what_is_shown(
+    entry: site.Entry, key: str, view: str, offered: dict[str, list[Any]]
 ) -> None:
-    page = open_page(AppTest.from_file(str(site.ROOT / entry.path), default_timeout=120))
-    key = next((w.key for w in page.get("button_group") if w.key and w.key.endswith("_view")), "")
-    found = {}
-    for name in offered[key] if key else [None]:
-        page = open_page(
-            AppTest.from_file(str(site.ROOT / entry.path), default_timeout=120),
-            **({} if name is None else {key: name}),
-        )
-        if wrong := dead(page, key, offered):
-            found[str(name)] = wrong
-    assert not found
+    page = AppTest.from_file(str(site.ROOT / entry.path), default_timeout=120)
+    assert not dead(open_page(page, **({key: view} if key else {})), key, offered)

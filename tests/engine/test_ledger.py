@@ -241,7 +241,7 @@ VARIANTS: list[dict[str, Any]] = [
 @for_each("dtype", DTYPES)
 @for_each("fields", VARIANTS, ids=str)
 def test_activations_are_what_backward_keeps(fields, dtype, batch):
-    """Within 1%: what is left over are single numbers and the small tables of positions."""
+    """Each part's `kept` and `vectors_kept`, within 1%: left over are single numbers and tables of positions."""
     config = ModelConfig(vocab_size=61, context=48, d_model=48, n_layers=3, **({"n_heads": 4} | fields))
     said = ledger(config).memory(dtype, batch=batch).activations
     assert kept(config, batch, 48, dtype) == pytest.approx(said, rel=0.01)

@@ -350,3 +350,16 @@ def test_what_distance_alone_gives_is_the_mean_of_each_distance():
         row = np.array([usual[query - key] for key in range(query + 1)])
         np.testing.assert_allclose(found[query, : query + 1], row / row.sum())
     assert not np.triu(found, 1).any()
+
+
+def test_a_head_that_stops_at_the_blank_minds_its_word_and_one_that_only_looks_back_does_not():
+    ids, texts = [ord(c) for c in "abcd efgh ijkl"], list("abcd efgh ijkl")
+    seen = np.tri(14, dtype=bool)
+    back = np.tril(0.8 ** np.abs(np.subtract.outer(np.arange(14), np.arange(14))))
+    words = words_of(texts)
+    word = back * (words == words[:, None])
+    both = np.stack([back, word]) / np.stack([back, word]).sum(-1, keepdims=True)
+    found = shares(both[None], seen, ids, texts)
+    own, distance = found.weight["own_word"][0], found.own_by_distance[0]
+    assert own[0] < distance[0] + 0.01, "its distances explain what it does"
+    assert own[1] == 1 and distance[1] < 0.95, "its distances alone would lead out of the word"

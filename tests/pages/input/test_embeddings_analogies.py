@@ -52,21 +52,6 @@ def test_letters_as_they_come_out(drawn: Any) -> None:
 
 @carried
 @pytest.mark.exhaustive
-def test_words_as_they_come_out(drawn: Any) -> None:
-    page = opened(PAGE, model=REAL, embed_view="analogies")
-    found = models._pretrained("smollm2-135m", None)
-    ids = [found.tokenizer.encode(" " + word) for word in ("man", "king", "woman", "queen")]
-    assert all(len(one) == 1 for one in ids)
-    a, b, c, d = (one[0] for one in ids)
-    order = nearest(found.model.embedding.numpy(), a, b, c)
-    assert drawn["embed_analogy_bars"].table["id"] == order[:10] and order[0] == b
-    assert "one of the three that went in" in said(page)
-    place = [i for i in order if i not in (a, b, c)].index(d) + 1
-    assert f"**{words.ordinal(place)}**" in said(page)
-
-
-@carried
-@pytest.mark.exhaustive
 def test_a_long_vocabulary_is_typed_from(drawn: Any) -> None:
     page = opened(PAGE, model=REAL, embed_view="map")
     assert page.text_input(key="embed_token").value == "␣Paris"

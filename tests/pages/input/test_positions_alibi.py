@@ -10,7 +10,6 @@ import pytest
 
 from engine.measure.recording import record
 from pages.input.positions import shared
-from pages.input.positions.shared_figures import half_width_pattern
 from tests.pages.helpers import unescaped
 from tests.pages.input.positions import CLASSIC, ids_of, positions, recorded, shipped
 
@@ -125,15 +124,3 @@ def test_the_small_model_that_was_trained_with_alibi_can_be_chosen(drawn):
     assert "was trained with ALiBi" in unescaped(page) and "own slope, 0.01562, taken out" in unescaped(page)
     small = shipped("positions/alibi")
     check_effect(page, drawn, record(small.model, ids_of("positions/alibi")), 3, 2, 1)
-
-
-@pytest.mark.parametrize("text", ["A", "", "<b>bold</b> :material/home: **" * 99])
-def test_any_text(text):
-    assert not alibi("effect", text=text).error
-
-
-def test_two_patterns_beside_each_other_have_labels_that_fit():
-    labels = [f"<{i}>" for i in range(100)]
-    figure = half_width_pattern(np.eye(100), labels)
-    assert len(figure.layout.xaxis.tickvals) <= 24 and figure.layout.xaxis.ticktext[1] == "&lt;5&gt;"
-    assert figure.data[0].customdata[99][1] == "query “&lt;99&gt;” at 99<br>key “&lt;1&gt;” at 1"

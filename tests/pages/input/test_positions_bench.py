@@ -17,7 +17,6 @@ from engine.measure.extrapolation import position_losses, window_starts
 from engine.measure.schemes import SCHEMES, similarity
 from engine.model import build
 from engine.presets import PRESETS
-from pages.input.positions import bench as positions_bench
 from pages.input.positions import bench_choice, bench_losses
 from tests.pages.helpers import unescaped
 from tests.pages.input.positions import plain, positions, shipped
@@ -193,11 +192,3 @@ def test_without_the_text_the_record_is_shown_and_said_to_be_one(manager, monkey
     assert "were measured when the models were trained, on 20" in said
     assert "Measured now" not in said
     assert "ALiBi (+0.00)" in said and len(page.table[1].value) == 6
-
-
-def test_without_the_models_a_sentence_says_how_to_make_them(manager, monkeypatch, tmp_path):
-    monkeypatch.setattr(positions_bench, "FOLDER", tmp_path)
-    positions_bench._models.clear()
-    page = opened()
-    assert "python -m engine.training.pretrain positions" in page.error[0].value
-    positions_bench._models.clear()

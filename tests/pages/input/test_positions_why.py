@@ -168,27 +168,6 @@ def test_a_trained_model_in_and_out_of_order(drawn):
     assert not page.exception and "In the new order it reads" in unescaped(page)
 
 
-@pytest.mark.parametrize("text", ["\n\n", "a\u202eb\u0301 \U0001f600 \x00 c", "<b>bold</b> [x](y) $z$ " * 30])
-def test_any_text_is_read(text):
-    assert not positions("why", why_sentence=text, why_on="trained", text=text).error
-
-
-def test_a_word_of_many_letters_and_many_words():
-    assert not positions("why", why_sentence="x" * 190 + " y").error
-    assert "the first 16 are used" in unescaped(
-        positions("why", why_sentence=" ".join("abcdefghijklmnopqrstuvwxyz"))
-    )
-    assert "fewer than two words" in unescaped(positions("why", why_sentence="one"))
-
-
-def test_a_button_that_is_let_go_is_the_first(drawn):
-    page = positions("why", why_scheme="rope")
-    for key in ("why_scheme", "why_on", "why_order", "why_rows"):
-        page.get_by_key(key).set_value(None).run()
-        assert not page.exception
-    assert "one and the same bag of words" in unescaped(page)
-
-
 def test_words_that_look_like_markup_are_drawn_as_they_are():
     figure = figures.word_rows(np.zeros((2, 3)), ["<b>", "a&b"], 1.0, "x")
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "a&amp;b"]

@@ -260,10 +260,3 @@ def test_a_part_of_a_character_is_shown_as_bytes():
     assert show_bytes(b"x" * 5000) == "x" * LONGEST + "… (5,000 characters)"
     for token in (bytes([b]) for b in range(256)):
         assert show_bytes(token) and "\ufffd" not in show_bytes(token)
-
-
-def test_the_table_of_merges_is_the_training():
-    seen = watch(EXAMPLES["lowest, newest"], 10)
-    table = bpe_result.merges_table(seen)
-    assert list(table["count"]) == [m.count for m in seen.tokenizer.merges]
-    assert list(table["token"].iloc[:2]) == ["es", "est"] and table["next in line"].iloc[0].endswith(": 9")

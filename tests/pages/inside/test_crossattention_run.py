@@ -146,18 +146,6 @@ def test_other_pages_look_into_the_half_that_reads_at_the_step(run: str, step: s
     )
 
 
-def test_a_snapshot_that_went_away_is_a_sentence_on_other_pages_too(
-    manager: StageManager, run: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def gone(run: str, step: int | None = None) -> PairCheckpoint:
-        raise RunError("No snapshot of step 25 is kept.")
-
-    monkeypatch.setattr(manager, "trained", gone)
-    page = opened("inside/shapes", model=run, step="25")
-    assert not page.exception
-    assert [error.value for error in page.error] == [safe("No snapshot of step 25 is kept.")]
-
-
 def test_pages_that_look_inside_say_where_a_classifier_is(manager: StageManager, run: str) -> None:
     manager.change("abc", spec=replace(manager.views["abc"].spec, corpus=kinds.SPEAKERS))
     assert "That run gives a label and writes no text" in said(opened("inside/shapes", model=run))

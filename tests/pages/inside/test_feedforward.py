@@ -95,12 +95,6 @@ def test_a_gated_model_has_two_signs_and_a_smaller_layer(short_corpus):
         assert drawn.count("<b>-") == (8 if side == "lowest" else 0)
 
 
-def test_the_neuron_follows_when_the_model_becomes_a_smaller_one(short_corpus):
-    page = feedforward(feedforward_neuron="500", feedforward_layer="3")
-    page.selectbox(key="subject_model").select("shakespeare-modern").run()
-    assert not page.exception and page.number_input(key="feedforward_neuron").value < 344
-
-
 def test_clicks_are_read_with_care():
     assert clicked_neuron("3000344", 4, 512) == (3, 344)
     assert clicked_neuron("3000344", 3, 512) is None and clicked_neuron("3000344", 4, 344) is None
@@ -148,17 +142,3 @@ def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
     )  # known for all neurons of the layer
     page = feedforward(model=run, step="0")
     assert "Not read yet" in said(page)
-
-
-def test_the_numbers_of_the_unit_are_right():
-    page = feedforward(feedforward_view="Parameters", hand="true")
-    assert [m.value for m in page.metric] == ["1,048,576", "2,097,152", "2,048", "3,147,776"]
-    assert "66.62%" in said(page) and "2,097,152" in said(page)
-    for width, plain, gated in ((512, 8 * 512**2, 3 * 512 * 1368), (768, 8 * 768**2, 8 * 768**2)):
-        page.select_slider(key="feedforward_width").set_value(width).run()
-        assert f"{plain:,}" in said(page) and f"{gated:,}" in said(page)
-        rounding = f"+{gated - plain:,}" if gated > plain else "±0"
-        assert f"{rounding} by rounding up" in said(page)
-    for ratio in (0.5, 8.0):
-        page.select_slider(key="feedforward_ratio").set_value(ratio).run()
-        assert not page.exception

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from engine.measure import lens
 from pages.inside.residual import lens as residual
 from pages.inside.residual import wirings
 from tests.pages.helpers import opened, said
 from tests.pages.inside.models import KINDS, run_of
+from tests.pages.stage import StageManager
 
 PAGE = "inside/residual"
 ROAD = {"residual_view": "highway", "residual_seeds": "1", "measure": "true"}
@@ -58,3 +61,16 @@ def test_a_click_names_a_cell_of_the_table():
     assert residual.place_of("0", (3, 5)) == (0, 0) and residual.place_of("14", (3, 5)) == (2, 4)
     for wrong in ("15", "-1", "[1]", "", "9" * 30, "²"):
         assert residual.place_of(wrong, (3, 5)) is None
+
+
+def lens_page(**query: str) -> AppTest:
+    return opened("inside/residual", residual_view="lens", measure="true", **query)
+
+
+def test_a_lens_with_a_bar_says_what_one_at_once_says(
+    monkeypatch: pytest.MonkeyPatch, manager: StageManager
+) -> None:
+    query = {"residual_cell": "2-3", "text": "ROMEO:\nBut, soft! what light"}
+    at_once = said(lens_page(**query))
+    monkeypatch.setattr(lens, "AT_ONCE", 1)  # a position a step
+    assert said(lens_page(**query)) == at_once

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.ledger import ledger_of
-from engine.ledger.morph import OFFERED, Size, choices_of, costs, morphed, three
+from engine.ledger.morph import Size, choices_of, costs, morphed, three
 from engine.presets.variations import MODELS
 from engine.training.reasons import lessons, pair_writing, writing
 from pages.models.families.drawing import drawing
@@ -161,11 +161,3 @@ def test_who_else_chose_so():
     assert "No model of the table; nearest is **GPT-2**, which differs in 1: positions" in said(
         opened("machine", families_position="alibi")
     )
-
-
-def test_the_table_has_every_model_and_choice():
-    page = opened("machine", measure="true")
-    (table,) = page.table
-    assert len(table.value) == len(MODELS) and len(table.value.columns) == len(OFFERED) + 2
-    published = next(line.value for line in page.markdown if line.value.startswith("**Published in.**"))
-    assert "GPT-2 small: Radford et al" in published and "SmolLM2 135M: " in published

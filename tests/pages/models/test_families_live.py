@@ -161,7 +161,3 @@ def test_a_text_that_none_can_read_gets_its_sentence():
     page = opened(live_text=" ")
     assert all(c["cannot"] for c in columns(page)) and sent(page)["last"] == 1
     assert answer(page) == "None of the three can read this: each says above why."
-
-
-def test_a_link_brings_the_step_back():
-    assert sent(opened(live_step="3"))["step"] == 3 and sent(opened(live_step="700"))["step"] == 24

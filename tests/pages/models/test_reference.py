@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import json
-import zipfile
 from collections.abc import Mapping
 
 import pytest
@@ -13,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import load
-from engine.checkpoints_paired import load_pair, pack_files
+from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig
 from engine.measure.carrying import carried as influence_of
 from engine.measure.recording import record
@@ -29,7 +27,6 @@ from pages.models.reference.shared import verdict, wrong
 from pages.models.reference.words import NAMES
 from tests.pages import helpers
 from tests.pages.models.reference import opened, run, said
-from tests.pages.real import REAL, carried
 from ui.site import ROOT
 from ui.text.numbers import number
 
@@ -80,16 +77,6 @@ def test_models_of_the_bar(model):
     page = opened("model", model=model, reference_port="scale")
     wanted = "at `scores`" if model.startswith("shakespeare") else "nobody would see it"
     assert wanted in said(page) or "at `scores`" in said(page)
-
-
-@pytest.mark.exhaustive
-@carried
-def test_a_real_model(drawn):
-    page = opened("model", model=REAL, text="The capital of France is")
-    assert "Yes, they agree." in said(page)
-    assert len(drawn["reference_model"].table["activation"]) == 1 + 2 * 30 + 2
-    page = opened("export", model=REAL, reference_dtype="bfloat16")
-    assert "is a LLaMA" in said(page) and "269.0 MB" in said(page)
 
 
 def test_six_choices_since_2017():
@@ -192,16 +179,6 @@ def test_an_encoder_decoder_is_taken_along_whole(task, monkeypatch):
     ast.parse(written)
     text = page.text_area(key="text").value
     assert f"python model.py {text}" in written and f"python model.py {text}" in [c.value for c in page.code]
-
-
-def test_the_own_folder_of_an_encoder_decoder_gives_the_same_logits(tmp_path):
-    found = load_pair(ROOT / "checkpoints" / "paired" / "reverse")
-    with zipfile.ZipFile(io.BytesIO(pack_files(found))) as archive:
-        archive.extractall(tmp_path)
-    again = load_pair(tmp_path)
-    source, target = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[1, 7, 6]])
-    assert torch.equal(again.model(source, target), found.model(source, target))
-    assert again.tokenizer == found.tokenizer and again.metrics == found.metrics
 
 
 def rows(*pairs: tuple[str, float]) -> Comparison:

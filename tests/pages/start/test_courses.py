@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 from engine.pretrained import sources
 from engine.service.rooms import Rooms
 from pages.start.courses import words
-from tests.pages import helpers
 from ui.players import sampler
 from ui.tour import bar
 from ui.tour.courses import Scene, shelf
@@ -142,8 +141,3 @@ def test_the_page_lists_every_course_and_starts_one(monkeypatch):
     monkeypatch.setattr(bar, "start", started.append)
     page.button(key="start_ten-minutes").click().run()
     assert started == [ten]
-
-
-def test_home_has_a_quiet_way_to_them():
-    home = helpers.opened("app.py", home_view="published")
-    assert home.button(key="to_courses").label == "A guided course"

@@ -17,20 +17,6 @@ from ui.figures.labels import crowded
 BASELINES = {"uniform": math.log(65), "unigram": 3.35, "bigram": 2.48}
 
 
-def test_labels_at_the_lower_edge_of_the_chart_do_not_share_a_line_either():
-    curves = [
-        curve_of(name, looks((0, 4.0, False), (50, loss, False)))
-        for name, loss in (("a", 1.61), ("b", 1.615), ("c", 1.62))
-    ]
-    figure = loss_curves(curves[0], BASELINES, 65, others=curves[1:])
-    low, high = figure.layout.yaxis.range
-    pixels = 240 / (high - low)
-    ends = [a for a in figure.layout.annotations if a.xref != "paper"]
-    tops = sorted((a.y - low) * pixels + a.yshift for a in ends)
-    assert low == 1.5 and all(a.yanchor == "top" for a in ends)
-    assert min(np.diff(tops)) >= 15 and tops[0] >= 16, "none is cut off below"
-
-
 def looks(*kinds: tuple[int, float, bool]) -> History:
     log = HistoryLog()
     for step, loss, complete in kinds:

@@ -46,17 +46,6 @@ def test_choosing_a_preset_redraws_the_map():
     assert "sum_position" in after and after["embedding"]["lines"] != before["embedding"]["lines"]
 
 
-def test_more_published_models_are_in_a_list():
-    app = opened("fast")
-    assert "mistral-7b" not in app.pills(key="preset").options
-    app.selectbox(key="home_published").select("mistral-7b").run()
-    assert "Mistral 7B" in the_map(app)["alt"] and "7,241,732,096 parameters" in the_map(app)["alt"]
-    assert "mistral-7b" in app.pills(key="preset").options
-    assert app.selectbox(key="home_published").value is None
-    app.pills(key="preset").set_value("gpt2").run()
-    assert "GPT-2 small" in the_map(app)["alt"] and not app.exception
-
-
 @pytest.mark.parametrize(("chosen", "trained"), [("modern", "modern"), ("llama2-70b", "fast")])
 def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypatch):
     stage = StageManager()

@@ -94,14 +94,6 @@ def test_words_from_a_link_are_shown_as_they_are(manager):
     assert "![a](" not in sentences(refused)
 
 
-def test_back_to_the_preset(manager):
-    page = opened(d_model="64", ffn="gelu")
-    assert "Changed from the preset" in sentences(page)
-    clicked(page, "back_to_preset")
-    assert page.session_state["d_model"] == 96 and page.session_state["ffn"] == "relu2"
-    assert "Changed from the preset" not in sentences(page)
-
-
 @pytest.mark.parametrize("without", [{"qk_norm": "false"}, {"mixer": "mean"}])
 def test_a_gain_goes_with_the_norm_of_queries_and_keys(manager, without):
     """The preset has both. Without the norm the gain's switch is greyed out, so nobody could turn it off."""

@@ -53,7 +53,7 @@ def _is_exhaustive(item: pytest.Item) -> bool:
 
 def group_of(path: str) -> str:
     """
-    >>> group_of("tests/browser/test_home.py"), group_of("engine/model.py"), group_of("tests/test_imports.py")
+    >>> group_of("tests/browser/test_home.py"), group_of("engine/model.py"), group_of("tests/test_source.py")
     ('browser', 'doctests', 'project')
     """
     parts = path.split("/")

@@ -1,11 +1,15 @@
-"""The direction of imports (docs/architecture.md): down only, no screen in the engine, no page in another."""
+"""What the source may hold: imports that go down only, caches with a bound, no dead names, no arithmetic on a page."""
 
 import ast
 import os
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from tests import source
 from tests.source import ENGINE, EVERYTHING, ROOT, SCREEN
@@ -203,3 +207,161 @@ def test_configs_need_no_torch() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=False)
     assert done.returncode == 0
+
+
+# Kept for each argument, of which there are few whoever asks, and why
+FEW = {
+    "_cpu_rate": "threads and precisions that a profile allows",
+    "shipped": "the files of the repository",
+    "baselines": "the files of the repository",
+    "square": "the models of the repository",
+    "shelf": "one folder",
+    "ways": "sizes of the synthetic tasks",
+    "resolve": "names in the modules of the engine",
+    "_text": "modules",
+    "_tree": "modules",
+    "_sources": "the synthetic tasks",
+    "_source": "functions and classes of the engine",
+    "_listing": "functions of the engine, by the lines of them that a model runs",
+    "mounted": "components, by how a page mounts them",
+}
+
+
+def kept(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.FunctionDef, str, dict[str, ast.expr]]]:
+    """Functions whose results are kept, what keeps them, and what it was told."""
+    for function in nodes:
+        for each in function.decorator_list if isinstance(function, ast.FunctionDef) else ():
+            call = each.func if isinstance(each, ast.Call) else each
+            name = call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
+            if name in ("cache_resource", "cache_data", "lru_cache", "cache"):
+                told = (
+                    {word.arg or "": word.value for word in each.keywords}
+                    if isinstance(each, ast.Call)
+                    else {}
+                )
+                yield function, name, told
+
+
+def endless(nodes: Iterable[ast.AST]) -> list[str]:
+    """Of those the ones that grow with what is asked."""
+    return [
+        function.name
+        for function, name, told in kept(nodes)
+        if not {"max_entries", "maxsize"} & set(told)
+        and not (name == "lru_cache" and not told)  # 128
+        and function.args.args + function.args.kwonlyargs
+    ]
+
+
+def test_every_cache_has_a_bound() -> None:
+    found = {name: path for path in source.EVERYTHING for name in endless(source.nodes(path))}
+    wrong = [f"{source.name(found[name])}: {name}" for name in sorted(found.keys() - FEW.keys())]
+    assert not wrong, "\n".join(wrong)
+    assert not FEW.keys() - found.keys(), "these are gone, or have a bound"
+
+
+@pytest.mark.parametrize(
+    ("code", "grows"),
+    [
+        ("@st.cache_resource(show_spinner=False)\ndef f(a): ...", True),
+        ("@st.cache_data\ndef f(a): ...", True),
+        ("@cache\ndef f(*, a): ...", True),
+        ("@lru_cache(maxsize=8)\ndef f(a): ...", False),
+        ("@st.cache_resource(max_entries=8)\ndef f(a): ...", False),
+        ("@st.cache_resource\ndef f(): ...", False),
+    ],
+)
+def test_what_grows_is_noticed(code: str, grows: bool) -> None:
+    assert endless(ast.walk(ast.parse(code))) == (["f"] if grows else [])
+
+
+SPARE = {
+    "beam_pair": "the encoder-decoder's beam search; for notebooks",
+    "write_pair": "what an encoder-decoder writes for a source; for notebooks",
+}
+
+
+def named(nodes: Iterable[ast.AST]) -> list[str]:
+    """Every name that code reads, imports or writes as a string."""
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.append(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.append(node.attr)
+        elif isinstance(node, ast.alias):
+            found.append(node.name)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.append(node.value)
+    return found
+
+
+def defined(tree: ast.Module) -> list[str]:
+    """Every function, class and constant at the top of a module.
+
+    >>> defined(ast.parse("A = 1\\ndef f(): pass\\nclass C: pass"))
+    ['A', 'f', 'C']
+    """
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign):
+            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.append(node.target.id)
+    return [name for name in found if not name.startswith("__")]
+
+
+def test_everything_that_is_defined_is_used() -> None:
+    used = Counter(name for path in EVERYTHING for name in named(source.nodes(path)))
+    unused = {
+        name: f"{source.name(path)} defines {name}"
+        for path in EVERYTHING
+        for name in defined(source.tree(path))
+        if not used[name]
+    }
+    dead = [words for name, words in unused.items() if name not in SPARE]
+    assert not dead, "\n".join(dead)
+    stale = SPARE.keys() - unused.keys()
+    assert not stale, f"these are used, or gone: {sorted(stale)}"
+
+
+def test_no_branch_does_nothing() -> None:
+    """An `if` whose body is `pass` was left behind by something."""
+    wrong = [
+        f"{source.name(path)}:{node.lineno}"
+        for path in EVERYTHING
+        for node in source.nodes(path)
+        if isinstance(node, ast.If) and all(isinstance(line, ast.Pass) for line in node.body)
+    ]
+    assert not wrong, wrong
+
+
+REDUCES = {"sum", "mean", "std", "prod", "cumsum", "argmax", "argmin", "exp", "nanmin", "nanmax", "nanmean"}
+REDUCES_ARRAYS = {"min", "max"}  # as methods; as functions they choose the place of a label
+
+
+def reductions(nodes: Iterable[ast.AST]) -> list[tuple[int, str]]:
+    """(line, call) of what f-strings reduce or raise in their braces.
+
+    >>> reductions(ast.walk(ast.parse("f'{x.sum():.2f} {max(a, b)} {x.max()} {math.exp(a)}'")))
+    [(1, 'x.sum()'), (1, 'x.max()'), (1, 'math.exp(a)')]
+    """
+    found = []
+    for string in (node for node in nodes if isinstance(node, ast.FormattedValue)):
+        for call in (node for node in ast.walk(string.value) if isinstance(node, ast.Call)):
+            method = isinstance(call.func, ast.Attribute)
+            name = getattr(call.func, "attr" if method else "id", "")
+            if name in REDUCES or (method and name in REDUCES_ARRAYS):
+                found.append((call.lineno, ast.unparse(call)))
+    return found
+
+
+def test_no_sentence_computes_its_numbers() -> None:
+    wrong = [
+        f"{source.name(path)}:{line} {call}"
+        for path in source.SCREEN
+        for line, call in reductions(source.nodes(path))
+    ]
+    assert not wrong, "\n".join(wrong)

@@ -1,16 +1,46 @@
-"""One sentence in all three families, in a real Chromium: it steps without the server, shows what was read, and
-letters are hidden by a click and by the keyboard.
-"""
+"""The models' pages in a real Chromium: areas follow a field in their place, three families write in step."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settled
+from tests.browser.visit import opened
+
+SLOW = 90_000
+
+
+def test_a_field_moves_and_the_areas_follow_in_place(page: Page, app_url: str) -> None:
+    opened(page, f"{app_url}/parameters?parameters_model=mini", ".gf-figure .treemaplayer .slice")
+    expect(page.get_by_text("818,048 parameters")).to_be_visible(timeout=SLOW)
+    page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")
+
+    page.get_by_text("Change any field").click()
+    layers = page.get_by_role("slider", name="Layers")
+    layers.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("new URL(location).searchParams.get('parameters_n_layers') === '5'", timeout=SLOW)
+    page.keyboard.press("Escape")  # the fields lie over the figure
+    expect(page.get_by_text("1,016,320 parameters")).to_be_visible(timeout=SLOW)
+    settled(page, SLOW)
+    page.wait_for_function(
+        "document.querySelector('.gf-figure')._fullData[0].values[0] === 1016320", timeout=SLOW
+    )
+    assert page.evaluate("window.__figures.every((f) => f.isConnected)")
+
+    areas = page.locator(".gf-figure").first
+    before = areas.locator(".slice").count()
+    areas.locator(".slice").filter(has_text="attention").last.click(force=True)
+    page.wait_for_function(
+        "(n) => document.querySelectorAll('.gf-figure .treemaplayer .slice').length < n",
+        arg=before,
+        timeout=SLOW,
+    )
+
 
 TEXT = "this horse will fear the funny old friend"
 
 
-def opened(page, url, query=""):
+def columns(page, url, query=""):
     page.goto(f"{url}/families?families_view=live{query}")
     page.locator(".gf-three-cell").first.wait_for(timeout=90_000)
     settled(page, 90_000)
@@ -18,7 +48,7 @@ def opened(page, url, query=""):
 
 
 def test_all_three_write_in_step_without_the_server(page, app_url):
-    encoder, decoder, both = opened(page, app_url)
+    encoder, decoder, both = columns(page, app_url)
     sent = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     slider = page.get_by_role("slider", name="Step of the writing")
@@ -50,7 +80,7 @@ def test_all_three_write_in_step_without_the_server(page, app_url):
 
 
 def test_letters_are_hidden_by_a_click_and_by_the_keyboard(page, app_url):
-    encoder, *_ = opened(page, app_url)
+    encoder, *_ = columns(page, app_url)
     cells = encoder.locator(".gf-three-cell")
     cells.nth(0).click()
     expect(page.locator(".st-key-answer")).to_contain_text("9 blanks in 1 pass")
@@ -73,7 +103,7 @@ def test_a_phone_breaks_lines_between_words_and_a_tap_points_before_it_shows(bro
     held = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, bypass_csp=True)
     page = held.new_page()
     try:
-        encoder, *_ = opened(page, app_url, "&live_text=marvellously+everlasting+commonwealth+is+here")
+        encoder, *_ = columns(page, app_url, "&live_text=marvellously+everlasting+commonwealth+is+here")
         lines = page.locator(".gf-three-word").evaluate_all(
             "words => words.map(word => new Set([...word.children].map(cell => cell.offsetTop)).size)"
         )

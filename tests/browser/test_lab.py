@@ -1,0 +1,212 @@
+"""The lab in a real Chromium: a race with its link and its CSV, the doctor, a patient, marked problems."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine.doctor.patient import patient_of
+from engine.doctor.table import HEALTHY, shipped, subject_of
+from tests.browser import visit
+from tests.browser.conftest import open_fold, settled
+
+SLOW = 90_000
+
+
+RUN = (
+    "/train?data=python&d_model=32&n_layers=1&steps=24&eval_every=8&sample_every=8&snapshot_every=8"
+    "&sample_length=60"
+)
+ABSURD = [
+    "ladder?ladder_view=race&ladder_rungs=x&ladder_rungs=💥&ladder_steps=-5&race=../../etc/passwd",
+    "ladder?ladder_view=self&ladder_width=1e9&ladder_self_seed=-3&ladder_shown=<b>",
+    "ladder?ladder_view=ideas&ladder_rung=💥",
+    "bugs?bugs_view=cost&fault=<b>&fault_layer=99&fault_head=-1",
+    "bugs?bugs_view=doctor&doctor_bug=x&doctor_slow=maybe&doctor_check=y&model=run-gone&step=-4",
+    "bugs?bugs_view=patient&patient=99999999999999999999&patient_tests=a-future-future&patient_named=<x>",
+    "bugs?bugs_view=story&story_step=77",
+    "tasks?tasks_view=solve&task=💥&task_problems=-1",
+    "tasks?tasks_view=heads&task=markov&task_head=9.9&task_problem=999",
+    "tasks?tasks_view=order&race=💥",
+]
+
+
+def opened(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    visit.opened(page, address)
+
+
+def answer(page: Page):
+    return page.locator(".st-key-answer")
+
+
+@pytest.mark.exhaustive
+def test_the_doctor_examines_a_run_of_one_s_own(page: Page, app_url: str) -> None:
+    page.goto(app_url + RUN)
+    page.get_by_role("button", name="Train", exact=True).click(timeout=SLOW)
+    page.locator(".st-key-extend_button button:enabled").first.wait_for(timeout=SLOW)
+    run = page.url.split("run=")[1].split("&")[0]
+    opened(page, f"{app_url}/bugs?bugs_view=doctor&model=run-{run}")
+    expect(answer(page)).to_contain_text("checks", timeout=SLOW)
+    table = page.locator(".st-key-doctor_checks")
+    expect(table.get_by_text("Steady fall")).to_be_visible(timeout=SLOW)  # a run's course is examined, too
+    expect(answer(page)).not_to_contain_text("Future tokens")
+    page.locator(".st-key-doctor_bug input").click()
+    page.get_by_role("option", name="The mask is missing", exact=True).click()
+    expect(answer(page)).to_contain_text(re.compile(r"checks? fails?\. Future tokens"), timeout=SLOW)
+
+
+@pytest.mark.exhaustive
+def test_a_patient_is_played_through(page: Page, app_url: str) -> None:
+    charts = shipped()
+    number = next(n for n in range(100) if "future" in patient_of(n, charts).chart.caught_by)
+    truth = subject_of(patient_of(number, charts).name)
+    opened(page, f"{app_url}/bugs?bugs_view=patient&patient={number}")
+    expect(answer(page)).to_contain_text("30 minutes left")
+    page.locator(".st-key-patient_order input").click()
+    page.get_by_role("option", name=re.compile("^Future tokens")).click()
+    expect(answer(page)).to_contain_text("28 minutes left", timeout=SLOW)
+    expect(page.locator(".st-key-patient_results")).to_contain_text("Replacing the tokens")
+    guess = page.locator(".st-key-patient_guess input")
+    guess.click()
+    guess.fill(truth.title)
+    page.get_by_role("option", name=truth.title, exact=True).click()
+    settled(page)
+    page.locator(".st-key-patient_name_it button").click()
+    expect(answer(page)).to_contain_text(f"Right, in 2 minutes of tests: {truth.title}", timeout=SLOW)
+    lines = page.get_by_test_id("stCode").filter(has_text=truth.diff.added[0].strip()[:30])
+    box = lines.bounding_box()
+    assert box and box["y"] + box["height"] <= 720, "the lines that were wrong are on the screen"
+    link = page.url
+    page.goto("about:blank")
+    opened(page, link)
+    expect(answer(page)).to_contain_text("Right, in 2 minutes")
+
+
+def test_a_task_s_problems_are_marked_and_one_s_own_is_answered(page: Page, app_url: str) -> None:
+    opened(page, f"{app_url}/tasks?tasks_view=solve&task=Reverse")
+    marks = page.get_by_test_id("stCode").first
+    for line in marks.inner_text().splitlines():
+        found = re.fullmatch(r"(✓ right|✗ wrong) +([a-h]{8})> ([a-h]{8}).*", line.strip())
+        assert found, line
+        assert (found[3] == found[2][::-1]) == (found[1] == "✓ right")
+    own = page.locator(".st-key-task_line input")
+    own.fill("abcdefgh")
+    own.press("Enter")
+    expect(page.get_by_test_id("stCode").last).to_contain_text("hgfedcba", timeout=SLOW)
+    own.fill("💥")
+    own.press("Enter")
+    expect(page.get_by_text("is no question of this task")).to_be_visible(timeout=SLOW)
+
+
+RACE = "/ladder?ladder_view=race&ladder_rungs=Last+letter&ladder_rungs=Average&ladder_text=python&ladder_steps=600"
+LOOKS = """() => {
+  const plot = document.querySelector('[class*="race_chart"] .gf-figure')
+  return plot?._fullData ? plot._fullData.filter((t) => t.mode === 'lines+markers').map((t) => t.y.length) : []
+}"""
+ENOUGH = f"least => {{ const n = ({LOOKS})(); return n.length === 2 && Math.min(...n) >= least }}"
+
+
+def race_opened(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    visit.race_opened(page, address)
+
+
+def button(page: Page, name: str):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def each(page: Page):
+    if page.get_by_test_id("stPopoverBody").count() == 0:
+        page.get_by_role("button", name="Each").click()
+    return page.get_by_test_id("stPopoverBody")
+
+
+@pytest.mark.exhaustive
+def test_a_race_of_two_from_the_start_to_its_link(page: Page, app_url: str, tmp_path: Path) -> None:
+    race_opened(page, app_url + RACE)
+    assert "race=" not in page.url, "a link starts nothing by itself"
+    button(page, "Race").click()
+    page.wait_for_function(ENOUGH, arg=2, timeout=SLOW)
+    before = page.evaluate(LOOKS)
+    page.wait_for_function(
+        f"before => ({LOOKS})().every((n, i) => n > before[i])", arg=before, timeout=SLOW
+    )  # both grow
+
+    button(page, "Pause").first.click()  # the one of all: then nothing ends while one is cancelled
+    expect(button(page, "Resume").first).to_be_visible(timeout=SLOW)
+    each(page).get_by_role("button", name="Cancel").nth(1).click()
+    expect(each(page)).to_contain_text(re.compile(r"Average.*stopped"), timeout=SLOW)
+    page.keyboard.press("Escape")
+    button(page, "Resume").first.click()
+    answer = page.locator(".st-key-answer")
+    expect(answer).to_contain_text("At the end, in nats", timeout=SLOW)
+    expect(answer).to_contain_text(re.compile(r"Ended early: Average \(at step \d+\)"))
+    expect(button(page, "Race")).to_be_enabled(timeout=SLOW)
+    said = answer.inner_text()
+
+    page.locator('[class*="race_chart"]').first.hover()
+    with page.expect_download(timeout=SLOW) as coming:
+        page.locator('[class*="race_chart"]').get_by_role("button", name="CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(coming.value.path()).read_text("utf-8-sig"))))
+    last = {row["run"]: row for row in rows}
+    assert set(last) == {"Last letter", "Average"} and last["Last letter"]["step"] == "600"
+    assert f"Last letter {float(last['Last letter']['validation_loss']):.2f}" in said
+    assert int(last["Average"]["step"]) < 600
+
+    stranger = page.context.browser.new_context()
+    try:
+        other = stranger.new_page()
+        race_opened(other, page.url)
+        expect(other.get_by_text("started in another browser")).to_be_visible(timeout=SLOW)
+        expect(other.locator(".st-key-answer")).to_contain_text(said[: said.index(" <")], timeout=SLOW)
+        other.wait_for_function(
+            f"there => JSON.stringify(({LOOKS})()) === JSON.stringify(there)",
+            arg=page.evaluate(LOOKS),
+            timeout=SLOW,
+        )
+        assert button(other, "Race").is_enabled() and button(other, "Cancel").is_disabled()
+    finally:
+        stranger.close()
+
+    open_fold(page, "Measure it")
+    expect(page.get_by_text(re.compile("Last letter after step [1-9]"))).to_be_visible(timeout=SLOW)
+    each(page).get_by_role("link", name="Look inside").first.click()
+    page.wait_for_url(re.compile(r"/attention\?.*model=run-"), timeout=SLOW)
+    page.locator(".gf-scrubber").wait_for(timeout=SLOW)
+
+
+NUMBER = next(n for n in range(100) if patient_of(n, shipped()).name not in (HEALTHY, "no_mask"))
+
+
+@pytest.mark.exhaustive
+def test_no_message_gives_the_bug_away(context, app_url):
+    truth = patient_of(NUMBER, shipped()).name
+    page, frames = context.new_page(), []
+    page.on("websocket", lambda ws: ws.on("framereceived", lambda data: frames.append(data)))
+    page.goto(
+        f"{app_url}/bugs?bugs_view=patient&patient={NUMBER}&patient_tests=future-rows&words=true&code=true"
+    )
+    settled(page)
+    page.wait_for_selector(".st-key-answer")
+    page.wait_for_selector(".gf-figure .main-svg")
+    sent = b"\n".join(frame if isinstance(frame, bytes) else frame.encode() for frame in frames).decode(
+        errors="replace"
+    )
+    sent += page.content() + page.url
+    assert "patient_curves" in sent and len(frames) > 3
+    often = {name: sent.count(subject_of(name).title) for name in shipped()}
+    assert often[truth] <= max(count for name, count in often.items() if name != truth), often
+    assert truth not in sent
+    for words in (subject_of(truth).story[:50], subject_of(truth).fix[:50]):
+        assert words not in sent
+    page.locator(".st-key-patient_guess input").click()
+    page.get_by_role("option", name=subject_of(truth).title, exact=True).click()
+    settled(page)
+    page.locator(".st-key-patient_name_it button").click()
+    page.wait_for_selector(".st-key-answer:has-text('Right')")
+    assert subject_of(truth).title in page.locator(".st-key-answer").inner_text()
+    page.close()

@@ -15,9 +15,6 @@ from tests.pages.real import REAL, carried
 from ui.reading import show_token
 from ui.site import ROOT
 
-SLOW = 90_000
-
-
 WARM = SampleConfig(temperature=0.8, top_p=0.95, seed=5)
 PROMPT = "KING RICHARD II:\n"
 
@@ -141,7 +138,7 @@ def test_another_token_begins_a_branch_and_a_reload_keeps_both(page, app_url, wr
     page.locator(".gf-writer-branch").nth(1).click()
     expect(page).to_have_url(re.compile(r"generation_at=1\.150"))
     page.reload()
-    page.wait_for_selector(".gf-writer[data-at='150']", timeout=90_000)
+    page.wait_for_selector(".gf-writer[data-at='150']")
     expect(page.locator(".gf-writer-branch")).to_have_count(2)
     assert shown(page) == other
     page.get_by_role("button", name=re.compile("Delete the branch")).nth(1).click()
@@ -175,9 +172,6 @@ def test_a_string_stops_it_on_a_phone_too(page, app_url, written):
     )
 
 
-SLOW_MS = 120_000  # its weights are read for the first time in this home folder
-
-
 @carried
 @pytest.mark.exhaustive
 def test_a_question_is_answered_to_its_end(page, app_url):
@@ -186,7 +180,7 @@ def test_a_question_is_answered_to_its_end(page, app_url):
         "&generation_temperature=0"
     )
     said = page.locator(".gf-writer-said")
-    expect(said).to_contain_text("The model says that it is finished", timeout=SLOW_MS)
+    expect(said).to_contain_text("The model says that it is finished")
     settled(page)
     text = page.locator(".gf-writer-text")
     expect(text).to_contain_text("<|im_start|>assistant")

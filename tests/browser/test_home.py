@@ -58,7 +58,7 @@ def test_a_deep_link_is_served_by_a_server_that_nobody_has_visited(browser, tmp_
     with serve(tmp_path) as url:
         page = browser.new_page()
         page.goto(f"{url}/train?preset=modern")
-        page.get_by_role("button", name="Train", exact=True).wait_for(timeout=60_000)
+        page.get_by_role("button", name="Train", exact=True).wait_for()
         settled(page)
         expect(page.get_by_text("Page not found")).to_have_count(0)
         page.close()

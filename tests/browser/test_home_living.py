@@ -102,7 +102,7 @@ def click(page, kind, lane, lanes=5):
     page.wait_for_function("kind => document.querySelector('.gf-live-card').dataset.kind === kind", arg=kind)
     said = page.locator(".gf-live-said").inner_text()
     page.mouse.click(*found)
-    page.wait_for_url(re.compile(r"/[a-z]+\?"), timeout=30_000)
+    page.wait_for_url(re.compile(r"/[a-z]+\?"))
     settled(page)
     return said
 
@@ -170,7 +170,7 @@ def test_on_a_phone_lanes_run_down_and_writing_on_and_on_keeps_no_more_than_befo
     typed(page, "To be")
     nodes = page.evaluate("document.querySelectorAll('.gf-live *').length")
     page.get_by_role("button", name="Write on and on").click()
-    page.wait_for_function("document.querySelector('.gf-live-type input').value.length > 24", timeout=60_000)
+    page.wait_for_function("document.querySelector('.gf-live-type input').value.length > 24")
     page.locator(".gf-live-write button").last.click()
     settled(page)  # the answer that was awaited is there
     after_frames(page)
@@ -191,7 +191,7 @@ def test_pointing_tells_and_a_click_leads_to_the_place(page, app_url, full):
     said = float(re.search(r"([\d.]+)% of its weight", card.inner_text())[1])
     assert abs(said - 100 * row.max()) < 0.3
     head.click()
-    expect(page).to_have_url(re.compile(r"/attention\?"), timeout=30_000)
+    expect(page).to_have_url(re.compile(r"/attention\?"))
     for part in ("attention_layer=2", "attention_head=3", "text=To\\+be", f"model={CLASSIC}"):
         expect(page).to_have_url(re.compile(part))
     expect(page.locator(".gf-heads-large")).to_be_visible()
@@ -226,7 +226,7 @@ PLACES = [  # kind, lane, what the card says, addresses that it leads to, the to
 def test_a_place_leads_to_its_own(page, app_url, kind, lane, words, where, seen):
     opened(page, app_url, HERE)
     said = click(page, kind, lane)
-    expect(page).to_have_url(re.compile(where), timeout=30_000)
+    expect(page).to_have_url(re.compile(where))
     assert words in said and re.search(r"\d", said)
     if isinstance(seen, tuple):
         assert chosen(page, seen[0]).startswith(seen[1])
@@ -240,12 +240,12 @@ def test_a_bar_leads_to_the_same_probabilities(page, app_url):
     page.goto(f"{app_url}/sampling?model={CLASSIC}&text=To+be&sampling_position=1&sampling_temperature=1.7")
     settled(page)
     page.get_by_role("link", name="Home").first.click()
-    page.locator(".gf-live-bars button").first.wait_for(timeout=60_000)
+    page.locator(".gf-live-bars button").first.wait_for()
     settled(page)
     slide(page, "temperature", 0.5)
     slide(page, "top_k", 3)
     page.locator(".gf-live-bars button").first.click()
-    expect(page).to_have_url(re.compile("/sampling"), timeout=30_000)
+    expect(page).to_have_url(re.compile("/sampling"))
     settled(page)
     for part in ("sampling_position=4", "sampling_temperature=0.5", "sampling_top_k=3", "sampling_top_p=1"):
         expect(page).to_have_url(re.compile(part))
@@ -309,7 +309,7 @@ def test_one_stop_of_the_tab_key_and_arrows_to_everything(page, app_url, full):
     expect(card).to_contain_text("After “T”")
     expect(page.locator(".gf-live-said")).to_have_attribute("aria-live", "polite")
     press("Enter")
-    expect(page).to_have_url(re.compile("/residual.*residual_token=0"), timeout=30_000)
+    expect(page).to_have_url(re.compile("/residual.*residual_token=0"))
 
 
 HOSTILE = {
@@ -364,24 +364,22 @@ def test_a_run_is_watched_while_it_trains(page, app_url):
         f"{app_url}/train?data=python&d_model=32&n_layers=2&steps=4000&eval_every=0&sample_every=0&snapshot_every=40"
     )
     button = page.get_by_role("button", name="Train", exact=True)
-    button.wait_for(timeout=60_000)
+    button.wait_for()
     settled(page)
     button.click()
-    page.wait_for_url(re.compile("run="), timeout=60_000)
+    page.wait_for_url(re.compile("run="))
     run = "run-" + re.search("run=([^&]+)", page.url)[1]
     opened(page, app_url, f"?model={run}&text=The+")
     steps = page.locator(".gf-live-course input")
     first = int(steps.get_attribute("max"))
     page.wait_for_function(
-        "(n) => Number(document.querySelector('.gf-live-course input').max) > n", arg=first, timeout=60_000
+        "(n) => Number(document.querySelector('.gf-live-course input').max) > n", arg=first
     )
-    page.wait_for_function(
-        f"{CHANCES}.reduce((a, b) => a + b) > 0.5", timeout=120_000
-    )  # on a slow machine it learns late
+    page.wait_for_function(f"{CHANCES}.reduce((a, b) => a + b) > 0.5")  # on a slow machine it learns late
     expect(page.locator(".gf-live-summary")).to_contain_text("at step")
     steps.evaluate("(range) => { range.value = 0; range.dispatchEvent(new Event('input')) }")
-    expect(page).to_have_url(re.compile(r"step=0"), timeout=30_000)
-    page.wait_for_function(f"Math.max(...{CHANCES}) < 0.2", timeout=60_000)
+    expect(page).to_have_url(re.compile(r"step=0"))
+    page.wait_for_function(f"Math.max(...{CHANCES}) < 0.2")
     settled(page)
     untrained = bars(page)
     after_frames(page, 120)  # the step that was chosen stays, however far the training is
@@ -399,9 +397,7 @@ def test_the_training_is_played_from_beginning_to_end(page, app_url):
     track = page.locator(".gf-live-course input")
     last = int(track.get_attribute("max"))
     play.click()
-    page.wait_for_function(
-        "Number(document.querySelector('.gf-live-course input').value) >= 6", timeout=30_000
-    )
+    page.wait_for_function("Number(document.querySelector('.gf-live-course input').value) >= 6")
     page.locator(".gf-live-course button").first.click()  # it pauses
     settled(page)
     at = track.input_value()
@@ -411,11 +407,11 @@ def test_the_training_is_played_from_beginning_to_end(page, app_url):
     settled(page)
     page.get_by_role("button", name="Play the training").click()
     page.wait_for_function(
-        "(n) => Number(document.querySelector('.gf-live-course input').value) === n", arg=last, timeout=60_000
+        "(n) => Number(document.querySelector('.gf-live-course input').value) === n", arg=last
     )
     expect(page.get_by_role("button", name="Play the training")).to_be_visible()  # it stops at the end
     page.wait_for_function(
-        "Number(document.querySelector('.gf-live-bars').dataset.chances.split(' ')[0]) > 0.8", timeout=30_000
+        "Number(document.querySelector('.gf-live-bars').dataset.chances.split(' ')[0]) > 0.8"
     )
 
 

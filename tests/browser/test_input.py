@@ -9,9 +9,6 @@ from playwright.sync_api import expect
 from tests.browser.conftest import after_frames, settled
 from tests.browser.visit import opened
 
-SLOW = 90_000
-
-
 MAP = "embeddings?embed_view=The+map&embed_picture=3-D"
 CLOUD = ".gf-cloud [data-i]"
 PLACES = (
@@ -97,9 +94,9 @@ def test_the_slider_turns_the_hands_without_the_server_and_the_link_brings_them_
     page.get_by_role("radio", name="Table").click()  # leaves the clock and comes back
     expect(page.locator(CLOCK)).to_have_count(0)
     page.get_by_role("radio", name="Clock").click()
-    expect(page.locator(f"{CLOCK} output")).to_have_text("position 30", timeout=SLOW)
+    expect(page.locator(f"{CLOCK} output")).to_have_text("position 30")
     page.goto(page.url)
-    expect(page.locator(f"{CLOCK} output")).to_have_text("position 30", timeout=SLOW)
+    expect(page.locator(f"{CLOCK} output")).to_have_text("position 30")
 
 
 def test_it_plays_and_pauses_and_a_rerun_does_not_disturb_it(page, app_url):
@@ -114,7 +111,7 @@ def test_it_plays_and_pauses_and_a_rerun_does_not_disturb_it(page, app_url):
     after_frames(page, 60)
     assert output.text_content() == stopped
     page.get_by_role("slider", name="Width d").press("ArrowRight")  # the server sends other frequencies
-    expect(page.locator(".gf-clock-dial")).to_have_count(5, timeout=SLOW)
+    expect(page.locator(".gf-clock-dial")).to_have_count(5)
     assert output.text_content() == stopped and page.evaluate("window.clock.isConnected")
     dials = page.locator(".gf-clock-dial")
     dials.nth(0).focus()
@@ -229,10 +226,10 @@ def test_a_rerun_leaves_what_has_not_changed_and_what_a_person_typed_is_text(pag
     page.evaluate("window.kept = document.querySelector('.gf-chips-row .gf-chip')")
     page.get_by_role("button", name="Tokenizers").click()
     page.get_by_role("button", name="BPE 512", exact=True).click()
-    expect(row(page, "BPE 512")).to_be_visible(timeout=SLOW)
+    expect(row(page, "BPE 512")).to_be_visible()
     assert page.evaluate("window.kept.isConnected")
     expect(page).to_have_url(re.compile("compare_show=BPE(\\+|%20)512"))
     page.keyboard.press("Escape")
     page.locator("button", has_text=re.compile("^Code$")).click()
-    expect(row(page, "Characters").locator(".gf-chip").first).to_have_text("d", timeout=SLOW)
+    expect(row(page, "Characters").locator(".gf-chip").first).to_have_text("d")
     expect(page).to_have_url(re.compile("compare_text=def"))

@@ -8,9 +8,6 @@ from tests.browser import visit
 from tests.browser.conftest import open_fold, settled
 from tests.browser.visit import opened
 
-SLOW = 90_000
-
-
 ADDRESS = "residual?text=First%20Citizen%3A%0A"  # 15 tokens
 FIGURE = ".gf-figure .main-svg"
 
@@ -36,7 +33,7 @@ def test_the_highway_is_measured_to_its_end_without_losing_a_figure(page, app_ur
         FIGURE,
     )
     page.evaluate("window.figure = document.querySelector('.gf-figure')")
-    expect(page.get_by_text("fresh models, none of them trained")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("fresh models, none of them trained")).to_be_visible()
     assert page.evaluate(
         "window.figure.isConnected && document.querySelectorAll('.gf-figure .main-svg').length >= 4"
     )
@@ -72,12 +69,11 @@ AT = """([figure, row, column]) => {
 
 def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     visit.opened(page, f"{app_url}/feedforward?feedforward_layer=1&feedforward_neuron=5&measure=true")
-    expect(page.get_by_role("heading", name="Neuron 5 of layer 1 on this text")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("heading", name="Neuron 5 of layer 1 on this text")).to_be_visible()
     page.wait_for_function(
-        "(all => all.length === 5 && all.every((f) => f._fullLayout))([...document.querySelectorAll('.gf-figure')])",
-        timeout=SLOW,
+        "(all => all.length === 5 && all.every((f) => f._fullLayout))([...document.querySelectorAll('.gf-figure')])"
     )
-    settled(page, SLOW)
+    settled(page)
     page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")
 
     page.locator(".gf-figure").nth(3).scroll_into_view_if_needed()
@@ -85,27 +81,20 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     page.mouse.click(*page.evaluate(AT, [3, 2, 100]))  # the overview: layer 2, about neuron 100
     page.wait_for_function(
         "new URL(location).searchParams.get('feedforward_layer') === '2' &&"
-        " !/neuron=5(&|$)/.test(location.search)",
-        timeout=SLOW,
+        " !/neuron=5(&|$)/.test(location.search)"
     )
     neuron = int(re.search(r"feedforward_neuron=(\d+)", page.url)[1])
     assert abs(neuron - 100) <= 2
-    expect(page.get_by_role("heading", name=f"Neuron {neuron} of layer 2 on this text")).to_be_visible(
-        timeout=SLOW
-    )
-    settled(page, SLOW)
+    expect(page.get_by_role("heading", name=f"Neuron {neuron} of layer 2 on this text")).to_be_visible()
+    settled(page)
 
     row = page.evaluate("document.querySelectorAll('.gf-figure')[2]._fullLayout.yaxis._categories[3]")
     figure = page.locator(".gf-figure").nth(2)
     figure.scroll_into_view_if_needed()
     settled(page)
     page.mouse.click(*page.evaluate(AT, [2, 3, 10]))  # the layer: its fourth row
-    page.wait_for_function(
-        "row => new URL(location).searchParams.get('feedforward_neuron') === row", arg=row, timeout=SLOW
-    )
-    expect(page.get_by_role("heading", name=f"Neuron {row} of layer 2 on this text")).to_be_visible(
-        timeout=SLOW
-    )
+    page.wait_for_function("row => new URL(location).searchParams.get('feedforward_neuron') === row", arg=row)
+    expect(page.get_by_role("heading", name=f"Neuron {row} of layer 2 on this text")).to_be_visible()
     assert page.evaluate("window.__figures.every((f) => f.isConnected)")
 
 

@@ -13,9 +13,6 @@ from engine.doctor.table import HEALTHY, shipped, subject_of
 from tests.browser import visit
 from tests.browser.conftest import open_fold, settled
 
-SLOW = 90_000
-
-
 RUN = (
     "/train?data=python&d_model=32&n_layers=1&steps=24&eval_every=8&sample_every=8&snapshot_every=8"
     "&sample_length=60"
@@ -46,17 +43,17 @@ def answer(page: Page):
 @pytest.mark.exhaustive
 def test_the_doctor_examines_a_run_of_one_s_own(page: Page, app_url: str) -> None:
     page.goto(app_url + RUN)
-    page.get_by_role("button", name="Train", exact=True).click(timeout=SLOW)
-    page.locator(".st-key-extend_button button:enabled").first.wait_for(timeout=SLOW)
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.locator(".st-key-extend_button button:enabled").first.wait_for()
     run = page.url.split("run=")[1].split("&")[0]
     opened(page, f"{app_url}/bugs?bugs_view=doctor&model=run-{run}")
-    expect(answer(page)).to_contain_text("checks", timeout=SLOW)
+    expect(answer(page)).to_contain_text("checks")
     table = page.locator(".st-key-doctor_checks")
-    expect(table.get_by_text("Steady fall")).to_be_visible(timeout=SLOW)  # a run's course is examined, too
+    expect(table.get_by_text("Steady fall")).to_be_visible()  # a run's course is examined, too
     expect(answer(page)).not_to_contain_text("Future tokens")
     page.locator(".st-key-doctor_bug input").click()
     page.get_by_role("option", name="The mask is missing", exact=True).click()
-    expect(answer(page)).to_contain_text(re.compile(r"checks? fails?\. Future tokens"), timeout=SLOW)
+    expect(answer(page)).to_contain_text(re.compile(r"checks? fails?\. Future tokens"))
 
 
 @pytest.mark.exhaustive
@@ -68,7 +65,7 @@ def test_a_patient_is_played_through(page: Page, app_url: str) -> None:
     expect(answer(page)).to_contain_text("30 minutes left")
     page.locator(".st-key-patient_order input").click()
     page.get_by_role("option", name=re.compile("^Future tokens")).click()
-    expect(answer(page)).to_contain_text("28 minutes left", timeout=SLOW)
+    expect(answer(page)).to_contain_text("28 minutes left")
     expect(page.locator(".st-key-patient_results")).to_contain_text("Replacing the tokens")
     guess = page.locator(".st-key-patient_guess input")
     guess.click()
@@ -76,7 +73,7 @@ def test_a_patient_is_played_through(page: Page, app_url: str) -> None:
     page.get_by_role("option", name=truth.title, exact=True).click()
     settled(page)
     page.locator(".st-key-patient_name_it button").click()
-    expect(answer(page)).to_contain_text(f"Right, in 2 minutes of tests: {truth.title}", timeout=SLOW)
+    expect(answer(page)).to_contain_text(f"Right, in 2 minutes of tests: {truth.title}")
     lines = page.get_by_test_id("stCode").filter(has_text=truth.diff.added[0].strip()[:30])
     box = lines.bounding_box()
     assert box and box["y"] + box["height"] <= 720, "the lines that were wrong are on the screen"
@@ -96,10 +93,10 @@ def test_a_task_s_problems_are_marked_and_one_s_own_is_answered(page: Page, app_
     own = page.locator(".st-key-task_line input")
     own.fill("abcdefgh")
     own.press("Enter")
-    expect(page.get_by_test_id("stCode").last).to_contain_text("hgfedcba", timeout=SLOW)
+    expect(page.get_by_test_id("stCode").last).to_contain_text("hgfedcba")
     own.fill("💥")
     own.press("Enter")
-    expect(page.get_by_text("is no question of this task")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("is no question of this task")).to_be_visible()
 
 
 RACE = "/ladder?ladder_view=race&ladder_rungs=Last+letter&ladder_rungs=Average&ladder_text=python&ladder_steps=600"
@@ -130,26 +127,24 @@ def test_a_race_of_two_from_the_start_to_its_link(page: Page, app_url: str, tmp_
     race_opened(page, app_url + RACE)
     assert "race=" not in page.url, "a link starts nothing by itself"
     button(page, "Race").click()
-    page.wait_for_function(ENOUGH, arg=2, timeout=SLOW)
+    page.wait_for_function(ENOUGH, arg=2)
     before = page.evaluate(LOOKS)
-    page.wait_for_function(
-        f"before => ({LOOKS})().every((n, i) => n > before[i])", arg=before, timeout=SLOW
-    )  # both grow
+    page.wait_for_function(f"before => ({LOOKS})().every((n, i) => n > before[i])", arg=before)  # both grow
 
     button(page, "Pause").first.click()  # the one of all: then nothing ends while one is cancelled
-    expect(button(page, "Resume").first).to_be_visible(timeout=SLOW)
+    expect(button(page, "Resume").first).to_be_visible()
     each(page).get_by_role("button", name="Cancel").nth(1).click()
-    expect(each(page)).to_contain_text(re.compile(r"Average.*stopped"), timeout=SLOW)
+    expect(each(page)).to_contain_text(re.compile(r"Average.*stopped"))
     page.keyboard.press("Escape")
     button(page, "Resume").first.click()
     answer = page.locator(".st-key-answer")
-    expect(answer).to_contain_text("At the end, in nats", timeout=SLOW)
+    expect(answer).to_contain_text("At the end, in nats")
     expect(answer).to_contain_text(re.compile(r"Ended early: Average \(at step \d+\)"))
-    expect(button(page, "Race")).to_be_enabled(timeout=SLOW)
+    expect(button(page, "Race")).to_be_enabled()
     said = answer.inner_text()
 
     page.locator('[class*="race_chart"]').first.hover()
-    with page.expect_download(timeout=SLOW) as coming:
+    with page.expect_download() as coming:
         page.locator('[class*="race_chart"]').get_by_role("button", name="CSV").click()
     rows = list(csv.DictReader(io.StringIO(Path(coming.value.path()).read_text("utf-8-sig"))))
     last = {row["run"]: row for row in rows}
@@ -161,22 +156,20 @@ def test_a_race_of_two_from_the_start_to_its_link(page: Page, app_url: str, tmp_
     try:
         other = stranger.new_page()
         race_opened(other, page.url)
-        expect(other.get_by_text("started in another browser")).to_be_visible(timeout=SLOW)
-        expect(other.locator(".st-key-answer")).to_contain_text(said[: said.index(" <")], timeout=SLOW)
+        expect(other.get_by_text("started in another browser")).to_be_visible()
+        expect(other.locator(".st-key-answer")).to_contain_text(said[: said.index(" <")])
         other.wait_for_function(
-            f"there => JSON.stringify(({LOOKS})()) === JSON.stringify(there)",
-            arg=page.evaluate(LOOKS),
-            timeout=SLOW,
+            f"there => JSON.stringify(({LOOKS})()) === JSON.stringify(there)", arg=page.evaluate(LOOKS)
         )
         assert button(other, "Race").is_enabled() and button(other, "Cancel").is_disabled()
     finally:
         stranger.close()
 
     open_fold(page, "Measure it")
-    expect(page.get_by_text(re.compile("Last letter after step [1-9]"))).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text(re.compile("Last letter after step [1-9]"))).to_be_visible()
     each(page).get_by_role("link", name="Look inside").first.click()
-    page.wait_for_url(re.compile(r"/attention\?.*model=run-"), timeout=SLOW)
-    page.locator(".gf-scrubber").wait_for(timeout=SLOW)
+    page.wait_for_url(re.compile(r"/attention\?.*model=run-"))
+    page.locator(".gf-scrubber").wait_for()
 
 
 NUMBER = next(n for n in range(100) if patient_of(n, shipped()).name not in (HEALTHY, "no_mask"))

@@ -35,12 +35,12 @@ def test_a_part_of_the_page_that_was_left_does_not_blank_the_next(
     page.add_init_script(SLOW)
     page.goto(f"{app_url}/courses?stage=1")
     start = page.locator(".st-key-start_ten-minutes button")
-    start.wait_for(timeout=60_000)
+    start.wait_for()
     settled(page)
     after_frames(page, 60)  # its address has been told
     page.evaluate(f"window.late = {LATE_MS}")
     page.evaluate(PRESS, ["ten-minutes", milliseconds])
-    expect(page.locator(".gf-tour-where")).to_have_text(re.compile("^1 of "), timeout=60_000)
+    expect(page.locator(".gf-tour-where")).to_have_text(re.compile("^1 of "))
     settled(page)
     after_frames(page, 100)  # the late request has been heard, and what it led to
     settled(page)
@@ -60,13 +60,13 @@ TOGETHER = """(view) => {
 def test_a_click_in_one_message_with_what_the_stage_tells_is_heard(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/generation?stage=1")
     views = page.locator(".st-key-generation_view [role=radio]")
-    views.first.wait_for(timeout=60_000)
+    views.first.wait_for()
     settled(page)
     after_frames(page, 60)  # its address has been told
     for view, question in ((1, "KV cache"), (2, "likeliest"), (0, "write a text")):
         page.evaluate(TOGETHER, view)
         heading = page.locator('[data-testid="stMain"] h2').first
-        expect(heading).to_have_text(re.compile(question), timeout=30_000)
+        expect(heading).to_have_text(re.compile(question))
         expect(views.nth(view)).to_have_attribute("aria-checked", "true")
         settled(page)
         after_frames(page, 60)
@@ -92,19 +92,19 @@ def test_a_click_that_is_sent_twice_is_carried_out_once(page: Page, app_url: str
         page.get_by_role("button", name=name, exact=True).first
         for name in ("Race", "Pause", "Resume", "Cancel")
     )
-    expect(start).to_be_enabled(timeout=60_000)
+    expect(start).to_be_enabled()
     settled(page)
     start.click()
-    expect(pause).to_be_enabled(timeout=60_000)
+    expect(pause).to_be_enabled()
     page.wait_for_function("document.querySelectorAll('.st-key-race_panel [role=progressbar]').length > 0")
     sent.clear()
     page.evaluate("window.busy = true")
     pause.click()
     after_frames(page, 6)
     page.evaluate("window.busy = false")
-    expect(resume).to_be_visible(timeout=30_000)
+    expect(resume).to_be_visible()
     after_frames(page, 180)  # what was sent twice has been heard twice
     assert sum(b"race_go_ladder" in one for one in sent) >= 2
     expect(resume).to_be_visible()
     end.click()
-    expect(start).to_be_enabled(timeout=60_000)
+    expect(start).to_be_enabled()

@@ -29,7 +29,7 @@ def test_going_back_leads_through_the_views_to_the_first_and_out_of_the_page(pag
     page.goto(f"{app_url}/sampling")
     page.goto(f"{app_url}/tokens")
     first, last = (page.get_by_role("radio", name=name) for name in ("BPE", "Vocabulary size"))
-    expect(first).to_be_checked(timeout=60_000)
+    expect(first).to_be_checked()
     settled(page)
     last.click()
     expect(page).to_have_url(re.compile("tokens_view=cost"))
@@ -63,7 +63,7 @@ def test_the_line_of_the_bar_says_what_is_read_and_the_folds_are_in_the_link(pag
 
 def ready(page, address: str) -> None:
     page.goto(address)
-    settled(page, 60_000)
+    settled(page)
     page.locator(".gf-terms button").first.wait_for(state="attached")
 
 

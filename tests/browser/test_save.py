@@ -12,7 +12,6 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import after_frames, settled
 
-SLOW = 90_000
 XHTML = "{http://www.w3.org/1999/xhtml}"
 HOSTILE = """<img src=x onerror=alert(1)>&"',"""
 KV = "generation?generation_view=cache&kv_step=23"  # a step of its own: without one it plays by itself
@@ -56,8 +55,8 @@ BACKGROUND = """() => {
 
 def opened(page, url: str, address: str, player: str) -> None:
     page.goto(f"{url}/{address}")
-    page.locator(f"{player} .gf-tools").wait_for(state="attached", timeout=SLOW)
-    settled(page, SLOW)
+    page.locator(f"{player} .gf-tools").wait_for(state="attached")
+    settled(page)
 
 
 def saved(page, player: str, kind: str) -> bytes:

@@ -19,9 +19,9 @@ def stage(page):
 
 def at(page, url: str) -> None:
     page.goto(url)
-    settled(page, 60_000)
+    settled(page)
     page.wait_for_selector("html.gf-stage", state="attached")
-    page.wait_for_function("document.querySelector('.st-key-answer')", timeout=30_000)
+    page.wait_for_function("document.querySelector('.st-key-answer')")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_on_a_large_projector_letters_are_large(stage, app_url, name) -> None:
 
 def ready(page, url: str, figure: str) -> None:
     page.goto(url)
-    settled(page, 60_000)
+    settled(page)
     page.wait_for_selector(f"{figure} canvas, {figure} .main-svg")
     page.wait_for_selector(".gf-stage-ui", state="attached")
 
@@ -124,18 +124,18 @@ def test_the_room_answers(stage, app_url, browser) -> None:
         phones.append(phone)
     counts = stage.locator(".gf-room-count")
     phones[0].get_by_role("button", name="the past").click()
-    expect(counts.nth(1)).to_have_text("1 · 100%", timeout=6_000)
+    expect(counts.nth(1)).to_have_text("1 · 100%")
     phones[1].get_by_role("button", name="the future").click()
-    expect(counts.nth(0)).to_have_text("1 · 50%", timeout=6_000)
+    expect(counts.nth(0)).to_have_text("1 · 50%")
     phones[0].get_by_role("button", name="the future").click()
-    expect(counts.nth(0)).to_have_text("2 · 100%", timeout=6_000)
+    expect(counts.nth(0)).to_have_text("2 · 100%")
     assert stage.evaluate("[...document.querySelectorAll('.gf-room-bar')].map(e => e.style.width)") == [
         "100%",
         "0%",
     ]
     stage.get_by_role("button", name="No more answers").click()
     expect(stage.locator(".gf-room-total")).to_have_text("2 answers · closed")
-    expect(phones[0].get_by_text("The question is closed. 2 answered.")).to_be_visible(timeout=8_000)
+    expect(phones[0].get_by_text("The question is closed. 2 answered.")).to_be_visible()
     expect(phones[0].get_by_role("button", name="the past")).to_be_disabled()
     for phone in phones:
         phone.context.close()

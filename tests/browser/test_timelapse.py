@@ -9,9 +9,6 @@ from tests.browser.conftest import after_frames, settled
 from tests.browser.scrubbing import PICTURE, in_url, where
 from tests.browser.training import LINK, begun, button
 
-SLOW = 90_000
-
-
 STEP = (
     r"() => Number(document.querySelector('.gf-scrubber output').innerText.match(/step"
     r" ([\d,]+)/)[1].replaceAll(',', ''))"
@@ -35,41 +32,40 @@ def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page
     page.wait_for_function("location.search.includes('run=')")
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Feed-forward").click()
     slider = page.locator(".gf-scrubber input[type=range]")
-    slider.wait_for(timeout=SLOW)
-    settled(page, SLOW)
+    slider.wait_for()
+    settled(page)
     # The run in hand, without having been asked for.
     assert "model=run-" in page.url and in_url(page) is None and "(newest)" in where(page)
 
     first = step_of(page)
-    page.wait_for_function(f"first => ({STEP})() > first", arg=first, timeout=SLOW)
+    page.wait_for_function(f"first => ({STEP})() > first", arg=first)
     assert "(newest)" in where(page) and in_url(page) is None  # it followed
 
-    page.wait_for_function(f"({PICTURE})() !== ''", timeout=SLOW)
-    settled(page, SLOW)
+    page.wait_for_function(f"({PICTURE})() !== ''")
+    settled(page)
     page.evaluate(WATCH)
     before, newest = page.evaluate(PICTURE), step_of(page)
     slider.focus()
     slider.press("Home")
-    page.wait_for_function("new URL(location).searchParams.get('step') === '0'", timeout=SLOW)
-    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before, timeout=SLOW)
-    settled(page, SLOW)
+    page.wait_for_function("new URL(location).searchParams.get('step') === '0'")
+    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before)
+    settled(page)
     assert step_of(page) == 0 < newest
     at_zero = page.evaluate(PICTURE)
 
     slider.press("ArrowRight")
-    page.wait_for_function("!['0', null].includes(new URL(location).searchParams.get('step'))", timeout=SLOW)
-    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=at_zero, timeout=SLOW)
+    page.wait_for_function("!['0', null].includes(new URL(location).searchParams.get('step'))")
+    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=at_zero)
     slider.press("ArrowLeft")
-    page.wait_for_function("new URL(location).searchParams.get('step') === '0'", timeout=SLOW)
-    page.wait_for_function(f"before => ({PICTURE})() === before", arg=at_zero, timeout=SLOW)
+    page.wait_for_function("new URL(location).searchParams.get('step') === '0'")
+    page.wait_for_function(f"before => ({PICTURE})() === before", arg=at_zero)
     after_frames(page, 120)  # the training goes on, and what is looked at stays
     assert step_of(page) == 0 and in_url(page) == "0"
 
     slider.press("End")
     page.wait_for_function(
         "!location.search.includes('step=') && document.querySelector('.gf-scrubber"
-        " output').innerText.includes('(newest)')",
-        timeout=SLOW,
+        " output').innerText.includes('(newest)')"
     )
     assert page.evaluate("window.__removed === 0 && window.__marks.every((node) => node.isConnected)")
     page.get_by_role("link", name="Back to this run").click()
@@ -87,28 +83,28 @@ def test_the_time_lapse_is_scrubbed_through_and_heads_are_named_where_they_forme
     page.set_viewport_size({"width": 1280, "height": 720})
     page.goto(f"{app_url}/circuits?circuits_view=induction&model=timelapse", wait_until="domcontentloaded")
     slider = page.locator(".gf-scrubber input[type=range]")
-    slider.wait_for(timeout=SLOW)
-    settled(page, SLOW)
+    slider.wait_for()
+    settled(page)
     answer = page.locator(".st-key-answer")
-    expect(answer).to_contain_text("the model copies", timeout=SLOW)
+    expect(answer).to_contain_text("the model copies")
     assert where(page).startswith("step 1,000 (newest)") and in_url(page) is None
     names = page.locator(".gf-scrub-marks span")
     assert names.all_inner_texts() == ["0.3", "1.3", "1.2", "1.0"]
     boxes = [names.nth(i).bounding_box() for i in range(4)]
     assert all(one and other and one["x"] + one["width"] <= other["x"] + 1 for one, other in pairwise(boxes))
 
-    page.wait_for_function(f"({PICTURE})() !== ''", timeout=SLOW)
+    page.wait_for_function(f"({PICTURE})() !== ''")
     before = page.evaluate(PICTURE)
     slider.focus()
     slider.press("Home")
-    page.wait_for_function("new URL(location).searchParams.get('step') === '0'", timeout=SLOW)
-    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before, timeout=SLOW)
-    expect(answer).to_contain_text("No induction head", timeout=SLOW)
+    page.wait_for_function("new URL(location).searchParams.get('step') === '0'")
+    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before)
+    expect(answer).to_contain_text("No induction head")
     assert where(page).startswith("step 0 ·")
 
     page.goto(f"{app_url}/attention?model=timelapse&step=330", wait_until="domcontentloaded")
-    slider.wait_for(timeout=SLOW)
-    settled(page, SLOW)
+    slider.wait_for()
+    settled(page)
     expect(page.locator(".gf-scrubber output")).to_contain_text("step 330 · 1.3 copies")
     track = slider.bounding_box()
     name = names.nth(0).bounding_box()
@@ -126,8 +122,8 @@ def test_the_scrubber_leaves_the_model_picker_clickable_beside_a_guess(
 ):
     page.set_viewport_size({"width": width, "height": 720})
     page.goto(f"{app_url}/{view}&model=timelapse", wait_until="domcontentloaded")
-    page.locator(".gf-scrubber").wait_for(timeout=SLOW)
-    page.locator(".gf-guess-pill").wait_for(timeout=SLOW)
-    settled(page, SLOW)
+    page.locator(".gf-scrubber").wait_for()
+    page.locator(".gf-guess-pill").wait_for()
+    settled(page)
     for what in (".st-key-subject_bar button", ".gf-guess-pill", ".gf-scrub-film"):
         assert page.evaluate(ON_TOP, what) == [True, True, True], what

@@ -31,17 +31,17 @@ def screen(page):
 
 
 def at_scene(page, number: int, count: int) -> None:
-    expect(page.locator(".gf-tour-where")).to_have_text(f"{number} of {count}", timeout=60_000)
+    expect(page.locator(".gf-tour-where")).to_have_text(f"{number} of {count}")
 
 
 def shown(page, scene) -> None:
     """The scene's own figure is there, and its answer; nothing is being made any more, so that they are not
     those of the scene before.
     """
-    page.locator(f'[data-testid="stMain"] .st-key-{scene.point}').first.wait_for(timeout=60_000)
-    page.locator('[data-testid="stMain"] .st-key-answer').first.wait_for(timeout=60_000)
-    settled(page, 60_000)
-    page.wait_for_function(f"point => ({SEEN})(point).drawn", arg=scene.point, timeout=60_000)
+    page.locator(f'[data-testid="stMain"] .st-key-{scene.point}').first.wait_for()
+    page.locator('[data-testid="stMain"] .st-key-answer').first.wait_for()
+    settled(page)
+    page.wait_for_function(f"point => ({SEEN})(point).drawn", arg=scene.point)
 
 
 def played(page, course) -> list[str]:
@@ -105,7 +105,7 @@ def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, na
     for size, stage in ((LAPTOP, ""), (PROJECTOR, "?stage=1")):
         screen.set_viewport_size(size)
         screen.goto(f"{app_url}/courses{stage}")
-        screen.locator(f".st-key-start_{name} button").click(timeout=60_000)
+        screen.locator(f".st-key-start_{name} button").click()
         wrong = played(screen, course)
         assert not wrong, "\n".join(wrong)
         assert ("stage=1" in screen.url) == bool(stage)
@@ -146,7 +146,7 @@ def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, 
     expect(notes).to_be_hidden()
     screen.get_by_test_id("stSidebarNav").get_by_text("Sampling", exact=True).click()
     back = screen.get_by_role("button", name="Back to the scene")
-    expect(back).to_have_text("Back to Tokens", timeout=60_000)
+    expect(back).to_have_text("Back to Tokens")
     expect(screen).to_have_url(re.compile(r"/sampling\?.*course=ten-minutes&scene=2"))
     settled(screen)
     back.click()
@@ -169,7 +169,7 @@ def test_the_room_answers_the_question_of_a_scene(screen, app_url):
     room = screen.locator(".gf-tour-room")
     expect(room, "only on a stage").to_be_hidden()
     screen.goto(f"{app_url}/{scene.page}?{urlencode(query | {'stage': 1})}")
-    room.click(timeout=60_000)
+    room.click()
     expect(screen.get_by_role("textbox", name="Question")).to_have_value(scene.question.asked)
     expect(screen.get_by_role("textbox", name="Answers")).to_have_value("\n".join(scene.question.answers))
     settled(screen)

@@ -9,7 +9,6 @@ from tests.browser.conftest import after_frames, settled
 from tests.browser.training import (
     CONTINUE,
     LINK,
-    SLOW,
     begun,
     button,
     ended,
@@ -41,12 +40,12 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
     text = page.locator(".gf-samples pre")
     first = text.inner_text()
     wait_for_steps(page, 60)
-    expect(text).not_to_have_text(first, timeout=SLOW)
+    expect(text).not_to_have_text(first)
     loss = page.locator(".gf-figure").first.locator(".legendtext", has_text="fast").first.text_content()
     assert float(loss.split()[-1]) < 3.5  # nats; a guess among about 100 characters costs 4.6
 
     button(page, "Pause").click()
-    button(page, "Resume").wait_for(timeout=SLOW)
+    button(page, "Resume").wait_for()
     settled(page)
     for _ in range(5):  # the page may lag behind the worker, which has stopped
         held = steps_done(page)
@@ -87,7 +86,7 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
     try:
         other = stranger.new_page()
         other.goto(address)
-        expect(other.get_by_text("belongs to another browser")).to_be_visible(timeout=SLOW)
+        expect(other.get_by_text("belongs to another browser")).to_be_visible()
         assert steps_done(other) == done
         expect(button(other, "Restart")).to_be_disabled()
         expect(other.locator(CONTINUE)).to_be_disabled()
@@ -99,10 +98,10 @@ def test_a_run_goes_on_while_another_page_is_looked_at(page: Page, app_url: str)
     begun(page, app_url, LINK.replace("steps=400", "steps=4000"))
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Home").click()
     status = page.get_by_test_id("stSidebar").get_by_test_id("stProgress")
-    status.wait_for(timeout=SLOW)
-    expect(status).not_to_have_text(status.inner_text(), timeout=SLOW)
+    status.wait_for()
+    expect(status).not_to_have_text(status.inner_text())
     page.get_by_role("link", name="Back to this run").click()
-    button(page, "Stop").wait_for(timeout=SLOW)
+    button(page, "Stop").wait_for()
     settled(page)
     assert "run=" in page.url
     settings(page)
@@ -138,9 +137,9 @@ def test_choosing_a_preset_and_changing_a_control_are_in_the_url(page: Page, app
 def test_two_recipes_side_by_side(page: Page, app_url: str):
     opened(page, app_url, LINK.replace("steps=400", "steps=60") + "&what_if=positions")
     button(page, "Train both").click()
-    page.wait_for_function("document.querySelectorAll('.gf-samples pre').length === 2", timeout=SLOW)
+    page.wait_for_function("document.querySelectorAll('.gf-samples pre').length === 2")
     ended(page)
-    page.wait_for_function("!document.querySelector('.st-key-stop_button button:enabled')", timeout=SLOW)
+    page.wait_for_function("!document.querySelector('.st-key-stop_button button:enabled')")
     settled(page)
     legend = page.locator(".gf-figure").first.locator(".legendtext")
     expect(legend.filter(has_text="no positions")).to_have_count(1)
@@ -157,13 +156,13 @@ def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str
     bar = page.locator(".st-key-run_bar")
     expect(bar).to_be_hidden()
     button(page, "Train").click()
-    expect(bar).to_contain_text("loss", timeout=SLOW)
+    expect(bar).to_contain_text("loss")
     box = bar.bounding_box()
     assert box["y"] + box["height"] <= 844 and box["y"] > 700
     chart, controls = (page.locator(at).bounding_box()["y"] for at in (".gf-figure", ".st-key-train_line"))
     assert chart < controls
     bar.get_by_role("button", name="Pause").click()
-    bar.get_by_role("button", name="Resume").wait_for(timeout=SLOW)
+    bar.get_by_role("button", name="Resume").wait_for()
 
 
 def test_pairs_are_chosen_learned_and_looked_into(page: Page, app_url: str):
@@ -173,7 +172,7 @@ def test_pairs_are_chosen_learned_and_looked_into(page: Page, app_url: str):
     drawer.get_by_text("Data", exact=True).click()
     drawer.get_by_role("radio", name="pairs").click()
     drawer.get_by_role("radio", name="Reverse").click()
-    expect(page.get_by_role("heading", name="Reverse: when can it do it alone?")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("heading", name="Reverse: when can it do it alone?")).to_be_visible()
     expect(drawer.get_by_text("Shakespeare in 220 steps")).to_have_count(0)
     page.keyboard.press("Escape")
     button(page, "Train").click()
@@ -190,7 +189,7 @@ def test_pairs_are_chosen_learned_and_looked_into(page: Page, app_url: str):
     expect(page.locator(".gf-samples pre").first).to_contain_text("←")
     button(page, "Look inside").click()
     page.get_by_test_id("stPopoverBody").get_by_role("link", name="Cross-attention").click()
-    page.wait_for_url("**/crossattention?**", timeout=SLOW)
+    page.wait_for_url("**/crossattention?**")
     settled(page)
     expect(page.get_by_test_id("stException")).to_have_count(0)
-    expect(page.get_by_text(f"step {steps:,}").first).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text(f"step {steps:,}").first).to_be_visible()

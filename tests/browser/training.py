@@ -2,12 +2,11 @@
 
 import re
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from tests.browser import visit
 from tests.browser.conftest import settled
 
-SLOW = 120_000  # a machine that does other things as well
 LINK = "/train?data=python&d_model=64&n_layers=2&steps=400&eval_every=20&sample_every=20&snapshot_every=50&sample_length=60"
 CONTINUE = ".st-key-extend_button button:visible"  # the run panel's own; the table of runs has one as well
 
@@ -23,18 +22,20 @@ def begun(page: Page, app_url: str, link: str = LINK, steps: int = 3) -> None:
     wait_for_steps(page, steps)
 
 
-def button(page: Page, name: str):
+def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name, exact=True)
 
 
 def ended(page: Page) -> None:
-    page.locator(CONTINUE).wait_for(timeout=SLOW)
+    page.locator(CONTINUE).wait_for()
     settled(page)
 
 
 def steps_done(page: Page) -> int:
     said = page.get_by_test_id("stProgress").first.inner_text()
-    return int(re.search(r"step ([\d,]+) of", said)[1].replace(",", ""))
+    found = re.search(r"step ([\d,]+) of", said)
+    assert found, said
+    return int(found[1].replace(",", ""))
 
 
 def wait_for_steps(page: Page, least: int) -> None:
@@ -44,7 +45,6 @@ def wait_for_steps(page: Page, least: int) -> None:
           return found && Number(found[1].replaceAll(',', '')) >= least
         }""",
         arg=least,
-        timeout=SLOW,
     )
 
 

@@ -32,7 +32,7 @@ def listening() -> Iterator[set[str]]:
         heard.add(about["param_key"])
         bind(self, **about)
 
-    QueryParams.__getitem__, QueryParams.bind_widget = reads, binds  # type: ignore[method-assign]
+    QueryParams.__getitem__, QueryParams.bind_widget = reads, binds  # type: ignore[method-assign, assignment]
     try:
         yield heard
     finally:

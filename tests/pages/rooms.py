@@ -15,7 +15,8 @@ ROOMS = sorted((ROOT / "pages").glob("*/*/page.py"))
 def page_of(room: Path) -> Page | None:
     """What a page shows; None for one that has a frame of its own."""
     shown: list[Page] = []
-    real, look.show = look.show, shown.append
+    real = look.show
+    look.show = shown.append  # type: ignore[assignment]
     try:
         if "show(" in room.read_text("utf-8"):
             runpy.run_path(str(room))

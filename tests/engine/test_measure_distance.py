@@ -179,6 +179,7 @@ def test_similarities_are_those_of_the_schemes_formulas():
 
 
 def test_an_untrained_table_knows_no_distance():
+    assert np.allclose(similarity(fresh("none"), 40).values, 1)
     values = similarity(fresh("learned"), 256).values[0, 1:48]
     assert (
         abs(values.mean() - 0.5) < 0.05 and values.std() < 0.05

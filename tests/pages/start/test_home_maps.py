@@ -190,7 +190,7 @@ def test_nothing_lies_on_anything_else(name, shape):
 
 
 @pytest.mark.parametrize(
-    ("name", "shape"), zip(ENCODER_DECODERS, itertools.cycle(["wide", "tall"]), strict=False)
+    ("name", "shape"), list(zip(ENCODER_DECODERS, itertools.cycle(["wide", "tall"]), strict=False))
 )
 def test_the_memory_leads_from_the_encoder_into_cross_attention(name, shape):
     layout = drawn(name)[shape]

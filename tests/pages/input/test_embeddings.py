@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints, corpora, presets
+from engine import checkpoints, corpora
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.measure.embeddings import random_shares
@@ -25,7 +24,7 @@ from pages.input.embeddings import shared
 from tests.pages.helpers import opened, said
 from tests.pages.stage import LETTERS, StageManager, view_of
 from ui import course as embeddings_course
-from ui import models, state, subject
+from ui import state, subject
 from ui.reading import FIRST_TEXT
 
 ROOT = Path(__file__).parents[3]
@@ -107,21 +106,6 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     assert page.button(key="embed_to_positions").label.startswith("Positions")
 
 
-@pytest.mark.parametrize(("position", "tied"), [("none", True), ("learned", False)])
-def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, monkeypatch, position, tied):
-    preset = replace(
-        presets.PRESETS["classic"], model=ModelConfig(**SMALL, position=position, tie_embeddings=tied)
-    )
-    monkeypatch.setattr(models, "PRESETS", {"classic": preset})
-    monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
-    page = embeddings(model="untrained-classic", embed_view="lookup")
-    told, adds = said(page), position in ("sinusoidal", "learned")
-    assert ("Then the position is added" in told) == adds
-    assert len(page.dataframe[0].value) == (3 if adds else 1)
-    assert ("a trained vector" in told) == (position == "learned")
-    assert ("not tied" in told) == (not tied)
-
-
 def test_the_map_is_that_of_the_model(manager, drawn, classic):
     page = embeddings(embed_view="map", embed_token="T", embed_colour="frequency")
     counts, every = counts_of(classic), rows_of(classic)
@@ -191,25 +175,6 @@ def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classi
     assert message["shade"] == np.round(100 * np.log10(1 + counts[met]) / top).astype(int).tolist()
     assert message["names"][message["classes"][message["chosen"]]] == "vowels"
     assert f"keeps {found.share(3):.1%} of the variance" in said(page)
-
-
-def test_axes_of_the_newest_step_stay_and_own_ones_hold_more(manager, drawn):
-    name = with_run(manager)
-    kept, ranges, scores = {}, {}, {}
-    for step in ("0", "40"):
-        for axes in ("newest", "own"):
-            told = said(embeddings(embed_view="map", model=name, step=step, embed_axes=axes))
-            kept[step, axes] = float(told.split("The picture keeps ")[1].split("%")[0])
-            ranges[step, axes] = np.array(drawn["embed_map"].layout["xaxis"]["range"])
-            scores[step, axes] = drawn["embed_map"].table["pc1"]
-    assert kept["0", "own"] > kept["0", "newest"] + 5 and kept["40", "own"] == kept["40", "newest"]
-    assert scores["0", "own"] != scores["0", "newest"] and scores["40", "own"] == scores["40", "newest"]
-    inside = ranges["40", "newest"]
-    assert (
-        ranges["0", "newest"] * [1, -1] <= inside * [1, -1] + 1e-6
-    ).all()  # room for the newest step's dots
-    old = embeddings(embed_view="map", model=name, embed_axes="of this step")
-    assert old.query_params["embed_axes"] == "own"
 
 
 def test_a_click_chooses_a_token(manager):
@@ -321,33 +286,6 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, vi
     subject.st.cache_resource.clear()
     page = embeddings(embed_view="map", model=name, step="0")  # only the newest step went astray
     assert "The picture keeps" in said(page)
-
-
-@pytest.mark.parametrize("view", ["lookup", "map", "classes"])
-def test_pieces_of_a_bpe_are_looked_at_too(manager, monkeypatch, view):
-    text = "the cat sat on the mat, and the hat — the bat was there 42 times " * 20
-    tokenizer = bpe.train(text, 300)
-    name = with_run(manager, vocab_size=tokenizer.vocab_size)
-
-    def model(run: str, step: int | None = None) -> Checkpoint:
-        config = ModelConfig(**SMALL, vocab_size=tokenizer.vocab_size)
-        return Checkpoint(
-            build(config, seed=step or 0).requires_grad_(False).eval(),
-            config.resolved(),
-            tokenizer,
-            {"corpus": "python"},
-        )
-
-    monkeypatch.setattr(manager, "model", model)
-    page = embeddings(embed_view=view, model=name, text="the cat sat", embed_token="␣the")
-    told = said(page)
-    assert not page.error
-    if view == "lookup":
-        assert f"The other {tokenizer.vocab_size - 3} rows of $E$ are not drawn" in told
-    elif view == "map":
-        assert "“␣the”" in told and "class: begins a word" in told
-    if view != "lookup":
-        assert "never occur in the text of the training are left out" in told
 
 
 def test_a_text_is_read_where_it_lies_and_never_fetched(monkeypatch):

@@ -10,9 +10,7 @@ import pytest
 from engine.measure.analogies import Analogy, analogy, directions_of
 from pages.input.embeddings import analogies, words
 from pages.input.embeddings.analogy_figure import nearest_bars
-from pages.input.embeddings.lookup_figure import lookup_figure
-from tests.pages.helpers import opened, said, unescaped
-from tests.pages.real import REAL, carried
+from tests.pages.helpers import opened, said
 from tests.pages.stage import StageManager
 from ui import models, state
 
@@ -48,39 +46,6 @@ def test_letters_as_they_come_out(drawn: Any) -> None:
         page.text_input(key=box).input(typed)
     page.run()
     assert not page.exception and "no token" in said(page) and "2 tokens here" in said(page)
-
-
-@carried
-@pytest.mark.exhaustive
-def test_a_long_vocabulary_is_typed_from(drawn: Any) -> None:
-    page = opened(PAGE, model=REAL, embed_view="map")
-    assert page.text_input(key="embed_token").value == "␣Paris"
-    assert {"␣London", "␣French", "␣France"} <= set(drawn["embed_near"].table["token"])
-    page.text_input(key="embed_token").input("unbelievable").run()
-    assert "2 tokens here: “␣unbelie”, “vable”" in unescaped(page)
-    page.text_input(key="embed_token").input('"king"').run()
-    assert "Nearest to “king”" in said(page)
-    page.text_input(key="embed_token").input("king").run()
-    assert "Nearest to “␣king”" in unescaped(page)
-
-
-TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) - 5  # four tokens, three numbers each
-IDS = np.array([2, 0, 2])
-
-
-def test_a_row_of_the_table_goes_to_each_of_its_places() -> None:
-    figure = lookup_figure(TABLE, list("abcd"), TABLE[IDS], list("cac"), IDS, 1, 6.0)
-    table, rows, others, followed = figure.traces
-    assert table["z"].tolist() == TABLE.tolist() and rows["z"].tolist() == TABLE[[2, 0, 2]].tolist()
-    assert {(one["zmin"], one["zmax"]) for one in (table, rows)} == {(-6.0, 6.0)}
-    # from the middle of a row of E, of four, to the middle of a place in the text, of three
-    assert followed["y"][:2] == pytest.approx([0.5 / 4, 1.5 / 3]) and len(followed["y"]) == 3
-    starts, ends = others["y"][0::3], others["y"][1::3]
-    assert starts == pytest.approx([2.5 / 4, 2.5 / 4]) and ends == pytest.approx([0.5 / 3, 2.5 / 3])
-    boxes = [(box["y0"], box["y1"], box["x1"]) for box in figure.arrangement["shapes"]]
-    assert boxes == [(-0.5, 0.5, 2.5), (0.5, 1.5, 2.5)]
-    titles = [note["text"] for note in figure.arrangement["annotations"]]
-    assert titles == ["E: 4 rows", "input: 3 rows"]
 
 
 def planted() -> Analogy:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -133,17 +132,6 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
     assert f"become {merged(text, 1, 'byte', 'words')} tokens" in said(page)
 
 
-@pytest.mark.skipif(corpora.shakespeare_path() is None, reason="Tiny Shakespeare is not on this machine")
-def test_a_list_of_whole_words_is_said_to_be_long():
-    path = corpora.shakespeare_path()
-    assert path is not None
-    counted = re.findall(r"[^\W_]+(?:'[^\W\d_]+)*|[^\w\s]", path.read_text("utf-8"))
-    told = said(with_text("ab ab café ab café ab ab abc\n" * 3, bpe_new="6", measure="false"))
-    assert f"“caféabc”, and for all of Shakespeare it needs {len(set(counted)):,}; BPE spells it" in told
-    learned = said(tokens(bpe_from="shakespeare", bpe_new="5", measure="false"))
-    assert "but their list has no" in learned and "for all of Shakespeare it needs" not in learned
-
-
 def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
     """tiktoken is asked, not ourselves a second time."""
 
@@ -160,16 +148,6 @@ def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
     ids = page.dataframe[0].value
     assert ids["tiktoken's id"].tolist()[:5] == [97, 98, 99, 7, 7] and ids["our id"].tolist()[0] == 256
     assert ids["token"].tolist()[0] == "ab"
-
-
-def test_what_is_learned_from_little_is_learned_by_heart():
-    page = with_text("ab cd ab cd ef", bpe_new="40", bpe_part="ways")
-    merges = watch("ab cd ab cd ef", 40).tokenizer.merges
-    once = 1 + next(m.rank for m in merges if m.count == 1)
-    told = said(page)
-    assert f"From merge {once} on the winning pair stands there only once" in told
-    assert "You asked for 40; after these no pair was left." in told
-    assert "Where one or two tokens are left" in told
 
 
 def test_the_passage_has_a_curve_of_its_own(drawn):

@@ -19,7 +19,7 @@ from engine.measure.ablation import Switches, compare
 from engine.measure.recording import record
 from engine.model import build
 from engine.tokenizers.char import CharTokenizer
-from pages.inside.attention import shared, words, words_switches
+from pages.inside.attention import shared, words
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
 from tests.pages.helpers import opened, unescaped
@@ -99,27 +99,6 @@ def test_switches_names_what_is_off_and_what_it_costs():
         assert f"still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**" in text
     else:
         assert f"goes from “{one}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)" in text
-
-
-@pytest.mark.parametrize(
-    ("switches", "wanted"),
-    [
-        (Switches(), "With everything on"),
-        (Switches(heads_off=((0, 0), (0, 1))), "Without the heads of layer 0"),
-        (Switches(heads_off=((0, 0), (0, 1), (1, 0), (1, 1))), "Without any head"),
-        (Switches(mask=False, scale=False, position=False), "Without the mask, the scale and positions"),
-        (Switches(scale=False, order="shuffled"), "Without the scale, and with the tokens before shuffled"),
-    ],
-)
-def test_what_is_off_is_named(switches, wanted):
-    assert words_switches.without(switches, 2, 2) == wanted
-
-
-def test_a_loss_after_other_tokens_is_that_of_the_places_that_kept_theirs():
-    text = told_by("switches", attention_off="1.3", attention_order="reversed", attention_at="6")
-    p = probabilities(RECORDING["logits"])
-    rest = np.mean([-math.log(p[i, IDS[i + 1]]) for i in range(6, len(IDS) - 1)])
-    assert f"the loss of position 6 and later goes from **{rest:.2f}** to" in text
 
 
 def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dict[str, Drawn]):

@@ -14,13 +14,10 @@ from streamlit.testing.v1 import AppTest
 from engine.faults import PARTS
 from engine.measure.ablation import Switches, compare
 from engine.measure.heads import head_numbers, stages
-from engine.measure.induction import ordinary
 from engine.measure.recording import Recording, record
-from engine.measure.repeating import repeated
 from engine.model import build
-from engine.progress import finish
 from engine.tokenizers.char import CharTokenizer
-from pages.inside.attention import habits, shared
+from pages.inside.attention import shared
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
 from tests.pages.helpers import FOLDS, opened, said
@@ -96,19 +93,6 @@ def test_the_grid_gets_every_pattern_and_the_order_of_a_habit(monkeypatch):
     assert sent["order"] == strong or (not strong and "No head gives it" in said(page))
 
 
-def test_the_strongest_is_enlarged_when_it_has_been_measured(monkeypatch):
-    sent: dict[str, Any] = {}
-    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
-    with monkeypatch.context() as busy:
-        busy.setattr(habits, "measured", lambda key, measure, doing: None)
-        page = opened(PAGE, attention_view="heads", text=TEXT, attention_sort="duplicate")
-        assert sent["chosen"] == [0, 0] and set(sent["scores"]) == {""}
-    page.run()
-    found = finish(repeated(MODEL, sequences=1, pool=ordinary([c.encode() for c in "abcdefghij "]), count=24))
-    assert found is not None and sent["scores"] == [f"{x:.0%}" for x in found.duplicate.ravel()]
-    assert sent["chosen"] == list(divmod(int(found.duplicate.argmax()), 4)) != [0, 0]
-
-
 def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     block = f"blocks.{LAYER}."
     page = attention("steps", attention_stage="q, k, v", attention_query=str(QUERY), attention_key="2")
@@ -158,18 +142,6 @@ def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
     assert "scores" in page.dataframe[0].value and "÷ √d" not in page.dataframe[0].value
     shown = stages(faulty, record(faulty, IDS), LAYER, HEAD)
     np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown.raw, atol=1e-5)
-
-
-def test_the_strongest_key_is_written_out_until_another_is_chosen():
-    page = attention("steps", attention_query=str(QUERY))
-    best = int(PATTERNS[LAYER, HEAD, QUERY].argmax())
-    box = page.selectbox(key="attention_key")
-    weight = f"{PATTERNS[LAYER, HEAD, QUERY, best]:.4f}"
-    assert box.options[0] == f"the strongest: {TEXT[best]} at {best}, weight {weight}"
-    assert len(box.options) == 1 + QUERY + 1 and f"to give {weight} of its weight" in said(page)
-    box.select(1).run()
-    assert not page.exception and page.query_params["attention_key"] in ("1", ["1"])
-    assert f"to give {PATTERNS[LAYER, HEAD, QUERY, 1]:.4f} of its weight to b (position 1)" in said(page)
 
 
 def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):

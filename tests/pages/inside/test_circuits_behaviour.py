@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from engine.config import ModelConfig
 from engine.measure import fact, induction, knockout, sinks
@@ -16,16 +15,13 @@ from engine.measure.habits import Named
 from engine.measure.recording import record
 from engine.progress import finish
 from engine.tokenizers import token_bytes
-from pages.inside.circuits import words_behaviour
-from pages.inside.circuits.fact import PARTS, questions_for
-from pages.inside.circuits.fact import sentence as told_of_fact
+from pages.inside.circuits.fact import PARTS
 from pages.inside.circuits.induction import sentences, without_them
 from tests.pages.helpers import unescaped
 from tests.pages.inside.circuits import CITIZEN, circuit
 from tests.pages.inside.models import MODERN, SMALL, TOGETHER, run_of, shipped
 from tests.pages.real import REAL, carried
 from tests.pages.stage import StageManager
-from ui import models
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -95,17 +91,6 @@ def test_sentences_about_heads_that_copy() -> None:
     )
 
 
-def test_sentences_about_what_is_missing() -> None:
-    config = ModelConfig().resolved()
-    none = np.full((2, 2), 0.1)
-    assert "is there (0.0, 70%)" in " ".join(sentences(told(scores=none), None, config))
-    words = sentences(told(scores=none, previous=none), "Because.", config)
-    assert "Nor does a head below" in words[-2]
-    assert "(most: 0.0, 10%)" in words[-2]
-    assert words[-1] == "Because."
-    assert "0.0" in words[1] and "10%" in words[1] and "40% would make it one" in words[1]
-
-
 @pytest.mark.parametrize("opening", sinks.OPENINGS)
 def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[str, Any]) -> None:
     page = circuit("sinks", text=CITIZEN, sinks_opening=opening)
@@ -159,15 +144,6 @@ def test_a_model_that_reads_too_little_gets_a_sentence(manager: StageManager) ->
     assert "reads too few tokens" in unescaped(circuit("sinks", run_of(manager, context=12)))
 
 
-def test_a_short_text_is_not_halved(drawn: dict[str, Any]) -> None:
-    page = circuit("sinks", text="Go hence!")
-    assert "has 9 tokens, too few to measure on" in unescaped(page)
-    found = shipped()
-    ids = tuple(found.tokenizer.encode(words_behaviour.SINKS_TEXT))[:127]
-    measured = finish(sinks.measure(found.model, ids, found.tokenizer.encode("\n")[0]))
-    assert drawn["sinks_losses"].traces[0]["x"][0] == pytest.approx(measured.of("kept").loss, abs=1e-6)
-
-
 def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact.Fact:
     found = shipped(name)
     recording = record(found.model, found.tokenizer.encode(prompt))
@@ -218,20 +194,6 @@ def test_a_stream_that_is_no_sum_has_no_writers(manager: StageManager, drawn: di
     assert len(drawn["fact_climb"].traces) == 2
 
 
-def test_words_for_what_never_becomes_first() -> None:
-    found = fact.Fact(1, np.array([40, 2, 7]), np.array([0, 0.2, 0.125]), np.array([0, 0, 2]), None)
-
-    class Named:
-        vocabulary = ("a", "b", "c")
-        config = ModelConfig(n_layers=2).resolved()
-
-    words = told_of_fact(found, Named())  # type: ignore[arg-type]
-    assert words.startswith(
-        "“b” ends as number **7**, with a probability of 0.125: the model would write “c”. Its best place on the"
-        " way is 2, after block 0. It climbs most in block 0: from number 40 to 2."
-    )
-
-
 @pytest.mark.parametrize("fields", TOGETHER, ids=str)
 def test_every_kind_of_model_is_drawn(fields: dict[str, Any], manager: StageManager) -> None:
     page = circuit("induction", run_of(manager, **fields), fact_question="own", fact_prompt="ab c")
@@ -253,34 +215,3 @@ def test_the_real_model_copies(drawn: dict[str, Any]) -> None:
     assert off["y"][0] == mean["y"][0] and off["y"][-1] > 2 * mean["y"][-1], "these heads, not any"
     previous = np.array(drawn["induction_scores"].table["previous_token"]).reshape(30, 9)
     assert previous[16, 0] > 0.8
-
-
-@carried
-@pytest.mark.exhaustive
-def test_the_real_model_has_a_sink_and_must_not_lose_it(drawn: dict[str, Any]) -> None:
-    page = circuit("sinks", REAL)
-    words = unescaped(page)
-    assert "has 5 tokens, too few" in words and "18.8 with 100%" in words
-    share = re.search(r"\*\*(\d+)%\*\* of all weight lies on the first token, “The”", words)
-    assert share and 40 <= int(share[1]) <= 60
-    kept, _, dropped, forgotten, control = drawn["sinks_losses"].traces[0]["x"]
-    assert forgotten - kept > 1.0 > 5 * abs(control - kept) and abs(dropped - kept) < 0.2
-    assert page.selectbox(key="sinks_front").options == ["<|im_start|>", "⏎", "␣the", ".", "e", "Z"]
-
-
-@carried
-@pytest.mark.exhaustive
-def test_the_real_model_knows_a_capital(drawn: dict[str, Any]) -> None:
-    page = circuit("fact", REAL)
-    found = models._pretrained("smollm2-135m", None)
-    ids = found.tokenizer.encode("The capital of France is")
-    with torch.inference_mode():
-        p = found.model(torch.tensor([ids]))[0, -1].softmax(0)
-    paris = found.tokenizer.encode(" Paris")[0]
-    chance, rank, *_ = drawn["fact_climb"].traces
-    assert chance["y"][-1] == pytest.approx(float(p[paris]), abs=1e-3) and rank["y"][-1] == 1
-    assert "“␣Paris” is the likeliest token only after **block 29**, the last;" in unescaped(page)
-    assert [pill for pill in questions_for(found.tokenizer)][:2] == ["capital", "gold"]
-    page = circuit("fact", REAL, fact_question="own", fact_answer_text="Berlin")
-    assert "A blank was put before “Berlin”" in unescaped(page)
-    assert "“␣Berlin” ends as number" in unescaped(page)

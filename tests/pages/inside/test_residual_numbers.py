@@ -254,18 +254,6 @@ def assert_gradient_is_told(row: dict[str, Any], sentence: str) -> None:
     assert float(digits) == pytest.approx(back["replaced"], rel=0.06)
 
 
-def test_with_norms_the_gradient_stands_in_the_fold(drawn):
-    """It is not the reason there, so it is not offered above; the axis has its decades written in full."""
-    rows = json.loads((ROOT / "checkpoints" / "residuals.json").read_text())["pairs"]
-    (row,) = [row for row in rows if (row["depth"], row["norm"]) == (4, "layernorm")]
-    page = residual("highway", residual_depth="4", residual_shown="gradients", residual_seeds="1")
-    assert page.get_by_key("residual_shown").options == ["loss", "likeness"]
-    with_them, without = drawn["residual_pair_gradients"].traces
-    assert with_them["y"] == row["added"]["gradients"] and without["y"] == row["replaced"]["gradients"]
-    assert drawn["residual_pair_gradients"].layout["yaxis"]["ticktext"] == ["0.1", "1"]
-    assert_gradient_is_told(row, said(page))
-
-
 def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
     from engine import corpora
 

@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.corpora import shakespeare_path
-from engine.doctor.check import Finding
 from engine.doctor.checks import CHECKS
 from engine.doctor.patient import BUDGET, affordable, cost, patient_of
 from engine.doctor.story import PATH as STORY
@@ -72,13 +71,6 @@ def test_the_grid_is_the_file(name: str, drawn: dict[str, Drawn]) -> None:
     assert f"**{len(failed(name))} of the {len(asked)} checks**" in answer
     quickest = min(failed(name), key=lambda check: CHECKS[check].minutes)
     assert f"“{CHECKS[quickest].title}”: {ROWS[name]['findings'][quickest][2]}" in answer
-
-
-def test_a_click_on_a_row_chooses_it(drawn: dict[str, Drawn]) -> None:
-    page = opened("which")
-    page.session_state["which_grid"] = {"clicked": "leaky_mask"}
-    first = next(name for name in ROWS if name != HEALTHY)
-    assert subject_of(first).title in said(page)
 
 
 def sent(page: AppTest, drawn: dict[str, Drawn]) -> str:
@@ -183,17 +175,6 @@ def test_a_bug_that_is_put_in_is_found(manager: StageManager) -> None:
     assert "checks fail.** Future tokens" in answer and "the model sees what it should guess" in answer
     healthy = said(opened("doctor", model=run(manager), doctor_check="spread"))
     assert CHECKS["spread"].question in healthy and "Future tokens: Replacing" not in healthy
-
-
-def test_the_answer_counts_and_names_the_first() -> None:
-    found = (
-        Finding("future", "pass", 0.0, "Fine."),
-        Finding("rows", "fail", 0.5, "Rows are off."),
-        Finding("order", "not applicable", None, "Nothing to ask."),
-        Finding("twice", "fail", 0.1, "It differs."),
-    )
-    assert words.examined(found, CHECKS) == "**2 of 3 checks fail.** Rows sum to 1: Rows are off."
-    assert "**All 1 checks**" in words.examined(found[:1], CHECKS)
 
 
 STORED = json.loads(STORY.read_text("utf-8"))
@@ -344,9 +325,3 @@ def test_the_answer_quotes_both_and_their_share_of_words() -> None:
     answer = words_bugs.answer(Both(side(2.1, "thou art", 0.62), side(0.05, "a*b\nc", 0.0)))
     assert "It writes “a\\*b c…”, of which **0%** lies in words" in answer
     assert "healthy twin's “thou art…” **62%** does" in answer
-
-
-def test_blanks_can_be_seen() -> None:
-    answer = words_bugs.answer(Both(side(2.1), side(0.01, "\n" * 40, 0.0)))
-    assert f"It writes “{'⏎' * words_bugs.QUOTED}…”" in answer and words_bugs.shown("\n\n") == "⏎⏎"
-    assert words_bugs.shown("a\n\n \nb\n") == "a\nb"

@@ -23,10 +23,9 @@ from engine.service import lab_races, profiles
 from engine.service.climbing import Finish
 from engine.service.standings import Standing
 from engine.tasks import TASKS
-from engine.training.ladder import Climbed, Experiment
 from engine.training.train import check
 from pages.lab.ladder import race as race_view
-from pages.lab.ladder import words, words_compare, words_lecture
+from pages.lab.ladder import words, words_compare
 from tests.pages import helpers
 
 ROOT = Path(__file__).parents[3]
@@ -107,14 +106,6 @@ def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
     ]
 
 
-def test_a_verdict_names_its_seeds() -> None:
-    page = opened("ideas", ladder_rung="positions")
-    over = json.loads((RACES / "seeds.json").read_text())["losses"]
-    steps = [before - after for before, after in zip(over["output"], over["positions"], strict=True)]
-    assert len(steps) == 3 and min(steps) > 0.1
-    assert "better with each of 3 seeds" in answer(page)
-
-
 def test_without_its_file_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(lab_races, "SHIPPED", tmp_path)
     lab_races.shipped.cache_clear()
@@ -174,17 +165,6 @@ def test_a_task_is_raced_like_any_text(task: str, monkeypatch: pytest.MonkeyPatc
 
 def line(name: str, loss: float) -> Standing:
     return Standing(name, name, "finished", 9, 9, loss, loss, True, 1.0, 1, 1, 1, 1.0, 9)
-
-
-def test_a_tie_is_called_one() -> None:
-    said = words_compare.answer("heads", Finish((line("a", 2.100), line("b", 2.109)), "nats", 3.35, 2.48))
-    assert "0.01 apart: no more than two seeds may differ by." in said
-
-
-def test_how_far_a_published_value_is_off() -> None:
-    one = Climbed("last", 33_280, (0, 10_000), (4.6, 2.60), (4.6, 2.70), 10_000, 1.0)
-    said = words_lecture._agreement(Experiment({"last": one}, 1_003_854, {}))
-    assert said == "*Last letter* ends at **2.60**, the lecture says 2.45: +0.15 nats off."
 
 
 def test_a_race_below_the_line_of_pairs() -> None:

@@ -6,18 +6,13 @@ import math
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
-from engine.ledger.fits import fit
-from engine.ledger.shares import thin
-from engine.pretrained import sources
 from engine.service.state import RunSpec
-from pages.models.parameters import cost_figures, figures
-from pages.models.parameters.answers import fits_line
+from pages.models.parameters import figures
 from pages.models.parameters.change import GROUPS
 from pages.models.parameters.choice import ALL, plain
 from tests.pages import helpers
@@ -42,24 +37,6 @@ def test_a_preset_is_counted_with_its_source(name):
     preset = ALL[name]
     assert f"**{ledger(preset.model, preset.encoder).total:,} parameters**" in sentences(page)
     assert preset.trainable or preset.source in sentences(page)
-
-
-def test_an_installed_t5_is_counted_whole(tmp_path, monkeypatch):
-    """Both halves, by its own file."""
-    pytest.importorskip("transformers", reason="transformers is not installed (requirements-dev.txt has it)")
-    from tests.engine.pretrained.test_pairs import made
-
-    theirs = made(tmp_path / "mine", "1.1")
-    monkeypatch.setenv(sources.MODELS, str(tmp_path))
-    page = opened(model="pretrained-mine", view="where")
-    count = sum(p.numel() for p in theirs.parameters())
-    assert plain("pretrained-mine").ledger.total == count
-    assert f"**{count:,} parameters**" in sentences(page)
-    blocks = sum(p.numel() for n, p in theirs.named_parameters() if ".block." in n and "bias" not in n)
-    assert f": {blocks:,} in the 2 blocks that read and 3 blocks that write" in sentences(page)
-    changed = opened(model="pretrained-mine", view="where", d_ff="64")
-    more = (2 + 3) * 3 * 22 * (64 - 35)  # two matrices in, one out, in each block of both
-    assert f"**{count + more:,} parameters**" in sentences(changed)
 
 
 def test_it_opens_on_gpt2_and_says_where_the_parameters_are(drawn):
@@ -235,26 +212,6 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
         assert not page.exception and ("Models are not trained in" in sentences(page)) == (dtype != "float32")
 
 
-def test_grouped_keys_in_the_cache(drawn):
-    said = sentences(opened(view="memory", model="mistral-7b", length="4096"))
-    assert "for each of its 32 query heads it would be 4 times as large" in said
-    lines = {trace["name"]: trace["y"] for trace in drawn["parameters_cache"].traces}
-    assert (
-        lines["a key head each (MHA)"][8] == 4 * lines["KV cache"][8] == 32 * lines["one key head (MQA)"][8]
-    )
-
-
-def test_fits_lines_name_the_most_bits():
-    tiny, huge = plain("mini").ledger, plain("gpt3-175b").ledger
-    assert fits_line(fit(tiny, 8 * 2**30, 1, 128)) == "writes in float32, and can be trained in float32."
-    assert fits_line(fit(huge, 80 * 2**30, 1, 2048)) == "not even in int4, 81.3 GB of weights."
-    needs = tiny.memory("bfloat16", 1, 128).training
-    assert fits_line(fit(tiny, needs - 1, 1, 128)).endswith(
-        f"; to be trained it would need {gigabytes(needs)}."
-    )
-    assert fits_line(fit(tiny, needs, 1, 128)) == "writes in float32, and can be trained in bfloat16."
-
-
 def test_heads_sizes_and_budgets_stand_in_a_fold():
     page = opened(view="flops")
     said = sentences(page)
@@ -300,10 +257,6 @@ GB = 2**30
 # GPT-2 small, as its paper and its weights have it: every matrix has a bias.
 V, T, D, L = 50_257, 1_024, 768, 12
 EMBEDDING, POSITIONS = V * D, T * D
-ATTENTION = L * 4 * (D * D + D)
-NETWORK = L * (D * 4 * D + 4 * D + 4 * D * D + D)
-NORMS = L * 2 * 2 * D + 2 * D
-GPT2 = EMBEDDING + POSITIONS + ATTENTION + NETWORK + NORMS
 
 # LLaMA-2 7B: no bias anywhere, a gated network, two matrices at the ends.
 WIDE, DEEP, LLAMA_V, GATED = 4_096, 32, 32_000, 11_008
@@ -318,22 +271,6 @@ def answer(view: str, **query: str) -> str:
     assert not page.error
     (said,) = (str(e.value) for e in page.markdown if re.search(r"\*\*\d", str(e.value)))
     return said.replace("\\", "")
-
-
-def test_where_they_are_is_counted_part_by_part() -> None:
-    said = answer("where", model="gpt2")
-    rest = POSITIONS + NORMS
-    assert f"has **{GPT2:,} parameters**: {NETWORK / GPT2:.1%} in the feed-forward networks" in said
-    assert f", {EMBEDDING / GPT2:.1%} in the embedding, {ATTENTION / GPT2:.1%} in attention" in said
-    assert said.endswith(f", {rest / GPT2:.1%} elsewhere.")
-
-
-def test_the_larger_one_is_named_whichever_stands_first() -> None:
-    more = f" is **{LLAMA / GPT2:.1f} times as large** as GPT-2 small"
-    for model, other in (("llama2-7b", "gpt2"), ("gpt2", "llama2-7b")):
-        said = answer("two", model=model, other=other)
-        assert said.startswith("LLaMA") and more in said
-        assert said.endswith(f"it has {LLAMA - GPT2:,} parameters more.")
 
 
 @pytest.mark.parametrize("length", [512, 8_192])
@@ -374,34 +311,3 @@ def test_by_hand_is_four_products_and_what_they_leave_out() -> None:
     said = answer("byhand", model="llama2-7b")
     assert f"products give **{LLAMA_PRODUCTS:,}** of the {LLAMA:,} parameters of LLaMA" in said
     assert f", or {LLAMA_PRODUCTS / LLAMA:.1%}; biases" in said
-
-
-def test_what_is_too_thin_for_its_name_is_told_below() -> None:
-    found = thin(plain("gpt2").ledger)
-    assert found == {"position": POSITIONS, "norm1": L * 2 * D, "norm2": L * 2 * D, "norm_final": 2 * D}
-    (trace,) = figures.treemap(plain("gpt2").ledger, "GPT-2").data
-    shown = dict(zip(trace["ids"], zip(trace["labels"], trace["text"], strict=True), strict=True))
-    unnamed = [name for name, (label, _) in shown.items() if not label]
-    assert all(any(part in name for part in found) for name in unnamed)
-    assert len(unnamed) == 4 + 7 and not any(shown[name][1] for name in unnamed)  # four parts, seven tensors
-    hovered = dict(zip(trace["ids"], trace["customdata"], strict=True))
-    assert hovered[" position"] == "positions" and shown[" embedding"][0].startswith("embedding")
-    page = helpers.opened("models/parameters", parameters_model="gpt2")
-    said = " ".join(str(e.value) for e in page.caption)
-    assert f"Strips too thin for a name: positions {POSITIONS / GPT2:.1%}, norm 1 <0.1%" in said
-
-
-def test_bars_of_memory_are_sums_beside_the_devices_that_they_fit_into() -> None:
-    uses = {
-        "to write": {"weights": 3 * GB, "KV cache": GB},
-        "to train": {"weights": 3 * GB, "gradients": 6 * GB},
-    }
-    figure = cost_figures.memory_bars(uses, {"phone": 8 * GB, "laptop": 16 * GB})
-    bars = {trace["name"]: trace["x"].tolist() for trace in figure.traces}
-    assert bars == {"weights": [3, 3], "KV cache": [1, 0], "gradients": [0, 6]}
-    sums = {
-        note["y"]: (note["x"], note["text"]) for note in figure.arrangement["annotations"] if note["y"] != 1
-    }
-    assert sums == {"to write": (4, "4 GB"), "to train": (9, "9 GB")}
-    assert [shape["x0"] for shape in figure.arrangement["shapes"]] == [8]  # 16 lies beyond the bars
-    assert cost_figures.ticks(np.array([16, 2**20]))["ticktext"] == ["16", "128", "1K", "8K", "64K", "512K"]

@@ -12,19 +12,13 @@ from torch import Tensor
 
 from engine.checkpoints import load
 from engine.checkpoints_paired import load_pair
-from engine.config import ModelConfig
 from engine.measure.carrying import carried as influence_of
-from engine.measure.recording import record
 from engine.model import Transformer
-from engine.presets import PRESETS
 from engine.probe import Recorder
 from engine.reference import dice
-from engine.reference.compare import Comparison, Difference, compare
 from engine.reference.mistakes import MISTAKES
 from engine.reference.second import RIGHT, Choices, forward
-from pages.models.reference import figures, quick, variations
-from pages.models.reference.shared import verdict, wrong
-from pages.models.reference.words import NAMES
+from pages.models.reference import quick, variations
 from tests.pages import helpers
 from tests.pages.models.reference import opened, run, said
 from ui.site import ROOT
@@ -66,19 +60,6 @@ def test_every_mistake_is_pointed_at_or_said_to_do_nothing(family, drawn):
             assert MISTAKES[mistake].sentence in said(page)
 
 
-def test_what_is_folded_opens():
-    activations, fields = (frame.value for frame in opened(reference_family="llama").dataframe)
-    assert "logits" in list(activations["activation"]) and activations["agrees"].all()
-    assert "rope_theta" in list(fields["field"])
-
-
-@pytest.mark.parametrize("model", ["shakespeare-classic", "untrained-fast"])
-def test_models_of_the_bar(model):
-    page = opened("model", model=model, reference_port="scale")
-    wanted = "at `scores`" if model.startswith("shakespeare") else "nobody would see it"
-    assert wanted in said(page) or "at `scores`" in said(page)
-
-
 def test_six_choices_since_2017():
     page = opened("variations")
     table, reasons = (found.value for found in page.table)
@@ -117,12 +98,6 @@ def test_shipped_models_have_a_family(model, title):
     assert facts["model_type"] == {"GPT-2": "gpt2", "LLaMA": "llama"}[title]
     page.get_by_key("reference_dtype").set_value("float16").run()
     assert not page.exception and "1.6 MB" in said(page)
-
-
-def test_what_is_filled_in_is_said(manager):
-    page = opened("export", model=run(manager, "refx-plain", position="sinusoidal", ffn="relu"))
-    assert "is a GPT-2" in said(page)
-    assert "biases of zeros, its positions as a table" in said(page)
 
 
 def test_what_has_no_family_keeps_the_one_file(manager):
@@ -181,34 +156,6 @@ def test_an_encoder_decoder_is_taken_along_whole(task, monkeypatch):
     assert f"python model.py {text}" in written and f"python model.py {text}" in [c.value for c in page.code]
 
 
-def rows(*pairs: tuple[str, float]) -> Comparison:
-    return Comparison(tuple(Difference(name, far, 0.5) for name, far in pairs))
-
-
-def test_an_exact_equality_and_a_broken_number_can_be_drawn():
-    found = rows(("blocks.0.resid_pre", 0.0), ("blocks.0.scores", float("inf")), ("logits", float("inf")))
-    figure = figures.along(found)
-    assert list(figure.data[0].y) == [1e-9, 100.0]
-    assert figure.layout.annotations[1].text == "begins: block 0, scores"
-    assert "inf" in verdict(found, wrong("none", ModelConfig().resolved()))
-
-
-def test_the_verdict_tells_the_numbers_of_the_comparison():
-    none = wrong("none", ModelConfig().resolved())
-    far = rows(("blocks.0.resid_pre", 0.0), ("blocks.1.q_rot", 0.4), ("logits", 0.25))
-    told = verdict(far, none)
-    assert "in block **1**, at `q_rot` (the queries, once they are turned)" in told
-    assert "**0.250** along the stream; the logits are off by up to 0.250, where the largest is 0.5." in told
-    assert "**2.0 × 10⁻⁶**, the tolerance 0.0001" in verdict(rows(("logits", 2e-6)), none)
-
-
-def test_every_activation_has_a_name():
-    for family in dice.KINDS:
-        rolled = dice.roll(family, 0)
-        found = compare(rolled.model, record(rolled.model, rolled.ids))
-        assert {row.bare for row in found.rows} <= NAMES.keys()
-
-
 def closed(view: str, **query: str) -> str:
     """All that is closed while the folds are closed."""
     page = helpers.opened("models/reference", reference_view=view, **query)
@@ -263,25 +210,6 @@ def test_a_trained_model_is_held_against_the_text_of_the_bar():
     far = apart(*both(found.model, tuple(found.tokenizer.encode(text))))
     told = closed("model", model="shakespeare-modern", text=text)
     assert f"The largest difference along the stream is **{number(far)}**" in told
-
-
-@pytest.mark.parametrize(("dtype", "bytes_each"), [("float32", 4), ("bfloat16", 2)])
-def test_a_file_is_as_large_as_its_numbers(dtype, bytes_each):
-    found = load(ROOT / "checkpoints" / "shakespeare-modern")
-    size = sum(p.numel() for p in found.model.parameters()) * bytes_each / 1e6
-    told = closed("export", model="shakespeare-modern", reference_dtype=dtype)
-    assert f"This model **is a LLaMA**: in {size:.1f} MB of {dtype}" in told
-
-
-def test_the_largest_part_is_what_pytorch_counts():
-    with torch.device("meta"):
-        model = Transformer(PRESETS["llama2-7b"].model.resolved())
-    sizes = {name: p.numel() for name, p in model.named_parameters()}
-    total = sum(sizes.values())
-    networks = sum(n for name, n in sizes.items() if ".ffn." in name)
-    told = closed("quick", reference_sizes="llama2-7b")
-    assert f"Seven rows are all of LLaMA-2 7B's {total:,} parameters" in told
-    assert f"the largest is feed-forward with **{networks / total:.1%}**" in told
 
 
 def test_what_each_model_kept_of_the_original():

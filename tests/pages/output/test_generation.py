@@ -11,18 +11,15 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora, presets
-from engine.config import ModelConfig, SampleConfig, TrainConfig
-from engine.model import build
+from engine import presets
+from engine.config import ModelConfig, SampleConfig
 from engine.sample import beam_search, generate
 from engine.sample.branches import Tree
 from engine.sample.rivals import ending_with, rivals
-from engine.service.state import RunSpec
 from engine.tokenizers.char import CharTokenizer
 from pages.output.generation import beam
 from pages.output.generation import write as generation
-from pages.output.generation.beam_figures import PRUNED_ROWS, beam_tree, rows
-from pages.output.generation.link import LINK, again, left_out, link, parse
+from pages.output.generation.link import LINK, left_out, link, parse
 from pages.output.generation.message import message, row
 from pages.output.generation.records import BATCH, BRANCHES, Limits, Session, reason
 from pages.output.generation.session import answer, begin, resting, token_of
@@ -31,7 +28,6 @@ from tests.engine.helpers import loud, tiny
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import said as words
-from tests.pages.stage import StageManager, view_of
 from ui import models
 from ui.reading import show_token
 from ui.subject import Subject
@@ -280,19 +276,6 @@ def test_what_is_said_is_about_the_tokens_that_the_player_shows():
     assert resting(browser.session, LIMITS, False)[1] == 46
 
 
-def test_bytes_that_are_part_of_a_character_are_shown_as_bytes_and_joined_as_text():
-    tokenizer = corpora.from_text("Some text, é and €. " * 40, "bytes", tokenizer="byte").tokenizer
-    config = ModelConfig(**{**tiny().to_dict(), "vocab_size": 256})
-    subject = Subject(
-        ("bytes", -1), "Bytes", build(config, 0).eval(), tokenizer, "é", tuple(tokenizer.encode("é")), None
-    )
-    browser = Browser(subject)
-    assert [browser.words[str(t)] for t in subject.ids] == [["⟨C3⟩", "c3"], ["⟨A9⟩", "a9"]]
-    assert bytes.fromhex("".join(browser.words[str(t)][1] for t in browser.told["prompt"])).decode() == "é"
-    first, text = token_of("€", subject)
-    assert tokenizer.decode_bytes([first]) == b"\xe2" and "3 tokens" in text
-
-
 def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
     page = opened(generation_view="Token by token")  # as old links name it
     assert page.segmented_control(key="generation_view").options[0] == "Token by token"
@@ -352,35 +335,6 @@ def test_a_token_of_almost_no_probability_is_not_said_to_have_none():
     sent = row(node)[6]
     assert sent[sent[::3].index(38) * 3 + 1] == pytest.approx(math.exp(node.log_p), rel=1e-4)
     assert "token 20, with p = 1 in " in sentences(page) and "p = 0.00%" not in sentences(page)
-
-
-def test_a_newer_step_of_a_training_writes_the_same_branches_in_its_own_words(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch
-):
-    spec = RunSpec(
-        ModelConfig(**{**tiny().to_dict(), "vocab_size": 90}),
-        TrainConfig(steps=40),
-        "text",
-        "abc " * 20,
-        name="mine",
-    )
-    manager.views["steps"] = view_of(spec, "steps", "running", 40, snapshots=(0, 10))
-    ask: dict[str, Any] = {}
-    monkeypatch.setattr(generation, "_asked", lambda: ask)
-    page = opened(model="run-steps", text="ab")
-    first = session_of(page)
-    ask |= PICK | {"session": first.name}
-    page.run()
-    assert first.tree.picks(first.leaf) == ((6, 7),)
-    manager.change("steps", snapshots=(0, 10, 20))
-    page.run()
-    assert not page.exception
-    newer = session_of(page)
-    assert newer.name != first.name and len(page.session_state[generation.SESSIONS]) == 1
-    assert newer.tree.picks(newer.leaf) == ((6, 7),)
-    assert newer.at == 6
-    assert newer.tree.tokens(newer.leaf) != first.tree.tokens(first.leaf)
-    assert again(newer) == again(first)
 
 
 @pytest.mark.parametrize("length, words", [("-5", "nothing is written"), ("1000000", "at most 1,000")])
@@ -503,34 +457,3 @@ def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
 def test_a_long_text_says_what_is_dropped():
     said = words(searched(text="ab " * 60, beam_depth="20"))
     assert "context of 128: the first 19 tokens of the text are dropped" in said
-
-
-def test_width_one_is_said_to_be_greedy():
-    page = searched(beam_width="1", beam_depth="8")
-    found = entries(page)
-    assert found["it wrote"][0] == found["it wrote"][1] and "width 1 is greedy" in words(page)
-
-
-def test_the_tree_draws_each_node_once_and_the_winners_way_is_filled():
-    found = beam_search(loud(tiny(), seed=2), [1], 6, 3, shown=5)
-    place = rows(found)
-    for depth in range(1, 7):
-        level = [n for n in found.nodes if n.depth == depth and n.index in place]
-        assert sorted(place[n.index] for n in level) == list(range(len(level)))
-        assert all(place[n.index] < 3 for n in level if n.kept)
-        assert sum(not n.kept for n in level) <= PRUNED_ROWS
-    figure = beam_tree(found, [str(n.token) for n in found.nodes], [""] * len(found.nodes), root="x")
-    named = {trace.name: trace for trace in figure.data if trace.name}
-    assert [found.nodes[i].token for i in sorted(named["winner"].customdata)] == list(
-        found.path(found.winner)
-    )
-    assert len(named["kept"].x) + len(named["winner"].x) == sum(n.kept for n in found.nodes)
-    scores = next(trace for trace in figure.data if trace.mode == "text")
-    first = next(n for n in found.nodes if n.kept)
-    assert len(scores.text) == 18
-    assert float(scores.text[0].replace("−", "-")) == pytest.approx(first.log_probability, abs=0.01)
-    order = [trace.mode for trace in figure.data]
-    assert (
-        order.index("text") > 4 and order[:5] == ["lines"] * 5
-    )  # each score has a gap in the edges behind it
-    assert all(x % 1 == 0.5 for x in scores.x)  # half-way between two boxes

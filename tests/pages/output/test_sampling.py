@@ -145,15 +145,6 @@ def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(draw
     assert "What follows “\\:”." in sentences(page), "what somebody chose stays"
 
 
-def test_an_encoder_writes_no_samples(monkeypatch: pytest.MonkeyPatch):
-    encoder = replace(presets.PRESETS["fast"].model, causal=False, n_layers=1)
-    monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=encoder))
-    models._untrained.clear()
-    page = opened(model="untrained-classic", sampling_view="temperatures")
-    models._untrained.clear()
-    assert "no samples" in sentences(page)
-
-
 def test_a_thousand_draws_are_counted_by_the_engine(drawn):
     words = sentences(opened(sampling_view="A thousand draws", sampling_temperature="0"))
     assert "came **1000 times**; expected were 1000" in words and "0.0% away" in words
@@ -201,15 +192,6 @@ def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_the
     assert rows["choices"].iloc[[0, -1]].tolist() == pytest.approx(ends, abs=1e-3)
     other = written(page.number_input(key="sampling_seed").set_value(1).run())
     assert not other.exception and [c.value for c in other.code[5:10]] != texts
-
-
-def test_where_the_model_is_sure_no_temperature_makes_it_wild():
-    """After "First Citize" the classic model says "n", whatever the temperature."""
-    page = opened(sampling_view="temperatures", text="First Citize", sampling_position="11")
-    p = (logits_of(ids_of("First Citize"), -1).double() / 1.5).softmax(-1).max().item()
-    assert p > 0.5
-    said = sentences(page)
-    assert f"and still **{p:.0%}** at τ = 1.5" in said and "High is wild" not in said
 
 
 def test_a_text_is_scored_by_the_chain_rule(drawn):

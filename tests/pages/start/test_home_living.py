@@ -19,7 +19,6 @@ from pages.start.home.links import target
 from pages.start.home.reading import HELD, Held, grown, look
 from tests.conftest import ROOT
 from tests.pages import helpers
-from tests.pages.real import REAL, carried
 from tests.pages.start.home import CLASSIC, array, home, sent
 from ui import models, widgets
 from ui.reading import MAX_TEXT
@@ -57,22 +56,6 @@ def test_the_answer_is_the_models_own(model: str, text: str) -> None:
         assert "already the embedding alone" in said
 
 
-@pytest.mark.exhaustive
-@carried
-def test_the_real_model_is_what_home_shows_first() -> None:
-    app = helpers.opened("app.py")
-    data = sent(app)
-    assert app.query_params["model"] in (REAL, [REAL])
-    assert "".join(data["picture"]["names"][str(i)] for i in data["picture"]["ids"]) == (
-        "The␣capital␣of␣France␣is"
-    )
-    assert "**“␣Paris” with " in answer(app)
-    further = sent(app, "livemap_further")
-    assert not data["picture"]["whole"] and data["picture"]["known"] == [4]  # the rest comes in the same run
-    assert data["picture"]["outlook"]["depths"] == [30] and further["outlook"]["depths"] == list(range(31))
-    assert further["name"] == data["picture"]["name"] and further["whole"] and further["known"] == [*range(5)]
-
-
 def test_without_the_real_model_a_small_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models.sources, "available", list)
     app = helpers.opened("app.py")
@@ -95,23 +78,6 @@ def test_any_text_is_drawn_or_said(text: str) -> None:
     read = picture["earlier"] + len(picture["ids"])
     unknown = any(c not in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \n!$&',-.3:;?" for c in text)
     assert bool(data["notes"]) == (unknown or not text or len(text) > read)
-
-
-def test_models_that_lack_something_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = sent(home("To be", "untrained-classic"))
-    assert data["model"]["causal"] and data["picture"]["patterns"]
-    real = models.model_of
-
-    def headless(*about: Any) -> Any:
-        found = real(*about)
-        monkeypatch.setattr(found.model.output, "present", False)
-        return found
-
-    monkeypatch.setattr("pages.start.home.reading.model_of", headless)
-    app = home("To be", "untrained-modern")
-    data = sent(app)
-    assert data["picture"]["outlook"] is None and not data["picture"]["known"]
-    assert "**5 tokens become 5 vectors of 128 numbers**" in answer(app)
 
 
 def test_a_link_to_a_part_is_told_and_old_links_show_the_drawing() -> None:
@@ -156,15 +122,6 @@ def test_a_written_token_is_drawn_with_the_readers_settings(
     assert state[living.WROTE]["chance"] == pytest.approx(float(shares[at]), abs=1e-4)
     assert state["text"] == "ROMEO:\nO, she d" + found.tokenizer.decode([token])
     assert state[living.HELD] == Held(CLASSIC, state["text"], (*ids, token))
-
-
-def test_five_hundred_tokens_stay_within_the_context(asked: Any) -> None:
-    text = "ROMEO:"
-    for _ in range(500):
-        text = asked(text, do="write", temperature=1.0, top_k=0)["text"]
-        context = checkpoints_context()
-        assert len(text) <= min(128, context)
-    assert len(text) > 20
 
 
 def checkpoints_context() -> int:
@@ -279,21 +236,6 @@ def test_a_part_leads_to_its_page_with_this_text_and_this_place(
         *leads.forgotten,
         *held,
     }
-
-
-@pytest.mark.exhaustive
-@carried
-def test_a_token_that_grew_is_found_where_the_text_is_cut_again(asked: Any) -> None:
-    """Three tokens that the tokenizer would never make of their text: the page behind a link makes one."""
-    found = models.model_of(REAL, NEWEST, ())
-    whole = found.tokenizer.encode("The capital")
-    pieces = [i for letter in "The capital" for i in found.tokenizer.encode(letter)]
-    st.session_state[HELD] = Held(REAL, "The capital", tuple(pieces))
-    subject = look(REAL, "The capital").subject
-    assert len(subject.ids) > len(whole)
-    for token, wanted in ((0, 0), (2, 0), (3, 1), (len(pieces) - 1, len(whole) - 1)):
-        query = target({"part": "sum_feedforward", "token": token}, subject, NEWEST).query
-        assert query["residual_token"] == str(wanted)
 
 
 def test_what_was_cut_is_said_with_the_letters_that_there_were() -> None:

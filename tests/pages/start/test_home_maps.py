@@ -1,6 +1,5 @@
 """Home's maps of a decoder and of an encoder-decoder: they say what the model is, and nothing lies on anything."""
 
-import itertools
 import json
 from functools import cache
 from itertools import combinations, product
@@ -187,28 +186,6 @@ def test_nothing_lies_on_anything_else(name, shape):
         assert box["x"] >= 0 and box["y"] >= 0
         assert box["x"] + box["w"] <= layout["width"] and box["y"] + box["h"] <= layout["height"]
     assert {box["id"] for box in layout["boxes"]} <= set(drawn(name)["parts"])
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"), list(zip(ENCODER_DECODERS, itertools.cycle(["wide", "tall"]), strict=False))
-)
-def test_the_memory_leads_from_the_encoder_into_cross_attention(name, shape):
-    layout = drawn(name)[shape]
-    boxes = {box["id"]: box for box in layout["boxes"]}
-    roads = [arrow for arrow in layout["arrows"] if arrow["kind"] == "memory"]
-    assert len(roads) == 1
-
-    def touches(point, box, by=0.6):
-        x, y = point
-        return -by <= x - box["x"] <= box["w"] + by and -by <= y - box["y"] <= box["h"] + by
-
-    assert touches(roads[0]["points"][0], boxes["memory"])
-    assert touches(roads[0]["points"][-1], boxes["decoder.cross_attention"])
-    into = [
-        a for a in layout["arrows"] if a["kind"] == "stream" and touches(a["points"][-1], boxes["memory"])
-    ]
-    assert len(into) == 1, "the encoder's road ends there"
-    assert not any(id.startswith("encoder.") and "cross" in id for id in boxes)
 
 
 @pytest.mark.parametrize("name", list(ENCODER_DECODERS))

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from engine.checkpoints import load
-from engine.doctor.checks import CHECKS
-from engine.doctor.table import shipped, subject_of
 from engine.ledger.morph import OFFERED
 from engine.measure.lens import logit_lens
-from engine.measure.raw_similarity import self_term
 from engine.measure.recording import record
-from engine.measure.rounding import Rounding, rounded, taken
 from engine.presets.ladder import LADDER
 from engine.pretrained import sources
 from engine.pretrained.library import load as load_real
-from engine.probe import AXES
-from pages.lab.faults.doctor_figures import grid
 from ui.tour.courses import Scene, shelf
 
 KEPT = Path(__file__).parents[3] / "checkpoints"
@@ -52,69 +43,6 @@ def test_what_there_is_is_counted() -> None:
         assert scene(course, f"A training, kept at {moments} moments")
     assert len(OFFERED) == 8
     says("built-live", "What has changed since 2017", "eight choices")
-
-
-def test_the_self_term_is_as_large_as_the_scene_says() -> None:
-    found = self_term("similarity", 256, list(range(12)), 0)
-    root = math.sqrt(found.d_model)
-    assert found.own * root == pytest.approx(256, rel=0.1)
-    assert found.others * root == pytest.approx(16, rel=0.2)
-    assert round(found.own) == 16 and round(found.others) == 1
-    says("attention-from-nothing", "The self-term", "about 256, times others about 16", "16 against 1")
-
-
-def test_four_bits_take_a_seventh_of_the_room() -> None:
-    matrix = load(KEPT / "shakespeare-classic").model.state_dict()["blocks.0.ffn.w_in.weight"]
-    bits = taken(matrix, rounded(matrix, Rounding(4))).bits
-    assert round(32 / bits) == 7
-    says("inside-a-real-model", "Four bits", "4 bits", "instead of 32", "about a seventh")
-
-
-def test_the_grid_of_checks_has_the_rows_and_columns_that_the_scene_names() -> None:
-    charts = shipped()
-    titles = {name: subject_of(name).title for name in charts}
-    (trace,) = grid(charts, titles, CHECKS, "no_mask").data
-    assert np.shape(trace["z"]) == (len(charts), len(CHECKS))
-    says("the-chapter", "Checks that catch them", "every row is a mistake", "every column a check", "red")
-
-
-def test_two_axes_of_tokens_are_there_from_the_scores_to_the_pattern() -> None:
-    both = [name for name, axes in AXES.items() if {"query", "key"} <= set(axes)]
-    assert [name for name in both if not name.startswith("cross_")] == ["scores", "masked_scores", "pattern"]
-    says("built-live", "One block, every shape", "the mask", "from the scores to the", "two axes of tokens")
-
-
-def test_what_is_asked_about_the_nucleus_is_what_is_then_shown() -> None:
-    asked = scene("text-in-text-out", "Out come scores")
-    assert asked.question is not None and asked.question.asked.startswith("Top-p is 0.9.")
-    assert dict(asked.query)["sampling_top_p"] == "0.9"
-
-
-def test_the_rungs_stand_as_the_scenes_and_their_notes_say() -> None:
-    """Against the stored race, read without the engine."""
-    runs = json.loads((KEPT / "races" / "ladder.json").read_text())["runs"]
-    loss = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
-    course = "attention-from-nothing"
-    assert loss["One matrix"] < loss["Values"] < loss["Queries and keys"]
-    assert "no lower here than with one" in scene(course, "Values").notes
-    layers = [loss[f"Attention ×{n}"] for n in (1, 2, 4, 8)]
-    assert layers[1] < layers[0] < layers[1] + 0.05 and layers[2] < layers[1] < layers[2] + 0.05
-    assert 1000 < layers[3] < 10_000
-    says(course, "Layers of attention", "a second layer buys little, a fourth too; eight explode")
-    assert "in the thousands" in scene(course, "Layers of attention").notes
-    buys = {
-        name: loss[LADDER[rung.below].title] - loss[rung.title]
-        for name, rung in LADDER.items()
-        if rung.below is not None and min(loss[rung.title], loss[LADDER[rung.below].title]) < 100
-    }
-    beyond = loss["Last letter"] - 0.01  # raw similarity comes back to the table's, from an average's
-    above = {name: saved for name, saved in buys.items() if loss[LADDER[name].title] < beyond}
-    assert max(above, key=above.__getitem__) == "positions"
-    says(course, "Positions", "no idea that gets beyond the table of pairs buys as much")
-    assert loss["Positions"] < loss["Four heads"] < loss["Norm"] > loss["Modern parts"] < loss["Positions"]
-    notes = scene(course, "Several heads, a norm").notes
-    assert "cost a little" in notes and "win it back" in notes and "300 steps" in notes
-    assert runs[-1]["train"]["steps"] == 300
 
 
 def right(course: str, title: str) -> str:

@@ -13,9 +13,9 @@ from engine.config import ModelConfig, TrainConfig
 from engine.errors import CorpusError
 from engine.ledger import ledger
 from engine.training.records import Evaluation
-from pages.start.train import asking, desk, words
+from pages.start.train import asking
 from pages.start.train.losses import baselines, vocabulary
-from tests.pages.stage import history, view_of
+from tests.pages.stage import history
 from tests.pages.start.training import clicked, opened, sentences
 from ui.fields import CONTROLS, TRAINABLE, preset_values
 
@@ -92,16 +92,6 @@ def test_words_from_a_link_are_shown_as_they_are(manager):
     assert "home\\:" not in note
     refused = opened(sample_prompt="![a](//e.org/a.png)" + "x" * 3000, seed="-1")
     assert "![a](" not in sentences(refused)
-
-
-@pytest.mark.parametrize("without", [{"qk_norm": "false"}, {"mixer": "mean"}])
-def test_a_gain_goes_with_the_norm_of_queries_and_keys(manager, without):
-    """The preset has both. Without the norm the gain's switch is greyed out, so nobody could turn it off."""
-    page = opened(**without)
-    assert not page.error and page.toggle(key="qk_gain").disabled
-    clicked(page, "train")
-    assert not manager.views["run-0"].spec.model.qk_gain
-    assert TRAINABLE["fast"].model.qk_gain
 
 
 def test_pasted_text_is_described_and_trained_on(manager):
@@ -272,21 +262,6 @@ def test_a_refusal_stays_while_the_panel_is_drawn_again_and_again(manager, monke
     assert "just being saved" not in sentences(page)
 
 
-def test_a_link_to_a_run_takes_that_run_in_hand(manager):
-    """Else Remove would remove the first of the list while another one is shown."""
-    page = opened()
-    clicked(page, "train")
-    clicked(page, "train")
-    manager.change("run-1", name="the second")
-    for run in ("run-1", "run-0"):
-        assert opened(run=run).selectbox(key="run_in_hand").value == run
-    page = opened(run="run-1")
-    page.selectbox(key="run_in_hand").select("run-0").run()
-    assert page.selectbox(key="run_in_hand").value == "run-0", (
-        "a choice made by hand holds while the same run is shown"
-    )
-
-
 def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     page = opened()
     clicked(page, "train")
@@ -334,29 +309,3 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     assert not looked(run="run-9").get("progress"), "both of a pair are on the page"
     manager.change("run-0", status="finished")
     assert not looked().get("progress")
-
-
-def test_the_speed_is_told_from_the_last_run_that_ended_after_enough_steps(manager):
-    spec = opened_spec(manager)
-    assert desk.last_finished() is None, "it is still running"
-    for run, status, steps in (("a", "finished", 40), ("b", "stopped", 20), ("c", "failed", 19)):
-        manager.views[run] = view_of(spec, run, status, steps)
-    assert desk.last_finished().id == "b", "the third did too few steps to tell"
-    manager.views["d"] = view_of(spec, "d", "running", 40)
-    assert desk.last_finished().id == "b"
-
-
-def opened_spec(manager):
-    clicked(opened(), "train")
-    return manager.views["run-0"].spec
-
-
-def test_beside_the_button_stands_how_long_one_run_takes(manager):
-    page = clicked(opened(steps="100"), "train")
-    manager.change("run-0", status="finished", step=100, seconds=50.0)
-    page.run()
-    said = next(m.value for m in page.markdown if "parameters** ·" in m.value or "parameters ·" in m.value)
-    found = re.search(r"· one run: about \*\*(\d+) s\*\*$", said)
-    assert found and 50 <= int(found[1]) <= 80, said  # 50 s of steps, and looks and samples
-    assert "**100** steps" in said and sentences(page).count("one run: about") == 1
-    assert words.in_short(1234, 5, "") == "**1,234** parameters · **5** steps"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora
 from engine.measure.induction import drawn as draw_letters
 from engine.measure.induction import ordinary
 from engine.probe import Recorder
@@ -164,24 +162,6 @@ def test_the_patterns_are_those_of_both_heads_at_the_newest_snapshot(
     assert "Step **40**: random letters, then the same again" in sentences(page)
 
 
-def test_before_the_first_run_the_windows_are_parted_where_they_begin_again(
-    manager: StageManager, drawn: Any
-) -> None:
-    page = opened(preset="induction")
-    corpus = corpora.load("python")
-    text = "".join(corpus.tokenizer.decode([int(i)]) for i in corpus.train)
-    lines = page.code[-1].value.replace("\u2060", "").split("\n")
-    assert len(lines) == 12 and all(len(line) == 52 + 2 and line.endswith(" …") for line in lines)
-    lines = [line[:-2] for line in lines]
-    parted = [line.split("│") for line in lines if "│" in line]
-    assert 1 <= len(parted) <= 9, "about a third of them"
-    for first, *others in parted:
-        assert all(piece == first for piece in others[:-1]) and first.startswith(others[-1])
-    plain = [line.replace("⏎", "\n") for line in lines if "│" not in line]
-    assert plain and all(line in text for line in plain)
-    assert "**35%** of your windows" in sentences(page) and "see in 600 steps whether" in sentences(page)
-
-
 def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(
     manager: StageManager, drawn: Any
 ) -> None:
@@ -213,13 +193,3 @@ def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(
     open_lapse(SHIPPED).at(looks[-1]["step"]).model(torch.tensor([[*once, *once]]), recorder)
     wanted = recorder["blocks.1.pattern"][0, copies].detach().numpy()
     assert np.array(drawn["head_patterns"].traces[1]["z"]) == pytest.approx(wanted, abs=1e-6)
-
-
-def test_a_training_that_failed_says_so(manager: StageManager, drawn: Any) -> None:
-    page = watched(manager, 5)
-    log = looked(5)
-    scores = log.view().evaluations[-1].heads
-    log.add(Evaluation(41, math.nan, math.nan, 10.0, False, heads=scores))
-    manager.change("run-0", history=log.view())
-    said = sentences(page.run())
-    assert "At step **41** its loss is no number any more" in said and "looks at the place" not in said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,18 +11,15 @@ from streamlit.testing.v1 import AppTest
 
 from engine.corpora import shakespeare_path
 from engine.paired_data import pair_text, speakers
-from engine.presets import ENCODERS, PAIRED
-from engine.seq2seq import build_pair
+from engine.presets import PAIRED
 from engine.service.history import HistoryLog
 from engine.service.state import RunSpec
 from engine.tasks import TASKS
 from engine.training import kinds
 from engine.training.records import Evaluation, Sample, Step, TaskScores
 from engine.training.tasks import recipe
-from pages.start.train.estimate import estimate
 from tests.pages.stage import StageManager, view_of
 from tests.pages.start.training import clicked, opened, sentences
-from ui import state
 
 # (step, validation loss, share right of those learned from, of those held out)
 COURSE = ((0, 2.9, 0.0, 0.0), (50, 1.31, 0.22, 0.17), (100, 0.0712, 0.96, 0.89))
@@ -78,14 +74,6 @@ def test_who_speaks_is_chosen_and_started(manager: StageManager) -> None:
     assert "Without the causal mask" not in sentences(page)
 
 
-@needs_shakespeare
-def test_blanks_are_filled_by_a_run_like_any_other(manager: StageManager) -> None:
-    page = clicked(clicked(opened(data="shakespeare"), "blanks_settings"), "train")
-    spec = manager.view("run-0").spec
-    assert spec.train == ENCODERS["blanks"].train and spec.kind is kinds.TEXTS and not page.exception
-    assert spec.model == replace(ENCODERS["blanks"].model, vocab_size=66)  # 65 letters and the mask
-
-
 def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(
     manager: StageManager, drawn: dict[str, Any]
 ) -> None:
@@ -96,25 +84,6 @@ def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(
     assert any(line == pytest.approx(math.log(signs)) for line in lines)
     first = pair_text("sort").train[0]
     assert f"{first.source} → {first.target}" in " ".join(str(one.value) for one in page.code)
-
-
-def test_its_size_is_that_of_both_towers(manager: StageManager) -> None:
-    page = clicked(opened(data="pairs", pairs="pairs-reverse"), "pairs_settings")
-    model, train = kinds.recipe("pairs-reverse")
-    count = sum(p.numel() for p in build_pair(pair_text("reverse").fitted(model)).parameters())
-    said = sentences(page)
-    assert f"**{count:,}** parameters · **{train.steps:,}** steps" in said
-    assert f"**{train.batch_size * (13 + 13):,}** tokens a step" in said
-
-
-def test_the_time_is_told_from_the_last_runs_speed(manager: StageManager) -> None:
-    model, train = kinds.recipe("pairs-reverse")
-    spec = RunSpec(model, train, "pairs-reverse")
-    last = view_of(spec, "x", "finished", train.steps)  # 0.02 s a step
-    found = estimate(spec, 0, state.profile(), last)
-    assert found is not None and found.seconds > 0.02 * train.steps
-    twice = estimate(replace(spec, train=replace(train, steps=2 * train.steps)), 0, state.profile(), last)
-    assert twice is not None and twice.seconds - found.seconds > 0.02 * train.steps
 
 
 def test_what_is_shown_of_a_run(manager: StageManager, drawn: dict[str, Any]) -> None:
@@ -223,15 +192,6 @@ def test_a_task_is_a_text_to_train_on(manager: StageManager) -> None:
     assert manager.view("run-0").spec.corpus == "sort"
 
 
-def test_a_window_that_is_no_problem_long_is_named(manager: StageManager) -> None:
-    said = sentences(opened(data="task", task="reverse", preset="task"))
-    assert "A problem of Reverse has **18** characters: a window of 25 ends in the middle of the next" in said
-    said = sentences(opened(data="task", task="reverse", preset="task", context="16"))
-    assert "a window of 16 sees no problem to its end" in said
-    for task in ("repeat", "markov"):  # as long as the preset's window; of no length at all
-        assert "A problem of" not in sentences(opened(data="task", task=task, preset="task"))
-
-
 def test_what_is_shown_of_a_run_on_a_task(manager: StageManager, drawn: dict[str, Any]) -> None:
     page = watched_task(manager)
     floor = TASKS["reverse"].floor(recipe(TASKS["reverse"])[0].context)
@@ -276,10 +236,3 @@ def test_what_does_not_go_with_a_task_is_said(
     page = opened(data="task", task="reverse", **query)
     assert says in sentences(page), sentences(page)
     assert page.button(key="train").disabled
-
-
-def test_in_bits_the_floor_is_in_bits(manager: StageManager, drawn: dict[str, Any]) -> None:
-    watched_task(manager, loss_in="bits per character")
-    lowest = TASKS["reverse"].floor(manager.view("run-0").spec.model.context) / math.log(2)
-    lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
-    assert any(line == pytest.approx(lowest) for line in lines)

@@ -8,11 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from engine.measure.recording import record
 from pages.input.positions import shared
 from pages.input.positions.t5 import BUCKETS, FARTHEST
 from tests.pages.helpers import unescaped
-from tests.pages.input.positions import CLASSIC, ids_of, plain, positions, recorded, shipped
+from tests.pages.input.positions import CLASSIC, plain, positions, recorded, shipped
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -192,12 +191,3 @@ def test_the_effect_on_a_pattern(drawn):
     page.get_by_key("alibi_layer").set_value(1)
     page.get_by_key("alibi_head").set_value(3).run()
     check_effect(page, drawn, recorded(CLASSIC), 1, 3, 4)
-
-
-def test_the_small_model_that_was_trained_with_alibi_can_be_chosen(drawn):
-    if shared.example("alibi") is None:
-        pytest.skip("checkpoints/positions/alibi is not there")
-    page = alibi("effect", alibi_source="a small model trained with ALiBi", alibi_layer="3", alibi_head="2")
-    assert "was trained with ALiBi" in unescaped(page) and "own slope, 0.01562, taken out" in unescaped(page)
-    small = shipped("positions/alibi")
-    check_effect(page, drawn, record(small.model, ids_of("positions/alibi")), 3, 2, 1)

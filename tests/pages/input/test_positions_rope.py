@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.measure.recording import record
-from engine.measure.rotary import layouts, pair_terms, wrong_layout_loss
+from engine.measure.rotary import layouts, wrong_layout_loss
 from pages.input.positions import rope_arrows
 from pages.input.positions.rope_arrows import SHIFTS, parse
 from tests.pages.helpers import unescaped
@@ -22,9 +22,7 @@ from tests.pages.input.positions import (
     positions,
     recorded,
     shipped,
-    the_only_preset,
 )
-from ui import models
 
 HEAD = {"rope_layer": "1", "rope_head": "2"}
 
@@ -206,34 +204,6 @@ def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
     assert f"scores change by up to **{changes[2]:.2f}**" in unescaped(page)
 
 
-def test_a_head_that_turns_in_part(monkeypatch, drawn):
-    """8 dimensions a head, 4 of which turn: what is said is the model's own score, not that of a whole turn."""
-    sent = {}
-    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda data, **rest: sent.update(data))
-    with the_only_preset(monkeypatch, position="rope", rope_fraction=0.5):
-        page = rope("arrows", "untrained-classic", text="To be, or not", rope_query="9", rope_key="5")
-        found = models._untrained("classic")
-        recording = record(found.model, found.tokenizer.encode("To be, or not"))
-        score = float(recording["blocks.0.scores"][0, 9, 5]) * 8**0.5  # before its scaling
-        said = re.search(r"before its scaling is \*\*(\S+)\*\*", unescaped(page))
-        assert plain(said[1]) == pytest.approx(score, abs=6e-4)
-        assert sent["note"].startswith("All 2 pairs") and len(sent["q"]) == 4 and len(sent["theta"]) == 2
-        terms = pair_terms(np.array(sent["q"]), np.array(sent["k"]), 9, 5, 10_000.0).sum()
-        assert terms + sent["rest"] == pytest.approx(score, abs=1e-4) and sent["d_head"] == 8
-        page.get_by_key("rope_topic").set_value("turns").run()
-        assert "of 2 pairs never complete a turn** within 64" in unescaped(page)
-        page.get_by_key("rope_topic").set_value("distance").run()
-        q, k = (recording[f"blocks.0.{name}"][0].astype(np.float64).mean(0) for name in "qk")
-        far = (
-            (turned(q[:4], 50, 1e4) * turned(k[:4], 0, 1e4).conj()).real.sum() + q[4:] @ k[4:]
-        ) / math.sqrt(8)
-        assert drawn["rope_curve"].traces[0]["y"][50] == pytest.approx(far, abs=1e-6)
-        page.get_by_key("rope_topic").set_value("layouts").run()
-        assert drawn["rope_pattern_half"].traces[0]["z"] == pytest.approx(
-            recording["blocks.0.pattern"][0], abs=1e-4
-        )
-
-
 def test_only_three_whole_numbers_are_a_place():
     assert parse("0-0-0", 127, 16) == (0, 0, 0) and parse("500-1-99", 127, 16) == (127, 1, 15)
     for wrong in ("", "1-2", "1-2-3-4", "-1-2-3", "a-b-c", "1.5-2-3", "٣-1-1", "9" * 13 + "-1-1"):
@@ -276,15 +246,3 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
     assert high - low > 1
     ranges = {tuple(drawn[f"against_{name}"].layout["yaxis"]["range"]) for name in ("sinusoidal", "rope")}
     assert len(ranges) == 1
-
-
-def test_every_two_places_are_folded(drawn):
-    page = positions("rope-sinusoidal", measure="")
-    assert "against_places_rope" not in drawn
-    page = positions("rope-sinusoidal", against_query="t", against_key="o")
-    places = np.array(drawn["against_places_rope"].traces[0]["z"])
-    assert places.shape == (64, 64)
-    for distance in (-5, 0, 9):
-        assert np.ptp(np.diagonal(places, -distance)) < 1e-4
-    assert np.ptp(np.diagonal(drawn["against_places_sinusoidal"].traces[0]["z"], -9)) > 1
-    assert "“t” looks at “o” 3 places back" in unescaped(page)

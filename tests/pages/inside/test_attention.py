@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.measure.heads import head_numbers
-from pages.inside.attention import shared
-from pages.inside.attention.numbers import standing_out
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import FOLDS, opened, said
 from tests.pages.inside.models import KINDS, of_letters, only_this
@@ -46,17 +43,6 @@ def test_every_view_takes_every_kind_of_model(variant):
             assert "What you see" in said(page)
 
 
-@pytest.mark.parametrize("variant", [{"causal": False}], ids=str, indirect=True)
-def test_an_encoder_moves_no_names_and_says_so(variant, monkeypatch):
-    sent: dict[str, Any] = {}
-    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
-    page = opened(PAGE, attention_view="heads", text="abc abca bc", attention_sort="name_mover")
-    assert sent["order"] == list(range(8)) and set(sent["scores"]) == {""} and not sent["triangle"]
-    page.get_by_key("attention_view").set_value("numbers").run()
-    page.get_by_key("attention_number").set_value("Name mover").run()
-    assert not page.exception and "its last token predicts nothing" in said(page)
-
-
 def test_the_switches_say_what_changed(manager):
     page = opened(PAGE, attention_view="switches", measure="true")
     assert page.session_state["attention_off"] == ["0.0", "0.1", "0.2", "0.3"], "something is off at first"
@@ -76,19 +62,6 @@ def test_the_switches_say_what_changed(manager):
         page.get_by_key("attention_view").set_value(view).run()
         assert not page.exception
     assert page.session_state["attention_off"] == ["1.0", "1.1", "1.2", "1.3"], "kept by another view"
-
-
-def test_heads_that_stand_out_are_named():
-    shifted = np.eye(8, k=-1, dtype=np.float32)
-    shifted[0, 0] = 1
-    sink = np.zeros((8, 8), np.float32)
-    sink[:, 0] = 1
-    even = np.tril(np.ones((8, 8), np.float32)) / np.arange(1, 9)[:, None]
-    patterns = np.stack([np.stack([shifted, sink]), np.stack([even] * 2)])
-    lines = standing_out(head_numbers(patterns, np.tri(8, dtype=bool)), causal=True)
-    assert any("Layer 0, head 0 (100%)" in line and "previous token" in line for line in lines)
-    assert any("ayer 0, head 1 (100%)" in line and "first token" in line for line in lines)
-    assert any("Layer 1, head 0" in line and "most evenly (100%" in line for line in lines)
 
 
 def answer_of(page: AppTest) -> str:

@@ -75,16 +75,6 @@ def own(first: str, second: str, a: str, b: str, **query: str) -> AppTest:
     )
 
 
-def test_own_prompts_are_patched(drawn: dict[str, Any]) -> None:
-    page = own("my lord", "my lard", "s", " ")
-    letters = shipped()
-    prompts = prompts_of(letters.tokenizer, "my lord", "my lard", ("s", " "))
-    found = finish(patch(letters.model, prompts, "resid_pre"))
-    assert np.array(drawn["patching_map"].traces[0]["z"]) == pytest.approx(found.restored, abs=1e-6)
-    page.get_by_key("patching_second_prompt").set_value("my hard").run()
-    assert drawn["patching_map"].layout["xaxis"]["ticktext"][3] == "<b>l</b><br>h"
-
-
 @pytest.mark.parametrize(
     ("first", "second", "a", "b", "reason"),
     [
@@ -159,15 +149,6 @@ def test_the_patches_that_count_most() -> None:
     first, second = (answer(rows, "ffn_out") for rows in ([[0, 1, 0], [0, 0, 0]], [[0, 0, 0], [0, 1, 0]]))
     assert "which word it is" in first and "which word it is" not in second
     assert "No single one restores more than 0.05" in answer([[0, 0.05, 0]], "ffn_out")
-
-
-def test_doubts_are_said_first() -> None:
-    way = [[0, 1, 0], [0, 0, 1]]
-    assert answer(way).startswith("What the answer hangs on")
-    assert "moves by only 0.50 nats" in answer(way, clean=0.5, corrupted=0.0)
-    assert "wrong way round" in answer(way, clean=-6.0, corrupted=7.0)
-    assert "prefers “␣Paris” after *both*" in answer(way, clean=7.0, corrupted=2.0)
-    assert "prefers “␣Rome” after *both*" in answer(way, clean=-2.0, corrupted=-7.0)
 
 
 @carried

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from engine.config import SampleConfig
@@ -19,9 +18,7 @@ from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_P
 from tests.pages.helpers import said
 from tests.pages.inside.circuits import circuit
 from tests.pages.inside.models import TOGETHER, run_of, shipped
-from tests.pages.real import carried
 from tests.pages.stage import StageManager
-from ui.models import REAL_MODEL
 
 pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
 
@@ -80,17 +77,6 @@ def test_every_kind_of_model(fields: dict[str, Any], manager: StageManager) -> N
     assert not page.error and wanted in said(page)
 
 
-@carried
-@pytest.mark.exhaustive
-def test_a_wedding_comes_up_on_the_real_one(drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "ROWS", 2)
-    monkeypatch.setitem(COEFFICIENTS, "every", (0.0, 0.5))
-    page = circuit("steering", REAL_MODEL, steering_preset="wedding")
-    assert "wedding" in said(page).split("With")[-1].lower()
-    shown = np.array(drawn["steering_cost"].table["perplexity"])
-    assert 1.2 < shown[1] / shown[0] < 5
-
-
 TEXT = "Now is the winter of our discontent"
 
 
@@ -132,29 +118,3 @@ def test_a_block_of_a_model_of_ours(drawn: dict[str, Any]) -> None:
     assert table["weight"] == pytest.approx(found.original.tolist())
     assert f"· {found.q[7]} + " in said(page) and "It is made here" in said(page)
     assert "**5.0 bits** for each" in said(page)
-
-
-@pytest.mark.parametrize("fields", TOGETHER, ids=str)
-def test_every_kind_of_model_is_rounded(
-    fields: dict[str, Any], manager: StageManager, drawn: dict[str, Any]
-) -> None:
-    page = circuit("quantisation", run_of(manager, **fields), bits_look="matrix")
-    causal = fields.get("causal", True)
-    assert ("bits_loss" in drawn) == causal != ("does not predict the next token" in said(page))
-    page.get_by_key("bits_look").set_value("block").run()
-    assert not page.exception and not page.error
-    assert {"bits_weights", "bits_of_block"} <= drawn.keys()
-
-
-@carried
-@pytest.mark.exhaustive
-def test_the_real_one_is_in_4_bits_already(drawn: dict[str, Any]) -> None:
-    page = circuit("quantisation", REAL_MODEL, bits="4", bits_offset="true")
-    assert "exactly what it was" in said(page) and "changes **not one number**" in said(page)
-    table = drawn["bits_loss"].table
-    assert table["by_block_nats"][2] == table["by_block_nats"][0] != table["by_block_nats"][3]
-    page = circuit("quantisation", REAL_MODEL, bits_look="block", bits_row="1600", bits_index="17")
-    assert "of `blk.0.ffn_up.weight`, 20 bytes" in said(page) and "row 64 of" in said(page)
-    table = drawn["bits_of_block"].table
-    assert "weight" not in table and set(table["q"]) <= set(range(16))
-    assert np.ptp(table["d q + m"]) > 0.1

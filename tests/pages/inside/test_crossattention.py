@@ -8,19 +8,14 @@ import torch
 
 from engine.checkpoints_paired import load_pair, save_pair
 from engine.config import ModelConfig
-from engine.measure.crossing import Crossing, Look, crossing, differing, looked, sharpest, truth
+from engine.measure.crossing import crossing, differing, looked, truth
 from engine.pretrained import sources
-from engine.pretrained.pairs import open_pair
-from engine.probe import Recorder
-from engine.sample.pairs import pair_steps
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.tokenizers.paired import PairTokenizer
-from engine.training import swapped
 from engine.training.swapped import HEALTHY, SWAPPED, Swapped
 from pages.inside.crossattention import shared, words
 from tests.pages.helpers import opened, said
-from ui.site import ROOT
 from ui.text.markdown import safe
 
 PAGE = "inside/crossattention"
@@ -104,24 +99,6 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1)], "none for what is not written"
 
 
-def test_symbols_that_are_written_while_it_looks_at_no_symbol(folder):
-    """The shipped model of dates has the century, which no source spells out, from the source's end."""
-    shipped = load_pair(ROOT / "checkpoints" / "paired" / "dates")
-    save_pair(folder / "dates", shipped.model, shipped.tokenizer, {})
-    shared.crossed.clear()
-    shared._shipped.clear()
-    for text in ("21/11/26", "3/5/99"):
-        found = crossing(shipped.model, shipped.tokenizer, text)
-        rows = found.pattern(None)[:-1]
-        most = [max(range(len(row)), key=row.__getitem__) for row in rows]
-        ends = [symbol for symbol, key in zip(found.written, most, strict=False) if key == len(text)]
-        assert ends[:2] == list(found.text[:2]), "the century"
-        told = said(opened(PAGE, cross_view="alignment", cross_text_dates=text))
-        named = "”, “".join(safe(symbol) for symbol in dict.fromkeys(ends))
-        assert f"For **{len(ends)} of the 10** it wrote (“{named}”) it looks most at the source's end" in told
-    assert words.ends((), 10) == ""
-
-
 def test_input_that_cannot_be_read_is_told(folder, monkeypatch):
     for text in ("", "ÄÖÜ", "1" * 70):
         told = said(opened(PAGE, cross_view="alignment", cross_text_dates=text))
@@ -131,54 +108,6 @@ def test_input_that_cannot_be_read_is_told(folder, monkeypatch):
     monkeypatch.setattr(shared, "FOLDER", folder / "nowhere")
     told = said(opened(PAGE, cross_view="alignment"))
     assert "No trained encoder-decoder came with this copy" in told
-
-
-@pytest.fixture
-def translator(folder):
-    """An untrained T5 where a server keeps models, and what it writes."""
-    pytest.importorskip("transformers", reason="transformers is not installed (requirements-dev.txt has it)")
-    from tests.engine.pretrained.test_pairs import made
-    from tests.engine.pretrained.test_vocabulary_kinds import unigram
-
-    cut, place = unigram(), folder / "others" / "t5-small"
-    made(place, vocab_size=len(cut))
-    cut.save_pretrained(place)
-    pair = open_pair(place)
-    return pair.model(), pair.words()
-
-
-def test_an_installed_t5_can_be_chosen(translator, drawn):
-    """Its tokens stand on both axes, and the sharpest look is that of its own pattern; no rings."""
-    model, cut = translator
-    told = said(opened(PAGE, cross_view="alignment", cross_task="pretrained-t5-small"))
-    source = [*cut.encode(words.ASKED), 1]
-    written = [record.token for record in pair_steps(model, source, shared.LONGEST)]
-    recorder = Recorder({"cross_pattern"})
-    with torch.no_grad():
-        model(torch.tensor([source]), torch.tensor([[0, *written[:-1]]]), recorder)
-    pattern = torch.cat([*recorder.tensors.values()]).mean((0, 1)).numpy()
-    figure = drawn["cross_alignment"]
-    assert figure.table["written"] == list(cut.shown(written))
-    np.testing.assert_allclose(figure.traces[0]["z"], pattern, atol=2e-5)
-    assert not figure.traces[1].get("x")
-    query, key = np.unravel_index(pattern[:, :-1].argmax(), pattern[:, :-1].shape)
-    here, there = (safe(cut.shown([i])[0].strip()) for i in (written[query], source[key]))
-    assert f"for “{here}” it has **{pattern[query, key]:.0%}** of its gaze on “{there}”" in told
-    assert f"It writes “{safe(cut.decode(written))}”" in told
-    stopped = f"stopped after {len(written)} tokens"
-    assert (stopped in told) == (written[-1] != 1)
-
-
-def test_a_stop_is_told():
-    one = np.array([[[[0.25, 0.375, 0.375], [0.25, 0.5, 0.25]], [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]]])
-    kept = Crossing((" a", " b", "</s>"), (" y", " x"), "y x", one, ended=False)
-    look = sharpest(kept.pattern((0, 0)))
-    assert look == Look(1, 1, 0.5)
-    assert words.unmarked(kept, look).startswith(
-        "It writes “y x”, stopped after 2 tokens. Its sharpest look: for “x” it has **50%** of its gaze on “b”"
-    )
-    assert sharpest(np.ones((3, 1))) is None
-    assert "0 words in the source" in words.unmarked(kept, None)
 
 
 @pytest.fixture
@@ -230,21 +159,3 @@ def test_the_two_squares_are_the_two_masks(swap, monkeypatch, drawn):
     behind[1][:, 4] = True  # the causal mask has 4 columns: grown by one that may be seen
     np.testing.assert_array_equal(own, (real if swap else behind)[0])
     np.testing.assert_array_equal(across, (behind if swap else real)[1])
-
-
-def test_a_training_is_read_back(tmp_path):
-    assert swapped.shipped(tmp_path / "none.json") == {}
-    one = '{"steps": [0, 25], "losses": [1.0, 0.5], "right": [0.0, 0.25], "texts": ["a", "b"]}'
-    (tmp_path / "some.json").write_text(f'{{"healthy": {one}, "swapped_masks": {one}}}')
-    assert swapped.shipped(tmp_path / "some.json")[SWAPPED] == Swapped(
-        (0, 25), (1.0, 0.5), (0.0, 0.25), ("a", "b")
-    )
-
-
-def test_the_shipped_trainings_learned_alike_and_only_one_can_write():
-    both = swapped.shipped()
-    good, bad = both[HEALTHY], both[SWAPPED]
-    assert good.steps == bad.steps and good.steps[-1] == 300
-    at = good.steps.index(50)
-    assert bad.losses[at] < good.losses[at] / 4 and bad.losses[-1] < 0.01
-    assert good.right[-1] > 0.99 and max(bad.right) == 0 and good.texts[-1] == "2026-11-21"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints_paired import PairCheckpoint
@@ -19,13 +18,11 @@ from engine.paired_data import pair_text
 from engine.seq2seq import build_pair
 from engine.service.state import RunSpec
 from engine.tasks.paired import PAIR_TASKS
-from engine.training import kinds
 from pages.inside.crossattention import shared, words
 from pages.start.home import running_pair
 from tests.pages.helpers import opened, said
 from tests.pages.stage import StageManager, view_of
 from ui import families, models
-from ui.step import NEWEST
 from ui.text.markdown import safe
 
 TEXT = pair_text("reverse")
@@ -125,27 +122,3 @@ def test_a_snapshot_that_went_away_gets_a_sentence(
 
     monkeypatch.setattr(manager, "trained", gone)
     assert words.refused(safe("No snapshot of step 50 is kept.")) in said(aligned(cross_task=run))
-
-
-@pytest.mark.parametrize(("step", "shown"), [("25", 25), ("", 50)])
-def test_other_pages_look_into_the_half_that_reads_at_the_step(run: str, step: str, shown: int) -> None:
-    page = opened("inside/attention", model=run, **({"step": step} if step else {}))
-    told = said(page)
-    assert "the half that reads" in told and f"/crossattention?cross_task={run}" in told
-    assert "its encoder · " in told and (f"step {shown} of 50" in told)
-    half = families.model_of(run, int(step or NEWEST))
-    assert half is not None
-    encoder = at(shown).model.encoder.state_dict()
-    mine = half.model.state_dict()
-    same = [name for name, value in encoder.items() if name in mine and torch.equal(value, mine[name])]
-    assert len(same) >= 14, "the weights are those of that step"
-    assert not any(
-        torch.equal(value, mine[name])
-        for name, value in at(0).model.encoder.state_dict().items()
-        if name in mine and value.dim() == 2
-    )
-
-
-def test_pages_that_look_inside_say_where_a_classifier_is(manager: StageManager, run: str) -> None:
-    manager.change("abc", spec=replace(manager.views["abc"].spec, corpus=kinds.SPEAKERS))
-    assert "That run gives a label and writes no text" in said(opened("inside/shapes", model=run))

@@ -82,19 +82,6 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
     assert f"Neuron 71 of layer 3 {told} raises “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
 
 
-def test_a_gated_model_has_two_signs_and_a_smaller_layer(short_corpus):
-    page = feedforward(
-        model="shakespeare-modern", feedforward_neuron="511", feedforward_layer="3"
-    )  # it has 344
-    assert page.number_input(key="feedforward_neuron").value < 344
-    assert page.button_group(key="feedforward_side").value == "strongest"
-    for side in ("highest", "lowest"):
-        page.button_group(key="feedforward_side").set_value(side).run()
-        assert not page.exception
-        (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
-        assert drawn.count("<b>-") == (8 if side == "lowest" else 0)
-
-
 def test_clicks_are_read_with_care():
     assert clicked_neuron("3000344", 4, 512) == (3, 344)
     assert clicked_neuron("3000344", 3, 512) is None and clicked_neuron("3000344", 4, 344) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora
 from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
-from pages.inside.feedforward import words
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this
@@ -171,10 +169,3 @@ def test_where_the_parameters_of_a_block_are(drawn):
     assert marks["text"] == ["4·d", "8/3·d"] and marks["x"] == pytest.approx([4, 8 / 3])
     assert marks["y"][0] == pytest.approx(8 * 256**2 / (12 * 256**2 + 1024))
     assert marks["y"][1] == pytest.approx(marks["y"][0], abs=2e-3)
-
-
-def test_inputs_outside_the_picture_are_told():
-    found = SimpleNamespace(negative=0.75, outside=0.125)
-    told = words.functions_answer("GELU", found)
-    assert "**75%** of its inputs" in told and told.endswith("12.5% of all inputs lie outside the picture.")
-    assert "outside" not in words.functions_answer("GELU", SimpleNamespace(negative=0.5, outside=0.0))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig
-from engine.model import build
 from pages.inside.shapes import sources, walk
-from tests.engine.helpers import loud, tiny
-from tests.engine.toys import TOYS
+from tests.engine.helpers import loud
 from tests.pages.helpers import FOLDS, KINDS, opened, said
 from tests.pages.inside import models
 
@@ -56,18 +53,6 @@ def test_the_page_opens_on_the_first_scores_of_the_own_model():
     assert len(shapes(shapes_step="99999999").latex) == 1, "there is no such step"
     first = shapes(shapes_step="0")
     assert "tokenizer made of the text" in sentences(first) and "has twice as many" in sentences(first)
-
-
-def test_a_model_of_other_parts_is_traced_with_them(monkeypatch):
-    """The toy's mixer has no W_O and three matrices of its own."""
-    model = build(tiny(), parts=TOYS["mixer"]).eval()
-    models.only_this(monkeypatch, models.of_letters(model), "other-parts")
-    page = shapes(text="abcabc")
-    count = sum(p.numel() for p in model.parameters())
-    assert f"**{count:,} parameters" in sentences(page)
-    healthy = sources.Source("", "", model.config, 6)
-    own = replace(healthy, parts=model.parts)
-    assert len(sources.steps_of(own)) != len(sources.steps_of(healthy)) and own != healthy
 
 
 @pytest.mark.parametrize("fields", models.KINDS, ids=str)

@@ -119,13 +119,6 @@ def test_the_mask_after_the_softmax_is_drawn_beside_the_right_one(drawn):
     assert "Hide a key with a low score" in said(page) and "Divide q by ten" not in said(page)
 
 
-def test_heads_that_do_not_divide_are_shared_out():
-    page = shapes(shapes_view="wrong", shapes_d_model="100", shapes_n_heads="7")
-    words = said(page)
-    assert "100 = 7 × 14 + 2: **2 numbers are left over**" in words and "such as 4, 5, 10, or" in words
-    assert "(1, 6, 100) -> (1, 6, 7, 14)" in said(page, "code")
-
-
 def answer(asked: str, **query: str) -> str:
     """The one sentence of the page that has `asked` in it."""
     page = opened(PAGE, text=TEXT, **query)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,15 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import checkpoints, corpora
-from engine.config import ModelConfig, TrainConfig
 from engine.measure.task_rules import out_of_turn
 from engine.measure.task_scores import answered, lines_of
 from engine.probe import Recorder
 from engine.sample import complete
-from engine.service.state import RunSpec, RunView
 from engine.tasks import TASKS
-from engine.training.records import Evaluation, TaskScores
-from pages.lab.tasks import shipped, words
+from pages.lab.tasks import shipped
 from tests.pages import helpers
 from tests.pages.helpers import unescaped as said
-from tests.pages.stage import StageManager, view_of
+from tests.pages.stage import StageManager
 
 ROOT = Path(__file__).parents[3]
 NAMES = [name for name in TASKS if (ROOT / "checkpoints" / "tasks" / name).is_dir()]
@@ -135,14 +131,6 @@ def test_the_head_that_reverses(manager: StageManager, drawn: dict[str, Any]) ->
     assert sums.max() > 0.8
 
 
-def test_without_the_heads_that_look_there_little_is_solved(manager: StageManager) -> None:
-    answer = said(opened("heads", task="reverse"))
-    match = re.search(r"Switched off, \*\*(\d+)%\*\* of the problems are solved instead of (\d+)%", answer)
-    assert match is not None and int(match[1]) < int(match[2])
-    both = re.search(r"Without all \*\*(\d)\*\* that look there: \*\*(\d+)%\*\*", answer)
-    assert both is None or int(both[2]) < 20
-
-
 def test_which_order_of_digits_is_learned_first(manager: StageManager, drawn: dict[str, Any]) -> None:
     stored = json.loads((ROOT / "checkpoints" / "races" / "digits.json").read_text())["runs"]
     firsts = [next(e["step"] for e in run["looks"] if e["task"]["validation"] >= 0.95) for run in stored]
@@ -155,20 +143,6 @@ def test_which_order_of_digits_is_learned_first(manager: StageManager, drawn: di
     for trace, run in zip(drawn["order_solved"].traces, stored, strict=True):
         assert list(trace["y"]) == [e["task"]["validation"] for e in run["looks"]]
         assert list(trace["x"]) == [e["step"] for e in run["looks"]]
-
-
-def test_before_either_has_solved_them_it_is_said_how_many_are_right(manager: StageManager) -> None:
-    def view(name: str, *shares: float) -> RunView:
-        looks = [
-            Evaluation(25 * i, 1.0, 1.0, 0.1, False, task=TaskScores(0.5, s)) for i, s in enumerate(shares)
-        ]
-        made = view_of(RunSpec(ModelConfig(13, context=8), TrainConfig(), "addition", name=name), name)
-        return replace(made, history=replace(made.history, evaluations=tuple(looks)))
-
-    assert words.order([view("a"), view("b")]) == "**0** of them have been asked yet."
-    assert words.order([view("a", 0, 0.4), view("b", 0.97)]) == (
-        "95% of new sums were solved first at step **0** by *b*; *a* solves **40%** of new sums at step 25."
-    )
 
 
 def carried(line: str) -> bool:

@@ -157,13 +157,6 @@ def test_each_address_is_one_of_the_app(number: str, link: str) -> None:
     assert query["exercise"] in SETS[query["set"]].tasks and query.keys() <= {"set", "exercise", "set_seed"}
 
 
-def test_pen_and_paper_is_on_paper_and_code_in_a_notebook() -> None:
-    shown = {number: [asked(link) for link in links] for number, links in ROWS}
-    assert all("set" in shown[str(number)][0] for number in range(1, 11))
-    notebooks = [shown[str(number)][0]["notebook"] for number in range(11, 21)]
-    assert len(set(notebooks)) == 10
-
-
 # published: the textbook's own numbers; a block has two norms of 1,024 numbers beside its matrices
 @pytest.mark.parametrize(
     ("number", "exercise", "answer"),

@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 from engine.ledger import ledger_of
 from engine.ledger.morph import Size, choices_of, costs, morphed, three
 from engine.presets.variations import MODELS
-from engine.training.reasons import lessons, pair_writing, writing
-from pages.models.families.drawing import drawing
+from engine.training.reasons import lessons, writing
 from tests.pages import helpers
 from tests.pages.helpers import said
 
@@ -82,15 +81,6 @@ def test_reasons_are_those_that_were_counted():
     assert rows.loc["All of it works", "Encoder-decoder"] == "62%"
 
 
-def test_what_both_need_to_write_is_told_from_the_decoder_s():
-    """At 256 tokens they differ by more than rounding: 120 and 118."""
-    counted = three(Size(12, 768, 12))
-    row = opened("why", why_tokens="256").table[0].value.loc["What was read is kept"]
-    paired, alone = pair_writing(counted["both"], 256), writing(counted["decoder"], 256, 256).kept
-    assert row["Encoder-decoder"] == f"{paired / 1e9:,.0f} GFLOP: the source is kept, too"
-    assert row["Decoder"] == f"{alone / 1e9:,.0f} GFLOP" and round(paired / 1e9) != round(alone / 1e9)
-
-
 def test_each_task_stands_in_the_fold_in_both_forms():
     told = said(opened("why", hand="true"))
     for name, one in json.loads((CHECKPOINTS / "cast.json").read_text())["tasks"].items():
@@ -135,24 +125,6 @@ def test_the_drawing_has_every_parameter(drawn, name):
         total -= preset.model.vocab_size * preset.model.d_model
     pooler = 768 * 768 + 768 if preset.model.pooler else 0  # no box: it is beside the stream
     assert total == ledger_of(preset).total - pooler
-
-
-def test_the_memory_goes_from_the_encoder_s_end_to_every_reader():
-    sheet = drawing(ledger_of(MODELS["t5-base"]))
-    (road,) = [line for line in sheet.lines if line.kind == "memory"]
-    reader = next(box for box in sheet.boxes if box.component == "cross_attention")
-    last = max((box for box in sheet.boxes if box.stack == "encoder"), key=lambda box: box.y1)
-    assert road.points[0][1] >= last.y1 and road.points[-1][0] == reader.x0
-    assert reader.y0 < road.points[-1][1] < reader.y1
-    assert all(box.x1 <= sheet.width and box.y1 <= sheet.height for box in sheet.boxes)
-
-
-def test_post_norm_stands_on_the_stream():
-    for name, below in (("bert-base", True), ("gpt2", False)):
-        boxes = {box.component: box for box in drawing(ledger_of(MODELS[name])).boxes}
-        assert (boxes["norm1"].y0 > boxes["attention"].y1) is below
-    beside = {box.component: box for box in drawing(ledger_of(MODELS["pythia-70m"])).boxes}
-    assert beside["attention"].y0 == beside["feedforward"].y0
 
 
 def test_who_else_chose_so():

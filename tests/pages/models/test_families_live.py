@@ -10,8 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import load
 from engine.config import SampleConfig
-from engine.measure.three_ways import Translated, carry_on, fill_in
-from pages.models.families import words_live
+from engine.measure.three_ways import carry_on, fill_in
 from tests.pages import helpers
 
 ROOT = Path(__file__).parents[3]
@@ -138,23 +137,6 @@ def test_an_unknown_word_is_named_and_two_go_on():
     assert [c["cannot"] for c in columns(page)][:2] == [None, None]
     assert columns(page)[2]["cannot"] == "Cannot: this model's vocabulary of 323 words lacks 'zebra'."
     assert "The encoder filled" in answer(page) and "encoder-decoder" not in answer(page)
-
-
-def test_unknown_letters_are_named():
-    encoder, decoder, both = (c["cannot"] for c in columns(opened(live_text="the café")))
-    assert encoder == decoder == "Cannot: this model's alphabet of 65 characters lacks 'é'."
-    assert "lacks 'café'" in both
-
-
-def test_no_sentence_of_the_grammar_has_no_right_answer():
-    said = answer(opened(live_text="the king sees dog"))
-    assert "though this is no sentence of the grammar: in place of “dog”, word 4" in said.replace("\\", "")
-    assert "right by" not in said and "**wrong**" not in said
-
-
-def test_a_wrong_translation_says_what_is_right():
-    found = Translated(("a",), (), "ila mir", "ila pil", "")
-    assert words_live.verdict(found) == "which is **wrong**: the grammar says “ila pil”"
 
 
 def test_a_text_that_none_can_read_gets_its_sentence():

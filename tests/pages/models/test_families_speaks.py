@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints_paired import LabelCheckpoint
 from engine.classifier import build_classifier
 from engine.config import ModelConfig, TrainConfig
-from engine.errors import CorpusError, RunError
+from engine.errors import RunError
 from engine.paired import Labelled, LabelledText
 from engine.paired_data import Speakers
 from engine.service.state import RunSpec
@@ -145,17 +145,6 @@ def test_the_scores_beside_those_who_know_less(run: str, step: int) -> None:
     assert list(table.value.columns) == ["all", "1 line", "8 lines"]
     assert "Of **3** stretches of speeches that it never read" in said(page)
     assert f"the speaker of **{sum(right) / 3:.1%}**" in said(page)
-
-
-def test_without_the_plays_it_still_reads(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Speakers:
-        raise CorpusError("the plays are not here")
-
-    monkeypatch.setattr(speaks, "speakers", none)
-    page = opened(speaks_model=run, speaks_text=TEXT, measure="true")
-    assert "it thinks" in said(page) and "The plays are not here." in said(page)
-    (button,) = [one for one in page.button if one.label == words_speaks.ANOTHER]
-    assert button.disabled
 
 
 @pytest.mark.parametrize(

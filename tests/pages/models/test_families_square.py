@@ -107,13 +107,6 @@ def test_the_encoder_s_letters_are_hidden_one_by_one(drawn):
     assert drawn["square_blanks"].table["letter"][:3] == ["M", "y", "␣"]
 
 
-def test_the_third_copies_from_one_place_to_the_right():
-    """What the words promise: in some layer the next place has most of the weight."""
-    cheat = load(SHIPPED / "square/unmasked")
-    found = patterns(cheat.model, cheat.tokenizer.encode(TEXT))
-    assert max(np.diagonal(head, 1).mean() for layer in found for head in layer) > 0.7
-
-
 @pytest.mark.parametrize(("text", "words"), [("Zürich", "know 65 letters"), ("a", "two letters or more")])
 def test_texts_without_a_square_get_a_sentence(text, words):
     page = shown(square_text=text)

@@ -16,7 +16,7 @@ from engine.ledger import ledger
 from engine.measure.caching import Speed, compare
 from engine.measure.recording import record
 from engine.model import build
-from pages.output.generation import cache, cache_bytes, cache_pairs, cache_steps, cache_why
+from pages.output.generation import cache_bytes, cache_pairs, cache_steps, cache_why
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.stage import StageManager
@@ -162,23 +162,6 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
     )
     assert told is not None and float(told[1]) < 1e-5 and float(told[3]) < 1e-5
     assert float(told[2]) == pytest.approx(lost.max(), rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("part", "fields"),
-    [
-        ("steps", {"position": "rope", "n_kv_heads": 2, "wiring": "parallel"}),
-        ("bytes", {"position": "alibi", "n_kv_heads": 1}),
-        ("why", {"mixer": "shared_qk"}),
-        ("steps", {"context": 4}),
-    ],
-)
-def test_parts_of_models_of_other_kinds_agree(part: str, fields, monkeypatch: pytest.MonkeyPatch):
-    assert part in cache.PARTS
-    small(monkeypatch, **fields)
-    page = opened(model="untrained-classic", kv_part=part, kv_length="4")
-    models._untrained.clear()
-    assert "✗" not in sentences(page)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from engine.config import SampleConfig
 from engine.measure.recording import record
 from engine.progress import finish
-from engine.sample import beam_search, draw, generate, stages, steps, uniform
+from engine.sample import draw, generate, stages, steps, uniform
 from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
 from tests.pages import helpers
@@ -95,21 +95,6 @@ def test_a_conversation_puts_the_template_around_the_text():
     page.toggle(key="generation_chat").set_value(False).run()
     assert not page.exception
     assert sent(page, "writer")["prompt"] == real.tokenizer.encode(TEXT)
-
-
-def test_the_beam_is_the_engine_s_and_its_boxes_hold_words(drawn):
-    page = opened("generation", generation_view="beam", beam_depth="2", beam_width="2")
-    until = time.monotonic() + 60
-    while not page.dataframe and time.monotonic() < until:
-        time.sleep(0.3)
-        page.run()
-    real = known()
-    beam = beam_search(real.model, real.tokenizer.encode(TEXT), 2, 2, shown=4)
-    table = drawn["beam_figure"].table
-    assert table["total"] == pytest.approx([node.total for node in beam.nodes], abs=1e-4)
-    row = page.dataframe[0].value.iloc[0]
-    assert row["log-probability"] == pytest.approx(beam.nodes[beam.winner].total, abs=1e-4)
-    assert row["it wrote"] == real.tokenizer.decode(list(beam.path(beam.winner))).replace(" ", "␣")
 
 
 def test_weights_in_eight_bits_write_what_the_engine_writes_with_them() -> None:

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import pack
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
-from engine.tokenizers import Tokenizer, bpe
+from engine.tokenizers import Tokenizer
 from engine.tokenizers.char import CharTokenizer
 from pages.start.train import saved
 from tests.pages.helpers import ran
@@ -87,18 +87,6 @@ def test_an_uploaded_model_beyond_the_limits_is_a_sentence_and_is_not_kept(manag
     for seed in range(4):
         assert "A whole model" in upload(30 + seed)
         assert saved._kept().bytes <= 2.5 * held
-
-
-def test_a_bpe_model_can_be_uploaded(manager):
-    tokenizer = bpe.train("the cat and the hat €€€", 262)
-    config = ModelConfig(vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3)
-    page = uploaded(zipped(config, tokenizer, train=TrainConfig(tokenizer="bpe:262").to_dict()))
-    assert "vocabulary of 262 tokens" in sentences(page)
-    texts = written(page)
-    assert texts and not any("\ufffd" in text for text in texts)
-    clicked(page, "use_settings")
-    assert (page.session_state["tokenizer"], page.session_state["vocabulary"]) == ("bpe", 262)
-    assert "bpe:262" in unescaped(page)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ import pytest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.measure.position_table import alike
-from engine.measure.schemes import SCHEMES
 from engine.service.state import RunSpec
 from tests.pages.helpers import unescaped
-from tests.pages.input.positions import CLASSIC, metrics, plain, positions, shipped, the_only_preset
+from tests.pages.input.positions import CLASSIC, metrics, plain, positions, shipped
 from tests.pages.stage import StageManager, view_of
 from ui import course, models, state, subject
 
@@ -100,18 +99,6 @@ def test_an_untrained_table_has_not_learned_what_near_is(manager):
     )
     assert found is not None
     assert [plain(x) for x in found.groups()] == pytest.approx([near[1], near[half]], abs=6e-3)
-
-
-@pytest.mark.parametrize("position", ["none", "rope"])
-def test_another_model_stands_in_for_one_without_a_table(manager, monkeypatch, position):
-    title = SCHEMES[position].title
-    with the_only_preset(monkeypatch, **SMALL, position=position):
-        page = positions("learned", model="untrained-classic")
-        said = unescaped(page)
-        assert f"has no learned table (positions: {title})" in said
-        assert "Shown instead: Shakespeare, classic." in said
-        assert len(page.metric) == 2 and "have found each other" in said
-        assert page.query_params["model"] in ("untrained-classic", ["untrained-classic"])
 
 
 def test_the_course_over_a_run(manager, monkeypatch, drawn):

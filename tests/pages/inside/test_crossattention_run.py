@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,17 +100,6 @@ def test_by_step_it_is_drawn_how_the_alignment_forms(run: str, drawn: dict[str, 
     np.testing.assert_allclose(together["y"], [one[1] for one in each], rtol=1e-6)
     np.testing.assert_allclose(chance["y"], [one[2] for one in each], rtol=1e-6)
     assert list(best["x"]) == list(STEPS)
-
-
-def test_runs_on_texts_and_runs_without_a_snapshot_are_not_offered(manager: StageManager, run: str) -> None:
-    view = manager.views["abc"]
-    manager.views["text"] = view_of(replace(view.spec, corpus="python", name="of a text"), "text")
-    manager.views["new"] = replace(view, id="new", name="too new", snapshots=())
-    page = aligned()
-    (box,) = [one for one in page.selectbox if one.key == "cross_task"]
-    assert not any("of a text" in option or "too new" in option for option in box.options)
-    assert any("mine" in option for option in box.options)
-    assert not str(box.value).startswith("run-") and "steps of its training" not in said(page)
 
 
 def test_a_snapshot_that_went_away_gets_a_sentence(

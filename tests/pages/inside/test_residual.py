@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from engine.measure import lens
 from pages.inside.residual import lens as residual
-from pages.inside.residual import wirings
 from tests.pages.helpers import opened, said
 from tests.pages.inside.models import KINDS, run_of
-from tests.pages.stage import StageManager
 
 PAGE = "inside/residual"
-ROAD = {"residual_view": "highway", "residual_seeds": "1", "measure": "true"}
-
-
-@pytest.fixture
-def shallow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wirings, "FIRST_SECONDS", 60.0)
-    monkeypatch.setattr(wirings, "DEPTHS", {"24": (2, 3), "48": (2, 4), "96": (2, 5)})
 
 
 def test_the_lens_is_first_and_its_cell_is_in_the_url(manager):
@@ -28,18 +17,6 @@ def test_the_lens_is_first_and_its_cell_is_in_the_url(manager):
     assert page.query_params["residual_cell"] in ("4-3", ["4-3"])
     page.get_by_key("residual_shade").set_value("KL to the output").run()
     assert not page.exception and "settled by" in said(page)
-
-
-def test_the_highway_goes_on_where_it_was_until_all_is_measured(manager, shallow, monkeypatch):
-    monkeypatch.setattr(wirings, "FIRST_SECONDS", 1e-9)
-    monkeypatch.setattr(wirings, "SLICE_SECONDS", 1e-9)
-    page = opened(PAGE, **ROAD, residual_norm="RMSNorm")  # one model in each run of the script
-    for _ in range(5):
-        assert "fresh models" not in said(page) and "seen here" not in said(page)
-        page.run()
-        assert not page.exception
-    page.run()
-    assert "6 fresh models" in said(page) and "seen here" in said(page)
 
 
 @pytest.mark.parametrize("fields", KINDS, ids=str)
@@ -61,16 +38,3 @@ def test_a_click_names_a_cell_of_the_table():
     assert residual.place_of("0", (3, 5)) == (0, 0) and residual.place_of("14", (3, 5)) == (2, 4)
     for wrong in ("15", "-1", "[1]", "", "9" * 30, "²"):
         assert residual.place_of(wrong, (3, 5)) is None
-
-
-def lens_page(**query: str) -> AppTest:
-    return opened("inside/residual", residual_view="lens", measure="true", **query)
-
-
-def test_a_lens_with_a_bar_says_what_one_at_once_says(
-    monkeypatch: pytest.MonkeyPatch, manager: StageManager
-) -> None:
-    query = {"residual_cell": "2-3", "text": "ROMEO:\nBut, soft! what light"}
-    at_once = said(lens_page(**query))
-    monkeypatch.setattr(lens, "AT_ONCE", 1)  # a position a step
-    assert said(lens_page(**query)) == at_once

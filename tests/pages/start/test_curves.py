@@ -9,8 +9,8 @@ import numpy as np
 from engine.service.changes import Change
 from engine.service.history import History, HistoryLog
 from engine.training.records import Evaluation
-from pages.start.train.curve_points import Curve, curve_of
-from pages.start.train.curves import WHOLE, loss_curves, small_curve
+from pages.start.train.curve_points import curve_of
+from pages.start.train.curves import WHOLE, loss_curves
 from tests.pages.stage import history
 from ui.figures.labels import crowded
 
@@ -64,20 +64,6 @@ def test_a_name_is_not_markup():
     assert figure.data[0].name == "&lt;b&gt;&amp;x 2.10"
 
 
-def test_no_steps_and_losses_that_are_not_numbers_still_draw():
-    loss_curves(Curve("empty"), {}, 2)
-    broken = Curve(
-        "b",
-        *[np.array([1.0, 2.0])] * 2,
-        np.array([np.nan, np.inf]),
-        *[np.array([0.0])] * 2,
-        np.array([np.nan]),
-    )
-    low, high = loss_curves(broken, BASELINES, 65, x="time").layout.yaxis.range
-    assert 0 <= low < high < 20
-    small_curve(np.zeros(0), np.zeros(0), title="gradient norm", log=True)
-
-
 def test_in_bits_per_character_everything_is_in_bits():
     log = history(40).view()
     nats, bits = curve_of("one", log), curve_of("one", log, 0, "bits")
@@ -96,17 +82,6 @@ def test_in_bits_per_character_everything_is_in_bits():
 def test_tokens_of_several_letters_are_crowded_and_letters_are_not():
     assert crowded("a" * 128) == 0 and crowded(["␣the"] * 4) == 0
     assert crowded(["␣the"] * 40) == 4 and crowded(["x" * 50] * 40) == 10
-
-
-def test_a_label_stays_at_its_point_and_only_another_moves_it():
-    curve = curve_of("one", looks((0, 4.0, False), (50, 2.0, False)))
-    other = curve_of("two", looks((0, 4.0, False), (50, 1.875, False)))
-    figure = loss_curves(curve, BASELINES, 65, others=[other], end=200.0)
-    above, below = sorted((a for a in figure.layout.annotations if a.x == 50), key=lambda a: -a.y)
-    assert (below.y, below.yshift, below.text) == (1.875, -5, "1.88")
-    assert above.y == 2.0 and above.yshift >= 16, "it would lie on the other: so it stands above its point"
-    end = loss_curves(curve, BASELINES, 65).layout.annotations[-1]
-    assert (end.x, end.xanchor) == (50, "right"), "at the right edge it would be cut off"
 
 
 def test_what_was_done_by_hand_is_a_mark_on_the_curve():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -12,9 +11,7 @@ from engine.config import ModelConfig
 from engine.service.changes import Change
 from engine.service.history import HistoryLog
 from engine.training.records import Evaluation
-from pages.start.train import words
 from pages.start.train.whatif import WHAT_IFS
-from tests.pages.stage import history
 from tests.pages.start.training import clicked, opened, sentences
 
 
@@ -49,20 +46,6 @@ def test_the_answer_is_what_was_measured_last(manager):
         f"After **120** steps: **1.95 nats: torn between 7.0 letters** instead of {vocabulary:,}, on text that"
         " it never read (2.81 bits per character)."
     ) in sentences(page), "ln 7 = 1.95, log2 7 = 2.81"
-
-
-@pytest.mark.parametrize("why", ["another seed", "changed by hand", "stopped"])
-def test_what_is_not_quite_that_recipe_is_trained_again(manager, why):
-    page = clicked(opened(what_if="positions"), "train")
-    spec = manager.views["run-0"].spec
-    manager.change("run-0", status="stopped" if why == "stopped" else "finished")
-    if why == "changed by hand":
-        manager.change("run-0", changes=(Change(20, 0.4, "learning_rate", 0.003),))
-    if why == "another seed":
-        seed = replace(spec.train, seed=spec.train.seed + 1)
-        manager.change("run-0", spec=replace(spec, train=seed))
-    clicked(page, "train_both")
-    assert len(manager.views) == 3
 
 
 def test_both_of_a_pair_are_measured(manager, drawn):
@@ -102,17 +85,6 @@ def test_both_curves_and_both_texts_are_shown_and_the_mask_is_explained(manager,
     assert ("pause", "run-0") in manager.asked and ("pause", "run-1") in manager.asked
 
 
-def test_a_verdict_is_of_the_difference():
-    from engine.training.compare import Compared
-
-    def said(difference: float, leaks: bool = False) -> str:
-        return words.verdict(Compared((9, 9), (2.0, 2.0 + difference), True), leaks, "letter")
-
-    assert "**0.30** nats worse" in said(0.3) and "**0.30** nats better" in said(-0.3)
-    assert said(0.01) == words.HARDLY and "no success" in said(-0.3, True)
-    assert "has not found out yet" in said(0.3, True)
-
-
 def test_the_run_before_is_laid_over_until_somebody_chooses_otherwise_and_the_link_says_which(manager):
     page = clicked(clicked(opened(), "train"), "train")
     assert page.multiselect(key="overlaid").value == ["run-0"] and page.query_params["over"] == "run-0"
@@ -150,17 +122,6 @@ def test_the_batch_and_the_arithmetic_are_folded(manager):
     assert "**0.122**" in said and "**8.17**" in said  # e^-2.1 and e^2.1
     closed = sentences(clicked(opened(), "train"))
     assert "y[i, t]" not in closed and "probability of" not in closed
-
-
-def test_the_answer_is_of_the_last_look_and_names_its_step(manager):
-    page = clicked(opened(), "train")
-    assert "After **40** steps: **2.10 nats: torn between 8.2 letters**" in sentences(page)
-    manager.change("run-0", step=55)
-    page.run()
-    assert "After **40** steps" in sentences(page)
-    manager.change("run-0", history=history(0).view())
-    page.run()
-    assert "Before the first step: **4.20 nats" in sentences(page)
 
 
 def test_before_a_run_the_answer_counts_the_letters_of_the_text(manager):

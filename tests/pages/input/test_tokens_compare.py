@@ -124,10 +124,7 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
     assert bars["y"] == list(table.index) and bars["text"] == table["tokens"].tolist()
     assert np.allclose(bars["customdata"], table["chars each"].astype(float), atol=0.006)
     assert f"{len(text)} characters, {size} bytes: how many tokens?" in said(page)
-    assert "Unigram (Kudo 2018)" in page.table[1].value.index
     rows = {row.name: row for row in sent[-1][1]}
-    assert rows["BPE 512"].facts == f"{wanted['BPE 512'][1]} tokens\n512 entries"
-    assert f"{unknown} unknown" in rows["Characters"].facts
     assert rows["BPE 512"].cut.ids.tolist() == learned.encode(text)
     assert "some word" in rows["Words"].note and "alphabet does not have" in rows["Characters"].note
     counts = {
@@ -146,7 +143,6 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
     )
     assert lines.table is not None and lines.table["characters"] == [18, 11]
     assert lines.table["Words"] == [4, 3] and lines.table["line"] == text.split("\n")
-    assert lines.traces[1]["text"][place] == str(len(learned.encode("the theory of théo")))
     page.button_group(key="compare_show").set_value([]).run()
     assert not page.exception and "Choose at least one tokenizer" in said(page)
 
@@ -314,14 +310,10 @@ def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> 
     assert rows["Characters"].cut.ids.tolist() == [*(alphabet.index(c) for c in text[:-1]), -1]
     assert rows["Characters"].note == "back: “To be or not to b”. No id for “☃”"
     assert rows["BPE"].cut.ids.tolist() == learned.encode(text)
-    assert rows["BPE"].facts == f"{len(learned.encode(text))} ids\n512 entries"
     assert rows["BPE"].note == f"back: “{text}”, letter for letter"
     words = said(page)
     assert f"**“☃” is none of the {len(alphabet)} known characters, so it has no id**" in words
     assert f"**its {len(learned.encode(text))} ids come back as the text**" in words
-    page.button_group(key=roundtrip.EXAMPLE).set_value("To be or not to be").run()
-    assert page.text_input(key=roundtrip.TEXT).value == "To be or not to be"
-    assert "**The text comes back letter for letter from" in said(page)
     glitch = next(t.value for t in page.table if "tokens" in t.value.columns)
     assert glitch.iloc[0]["tokens"] == str(len(stand_in("gpt2").encode(" SolidGoldMagikarp")))
 

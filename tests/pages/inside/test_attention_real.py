@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.measure.induction import drawn as words_drawn
-from engine.measure.induction import ordinary, read_twice
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
-from engine.tokenizers import token_bytes
 from pages.inside.attention import shared
 from tests.pages.conftest import Drawn
 from tests.pages.helpers import opened, said
@@ -74,13 +71,6 @@ def test_all_heads_are_sent_small_and_say_what_they_do(sent, recording: Recordin
     counts = {name: int(words.rsplit(" ", 1)[1]) for name, _, words in grid["legend"]}
     assert counts == {name: grid["habits"].count(name) for name in counts}
     assert f"**{counts['first']}** rest on the first token" in said(page)
-
-
-def test_induction_heads_are_those_that_circuits_counts(sent, model: Transformer) -> None:
-    attention("heads", attention_sort="induction", attention_strong="true")
-    tokens = token_bytes(models._pretrained("smollm2-135m", None).tokenizer)
-    strong = read_twice(model, words_drawn(ordinary(tokens), 24, 0)).strong
-    assert sent["headgrid"]["order"] == [head.layer * HEADS + head.head for head in strong]
 
 
 def test_long_words_and_pieces_of_characters_are_named_in_full(drawn: dict[str, Drawn]) -> None:

@@ -38,15 +38,6 @@ def recording() -> Recording:
     return record(known().model, known().tokenizer.encode(TEXT))
 
 
-def test_the_lens_reads_every_depth(recording, drawn):
-    page = inside("residual", measure="true")
-    table = drawn["residual_lens"].table
-    assert len(table["guess"]) == 31 * len(recording.ids)
-    last = [known().tokenizer.decode([int(i)]).replace(" ", "␣") for i in recording.logits.argmax(-1)]
-    assert table["guess"][-len(last) :] == last and last[-1] == "␣Paris"
-    assert "“␣Paris”" in said(page)
-
-
 def test_a_token_that_is_called_nothing_can_be_chosen_and_compared(recording):
     page = inside(
         "residual", residual_view="push", residual_target=" Rome", residual_versus="nothing", measure="true"

@@ -83,12 +83,6 @@ def test_walking_is_written_into_the_url_and_another_model_keeps_the_step_by_nam
 
 def test_two_heads_by_hand():
     page = shapes(shapes_view="hand")
-    told = formulas(page)
-    assert r"\begin{bmatrix} 17 & 9 \end{bmatrix}" in told
-    assert r"\begin{bmatrix} 53 & 11 \end{bmatrix}" in told
-    assert r"1 \cdot 5 + 2 \cdot 6 = 17" in told
-    page.text_input(key="shapes_q").set_value("2 2 3 4").run()
-    assert r"\begin{bmatrix} 22 & 18 \end{bmatrix}" in formulas(page)
     for heads in (1, 4):
         page.get_by_key("shapes_heads").set_value(heads).run()
         assert not page.exception and not page.error
@@ -102,9 +96,6 @@ def test_two_heads_by_hand():
 
 def test_masking_by_hand():
     page = shapes(shapes_view="hand", shapes_example="mask")
-    table = page.table[0].value
-    assert list(table.loc["weights: mask, then softmax"]) == ["0.16", "0.74", "0.10", "0.00", "1.00"]
-    assert table.loc["wrong: softmax, then mask", "sum"] == "0.45" and "**0.45**" in sentences(page)
     page.get_by_key("shapes_hidden").set_value([]).run()
     assert "both ways agree" in sentences(page)
     page.get_by_key("shapes_hidden").set_value(["key 1", "key 2", "key 3", "key 4"]).run()

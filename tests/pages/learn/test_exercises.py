@@ -15,7 +15,6 @@ from engine.exercises.notebooks import NAMES
 from tests.pages import helpers
 from tests.pages.views import views
 from ui import site
-from ui.tour.courses import shelf
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -173,18 +172,3 @@ def test_the_seed_draws_the_numbers_of_the_text(number: str, exercise: str, answ
         asked(link) for one, link in LINKS if one == number and asked(link).get("exercise") == exercise
     )
     assert make(exercise, int(query["set_seed"])).answer == (answer,)
-
-
-def test_the_lecture_asks_its_four_questions() -> None:
-    questions = {number: asked(links[0]) for number, links in ROWS if number.startswith("Question")}
-    scenes = {}
-    for number, query in questions.items():
-        scene = shelf().courses[query["course"]].scenes[int(query["scene"]) - 1]
-        scenes[number] = scene
-        assert scene.question is not None
-        key, _ = views(scene.page)
-        assert dict(scene.query)[key] == query[key]
-    words = ("8 heads", "four times as wide", "causal mask", "without residual")
-    assert all(word in scene.question.asked for word, scene in zip(words, scenes.values(), strict=True))
-    course = shelf().courses["built-live"]
-    assert [scene for scene in course.scenes if scene.question] == list(scenes.values())

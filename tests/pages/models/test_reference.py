@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.checkpoints import load
 from engine.checkpoints_paired import load_pair
 from engine.measure.carrying import carried as influence_of
 from engine.model import Transformer
@@ -202,22 +201,3 @@ def test_a_mistake_is_as_large_as_is_said():
         f"the logits are off by up to {number(float(off))}, where the largest is {float(size):.3g}." in told
     )
     assert "in block **0**, at `scores`" in told
-
-
-def test_a_trained_model_is_held_against_the_text_of_the_bar():
-    found = load(ROOT / "checkpoints" / "shakespeare-modern")
-    text = "First Citizen: hear me"
-    far = apart(*both(found.model, tuple(found.tokenizer.encode(text))))
-    told = closed("model", model="shakespeare-modern", text=text)
-    assert f"The largest difference along the stream is **{number(far)}**" in told
-
-
-def test_what_each_model_kept_of_the_original():
-    bert = closed("variations", reference_other="bert-base")
-    assert "BERT base keeps **4 of the 6 choices** of the original (•)" in bert
-    assert bert.partition("(•): ")[2].startswith(
-        "norm, where the norm stands, keys and values, embedding and output."
-    )
-    assert "Gemma 2B keeps **1 of the 6 choices** of the original (•): embedding and output." in closed(
-        "variations", reference_other="gemma-2b"
-    )

@@ -108,22 +108,6 @@ def test_a_scene_shows_what_its_link_and_its_outline_name(link):
     assert wrong(SCENES[link]) == []
 
 
-@pytest.mark.parametrize(
-    ("query", "point", "said"),
-    [
-        ({"attention_view": "hands"}, "attention_grid", "attention_view is heads, not hands"),
-        ({"attention_layer": "9"}, "attention_grid", "attention_layer is"),
-        ({"no_such": "1"}, "attention_grid", "the page has no no_such"),
-        ({"attention_dk": "64"}, "attention_grid", "the page has no attention_dk"),  # another view's
-        ({"model": "nobody"}, "attention_grid", "model is"),
-        ({}, "attention_gri", "nothing there is called attention_gri"),
-    ],
-)
-def test_this_test_finds_what_is_wrong(query, point, said):
-    scene = Scene("t", "t", "attention", tuple(query.items()), point)
-    assert [line for line in wrong(scene, 1) if line.startswith(said)], wrong(scene, 1)
-
-
 def test_the_page_lists_every_course_and_starts_one(monkeypatch):
     page = AppTest.from_file(str(ROOT / "pages/start/courses/page.py"), default_timeout=60).run()
     assert not page.exception

@@ -100,31 +100,6 @@ def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(
     assert figure.table["second_reading_nats"] == pytest.approx([one[6] for one in COURSE])
 
 
-@pytest.mark.parametrize(
-    ("previous", "induction", "says"),
-    [
-        ((0.6, 0.7), (0.2, 0.8), "First head **0.2** learned to read the letter before (step 10), then head **1.3**"),
-        ((0.6, 0.7), (0.7, 0.8), "By step 10 head **0.2** reads the letter before, and head **1.3** copies, since step **10**"),
-        ((0.1, 0.42), (0.6, 0.8), "At step **20** head **1.3** copies: **0.80** of its weight"),
-    ],
-)  # fmt: skip
-def test_which_formed_first_is_said(
-    manager: StageManager,
-    drawn: Any,
-    previous: tuple[float, float],
-    induction: tuple[float, float],
-    says: str,
-) -> None:
-    page = clicked(opened(preset="induction"), "train")
-    log = HistoryLog()
-    for step, before, copies in ((10, previous[0], induction[0]), (20, previous[1], induction[1])):
-        zero = (0.0,) * 4
-        scores = HeadScores((zero, (0.0, 0.0, 0.0, copies)), ((0.0, 0.0, before, 0.0), zero), 4.0, 2.0)
-        log.add(Evaluation(step, 2.5, 2.6, 1.0, False, 1.0, 1.0, scores))
-    manager.change("run-0", history=log.view())
-    assert says in sentences(page.run())
-
-
 def test_of_a_pair_the_heads_are_those_of_the_run_that_is_chosen(manager: StageManager, drawn: Any) -> None:
     page = clicked(opened(preset="induction", what_if="positions"), "train_both")
     for run, count in (("run-0", 5), ("run-1", 3)):

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.measure.analogies import Analogy, analogy, directions_of
+from engine.measure.analogies import Analogy
 from pages.input.embeddings import analogies, words
-from pages.input.embeddings.analogy_figure import nearest_bars
 from tests.pages.helpers import opened, said
 from tests.pages.stage import StageManager
 from ui import models, state
@@ -46,25 +45,6 @@ def test_letters_as_they_come_out(drawn: Any) -> None:
         page.text_input(key=box).input(typed)
     page.run()
     assert not page.exception and "no token" in said(page) and "2 tokens here" in said(page)
-
-
-def planted() -> Analogy:
-    """Five tokens: 1 - 0 + 2 lies on 3, though 4 is expected."""
-    rows = np.array([[1, 0, 1], [1, 1, 0], [-1, 0, 1], [-1, 1, 0], [0, -2, -2]], dtype=np.float64)
-    return analogy(directions_of(rows - rows.mean(0)), (0, 1, 2), 4, 5)
-
-
-def test_bars_are_the_nearest_best_on_top_and_say_what_was_put_in() -> None:
-    found = planted()
-    figure = nearest_bars([f"w{i}" for i in found.ids], found)
-    (bars,) = figure.traces
-    assert bars["x"] == pytest.approx(found.cosine) and bars["y"].tolist() == [0, -1, -2, -3, -4]
-    assert (np.diff(bars["x"]) <= 0).all()
-    notes = dict(zip(found.ids.tolist(), bars["text"], strict=True))
-    assert notes == {0: "put in", 1: "put in", 2: "put in", 3: "", 4: "expected"}
-    shades = dict(zip(found.ids.tolist(), bars["marker"]["color"], strict=True))
-    assert shades[0] == shades[1] == shades[2] != shades[3] != shades[4] != shades[0]
-    assert figure.arrangement["yaxis"]["ticktext"] == [f"w{i}" for i in found.ids]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,6 @@ def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
         alike_said += unescaped(page)
     for name, table in tables.items():
         assert drawn[f"learned_table_{name}"].traces[0]["z"] == pytest.approx(table, abs=1e-4)
-        assert drawn[f"learned_table_{name}"].table["d5"] == pytest.approx(table[:, 5], abs=1e-4)
         assert drawn[f"learned_alike_{name}"].traces[0]["z"] == pytest.approx(likeness[name], abs=1e-4)
         path = np.stack([drawn[f"learned_path_{name}"].traces[0][axis] for axis in "xy"], axis=1)
         centred = table - table.mean(0)
@@ -72,9 +71,7 @@ def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
     lengths = np.linalg.norm(learned, axis=1)
     assert drawn["learned_norms"].table["learned"] == pytest.approx(lengths, abs=1e-4)
     said = alike_said
-    assert "128 × 128 = 16,384 parameters" in said
     assert "128 × 128 = **16,384** learned numbers" in said
-    assert "no row for place 128, so" in said
     assert "have found each other" in said
     assert "$\\sqrt{d/2} = 8.00$" in said
     near = by_distance(likeness["learned"])

@@ -47,12 +47,6 @@ def test_words_in_two_orders(drawn):
     ]
     assert orders.traces[0]["z"] == pytest.approx(found.before, abs=1e-6)
     assert orders.traces[1]["z"] == pytest.approx(found.after, abs=1e-6)
-    assert [(-line["y0"], -line["y1"]) for line in orders.layout["shapes"]] == [
-        (1, 0),
-        (2, 1),
-        (3, 2),
-        (0, 3),
-    ]
     assert drawn["why_before"].traces[0]["z"] == pytest.approx(found.before, abs=1e-6)
     assert drawn["why_after"].traces[0]["z"] == pytest.approx(found.after[[3, 0, 1, 2]], abs=1e-6)  # matched
     apart = found.after[[3, 0, 1, 2]] - found.before
@@ -65,8 +59,6 @@ def test_words_in_two_orders(drawn):
         )
     ]
     assert plain(metrics(page)[0]) == pytest.approx(np.abs(apart).max(), abs=5e-4)
-    assert {d.layout["yaxis"]["ticktext"][0] for d in map(drawn.get, ("why_before", "why_after"))} == {"dog"}
-    assert drawn["why_difference"].table["word"] == words
     page.get_by_key("why_rows").set_value("as they stand").run()
     assert drawn["why_after"].traces[0]["z"] == pytest.approx(found.after, abs=1e-6)
     assert drawn["why_after"].layout["yaxis"]["ticktext"] == ["bites", "man", "here", "dog"]
@@ -157,7 +149,6 @@ def test_a_trained_model_in_and_out_of_order(drawn):
     for key, name in names.items():
         page.get_by_key("why_setting").set_value(name).run()
         assert drawn["why_moved"].traces[0]["y"] == pytest.approx(found[key].moved, abs=1e-3)
-        assert drawn["why_moved"].table[name] == pytest.approx(found[key].moved, abs=1e-3)
     both, leak = found[True, True], found[False, True]
     assert (
         f"The mask alone makes it {leak.relative:.3f}, mask and positions (Learned) {both.relative:.3f}. The loss"

@@ -11,7 +11,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import shakespeare_path
 from engine.doctor.checks import CHECKS
 from engine.doctor.patient import BUDGET, affordable, cost, patient_of
 from engine.doctor.story import PATH as STORY
@@ -248,16 +247,6 @@ def held(name: str) -> list[dict]:
     return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["runs"]
 
 
-def share_of_words(text: str) -> float:
-    """Written once more, letter by letter."""
-    corpus = shakespeare_path() or pytest.skip("Tiny Shakespeare is not here")
-    known = set(re.findall(r"[a-z']+", corpus.read_text("utf-8").lower().replace("-", " ")))
-    inside = sum(
-        len(w) for w in re.findall(r"[A-Za-z']+", text) if w.strip("'").lower() in known and len(w) > 1
-    )
-    return inside / sum(not c.isspace() for c in text)
-
-
 def without_empty_lines(text: str) -> str:
     return re.sub(r"\n(?:[ \n]*\n)?", "\n", text).strip("\n")
 
@@ -281,13 +270,6 @@ def test_the_stored_race_is_drawn_and_said(name: str, drawn) -> None:
         assert any(code.value == without_empty_lines(wrote["text"]) for code in page.code)
         share = re.search(r"\*\*(?:Healthy|With the bug)\*\* writes · (\d+)%", lines_of(page))
         assert share
-
-
-def test_the_share_in_words_is_counted_once_more() -> None:
-    page = bugs(fault="no_mask")
-    found = re.findall(r"writes · (\d+)% of it in words", lines_of(page))
-    for run, percent in zip(held("no_mask"), found, strict=True):
-        assert abs(share_of_words(run["samples"][-1]["text"]) * 100 - int(percent)) < 3  # apostrophes
 
 
 def test_patterns_of_both_are_those_of_the_file(drawn) -> None:

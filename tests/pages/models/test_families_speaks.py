@@ -94,9 +94,7 @@ def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, 
     assert figure.layout["yaxis"]["ticktext"] == [words_speaks.named(LABELS[i]) for i in order]
     cells = np.array([[100 * (whole[i] - one[i]) for one in less] for i in order])
     np.testing.assert_allclose(heat["z"], cells, atol=1e-3)
-    assert heat["zmax"] == -heat["zmin"] == pytest.approx(abs(cells).max(), rel=1e-3)
     assert figure.layout["xaxis2"]["ticktext"] == list(WORDS)
-    assert figure.table["speaker"] == [words_speaks.named(LABELS[i]) for i in order]
     first, second = order[:2]
     most = max(range(4), key=lambda i: abs(whole[first] - less[i][first]))
     who = ["King Richard II", "Romeo", "Leontes"]
@@ -107,9 +105,6 @@ def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, 
     assert f"each has {1 / 3:.1%}" in told
     assert f"“{WORDS[most]}”: without it {who[first]} has **{less[most][first]:.0%}**" in told
     assert "New to it, and all alike: “,”." in told
-    for i in order:
-        assert f"{who[i]} {whole[i]:.0%}" in figure.alt
-    assert "each of 4 words" in figure.alt
 
 
 def test_whether_it_is_right_about_what_was_held_out(run: str) -> None:

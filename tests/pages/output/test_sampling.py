@@ -79,7 +79,6 @@ def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
     order = p.argsort(descending=True, stable=True)[:15].tolist()
     assert figure.table["id"] == order and figure.traces[0]["y"] == list(rows.index)
     assert figure.traces[0]["z"][0] == pytest.approx(p[order].tolist(), abs=1e-6)
-    assert figure.table["logits"] == figure.traces[0]["z"][0]
     assert figure.table["removed_by"] == [""] * min(count, 15) + ["top-p"] * (15 - min(count, 15))
     token = draw(
         stages(logits_of(ids, -1), replace(sampler.START, seed=0), ids)[-1].probabilities,
@@ -176,9 +175,6 @@ def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_the
     for t, trace in zip((0.2, 0.5, 0.8, 1.0, 1.5), drawn["sampling_temperatures"].traces, strict=True):
         p = (logits / t).softmax(-1)[order]
         assert trace["x"] == pytest.approx(p[:8].tolist(), abs=1e-5)
-        assert drawn["sampling_temperatures"].table[f"temperature_{t:g}"] == pytest.approx(
-            p.tolist(), abs=1e-5
-        )
     cold, warm = ((logits / t).softmax(-1) for t in (0.2, 1.5))
     assert f"at τ = 0.2 the favourite, “W”, has **{cold.max().item():.0%}**, and" in sentences(page)
     assert f"at τ = 1.5 it has **{warm.max().item():.0%}**, as among" in sentences(page)
@@ -212,9 +208,7 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     assert f"= {product / 10**power:.1f} · $10^{{{power}}}$" in words
     assert f"{12 * nats:.2f} / 12 = **{nats:.3f}** nats" in words and f"**{math.exp(nats):.2f}** |" in words
     figure = drawn["sampling_scored"]
-    assert figure.table["p"] == pytest.approx(p, abs=1e-6)
     assert figure.traces[0]["y"] == pytest.approx([-math.log(x) for x in p], abs=1e-4)
-    assert figure.layout["xaxis"]["ticktext"] == list("o␣be,␣or␣not")
     ladder, chain = (page.dataframe[i].value for i in (0, 1))
     assert ladder["published (training)"].tolist() == [65.0, 11.6, 3.5, 2.5]
     ours = ladder["here (validation)"].tolist()

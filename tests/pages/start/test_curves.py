@@ -54,11 +54,6 @@ def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
     assert low <= 1.5
 
 
-def test_baselines_are_named_with_their_values():
-    said = [a.text for a in loss_curves(None, BASELINES, 65).layout.annotations]
-    assert said == ["knowing nothing (ln 65): 4.17", "letter frequencies: 3.35", "letter pairs: 2.48"]
-
-
 def test_a_name_is_not_markup():
     figure = loss_curves(None, {}, 65, others=[curve_of("<b>&x", history(3).view())])
     assert figure.data[0].name == "&lt;b&gt;&amp;x 2.10"

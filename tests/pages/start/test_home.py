@@ -38,14 +38,6 @@ def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
     assert ("*Source: " in said) == (not preset.trainable and bool(preset.source))
 
 
-def test_choosing_a_preset_redraws_the_map():
-    app = opened("fast")
-    before = the_map(app)["map"]["parts"]
-    app.pills(key="preset").set_value("gpt2").run()
-    after = the_map(app)["map"]["parts"]
-    assert "sum_position" in after and after["embedding"]["lines"] != before["embedding"]["lines"]
-
-
 @pytest.mark.parametrize(("chosen", "trained"), [("modern", "modern"), ("llama2-70b", "fast")])
 def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypatch):
     stage = StageManager()

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import RunError, TokenizerError
-from engine.progress import Progress, finish
+from engine.progress import finish
 from engine.service.profiles import PROFILES, check
 from engine.service.state import RunSpec
 from engine.tokenizers import bpe, bpe_watch, bpe_work
@@ -24,19 +24,6 @@ from ui import slow
 from ui.site import ROOT
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind. " * 40
-
-
-def test_learning_in_steps_is_the_same_training_and_can_be_left() -> None:
-    steps = corpora.learning(TEXT, "bpe:300", 10**9)
-    assert next(steps) == Progress(0, 300 - 256)
-    steps.close()
-    told = list(bpe.learning(TEXT, 300))
-    assert [p.done for p in told] == sorted(p.done for p in told) and all(0 <= p.share <= 1 for p in told)
-    assert len(told) > 4, "there is a chance to stop every few merges"
-    cutter = finish(corpora.learning(TEXT, "bpe:300", 10**9))
-    given, own = (corpora.from_text(TEXT, tokenizer="bpe:300", cutter=c) for c in (cutter, None))
-    assert given.tokenizer == own.tokenizer and given.train.tolist() == own.train.tolist()
-    assert given.tokenizer is cutter, "and nothing is learned twice"
 
 
 def test_the_page_draws_while_the_tokens_are_learned_and_lets_one_cancel(manager, monkeypatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.corpora import shakespeare_path
-from engine.paired_data import pair_text, speakers
+from engine.paired_data import pair_text
 from engine.presets import PAIRED
 from engine.service.history import HistoryLog
 from engine.service.state import RunSpec
@@ -60,18 +60,6 @@ def test_a_task_is_chosen_described_and_started_with_its_settings(manager: Stage
     spec = manager.view("run-0").spec
     assert (spec.model, spec.train) == kinds.recipe("pairs-dates")
     assert (spec.corpus, spec.name) == ("pairs-dates", "dates")
-
-
-@needs_shakespeare
-def test_who_speaks_is_chosen_and_started(manager: StageManager) -> None:
-    page = clicked(clicked(opened(data="pairs", pairs=kinds.SPEAKERS), "pairs_settings"), "train")
-    assert page.header[0].value == "Who speaks?" and not page.exception
-    spec = manager.view("run-0").spec
-    text = speakers().text
-    # the controls hold no pooler and no head: whoever trains it fits it to its labels
-    assert text.fitted(spec.model) == text.fitted(kinds.recipe(kinds.SPEAKERS)[0])
-    assert spec.train == kinds.recipe(kinds.SPEAKERS)[1] and spec.kind is kinds.LABELS
-    assert "Without the causal mask" not in sentences(page)
 
 
 def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(

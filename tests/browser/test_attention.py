@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import TimeoutError, expect
 
 from tests.browser.conftest import after_frames, settled
@@ -61,6 +62,7 @@ def choose(page, label, option):
     settled(page)
 
 
+@pytest.mark.exhaustive
 def test_heads_are_sorted_and_filtered_by_what_they_do(page, app_url):
     opened(page, f"{app_url}/attention?attention_sort=layer", ".gf-heads-canvas")
     heads, names = page.locator(".gf-head"), page.locator(".gf-head-name:visible")

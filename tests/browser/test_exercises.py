@@ -1,5 +1,7 @@
 """Exercises in the browser: a right answer fills a dot, which outlives a reload and is forgotten on request."""
 
+import pytest
+
 from engine.exercises.catalogue import make
 from tests.browser.conftest import settled
 
@@ -32,6 +34,7 @@ def test_what_is_solved_stays_in_the_browser(page, app_url):
     )
 
 
+@pytest.mark.exhaustive
 def test_a_proof_its_box_and_its_hint_are_on_one_screen_and_take_only_keys(page, app_url):
     task = "equivariance"  # the longest
     page.set_viewport_size({"width": 1280, "height": 720})

@@ -25,18 +25,6 @@ def test_every_part_can_be_read_with_the_keyboard(page, app_url):
     expect(panel).to_contain_text("66,048 in each block")
 
 
-def test_choosing_a_preset_redraws_the_map_and_the_link_reproduces_it(page, app_url):
-    opened(page, f"{app_url}/?home_view=published", MAP)
-    drawing = page.locator(".map svg")
-    expect(drawing).to_contain_text("RoPE")
-    page.get_by_role("button", name="bert-base").or_(page.get_by_role("radio", name="bert-base")).click()
-    expect(drawing).to_contain_text("Block × 12")
-    expect(drawing).not_to_contain_text("causal mask")
-    expect(page).to_have_url(re.compile(r"preset=bert-base"))
-    opened(page, f"{app_url}/?preset=bert-base", MAP)
-    expect(drawing).to_contain_text("Block × 12")
-
-
 def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
     """By a key that the server has signed, and that no script of a page can read."""
 

@@ -205,47 +205,7 @@ def test_five_hundred_tokens_are_written_and_leave_it_as_it_was(page, assets):
     assert problems == []
 
 
-def test_a_written_token_flies_from_its_bar_to_its_lane(page, assets):
-    data = sent(home("ROMEO:\nO, she d"))
-    mount(page, assets, data)
-    page.evaluate(
-        """() => {
-      window.flown = []
-      new MutationObserver((changes) => { for (const { addedNodes } of changes) for (const node of addedNodes) if (node.className?.includes?.('gf-live-flying')) {
-        const [flight] = node.getAnimations()
-        window.flown.push([node.textContent, flight.effect.getKeyframes().map((k) => new DOMMatrix(k.transform).f)])
-      } }).observe(document.querySelector('.gf-live'), { childList: true })
-    }"""
-    )
-    token = int(page.evaluate("window.data.picture.ids.at(-1)"))
-    wrote = {"id": "1", "token": token, "word": "d", "chance": 0.5}
-    grown = data | {"answered": "1", "wrote": wrote, "picture": data["picture"] | {"name": "another"}}
-    page.evaluate("(data) => window.show(data)", grown)
-    page.wait_for_function("window.flown.length === 1")
-    (word, (_, _, end)) = page.evaluate("window.flown[0]")
-    assert word == "d"
-    box = page.locator(".gf-live-stage > canvas").bounding_box()
-    root = page.locator(".gf-live").bounding_box()
-    assert end > box["y"] - root["y"] + 0.8 * box["height"]  # the last lane is the lowest
-    page.wait_for_function("document.querySelectorAll('.gf-live-flying').length === 0")
-    page.evaluate("(data) => window.show(data)", grown)  # the same answer again is no other token
-    after_frames(page, 15)
-    assert page.evaluate("window.flown.length") == 1
-
-
-def test_without_motion_another_block_opens_at_once(page, assets):
-    for motion, most in (("no-preference", 400), ("reduce", 3)):
-        page.emulate_media(reduced_motion=motion)
-        mount(page, assets, sent(home("To be")))
-        before = int(page.locator(".gf-live").get_attribute("data-frames"))
-        page.locator("input[data-name=depth]").evaluate(
-            "(range) => { range.value = 1; range.dispatchEvent(new Event('input')) }"
-        )
-        after_frames(page, 40)
-        drawn = int(page.locator(".gf-live").get_attribute("data-frames")) - before
-        assert 1 <= drawn <= most and (motion == "reduce" or drawn > 3)
-
-
+@pytest.mark.exhaustive
 def test_the_rest_of_a_large_model_is_added_to_what_is_drawn(page, assets):
     """The depths come in a message of their own, of the other component; one of another text is not taken."""
     data = sent(home("To be"))

@@ -3,10 +3,9 @@
 import re
 from urllib.parse import quote
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import after_frames, settled
+from tests.browser.conftest import settled
 from tests.browser.visit import opened
 
 MAP = "embeddings?embed_view=The+map&embed_picture=3-D"
@@ -15,11 +14,6 @@ PLACES = (
     "() => [...document.querySelectorAll('.gf-cloud [data-i]')].map((node) =>"
     " node.getAttribute('transform')).join()"
 )
-MIDDLE = """(word) => {
-  const node = [...document.querySelectorAll('.gf-cloud [data-i]')].find((n) => n.querySelector('text')?.textContent === word)
-  const box = node.getBoundingClientRect()
-  return [box.x + box.width / 2, box.y + box.height / 2]
-}"""
 
 
 def test_the_cloud_turns_in_the_browser_and_its_angle_is_in_the_link(page, app_url):
@@ -45,18 +39,6 @@ def test_the_cloud_turns_in_the_browser_and_its_angle_is_in_the_link(page, app_u
 
     opened(page, f"{app_url}/{MAP}&embed_turn=15,25", CLOUD)
     assert page.evaluate(PLACES) == final
-
-
-def test_a_click_chooses_a_token_in_either_picture(page, app_url):
-    opened(page, f"{app_url}/{MAP}&embed_token=e", CLOUD)
-    page.mouse.click(*page.evaluate(MIDDLE, "$"))
-    expect(page).to_have_url(re.compile(r"embed_token=(%24|\$)"))
-    expect(page.locator(".st-key-answer")).to_contain_text("Nearest to “$”:")
-
-    bars = page.locator(".st-key-embed_near .gf-figure .nsewdrag").first.bounding_box()
-    page.mouse.click(bars["x"] + 8, bars["y"] + bars["height"] * 0.5 / 10)  # the nearest of them
-    expect(page.locator(".st-key-answer")).not_to_contain_text("Nearest to “$”:")
-    assert "embed_token=%24" not in page.url
 
 
 CLOCK = ".gf-clock"
@@ -99,31 +81,6 @@ def test_the_slider_turns_the_hands_without_the_server_and_the_link_brings_them_
     expect(page.locator(f"{CLOCK} output")).to_have_text("position 30")
 
 
-def test_it_plays_and_pauses_and_a_rerun_does_not_disturb_it(page, app_url):
-    opened(page, f"{app_url}/{CLOCKS}&clock_position=29", DIAL)
-    page.evaluate("window.clock = document.querySelector('.gf-clock')")
-    output = page.locator(f"{CLOCK} output")
-    page.get_by_role("button", name="Play").click()
-    expect(output).to_have_text(re.compile(r"position 3[01]"))
-    expect(output).to_have_text(re.compile(r"position \d$"))  # past the last it begins again
-    page.get_by_role("button", name="Pause").click()
-    stopped = output.text_content()
-    after_frames(page, 60)
-    assert output.text_content() == stopped
-    page.get_by_role("slider", name="Width d").press("ArrowRight")  # the server sends other frequencies
-    expect(page.locator(".gf-clock-dial")).to_have_count(5)
-    assert output.text_content() == stopped and page.evaluate("window.clock.isConnected")
-    dials = page.locator(".gf-clock-dial")
-    dials.nth(0).focus()
-    page.keyboard.press("ArrowRight")
-    said = page.locator(".gf-clock-said")
-    expect(said).to_contain_text(re.compile(r"Hand 1: wavelength \d"))
-    opacities = page.evaluate(
-        "[...document.querySelectorAll('.gf-clock-face .gf-clock-hand')].map(e => e.style.opacity)"
-    )
-    assert opacities.count("1") == 1
-
-
 VIEW = (
     "positions?positions_view=RoPE&model=shakespeare-modern&text=First%20Citizen%3A%0A"
     "&rope_query=9&rope_key=5&measure=true"
@@ -163,25 +120,6 @@ def test_arrows_turn_and_together_they_leave_the_score(page, app_url):
     assert page.evaluate("window.kept.isConnected")
 
 
-@pytest.mark.exhaustive
-def test_play_keys_and_a_chosen_token_move_the_arrows(page, app_url):
-    opened(page, f"{app_url}/{VIEW}&rope_at=9-5-3", ".gf-rope-small")
-    query, key = page.locator(".gf-rope-q .gf-rope-name"), page.locator(".gf-rope-k .gf-rope-name")
-    expect(page.locator(".gf-rope-about")).to_contain_text("Pair 3: dimensions 3 and 19")
-    page.get_by_label("Play: one position after another").click()
-    expect(query).to_contain_text(re.compile(r"at position 1[1-9]"))
-    page.get_by_label("Pause").click()
-    expect(key).to_contain_text("at position 5")
-    chosen = page.locator('.gf-rope-small[aria-checked="true"]')
-    chosen.focus()
-    chosen.press("ArrowRight")
-    expect(page.locator(".gf-rope-about")).to_contain_text("Pair 4: dimensions 4 and 20")
-    expect(page).to_have_url(re.compile(r"rope_at=1\d-5-4"))
-    page.locator(".gf-tokens").first.locator(".gf-token").nth(3).click()
-    expect(query).to_contain_text("at position 3")
-    expect(key).to_contain_text("at position 5")
-
-
 def compared(page, url, text):
     chosen = "".join(f"&compare_show={quote(name)}" for name in ("Characters", "Bytes", "BPE 300"))
     asked = (
@@ -217,19 +155,3 @@ def test_a_token_tells_its_id_and_bytes_to_the_mouse_and_to_the_keys(page, app_u
     assert "id 130" in page.locator('.gf-chip[aria-selected="true"]').last.get_attribute("aria-label")
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
-
-
-def test_a_rerun_leaves_what_has_not_changed_and_what_a_person_typed_is_text(page, app_url):
-    compared(page, app_url, "<b>x</b> <|endoftext|>")
-    assert page.locator(".gf-chips b").count() == 0
-    expect(row(page, "Characters").locator(".gf-chip")).to_have_count(22)
-    page.evaluate("window.kept = document.querySelector('.gf-chips-row .gf-chip')")
-    page.get_by_role("button", name="Tokenizers").click()
-    page.get_by_role("button", name="BPE 512", exact=True).click()
-    expect(row(page, "BPE 512")).to_be_visible()
-    assert page.evaluate("window.kept.isConnected")
-    expect(page).to_have_url(re.compile("compare_show=BPE(\\+|%20)512"))
-    page.keyboard.press("Escape")
-    page.locator("button", has_text=re.compile("^Code$")).click()
-    expect(row(page, "Characters").locator(".gf-chip").first).to_have_text("d")
-    expect(page).to_have_url(re.compile("compare_text=def"))

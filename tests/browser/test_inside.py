@@ -8,59 +8,6 @@ from tests.browser import visit
 from tests.browser.conftest import open_fold, settled
 from tests.browser.visit import opened
 
-ADDRESS = "residual?text=First%20Citizen%3A%0A"  # 15 tokens
-FIGURE = ".gf-figure .main-svg"
-
-
-def test_a_click_on_a_cell_opens_it_and_the_link_reproduces_it(page, app_url):
-    opened(page, f"{app_url}/{ADDRESS}&residual_view=Logit+lens&measure=true", FIGURE)
-    page.locator(".st-key-residual_table").scroll_into_view_if_needed()
-    settled(page)
-    area = page.locator(".st-key-residual_table .gf-figure .nsewdrag").first.bounding_box()
-    page.mouse.click(
-        area["x"] + area["width"] * 3.5 / 15, area["y"] + area["height"] * 3.5 / 5
-    )  # the fourth token, the second row from below
-    expect(page).to_have_url(re.compile(r"residual_cell=1-3"))
-    expect(page.get_by_text("after block 0, after token 3")).to_be_visible()
-    opened(page, f"{app_url}/{ADDRESS}&residual_cell=4-5&measure=true", FIGURE)
-    expect(page.get_by_text("after block 3 = output, after token 5")).to_be_visible()
-
-
-def test_the_highway_is_measured_to_its_end_without_losing_a_figure(page, app_url):
-    opened(
-        page,
-        f"{app_url}/{ADDRESS}&residual_view=The+gradient+highway&residual_deepest=24&residual_seeds=1&measure=true",
-        FIGURE,
-    )
-    page.evaluate("window.figure = document.querySelector('.gf-figure')")
-    expect(page.get_by_text("fresh models, none of them trained")).to_be_visible()
-    assert page.evaluate(
-        "window.figure.isConnected && document.querySelectorAll('.gf-figure .main-svg').length >= 4"
-    )
-    expect(page.get_by_test_id("stProgress")).to_have_count(0)
-    expect(page.locator("table")).to_contain_text("first ÷ last")
-
-
-def test_a_prompt_of_ones_own_is_patched(page, app_url):
-    opened(
-        page, f"{app_url}/circuits?circuits_view=patching&model=shakespeare-classic", ".gf-figure .main-svg"
-    )
-    ticks = page.locator(".gf-figure .xtick text")
-    expect(ticks).to_have_text(["t", "h", "oe", "uy", "␣", "a", "r"])
-    page.get_by_role("radio", name="heads").click()
-    expect(ticks).to_have_text(["0", "1", "2", "3"])
-    page.get_by_role("radio", name="stream").click()
-    page.get_by_role("radio", name="your own").click()
-    box = page.get_by_label("Second prompt", exact=True)
-    box.fill("thee ar")
-    box.press("Enter")
-    expect(ticks).to_have_text(["t", "h", "oe", "ue", "␣", "a", "r"])
-    box.fill("thee are")
-    box.press("Enter")
-    expect(page.get_by_text("has 7 tokens and the second 8")).to_be_visible()
-    assert "patching_second_prompt=thee+are" in page.url
-
-
 AT = """([figure, row, column]) => {
   const plot = document.querySelectorAll('.gf-figure')[figure], { xaxis, yaxis } = plot._fullLayout, box = plot.getBoundingClientRect()
   return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)]
@@ -132,19 +79,3 @@ def test_walking_with_the_keyboard_moves_everything(page, app_url):
     expect(page.locator(".gf-card-title code")).not_to_have_text("blocks.0.qkv_heads")
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Play")).to_be_visible()
-
-
-def test_folded_blocks_open_and_a_link_reproduces_the_step(page, app_url):
-    opened(page, f"{app_url}/shapes?shapes_step=0", NOW)
-    group = page.get_by_role("option", name="Blocks 1–3: the same")
-    before = page.locator(".gf-walk-bar output").inner_text()
-    group.click()
-    expect(group).to_contain_text("▾")
-    assert page.locator(".gf-walk-bar output").inner_text() != before
-    page.get_by_role("option", name="Block 3").click()
-    expect(page.locator(".gf-card-title code")).to_have_text("blocks.3.norm1")
-    expect(page.locator(".gf-card-shapes")).to_contain_text("resid_post")
-    expect(page).to_have_url(re.compile(r"shapes_step=59(&|$)"))  # 5 of the input, 18 in each block
-    link = page.url.partition("/shapes")[2]
-    opened(page, f"{app_url}/shapes{link}", NOW)
-    expect(page.locator(".gf-card-title code")).to_have_text("blocks.3.norm1")

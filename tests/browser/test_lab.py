@@ -13,23 +13,6 @@ from engine.doctor.table import HEALTHY, shipped, subject_of
 from tests.browser import visit
 from tests.browser.conftest import open_fold, settled
 
-RUN = (
-    "/train?data=python&d_model=32&n_layers=1&steps=24&eval_every=8&sample_every=8&snapshot_every=8"
-    "&sample_length=60"
-)
-ABSURD = [
-    "ladder?ladder_view=race&ladder_rungs=x&ladder_rungs=💥&ladder_steps=-5&race=../../etc/passwd",
-    "ladder?ladder_view=self&ladder_width=1e9&ladder_self_seed=-3&ladder_shown=<b>",
-    "ladder?ladder_view=ideas&ladder_rung=💥",
-    "bugs?bugs_view=cost&fault=<b>&fault_layer=99&fault_head=-1",
-    "bugs?bugs_view=doctor&doctor_bug=x&doctor_slow=maybe&doctor_check=y&model=run-gone&step=-4",
-    "bugs?bugs_view=patient&patient=99999999999999999999&patient_tests=a-future-future&patient_named=<x>",
-    "bugs?bugs_view=story&story_step=77",
-    "tasks?tasks_view=solve&task=💥&task_problems=-1",
-    "tasks?tasks_view=heads&task=markov&task_head=9.9&task_problem=999",
-    "tasks?tasks_view=order&race=💥",
-]
-
 
 def opened(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -38,22 +21,6 @@ def opened(page: Page, address: str) -> None:
 
 def answer(page: Page):
     return page.locator(".st-key-answer")
-
-
-@pytest.mark.exhaustive
-def test_the_doctor_examines_a_run_of_one_s_own(page: Page, app_url: str) -> None:
-    page.goto(app_url + RUN)
-    page.get_by_role("button", name="Train", exact=True).click()
-    page.locator(".st-key-extend_button button:enabled").first.wait_for()
-    run = page.url.split("run=")[1].split("&")[0]
-    opened(page, f"{app_url}/bugs?bugs_view=doctor&model=run-{run}")
-    expect(answer(page)).to_contain_text("checks")
-    table = page.locator(".st-key-doctor_checks")
-    expect(table.get_by_text("Steady fall")).to_be_visible()  # a run's course is examined, too
-    expect(answer(page)).not_to_contain_text("Future tokens")
-    page.locator(".st-key-doctor_bug input").click()
-    page.get_by_role("option", name="The mask is missing", exact=True).click()
-    expect(answer(page)).to_contain_text(re.compile(r"checks? fails?\. Future tokens"))
 
 
 @pytest.mark.exhaustive
@@ -83,33 +50,12 @@ def test_a_patient_is_played_through(page: Page, app_url: str) -> None:
     expect(answer(page)).to_contain_text("Right, in 2 minutes")
 
 
-def test_a_task_s_problems_are_marked_and_one_s_own_is_answered(page: Page, app_url: str) -> None:
-    opened(page, f"{app_url}/tasks?tasks_view=solve&task=Reverse")
-    marks = page.get_by_test_id("stCode").first
-    for line in marks.inner_text().splitlines():
-        found = re.fullmatch(r"(✓ right|✗ wrong) +([a-h]{8})> ([a-h]{8}).*", line.strip())
-        assert found, line
-        assert (found[3] == found[2][::-1]) == (found[1] == "✓ right")
-    own = page.locator(".st-key-task_line input")
-    own.fill("abcdefgh")
-    own.press("Enter")
-    expect(page.get_by_test_id("stCode").last).to_contain_text("hgfedcba")
-    own.fill("💥")
-    own.press("Enter")
-    expect(page.get_by_text("is no question of this task")).to_be_visible()
-
-
 RACE = "/ladder?ladder_view=race&ladder_rungs=Last+letter&ladder_rungs=Average&ladder_text=python&ladder_steps=600"
 LOOKS = """() => {
   const plot = document.querySelector('[class*="race_chart"] .gf-figure')
   return plot?._fullData ? plot._fullData.filter((t) => t.mode === 'lines+markers').map((t) => t.y.length) : []
 }"""
 ENOUGH = f"least => {{ const n = ({LOOKS})(); return n.length === 2 && Math.min(...n) >= least }}"
-
-
-def race_opened(page: Page, address: str) -> None:
-    page.set_viewport_size({"width": 1280, "height": 720})
-    visit.race_opened(page, address)
 
 
 def button(page: Page, name: str):
@@ -124,7 +70,7 @@ def each(page: Page):
 
 @pytest.mark.exhaustive
 def test_a_race_of_two_from_the_start_to_its_link(page: Page, app_url: str, tmp_path: Path) -> None:
-    race_opened(page, app_url + RACE)
+    opened(page, app_url + RACE)
     assert "race=" not in page.url, "a link starts nothing by itself"
     button(page, "Race").click()
     page.wait_for_function(ENOUGH, arg=2)
@@ -155,7 +101,7 @@ def test_a_race_of_two_from_the_start_to_its_link(page: Page, app_url: str, tmp_
     stranger = page.context.browser.new_context()
     try:
         other = stranger.new_page()
-        race_opened(other, page.url)
+        opened(other, page.url)
         expect(other.get_by_text("started in another browser")).to_be_visible()
         expect(other.locator(".st-key-answer")).to_contain_text(said[: said.index(" <")])
         other.wait_for_function(

@@ -7,24 +7,6 @@ from playwright.sync_api import expect
 from tests.browser.conftest import open_bar, open_fold, settled
 
 
-def test_a_view_is_kept_by_its_link_and_reads_the_text_of_the_bar(page, app_url):
-    page.goto(f"{app_url}/residual")
-    page.wait_for_selector(".gf-figure .main-svg")
-    settled(page)
-    page.get_by_text("Norms", exact=True).click()
-    expect(page).to_have_url(re.compile("residual_view=norms"))
-    page.reload()
-    expect(page.get_by_role("radio", name="Norms")).to_be_checked()
-    settled(page)
-    page.get_by_text("Logit lens", exact=True).click()
-    settled(page)
-    open_bar(page)
-    text = page.locator('[data-testid="stTextArea"] textarea')
-    text.fill("ROMEO:")
-    text.press("Control+Enter")
-    expect(page.locator(".gf-figure").first).to_have_attribute("aria-label", re.compile("after token [0-5],"))
-
-
 def test_going_back_leads_through_the_views_to_the_first_and_out_of_the_page(page, app_url):
     page.goto(f"{app_url}/sampling")
     page.goto(f"{app_url}/tokens")
@@ -112,12 +94,3 @@ def test_a_term_is_explained_to_pointer_and_keyboard_and_leads_to_its_page(page,
     page.locator(".gf-term-list").get_by_role("link", name="See it: Positions").first.click()
     expect(page).to_have_url(re.compile(r"/positions\?.*positions_view=rope"))
     assert page.evaluate("window.stillHere") and not page.locator(".gf-term-list").is_visible()
-
-
-def test_the_strip_leads_to_the_part_on_home(page, app_url):
-    ready(page, f"{app_url}/feedforward")
-    page.evaluate("window.stillHere = true")
-    page.get_by_role("link", name="You are here on the map: feed-forward network").click()
-    expect(page).to_have_url(re.compile(r"/\?(.*&)?part=feedforward"))
-    expect(page.locator(".gf-live-card")).to_have_attribute("data-part", "feedforward")
-    assert page.evaluate("window.stillHere")

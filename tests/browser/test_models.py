@@ -7,6 +7,7 @@ from tests.browser.conftest import settled
 from tests.browser.visit import opened
 
 
+@pytest.mark.exhaustive
 def test_a_field_moves_and_the_areas_follow_in_place(page: Page, app_url: str) -> None:
     opened(page, f"{app_url}/parameters?parameters_model=mini", ".gf-figure .treemaplayer .slice")
     expect(page.get_by_text("818,048 parameters")).to_be_visible()
@@ -89,30 +90,3 @@ def test_letters_are_hidden_by_a_click_and_by_the_keyboard(page, app_url):
     page.get_by_role("button", name="Another").click()
     expect(page.locator(".st-key-answer")).not_to_contain_text("10 blanks")
     page.wait_for_function("!location.search.includes('live_clicked')")
-
-
-@pytest.mark.exhaustive
-def test_a_phone_breaks_lines_between_words_and_a_tap_points_before_it_shows(browser, app_url):
-    """A word's letters stand on one line; the first tap on a blank is what hovering is, the next the click."""
-    held = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, bypass_csp=True)
-    page = held.new_page()
-    try:
-        encoder, *_ = columns(page, app_url, "&live_text=marvellously+everlasting+commonwealth+is+here")
-        lines = page.locator(".gf-three-word").evaluate_all(
-            "words => words.map(word => new Set([...word.children].map(cell => cell.offsetTop)).size)"
-        )
-        assert len(lines) > 10 and set(lines) == {1}
-        assert page.locator(".gf-three-cells").first.evaluate(
-            "row => row.children[1].offsetTop > row.offsetTop + 20"
-        )
-        blanks = encoder.locator(".gf-three-written")
-        count, last = blanks.count(), blanks.last
-        last.tap()
-        expect(last).to_contain_class("gf-three-mark")
-        expect(blanks).to_have_count(count)
-        assert "live_clicked" not in page.url
-        last.tap()
-        page.wait_for_url("**live_clicked=*")
-        expect(blanks).to_have_count(count - 1)
-    finally:
-        held.close()

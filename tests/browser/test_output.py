@@ -87,20 +87,6 @@ def test_a_slider_answers_at_once_stands_in_the_link_and_cut_tokens_say_by_which
     expect(page.get_by_label("Temperature, exactly")).to_have_value("1.9")
 
 
-def test_draws_close_in(page, app_url):
-    sampled(page, app_url, "sampling_view=A+thousand+draws&sampling_seed=2")
-    page.get_by_label("Number of draws", exact=True).fill("10")
-    page.wait_for_function(
-        "JSON.parse(document.querySelector('.gf-sampler').dataset.counts).reduce((a, b) => a + b) === 10"
-    )
-    far = float(page.locator(".gf-sampler").get_attribute("data-distance"))
-    page.get_by_role("button", name="Draw").click()
-    page.wait_for_function(
-        "JSON.parse(document.querySelector('.gf-sampler').dataset.counts).reduce((a, b) => a + b) === 1000"
-    )
-    assert float(page.locator(".gf-sampler").get_attribute("data-distance")) < far / 2
-
-
 PLAYER = ".gf-kv"
 CACHE = "generation?generation_view=KV+cache"
 
@@ -174,29 +160,3 @@ def test_it_plays_and_pauses_and_a_longer_text_does_not_disturb_it(page, app_url
     expect(
         page.get_by_role("button", name="Play: one token after another")
     ).to_be_visible()  # it stops at the end
-
-
-FIGURE = ".st-key-beam_tree .gf-plot"
-NODES = f"""() => {{
-  const plot = document.querySelector('{FIGURE} .js-plotly-plot') ?? document.querySelector('{FIGURE}.js-plotly-plot')
-  return plot ? Object.fromEntries(plot.data.filter((t) => t.name).map((t) => [t.name, (t.x._inputArray ?? t.x).length])) : null }}"""
-
-
-def test_the_width_changes_the_tree_in_its_place_and_stands_in_the_link(page, app_url):
-    figure = f"{FIGURE} svg.main-svg"
-    opened(page, f"{app_url}/generation?generation_view=Beam+search&beam_width=2&beam_depth=5", figure)
-    first = page.evaluate(NODES)
-    assert first["winner"] == 5 and first["kept"] + first["winner"] == 2 * 5
-    page.evaluate(f"window.tree = document.querySelector('{FIGURE} svg.main-svg')")
-    page.get_by_role("slider", name="Width").press("ArrowRight")
-    page.wait_for_function(
-        f"() => {{ const found = ({NODES})(); return found && found.kept + found.winner === 15 }}"
-    )
-    assert page.evaluate("window.tree.isConnected")
-    expect(page).to_have_url(re.compile("beam_width=3"))
-    settled(page)
-    second = page.evaluate(NODES)
-    page.reload()
-    page.wait_for_selector(figure)
-    settled(page)
-    assert page.evaluate(NODES) == second

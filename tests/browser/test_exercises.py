@@ -1,7 +1,5 @@
 """Exercises in the browser: a right answer fills a dot, which outlives a reload and is forgotten on request."""
 
-import pytest
-
 from engine.exercises.catalogue import make
 from tests.browser.conftest import settled
 
@@ -32,25 +30,3 @@ def test_what_is_solved_stays_in_the_browser(page, app_url):
     page.wait_for_function(
         "document.querySelector('.gf-solved-count').innerText.startsWith('0 of 47 solved')"
     )
-
-
-@pytest.mark.exhaustive
-def test_a_proof_its_box_and_its_hint_are_on_one_screen_and_take_only_keys(page, app_url):
-    task = "equivariance"  # the longest
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.goto(f"{app_url}/exercises?set=proofs&exercise={task}&set_seed=2")
-    settled(page)
-    exercise = make(task, 2)
-    field = page.get_by_label("Your answer: the letters")
-    field.focus()
-    wrong = next(iter(exercise.form.wrong))
-    page.keyboard.type(" ".join(map(exercise.form.letter, (*exercise.answer, wrong))))
-    assert not page.get_by_test_id("InputInstructions").first.is_visible(), "it lies on the answer on a phone"
-    page.keyboard.press("Enter")
-    page.get_by_text("has no place in it:").wait_for()
-    answer = page.locator(".st-key-answer").bounding_box()
-    assert answer["y"] + answer["height"] <= 640  # the folds below it begin on the screen, too
-    page.keyboard.press("ControlOrMeta+a")
-    page.keyboard.type("".join(map(exercise.form.letter, exercise.answer)).lower())
-    page.keyboard.press("Enter")
-    page.get_by_text("Right: that is it.").wait_for()

@@ -128,18 +128,3 @@ def test_a_film_can_be_cancelled_and_leaves_everything_as_it_was(page: Page, app
     page.wait_for_function("!location.search.includes('step=')", timeout=SLOW)
     assert in_url(page) is None
     expect(page.locator(".gf-scrub-film")).to_be_enabled(timeout=SLOW)
-
-
-def test_home_is_filmed_too(page: Page, app_url: str, tmp_path: Path) -> None:
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.goto(f"{app_url}/?model=timelapse&text=hark%2C+hark%2C+har", wait_until="domcontentloaded")
-    expect(page.locator(".gf-live-course output")).to_contain_text("step 1,000", timeout=SLOW)
-    page.get_by_role("button", name="Film").click()
-    film = film_in(saved(page, "Save HTML", tmp_path / "home.html"))
-    assert [frame["step"] for frame in film["frames"]] == list(open_lapse(LAPSE).steps)
-    assert film["frames"][24]["said"] == "step 330 · 1.3 copies"
-    pictures = [frame["shots"][0]["picture"] for frame in film["frames"]]
-    assert len(set(pictures)) == len(pictures) and all(one.startswith("data:image/") for one in pictures)
-    assert "“k”" in film["frames"][-1]["answer"] and "“k”" not in film["frames"][0]["answer"]
-    page.get_by_role("button", name="Close").click()
-    expect(page.locator(".gf-live-course output")).to_contain_text("step 1,000 (newest)", timeout=SLOW)

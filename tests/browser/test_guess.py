@@ -43,26 +43,6 @@ def test_a_guess_from_the_question_to_the_figure(page, app_url) -> None:
     assert page.evaluate("document.activeElement.className") == "gf-guess-pill"
 
 
-@pytest.mark.exhaustive
-def test_by_a_finger_on_a_phone(browser, app_url) -> None:
-    context = browser.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, bypass_csp=True
-    )
-    phone = context.new_page()
-    phone.goto(f"{app_url}/parameters?parameters_view=where&parameters_model=gpt2")
-    phone.locator(PILL).tap()
-    finger = phone.get_by_role("button", name="4 times", exact=True)
-    finger.wait_for()
-    sizes = [one.bounding_box() for one in phone.locator(f"{PILL}, {STRIP} button").all()]
-    assert all(one["height"] >= 39 and one["x"] >= 0 and one["x"] + one["width"] <= 390 for one in sizes)
-    finger.tap()
-    phone.locator(".gf-guess-said", has_text="It came out otherwise.").wait_for()
-    phone.wait_for_function("location.href.includes('parameters_d_model=1536')")
-    strip = phone.locator(STRIP).bounding_box()
-    assert strip["y"] > 844 / 2 - 1 and round(strip["y"] + strip["height"]) == 844
-    context.close()
-
-
 def test_not_now_is_for_this_view_and_never_for_all(page, app_url) -> None:
     opened(page, app_url)
     page.click(PILL)

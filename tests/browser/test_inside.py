@@ -1,4 +1,4 @@
-"""Look inside, in a real Chromium: what is pointed at is chosen, the keyboard walks, and pictures stay where they are."""
+"""Look inside, in a real Chromium: a click on a cell chooses, the keyboard walks, pictures stay where they are."""
 
 import re
 

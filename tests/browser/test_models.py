@@ -1,42 +1,14 @@
-"""The models' pages in a real Chromium: areas follow a field in their place, three families write in step."""
+"""Three families write in step, in a real Chromium."""
 
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
-from tests.browser.visit import opened
-
-
-@pytest.mark.exhaustive
-def test_a_field_moves_and_the_areas_follow_in_place(page: Page, app_url: str) -> None:
-    opened(page, f"{app_url}/parameters?parameters_model=mini", ".gf-figure .treemaplayer .slice")
-    expect(page.get_by_text("818,048 parameters")).to_be_visible()
-    page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")
-
-    page.get_by_text("Change any field").click()
-    layers = page.get_by_role("slider", name="Layers")
-    layers.focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("new URL(location).searchParams.get('parameters_n_layers') === '5'")
-    page.keyboard.press("Escape")  # the fields lie over the figure
-    expect(page.get_by_text("1,016,320 parameters")).to_be_visible()
-    settled(page)
-    page.wait_for_function("document.querySelector('.gf-figure')._fullData[0].values[0] === 1016320")
-    assert page.evaluate("window.__figures.every((f) => f.isConnected)")
-
-    areas = page.locator(".gf-figure").first
-    before = areas.locator(".slice").count()
-    areas.locator(".slice").filter(has_text="attention").last.click(force=True)
-    page.wait_for_function(
-        "(n) => document.querySelectorAll('.gf-figure .treemaplayer .slice').length < n", arg=before
-    )
-
 
 TEXT = "this horse will fear the funny old friend"
 
 
-def columns(page, url, query=""):
-    page.goto(f"{url}/families?families_view=live{query}")
+def columns(page, url):
+    page.goto(f"{url}/families?families_view=live")
     page.locator(".gf-three-cell").first.wait_for()
     settled(page, 90_000)
     return [page.locator(".gf-three-column").nth(i) for i in range(3)]

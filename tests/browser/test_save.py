@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import after_frames, settled
+from tests.browser.conftest import settled
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 HOSTILE = """<img src=x onerror=alert(1)>&"',"""
@@ -109,33 +109,6 @@ def test_a_player_is_saved_as_picture_and_table(page, app_url, name):
     box = page.locator(player).bounding_box()
     assert abs(width - 2 * (box["width"] + 24)) < 4 and 500 < height < 6000
     assert colours > 50 and corner == page.evaluate(BACKGROUND)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["arcs", "kv"])
-def test_on_a_stage_and_over_the_whole_screen_a_picture_is_laid_out_as_it_stands(page, app_url, name):
-    """There everything is zoomed: a picture that took the zoomed width would be a half wider than its text."""
-    address, player, head, count, seen = PLAYERS[name]
-    page.set_viewport_size({"width": 1920, "height": 1080})
-    opened(page, app_url, f"{address}&stage=1", player)
-    page.wait_for_selector("html.gf-stage", state="attached")
-    own = "player => document.querySelector(player).offsetWidth"
-    page.wait_for_function("player => document.querySelector(player).currentCSSZoom > 1.2", arg=player)
-    for filled in (False, True):
-        if filled:
-            page.locator(player).hover()
-            page.keyboard.press("f")
-            page.wait_for_selector(f"{player}.gf-full, .gf-full {player}")
-            after_frames(page, 30)
-        svg = saved(page, player, "SVG")
-        width = float(ElementTree.fromstring(svg).get("width"))
-        assert seen in words(svg) and abs(width - 24 - page.evaluate(own, player)) < 16
-        _, tall, colours, corner = page.evaluate(
-            DECODED, base64.b64encode(saved(page, player, "PNG")).decode()
-        )
-        assert tall > 500 and colours > 50 and corner == page.evaluate(BACKGROUND)
-        table = rows(page, player)
-        assert ",".join(table[0]).startswith(head) and (count is None or len(table) - 1 == count)
 
 
 def test_hostile_text_stays_text(page, app_url):

@@ -1,7 +1,5 @@
 """The main job, as a person does it: open the page, press Train, watch, steer, come back."""
 
-import re
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -114,22 +112,6 @@ def test_a_run_goes_on_while_another_page_is_looked_at(page: Page, app_url: str)
 
 
 @pytest.mark.exhaustive
-def test_two_recipes_side_by_side(page: Page, app_url: str):
-    opened(page, app_url, LINK.replace("steps=400", "steps=60") + "&what_if=positions")
-    button(page, "Train both").click()
-    page.wait_for_function("document.querySelectorAll('.gf-samples pre').length === 2")
-    ended(page)
-    page.wait_for_function("!document.querySelector('.st-key-stop_button button:enabled')")
-    settled(page)
-    legend = page.locator(".gf-figure").first.locator(".legendtext")
-    expect(legend.filter(has_text="no positions")).to_have_count(1)
-    expect(page.locator(".st-key-answer")).to_contain_text("no positions")
-    page.locator(".gf-samples-strip button").first.click()
-    expect(page.locator(".gf-samples output")).to_contain_text("step 0")
-    assert len({text.inner_text() for text in page.locator(".gf-samples pre").all()}) == 2
-
-
-@pytest.mark.exhaustive
 def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str):
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, app_url, LINK.replace("steps=400", "steps=5000").replace("n_layers=2", "n_layers=8"))
@@ -143,34 +125,3 @@ def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str
     assert chart < controls
     bar.get_by_role("button", name="Pause").click()
     bar.get_by_role("button", name="Resume").wait_for()
-
-
-@pytest.mark.exhaustive
-def test_pairs_are_chosen_learned_and_looked_into(page: Page, app_url: str):
-    opened(page, app_url, "/train")
-    settings(page)
-    drawer = page.get_by_test_id("stPopoverBody")
-    drawer.get_by_text("Data", exact=True).click()
-    drawer.get_by_role("radio", name="pairs").click()
-    drawer.get_by_role("radio", name="Reverse").click()
-    expect(page.get_by_role("heading", name="Reverse: when can it do it alone?")).to_be_visible()
-    expect(drawer.get_by_text("Shakespeare in 220 steps")).to_have_count(0)
-    page.keyboard.press("Escape")
-    button(page, "Train").click()
-    wait_for_steps(page, 12)
-    button(page, "Stop").click()
-    ended(page)
-    steps = steps_done(page)
-    answer = page.locator(".st-key-answer", has_text="of the targets that it never saw").first.inner_text()
-    loss = float(re.search(rf"After {steps:,} steps .* Its loss is ([\d.]+) nats", answer, re.S)[1])
-    legend = page.locator(".gf-figure .legendtext", has_text="reverse").first.text_content()
-    assert legend == f"reverse {loss:.2f}"
-    title = page.locator(".gf-samples-bar output")
-    assert title.evaluate("node => node.scrollWidth <= node.parentElement.clientWidth + 1")
-    expect(page.locator(".gf-samples pre").first).to_contain_text("←")
-    button(page, "Look inside").click()
-    page.get_by_test_id("stPopoverBody").get_by_role("link", name="Cross-attention").click()
-    page.wait_for_url("**/crossattention?**")
-    settled(page)
-    expect(page.get_by_test_id("stException")).to_have_count(0)
-    expect(page.get_by_text(f"step {steps:,}").first).to_be_visible()

@@ -1,6 +1,5 @@
 """The code behind a picture: there when it is asked for."""
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 
@@ -28,11 +27,3 @@ def test_what_is_folded_is_drawn_when_it_is_opened():
     page.run()
     assert [code.value.splitlines()[0][:11] for code in page.code] == ["class Layer", "def stages("]
     assert page.caption[1].value == "`engine.sample.stages.stages`" and len(page.markdown) == 1
-
-
-@pytest.mark.parametrize(("key", "drawn"), [("measure", "further"), ("hand", "(3, 4) by hand")])
-def test_a_link_opens_a_fold(key, drawn):
-    page = AppTest.from_function(script, default_timeout=60)
-    page.query_params[key] = "true"
-    page.run()
-    assert [text.value for text in page.markdown] == ["It is **7**.", drawn]

@@ -100,16 +100,6 @@ def test_the_model_fills_the_gaps_of_the_first_example_as_the_poet_did() -> None
     assert found.tokenizer.decode(filled).endswith("Once more unto the breach, dear friends")
 
 
-def test_a_source_ends_with_its_sign_and_words_that_are_unknown_are_named() -> None:
-    found = families.model_of("pair-language")
-    ids, text, notes = read("this friend does not blorp", found.tokenizer, 20)
-    assert text == "this friend does not" and ids[-1] == 2 and len(ids) == 5
-    words = len(found.tokenizer.inner.symbols)
-    assert notes == [f"This model's vocabulary of {words} words does not have blorp: left out."]
-    ids, text, notes = read("this friend does not", found.tokenizer, 3)
-    assert text == "this friend" and ids[-1] == 2 and "first 3 are used" in notes[0]
-
-
 def test_an_encoder_is_asked_at_its_last_gap() -> None:
     text = "To b_ or n_t to be"
     at = text.rindex("_")

@@ -98,15 +98,3 @@ def test_every_link_that_we_give_names_what_is_read() -> None:
     assert {link: names for link, names in found.items() if names} == {}
     assert {"exercises", "bugs", "", "train"} <= {page for page, _ in found}, "links are not found"
     assert any("course" in dict(query) for _, query in found), "those of docs/teaching.md are not found"
-
-
-@pytest.mark.parametrize(
-    ("page", "query", "unknown"),
-    [
-        ("attention", {"attention_view": "heads", "layer": "2"}, {"layer"}),
-        ("attention", {"attention_view": "scaling", "attention_layer": "2"}, {"attention_layer"}),
-        ("exercises", {"set": "proofs", "set_sed": "1"}, {"set_sed"}),
-    ],
-)
-def test_a_name_that_nobody_reads_is_found(page: str, query: dict[str, str], unknown: set[str]) -> None:
-    assert unread(page, query) == unknown

@@ -87,12 +87,6 @@ def test_every_guess(name: str, heard: list[dict[str, Any]], monkeypatch: pytest
         assert page.session_state[key] == value, f"{key} keeps what the guess sets it to"
 
 
-@pytest.mark.parametrize("name", ["width", "depth"])
-def test_before_somebody_wants_to_guess_nothing_is_worked_out(name: str, heard: list[dict[str, Any]]) -> None:
-    opened(name)
-    assert heard == [{"id": name}]
-
-
 @pytest.mark.parametrize("asked", ["off", "OFF", "<b>"])
 def test_an_address_can_switch_it_off(asked: str, heard: list[dict[str, Any]]) -> None:
     page = opened("width", guess=asked)
@@ -105,18 +99,6 @@ def test_an_address_can_switch_it_off(asked: str, heard: list[dict[str, Any]]) -
     assert page.query_params.get("guess") == ("off" if asked == "off" else None)
     page.query_params["guess"] = "on"
     page.run()
-    assert heard
-
-
-@pytest.mark.parametrize("asks", [True, False])
-def test_a_scene_with_a_question_asks_alone(asks: bool, heard: list[dict[str, Any]]) -> None:
-    courses = guess.courses.shelf().courses.values()
-    every = ((c.id, str(at), s) for c in courses for at, s in enumerate(c.scenes, 1))
-    course, at = next((course, at) for course, at, s in every if (s.question is not None) is asks)
-    opened("width", course=course, scene=at)
-    assert bool(heard) is not asks
-    heard.clear()
-    opened("width", course="<b>", scene="9" * 300)
     assert heard
 
 

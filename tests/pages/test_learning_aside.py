@@ -1,4 +1,4 @@
-"""Merges of a long text and readings of a corpus leave the page's thread: a bar and a way out stand there
+"""Merges of a long text leave the page's thread: a bar and a way out stand there
 meanwhile, and the result is the one that a page without patience would have shown.
 """
 
@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.measure import neurons
 from engine.progress import Steps
 from engine.tokenizers import apart
 from pages.input.tokens import shared, watching
-from pages.inside.feedforward import contexts
 from tests.pages.helpers import opened
 from ui import slow, state
 
@@ -36,7 +34,6 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
     monkeypatch.setattr(apart, "learning", holding(apart.learning))
     monkeypatch.setattr(watching, "apart", holding(apart.watching))
-    monkeypatch.setattr(contexts, "scanning", holding(neurons.scanning))
     for cached in (shared._trained, shared._smaller, watching._learned, state._corpus):
         cached.clear()  # type: ignore[attr-defined]
     monkeypatch.setattr(slow, "_server", slow.Jobs())
@@ -70,12 +67,3 @@ def test_a_corpus_is_trained_on_after_a_bar(held, monkeypatch) -> None:
     assert not finished(page, held, monkeypatch).button(key="train").disabled
     cutter = slow.known(("merges", "python", "bpe:300"))
     assert state.corpus("python", "bpe:300").tokenizer is cutter, "and nothing is learned twice"
-
-
-def test_a_corpus_is_read_for_neurons_after_a_bar(held, monkeypatch) -> None:
-    asked = {"feedforward_view": "neurons", "feedforward_span": "all", "subject_model": "code"}
-    page = opened("inside/feedforward", **asked)
-    drawn = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
-    assert drawn == []
-    page = finished(page, held, monkeypatch)
-    assert len([e for e in page.get("html") if "gf-contexts" in e.proto.body]) == 1

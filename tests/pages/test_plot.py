@@ -82,12 +82,6 @@ def test_plain_data_is_sent_as_plotlys_own_figure_would_be():
         module.packed(object())
 
 
-def test_a_property_that_plotly_does_not_know_is_found_by_its_checks():
-    assert Figure([Scatter(x=[1], y=[2])]).data[0].x == (1,)
-    with pytest.raises(ValueError, match="colour"):
-        _ = Figure([Scatter(x=[1], y=[2], line={"colour": "red"})]).data
-
-
 def test_a_changed_figure_leaves_the_first_as_it_was():
     axis = {"title": {"text": "x"}, "showgrid": False}
     first = Figure({"data": [Scatter(x=[1], y=[2], name="a")], "layout": {"xaxis": axis}})

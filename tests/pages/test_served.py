@@ -1,7 +1,6 @@
 """What the browser fetches by itself: put there once, whole, under names that hold what is in them."""
 
 import os
-import re
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -46,14 +45,6 @@ def test_all_is_put_there_once(tmp_path):
     assert served.ensure_static(folder) is None
     assert lying(folder) == first  # nothing was written again
     assert not [name for name in first if name.endswith(".svg")]
-
-
-def test_what_is_half_written_is_replaced(tmp_path):
-    served.ensure_static(tmp_path)
-    for path in (tmp_path / served.library(), tmp_path / served.modules() / "load.js"):
-        whole = path.read_bytes()
-        path.write_text("broken")
-        assert served.ensure_static(tmp_path) is None and path.read_bytes() == whole
 
 
 def test_two_servers_may_begin_at_once(tmp_path):
@@ -121,16 +112,3 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(served.shutil, "copyfile", full)
     assert "No space left" in str(served.ensure_static(tmp_path / "full"))
     assert lying(tmp_path / "full") == {}
-
-
-def test_every_import_of_a_module_is_there():
-    """A module that is not there would be a component that does not load."""
-    for path in served.ASSETS.rglob("*.js"):
-        names = re.findall(r'^import (?:.* from )?"([^"]+)"', path.read_text("utf-8"), re.MULTILINE)
-        assert path.read_text("utf-8").startswith("// @ts-check\n"), path
-        for name in names:
-            assert (path.parent / name).is_file(), f"{path.name} imports {name}"
-    # What is shared is fetched at once, or each import would wait for the one that names it.
-    listed = re.search(r"const SHARED = \[(.*)\]", (served.ASSETS / "load.js").read_text("utf-8"))
-    shared = sorted(p.stem for p in (served.ASSETS / "shared").glob("*.js"))
-    assert listed is not None and re.findall(r'"(\w+)"', listed[1]) == shared

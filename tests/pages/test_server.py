@@ -165,20 +165,6 @@ def test_no_stranger_empties_what_is_kept_for_all(
     assert (same, times) == (kept, 1 if kept else 2)
 
 
-def test_a_server_bounds_its_pools_of_memory_before_it_has_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-
-    def make() -> RunManager:
-        told.append("runs")
-        return RunManager(profiles.current(), spare=False)
-
-    monkeypatch.setattr(state, "_make_manager", make)
-    monkeypatch.setattr(server, "share_memory", lambda: told.append("pools"))
-
-    within_a_server()
-    assert told == ["pools", "runs"]
-
-
 def test_a_server_is_there_before_all_that_it_makes_ready_and_ends_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -237,14 +223,6 @@ def test_settings_that_hardly_mean_what_they_say_are_said(
     manager = cast(RunManager, SimpleNamespace(profile=profiles.PROFILES[service]))
     found = server.doubts(profiles.PROFILES[profile], manager)
     assert len(found) == len(said) and all(part in one for part, one in zip(said, found, strict=True))
-
-
-def test_a_doubt_is_in_the_log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(
-        server, "doubts", lambda profile, manager: [f"{profile.name} and {manager.profile.name}"]
-    )
-    within_a_server()
-    assert "local and local" in caplog.messages
 
 
 def test_a_server_lets_closed_tabs_go_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

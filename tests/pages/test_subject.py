@@ -16,10 +16,7 @@ from engine.progress import Progress
 from engine.service.history import SMOOTH, HistoryLog, losses_at
 from engine.service.state import RunSpec
 from engine.tasks import TASKS
-from engine.tasks.paired import PAIR_TASKS
 from engine.tokenizers.char import CharTokenizer
-from engine.tokenizers.paired import END, PairTokenizer
-from engine.tokenizers.sources import SourceTokenizer
 from engine.training.records import Step
 from tests.engine.pretrained.gguf_files import FACTS, a_llama, plain, written
 from tests.engine.pretrained.test_library import WORDS
@@ -28,10 +25,8 @@ from tests.pages.helpers import in_address
 from tests.pages.real import REAL, carried
 from tests.pages.stage import StageManager, view_of
 from ui import fetching, models, subject
-from ui.fields import TRAINABLE
-from ui.models import FIRST_MODEL, LAPSES, SHIPPED, lapse_of
-from ui.reading import EXAMPLES, FIRST_TEXT, MAX_TEXT, TASK_EXAMPLES, read, show_token
-from ui.site import ROOT
+from ui.models import FIRST_MODEL
+from ui.reading import FIRST_TEXT, MAX_TEXT, TASK_EXAMPLES, read, show_token
 from ui.step import NEWEST
 from ui.subject import Subject
 
@@ -59,9 +54,6 @@ def put(
     return f"run-{run}"
 
 
-PAIRED = sorted((ROOT / "checkpoints" / "paired").iterdir())
-
-
 def test_it_opens_on_the_first_shipped_model_and_the_first_example(manager):
     page = opened()
     got = given(page)
@@ -70,28 +62,6 @@ def test_it_opens_on_the_first_shipped_model_and_the_first_example(manager):
     assert got["shape"] == [len(FIRST_TEXT), 65] and got["vocabulary"] == 65
     assert in_address(page, "model") == FIRST_MODEL and in_address(page, "step") is None
     assert "818,048 parameters" in said(page) and "validation loss" in said(page)
-
-
-@pytest.mark.exhaustive
-def test_every_model_can_be_chosen(manager):
-    page = opened()
-    published = [f"pretrained-{name}" for name in sources.available()]
-    last = {name: lapse_of(name).steps[-1] for name in LAPSES}
-    tasks = [f"task-{name}" for name in TASKS if (ROOT / "checkpoints" / "tasks" / name).is_dir()]
-    families = ["encoder-blanks", *(f"pair-{p.name}" for p in PAIRED if p.name in PAIR_TASKS)]
-    wanted = [*SHIPPED, *LAPSES, *families, *tasks, *published, *(f"untrained-{name}" for name in TRAINABLE)]
-    assert len(page.selectbox(key="subject_model").options) == len(wanted)
-    for name in wanted:
-        page.selectbox(key="subject_model").select(name).run()
-        if name.startswith("pair-"):
-            assert in_address(page, "model") == name, "its encoder gives no logits: see test_families"
-            continue
-        got = given(page)
-        assert (
-            got["key"] == [name, last.get(name, NEWEST)]
-            and got["shape"][0] == len(got["ids"])
-            and in_address(page, "model") == name
-        )
 
 
 def test_a_task_s_model_is_offered_problems_of_its_task(manager):
@@ -136,12 +106,6 @@ def test_the_step_in_the_url_chooses_the_nearest_snapshot_that_is_kept(manager, 
     assert f"step {shown} of 40" in said(page) and "newest" not in said(page)
 
 
-def test_each_step_has_its_own_weights(manager):
-    name = put(manager, "weights")
-    seen = {given(opened(model=name, step=str(step)))["weight"] for step in STEPS}
-    assert len(seen) == len(STEPS)
-
-
 def test_the_newest_is_followed_while_it_trains(manager):
     name = put(manager, "live", (0, 10), status="running")
     page = opened(model=name)
@@ -161,13 +125,6 @@ def test_a_run_that_is_removed_while_one_looks_gives_way(manager):
     assert given(page)["key"] == [name, 40]
     del manager.views["removed"]
     assert given(page.run())["key"][0] == FIRST_MODEL
-
-
-def test_examples_can_be_picked(manager):
-    page = opened()
-    for name, text in EXAMPLES.items():
-        page.button_group(key="text_example").set_value(name).run()
-        assert given(page)["text"] == text
 
 
 def test_reading_by_hand():
@@ -192,15 +149,6 @@ def test_what_a_text_in_the_address_lacks_is_said(manager):
         page = opened(text=("abcd " * 500)[:count])
         assert len(given(page)["ids"]) == 128 and ("the first 128 are used" in said(page)) == cut
     assert "![a](" not in said(opened(text="![a](//e.org/a.png)"))
-
-
-def test_a_text_of_words_that_a_model_does_not_know():
-    """Neither a person's nor the one that is taken instead has a word that it knows."""
-    tokenizer = SourceTokenizer(PairTokenizer.train(["dal se mera"], by="words"))
-    ids, text, notes = read("to be or not", tokenizer, 5)
-    assert (ids, text) == ((tokenizer.encode("se")[0], END), "se")  # the last word of its vocabulary
-    assert notes[0].startswith("None of these words are in this model's vocabulary: “se” is used instead")
-    assert read("dal or mera", tokenizer, 5)[1] == "dal mera"
 
 
 def test_tokens_are_shown_with_their_blanks():

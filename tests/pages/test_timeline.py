@@ -107,13 +107,6 @@ def test_a_run_of_ones_own_is_marked_at_the_next_step_that_is_kept(manager: Stag
     assert timeline_of("shakespeare-classic") is None and timeline_of("run-gone") is None
 
 
-def test_what_is_said_of_it_tells_that_its_text_repeats(manager: StageManager) -> None:
-    found = models.model_of(NAME, 340, (0, 340))
-    assert models.repeat_of(found) == 0.35
-    said_of = models.facts_help(found, 36)
-    assert said_of and "36 of its steps" in said_of and "35% of the windows" in said_of
-
-
 def test_a_damaged_time_lapse_is_a_sentence(
     manager: StageManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -128,14 +121,6 @@ def test_a_damaged_time_lapse_is_a_sentence(
     page = opened(model=NAME, step="340")
     assert not page.exception and "000340.safetensors is damaged" in said(page).replace("\\", "")
     models.lapse_of.clear()
-
-
-@pytest.mark.parametrize("step", ["0", "500"])
-def test_the_map_of_embeddings_keeps_the_axes_of_its_newest_step(
-    manager: StageManager, drawn: Any, step: str
-) -> None:
-    page = helpers.opened("input/embeddings", model=NAME, step=step)
-    assert page.button_group(key="embed_axes") is not None
 
 
 def test_the_view_of_induction_says_why_no_head_copies_yet(manager: StageManager, drawn: Any) -> None:

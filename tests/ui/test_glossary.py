@@ -2,7 +2,6 @@
 
 import re
 from html.parser import HTMLParser
-from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +11,7 @@ from pages.start.home.map_text import describe
 from tests.pages.helpers import opened
 from tests.pages.views import views
 from ui import site, terms
-from ui.here import BOXES, WIDTH, strip
+from ui.here import BOXES, strip
 from ui.text.glossary import linked
 from ui.text.glossary import terms as all_terms
 from ui.text.markdown import safe
@@ -130,12 +129,6 @@ def test_the_parts_of_a_page_are_lit() -> None:
         assert place in entry.shown and place in PARTS and drawn.link["href"] == f"./?part={place}"
         assert str(drawn.link["aria-label"]).startswith("You are here on the map: ")
         assert ("road-lit" in strip(entry)) == any(part.startswith("sum_") for part in entry.shown), entry.url
-
-
-def test_no_box_leaves_the_strip_or_lies_on_another() -> None:
-    edges = [(left, left + width) for (left, _, width, _), _, _ in BOXES.values()]
-    assert edges == sorted(edges) and edges[-1][1] <= WIDTH
-    assert all(end <= start for (_, end), (start, _) in pairwise(edges))
 
 
 @pytest.mark.parametrize(

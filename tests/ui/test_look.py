@@ -72,11 +72,6 @@ def test_a_view_that_raises_leaves_the_rest_of_the_page_alive(needs_model, caplo
     assert not page.exception and not page.error and any(text.startswith("good") for text in said(page))
 
 
-def test_words_that_raise_leave_the_picture(caplog) -> None:
-    page = opened(View("good", "Good", good, bad, (RMSNorm,)))
-    assert any(text.startswith("good") for text in said(page)) and len(page.error) == 1
-
-
 def test_a_bar_that_raises_leaves_the_title(monkeypatch, caplog) -> None:
     monkeypatch.setattr(look, "choose_subject", bad)
     page = opened(View("good", "Good", good))
@@ -108,17 +103,6 @@ def test_words_and_code_come_after_the_view(needs_model) -> None:
     assert page.expander[-1].label == "Show the code" and not page.code  # it is sent when it is opened
     captions = " ".join(str(caption.value) for caption in page.caption)
     assert "RMSNorm" not in captions
-
-
-def test_what_is_said_may_depend_on_what_is_shown() -> None:
-    def words(subject: Any) -> Words | None:
-        return Words(f"{subject.config.d_model} wide.", "", "") if subject.config.d_model == 128 else None
-
-    def code(subject: Any) -> tuple[Any, ...]:
-        return (RMSNorm,) if subject.config.norm == "rmsnorm" else ()
-
-    page = opened(View("good", "Good", good, words, code), words="true")
-    assert "**What you see**\n\n128 wide." in said(page) and page.expander[-1].label == "In words"
 
 
 THREE = tuple(
@@ -171,21 +155,6 @@ def test_a_view_with_its_own_text_has_no_box_and_loses_nobody_elses() -> None:
     assert "good: First" in said(page), "something is read all the same"
     page.get_by_key("view").set_value("reads").run()
     assert page.text_area[0].value == "ROMEO:\nMine" and "good: ROMEO" in said(page)
-
-
-def test_a_page_names_the_model_that_it_begins_with() -> None:
-    good_view = View("good", "Good", good)
-    assert opened(good_view, model="shakespeare-modern").selectbox[0].value == "shakespeare-modern"
-    page = opened(good_view, model="pretrained-nowhere")
-    assert page.selectbox[0].value == "shakespeare-classic" and not page.error
-
-
-def test_the_question_stands_above_the_view_and_may_depend_on_what_is_shown() -> None:
-    plain = View("good", "Good", good, needs_model=False, question="Is it good?")
-    assert [header.value for header in opened(plain).header] == ["Is it good?"]
-    asked = View("good", "Good", good, question=lambda subject: f"What follows {subject.text[:5]}?")
-    assert [header.value for header in opened(asked).header] == ["What follows First?"]
-    assert [header.value for header in opened(View("good", "Good", good)).header] == ["Good"]
 
 
 def test_what_was_open_is_folded_in_another_view() -> None:

@@ -158,16 +158,6 @@ def test_a_trace_says_where_and_not_what_somebody_typed(written: StringIO) -> No
     assert lines[2].endswith("None")
 
 
-def test_at_home_nothing_is_written(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv(log.VARIABLE, raising=False)
-    log.arrange()
-    note("run", status="running")
-    assert not any(handler.name == log.VARIABLE for handler in LOG.handlers)
-    assert capfd.readouterr() == ("", "")
-
-
 def test_a_manager_tells_how_it_stands_and_what_happens(tmp_path: Any, written: StringIO) -> None:
     from engine.service.manager import RunManager
     from tests.engine.running import PROFILE

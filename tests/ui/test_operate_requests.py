@@ -225,10 +225,5 @@ def test_what_a_part_asks_for_by_itself_presses_nothing(session: Any) -> None:
     assert [one.is_auto_rerun for one in session.asked] == [True, False, True]
 
 
-def test_a_request_without_a_browser_passes(session: Any) -> None:
-    AppSession.request_rerun(session, None)
-    assert len(session.asked) == 1
-
-
 def test_all_that_is_pressed_is_known() -> None:
     assert twice.PRESSED == script_requests._TRIGGER_PROTO_FIELDS

@@ -64,16 +64,6 @@ def test_one_at_a_time_and_a_waiting_one_can_be_cancelled() -> None:
     assert first.wait(5) and first.result == "found"
 
 
-def test_old_results_go() -> None:
-    jobs, calls = Jobs(kept=2), []
-    for name in "abcd":
-        assert jobs.of((name,), counted(calls)).wait(5)
-    jobs.of(("a",), counted(calls)).wait(5)
-    assert len(calls) == 5
-    jobs.of(("d",), counted(calls)).wait(5)
-    assert len(calls) == 5
-
-
 def page(kind: str) -> None:
     import streamlit as st
 

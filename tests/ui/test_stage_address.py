@@ -9,7 +9,7 @@ from engine.service import profiles
 from engine.service.rooms import Rooms
 from ui import state
 from ui.stage import address, draw
-from ui.stage.address import MAX_ADDRESS, code, for_phones
+from ui.stage.address import code, for_phones
 
 SEEN = "http://localhost:8501/attention?attention_view=mask&text=a%20b"
 
@@ -79,8 +79,3 @@ def test_the_code_says_the_whole_address() -> None:
         assert not any(map(any, edge)), "four quiet squares around"
     whole = [[int(square) for square in row] for row in segno.make_qr(SEEN, error="l").matrix]
     assert [row[4:-4] for row in rows[4:-4]] == whole
-
-
-def test_another_address_is_another_code() -> None:
-    assert code(SEEN) != code(SEEN + "1") and code(SEEN) == code(SEEN)
-    assert code("http://a/" + "x" * MAX_ADDRESS) == {}

@@ -160,13 +160,6 @@ def test_going_back_to_another_url_chooses_what_it_names() -> None:
         assert picked(ran(page)) == found and urls(page) == kept, text
 
 
-def test_what_was_chosen_is_there_again_after_another_page() -> None:
-    """The other page's address has nothing of it: the session remembers, and the URL is told."""
-    page = opened(one_of, {"options": MAPPED}, **named("b"))
-    page.query_params.clear()
-    assert picked(ran(page)) == "b" and urls(page) == "b"
-
-
 def test_an_address_from_before_the_first_choice_is_the_first_again() -> None:
     """Else somebody who goes back never gets past that address: each time it would be written anew."""
 
@@ -221,15 +214,6 @@ def test_several_of_a_few_are_never_foreign(options: Any) -> None:
         assert set(some(opened(some_of, asked, **links(strange)))) <= {"b"}, strange
     assert some(choose_some(page, ["c", "a"])) == ["a", "c"]  # as the options are ordered
     assert some(choose_some(page, [])) == []
-    assert some(ran(page)) == []
-
-
-def test_of_several_those_stay_that_are_still_allowed() -> None:
-    page = opened(some_of, {"options": ("a", "b", "c"), "first": ("a",)})
-    choose_some(page, ["b", "c"])
-    page.session_state["asked"] = {"options": ("b", "d"), "first": ("d",)}
-    assert some(ran(page)) == ["b"]
-    page.session_state["asked"] = {"options": ("x", "y"), "first": ("y",)}
     assert some(ran(page)) == []
 
 
@@ -376,16 +360,3 @@ def test_a_box_keeps_a_third_more_than_is_allowed_whatever_a_forger_sends() -> N
     assert drawn.text_area(key="yours").proto.max_chars == 400, "a browser stops there by itself"
     drawn.text_area(key="yours").set_value("a" * 5000).run()
     assert len(drawn.session_state["yours"]) == 400
-
-
-def test_long_texts_are_typed_into_such_boxes_alone() -> None:
-    """Others have a limit of their own, or cut what they get."""
-    unbounded = {
-        source.name(path)
-        for path in source.SCREEN
-        for call in source.nodes(path)
-        if isinstance(call, ast.Call)
-        and getattr(call.func, "attr", "") == "text_area"
-        and "max_chars" not in {word.arg for word in call.keywords}
-    }
-    assert unbounded == {"ui/subject.py"}, "which cuts at ui.reading.MAX_TEXT"

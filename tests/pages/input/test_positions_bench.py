@@ -163,7 +163,6 @@ def test_what_they_know_of_distance(manager, drawn, shakespeare):
     [
         {"bench_show": "Above own last 64", "bench_unit": "bits"},
         {"bench_windows": "128", "bench_bin": "1"},
-        {"bench_bin": "16", "bench_windows": "all"},
     ],
 )
 def test_every_option_is_drawn(manager, shakespeare, drawn, query):

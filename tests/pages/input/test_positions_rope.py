@@ -15,7 +15,6 @@ from pages.input.positions import rope_arrows
 from pages.input.positions.rope_arrows import SHIFTS, parse
 from tests.pages.helpers import unescaped
 from tests.pages.input.positions import (
-    CLASSIC,
     MODERN,
     ids_of,
     plain,
@@ -91,19 +90,6 @@ def test_the_link_says_where_the_arrows_stand():
     assert page.query_params["rope_at"] == "20-3-7" and "q·k at (20, 3)" in page.table[0].value.columns
     page = rope("arrows", rope_query="9", rope_key="5", rope_at="99999-3-700")
     assert page.query_params["rope_at"] == "127-3-15"
-
-
-@pytest.mark.parametrize("model", [CLASSIC])
-def test_a_model_that_turns_by_itself_stands_in_for_one_of_another_kind(model, drawn):
-    page = rope("distance", model, **HEAD, rope_base="10,000")
-    said = unescaped(page)
-    assert "turns nothing (positions: Learned). Shown instead: Shakespeare, modern." in said
-    assert "random" not in said and page.selectbox(key="subject_model").value == model
-    (q, k), width = vectors(), 32
-    far = (turned(q, 50, 1e4)[:, None] * turned(k, 0, 1e4)[None].conj()).real.sum(-1).mean() / math.sqrt(
-        width
-    )
-    assert drawn["rope_curve"].traces[0]["y"][50] == pytest.approx(far, abs=1e-5)
 
 
 def test_the_score_by_distance_is_the_mean_over_all_pairs_of_tokens(drawn):

@@ -11,14 +11,6 @@ from tests.pages.inside.models import KINDS, run_of
 PAGE = "inside/residual"
 
 
-def test_the_lens_is_first_and_its_cell_is_in_the_url(manager):
-    page = opened(PAGE, residual_cell="4-3", measure="true")
-    assert "after block 3 = output" in said(page) and "**0.000 nats**" in said(page)
-    assert page.query_params["residual_cell"] in ("4-3", ["4-3"])
-    page.get_by_key("residual_shade").set_value("KL to the output").run()
-    assert not page.exception and "settled by" in said(page)
-
-
 @pytest.mark.parametrize("fields", KINDS, ids=str)
 def test_every_kind_of_model_is_drawn_or_explained(manager, fields):
     page = opened(PAGE, model=run_of(manager, **fields), measure="true")

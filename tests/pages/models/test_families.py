@@ -104,17 +104,6 @@ def test_a_button_makes_it_another_model(drawn):
     assert "**This is LLaMA-2 7B**. **6,738,415,616 parameters**" in said(page)
 
 
-def test_shared_keys_halve_no_product_but_shrink_the_cache():
-    whole, rest = 768 * 768 + 768, 768 * 64 + 64
-    less = 12 * 2 * (whole - rest)
-    before = costs(MODELS["gpt2"])
-    told = said(opened("machine", families_heads="one"))
-    assert f"**{124_439_808 - less:,} parameters** (GPT-2 small: 124.4 M)" in told
-    flops = before.flops - 12 * 2 * 2 * (768 * 768 - 768 * 64)
-    assert f"{flops / 1e6:.1f} M FLOPs a token" in told and f"{before.flops / 1e6:.1f} M FLOPs" not in told
-    assert "1,536 numbers a token in the KV cache" in told
-
-
 @pytest.mark.parametrize("name", ["t5-base", "bert-base", "pythia-70m"])
 def test_the_drawing_has_every_parameter(drawn, name):
     """Each tensor stands in a box; what both towers share is in the boxes of both."""

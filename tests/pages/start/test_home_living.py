@@ -16,7 +16,7 @@ from engine.measure.recording import record
 from engine.measure.shapes import trace
 from pages.start.home import living, words
 from pages.start.home.links import target
-from pages.start.home.reading import HELD, Held, grown, look
+from pages.start.home.reading import HELD, Held, look
 from tests.conftest import ROOT
 from tests.pages import helpers
 from tests.pages.start.home import CLASSIC, array, home, sent
@@ -80,14 +80,6 @@ def test_any_text_is_drawn_or_said(text: str) -> None:
     assert bool(data["notes"]) == (unknown or not text or len(text) > read)
 
 
-def test_a_link_to_a_part_is_told_and_old_links_show_the_drawing() -> None:
-    data = sent(home(part="attention"))
-    assert data["part"] == "attention" and data["parts"]["attention"]["text"]
-    app = helpers.opened("app.py", preset="gpt2")
-    names = [e.proto.component_name for e in app.get("bidi_component")]
-    assert any(name.endswith("glassformer_map") for name in names)
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Asks what a browser would, of a page that showed `text`."""
@@ -126,13 +118,6 @@ def test_a_written_token_is_drawn_with_the_readers_settings(
 
 def checkpoints_context() -> int:
     return models.model_of(CLASSIC, NEWEST, ()).config.context
-
-
-def test_a_text_that_grew_keeps_its_ids(asked: Any) -> None:
-    looked = look(CLASSIC, "To be")
-    assert grown(looked, 3).ids == (*looked.subject.ids, 3)
-    state = asked("To be", do="write", temperature=1.0, top_k=1)
-    assert look(CLASSIC, state["text"]).subject.ids == state[living.HELD].ids
 
 
 def test_what_makes_no_sense_is_left_undone(asked: Any) -> None:
@@ -197,7 +182,6 @@ def test_the_course_is_the_shipped_one() -> None:
             "inside/residual",
             {"residual_view": "lens", "residual_token": "4", "residual_cell": "2-4"},
         ),
-        ({"part": "sum_attention", "token": 4}, "inside/residual", {"residual_cell": "4-4"}),
         (
             {"part": "softmax", "token": 4, "temperature": 0.3, "top_k": 5},
             "output/sampling",
@@ -215,7 +199,6 @@ def test_the_course_is_the_shipped_one() -> None:
         ),
         ({"part": "attention", "layer": 99, "head": "x"}, "inside/attention", {"attention_layer": 0}),
         ({"part": "no such part"}, "inside/shapes", {"shapes_view": "pass"}),
-        ({}, "inside/shapes", {}),
     ],
 )
 def test_a_part_leads_to_its_page_with_this_text_and_this_place(

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import corpora
-from engine.config import ModelConfig, TrainConfig
+from engine.config import ModelConfig
 from engine.errors import CorpusError
 from engine.ledger import ledger
 from engine.training.records import Evaluation
@@ -17,7 +17,7 @@ from pages.start.train import asking
 from pages.start.train.losses import baselines, vocabulary
 from tests.pages.stage import history
 from tests.pages.start.training import clicked, opened, sentences
-from ui.fields import CONTROLS, TRAINABLE, preset_values
+from ui.fields import TRAINABLE, preset_values
 
 STEPS = TRAINABLE["fast"].train.steps  # type: ignore[union-attr]
 
@@ -34,13 +34,6 @@ def test_every_preset_fills_everything_in_and_starts(manager):
         assert spec.train == preset.train
         assert spec.model == ModelConfig(**{**preset.model.to_dict(), "vocab_size": spec.model.vocab_size})
         assert page.query_params["run"] == list(manager.views)[-1]
-
-
-def test_every_field_of_the_configs_has_a_control_with_a_help():
-    assert set(ModelConfig.__dataclass_fields__) | set(TrainConfig.__dataclass_fields__) == set(CONTROLS) | {
-        "vocab_size"
-    }
-    assert all(control.help and "\n" not in control.help for control in CONTROLS.values())
 
 
 def test_an_illegal_combination_is_explained_beside_its_control_and_cannot_be_started(manager):

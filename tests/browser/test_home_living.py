@@ -10,7 +10,7 @@ from playwright.sync_api import TimeoutError, expect
 from engine import checkpoints
 from engine.measure.recording import record
 from tests.browser import visit
-from tests.browser.conftest import after_frames, open_fold, settled
+from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ROOT
 from tests.pages.real import REAL, carried
 
@@ -195,20 +195,6 @@ def test_pointing_tells_and_a_click_leads_to_the_place(page, app_url, full):
     for part in ("attention_layer=2", "attention_head=3", "text=To\\+be", f"model={CLASSIC}"):
         expect(page).to_have_url(re.compile(part))
     expect(page.locator(".gf-heads-large")).to_be_visible()
-
-
-@pytest.mark.exhaustive
-def test_a_neuron_leads_to_itself_at_its_token(page, app_url, full):
-    opened(page, app_url, HERE)
-    said = click(page, "neuron", 3)
-    neuron = int(re.search(r"Neuron (\d+) of block 2", said)[1])
-    post = full["blocks.2.ffn_post"][3]
-    assert abs(post[neuron]) >= sorted(abs(post))[-6]
-    expect(page).to_have_url(re.compile(f"/feedforward.*feedforward_neuron={neuron}"))
-    expect(page.get_by_label("Neuron", exact=True)).to_have_value(str(neuron))
-    assert page.get_by_label("Layer", exact=True).input_value() == "2"
-    open_fold(page, "Measure it")
-    assert chosen(page, "The text, shaded by").startswith("b")
 
 
 PLACES = [  # kind, lane, what the card says, addresses that it leads to, the token that is chosen there and where

@@ -137,22 +137,6 @@ def released(page, held: list, name: str) -> None:
         held.pop().continue_()
 
 
-@pytest.mark.exhaustive
-def test_it_has_its_style_from_the_first_moment(page, plot_url):
-    """Styles come by themselves, and late here: until then nothing is drawn."""
-    held = []
-    page.route("**/plot.css", lambda route: held.append(route))
-    page.add_init_script("""window.looks = []
-      new MutationObserver((changes) => changes.forEach((c) => c.addedNodes.forEach((n) => {
-        const plot = n.nodeType === 1 && (n.matches('.gf-plot') ? n : n.querySelector('.gf-plot'))
-        if (plot) window.looks.push(getComputedStyle(plot).position)
-      }))).observe(document, { childList: true, subtree: true })""")
-    page.goto(plot_url, wait_until="commit")
-    released(page, held, "plot.css")
-    page.wait_for_selector(".gf-figure .main-svg")
-    assert page.evaluate("window.looks") == ["relative"]
-
-
 def test_messages_that_overtake_a_slow_module_leave_one_figure(page, plot_url):
     """A message whose drawing was overtaken is ended by Streamlit: that must not end the figure."""
     held = []

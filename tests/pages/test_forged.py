@@ -2,7 +2,8 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -57,41 +58,46 @@ def forged(name: str, control: str, chance: random.Random) -> WidgetState:
     return state
 
 
+@asynccontextmanager
+async def visiting(url: str, page: str, query: str = "", seed: int = 0) -> AsyncIterator[Visitor]:
+    visitor = Visitor(url, seed)
+    await visitor.enter()
+    try:
+        await visitor.visit(page, query)
+        assert visitor.page.controls, page
+        yield visitor
+    finally:
+        await visitor.leave()
+
+
+async def traces(visitor: Visitor) -> list[str]:
+    """What a page tells a stranger, who has set its controls, of its insides."""
+    await visitor._ask()
+    # nor is it called a fault of ours: a control that holds what it cannot is as it was at first
+    foul = (str(ROOT), "Traceback", "fault is ours")
+    told = [said for said in visitor.page.said if any(each in said for each in foul)]
+    return [*map(str, visitor.page.exceptions), *told]
+
+
 async def attack(url: str, page: str) -> list[str]:
-    """What went wrong on a page whose controls were all given values by a stranger."""
+    """What went wrong on a page whose controls were all given values by a stranger, or for who came next."""
     wrong: list[str] = []
     key, ids = views(page)
     asked = [f"{key}={view}" for view in ids] or [""]
     for seed in range(max(TIMES, len(asked))):
-        chance, visitor = random.Random(f"{page} {seed}"), Visitor(url, seed)
-        await visitor.enter()
-        try:
-            await visitor.visit(page, asked[seed % len(asked)])
-            assert visitor.page.controls, page
+        chance = random.Random(f"{page} {seed}")
+        async with visiting(url, page, asked[seed % len(asked)], seed) as visitor:
             for name, (kind, _) in sorted(visitor.page.controls.items()):
                 if chance.random() < 0.5:
                     visitor._values[name] = forged(name, kind, chance)
-            await visitor._ask()
-            wrong += [f"{page} {seed}: {each}" for each in visitor.page.exceptions]
-            # nor is it called a fault of ours: a control that holds what it cannot is as it was at first
-            foul = (str(ROOT), "Traceback", "fault is ours")
-            told = [said for said in visitor.page.said if any(each in said for each in foul)]
-            wrong += [f"{page} {seed}: {said}" for said in told]
-        finally:
-            await visitor.leave()
+            wrong += [f"{page} {seed}: {each}" for each in await traces(visitor)]
     return wrong + await next_who_comes(url, page)
 
 
 async def next_who_comes(url: str, page: str) -> list[str]:
     """What a stranger has left to others."""
-    other = Visitor(url)
-    await other.enter()
-    try:
-        await other.visit(page)
-        assert other.page.controls, page
+    async with visiting(url, page) as other:
         return [f"{page}, the next who came: {said}" for said in other.page.said if "fault is ours" in said]
-    finally:
-        await other.leave()
 
 
 LARGE = {
@@ -117,24 +123,16 @@ async def overload(url: str, page: str) -> list[str]:
     """
     wrong: list[str] = []
     for seed, (what, large) in enumerate(LARGE.items()):
-        visitor = Visitor(url, seed)
-        await visitor.enter()
-        try:
-            await visitor.visit(page)
+        async with visiting(url, page, seed=seed) as visitor:
             names = sorted(visitor.page.controls)
             for name in random.Random(seed).sample(names, min(40, len(names))):
                 visitor._values[name] = large(name)
             for number in range(3_000):
                 name = f"$$ID-{number:032x}-none"
                 visitor._values[name] = WidgetState(id=name, json_value="{}")
-            await visitor._ask()
-            foul = (str(ROOT), "Traceback", "fault is ours")
-            wrong += [f"{page} {what}: {each}" for each in visitor.page.exceptions]
-            wrong += [f"{page} {what}: {said}" for said in visitor.page.said if any(f in said for f in foul)]
+            wrong += [f"{page} {what}: {each}" for each in await traces(visitor)]
             for order in SENSELESS:
                 await visitor._socket.send(order.SerializeToString())
-        finally:
-            await visitor.leave()
     return wrong + await next_who_comes(url, page)
 
 

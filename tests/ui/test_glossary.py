@@ -70,19 +70,6 @@ def test_what_is_no_running_text_stays() -> None:
         assert linked(f"After “{safe(written)}” the softmax") == expected
 
 
-def test_the_browser_gets_an_address_for_every_term() -> None:
-    def script() -> None:
-        from ui.terms import draw_terms
-
-        draw_terms()
-
-    opened(script)
-    told = terms._told()
-    addresses = {row["id"]: row["href"] for row in told}
-    assert addresses["rope"] == "./positions?positions_view=rope" and addresses["attention"] == "./attention"
-    assert {row["page"] for row in told} <= {entry.title for entry in site.ENTRIES}
-
-
 def test_every_sentence_around_a_figure_is_linked() -> None:
     def script() -> None:
         from ui import explain

@@ -31,28 +31,6 @@ def page() -> None:
     st.write(dict(st.session_state.to_dict()), len(st.session_state), str(st.session_state))
 
 
-def drawn(at: AppTest) -> list[str]:
-    controls = [*at.number_input, *at.selectbox, *at.text_input, *at.slider]
-    return [f"{each.key} = {each.value!r}: {each.proto}" for each in controls] + [
-        each.value for each in at.markdown
-    ]
-
-
-def moved() -> list[str]:
-    at = AppTest.from_function(page, default_timeout=60).run()
-    at.number_input(key="steps").set_value(7)
-    at.selectbox(key="kind").set_value("b")
-    return drawn(at.run().run())
-
-
-def test_a_page_is_drawn_as_before(request: pytest.FixtureRequest) -> None:
-    before = moved()
-    request.getfixturevalue("singly")
-    assert moved() == before
-    said = "\n".join(before)
-    assert all(each in said for each in ("steps = 7", "emptied = None", "text = None", "kind = 'b'"))
-
-
 def test_it_holds_what_streamlit_collects(singly: None) -> None:
     at = AppTest.from_function(page, default_timeout=60).run()
     state = at.session_state._state

@@ -40,15 +40,14 @@ STILL = f"""(quiet) => {{
   const text = writer && writer.querySelector('input').value !== '0' ? null : ({SCREEN})();
   if (text === null && writer) writer.querySelector('[data-do=first]').click();
   if (text !== window.gfSeen || text === null) {{ window.gfSeen = text; window.gfSince = now; return false; }}
-  return now - window.gfSince > quiet;
+  return now - window.gfSince > quiet && text;
 }}"""
 
 
 def screen_text(page) -> list[str]:
     """The lines on the screen once nothing moves any more."""
     settled(page, SLOW)
-    page.wait_for_function(STILL, arg=QUIET, timeout=SLOW, polling=100)
-    return page.evaluate(SCREEN).splitlines()
+    return page.wait_for_function(STILL, arg=QUIET, timeout=SLOW, polling=100).json_value().splitlines()
 
 
 class Walk:

@@ -298,6 +298,8 @@ class Judge:
                     os.dup2(quiet, stream)
                 resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
                 os.chdir(ROOT)
+                for name in [name for name in sys.modules if name.partition(".")[0] in ("engine", "tests")]:
+                    del sys.modules[name]  # whoever imported it before saw the text of the disk
                 sys.dont_write_bytecode = True
                 sys.meta_path.insert(0, Importing(compiled))
                 status = int(run())

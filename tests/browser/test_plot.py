@@ -160,3 +160,17 @@ def test_a_module_that_does_not_come_is_a_sentence(page, plot_url):
     page.unroute("**/plot.js")
     page.reload()
     page.wait_for_selector(".gf-figure .main-svg")
+
+
+def test_a_drawing_that_interrupts_a_transition_ends_it(page, browser, tmp_path):
+    live = SCRIPT.replace(
+        "theme.base_layout())", 'theme.base_layout()).update_layout(transition={"duration": 1000})'
+    )
+    (tmp_path / "plot_app.py").write_text(live)
+    assert live != SCRIPT and ensure_static(tmp_path / "static") is None
+    shutil.copytree(ROOT / ".streamlit", tmp_path / ".streamlit")
+    with serve(tmp_path, "plot_app.py", tmp_path) as url:
+        page.goto(url)
+        page.wait_for_selector(".gf-figure .main-svg")
+        wait_for(page, 20)
+        assert int(page.evaluate("document.documentElement.dataset.gfPending")) <= 1

@@ -7,10 +7,16 @@ import reprlib
 _SHORT = reprlib.Repr()  # of a value that a stranger's file may hold
 _SHORT.maxstring = _SHORT.maxother = 500
 _SHORT.maxlong = 60
+MAX_MESSAGE = 1_000  # characters; a file's own names and values may be of any length
 
 
 class GlassformerError(Exception):
     """Base of every error that a person using the engine can act on."""
+
+    def __str__(self) -> str:
+        """Returns the message, shortened in the middle where it is longer than MAX_MESSAGE characters."""
+        message, half = super().__str__(), MAX_MESSAGE // 2
+        return message if len(message) <= MAX_MESSAGE else f"{message[:half]} … {message[-half:]}"
 
 
 class ConfigError(GlassformerError):

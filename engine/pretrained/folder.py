@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 
 from engine.errors import PretrainedError
 from engine.pretrained.vocabulary import PretrainedTokenizer, from_json
+from engine.weights import MAX_DIMENSIONS
 
 CONFIG, TOKENIZER, WEIGHTS, INDEX = (
     "config.json",
@@ -166,6 +167,8 @@ def _table(file: Path, wanted: set[str] | None, title: str) -> Iterable[tuple[st
             found = [(name, tuple(opened.get_slice(name).get_shape())) for name in sorted(names)]
     except (OSError, SafetensorError) as error:
         raise PretrainedError(f"{title}: {file.name} cannot be read: {error}") from error
+    if any(len(shape) > MAX_DIMENSIONS for _, shape in found):
+        raise PretrainedError(f"{title}: {file.name} has a tensor with more than {MAX_DIMENSIONS} dimensions")
     if wanted is not None and names != wanted:
         odd = sorted(names ^ wanted)[0]
         raise PretrainedError(f"{title}: {file.name} and {INDEX} disagree about {odd}")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import ModelConfig, TrainConfig, bpe_size
-from engine.errors import ConfigError, GlassformerError
+from engine.errors import CheckpointError, ConfigError, GlassformerError
 from tests.engine.cases import for_each
 
 BOTH = (ModelConfig, TrainConfig)
@@ -199,3 +199,8 @@ def test_whatever_a_stranger_sends_is_accepted_or_refused_with_a_sentence(
         assert kind.from_dict(config.to_dict()) == config
         if kind is ModelConfig:
             config.resolved().validate()
+
+
+def test_a_message_is_short_whatever_a_file_calls_itself() -> None:
+    message = str(CheckpointError(f"{'x' * 10**6} is damaged"))
+    assert len(message) < 1_100 and message.endswith("is damaged")

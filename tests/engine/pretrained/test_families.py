@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save, save_file
 
 from engine.errors import HeadError, PretrainedError, ShapeError
 from engine.ledger import parameter_formula
@@ -264,4 +264,11 @@ def test_an_index_that_leads_outside(tmp_path: Path) -> None:
     values["weight_map"]["model.norm.weight"] = "../elsewhere.safetensors"
     index.write_text(json.dumps(values))
     with pytest.raises(PretrainedError, match="outside of the folder"):
+        open_model(tmp_path)
+
+
+def test_a_tensor_of_too_many_dimensions_is_refused(tmp_path: Path) -> None:
+    made("llama", 0, tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(save({"a": torch.zeros([1] * 9)}))
+    with pytest.raises(PretrainedError, match="more than 8 dimensions"):
         open_model(tmp_path)

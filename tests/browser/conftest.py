@@ -18,11 +18,12 @@ from tests.browser.server import ARGUMENTS, chromium_path, serve
 TIMEOUT_MS = 120_000  # for one action in the browser, on a machine that does other things as well
 
 
-# The script has ended, nothing is faded, and no component loads or draws; so for three frames in a row, since
-# what has just arrived begins to draw in the next one.
+# The script has ended, nothing is faded, and nothing loads or draws, neither a component of ours nor a module of
+# Streamlit's; so for three frames in a row, since what has just arrived begins to draw in the next one.
 AT_REST = """() => {
   const rests = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
-    && (document.documentElement.dataset.gfPending === "0" || !document.querySelector('[data-testid^="stBidiComponent"]')) && !document.querySelector('[data-stale="true"]')
+    && (document.documentElement.dataset.gfPending === "0" || !document.querySelector('[data-testid^="stBidiComponent"]'))
+    && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
   window.gfRested = rests ? (window.gfRested ?? 0) + 1 : 0
   if (window.gfRested < 3) return false
   window.gfRested = 0

@@ -25,9 +25,7 @@ from engine.measure.token_map import (
     nearest,
     token_map,
 )
-from engine.measure.token_map import (
-    alike as same_class,
-)
+from engine.measure.token_map import alike as same_class
 from engine.model import build
 from tests.engine.cases import for_each
 

@@ -13,13 +13,7 @@ from engine.checkpoints_paired import load_pair
 from engine.config import SampleConfig
 from engine.errors import CorpusError, ShapeError, TaskError, TokenizerError
 from engine.measure.flows import flows
-from engine.measure.three_ways import (
-    carry_on,
-    fill_in,
-    hidden_places,
-    sentences,
-    translate,
-)
+from engine.measure.three_ways import carry_on, fill_in, hidden_places, sentences, translate
 from engine.paired import source_ids
 from engine.probe import Recorder
 from engine.tasks.paired import PAIR_TASKS
@@ -180,8 +174,4 @@ def test_the_prompt_is_read_at_once_and_then_a_row_a_step():
     (decoder,) = flows(2, 3, 2)["decoder"]
     assert decoder.cells.tolist() == [[2, 0, 0, 0], [2, 2, 0, 0], [3, 3, 3, 0], [1, 1, 1, 1]]
     _, target, cross = flows(2, 3, 2)["both"]
-    assert target.cells[1].tolist() == [3, 3, 0] and cross.cells.tolist() == [
-        [2, 2],
-        [3, 3],
-        [1, 1],
-    ]
+    assert target.cells[1].tolist() == [3, 3, 0] and cross.cells.tolist() == [[2, 2], [3, 3], [1, 1]]

@@ -9,7 +9,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.measure import heads, one_head, repeating, scaling
 from engine.measure.ablation import Switches, compare, each_head_off, kl_divergence, reordered
@@ -21,7 +20,7 @@ from engine.parts.registry import HEALTHY, MIXERS, swapped
 from engine.presets import PRESETS
 from engine.progress import finish
 from tests.engine.cases import for_each
-from tests.engine.helpers import loud, tiny
+from tests.engine.helpers import induction_model, loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
 
@@ -31,21 +30,14 @@ def model_of(**fields) -> Transformer:
     return loud(tiny(**fields), factor=4.0)
 
 
-# Patterns
-
-
 def test_an_even_head_has_the_largest_entropy():
     even = np.tril(np.ones((6, 6), np.float32)) / np.arange(1, 7, dtype=np.float32)[:, None]
     assert heads.relative_entropy(even, visible(6, True)) == pytest.approx(1, abs=1e-6)
     assert heads.entropy(even) == pytest.approx(np.log(np.arange(1, 7)), abs=1e-6)
     assert heads.relative_entropy(np.full((5, 5), 0.2), visible(5, False)) == pytest.approx(1)
-    numbers = heads.head_numbers(even[None, None], visible(6, True))
-    assert numbers.even_first == pytest.approx(float(numbers.first[0, 0]), abs=1e-6)
-    assert numbers.even_previous == pytest.approx(float(numbers.previous[0, 0]), abs=1e-6)
     numbers = heads.head_numbers(np.ones((2, 3, 1, 1), np.float32), visible(1, True))
-    assert np.isnan(numbers.first).all()
-    assert np.isnan(numbers.previous).all()
-    assert np.isnan(numbers.relative_entropy).all()
+    for none in (numbers.first, numbers.previous, numbers.relative_entropy):
+        assert np.isnan(none).all()
     assert (numbers.entropy == 0).all()
 
 
@@ -75,48 +67,14 @@ def test_the_numbers_of_a_model_are_those_of_a_slow_loop():
     recording = record(model_of(), IDS)
     patterns = recording.stacked("pattern")
     numbers = heads.head_numbers(patterns, recording.seen())
-    for layer, head in np.ndindex(patterns.shape[:2]):
-        p = patterns[layer, head].astype(float)
+    for at in np.ndindex(patterns.shape[:2]):
+        p = patterns[at].astype(float)
         n = len(p)
-        assert numbers.first[layer, head] == pytest.approx(sum(p[q, 0] for q in range(1, n)) / (n - 1))
-        assert numbers.previous[layer, head] == pytest.approx(sum(p[q, q - 1] for q in range(1, n)) / (n - 1))
-        assert numbers.distance[layer, head] == pytest.approx(
-            sum(p[q, k] * (q - k) for q in range(n) for k in range(q + 1)) / n
-        )
-        assert numbers.entropy[layer, head] == pytest.approx(
-            sum(-p[q, k] * math.log(p[q, k]) for q in range(n) for k in range(q + 1)) / n
-        )
-
-
-def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
-    """Two layers of attention and nothing else, by hand."""
-    width = max(vocab, context)
-    config = ModelConfig(
-        vocab_size=vocab, context=context, d_model=4 * width, n_layers=2, n_heads=4, d_head=width,
-        norm="none", ffn="none", tie_embeddings=False,
-    )  # fmt: skip
-    model = build(config).eval()
-    token, place, before, copy = (slice(i * width, (i + 1) * width) for i in range(4))
-    eye = torch.eye(width)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-        model.embedding[:, token] = eye[:vocab]
-        model.positions.weight[:, place] = eye[:context]
-        q, k, v = ([0, 4 * width, 8 * width][i] for i in range(3))
-        first, second = (block.mixer for block in model.blocks)
-        first.w_qkv.weight[q : q + width, place] = 400 * torch.roll(
-            eye, -1, dims=0
-        )  # the query of position p is e(p - 1)
-        first.w_qkv.weight[k : k + width, place] = eye
-        first.w_qkv.weight[v : v + width, token] = eye
-        first.w_o.weight[before, :width] = eye
-        second.w_qkv.weight[q : q + width, token] = 400 * eye
-        second.w_qkv.weight[k : k + width, before] = eye
-        second.w_qkv.weight[v : v + width, token] = eye
-        second.w_o.weight[copy, :width] = eye
-        model.unembedding[:, copy] = eye[:vocab]
-    return model.requires_grad_(False)
+        cells = [(q, k) for q in range(n) for k in range(q + 1)]
+        assert numbers.first[at] == pytest.approx(p[1:, 0].mean())
+        assert numbers.previous[at] == pytest.approx(np.diagonal(p, -1).mean())
+        assert numbers.distance[at] == pytest.approx(sum(p[q, k] * (q - k) for q, k in cells) / n)
+        assert numbers.entropy[at] == pytest.approx(sum(-p[c] * math.log(p[c]) for c in cells) / n)
 
 
 def test_a_hand_built_induction_model_scores_one_and_copies():
@@ -138,13 +96,10 @@ def test_the_sink_is_measured_against_the_value_vectors():
     recording = record(model_of(n_kv_heads=2), IDS)
     found = heads.sink(recording)
     assert found.first_norm.shape == (2, 2) and found.share.shape == (2, 4)
-    v = recording["blocks.1.v"]
-    assert found.first_norm[1, 1] == pytest.approx(np.linalg.norm(v[1, 0]), rel=1e-5)
-    assert found.other_norm[1, 0] == pytest.approx(
-        np.mean([np.linalg.norm(v[0, i]) for i in range(1, len(IDS))]), rel=1e-5
-    )
-    p = recording["blocks.1.pattern"][3]  # the fourth query head reads the second key-value head
-    sizes = p * np.linalg.norm(v[1], axis=-1)
+    v = np.linalg.norm(recording["blocks.1.v"], axis=-1)
+    assert found.first_norm[1, 1] == pytest.approx(v[1, 0], rel=1e-5)
+    assert found.other_norm[1, 0] == pytest.approx(v[0, 1:].mean(), rel=1e-5)
+    sizes = recording["blocks.1.pattern"][3] * v[1]  # the fourth query head reads the second key-value head
     assert found.written[1, 3] == pytest.approx(np.mean(sizes[1:, 0] / sizes[1:].sum(1)), rel=1e-5)
     silent = record(model_of(n_kv_heads=2), IDS, edits={"blocks.0.v": torch.zeros_like})
     assert heads.sink(silent).written[0].tolist() == [0] * 4
@@ -156,9 +111,6 @@ def test_a_resting_place_is_the_key_that_all_later_queries_look_at():
     p[1, 0, 6:, 0], p[1, 0, 6:, 5] = 0.25, 0.75
     assert heads.resting_place(p) == (1, 0, 5, pytest.approx(0.75))
     assert heads.resting_place(p[..., :8, :8]) is None
-
-
-# Switches
 
 
 @for_each(
@@ -184,9 +136,8 @@ def test_what_one_head_off_or_reordered_tokens_change():
     before = record(model, IDS)
     found = compare(model, before, Switches(heads_off=((1, 1),)))
     log_p, log_q = (torch.tensor(r.logits).double().log_softmax(-1) for r in (before, found.after))
-    np.testing.assert_allclose(
-        found.kl, F.kl_div(log_q, log_p, log_target=True, reduction="none").sum(-1), atol=1e-12
-    )
+    wanted = F.kl_div(log_q, log_p, log_target=True, reduction="none").sum(-1)
+    np.testing.assert_allclose(found.kl, wanted, atol=1e-12)
     assert found.loss_after == pytest.approx(F.nll_loss(log_q[:-1], torch.tensor(IDS[1:])).item())
     assert kl_divergence(log_p.numpy(), log_p.numpy()).max() == 0
     for order in ("shuffled", "reversed"):
@@ -205,16 +156,9 @@ def test_each_head_off_is_one_comparison_after_the_other(how, fields):
     model = model_of(**fields)
     before = record(model, IDS)
     found = finish(each_head_off(model, before, how, copies=3))
-    for layer, head in np.ndindex(found.shape):
-        assert found[layer, head] == pytest.approx(
-            compare(model, before, Switches(heads_off=((layer, head),), ablation=how)).kl.mean(), abs=1e-6
-        )
-
-
-# Stages
-
-
-# The square root
+    for at in np.ndindex(found.shape):
+        alone = compare(model, before, Switches(heads_off=(at,), ablation=how))
+        assert found[at] == pytest.approx(alone.kl.mean(), abs=1e-6)
 
 
 def test_the_spread_is_the_square_root_and_the_scale_undoes_it():
@@ -230,9 +174,6 @@ def test_the_spread_is_the_square_root_and_the_scale_undoes_it():
     p = scaling.softmax(scores.numpy())
     assert scaling.jacobian_norm(p) == pytest.approx(jacobian.norm().item())
     assert scaling.mean_slope(p) == pytest.approx(jacobian.abs().mean().item())
-
-
-# Shared keys
 
 
 def test_what_sharing_keys_saves_at_llama_70b():

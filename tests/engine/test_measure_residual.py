@@ -16,28 +16,19 @@ from engine.measure.norm_example import habits, normed
 from engine.measure.recording import record
 from engine.measure.residual import cosines, is_sum, norms, outputs, shares, states, writes
 from tests.engine.cases import for_each
-from tests.engine.helpers import loud, tiny
+from tests.engine.helpers import ARCHITECTURES, loud, stepped, tiny
 
 IDS = (1, 5, 2, 9, 0, 3)
 
-VARIANTS = {
-    "classic": {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
-    "untied": {"tie_embeddings": False}, "rmsnorm": {"norm": "rmsnorm", "position": "rope", "ffn": "swiglu"},
+NO_SUM = {name: ARCHITECTURES[name] for name in ("post", "no residual")}
+NO_SUM["none, bare"] = {"wiring": "none", "norm": "none"}
+VARIANTS = {name: fields for name, fields in ARCHITECTURES.items() if name not in NO_SUM} | {
     "no norm": {"norm": "none"}, "no gain": {"norm_gain": False},
-    "parallel": {"wiring": "parallel", "attention_bias": True, "norm_bias": True},
-    "post without norm": {"wiring": "post", "norm": "none"},
-    "grouped": {"n_kv_heads": 2, "attention_bias": True}, "wide heads": {"d_head": 6},
-    "no projection": {"output_projection": False}, "mean": {"mixer": "mean"},
-    "similarity": {"mixer": "similarity"}, "shared": {"mixer": "shared_qk", "attention_bias": True},
-    "no attention": {"mixer": "none"}, "no ffn": {"ffn": "none"}, "nothing": {"mixer": "none", "ffn": "none"},
-    "alibi": {"position": "alibi", "qk_norm": True}, "t5 encoder": {"position": "t5", "causal": False},
-    "sinusoidal": {"position": "sinusoidal"},
+    "parallel, biases": {"wiring": "parallel", "attention_bias": True, "norm_bias": True},
+    "post without norm": {"wiring": "post", "norm": "none"}, "wide heads": {"d_head": 6},
+    "similarity": {"mixer": "similarity"}, "nothing": {"mixer": "none", "ffn": "none"},
+    "t5 encoder": {"position": "t5", "causal": False, "attention_bias": True, "qk_norm": True},
 }  # fmt: skip
-NO_SUM = {
-    "post": {"wiring": "post", "norm_bias": True},
-    "none": {"wiring": "none"},
-    "none, bare": {"wiring": "none", "norm": "none"},
-}
 
 
 def looked_at(fields, factor=4.0):
@@ -67,7 +58,7 @@ def test_the_parts_sum_to_the_logit(fields, versus):
         expected = logits[target] - {None: 0.0, 4: logits[4], "mean": logits.mean()}[versus]
         assert found.logit == pytest.approx(expected, abs=1e-6)
         assert abs(found.total - expected) < 1e-3 * max(1.0, abs(expected))
-        assert found.heads.shape == (2, 4)
+        assert found.heads.shape == (model.config.n_layers, 4)
 
 
 @for_each("fields", NO_SUM.values(), ids=NO_SUM)
@@ -81,15 +72,11 @@ def test_a_stream_that_is_no_sum_is_not_taken_apart(fields):
 def test_a_head_counts_for_what_its_removal_takes_from_the_logit_when_the_scale_is_frozen():
     """Without a norm there is nothing to freeze."""
     model, recording = looked_at({"norm": "none", "ffn": "none", "attention_bias": True})
-
-    def without(head):
-        return record(
-            model, IDS, edits={"blocks.1.z": lambda z: z * (torch.arange(4) != head).view(1, 4, 1, 1)}
-        )
-
     for head in range(4):
+        kept = (torch.arange(4) != head).view(1, 4, 1, 1)
+        without = record(model, IDS, edits={"blocks.1.z": lambda z, kept=kept: z * kept}).logits[4, 7]
         part = attribute(model, recording, 4, 7).heads[1, head]
-        assert part == pytest.approx(float(recording.logits[4, 7] - without(head).logits[4, 7]), abs=1e-3)
+        assert part == pytest.approx(float(recording.logits[4, 7] - without), abs=1e-3)
 
 
 def test_the_mean_over_a_large_vocabulary_is_the_mean():
@@ -98,16 +85,16 @@ def test_the_mean_over_a_large_vocabulary_is_the_mean():
 
 
 def test_the_lens_reads_the_middle_as_a_shorter_model_would():
-    model, recording = looked_at({"ffn_bias": True, "attention_bias": True, "norm_bias": True})
-    shorter = record(
-        model, IDS, edits={"blocks.1.attn_out": torch.zeros_like, "blocks.1.ffn_out": torch.zeros_like}
-    )
+    model, recording = looked_at(ARCHITECTURES["biases"])
+    silent = {f"blocks.1.{name}": torch.zeros_like for name in ("attn_out", "ffn_out")}
+    shorter = record(model, IDS, edits=silent)
     lens = logit_lens(model, recording)
-    p = np.exp(shorter.log_probabilities)
-    wanted = np.take_along_axis(p, lens.likeliest[1], -1)
+    wanted, at_output = (
+        np.take_along_axis(np.exp(one.log_probabilities), lens.likeliest[1], -1)
+        for one in (shorter, recording)
+    )
     np.testing.assert_allclose(lens.here[1], wanted, rtol=1e-5)
     np.testing.assert_array_equal(lens.guess[1], shorter.logits.argmax(-1))
-    at_output = np.take_along_axis(np.exp(recording.log_probabilities), lens.likeliest[1], -1)
     np.testing.assert_allclose(lens.output[1], at_output, rtol=1e-5)
     assert np.abs(at_output / wanted - 1).max() > 0.01
 
@@ -116,21 +103,18 @@ def test_the_lens_reads_the_middle_as_a_shorter_model_would():
 def test_the_lens_norms_and_cosines_of_every_variant(fields):
     model, recording = looked_at(fields)
     lens = logit_lens(model, recording)
-    assert lens.guess.shape == lens.kl.shape == (3, len(IDS))
+    assert lens.guess.shape == lens.kl.shape == (model.config.n_layers + 1, len(IDS))
     p = np.exp(recording.log_probabilities)
     np.testing.assert_allclose(lens.here[-1], -np.sort(-p, axis=-1)[:, : lens.here.shape[-1]], rtol=1e-5)
     np.testing.assert_array_equal(lens.here[-1], lens.output[-1])
     np.testing.assert_allclose(lens.probability[-1], p.max(-1), rtol=1e-5)
     assert (lens.kl[-1] == 0).all() and (lens.kl >= 0).all()
     np.testing.assert_array_equal(lens.guess[-1], recording.logits.argmax(-1))
-    _, recording = looked_at(fields)
     found = states(recording)
     lengths = norms([state.array for state in found])
     assert lengths.shape == (len(found), len(IDS))
-    assert lengths[-1, 3] == pytest.approx(sum(v * v for v in found[-1].array[3].tolist()) ** 0.5, rel=1e-5)
-    np.testing.assert_array_equal(
-        found[-1].array, outputs(recording)[-1]
-    )  # the last state is what the final norm reads
+    assert lengths[-1, 3] == pytest.approx(np.linalg.norm(found[-1].array[3]), rel=1e-5)
+    np.testing.assert_array_equal(found[-1].array, outputs(recording)[-1])  # what the final norm reads
     pairs = [(write.array, write.onto) for write in writes(recording) if write.onto is not None]
     if pairs:
         a, b = (side[1].astype(float) for side in pairs[-1])
@@ -142,16 +126,9 @@ def test_a_large_vocabulary_is_read_a_few_positions_at_a_time(monkeypatch):
     whole = logit_lens(model, recording)
     monkeypatch.setattr(lens_module, "AT_ONCE", 2 * 3 * model.config.vocab_size + 1)  # two positions
     assert in_one_step(model.config, 2) and not in_one_step(model.config, 3)
-    steps, told = lens_steps(model, recording), []
-    try:
-        while True:
-            told.append(next(steps))
-    except StopIteration as end:
-        found = end.value
+    told, found = stepped(lens_steps(model, recording))
     assert [(one.done, one.total) for one in told] == [(2, 6), (4, 6), (6, 6)]
-    for name in ("guess", "settled", "likeliest"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
-    for name in ("probability", "kl", "here", "output"):
+    for name in ("guess", "settled", "likeliest", "probability", "kl", "here", "output"):
         np.testing.assert_allclose(getattr(found, name), getattr(whole, name), atol=1e-6)
 
 
@@ -170,18 +147,15 @@ def test_divergence_guess_and_settling_by_hand():
 def test_each_write_is_added_to_the_stream_it_is_compared_with(wiring):
     _, recording = looked_at({"wiring": wiring, "norm_bias": True})
     by_name = {write.name: write for write in writes(recording)}
-    for i in range(2):
-        attention, ffn = by_name[f"blocks.{i}.attn_out"], by_name[f"blocks.{i}.ffn_out"]
-        both = wiring == "parallel"
-        np.testing.assert_allclose(
-            ffn.onto + ffn.array + (attention.array if both else 0),
-            recording[f"blocks.{i}.resid_post"],
-            atol=1e-5,
-        )
-        if not both:
-            np.testing.assert_allclose(
-                attention.onto + attention.array, recording[f"blocks.{i}.resid_mid"], atol=1e-5
-            )
+    for block in ("blocks.0.", "blocks.1."):
+        attention, ffn = by_name[f"{block}attn_out"], by_name[f"{block}ffn_out"]
+        after = ffn.onto + ffn.array
+        if wiring == "parallel":
+            after = after + attention.array
+        else:
+            middle = attention.onto + attention.array
+            np.testing.assert_allclose(middle, recording[f"{block}resid_mid"], atol=1e-5)
+        np.testing.assert_allclose(after, recording[f"{block}resid_post"], atol=1e-5)
 
 
 def test_the_two_norms_by_hand():

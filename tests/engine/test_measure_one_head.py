@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.faults import PARTS
 from engine.measure import habits, heads, one_head, shared_keys
-from engine.measure.ablation import Switches, compare, each_head_off
+from engine.measure.ablation import Switches, compare, each_head_off, edits_for
 from engine.measure.consequences import changes_nothing, consequence, is_silent, missed, writes_a_bias
 from engine.measure.heads import even_pattern
 from engine.measure.places import by_distance, places, shares, words_of
@@ -46,7 +46,6 @@ def test_the_vectors_are_the_heads_own_and_those_of_the_key_value_head_it_reads(
     for name, place in {"q": 3, "q_rot": 3, "k": 1, "k_rot": 1, "v": 1}.items():
         np.testing.assert_array_equal(found[name], RECORDING[f"blocks.{LAYER}.{name}"][place])
     assert [one_head.key_value_head(RECORDING, LAYER, h) for h in range(4)] == [0, 0, 1, 1]
-    assert not np.allclose(found["q"], found["q_rot"]), "RoPE turns, QK-norm scales"
 
 
 def test_the_gap_is_to_the_pattern_that_the_model_used():
@@ -75,9 +74,8 @@ def test_a_bias_is_added_before_the_mask():
     found = heads.stages(model, recording, 0, 2)
     w = one_head.written_out(found, QUERY, KEY)
     assert w.bias is not None and w.bias < 0 and w.masked == pytest.approx(w.scaled + w.bias)
-    np.testing.assert_allclose(
-        np.tril(one_head.biased(found)), np.tril(recording["blocks.0.scores"][2]), atol=1e-4
-    )
+    own = np.tril(recording["blocks.0.scores"][2])
+    np.testing.assert_allclose(np.tril(one_head.biased(found)), own, atol=1e-4)
 
 
 @for_each("parts, kind, name", [
@@ -106,35 +104,28 @@ def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: s
 
 def test_lengths_are_those_of_the_chosen_token():
     found = heads.stages(MODEL, RECORDING, LAYER, HEAD)
-    seen = [one_head.lengths(RECORDING, found, LAYER, query) for query in range(len(IDS))]
-    assert len({x.together for x in seen}) == len(IDS)
-    written, stream = (RECORDING[f"blocks.{LAYER}.{name}"][QUERY] for name in ("attn_out", "resid_pre"))
-    assert seen[QUERY].together == pytest.approx(math.sqrt(sum(float(x) ** 2 for x in written)), rel=1e-5)
-    assert seen[QUERY].before == pytest.approx(math.sqrt(sum(float(x) ** 2 for x in stream)), rel=1e-5)
-    rows = MODEL.blocks[LAYER].mixer.w_o.weight[:, 4 * HEAD : 4 * HEAD + 4].detach().double().numpy()
+    seen = one_head.lengths(RECORDING, found, LAYER, QUERY)
+    rows = MODEL.blocks[LAYER].mixer.w_o.weight[:, 4 * HEAD : 4 * HEAD + 4].detach().numpy()
     own = rows @ RECORDING[f"blocks.{LAYER}.z"][HEAD, QUERY]
-    assert seen[QUERY].own == pytest.approx(float(np.linalg.norm(own)), rel=1e-5)
+    written, stream = (RECORDING[f"blocks.{LAYER}.{name}"][QUERY] for name in ("attn_out", "resid_pre"))
+    sizes = [float(np.linalg.norm(x)) for x in (written, stream, own)]
+    assert [seen.together, seen.before, seen.own] == pytest.approx(sizes, rel=1e-5)
 
 
-def numbers(**fields: list[list[float] | list[float]]) -> heads.HeadNumbers:
-    zero = np.zeros((2, 2))
-    values = {name: np.array(value) for name, value in fields.items()}
-    every = {name: zero for name in ("entropy", "relative_entropy", "distance", "previous", "first")}
-    return heads.HeadNumbers(**{**every, "induction": None, **values}, even_first=0.2, even_previous=0.2)
+def numbers(**fields: list[list[float]]) -> heads.HeadNumbers:
+    values = dict.fromkeys(("entropy", "relative_entropy", "distance", "previous", "first"), np.zeros((2, 2)))
+    values |= {name: np.array(value) for name, value in fields.items()}
+    return heads.HeadNumbers(**{"induction": None, **values}, even_first=0.2, even_previous=0.2)
 
 
 def test_followers_are_those_from_the_threshold_on_most_first():
     given = numbers(previous=[[0.4, 0.39], [0.9, 0.1]], first=[[0.1, 0.2], [0.3, 0.25]])
     previous, broad, first = habits.followers(given)
     assert broad.heads == () and broad.habit == "broad"
-    assert [(h.layer, h.head, h.value) for h in previous.heads] == [(1, 0, 0.9), (0, 0, 0.4)]
+    assert previous.heads == (habits.Named(1, 0, 0.9), habits.Named(0, 0, 0.4))
     assert first.heads == () and first.most == habits.Named(1, 0, 0.3)
-    assert [f.habit for f in habits.followers(replace(given, induction=np.eye(2)))] == [
-        "previous",
-        "induction",
-        "broad",
-        "first",
-    ]
+    with_induction = habits.followers(replace(given, induction=np.eye(2)))
+    assert [f.habit for f in with_induction] == ["previous", "induction", "broad", "first"]
     given = replace(numbers(first=[[0.5, 0.7], [0.63, 0.1]]), even_first=0.32)  # five tokens
     np.testing.assert_allclose(habits.bar(given, "first"), np.full((2, 2), 0.64))
     np.testing.assert_allclose(habits.bar(given, "previous"), np.full((2, 2), 0.4))
@@ -147,12 +138,8 @@ def test_narrow_habits_come_before_wide_ones_and_kinds_stand_together():
         places={"own_word": np.array([[0.95, 0.1], [0.7, 0.1]])},
         even_places={"own_word": 0.3},
     )
-    assert habits.habit_of_each(given) == [
-        ("previous", 0.45),
-        ("broad", 0.8),
-        ("own_word", 0.7),
-        ("broad", 0.9),
-    ]
+    wanted = [("previous", 0.45), ("broad", 0.8), ("own_word", 0.7), ("broad", 0.9)]
+    assert habits.habit_of_each(given) == wanted
     assert habits.grouped(given, 4) == [0, 2, 3, 1] and habits.grouped(given, 1) == [0, 2, 3]
     assert habits.grouped(given, 4, strong=True) == [0] and habits.clearest(given) == 0
     quiet = replace(given, even_places={"own_word": 0.4}, relative_entropy=np.zeros((2, 2)))
@@ -175,50 +162,38 @@ def test_who_looks_nearby_minds_its_word_only_if_distance_alone_would_leave_it_m
 
 def test_the_habit_of_each_head_and_their_order():
     given = numbers(
-        previous=[[0.5, 0.1], [0.1, 0.1]],
-        first=[[0.9, 0.8], [0.1, 0.3]],
-        induction=[[0.0, 0.0], [0.45, 0.1]],
-        duplicate=[[math.nan, 0.0], [0.6, 0.1]],
-    )
+        previous=[[0.5, 0.1], [0.1, 0.1]], first=[[0.9, 0.8], [0.1, 0.3]],
+        induction=[[0.0, 0.0], [0.45, 0.1]], duplicate=[[math.nan, 0.0], [0.6, 0.1]],
+    )  # fmt: skip
     assert habits.habit_of_each(given) == [("previous", 0.5), ("first", 0.8), ("duplicate", 0.6), None]
     assert list(habits.measured_habits(given)) == ["previous", "induction", "duplicate", "broad", "first"]
     counted = habits.counts(given)
     assert (counted.heads, counted.named, counted.resting, counted.several) == (4, 2, 1, 1)
-    assert {name: n for name, n in counted.by_habit.items() if n} == {
-        "previous": 1,
-        "first": 1,
-        "duplicate": 1,
-    }
-    assert habits.ranked(given, None) == [0, 1, 2, 3]
-    assert habits.ranked(given, None, strong=True) == [0, 2], "resting alone is not counted"
-    assert habits.ranked(given, "first") == [0, 1, 3, 2]
-    assert habits.ranked(given, "first", strong=True) == [0, 1]
-    assert habits.ranked(given, "previous") == [0, 1, 2, 3], "of equal ones the lower comes first"
-    assert habits.ranked(given, "duplicate") == [2, 3, 1, 0], "what could not be measured comes last"
-    assert habits.ranked(given, "name_mover") == [0, 1, 2, 3]
-    assert habits.ranked(given, "name_mover", strong=True) == []
+    assert {k: n for k, n in counted.by_habit.items() if n} == {"previous": 1, "first": 1, "duplicate": 1}
+    for habit, strong, order in (
+        (None, False, [0, 1, 2, 3]), (None, True, [0, 2]),  # resting alone is not counted
+        ("first", False, [0, 1, 3, 2]), ("first", True, [0, 1]),
+        ("previous", False, [0, 1, 2, 3]),  # of equal ones the lower comes first
+        ("duplicate", False, [2, 3, 1, 0]),  # what could not be measured comes last
+        ("name_mover", False, [0, 1, 2, 3]), ("name_mover", True, []),
+    ):  # fmt: skip
+        assert habits.ranked(given, habit, strong=strong) == order, habit
 
 
 def test_the_extremes_are_named_with_their_own_numbers():
     given = numbers(
-        relative_entropy=[[0.5, 0.9], [0.1, 0.7]],
-        entropy=[[1.0, 2.0], [0.25, 1.5]],
-        distance=[[1, 2], [3, 9]],
+        relative_entropy=[[0.5, 0.9], [0.1, 0.7]], entropy=[[1, 2], [0.25, 1.5]], distance=[[1, 2], [3, 9]]
     )
-    found = habits.extremes(given)
-    assert found == habits.Extremes(
-        habits.Named(0, 1, 0.9), habits.Named(1, 0, 0.1), 0.25, habits.Named(1, 1, 9.0)
-    )
+    broad, sharp, far = habits.Named(0, 1, 0.9), habits.Named(1, 0, 0.1), habits.Named(1, 1, 9.0)
+    assert habits.extremes(given) == habits.Extremes(broad, sharp, 0.25, far)
     assert habits.extremes(numbers(relative_entropy=[[math.nan] * 2] * 2)) is None
 
 
 def test_who_rests_on_the_first_token_and_what_they_take_from_there():
-    sink = heads.Sink(
-        share=np.array([[0.1, 0.5, 0.8, 0.2]]),
-        written=np.array([[0.9, 0.2, 0.4, 0.9]]),
-        first_norm=np.array([[1.0, 3.0]]),
-        other_norm=np.array([[2.0, 4.0]]),
-    )
+    sink = heads.Sink(*(np.array([row]) for row in (
+        [0.1, 0.5, 0.8, 0.2], [0.9, 0.2, 0.4, 0.9], [1.0, 3.0], [2.0, 4.0],
+    )))  # fmt: skip
+    assert sink.share.shape == sink.written.shape == (1, 4) and sink.first_norm[0, 0] == 1.0
     found = habits.resting(sink, 0.25)
     assert habits.resting(sink, 0.3).resting == 1, "0.5 is less than twice an even share of 0.3"
     assert found.share == pytest.approx(0.4) and (found.resting, found.heads) == (2, 4)
@@ -228,6 +203,9 @@ def test_who_rests_on_the_first_token_and_what_they_take_from_there():
     none = habits.resting(replace(sink, share=np.full((1, 4), 0.3), other_norm=np.zeros((1, 2))), 0.25)
     assert (none.resting, none.ratio, none.written, none.shortest) == (0, None, None, None)
     assert not none.is_short and not none.is_more_than_even
+
+
+def test_the_query_that_tells_most_about_a_head():
     pattern = np.eye(6)
     pattern[1, 0], pattern[2, 1] = 0.1, 0.99  # of the earlier half
     pattern[3] = [0.8, 0.0, 0.2, 0.0, 0.0, 0.0]  # most on the first, where heads rest
@@ -246,8 +224,7 @@ def test_who_rests_on_the_first_token_and_what_they_take_from_there():
 def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_the_place():
     found = compare(MODEL, RECORDING, Switches(heads_off=((1, 3), (0, 1)), place=QUERY))
     read = consequence(found, QUERY, 3)
-    p, q = (np.exp(r.logits[QUERY].astype(np.float64)) for r in (found.before, found.after))
-    p, q = p / p.sum(), q / q.sum()
+    p, q = (np.exp(r.log_probabilities[QUERY]) for r in (found.before, found.after))
     assert set(read.tokens) == {*np.argsort(-p)[:3], *np.argsort(-q)[:3]}
     assert read.tokens[:3].tolist() == np.argsort(-p)[:3].tolist()
     np.testing.assert_allclose(read.before, p[read.tokens], rtol=1e-6)
@@ -259,14 +236,16 @@ def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_th
 
 def test_what_is_missed_and_what_switches_amount_to():
     assert changes_nothing(Switches(place=3, seed=7, ablation="mean"))
-    for other in ({"mask": False}, {"scale": False}, {"position": False}, {"heads_off": ((0, 0),)}):
+    off = {"heads_off": ((0, 0),)}
+    for other in ({"mask": False}, {"scale": False}, {"position": False}, {"order": "reversed"}, off):
         assert not changes_nothing(Switches(**other))
-    assert not changes_nothing(Switches(order="reversed"))
-    every = tuple((i, h) for i in range(2) for h in range(4))
-    config = tiny().resolved()
-    assert is_silent(config, Switches(heads_off=every))
-    assert not is_silent(config, Switches(heads_off=every[1:]))
-    assert not is_silent(config, Switches(heads_off=every, ablation="mean"))
+    every = tuple(np.ndindex(2, 4))
+    for heads_off, ablation, silent in (
+        (every, "zero", True),
+        (every[1:], "zero", False),
+        (every, "mean", False),
+    ):
+        assert is_silent(tiny().resolved(), Switches(heads_off=heads_off, ablation=ablation)) is silent
     values = finish(each_head_off(MODEL, RECORDING))
     found = missed(values)
     assert values[found.layer, found.head] == values.max() == found.most and found.least == values.min()
@@ -277,11 +256,8 @@ def test_what_is_missed_and_what_switches_amount_to():
 @for_each("fields", [{}, {"attention_bias": True}, {"attention_bias": True, "mixer": "mean"}], ids=str)
 def test_an_output_bias_is_what_is_left_when_every_head_is_off(fields):
     model = loud(tiny(**fields), factor=4.0)
-    every = tuple((i, h) for i in range(2) for h in range(4))
-    switches = Switches(heads_off=every)
-    from engine.measure.ablation import edits_for
-
-    silent = record(model, IDS, edits=edits_for(model, switches))
+    every = Switches(heads_off=tuple(np.ndindex(2, 4)))
+    silent = record(model, IDS, edits=edits_for(model, every))
     assert bool(np.any(silent["blocks.0.attn_out"])) == writes_a_bias(model)
 
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
@@ -26,10 +25,10 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
-def complex_turn(x: np.ndarray, position: float, base: float) -> np.ndarray:
+def turned(x: np.ndarray, position: float, base: float) -> np.ndarray:
     """The reference: half-split pairs as complex numbers times e^(i position theta)."""
     half = len(x) // 2
-    z = (x[:half] + 1j * x[half:]) * np.exp(1j * position * base ** (-2 * np.arange(half) / len(x)))
+    z = (x[:half] + 1j * x[half:]) * np.exp(1j * position * base ** (-np.arange(half) / half))
     return np.concatenate((z.real, z.imag))
 
 
@@ -50,26 +49,19 @@ def test_frequencies_are_the_paper_s():
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.integers(0, 5000),
-    st.integers(0, 2**31),
-    st.sampled_from([100.0, 10_000.0, 1_000_000.0]),
-    st.sampled_from([2, 4, 32]),
-)
-def test_vectors_turn_like_complex_numbers(position: int, seed: int, base: float, width: int):
-    x = np.random.default_rng(seed).standard_normal(width)
-    assert rotary.rotated(x[None], [position], base)[0] == pytest.approx(
-        complex_turn(x, position, base), abs=1e-9
-    )
+@given(st.integers(0, 5000), st.sampled_from([100.0, 10_000.0, 1_000_000.0]), st.sampled_from([2, 4, 32]))
+def test_vectors_turn_like_complex_numbers(position: int, base: float, width: int):
+    x = np.random.default_rng(position).standard_normal(width)
+    assert rotary.rotated(x[None], [position], base)[0] == pytest.approx(turned(x, position, base), abs=1e-9)
 
 
 def test_pair_terms_sum_to_the_score_and_one_of_them_by_hand():
     q, k = rotary.seeded_pair(8)
     terms = rotary.pair_terms(q, k, 9, 4, 100.0)
-    assert terms.sum() == pytest.approx(complex_turn(q, 9, 100.0) @ complex_turn(k, 4, 100.0))
+    assert terms.sum() == pytest.approx(turned(q, 9, 100.0) @ turned(k, 4, 100.0))
     angle = 5 * 100 ** (-2 / 8)  # pair 1: dimensions 1 and 5, distance 5
     a, b = complex(q[1], q[5]), complex(k[1], k[5])
-    assert terms[1] == pytest.approx((a * b.conjugate() * complex(math.cos(angle), math.sin(angle))).real)
+    assert terms[1] == pytest.approx((a * b.conjugate() * np.exp(1j * angle)).real)
 
 
 @settings(max_examples=30, deadline=None)
@@ -96,11 +88,10 @@ def test_what_meets_the_rotation_turns_into_what_was_recorded(fields):
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
     group = model.config.n_heads // model.config.n_kv_heads
     for head in range(model.config.n_heads):
-        q, k = rotary.before_rotation(model, recording, 1, head)
-        turned = rotary.rotated(q, range(len(q)), model.config.rope_theta)
-        assert turned == pytest.approx(recording["blocks.1.q_rot"][head], rel=1e-4, abs=1e-4)
-        turned = rotary.rotated(k, range(len(k)), model.config.rope_theta)
-        assert turned == pytest.approx(recording["blocks.1.k_rot"][head // group], rel=1e-4, abs=1e-4)
+        pair = zip(("q_rot", "k_rot"), (head, head // group), strict=True)
+        for x, (name, own) in zip(rotary.before_rotation(model, recording, 1, head), pair, strict=True):
+            found = rotary.rotated(x, range(len(x)), model.config.rope_theta)
+            assert found == pytest.approx(recording[f"blocks.1.{name}"][own], rel=1e-4, abs=1e-4)
 
 
 def partly(**fields) -> Transformer:
@@ -117,14 +108,9 @@ def recorded_head(model: Transformer) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def test_a_head_that_turns_in_part_has_the_model_s_own_scores():
     q, k, scores = recorded_head(partly())
     assert scores.std() > 0.5  # unequal, or the comparisons below would prove nothing
-    terms = [
-        [
-            rotary.pair_terms(q[m], k[n], m, n, 100.0, 4).sum() + rotary.unturned(q[m], k[n], 4)
-            for n in range(6)
-        ]
-        for m in range(6)
-    ]
-    assert np.array(terms) / math.sqrt(8) == pytest.approx(scores, rel=1e-4, abs=1e-4)
+    for m, n in np.ndindex(6, 6):
+        score = rotary.pair_terms(q[m], k[n], m, n, 100.0, 4).sum() + rotary.unturned(q[m], k[n], 4)
+        assert score / math.sqrt(8) == pytest.approx(scores[m, n], rel=1e-4, abs=1e-4)
     assert rotary.layouts(q, k, 100.0, 4).half == pytest.approx(scores, rel=1e-4, abs=1e-4)
     curve = [rotary.score_curve(q[5], k[n], 100.0, np.array([5 - n]), 4)[0] for n in range(6)]
     assert np.array(curve) / math.sqrt(8) == pytest.approx(scores[5], rel=1e-4, abs=1e-4)
@@ -139,25 +125,17 @@ def test_only_what_turns_has_a_layout():
     assert max(found.moved[name] for name in ("half", "permuted", "wrong")) < 1e-12
     one_pair = rotary.layouts(q, k, 100.0, 2)  # one pair: the layouts are the same, whatever stays
     assert one_pair.difference("wrong") < 1e-12 and one_pair.difference("crossed") < 1e-12
-    rng = np.random.default_rng(1)
-    found = rotary.layouts(rng.standard_normal((9, 16)), rng.standard_normal((9, 16)), 10_000.0)
+    found = rotary.layouts(*np.random.default_rng(1).standard_normal((2, 9, 16)), 10_000.0)
     assert found.difference("permuted") < 1e-12
-    assert found.difference("wrong") > 0.1 and found.difference("crossed") > 0.1
-    assert max(found.moved[name] for name in ("half", "permuted", "wrong")) < 1e-12
-    assert found.moved["crossed"] > 0.1
+    assert min(found.difference("wrong"), found.difference("crossed"), found.moved["crossed"]) > 0.1
 
 
 def test_the_mix_up_in_a_model_that_turns_in_part():
     model, ids = partly(), some_tokens(partly().config, 1, 8)[0].tolist()
     loss = rotary.wrong_layout_loss(model, ids)
     assert loss is not None and abs(loss.right - loss.wrong) > 1e-3
-
-    def swapped(x: Tensor) -> Tensor:
-        """Half-split on reordered dimensions is interleaved; what does not turn is not moved."""
-        order = [*rotary.half_split_order(4), 4, 5, 6, 7]
-        return x[..., order]
-
-    edits = {f"blocks.{i}.{name}": swapped for i in range(2) for name in ("q", "k")}
+    order = [*rotary.half_split_order(4), 4, 5, 6, 7]  # half-split on reordered dimensions is interleaved
+    edits = {f"blocks.{i}.{name}": lambda x: x[..., order] for i in range(2) for name in ("q", "k")}
     interleaved = next_token_losses(record(model, ids, edits=edits)).mean()
     assert loss.wrong == pytest.approx(interleaved, abs=1e-4)
     narrow = loud(tiny(position="rope", rope_fraction=0.5))  # heads of 4, one pair: nothing to mix up
@@ -182,8 +160,8 @@ def test_a_rope_with_another_base_is_turned_by_that() -> None:
 
     class Backwards(Rope):
         def prepare(self, length: int, like: torch.Tensor, start: int = 0) -> Seams:
-            seams = super().prepare(length, like, start)
-            return replace_tables(seams)
+            seams: Any = super().prepare(length, like, start)
+            return type(seams)(seams.cos, -seams.sin)
 
     config = tiny(position="rope")
     model = build(config, parts=swapped(HEALTHY, "slower", positions={"rope": Slower})).eval()
@@ -191,8 +169,8 @@ def test_a_rope_with_another_base_is_turned_by_that() -> None:
     assert found == rotary.Turned(100.0, 4)
     recording = record(model, [1, 2, 3, 4, 5])
     q, _ = rotary.before_rotation(model, recording, 1, 2)
-    turned = rotary.rotated(q, range(5), found.base, found.rotary)
-    assert turned == pytest.approx(recording["blocks.1.q_rot"][2], abs=1e-5)
+    own = rotary.rotated(q, range(5), found.base, found.rotary)
+    assert own == pytest.approx(recording["blocks.1.q_rot"][2], abs=1e-5)
     assert rotary.turned_by(build(config)) == rotary.Turned(config.rope_theta, 4)
     assert rotary.turned_by(build(tiny(position="learned"))) is None
     assert rotary.wrong_layout_loss(model, [1, 2, 3]) is not None
@@ -200,32 +178,19 @@ def test_a_rope_with_another_base_is_turned_by_that() -> None:
     assert rotary.turned_by(other) is None
 
 
-def replace_tables(seams: Any) -> Any:
-    """The sines change sign: it turns the other way."""
-    return type(seams)(seams.cos, -seams.sin)
-
-
 RANDOM = np.random.default_rng(4)
-
-
-def turned(x: np.ndarray, position: int, base: float) -> np.ndarray:
-    half = len(x) // 2
-    z = (x[:half] + 1j * x[half:]) * np.exp(1j * position * base ** (-np.arange(half) / half))
-    return np.concatenate((z.real, z.imag))
 
 
 @for_each("d_rotary", [None, 4])
 def test_the_score_and_the_pair_that_says_most(d_rotary):
-    q, k = RANDOM.standard_normal(8), RANDOM.standard_normal(8)
+    q, k = RANDOM.standard_normal((2, 8))
     found, width = rotary_curves.score_at(q, k, 9, 4, 100.0, d_rotary), d_rotary or 8
-    a, b = turned(q[:width], 9, 100.0), turned(k[:width], 4, 100.0)
+    a, b = (turned(x[:width], at, 100.0) for x, at in ((q, 9), (k, 4)))
     terms = (a * b).reshape(2, -1).sum(0)
     assert found.total == pytest.approx(terms.sum() + q[width:] @ k[width:])
     assert found.pair == np.abs(terms).argmax() and found.term == pytest.approx(terms[found.pair])
-    angle = np.angle(
-        (a[found.pair] + 1j * a[found.pair + width // 2]) / (b[found.pair] + 1j * b[found.pair + width // 2])
-    )
-    assert found.near == (abs(angle) < math.pi / 2)
+    one, other = (complex(x[found.pair], x[found.pair + width // 2]) for x in (a, b))
+    assert found.near == (abs(np.angle(one / other)) < math.pi / 2)
 
 
 def test_the_mean_score_is_the_mean_over_all_pairs_of_tokens():
@@ -237,9 +202,6 @@ def test_the_mean_score_is_the_mean_over_all_pairs_of_tokens():
     part = rotary_curves.mean_score(q, k, 500.0, np.array([7]), 4)[0]
     pairs = [turned(a[:4], 7, 500.0) @ b[:4] + a[4:] @ b[4:] for a in q for b in k]
     assert part == pytest.approx(np.mean(pairs) / math.sqrt(8), abs=1e-9)
-    assert rotary_curves.mean_score(np.ones((1, 16)), np.ones((1, 16)), 100.0, np.array([0]))[
-        0
-    ] == pytest.approx(4)
 
 
 @for_each("reach", [1, 64, 1_000, 1_001, 16_384])
@@ -271,19 +233,14 @@ def test_a_score_that_falls_and_comes_back():
 @for_each("causal", [True, False])
 @for_each("name", ["half", "wrong"])
 def test_a_layout_s_pattern_is_the_softmax_of_its_scores(causal, name):
-    found = layouts(RANDOM.standard_normal((5, 4)), RANDOM.standard_normal((5, 4)), 100.0)
-    pattern = rotary_curves.layout_pattern(found, name, visible(5, causal))
-    for i, row in enumerate(getattr(found, name)):
-        seen = row[: i + 1] if causal else row
-        expected = np.exp(seen) / np.exp(seen).sum()
-        assert pattern[i, : len(seen)] == pytest.approx(expected) and (pattern[i, len(seen) :] == 0).all()
+    found = layouts(*RANDOM.standard_normal((2, 5, 4)), 100.0)
+    seen = visible(5, causal)
+    expected = np.exp(getattr(found, name)) * seen
+    pattern = rotary_curves.layout_pattern(found, name, seen)
+    assert pattern == pytest.approx(expected / expected.sum(-1, keepdims=True))
 
 
 SMALL = {"vocab_size": 9, "d_model": 16, "n_layers": 3, "n_heads": 4, "context": 12}
-
-
-def stacked(model):
-    return model.blocks[0].mixer.w_qkv.weight.detach().double().numpy()
 
 
 def test_added_positions_are_the_product_of_embedding_plus_wave():
@@ -293,7 +250,7 @@ def test_added_positions_are_the_product_of_embedding_plus_wave():
     angle = place / 10_000 ** (2 * (np.arange(16) // 2) / 16)
     wave = np.where(np.arange(16) % 2, np.cos(angle), np.sin(angle))
     table = model.embedded(torch.arange(9)).detach().double().numpy()
-    whole = stacked(model)  # W_Q, W_K, W_V, one below the other
+    whole = model.blocks[0].mixer.w_qkv.weight.detach().double().numpy()  # W_Q, W_K, W_V, one below the other
     w_q, w_k = whole[:16][4:8], whole[16:32][4:8]  # head 1 of 4, 4 wide
     expected = ((table[5] + wave) @ w_q.T) @ ((table[2] + wave) @ w_k.T).T / math.sqrt(4)
     assert found.scores == pytest.approx(expected, abs=1e-5)
@@ -318,5 +275,3 @@ def test_the_scheme_enters_once_or_in_every_block():
     assert lit("sinusoidal") == lit("learned") == [True, False, False, False]
     assert lit("rope") == lit("alibi") == lit("t5") == [False, True, True, True]
     assert lit("none") == [False] * 4
-    names = [name for name, _ in entrances(build(ModelConfig(**SMALL, position="rope"), seed=0))]
-    assert names == ["embedding", "block 0", "block 1", "block 2"]

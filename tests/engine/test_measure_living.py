@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +12,6 @@ import torch
 from engine.config import SampleConfig
 from engine.measure import living, living_places, living_said
 from engine.measure.lens import logit_lens
-from engine.measure.living_places import placed
 from engine.measure.recording import record
 from engine.parts.positions import alibi_slopes
 from engine.sample.stages import stages
@@ -30,34 +29,26 @@ def test_the_lanes_are_the_recordings(name, text):
     found = living.read(model, ids).lanes
     shown, layers = min(len(ids), 16), model.config.n_layers
     assert found.earlier == len(ids) - shown
-    ends_normed = model.parts.wiring(model.config).ends_normed
-    names = ["blocks.0.resid_pre"]
-    names += [f"blocks.{i}.{'norm2' if ends_normed else 'resid_post'}" for i in range(layers)]
+    ends = "norm2" if model.parts.wiring(model.config).ends_normed else "resid_post"
     each = model.config.d_model // 16  # the shipped widths are multiples of sixteen
     assert found.pooled == (each, each)
-    for depth, array in enumerate(names):
-        wanted = full[array][-shown:].reshape(shown, 16, each).mean(-1)
-        np.testing.assert_allclose(found.stream[depth], wanted, rtol=1e-4, atol=1e-4)
-    for layer in range(layers):
-        block = f"blocks.{layer}."
-        for array, drawn in (
-            ("resid_mid", found.middle),
-            ("attn_out", found.attention),
-            ("ffn_out", found.feedforward),
-        ):
-            wanted = full[block + array][-shown:].reshape(shown, 16, each).mean(-1)
-            np.testing.assert_allclose(drawn[layer], wanted, rtol=1e-4, atol=1e-4)
-        pattern, post = full[f"{block}pattern"], full[f"{block}ffn_post"]
-        for head in range(model.config.n_heads):
-            rows = pattern[head][-shown:]
-            np.testing.assert_array_equal(found.patterns[layer, head, :, 1:], rows[:, -shown:])
-            earlier = [sum(map(float, row[: len(ids) - shown])) for row in rows]
-            np.testing.assert_allclose(found.patterns[layer, head, :, 0], earlier, atol=1e-5)
-        for lane in range(shown):
-            row = post[len(ids) - shown + lane]
-            wanted = sorted(range(len(row)), key=lambda n: (-abs(float(row[n])), n))[:6]
-            assert found.neurons[layer, lane].tolist() == wanted
-            assert found.active[layer, lane].tolist() == [float(row[n]) for n in wanted]
+    blocks = range(layers)
+    for drawn, names in (
+        (found.stream, ["blocks.0.resid_pre", *(f"blocks.{i}.{ends}" for i in blocks)]),
+        (found.middle, [f"blocks.{i}.resid_mid" for i in blocks]),
+        (found.attention, [f"blocks.{i}.attn_out" for i in blocks]),
+        (found.feedforward, [f"blocks.{i}.ffn_out" for i in blocks]),
+    ):
+        wanted = np.stack([full[name] for name in names])[:, -shown:].reshape(-1, shown, 16, each).mean(-1)
+        np.testing.assert_allclose(drawn, wanted, rtol=1e-4, atol=1e-4)
+    rows = full.stacked("pattern")[:, :, -shown:]
+    np.testing.assert_array_equal(found.patterns[..., 1:], rows[..., -shown:])
+    np.testing.assert_allclose(found.patterns[..., 0], rows[..., :-shown].sum(-1), atol=1e-5)
+    for layer, lane in np.ndindex(layers, shown):
+        row = full[f"blocks.{layer}.ffn_post"][len(ids) - shown + lane]
+        wanted = sorted(range(len(row)), key=lambda n: (-abs(float(row[n])), n))[:6]
+        assert found.neurons[layer, lane].tolist() == wanted
+        assert found.active[layer, lane].tolist() == row[wanted].tolist()
 
 
 @for_each("text", TEXTS)
@@ -74,12 +65,10 @@ def test_what_is_said_is_the_lens_and_the_outlook_is_the_samplers(name, text):
     np.testing.assert_allclose(said.chances, lens.here[:, -shown:, :3], rtol=1e-4)
     last = living_said.outlook(logits[:, -1])
     np.testing.assert_allclose(found.logits, logits[-1, -1], atol=1e-4)
-    for temperature in (0.1, 0.7, 1.0, 2.0):
-        for top_k in (0, 5, 40):
-            config = SampleConfig(temperature=temperature, top_k=top_k)
-            wanted = stages(found.logits, config)[-1].probabilities
-            given = shares(last, -1, temperature, top_k)
-            np.testing.assert_allclose(given, wanted[last.tokens[-1]], rtol=2e-3, atol=1e-5)
+    for temperature, top_k in itertools.product((0.1, 0.7, 1.0, 2.0), (0, 5, 40)):
+        wanted = stages(found.logits, SampleConfig(temperature=temperature, top_k=top_k))[-1].probabilities
+        given = shares(last, -1, temperature, top_k)
+        np.testing.assert_allclose(given, wanted[last.tokens[-1]], rtol=2e-3, atol=1e-5)
 
 
 def shares(last, depth, temperature, top_k):
@@ -115,15 +104,12 @@ def test_every_kind_of_model_has_lanes(fields):
     assert found.lanes.stream.shape == (3, 5, 16)
     assert (found.lanes.patterns is None) == (fields.get("mixer") == "none")
     assert (found.lanes.neurons is None) == (fields.get("ffn") == "none")
-    assert living_said.said(living_said.depth_logits(model, found.streams)).tokens.shape == (3, 5, 3)
 
 
 def test_strips_and_what_is_typical():
-    assert set(np.diff(living_places.edges(20))) == {1, 2} and living_places.edges(20)[-1] == 20
-    vector = np.arange(20.0)
-    at = living_places.edges(20)
-    wanted = [vector[a:b].mean() for a, b in pairwise(at)]
-    np.testing.assert_allclose(living_places.strips(vector)[0], wanted)
+    at, vector = living_places.edges(20), np.arange(20.0)
+    assert set(np.diff(at)) == {1, 2} and at[-1] == 20
+    np.testing.assert_allclose(living_places.strips(vector)[0], [vector[a:b].mean() for a, b in pairwise(at)])
     assert living_places.edges(7).tolist() == list(range(8))
     values = np.array([[[900.0, -5000.0], [1.0, -2.0], [3.0, 0.0]], [[0.0, 0.0], [1.0, 1.0], [8.0, -9.0]]])
     assert living.typical(values).tolist() == [3.0, 1.0]
@@ -133,7 +119,7 @@ IDS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
 
 
 def rms(rows):
-    return [math.sqrt(sum(float(x) ** 2 for x in row) / len(row)) for row in rows]
+    return np.sqrt(np.square(rows.astype(np.float64)).mean(-1))
 
 
 @for_each("wiring", ["pre", "post", "parallel", "none"])
@@ -146,21 +132,20 @@ def test_norms_are_those_that_are_read(wiring, norm):
         return
     ends = wiring == "post"
     assert (found.norms.attention is None) == ends and (found.norms.final is None) == ends
+    sizes = [(found.sizes[0], "blocks.0.resid_pre")]
+    sizes.append((found.sizes[2], f"blocks.1.{'norm2' if ends else 'resid_post'}"))
     for name, bare in (("attention", "norm1"), ("feedforward", "norm1" if ends else "norm2")):
-        strips, sizes = getattr(found.norms, name), getattr(found.norms, f"{name}_sizes")
-        if strips is None:
-            continue
-        for layer in range(2):
-            rows = full[f"blocks.{layer}.{bare}"]
-            np.testing.assert_allclose(strips[layer], rows, rtol=1e-5)  # sixteen numbers: a cell each
-            np.testing.assert_allclose(sizes[layer], rms(rows), rtol=1e-5)
+        strips = getattr(found.norms, name)
+        for layer in range(0 if strips is None else 2):
+            array = f"blocks.{layer}.{bare}"
+            np.testing.assert_allclose(strips[layer], full[array], rtol=1e-5)  # sixteen numbers: a cell each
+            sizes.append((getattr(found.norms, f"{name}_sizes")[layer], array))
     if not ends:
-        np.testing.assert_allclose(found.norms.final_sizes[0], rms(full["norm_final"]), rtol=1e-5)
-    np.testing.assert_allclose(found.sizes[0], rms(full["blocks.0.resid_pre"]), rtol=1e-5)
-    last = full[f"blocks.1.{'norm2' if ends else 'resid_post'}"]
-    np.testing.assert_allclose(found.sizes[2], rms(last), rtol=1e-5)
+        sizes.append((found.norms.final_sizes[0], "norm_final"))
     if found.middle_sizes is not None:
-        np.testing.assert_allclose(found.middle_sizes[1], rms(full["blocks.1.resid_mid"]), rtol=1e-5)
+        sizes.append((found.middle_sizes[1], "blocks.1.resid_mid"))
+    for size, array in sizes:
+        np.testing.assert_allclose(size, rms(full[array]), rtol=1e-5)
 
 
 def test_a_place_is_a_vector_a_turn_or_a_handicap():
@@ -170,26 +155,23 @@ def test_a_place_is_a_vector_a_turn_or_a_handicap():
     np.testing.assert_allclose(found.entering_sizes[1], rms(full["pos_embed"]), rtol=1e-5)
     assert found.turned is None and found.added is None
     # RoPE (Su et al. 2021): pair i of d/2 turns by place / base^(2i/d) radians
-    turns = loud(tiny(context=12, d_model=32, position="rope", rope_theta=100.0))
-    found = living.read(turns, IDS).lanes.placed
-    slow = 100.0 ** (-2 * 3 / 8)
-    for place in range(len(IDS)):
-        assert found.turned[0, place] == pytest.approx(math.degrees(place) % 360, abs=1e-3)
-        assert found.turned[1, place] == pytest.approx(math.degrees(place * slow) % 360, abs=1e-3)
-    assert found.entering is None and found.added is None
+    for width, fields in ((32, {"rope_theta": 100.0}), (64, {"rope_theta": 50.0, "rope_fraction": 0.5})):
+        turns = loud(tiny(context=12, d_model=width, position="rope", **fields))
+        found = living.read(
+            turns, IDS
+        ).lanes.placed  # four pairs: of a head's eight numbers, or half its sixteen
+        for pair, slow in ((0, 1.0), (1, fields["rope_theta"] ** (-2 * 3 / 8))):
+            angles = np.degrees(np.arange(len(IDS)) * slow) % 360
+            np.testing.assert_allclose(found.turned[pair], angles, atol=1e-3)
+        assert found.entering is None and found.added is None
     # ALiBi (Press et al. 2022): each step of distance costs a head its slope
-    far = loud(tiny(context=12, position="alibi"))
-    found = living.read(far, IDS).lanes.placed
+    found = living.read(loud(tiny(context=12, position="alibi")), IDS).lanes.placed
     for head, slope in enumerate(alibi_slopes(4)):
         assert found.added[head, 0].tolist() == [0, 0]
         assert found.added[head, 7].tolist() == pytest.approx([-slope, -7 * slope])
 
 
-def test_a_part_of_the_head_may_turn():
-    model = loud(tiny(context=12, d_model=64, position="rope", rope_fraction=0.5, rope_theta=50.0))
-    found = placed(model, record(model, IDS), len(IDS), len(IDS))
-    slow = 50.0 ** (-2 * 3 / 8)  # eight of a head's sixteen numbers: four pairs
-    assert found.turned[1, 9] == pytest.approx(math.degrees(9 * slow) % 360, abs=1e-3)
+def test_an_encoder_s_text_is_read_anew():
     model = loud(tiny(causal=False, context=12))
     first = living.read(model, IDS, None, True)
     assert first.kept is None
@@ -199,16 +181,9 @@ def test_a_part_of_the_head_may_turn():
 
 def texts(base):
     """(before, after): a token more, a letter changed, many more, all others, shorter, the same, beyond the lanes."""
-    yield base[:5], base[:6]
-    yield base[:5], [*base[:4], 7]
-    yield base[:5], base[:15]
-    yield base[:5], [7, 7, 7]
-    yield base[:9], base[:4]
-    yield base[:6], base[:6]
-    yield base[:16], base[:17]
-    yield base[:20], base[:23]
-    yield base[:20], base[:40]
-    yield base[:24], base[:10]
+    yield from ((base[:5], after) for after in (base[:6], [*base[:4], 7], base[:15], [7, 7, 7]))
+    for before, after in ((9, 4), (6, 6), (16, 17), (20, 23), (20, 40), (24, 10)):
+        yield base[:before], base[:after]
 
 
 def alike(model, before, after, atol):
@@ -240,22 +215,18 @@ def test_a_text_that_grew_is_read_as_if_it_were_new(position):
 @pytest.mark.skipif(not REAL, reason="the real model is not installed")
 def test_the_real_models_text_that_grew_is_read_as_if_it_were_new():
     model, tokenizer = opened(*REAL)
-    ids = list(
-        tokenizer.encode("The old library stood at the end of the street, and every morning its doors")
-    )
+    ids = [*tokenizer.encode("The old library stood at the end of the street, and every morning its doors")]
     alike(model, ids[:5], ids[:6], 2e-3)
     alike(model, ids[:16], ids[:17], 2e-3)
 
 
 def test_only_what_follows_is_computed(monkeypatch):
-    model = loud(tiny(context=48))
-    asked = []
+    model, asked = loud(tiny(context=48)), []
     monkeypatch.setattr(
         living, "record", lambda m, ids, **how: asked.append(len(ids)) or record(m, ids, **how)
     )
     first = living.read(model, IDS, None, True)
-    living.read(model, [*IDS, 7], first, True)
-    living.read(model, [*IDS[:-1], 7, 8], first, True)
-    living.read(model, [7, *IDS], first, True)
+    for ids in ([*IDS, 7], [*IDS[:-1], 7, 8], [7, *IDS]):
+        living.read(model, ids, first, True)
     living.read(model, IDS, living.read(model, IDS), True)  # nothing was kept
     assert asked == [10, 1, 2, 11, 10, 10]

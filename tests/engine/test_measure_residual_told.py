@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 from engine.measure.attribution import Attribution, attribute
 from engine.measure.highway import Plan
-from engine.measure.lens import joined, logit_lens, read_lens
+from engine.measure.lens import Lens, joined, logit_lens, read_lens
 from engine.measure.pushes import MOST_HEADS, pushes
 from engine.measure.recording import Recording, record
 from engine.measure.roads import blocks_of, last_block, ratios, reason, road
@@ -27,20 +28,17 @@ from tests.engine.helpers import loud, tiny
 IDS = (3, 1, 4, 1, 5, 9, 2)
 
 
-def softmax(x: np.ndarray) -> np.ndarray:
-    e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
 def by_depth(model: Transformer, recording: Recording) -> np.ndarray:
-    """What the stream says at every depth, (depth, query, vocab), in float64: RMSNorm and the unembedding."""
-    streams = [recording["blocks.0.resid_pre"]]
-    streams += [recording[f"blocks.{i}.resid_post"] for i in range(model.config.n_layers)]
-    x = np.stack(streams).astype(np.float64)
+    """What the stream says at every depth, (depth, query, vocab), in float64: the norm and the unembedding."""
+    ends = [f"blocks.{i}.resid_post" for i in range(model.config.n_layers)]
+    x = torch.tensor(np.stack([recording[name] for name in ("blocks.0.resid_pre", *ends)])).double()
+    exact = copy.deepcopy(model).double()
     with torch.no_grad():
-        normed = model.norm_final.double()(torch.from_numpy(x)).numpy()
-        model.norm_final.float()
-    return softmax(normed @ model.output_matrix.detach().double().numpy().T)
+        return (exact.norm_final(x) @ exact.output_matrix.T).softmax(-1).numpy()
+
+
+def lens_of(logits: np.ndarray | list) -> Lens:
+    return joined([read_lens(torch.tensor(np.array(logits), dtype=torch.float32))])
 
 
 def one_hot(guesses: list[list[int]], vocab: int = 4) -> np.ndarray:
@@ -50,57 +48,51 @@ def one_hot(guesses: list[list[int]], vocab: int = 4) -> np.ndarray:
 
 def test_the_token_to_begin_with_settles_latest_and_comes_true():
     # token 0 settles last but is wrong, 1 is a blank (id 3), 2 and 3 settle at depth 1, 4 has nothing behind it
-    guesses = [[0, 3, 0, 0, 2], [0, 3, 2, 2, 2], [1, 3, 2, 2, 2]]
-    logits = one_hot(guesses)
+    logits = one_hot([[0, 3, 0, 0, 2], [0, 3, 2, 2, 2], [1, 3, 2, 2, 2]])
     logits[-1, 3] *= 2  # of two that settle together, the surer one
-    lens = joined([read_lens(torch.tensor(logits, dtype=torch.float32))])
+    lens = lens_of(logits)
     assert latest(lens, [2, 3, 2, 2, None], {3}) == 3
     assert latest(lens, [1, 3, 2, 2, None], {3}) == 0
     assert latest(lens, [3, 1, 1, 1, 1], {3}) == 0  # where nothing comes true, the latest that is no blank
     assert latest(lens, [None] * 5, {1, 2, 3}) == 0
-    worth = np.array([0.5, 0.9, 0.9])
-    assert telling(np.array([1, 1, 1]), [1, 1, 1], worth, set()) == 2
+    assert telling(np.array([1, 1, 1]), [1, 1, 1], np.array([0.5, 0.9, 0.9]), set()) == 2
     assert sureness(np.log([[0.2, 0.5, 0.3]])) == pytest.approx([0.5])
 
 
 def test_a_climb_has_the_guesses_of_every_depth():
-    logits = np.log(np.array([[[0.6, 0.3, 0.1]], [[0.5, 0.4, 0.1]], [[0.2, 0.7, 0.1]]]))
-    lens = joined([read_lens(torch.tensor(logits, dtype=torch.float32))])
-    found = climb(lens, 0, ranks=2)
+    found = climb(lens_of(np.log([[[0.6, 0.3, 0.1]], [[0.5, 0.4, 0.1]], [[0.2, 0.7, 0.1]]])), 0, ranks=2)
     assert found.depths.tolist() == [0, 1, 2] and found.tokens.tolist() == [[0, 1], [0, 1], [1, 0]]
     np.testing.assert_allclose(found.shares, [[0.6, 0.3], [0.5, 0.4], [0.7, 0.2]], rtol=1e-5)
     assert found.settled == 2
     assert (found.earlier, found.final) == pytest.approx((0.4, 0.7))
-    five = joined([read_lens(torch.tensor(np.log([[[0.4, 0.3, 0.15, 0.1, 0.05]]]), dtype=torch.float32))])
+    five = lens_of(np.log([[[0.4, 0.3, 0.15, 0.1, 0.05]]]))
     assert climb(five, 0).tokens.tolist() == [[0, 1, 2, 3]]
 
 
 def test_writes_land_in_the_first_state_that_holds_them():
-    model = loud(tiny(n_layers=2))
-    found = stream(record(model, IDS))
-    labels = [found.states[i].label for i in landings(found)]
-    assert labels == ["embed", "+ position", "+ attn 0", "+ ffn 0", "+ attn 1", "+ ffn 1"]
-    post = stream(record(loud(tiny(n_layers=1, wiring="post")), IDS))
-    assert [post.states[i].label for i in landings(post)] == ["embed", "+ position", "+ attn 0", "+ ffn 0"]
-    parallel = stream(record(loud(tiny(n_layers=1, wiring="parallel")), IDS))
-    assert landings(parallel)[-2:] == [2, 2]
+    for fields in ({}, {"wiring": "post"}):
+        found = stream(record(loud(tiny(**fields)), IDS))
+        labels = [found.states[i].label for i in landings(found)]
+        assert labels == ["embed", "+ position", "+ attn 0", "+ ffn 0", "+ attn 1", "+ ffn 1"]
+    assert landings(stream(record(loud(tiny(n_layers=1, wiring="parallel")), IDS)))[-2:] == [2, 2]
 
 
 def test_where_tokens_settle():
-    # settled at depth 0, 1, 2, 2, 3, 3, 3, 3
     guesses = np.zeros((4, 8), dtype=int)
-    for token, depth in enumerate((0, 1, 2, 2, 3, 3, 3, 3)):
+    for token, depth in enumerate((0, 1, 2, 2, 3, 3, 3, 3)):  # where it settles
         guesses[:depth, token] = 1
-    found = settling(joined([read_lens(torch.from_numpy(one_hot(guesses.tolist())))]))
+    found = settling(lens_of(one_hot(guesses)))
     assert found.counts.tolist() == [1, 1, 2, 4] and found.by.tolist() == [1, 2, 4, 8]
     assert (found.half, found.tokens) == (2, 8), "four of eight are settled at depth 2, two of eight at 1"
-    odd = settling(joined([read_lens(torch.from_numpy(one_hot(guesses[:, :7].tolist())))]))
+    odd = settling(lens_of(one_hot(guesses[:, :7])))
     assert odd.half == 2 and odd.by[2] == 4
     logits = one_hot([[0], [1], [2]])
     logits[0] *= 3
-    lens = joined([read_lens(torch.from_numpy(logits))])
+    lens = lens_of(logits)
     assert reach(lens).top == lens.kl[1, 0] < lens.kl[0, 0] and reach(lens).is_short
-    assert not reach(joined([read_lens(torch.from_numpy(one_hot([[2], [1], [2]])))])).is_short
+    assert not reach(lens_of(one_hot([[2], [1], [2]]))).is_short
+    still = settling(lens_of(one_hot([[0, 1]] * 3)))
+    assert still.step is None and still.half == 0
 
 
 def test_the_largest_step_is_the_depth_that_it_leads_to():
@@ -110,10 +102,7 @@ def test_the_largest_step_is_the_depth_that_it_leads_to():
     p = by_depth(model, recording)
     kl = (p[-1] * np.log(p[-1] / p)).sum(-1).mean(-1)
     np.testing.assert_allclose(found.kl, kl, atol=1e-4)
-    falls = [kl[d - 1] - kl[d] for d in range(1, 4)]
-    assert found.step == 1 + int(np.argmax(falls))
-    still = settling(joined([read_lens(torch.from_numpy(one_hot([[0, 1]] * 3)))]))
-    assert still.step is None and still.half == 0
+    assert found.step == 1 + int(np.argmin(np.diff(kl)))
 
 
 def test_a_cell_holds_what_is_here_and_what_is_at_the_output():
@@ -125,7 +114,7 @@ def test_a_cell_holds_what_is_here_and_what_is_at_the_output():
     assert found.tokens.tolist() == np.argsort(-here)[:5].tolist()
     np.testing.assert_allclose(found.here, here[found.tokens], rtol=1e-5)
     np.testing.assert_allclose(found.output, output[found.tokens], rtol=1e-5)
-    np.testing.assert_allclose(output, softmax(recording.logits[4]), atol=1e-6)
+    np.testing.assert_allclose(output, np.exp(recording.log_probabilities[4]), atol=1e-6)
     assert found.kl == pytest.approx(float((output * np.log(output / here)).sum()), abs=1e-5)
     assert found.final == recording.logits[4].argmax() and found.settled == lens.settled[4]
 
@@ -153,20 +142,15 @@ def test_the_bars_sum_to_the_logit(fields):
 
 def test_each_bar_has_its_own_number():
     config = tiny(norm_bias=True).resolved()
-    found = Attribution(
-        0.0, 1.0, 2.0, np.arange(8.0).reshape(2, 4) + 10, np.array([0.0, 9.0]), np.array([3.0, 4.0]), 5.0, 1.0
-    )
+    heads = np.arange(8.0).reshape(2, 4) + 10
+    found = Attribution(0.0, 1.0, 2.0, heads, np.array([0.0, 9.0]), np.array([3.0, 4.0]), 5.0, 1.0)
     told = [(p.label, p.part, p.value) for p in pushes(config, found).writers]
     assert told == [
-        ("embed", "embedding", 1.0),
-        ("position", "position", 2.0),
-        *((f"head 0.{h}", "attention", 10.0 + h) for h in range(4)),
-        ("ffn 0", "feedforward", 3.0),
-        *((f"head 1.{h}", "attention", 14.0 + h) for h in range(4)),
-        ("attn bias 1", "attention", 9.0),
-        ("ffn 1", "feedforward", 4.0),
-        ("norm bias", "norm", 5.0),
-    ]
+        ("embed", "embedding", 1.0), ("position", "position", 2.0),
+        *((f"head 0.{h}", "attention", 10.0 + h) for h in range(4)), ("ffn 0", "feedforward", 3.0),
+        *((f"head 1.{h}", "attention", 14.0 + h) for h in range(4)), ("attn bias 1", "attention", 9.0),
+        ("ffn 1", "feedforward", 4.0), ("norm bias", "norm", 5.0),
+    ]  # fmt: skip
 
 
 def test_what_stands_in_the_model_s_place_is_what_is_told():
@@ -188,28 +172,24 @@ def test_a_tokens_sum_is_worked_out_with_its_own_lengths(fields):
     recording = record(model, IDS)
     found, at = stream(recording), 5
 
-    def length(name: str) -> float:
-        return float(np.linalg.norm(recording[name][at]))
+    def lengths(**names: str) -> dict[str, float]:
+        return {word: float(np.linalg.norm(recording[name][at])) for word, name in names.items()}
 
     rows = sums(found, model.config, at, 1)
-    first = {"embed": length("embed")} | (
-        {"pos": length("pos_embed")} if model.config.position == "learned" else {}
-    )
+    first = lengths(embed="embed", **({"pos": "pos_embed"} if "position" not in fields else {}))
     assert {t.word: t.size for t in rows[0].terms} == pytest.approx(first)
-    assert rows[0].length == pytest.approx(length("blocks.0.resid_pre"))
-    written = {"attn": "attn_out"} | ({} if "ffn" in fields else {"ffn": "ffn_out"})
+    assert rows[0].length == pytest.approx(*lengths(x="blocks.0.resid_pre").values())
+    written = {"attn": "attn_out", "ffn": "ffn_out"} if "ffn" not in fields else {"attn": "attn_out"}
     terms = [t for row in rows[1:] for t in row.terms]
-    assert {t.word: t.size for t in terms} == pytest.approx(
-        {w: length(f"blocks.0.{n}") for w, n in written.items()}
-    )
-    assert all(t.block == 0 for t in terms)
-    after = ["resid_post"] if fields.get("wiring") == "parallel" else ["resid_mid", "resid_post"]
-    assert [row.length for row in rows[1:]] == pytest.approx(
-        [length(f"blocks.0.{name}") for name in after[: len(rows) - 1]]
-    )
+    own = lengths(**{word: f"blocks.0.{name}" for word, name in written.items()})
+    assert {t.word: t.size for t in terms} == pytest.approx(own) and all(t.block == 0 for t in terms)
+    wiring = fields.get("wiring", "pre")
+    after = lengths(mid="blocks.0.resid_mid", post="blocks.0.resid_post") if wiring != "parallel" else {}
+    after = [*after.values()][: len(written)] or [*lengths(x="blocks.0.resid_post").values()]
+    assert [row.length for row in rows[1:]] == pytest.approx(after)
     normed = [row.normed for row in rows[1:]]
-    if fields.get("wiring") == "post":
-        assert normed == pytest.approx([length("blocks.0.norm1"), length("blocks.0.norm2")])
+    if wiring == "post":
+        assert normed == pytest.approx([*lengths(a="blocks.0.norm1", b="blocks.0.norm2").values()])
     else:
         assert normed == [None] * len(normed)
     assert len(sums(found, model.config, at, 2)) > len(rows)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -25,31 +27,24 @@ def ids_of(model: Transformer, length: int, seed: int = 0) -> list[int]:
     return some_tokens(model.config, 1, length, seed)[0].tolist()
 
 
-def post_of(model: Transformer, ids: list[int]) -> np.ndarray:
-    return record(model, ids).stacked("ffn_post")
-
-
 @for_each("ffn", KINDS)
 def test_the_most_active_neurons_and_the_bend_are_the_models_own(ffn: str) -> None:
-    post = post_of(loud(tiny(ffn=ffn)), [1, 5, 2, 9, 3])
-    loop = sorted(
-        ((abs(post[i, :, n]).max(), i, n) for i in range(2) for n in range(post.shape[2])), reverse=True
-    )[:7]
-    found = neurons.most_active(post, 7)
-    assert [(p.layer, p.neuron) for p in found] == [(i, n) for _, i, n in loop]
-    assert all(
-        p.value == post[p.layer, p.position, p.neuron] and abs(p.value) == size
-        for p, (size, _, _) in zip(found, loop, strict=True)
-    )
-    assert FEEDFORWARDS[ffn].gated == (post.min() < -0.2)
     model = loud(tiny(ffn=ffn))
-    found = record(model, [1, 2, 3])
+    recording = record(model, [1, 5, 2, 9, 3])
+    post = recording.stacked("ffn_post")
+    peaks = np.abs(post).max(1)
+    found = neurons.most_active(post, 7)
+    order = [np.unravel_index(i, peaks.shape) for i in np.argsort(-peaks, axis=None)[:7]]
+    assert [(p.layer, p.neuron) for p in found] == order
+    assert [abs(p.value) for p in found] == [peaks[at] for at in order]
+    assert all(p.value == post[p.layer, p.position, p.neuron] for p in found)
+    assert FEEDFORWARDS[ffn].gated == (post.min() < -0.2)
     name, read = activations.bend(model.config), activations.bent_input(model.config)
     assert name is not None
-    bent = activations.ACTIVATIONS[name][1](torch.from_numpy(found["blocks.0." + read].copy())).numpy()
+    bent = activations.ACTIVATIONS[name][1](torch.tensor(recording["blocks.0." + read])).numpy()
     if read == "ffn_gate":
-        bent = bent * found["blocks.0.ffn_pre"]
-    np.testing.assert_allclose(bent, found["blocks.0.ffn_post"], rtol=1e-5, atol=1e-6)
+        bent = bent * recording["blocks.0.ffn_pre"]
+    np.testing.assert_allclose(bent, post[0], rtol=1e-5, atol=1e-6)
 
 
 def test_sparsity_counts_zeros_or_small_values() -> None:
@@ -70,25 +65,18 @@ def test_sparsity_counts_zeros_or_small_values() -> None:
 def test_scores_are_what_a_unit_of_the_neuron_adds_to_the_logits(fields: dict) -> None:
     """One unit more of the neuron in the last layer, with the division of the final norm held where it is."""
     model = loud(tiny(**fields))
-    ids = [3, 1, 4]
-    before = record(model, ids)
-
-    def raised(x: torch.Tensor) -> torch.Tensor:
-        x = x.clone()
-        x[0, -1, 5] += 1e-3
-        return x
-
-    after = record(model, ids, edits={"blocks.1.ffn_post": raised})
-    write = (after["blocks.1.ffn_out"] - before["blocks.1.ffn_out"])[-1].astype(np.float64) / 1e-3
-    norm = model.norm_final
-    if fields.get("norm") != "none" and fields.get("wiring") != "post":
-        write = (
-            write - write.mean() if fields.get("norm") is None else write
-        ) * norm.gain.detach().double().numpy()
+    unit = torch.zeros(1, 3, model.blocks[1].ffn.w_out.in_features)
+    unit[0, -1, 5] = 1e-3
+    edits = {"blocks.1.ffn_post": lambda x: x + unit}
+    before, after = (record(model, [3, 1, 4], edits=e)["blocks.1.ffn_out"] for e in ({}, edits))
+    write = (after - before)[-1].astype(np.float64) / 1e-3
+    if "norm" not in fields and "wiring" not in fields:
+        write = write - write.mean()
+    if fields.get("norm") != "none" and "wiring" not in fields:
+        write = write * model.norm_final.gain.detach().double().numpy()
     expected = model.output_matrix.detach().double().numpy() @ write
-    np.testing.assert_allclose(
-        neurons.token_scores(model, 1, 5), expected - expected.mean(), atol=3e-3 * abs(expected).max()
-    )
+    found = neurons.token_scores(model, 1, 5)
+    np.testing.assert_allclose(found, expected - expected.mean(), atol=3e-3 * abs(expected).max())
 
 
 @for_each("ffn", ["relu", "gelu", "swiglu"])
@@ -101,23 +89,19 @@ def test_a_scan_finds_what_a_loop_over_windows_finds(ffn: str) -> None:
     last = states[-1]
     np.testing.assert_allclose(last.positive, (post > 0).mean(0), atol=1e-6)
     for sign, values, at in ((1, last.highest, last.highest_at), (-1, last.lowest, last.lowest_at)):
-        for neuron in range(post.shape[1]):
-            best = sorted(
-                (max((sign * post[p, neuron], -p) for p in range(i, i + 4)) for i in range(0, 60, 4)),
-                reverse=True,
-            )[:3]
-            np.testing.assert_allclose(sign * values[neuron], [v for v, _ in best], rtol=1e-4, atol=1e-5)
-            for place, value in zip(at[neuron], values[neuron], strict=True):
-                np.testing.assert_allclose(post[place, neuron], value, rtol=1e-4, atol=1e-5)
+        best = -np.sort(-(sign * post).reshape(15, 4, -1).max(1), axis=0)[
+            :3
+        ]  # of 15 stretches of four tokens
+        np.testing.assert_allclose(sign * values.T, best, rtol=1e-4, atol=1e-5)
+        there = np.take_along_axis(post, at.T, axis=0)
+        np.testing.assert_allclose(there, values.T, rtol=1e-4, atol=1e-5)
 
 
 def test_a_short_text_has_fewer_contexts() -> None:
     model = loud(tiny())
     (state,) = neurons.scan(model, [1, 2, 3], 0, window=8, top=4, apart=2)
-    assert (state.done, state.window) == (3, 3)
-    assert (state.highest_at[:, 2:] == -1).all()
-    assert np.isneginf(state.highest[:, 2:]).all()
-    assert np.isfinite(state.highest[:, :2]).all()
+    assert (state.done, state.window) == (3, 3) and (state.highest_at[:, 2:] == -1).all()
+    assert np.isneginf(state.highest[:, 2:]).all() and np.isfinite(state.highest[:, :2]).all()
     with pytest.raises(ShapeError, match="no text"):
         list(neurons.scan(model, [], 0, window=8))
 
@@ -126,40 +110,34 @@ def test_activations_near_are_the_recorded_ones() -> None:
     model = loud(tiny(ffn="geglu"))
     ids = ids_of(model, 40)
     near = neurons.activations_near(model, ids, 1, 3, [8, 0, 32], 8)
-    for row, start in zip(near, [8, 0, 32], strict=True):
-        np.testing.assert_allclose(
-            row, record(model, ids[start : start + 8])["blocks.1.ffn_post"][:, 3], rtol=1e-4, atol=1e-6
-        )
+    own = [record(model, ids[start : start + 8])["blocks.1.ffn_post"][:, 3] for start in (8, 0, 32)]
+    np.testing.assert_allclose(near, own, rtol=1e-4, atol=1e-6)
 
 
-def phi(x: float) -> float:
-    """The distribution function of the standard normal."""
-    return (1 + math.erf(x / math.sqrt(2))) / 2
+PHI = NormalDist().cdf
 
 
-BY_HAND = {
-    "relu": (lambda x: max(x, 0.0), lambda x: float(x > 0)),
-    "relu2": (lambda x: max(x, 0.0) ** 2, lambda x: 2 * max(x, 0.0)),
-    "gelu": (lambda x: x * phi(x), lambda x: phi(x) + x * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
-    "silu": (
-        lambda x: x / (1 + math.exp(-x)),
-        lambda x: 1 / (1 + math.exp(-x)) * (1 + x * (1 - 1 / (1 + math.exp(-x)))),
-    ),
-    "gelu_tanh": (
-        lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
-        lambda x: (BY_HAND["gelu_tanh"][0](x + 1e-6) - BY_HAND["gelu_tanh"][0](x - 1e-6)) / 2e-6,
-    ),
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+BY_HAND: dict[str, Callable[[float], float]] = {
+    "relu": lambda x: max(x, 0.0),
+    "relu2": lambda x: max(x, 0.0) ** 2,
+    "gelu": lambda x: x * PHI(x),
+    "silu": lambda x: x * sigmoid(x),
+    "gelu_tanh": lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
 }
 
 
 @for_each("name", list(activations.ACTIVATIONS))
 def test_curves_and_slopes_are_those_of_the_formula(name: str) -> None:
-    found = activations.curve(name, -3.0, 5.0, 81)
-    value, slope = BY_HAND[name]
+    found, value = activations.curve(name, -3.0, 5.0, 81), BY_HAND[name]
+    assert (found.x[0], found.x[-1]) == (-3.0, 5.0)
     np.testing.assert_allclose(found.y, [value(x) for x in found.x], atol=1e-12)
     away = np.abs(found.x) > 1e-9  # ReLU has a corner at 0
-    np.testing.assert_allclose(found.slope[away], [slope(x) for x in found.x[away]], atol=1e-8)
-    assert found.x[0] == -3.0 and found.x[-1] == 5.0
+    slopes = [(value(x + 1e-5) - value(x - 1e-5)) / 2e-5 for x in found.x[away]]
+    np.testing.assert_allclose(found.slope[away], slopes, atol=1e-8)
 
 
 def test_the_two_gelus_differ_by_half_a_thousandth() -> None:
@@ -168,11 +146,7 @@ def test_the_two_gelus_differ_by_half_a_thousandth() -> None:
     assert 4.7e-4 < abs(difference[worst]) < 4.8e-4 and 2.2 < abs(x[worst]) < 2.8
     np.testing.assert_allclose(difference, difference[::-1], atol=1e-12)  # gelu(x) - gelu(-x) = x for both
     axis, surface = activations.gated_surface("swiglu", 2.0, 5)
-    for i, value in enumerate(axis):
-        for j, gate in enumerate(axis):
-            assert surface[i, j] == pytest.approx(gate / (1 + math.exp(-gate)) * value, abs=1e-6)
-    with pytest.raises(KeyError):
-        activations.gated_surface("relu")
+    np.testing.assert_allclose(surface, np.outer(axis, [x * sigmoid(x) for x in axis]), atol=1e-6)
     values = np.array([[-5.0, -1.0], [0.5, 1.5]])
     found = activations.spread(values, -2.0, 2.0, 4)
     np.testing.assert_allclose(found.density, [0, 0.25, 0.25, 0.25])
@@ -199,32 +173,15 @@ def test_what_is_largest_along_a_text_and_a_vocabulary():
     assert set(firing.promoted(scores, 9).raised).isdisjoint(firing.promoted(scores, 9).lowered)
 
 
-def scanned(highest: list[float], lowest: list[float]) -> Scan:
-    at = np.array([[7, 3, -1]])
-    return Scan(
-        8,
-        8,
-        4,
-        np.array([[*highest, -np.inf]]),
-        at,
-        np.array([[*lowest, np.inf]]),
-        np.array([[0, 5, -1]]),
-        np.zeros(1),
-    )
+def scanned(lowest: list[float]) -> Scan:
+    highest, low = np.array([[3.0, 1.0, -np.inf]]), np.array([[*lowest, np.inf]])
+    return Scan(8, 8, 4, highest, np.array([[7, 3, -1]]), low, np.array([[0, 5, -1]]), np.zeros(1))
 
 
 def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():
-    up, down = scanned([3.0, 1.0], [-2.0, -1.0]), scanned([3.0, 1.0], [-4.0, -1.0])
-    assert [firing.shows_lowest(up, 0, side) for side in ("strongest", "highest", "lowest")] == [
-        False,
-        False,
-        True,
-    ]
-    assert [firing.shows_lowest(down, 0, side) for side in ("strongest", "highest", "lowest")] == [
-        True,
-        False,
-        True,
-    ]
+    up, down = scanned([-2.0, -1.0]), scanned([-4.0, -1.0])
+    for side, shown in (("strongest", (False, True)), ("highest", (False, False)), ("lowest", (True, True))):
+        assert tuple(firing.shows_lowest(scan, 0, side) for scan in (up, down)) == shown
     assert [x.tolist() for x in firing.places(up, 0, False)] == [[7, 3], [3.0, 1.0]]
     assert [x.tolist() for x in firing.places(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
     at, values = np.array([9, 4]), np.array([2.0, -4.0])

@@ -4,14 +4,15 @@ arithmetic.
 
 from __future__ import annotations
 
+import inspect
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
-from engine.config import ModelConfig
 from engine.errors import ShapeError
 from engine.ledger import parameter_formula
 from engine.measure import byhand, mistakes, tape
@@ -35,53 +36,20 @@ def named(steps, name):
 
 def test_a_pooler_s_steps_have_their_axes():
     """What is made of the first token's last vector: one vector for each text, before the tanh and after."""
-    steps = trace(tiny(causal=False, output_head="none", pooler=True), 5)
-    d = tiny().d_model
-    first, inside, pooled = steps[-3:]
-    assert [first.bare, inside.bare, pooled.bare] == ["pool_first", "pool_in", "pooled"]
-    assert [step.inputs[0].name for step in steps[-3:]] == ["norm_final", "pool_first", "pool_in"]
-    for step in steps[-3:]:
+    d, steps = tiny().d_model, trace(tiny(causal=False, output_head="none", pooler=True), 5)[-3:]
+    assert [step.bare for step in steps] == ["pool_first", "pool_in", "pooled"]
+    assert [step.inputs[0].name for step in steps] == ["norm_final", "pool_first", "pool_in"]
+    for step in steps:
         assert (step.output.axes, step.output.sizes) == (("batch", "d_model"), (1, d))
         assert step.part == "output" and step.stage == "output" and step.formula and step.words
-    assert (inside.parameters, inside.products, pooled.elementwise) == (d * d + d, 2 * d * d, d)
-
-
-def assert_true_to(config: ModelConfig, tokens: int = 5) -> None:
-    """Every step's shape is that of a real forward pass, every real activation is a step or another one
-    unchanged, and parameters add up.
-    """
-    steps = trace(config, tokens)
-    recorder = Recorder()
-    with torch.inference_mode():
-        build(config).eval()(torch.zeros(1, tokens, dtype=torch.int64), recorder)
-    real = recorder.shapes()
-    for step in steps:
-        if step.bare in AXES:
-            assert step.output.sizes == real[step.name] and step.output.axes == AXES[step.bare], step.name
-        assert step.formula and step.words, step.name
-        assert len(step.output.axes) == len(step.output.sizes), step.name
-    for name in set(real) - {step.name for step in steps}:
-        assert any(
-            torch.equal(recorder[name], recorder[step.name])
-            for step in steps
-            if step.name in real and real[step.name] == real[name]
-        ), name
-    assert totals(steps)["parameters"] == parameter_formula(config)
-    assert len({step.name for step in steps}) == len(steps)
-    before: set[str] = set()
-    for step in steps:  # nothing is used before it was made
-        assert {shape.name for shape in step.inputs} <= before, step.name
-        before.add(step.name)
+    assert (steps[1].parameters, steps[1].products, steps[2].elementwise) == (d * d + d, 2 * d * d, d)
 
 
 def test_a_tied_unembedding_counts_nothing_new_and_says_what_it_shares():
     tied, untied = (named(trace(tiny(tie_embeddings=tie), 4), "logits") for tie in (True, False))
     assert (tied.parameters, tied.weights, tied.shared) == (0, (), ("embedding",))
-    assert (untied.parameters, untied.weights, untied.shared) == (
-        11 * 16,
-        (Shape("unembedding", (), (11, 16)),),
-        (),
-    )
+    own = Shape("unembedding", (), (11, 16))
+    assert (untied.parameters, untied.weights, untied.shared) == (11 * 16, (own,), ())
     steps = trace(tiny(n_layers=3), 4)
     reads = [named(steps, f"blocks.{i}.norm1").inputs[0].name for i in range(3)]
     assert reads == ["blocks.0.resid_pre", "blocks.0.resid_post", "blocks.1.resid_post"]
@@ -89,39 +57,39 @@ def test_a_tied_unembedding_counts_nothing_new_and_says_what_it_shares():
     assert [w.name for w in named(steps, "blocks.2.qkv_flat").weights] == ["blocks.2.mixer.w_qkv.weight"]
 
 
+def lines_of(steps, name):
+    """The lines that ran in a step, as they stand in their source."""
+    found = []
+    for ran in named(steps, name).ran:
+        lines, first = inspect.getsourcelines(ran.source)
+        found += [lines[line - first].strip() for line in ran.lines]
+    return found
+
+
 def test_the_lines_that_ran_are_the_lines_that_did_it():
-    import inspect
-
     steps = trace(tiny(), 4)
-
-    def text(name):
-        ran = named(steps, name).ran
-        return [
-            inspect.getsourcelines(r.source)[0][line - inspect.getsourcelines(r.source)[1]].strip()
-            for r in ran
-            for line in r.lines
-        ]
-
-    assert any("softmax" in line for line in text("blocks.0.pattern"))
-    assert any("baddbmm" in line for line in text("blocks.0.scores"))
-    assert any("F.embedding" in line for line in text("embed"))
-    assert text("blocks.0.norm1") == ["return F.layer_norm(x, x.shape[-1:], self.gain, self.bias, self.eps)"]
+    for name, says in (
+        ("blocks.0.pattern", "softmax"),
+        ("blocks.0.scores", "baddbmm"),
+        ("embed", "F.embedding"),
+    ):
+        assert any(says in line for line in lines_of(steps, name))
+    normed = lines_of(steps, "blocks.0.norm1")
+    assert normed == ["return F.layer_norm(x, x.shape[-1:], self.gain, self.bias, self.eps)"]
     assert all(step.ran for step in steps if step.name != "tokens")
 
 
 def test_a_part_made_inside_a_function_shows_its_lines_too(monkeypatch):
     """It has no name to be found by: its qualified name holds `<locals>`."""
-    import inspect
 
     class Doubled(Attention):
         def scores(self, q, k):
             return 2 * super().scores(q, k)
 
     monkeypatch.setattr(tape, "_ENGINE", str(Path(__file__).parents[1]))
-    parts = swapped(HEALTHY, "doubled", mixers={"attention": Doubled})
-    (ran,) = [r for s in trace(tiny(), 4, parts) if s.name == "blocks.0.scores" for r in s.ran]
-    lines, first = inspect.getsourcelines(ran.source)
-    assert [lines[i - first].strip() for i in ran.lines] == ["return 2 * super().scores(q, k)"]
+    steps = trace(tiny(), 4, swapped(HEALTHY, "doubled", mixers={"attention": Doubled}))
+    assert lines_of(steps, "blocks.0.scores") == ["return 2 * super().scores(q, k)"]
+    (ran,) = named(steps, "blocks.0.scores").ran
     assert ran.name.endswith("<locals>.Doubled.scores") and ran.module == __name__
 
 
@@ -132,39 +100,59 @@ def test_a_part_made_inside_a_function_shows_its_lines_too(monkeypatch):
     {"position": "t5", "wiring": "none", "attention_bias": True, "ffn_bias": True, "output_projection": False},
 ])  # fmt: skip
 def test_any_architecture_is_traced_as_it_runs(changes):
-    assert_true_to(tiny(**changes))
+    """Every step has the shape of a real pass, every real activation is a step or another one unchanged."""
+    config, recorder = tiny(**changes), Recorder()
+    steps = trace(config, 5)
+    with torch.inference_mode():
+        build(config).eval()(torch.zeros(1, 5, dtype=torch.int64), recorder)
+    real, before = recorder.shapes(), set()
+    for step in steps:
+        if step.bare in AXES:
+            assert step.output.sizes == real[step.name] and step.output.axes == AXES[step.bare], step.name
+        assert step.formula and step.words and len(step.output.axes) == len(step.output.sizes), step.name
+        assert {shape.name for shape in step.inputs} <= before, "nothing is used before it was made"
+        assert step.name not in before
+        before.add(step.name)
+    for name in set(real) - before:
+        same = [recorder[one] for one in before & set(real) if real[one] == real[name]]
+        assert any(torch.equal(recorder[name], one) for one in same), name
+    assert totals(steps)["parameters"] == parameter_formula(config)
 
 
 @for_each("changes", [
     {}, {"ffn": "swiglu", "position": "rope", "n_kv_heads": 2}, {"mixer": "shared_qk"}, {"mixer": "similarity"},
     {"ffn": "none"},
 ])  # fmt: skip
+@torch.inference_mode()
 def test_what_no_probe_sees_is_put_together_rightly(changes):
     model = loud(tiny(**changes))
     ids = some_tokens(model.config, 1)[0].tolist()
-    recording = record(model, ids)
-    block = model.blocks[1]
-    x = torch.tensor(np.array(recording["blocks.1.norm1"]))[None]
-    for step in trace(model.config, len(ids)):
+    recording, steps, block = record(model, ids), trace(model.config, len(ids)), model.blocks[1]
+
+    def own(name):
+        return torch.tensor(recording[f"blocks.1.{name}"])
+
+    flat = {"qkv_flat": "w_qkv", "qk_flat": "w_qk", "v_flat": "w_v"}
+    for step in steps:
         found = tensor_of(step, recording)
         assert found is not None or step.bare == "position"
         if found is not None:
             assert len(found[1]) == found[0].ndim
-            assert step.bare.endswith("_heads") or found[0].shape == step.output.sizes[-found[0].ndim :], (
-                step.name
+            sizes = step.output.sizes[-found[0].ndim :]
+            assert step.bare.endswith("_heads") or found[0].shape == sizes, step.name
+        wanted = None
+        if step.block == 1 and step.bare in flat:
+            wanted = getattr(block.mixer, flat[step.bare])(own("norm1"))
+        elif step.block == 1 and step.bare == "ffn_in":
+            wanted = block.ffn.w_in(own("norm2"))
+        elif step.block == 1 and step.bare == "attn_out" and step.inputs[0].name == "blocks.1.z_merged":
+            wanted = block.mixer.output(
+                torch.tensor(tensor_of(named(steps, "blocks.1.z_merged"), recording)[0])
             )
-        with torch.inference_mode():
-            flat = {"qkv_flat": "w_qkv", "qk_flat": "w_qk", "v_flat": "w_v"}.get(step.bare)
-            if step.block == 1 and flat:
-                np.testing.assert_allclose(found[0], getattr(block.mixer, flat)(x)[0], atol=1e-5)
-            if step.block == 1 and step.bare == "ffn_in":
-                y = torch.tensor(np.array(recording["blocks.1.norm2"]))
-                np.testing.assert_allclose(found[0], block.ffn.w_in(y), atol=1e-5)
-            if step.block == 1 and step.bare == "attn_out" and step.inputs[0].name == "blocks.1.z_merged":
-                merged = tensor_of(named(trace(model.config, len(ids)), "blocks.1.z_merged"), recording)[0]
-                np.testing.assert_allclose(found[0], block.mixer.output(torch.tensor(merged)), atol=1e-5)
-    last = tensor_of(trace(model.config, len(ids))[-1], recording)[0]
-    np.testing.assert_allclose(last, probabilities(torch.tensor(np.array(recording.logits))), atol=1e-6)
+        if wanted is not None:
+            np.testing.assert_allclose(found[0], wanted, atol=1e-5)
+    last = tensor_of(steps[-1], recording)[0]
+    np.testing.assert_allclose(last, probabilities(torch.tensor(recording.logits)), atol=1e-6)
 
 
 @for_each("heads", [1, 2, 4])
@@ -174,9 +162,7 @@ def test_by_hand_is_what_torch_computes(heads):
     e = byhand.multi_head(q.tolist(), k.tolist(), v.tolist(), heads, [1])
     tensors = [torch.tensor(x).unflatten(-1, (heads, -1)).transpose(0, 1) for x in (q, k, v)]
     mask = torch.tensor([True, False, True]).expand(2, 3)
-    wanted = (
-        torch.nn.functional.scaled_dot_product_attention(*tensors, attn_mask=mask).transpose(0, 1).flatten(1)
-    )
+    wanted = F.scaled_dot_product_attention(*tensors, attn_mask=mask).transpose(0, 1).flatten(1)
     np.testing.assert_allclose(e.out, wanted, atol=1e-12)
 
 
@@ -209,12 +195,8 @@ def test_what_a_masked_and_a_longer_text_cost():
         assert one.output.numbers == math.prod(one.output.sizes)
         assert two.output.numbers == one.output.doubled * one.output.numbers, one.name
     assert named(short, "blocks.0.scores").output.doubled == 4
-    assert named(trace(tiny(n_kv_heads=2), 4), "blocks.0.qkv_heads").output.axes == (
-        "batch",
-        "query",
-        "head",
-        "d_head",
-    )
+    grouped = named(trace(tiny(n_kv_heads=2), 4), "blocks.0.qkv_heads")
+    assert grouped.output.axes == ("batch", "query", "head", "d_head")
 
 
 @for_each("option, name, latex, words", [
@@ -234,26 +216,24 @@ Q, K, V = [[1, 2, 3, 4]], [[5, 6, 7, 8], [9, 0, 1, 2]], [[1, 0, 0, 1], [0, 1, 1,
 
 
 def test_one_weight_by_hand_also_of_a_hidden_key():
-    example = multi_head(Q, K, V, 2)
-    found = one_weight(example, 1, 0)
-    assert found.pairs == ((3, 7), (4, 8)) and found.raw == 53
-    assert found.scaled == pytest.approx(53 / math.sqrt(2))
-    assert found.seen == pytest.approx((53 / math.sqrt(2), 11 / math.sqrt(2))) and not found.hidden
-    assert found.weight == pytest.approx(1 / (1 + math.exp(-42 / math.sqrt(2))))
-    other = one_weight(example, 0, 1)
+    example, root = multi_head(Q, K, V, 2), math.sqrt(2)
+    found, other = one_weight(example, 1, 0), one_weight(example, 0, 1)
+    assert found.pairs == ((3, 7), (4, 8)) and found.raw == 53 and not found.hidden
+    assert found.scaled == pytest.approx(53 / root) and found.seen == pytest.approx((53 / root, 11 / root))
+    assert found.weight == pytest.approx(1 / (1 + math.exp(-42 / root)))
     assert other.pairs == ((1, 9), (2, 0)) and other.raw == 9
-    assert other.weight == pytest.approx(1 / (1 + math.exp(8 / math.sqrt(2))))
+    assert other.weight == pytest.approx(1 / (1 + math.exp(8 / root)))
+    (one, much), (two, all_) = example.first
+    assert (one, two) == (1, 1)
+    assert (much, all_) == pytest.approx((1 / (1 + math.exp(-8 / root)), 1))
     example = multi_head(Q, K, V, 2, (0,))
     gone, left = one_weight(example, 0, 0), one_weight(example, 0, 1)
     assert gone.hidden and gone.weight == 0 and not left.hidden and left.weight == 1
-    assert gone.seen == left.seen == pytest.approx((9 / math.sqrt(2),))
+    assert gone.seen == left.seen == pytest.approx((9 / root,))
+    assert [key for key, _ in example.first] == [2, 2]
     example = multi_head([[1, 2, 0.3, 0.4]], K, V, 2)
     largest_each = [max(one_weight(example, h, k).weight for k in (0, 1)) for h in (0, 1)]
     assert largest_each[0] != largest_each[1] and example.most == min(largest_each)
-    (one, much), (two, all_) = multi_head(Q, K, V, 2).first
-    assert (one, two) == (1, 1)
-    assert much == pytest.approx(1 / (1 + math.exp(-8 / math.sqrt(2)))) and all_ == pytest.approx(1)
-    assert [key for key, _ in multi_head(Q, K, V, 2, (0,)).first] == [2, 2]
 
 
 def test_a_mask_after_the_softmax_leaves_less_than_one():

@@ -16,7 +16,7 @@ from tests.source import ENGINE, EVERYTHING, ROOT, SCREEN
 LAYERS = [
     line.split()
     for line in """\
-engine.errors engine.secret
+engine.errors engine.nano engine.secret
 engine.config engine.lifeline engine.machine engine.probe engine.progress engine.seq2seq_config
 engine.tokenizers engine.presets engine.numerics engine.weights engine.training.records
 engine.tasks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -17,6 +18,7 @@ from engine.export.hugging_face import Plan, plan
 from engine.export.one_file import one_file
 from engine.export.writers import WRITERS
 from engine.model import Transformer
+from engine.nano import __file__ as NANO
 from engine.seq2seq import Seq2Seq
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.paired import PairTokenizer
@@ -89,6 +91,8 @@ def draw_export(subject: Subject) -> None:
         _one_file(taken, dtype)
         if taken.pair is not None:
             _own_folder(taken, taken.pair)
+        else:
+            _nano()
     if isinstance(found, str):
         st.info(safe(f"Not for this model: {found}."))
     elif note:
@@ -130,7 +134,13 @@ def _ways(taken: Taken, found: Plan | str, size: pack.Size, no_tokenizer: bool) 
         "size": pack.size(taken.model, "float32").megabytes,
         "opened by": "`load_pair`, in this app's engine",
     }
-    return [hub, one] if taken.pair is None else [hub, one, own]
+    nano = {
+        "way": "The architecture, to read",
+        "files": "`nano.py`",
+        "size": "under 300 lines",
+        "opened by": "`python nano.py`, which trains a small GPT and writes with it",
+    }
+    return [hub, one, nano] if taken.pair is None else [hub, one, own]
 
 
 def _files(taken: Taken, found: Plan | str) -> None:
@@ -187,6 +197,19 @@ def _one_file(taken: Taken, dtype: str) -> None:
         icon=":material/download:",
         on_click="ignore",
         key="reference_weights",
+    )
+
+
+def _nano() -> None:
+    # Streamlit's own: a file is read when it is asked for, not before.
+    st.download_button(
+        "nano.py",
+        lambda: Path(NANO).read_text("utf-8"),
+        "nano.py",
+        "text/x-python",
+        icon=":material/download:",
+        on_click="ignore",
+        key="reference_nano",
     )
 
 

@@ -102,7 +102,7 @@ def test_shipped_models_have_a_family(model, title):
 def test_what_has_no_family_keeps_the_one_file(manager):
     page = opened("export", model=run(manager, "refx-none", mixer="similarity"))
     assert "Not for this model" in said(page) and "mixer = 'similarity'" in said(page)
-    assert [button.label for button in page.get("download_button")] == ["model.py", "model.safetensors"]
+    assert [button.label for button in page.get("download_button")] == ["model.py", "model.safetensors", "nano.py"]
 
 
 def test_the_answer_of_before_says_the_steps_and_what_is_left(drawn):
@@ -131,7 +131,7 @@ def test_a_hosted_server_packs_no_more_than_it_can(monkeypatch):
     assert "This model is not packed here" in said(page) and "at most 3 MB" in said(page)
     assert not page.get("download_button")
     page.get_by_key("reference_dtype").set_value("bfloat16").run()
-    assert not page.exception and len(page.get("download_button")) == 3
+    assert not page.exception and len(page.get("download_button")) == 4
 
 
 @pytest.mark.parametrize("task", ["dates", "language"])

@@ -1,0 +1,91 @@
+"""engine/nano.py is engine.model's modern GPT: the same logits, the same text, and it trains by itself."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine import checkpoints, nano
+
+MODERN = Path(__file__).parents[2] / "checkpoints" / "shakespeare-modern"
+PROMPT = "ROMEO:\nWhat light through yonder window breaks"
+
+
+def test_logits_are_those_of_the_engine() -> None:
+    ours, alphabet = nano.load(MODERN)
+    ours, theirs = ours.double(), checkpoints.load(MODERN).model.double()
+    ids = torch.randint(len(alphabet), (2, 128), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        torch.testing.assert_close(ours(ids), theirs(ids), atol=1e-5, rtol=0)
+        expected = torch.nn.functional.cross_entropy(theirs(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+        torch.testing.assert_close(ours.loss(ids[:, :-1], ids[:, 1:]), expected, atol=1e-5, rtol=0)
+
+
+def test_a_sampled_text_is_that_of_the_engine_without_a_cache() -> None:
+    ours, alphabet = nano.load(MODERN)
+    theirs, generator = checkpoints.load(MODERN).model, torch.Generator().manual_seed(3)
+    ids = [alphabet.index(character) for character in PROMPT]
+    sampled = list(ours.sample(ids, 128 - len(ids), 0.8, seed=3))
+    with torch.inference_mode():
+        for new in sampled:
+            probabilities = (theirs(torch.tensor([ids]))[0, -1] / 0.8).softmax(-1)
+            assert new == int(torch.multinomial(probabilities, 1, generator=generator))
+            ids.append(new)
+
+
+def test_a_full_cache_starts_again_with_half_of_the_context() -> None:
+    model = nano.GPT(nano.Config(vocab_size=5, context=8, d_model=8, n_layers=2, n_heads=2, d_ff=12))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(30)
+    ids, read = [1, 2, 3], [1, 2, 3]
+    for new in islice(model.sample(ids, 20, 1e-3), 20):
+        read = read if len(read) <= 8 else ids[-4:]
+        assert new == int(model(torch.tensor([read]))[0, -1].argmax())
+        ids, read = [*ids, new], [*read, new]
+
+
+def test_training_as_a_program_lowers_the_loss_and_writes(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("the quick brown fox jumps over the lazy dog. " * 60)
+    command = [
+        sys.executable,
+        nano.__file__,
+        "--text",
+        text,
+        "--steps",
+        "30",
+        "--prompt",
+        "the",
+        "--length",
+        "40",
+    ]
+    written = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    losses = [float(line.split("train ")[1].split(",")[0]) for line in written if line.startswith("step")]
+    assert len(losses) == 11 and losses[0] > 3.2 and losses[-1] < losses[0] - 0.7
+    assert written[-1].startswith("the") and len(written[-1]) == 43
+
+
+def test_another_architecture_is_refused() -> None:
+    with pytest.raises(SystemExit, match="another architecture"):
+        nano.load(MODERN.with_name("shakespeare-classic"))
+
+
+def test_the_file_is_short_and_stands_alone() -> None:
+    source = Path(nano.__file__).read_text("utf-8")
+    names = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+        )
+    }
+    assert len(source.splitlines()) <= 300
+    assert names <= {*sys.stdlib_module_names, "torch", "safetensors"}

@@ -10,19 +10,9 @@ import torch
 
 from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError, TokenizerError
+from engine.measure import crossing as measured
 from engine.measure.alignment import alignment_score, cross_patterns, hits, model_alignment
-from engine.measure.crossing import (
-    Look,
-    at_the_end,
-    crossing,
-    differing,
-    looked,
-    masks_of,
-    sharpest,
-    shuffled,
-    truth,
-    with_parts,
-)
+from engine.measure.crossing import Look, at_the_end, crossing, looked, masks_of, sharpest, with_parts
 from engine.paired_data import pair_text
 from engine.probe import Recorder
 from engine.seq2seq import build_pair
@@ -49,8 +39,16 @@ def model():
 def greedy(model, source):
     seen = [BEGIN]
     while seen[-1] != END and len(seen) <= 9:
-        seen.append(int(model(torch.tensor([source]), torch.tensor([seen]))[0, -1].argmax()))
+        seen.append(int(looks(model, source, seen)[1][-1].argmax()))
     return seen
+
+
+@torch.no_grad()
+def looks(model, source, seen):
+    """(layer, head, query, key) weights of cross-attention, and the logits, of one plain pass."""
+    recorder = Recorder({"cross_pattern"})
+    logits = model(torch.tensor([source]), torch.tensor([seen]), recorder)[0]
+    return torch.cat([*recorder.tensors.values()]).numpy(), logits
 
 
 def test_it_writes_what_a_plain_loop_writes_and_keeps_every_row(model):
@@ -59,18 +57,12 @@ def test_it_writes_what_a_plain_loop_writes_and_keeps_every_row(model):
     seen = greedy(model, ids)
     assert found.written == WORDS.shown(seen[1:]) and found.source == (*"bad-cafe", "<end>")
     assert found.patterns.shape == (2, 3, len(seen) - 1, 9)
-    np.testing.assert_allclose(found.patterns.sum(-1), 1, rtol=1e-5)
     np.testing.assert_allclose(found.pattern(None), found.patterns.mean((0, 1)))
     np.testing.assert_array_equal(found.pattern((1, 2)), found.patterns[1, 2])
     assert found.ended == (seen[-1] == END)
-    found, ids = crossing(model, WORDS, "bad-cafe"), [*WORDS.encode("bad-cafe"), END]
-    recorder = Recorder({"cross_pattern"})
-    with torch.no_grad():
-        model(torch.tensor([ids]), torch.tensor([greedy(model, ids)[:-1]]), recorder)
-    np.testing.assert_allclose(found.patterns, torch.cat([*recorder.tensors.values()]), atol=1e-5)
-    found = crossing(model, WORDS, "bad-cafe", longest=3)
-    assert len(found.written) == 3 and not found.ended
-    assert found.written == crossing(model, WORDS, "bad-cafe").written[:3]
+    np.testing.assert_allclose(found.patterns, looks(model, ids, seen[:-1])[0], atol=1e-5)
+    short = crossing(model, WORDS, "bad-cafe", longest=3)
+    assert short.written == found.written[:3] and not short.ended
     assert len(crossing(model, WORDS, "bad-cafe", longest=99).written) <= 9
 
 
@@ -81,7 +73,7 @@ def test_a_source_that_is_cut_or_shuffled(model):
     assert crossing(model, WORDS, "bad").written != crossing(model, WORDS, "fed-a").written
     found = crossing(model, WORDS, "abcdefg", "shuffled", seed=1)
     assert sorted(found.source[:-1]) == list("abcdefg") and found.source[:-1] != tuple("abcdefg")
-    assert found.source[-1] == "<end>" and shuffled([5, 5], 0) == [5, 5]
+    assert found.source[-1] == "<end>" and measured.shuffled([5, 5], 0) == [5, 5]
 
 
 @for_each("change", ["none", "swapped"])
@@ -89,18 +81,14 @@ def test_a_row_is_what_was_looked_at_when_the_symbol_was_written(model, change):
     """Under the causal mask a later look would be the same; with the masks swapped it is another."""
     found = crossing(model, WORDS, "abcdefg", change)
     reader = with_parts(model, "swapped_masks") if change == "swapped" else model
-    source = torch.tensor([[*WORDS.encode("abcdefg"), END]])
+    source = [*WORDS.encode("abcdefg"), END]
     ids = {symbol: i for i in range(WORDS.vocab_size) for symbol in WORDS.shown([i])}
     seen = [BEGIN, *(ids[symbol] for symbol in found.written)]
     for i in range(len(found.written)):
-        recorder = Recorder({"cross_pattern"})
-        logits = reader(source, torch.tensor([seen[: i + 1]]), recorder)
-        assert int(logits[0, -1].argmax()) == seen[i + 1]
-        now = np.stack([np.asarray(one)[0, :, -1] for one in recorder.tensors.values()])
-        np.testing.assert_allclose(found.patterns[:, :, i], now, rtol=1e-5, atol=1e-7)
-    recorder = Recorder({"cross_pattern"})
-    reader(source, torch.tensor([seen[:-1]]), recorder)
-    whole = np.stack([np.asarray(one)[0] for one in recorder.tensors.values()])
+        patterns, logits = looks(reader, source, seen[: i + 1])
+        assert int(logits[-1].argmax()) == seen[i + 1]
+        np.testing.assert_allclose(found.patterns[:, :, i], patterns[:, :, -1], rtol=1e-5, atol=1e-7)
+    whole = looks(reader, source, seen[:-1])[0]
     assert np.allclose(whole, found.patterns, atol=1e-5) is (change == "none")
 
 
@@ -130,8 +118,9 @@ def test_where_a_pattern_looked() -> None:
 
 
 def test_what_is_right_is_known_for_sources_alone() -> None:
-    assert truth("dates", "21/11/26").target == "2026-11-21" and truth("dates", "yesterday") is None
-    assert differing(["2", "0"], ["2", "1", "<end>"]) == 2 and differing("ab", "ab") == 0
+    assert measured.truth("dates", "21/11/26").target == "2026-11-21"
+    assert measured.truth("dates", "yesterday") is None
+    assert measured.differing(["2", "0"], ["2", "1", "<end>"]) == 2 and measured.differing("ab", "ab") == 0
     pattern = looking_at([0, 2, 1, 4, 3], 5)  # the last query writes END
     assert hits(pattern, ((0,), (1, 2), (), (3,))).tolist() == [True, True, False]
     heads = np.stack([pattern, looking_at([1, 1, 1, 3, 3], 5)])
@@ -142,10 +131,10 @@ def test_what_is_right_is_known_for_sources_alone() -> None:
         hits(looking_at([0, 1, 0], 2), ((0,), (2,)))
 
 
-@for_each(("text", "error"), [("", CorpusError), ("xyz", TokenizerError), ("a" * 12, ShapeError)])
-def test_what_cannot_be_read_is_said(model, text, error):
-    with pytest.raises(error):
-        crossing(model, WORDS, text)
+def test_what_cannot_be_read_is_said(model):
+    for text, error in (("", CorpusError), ("xyz", TokenizerError), ("a" * 12, ShapeError)):
+        with pytest.raises(error):
+            crossing(model, WORDS, text)
 
 
 def looking_at(places: list[int], keys: int) -> np.ndarray:
@@ -177,20 +166,15 @@ def test_scores_over_pairs_of_other_lengths() -> None:
 def test_patterns_of_a_model_are_those_of_each_pair_alone(name: str) -> None:
     """A batch is filled up; what is filled in is in no pattern."""
     text = pair_text(name, 200, 20)
-    sizes = ModelConfig(d_model=16, n_layers=2, n_heads=2, position="rope")
-    model = build_pair(text.fitted(sizes), seed=3).eval()
-    some = pairs(PAIR_TASKS[name], 5, 1)[0]
+    model = build_pair(
+        text.fitted(ModelConfig(d_model=16, n_layers=2, n_heads=2, position="rope")), seed=3
+    ).eval()
+    some, encode = pairs(PAIR_TASKS[name], 5, 1)[0], text.tokenizer.encode
     together = cross_patterns(model, text.tokenizer, some)
     for one, pattern in zip(some, together, strict=True):
-        queries, keys = len(one.sources) + 1, len(text.tokenizer.encode(one.source)) + 1
-        assert pattern.shape == (2, 2, queries, keys)
-        assert pattern.sum(-1) == pytest.approx(1, abs=1e-5)
-        recorder = Recorder()
-        ids = [[*text.tokenizer.encode(one.source), 2]], [[1, *text.tokenizer.encode(one.target)]]
-        model(*(torch.tensor(each) for each in ids), recorder)
-        alone = recorder["decoder.blocks.1.cross_pattern"][0].detach().numpy()
-        assert pattern[1] == pytest.approx(alone, abs=1e-5)
+        alone = looks(model, [*encode(one.source), END], [BEGIN, *encode(one.target)])[0]
+        assert pattern.shape == (2, 2, len(one.sources) + 1, len(encode(one.source)) + 1)
+        assert pattern == pytest.approx(alone, abs=1e-5)
     found = model_alignment(model, text.tokenizer, some)
-    assert found is not None and found.heads.shape == (2, 2)
     by_hand = alignment_score(together, [one.sources for one in some])
-    assert by_hand is not None and found.heads.tolist() == by_hand.heads.tolist()
+    assert found is not None and by_hand is not None and found.heads.tolist() == by_hand.heads.tolist()

@@ -23,58 +23,43 @@ from tests.engine.helpers import loud, some_tokens, tiny
 
 def test_the_slopes_of_eight_heads_and_how_far_they_reach():
     found = distance.slopes(8)
-    assert found.slope.tolist() == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
+    assert found.slope.tolist() == [2.0**-i for i in range(1, 9)]
     assert np.exp(-found.slope * found.to_a_third) == pytest.approx(np.full(8, 1 / math.e))
     assert np.exp(-found.slope * found.to_a_percent) == pytest.approx(np.full(8, 0.01))
-    assert found.to_a_percent[0] == pytest.approx(9.2103, abs=1e-4)
-    found = distance.slopes(8)  # 1 percent at ln(100) / slope: 9.2, 18.4, ... 1178.9
+    # 1 percent at ln(100) / slope: 9.2, 18.4, ... 1178.9
     assert [found.within(n) for n in (9, 10, 128, 1178, 1179)] == [0, 1, 4, 7, 8]
     assert (found.steepest, found.flattest) == (1 / 2, 1 / 256)
     assert found.farthest(128) == pytest.approx(math.exp(-127 / 256)) and found.farthest(1) == 1
-    assert distance.factors(np.array([1.0, 0.5]), np.array([0, 2])) == pytest.approx(
-        np.array([[1, math.exp(-2)], [1, math.exp(-1)]])
-    )
+    factors = distance.factors(np.array([1.0, 0.5]), np.array([0, 2]))
+    assert factors == pytest.approx(np.array([[1, math.exp(-2)], [1, math.exp(-1)]]))
 
 
 @for_each("heads", range(1, 33))
 def test_every_number_of_heads_has_as_many_slopes_by_the_rule(heads):
-    found = distance.slopes(heads, 4.0)
-    assert len(found.slope) == heads == len(set(found.slope.tolist()))
-    assert (found.slope > 0).all()
-    assert found.slope.max() <= 4.0
+    found, rule = distance.slopes(heads, 4.0).slope, distance.slope_rule(heads)
     power = 2 ** int(math.log2(heads))
-    assert found.slope[:power] == pytest.approx([4 * 2 ** (-8 * (i + 1) / power) for i in range(power)])
-    assert set(found.slope[power:]) <= set(distance.slopes(2 * power, 4.0).slope[::2])
-    found = distance.slope_rule(heads)
-    slope = distance.slopes(heads).slope
-    assert found.power + found.rest == heads and found.power & (found.power - 1) == 0
-    assert slope[: found.power] == pytest.approx(distance.slopes(found.power).slope)
-    assert slope[found.power :] == pytest.approx(distance.slopes(2 * found.power).slope[::2][: found.rest])
+    assert (rule.power, rule.rest) == (power, heads - power)
+    by_rule = [[4 * 2 ** (-8 * (i + 1) / n) for i in range(n)] for n in (power, 2 * power)]
+    assert found == pytest.approx([*by_rule[0], *by_rule[1][::2][: heads - power]])
 
 
 def test_alibi_by_hand():
-    bias = distance.alibi_bias(2, 3, 2.0)  # slopes 1/16 and 1/256, doubled
-    inf = math.inf
+    bias, inf = distance.alibi_bias(2, 3, 2.0), math.inf  # slopes 1/16 and 1/256, doubled
     assert bias[0].tolist() == [[0, -inf, -inf], [-0.125, 0, -inf], [-0.25, -0.125, 0]]
     both = distance.alibi_bias(2, 3, 2.0, causal=False)
-    assert both[1].tolist() == [[0, -1 / 128, -2 / 128], [-1 / 128, 0, -1 / 128], [-2 / 128, -1 / 128, 0]]
+    assert (both[1] * 128).tolist() == [[0, -1, -2], [-1, 0, -1], [-2, -1, 0]]
     found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), distance.visible(3, True))
-    assert found.before[2] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
-    assert found.after[2] == pytest.approx([1 / 7, 2 / 7, 4 / 7])
-    assert found.before[0].tolist() == [1, 0, 0]
+    assert found.before == pytest.approx(np.array([[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]))
+    assert found.after == pytest.approx(np.array([[1, 0, 0], [1 / 3, 2 / 3, 0], [1 / 7, 2 / 7, 4 / 7]]))
     assert found.distance_before == pytest.approx((0 + 1 / 2 + 1) / 3)
     assert found.distance_after == pytest.approx((0 + 1 / 3 + 4 / 7) / 3)
+    assert found.moved == pytest.approx((0 + 1 / 6 + 5 / 21) / 3)
+    far = distance.alibi_effect(np.array([[0.0, -900.0], [900.0, 0.0]]), 1e6, distance.visible(2, True))
+    assert far.moved == pytest.approx(1 / 2)  # all of row 1, nothing of row 0
     free = distance.alibi_effect(np.zeros((2, 2)), math.log(3), distance.visible(2, False))
     assert free.after == pytest.approx(np.array([[3, 1], [1, 3]]) / 4)
     found = distance.farthest_key(0.25, 17)
     assert found.penalty == 4 and found.factor == pytest.approx(0.0183156, abs=1e-7)
-    bias = distance.alibi_bias(8, 17)[1]  # slope 1/4
-    assert bias[16, 0] == -found.penalty
-    found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), distance.visible(3, True))
-    # row 0 stays; row 1: (1/2, 1/2) -> (1/3, 2/3), 1/6 moves; row 2: thirds -> 1/7, 2/7, 4/7, 5/21 moves
-    assert found.moved == pytest.approx((0 + 1 / 6 + 5 / 21) / 3)
-    far = distance.alibi_effect(np.array([[0.0, -900.0], [900.0, 0.0]]), 1e6, distance.visible(2, True))
-    assert far.moved == pytest.approx(1 / 2)  # all of row 1, nothing of row 0
 
 
 @for_each("fields", [{"causal": True}, {"causal": False}, {"window": 3}], ids=["causal", "encoder", "window"])
@@ -88,7 +73,6 @@ def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(fields):
         q, k = recording["blocks.1.q"][head], recording["blocks.1.k"][head]
         seen = np.isfinite(found.bare)
         assert found.bare[seen] == pytest.approx((q @ k.T / math.sqrt(model.config.d_head))[seen], abs=1e-4)
-    assert distance.own_slope(tiny(position="rope").resolved(), 0) == 0
 
 
 @for_each("window", [0, 3])
@@ -114,12 +98,15 @@ def test_an_alibi_of_another_slope_is_taken_out_with_that() -> None:
         def bias(self, scores: torch.Tensor) -> torch.Tensor:
             return self.inner.bias(self.inner.bias(scores))
 
-    config = tiny(position="alibi").resolved()
-    steeper = swapped(HEALTHY, "steeper", positions={"alibi": Steeper})
+    config, steeper = (
+        tiny(position="alibi").resolved(),
+        swapped(HEALTHY, "steeper", positions={"alibi": Steeper}),
+    )
     for head in range(config.n_heads):
         once = distance.own_slope(config, head)
         assert distance.own_slope(config, head, steeper) == pytest.approx(2 * once) and once > 0
-    assert distance.own_slope(tiny(position="t5").resolved(), 0) == 0
+    for position in ("rope", "t5"):
+        assert distance.own_slope(tiny(position=position).resolved(), 0) == 0
 
 
 CONFIG = ModelConfig(vocab_size=65, context=64, d_model=64, n_layers=1, n_heads=4)
@@ -145,27 +132,22 @@ def test_a_scheme_enters_where_it_is_said_to(scheme):
         "rotate": not torch.equal(seams.rotate(q, q)[0], q),
         "bias": not torch.equal(seams.bias(scores), scores),
     }
-    assert [seam for seam, does in acts.items() if does] == (
-        [SCHEMES[scheme].seam] if SCHEMES[scheme].seam else []
-    )
+    assert [seam for seam, does in acts.items() if does] == [one for one in (SCHEMES[scheme].seam,) if one]
 
 
 @for_each("scheme", ALL)
 @for_each("config", [CONFIG, ModelConfig(vocab_size=30, context=100, d_model=48, n_layers=3, n_heads=6)])
 def test_parameters_added_are_counted_on_the_models(scheme, config):
-    counted = count_parameters(replace(config, position=scheme)) - count_parameters(
-        replace(config, position="none")
-    )
-    assert parameters_added(config, scheme) == counted
+    with_it, without = (count_parameters(replace(config, position=one)) for one in (scheme, "none"))
+    assert parameters_added(config, scheme) == with_it - without
 
 
 def test_similarities_are_those_of_the_schemes_formulas():
-    model = fresh("sinusoidal")
-    model.embedding.zero_()
-    by_formula = [np.mean([math.cos(d * 10_000 ** (-2 * i / 64)) for i in range(32)]) for d in range(128)]
-    assert np.allclose(similarity(model, 128).values[0], by_formula, atol=1e-5)
-    by_formula = [np.mean([math.cos(d * 10_000 ** (-2 * i / 16)) for i in range(8)]) for d in range(128)]
-    assert np.allclose(similarity(fresh("rope"), 128).values[0], by_formula, atol=1e-4)
+    waves = fresh("sinusoidal")
+    waves.embedding.zero_()
+    for model, width in ((waves, 64), (fresh("rope"), 16)):
+        angles = np.arange(128)[:, None] * 10_000 ** (-np.arange(0, width, 2) / width)
+        assert np.allclose(similarity(model, 128).values[0], np.cos(angles).mean(1), atol=1e-4)
     values = similarity(fresh("alibi"), 40).values
     for head, slope in enumerate((1 / 4, 1 / 16, 1 / 64, 1 / 256)):
         assert np.allclose(values[head], np.exp(-slope * np.arange(40)), atol=1e-6)
@@ -173,19 +155,18 @@ def test_similarities_are_those_of_the_schemes_formulas():
     model.positions.weight.copy_(torch.arange(32.0)[:, None] * torch.tensor([0.0, 0.1, -0.1, 1.0]))
     values = similarity(model, 200).values
     assert np.allclose(values[0], 1) and np.allclose(values.max(1), 1)
-    assert values[1, 0] == pytest.approx(math.exp(-3.1))
-    assert values[1, 199] == pytest.approx(1)
+    assert (values[1, 0], values[1, 199]) == pytest.approx((math.exp(-3.1), 1))
     assert values[2, 5] == pytest.approx(math.exp(-0.5))
 
 
 def test_an_untrained_table_knows_no_distance():
     assert np.allclose(similarity(fresh("none"), 40).values, 1)
-    values = similarity(fresh("learned"), 256).values[0, 1:48]
+    learned = similarity(fresh("learned"), 256)
+    values = learned.values[0]
     assert (
-        abs(values.mean() - 0.5) < 0.05 and values.std() < 0.05
-    )  # token and place are equally long at random
+        abs(values[1:48].mean() - 0.5) < 0.05 and values[1:48].std() < 0.05
+    )  # token and place: equally long
+    assert learned.range_apart == (values[1:].min(), values[1:].max())
     found = similarity(fresh("alibi"), 40)
     assert found.range_at(16) == pytest.approx((math.exp(-16 / 4), math.exp(-16 / 256)), abs=1e-6)
     assert found.range_apart == pytest.approx((math.exp(-39 / 4), math.exp(-1 / 256)), abs=1e-6)
-    values = similarity(fresh("learned"), 256).values[0]
-    assert similarity(fresh("learned"), 256).range_apart == (values[1:].min(), values[1:].max())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ import torch.nn.functional as F
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 
-from engine.config import ModelConfig
 from engine.errors import ConfigError, ShapeError
 from engine.measure.one_block import made, stored
 from engine.measure.quantising import Losses, chosen, losses, matrices, twin
@@ -20,7 +20,7 @@ from engine.measure.rounding import BITS, Rounding, histogram, rounded, taken
 from engine.model import Transformer
 from engine.progress import Progress, finish
 from tests.engine.cases import for_each
-from tests.engine.helpers import loud, tiny
+from tests.engine.helpers import ARCHITECTURES, loud, stepped, tiny
 from tests.engine.pretrained.test_blocks import opened_as
 
 
@@ -42,23 +42,23 @@ def test_our_blocks_are_ggmls(kind: str, way: Rounding) -> None:
     assert abs(expected - x.numpy()).max() > 1e-4
 
 
-def test_levels_and_what_is_taken_by_hand() -> None:
-    x = torch.tensor([[0.7, -0.35, 0.05, -0.04, 0.15, 0.0]])
-    found = rounded(x, Rounding(4, block=0))  # d = 0.7 / 7
-    assert found.q.ravel().tolist() == [7, -4, 1, 0, 2, 0]  # -3.5 and 0.5 and 1.5 go away from zero
-    d = float(np.float16(0.1))
-    assert found.values.ravel().tolist() == pytest.approx([7 * d, -4 * d, d, 0, 2 * d, 0])
-    assert rounded(x, Rounding(2, block=0)).q.ravel().tolist() == [1, -1, 0, 0, 0, 0]
-    x = torch.tensor([[1.0, 1.5, 2.0, 4.0]])
-    found = rounded(x, Rounding(2, block=4, offset=True))  # d = 1, m = 1
-    assert found.q.ravel().tolist() == [0, 1, 1, 3]
-    assert found.values.tolist() == [[1.0, 2.0, 2.0, 4.0]]
+@for_each(("x", "way", "q", "values"), [
+    ([0.7, -0.35, 0.05, -0.04, 0.15, 0.0], Rounding(4, block=0), [7, -4, 1, 0, 2, 0],  # d = 0.7 / 7; halves go
+     [x * float(np.float16(0.1)) for x in (7, -4, 1, 0, 2, 0)]),  # away from zero
+    ([0.7, -0.35, 0.05, -0.04, 0.15, 0.0], Rounding(2, block=0), [1, -1, 0, 0, 0, 0], None),
+    ([1.0, 1.5, 2.0, 4.0], Rounding(2, block=4, offset=True), [0, 1, 1, 3], [1.0, 2.0, 2.0, 4.0]),  # d = m = 1
+])  # fmt: skip
+def test_levels_by_hand(x: list[float], way: Rounding, q: list[int], values: list[float] | None) -> None:
+    found = rounded(torch.tensor([x]), way)
+    assert found.q.ravel().tolist() == q
+    assert values is None or found.values.ravel().tolist() == pytest.approx(values)
+
+
+def test_what_is_taken_by_hand() -> None:
     x = torch.tensor([[0.5, -1.0, 0.1, 0.0]])
     found = taken(x, rounded(x, Rounding(2, block=0)))  # 1 (half is rounded up), -1, 0, 0
-    assert found.relative == pytest.approx(np.sqrt(0.26 / 1.26))
-    assert found.largest == pytest.approx(0.5)
-    assert found.zeros == 0.5
-    assert found.bits == 2 + 16 / 4
+    assert (found.relative, found.largest) == pytest.approx((np.sqrt(0.26 / 1.26), 0.5))
+    assert (found.zeros, found.bits) == (0.5, 2 + 16 / 4)
     same = taken(x, None)
     assert (same.relative, same.largest, same.zeros, same.bits) == (0.0, 0.0, 0.25, 32)
 
@@ -96,13 +96,9 @@ def test_a_block_of_ours_is_what_ggml_would_store() -> None:
     assert found.largest_error < 0.51 * found.scale
     assert found.bits == 5.0 and (found.low, found.high) == (0, 15)
     assert set(np.round(found.numbers, 5)) <= set(np.round(found.levels, 5)) and len(found.levels) == 16
-
-
-def test_the_last_stored_block_may_be_shorter() -> None:
-    matrix = torch.randn(2, 40, generator=torch.Generator().manual_seed(1))
-    found = made(matrix, 1, 1)
-    assert found.q.shape == found.numbers.shape == (8,) and found.bits == 4 + 32 / 8
-    for row, index in ((2, 0), (0, 2), (-1, 0), (0, -1)):
+    shorter = made(matrix[:, :40], 1, 1)  # a row's last block
+    assert shorter.q.shape == shorter.numbers.shape == (8,) and shorter.bits == 4 + 32 / 8
+    for row, index in ((3, 0), (0, 3), (-1, 0), (0, -1)):
         with pytest.raises(ShapeError, match="no block"):
             made(matrix, row, index)
 
@@ -123,36 +119,28 @@ def test_a_block_of_a_file(kind: str, bits: float, span: tuple[int, int], tmp_pa
 
 
 IDS = (1, 2, 3, 4, 5, 6, 7)
-VARIANTS = (
-    tiny(),
-    tiny(position="rope", norm="rmsnorm", ffn="swiglu", tie_embeddings=False),
-    tiny(wiring="parallel", position="t5", mixer="shared_qk", ffn_bias=True),
-)
 
 
-def changed_copy(model: Transformer, names: tuple[str, ...], way: Rounding) -> float:
-    """A whole copy, its matrices overwritten."""
+def changed_copy(model: Transformer, names: tuple[str, ...], *way: Any) -> float:
+    """The loss of a whole copy, its matrices overwritten."""
     other = copy.deepcopy(model)
     with torch.no_grad():
         for name, parameter in other.named_parameters():
             if name in names:
-                parameter.copy_(rounded(parameter, way).values)
+                parameter.copy_(rounded(parameter, Rounding(*way)).values)
         logits = other(torch.tensor([IDS]))[0]
     return float(F.cross_entropy(logits[:-1], torch.tensor(IDS[1:])))
 
 
-@for_each("config", VARIANTS)
+@for_each("name", ["learned", "gated, qk-norm", "shared qk", "biases"])
 @for_each("scope", ["matrix", "kind", "all"])
-def test_the_loss_is_that_of_a_changed_copy(config: ModelConfig, scope: str) -> None:
-    model = loud(config)
+def test_the_loss_is_that_of_a_changed_copy(name: str, scope: Any) -> None:
+    model = loud(tiny(**ARCHITECTURES[name]))
     before = {name: x.clone() for name, x in model.state_dict().items()}
-    names = chosen(model, "blocks.1.ffn.w_in.weight", scope)  # type: ignore[arg-type]
+    names = chosen(model, "blocks.1.ffn.w_in.weight", scope)
     found = finish(losses(model, IDS, names, offset=True))
-    for i, bits in enumerate(BITS):
-        assert found.by_block[i] == pytest.approx(
-            changed_copy(model, names, Rounding(bits, 32, True)), abs=1e-5
-        )
-        assert found.whole[i] == pytest.approx(changed_copy(model, names, Rounding(bits, 0, True)), abs=1e-5)
+    for block, curve in ((32, found.by_block), (0, found.whole)):
+        assert curve == pytest.approx([changed_copy(model, names, b, block, True) for b in BITS], abs=1e-5)
     assert abs(found.by_block[-1] - found.full) > 1e-4
     assert found.at(32, whole=True) == found.full and found.at(2, whole=False) == found.by_block[-1]
     assert found.perplexity(32, False) == pytest.approx(np.exp(found.full))
@@ -164,8 +152,7 @@ def test_a_shared_model_is_never_touched() -> None:
     model = loud(tiny())
     before = dict(model.named_parameters())
     held = {name: (x, x.clone(), x.data_ptr()) for name, x in before.items()}
-    names = chosen(model, "embedding", "all")
-    made = twin(model, names, Rounding(2))
+    made = twin(model, chosen(model, "embedding", "all"), Rounding(2))
 
     def looked(name: str, x: torch.Tensor) -> torch.Tensor:
         for at, parameter in model.named_parameters():
@@ -175,45 +162,32 @@ def test_a_shared_model_is_never_touched() -> None:
 
     first = made(torch.tensor([IDS]), looked)
     assert torch.equal(first, made(torch.tensor([IDS])))
-    inside = dict(made.named_parameters())
-    shared = [name for name in before if inside[name].data_ptr() == before[name].data_ptr()]
-    assert sorted(before.keys() - set(shared)) == ["embedding"]  # blocks give theirs up behind them
+    own = {name for name, x in made.named_parameters() if x.data_ptr() != before[name].data_ptr()}
+    assert own == {"embedding"}  # blocks give theirs up behind them
 
 
 def test_the_matrices_of_a_model() -> None:
     model = loud(tiny(ffn_bias=True, attention_bias=True))
     found = matrices(model)
     assert found["ffn.w_in.weight"] == ("blocks.0.ffn.w_in.weight", "blocks.1.ffn.w_in.weight")
-    assert found["embedding"] == ("embedding",)
+    assert found["embedding"] == ("embedding",) == chosen(model, "embedding", "kind")
     named = {name for names in found.values() for name in names}
-    assert "positions.weight" in dict(model.named_parameters()) and "positions.weight" not in named
-    assert not any(name.endswith(("bias", "gain")) for name in named)
+    assert named == {n for n, x in model.named_parameters() if x.dim() == 2 and n != "positions.weight"}
     assert set(chosen(model, "embedding", "all")) == named
-    assert chosen(model, "embedding", "kind") == ("embedding",)
-    model = loud(tiny())
-    names = chosen(model, "blocks.0.mixer.w_o.weight", "kind")
-    steps, seen = losses(model, IDS, names), []
-    try:
-        while True:
-            seen.append(next(steps))
-    except StopIteration as end:
-        found = end.value
+    seen, found = stepped(losses(model, IDS, chosen(model, "blocks.0.mixer.w_o.weight", "kind")))
     assert seen == [Progress(i, 9) for i in range(1, 10)]
     assert (found.matrices, found.numbers, found.tokens) == (2, 2 * 16 * 16, 6)
     by_block = np.array([{4: 1.5}.get(bits, 1.01) for bits in BITS])
     found = Losses(1.0, by_block, np.full(len(BITS), 3.0), 1, 1, 1)
     assert found.enough(whole=False, more=0.02) == 8  # 3 would do, 4 would not
-    assert found.enough(whole=False, more=0.5) == min(BITS)
-    assert found.enough(whole=True, more=0.02) == 32
+    assert found.enough(whole=False, more=0.5) == min(BITS) and found.enough(whole=True, more=0.02) == 32
 
 
 def test_what_cannot_be_measured() -> None:
     model = loud(tiny())
-    names = chosen(model, "embedding", "matrix")
-    with pytest.raises(ShapeError, match="one token"):
-        finish(losses(model, (1,), names))
-    with pytest.raises(ShapeError, match="encoder"):
-        finish(losses(loud(tiny(causal=False)), IDS, names))
+    for one, ids, says in ((model, (1,), "one token"), (loud(tiny(causal=False)), IDS, "encoder")):
+        with pytest.raises(ShapeError, match=says):
+            finish(losses(one, ids, ("embedding",)))
     with pytest.raises(ConfigError, match="no matrix"):
         chosen(model, "positions.weight", "kind")
     with pytest.raises(ConfigError, match="no matrix"):

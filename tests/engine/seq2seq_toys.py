@@ -16,9 +16,23 @@ from engine.probe import Recorder
 from engine.seq2seq import Seq2Seq, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.tokenizers.paired import PairTokenizer
+from tests.engine.cases import for_each
 
 BASE = ModelConfig(vocab_size=13, context=12, d_model=18, n_layers=2, n_heads=3, d_ff=25)
 WORDS = ("ab", "abc", "ba", "bac", "ca", "cab", "acb", "bca", "cba", "bc", "cb", "aabb")
+
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"wiring": "post", "position": "sinusoidal", "ffn": "relu", "embedding_scale": True, "norm_bias": True},
+    {"position": "rope", "norm": "rmsnorm", "ffn": "swiglu", "n_kv_heads": 1, "tie_embeddings": False},
+    {"position": "t5", "score_scale": False, "output_head": "scaled"},
+    {"position": "alibi", "attention_bias": True, "embedding_norm": True, "qk_norm": True},
+    {"mixer": "shared_qk", "position": "none"},
+    {"mixer": "mean"},
+    {"mixer": "none"},
+]
+kinds = for_each("fields", KINDS)
+attending = for_each("fields", KINDS[:5])  # those that go the short way
 
 
 def pair_config(**fields: Any) -> Seq2SeqConfig:

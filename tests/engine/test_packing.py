@@ -11,8 +11,7 @@ from torch import Tensor
 from engine.errors import ShapeError
 from engine.parts.packing import Packing
 from engine.seq2seq import Seq2Seq
-from tests.engine.seq2seq_toys import loud_pair, some
-from tests.engine.test_seq2seq import kinds
+from tests.engine.seq2seq_toys import kinds, loud_pair, some
 
 LENGTHS = ((3, 5), (7, 1), (2, 8), (1, 2))  # tokens of each source and target
 

@@ -18,16 +18,7 @@ from engine.sample.pairs import beam_pair, pair_steps, write_pair, write_targets
 from engine.seq2seq import Seq2Seq
 from engine.tokenizers.paired import PairTokenizer
 from tests.engine.cases import for_each
-from tests.engine.seq2seq_toys import loud_ending, loud_pair, some
-
-KINDS: list[dict[str, Any]] = [
-    {},
-    {"wiring": "post", "position": "sinusoidal", "embedding_scale": True},
-    {"position": "rope", "n_kv_heads": 1, "norm": "rmsnorm", "ffn": "swiglu"},
-    {"position": "t5", "score_scale": False, "output_head": "scaled", "n_kv_heads": 3},
-    {"position": "alibi", "qk_norm": True, "attention_bias": True},
-]
-kinds = for_each("fields", KINDS, ids=lambda fields: "-".join(map(str, fields.values())) or "plain")
+from tests.engine.seq2seq_toys import attending, loud_ending, loud_pair, some
 
 
 def naively(model: Seq2Seq, source: list[int], length: int) -> list[int]:
@@ -41,7 +32,7 @@ def naively(model: Seq2Seq, source: list[int], length: int) -> list[int]:
     return ids[1:]
 
 
-@kinds
+@attending
 @for_each("length", [1, 5, 12])
 def test_greedy_is_the_naive_loop(fields: dict[str, Any], length: int) -> None:
     model = loud_pair(**fields)
@@ -56,7 +47,7 @@ def test_greedy_is_the_naive_loop(fields: dict[str, Any], length: int) -> None:
     assert write_targets(model, rows, length) == wanted == write_targets(model, rows, length, cached=False)
 
 
-@kinds
+@attending
 def test_kept_keys_and_the_short_way_give_the_same_logits(fields: dict[str, Any]) -> None:
     model = loud_pair(**fields)
     with torch.inference_mode():
@@ -156,7 +147,7 @@ def naive_beam(model: Seq2Seq, source: list[int], depth: int, width: int) -> tup
     return max([*done, *live], key=lambda one: one[1] / len(one[0]))[0]
 
 
-@kinds
+@attending
 @for_each("width", [1, 3])
 def test_beams_are_those_of_a_naive_search(fields: dict[str, Any], width: int) -> None:
     model = loud_pair(factor=5.0, **fields)

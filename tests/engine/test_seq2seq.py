@@ -23,19 +23,7 @@ from engine.probe import AXES, Recorder, axes_of
 from engine.seq2seq import Memory, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from tests.engine.cases import for_each
-from tests.engine.seq2seq_toys import BASE, loud_pair, pair_config, some
-
-KINDS: list[dict[str, Any]] = [
-    {},
-    {"wiring": "post", "position": "sinusoidal", "ffn": "relu", "embedding_scale": True, "norm_bias": True},
-    {"position": "rope", "norm": "rmsnorm", "ffn": "swiglu", "n_kv_heads": 1, "tie_embeddings": False},
-    {"position": "t5", "score_scale": False, "output_head": "scaled"},
-    {"position": "alibi", "attention_bias": True, "embedding_norm": True, "qk_norm": True},
-    {"mixer": "shared_qk", "position": "none"},
-    {"mixer": "mean"},
-    {"mixer": "none"},
-]
-kinds = for_each("fields", KINDS, ids=lambda fields: "-".join(map(str, fields.values())) or "plain")
+from tests.engine.seq2seq_toys import BASE, KINDS, kinds, loud_pair, pair_config, some
 
 
 @kinds

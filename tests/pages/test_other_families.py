@@ -10,8 +10,7 @@ from engine.pretrained import sources
 from tests.engine.cases import for_each
 from tests.engine.pretrained import odd
 from tests.engine.pretrained import test_pairs as pairs
-from tests.engine.pretrained.test_vocabulary import trained
-from tests.engine.pretrained.test_vocabulary_kinds import unigram, wordpiece
+from tests.engine.pretrained.vocabularies import trained, unigram, wordpiece
 from tests.pages.helpers import opened
 
 pytestmark = pytest.mark.usefixtures("manager")

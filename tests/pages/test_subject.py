@@ -18,8 +18,7 @@ from engine.service.state import RunSpec
 from engine.tasks import TASKS
 from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Step
-from tests.engine.pretrained.gguf_files import FACTS, a_llama, plain, written
-from tests.engine.pretrained.test_library import WORDS
+from tests.engine.pretrained.gguf_files import FACTS, WORDS, a_llama, plain, written
 from tests.pages.bar import given, opened, said
 from tests.pages.helpers import in_address
 from tests.pages.real import REAL, carried

@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from gguf import GGMLQuantizationType
+from gguf.quants import quantize
 
 from engine.config import ModelConfig
+from engine.pretrained.gguf import KINDS
+from engine.pretrained.load import Opened, open_model
 from tests.engine.helpers import loud
 
 TYPES = {bool: 7, int: 4, float: 6, str: 8}
@@ -110,3 +114,28 @@ def a_llama() -> tuple[torch.nn.Module, dict[str, np.ndarray]]:
 def llama_file(path: Path, facts: dict[str, Any] | None = None) -> Path:
     _, tensors = a_llama()
     return written(path, FACTS | (facts or {}), {name: plain(x) for name, x in tensors.items()})
+
+
+LETTERS = [*"abcdefghijklmnopqrstuvwxyz .,!?", "ab"]  # as byte-level BPE writes them, but for the blank
+WORDS = {
+    "tokenizer.ggml.model": "gpt2",
+    "tokenizer.ggml.pre": "gpt-2",
+    "tokenizer.ggml.tokens": [letter.replace(" ", "Ġ") for letter in LETTERS],
+    "tokenizer.ggml.merges": ["a b"],
+}
+
+
+NUMBER = {name: number for number, (name, _, _) in KINDS.items()}
+
+
+def opened_as(kind: str, path: Path) -> Opened:
+    """A llama whose matrices with rows of whole blocks are of a kind."""
+    _, tensors = a_llama()
+    stored = {}
+    for name, x in tensors.items():
+        if x.ndim == 2 and x.shape[1] % 32 == 0:
+            packed = quantize(np.ascontiguousarray(x), GGMLQuantizationType[kind])
+            stored[name] = (packed, NUMBER[kind], x.shape)
+        else:
+            stored[name] = plain(x)
+    return open_model(written(path / "a.gguf", FACTS, stored))

@@ -90,14 +90,6 @@ def test_a_bert_has_its_pooler(kind: str, seed: int, tmp_path: Path) -> None:
 
 
 @torch.no_grad()
-def test_a_bert_without_a_pooler_says_so(tmp_path: Path) -> None:
-    made("bert, masked", 0, tmp_path)
-    ours = open_model(tmp_path).model()
-    with pytest.raises(HeadError, match="no pooler"):
-        ours.pooled(torch.zeros(1, 3, ours.config.d_model))
-
-
-@torch.no_grad()
 def test_far_apart_in_a_t5(tmp_path: Path) -> None:
     """Past the beginning of the last bucket; in float64, since T5's scores are large."""
     theirs = made("t5", 0, tmp_path).double()
@@ -134,8 +126,12 @@ def test_the_layout_that_smollm2_has(tmp_path: Path) -> None:
     close(open_model(tmp_path).model()(tokens), said(theirs, tokens))
 
 
-def test_an_encoder_without_a_head_has_no_logits(tmp_path: Path) -> None:
+def test_an_encoder_without_a_head_has_no_logits_and_without_a_pooler_none_of_its_vectors(
+    tmp_path: Path,
+) -> None:
     made("t5", 0, tmp_path)
+    with pytest.raises(HeadError, match="no pooler"):
+        open_model(tmp_path).model().pooled(torch.zeros(1, 3, 8))
     recording = record(open_model(tmp_path).model(), [1, 2, 3])
     assert recording["norm_final"].shape[0] == 3
     with pytest.raises(HeadError, match="no output head"):

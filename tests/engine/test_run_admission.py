@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.errors import RunError
+from engine.errors import ConfigError, RunError
+from engine.presets import PRESETS
+from engine.service import profiles
 from engine.service.admission import MAX_ADDRESSES, Starts
-from engine.service.manager import RunManager
-from engine.service.profiles import PROFILES
-from tests.engine.running import LONG, SHORT, TEXT, Clock, look, managers, spec
+from engine.service.manager import RunManager, RunSpec
+from engine.service.profiles import GB, LIBRARIES, MB, PROFILES
+from tests.engine.cases import for_each
+from tests.engine.running import LONG, SHORT, TEXT, Clock, look, managers, reached, spec, wait
 
 HERE, THERE = "192.0.2.7", "198.51.100.9"
 
@@ -108,50 +112,31 @@ def test_a_text_of_a_run_paused_by_its_lease_gives_way_to_another(make: Callable
     assert [manager.view(run) is not None for run in left] == [False, True] and on_disk(manager) == 2 * size
 
 
-def test_kept_runs_are_limited_by_address(make: Callable[..., Any]) -> None:
-    manager, asker, _ = make(max_runs_address=3, max_queued=1000)
+@for_each(
+    "fields, says",
+    [
+        ({"max_runs_address": 3}, "3 runs from your network are kept here"),
+        ({"max_queued_address": 3, "max_queued_each": 2}, "3 runs from your network are waiting"),
+        ({"max_starts_address": 3}, "3 trainings were started from your network within a minute"),
+    ],
+)
+def test_one_address_has_its_share(make: Callable[..., Any], fields: dict[str, int], says: str) -> None:
+    manager, asker, clock = make(max_queued=1000, **fields)
     asker.address = THERE
     other = manager.start(spec(LONG), "somebody")
-    manager.stop(other, "somebody")
-    asker.address, kept = HERE, []
-    for n in range(3):
-        kept.append(manager.start(spec(LONG), f"cookie{n}"))
-    with pytest.raises(RunError, match="3 runs from your network are kept here"):
+    asker.address = HERE
+    kept = [manager.start(spec(LONG), f"cookie{n}") for n in range(3)]
+    with pytest.raises(RunError, match=says):
         manager.start(spec(LONG), "cookie3")
-    manager.stop(kept[1], "cookie1")
-    kept.append(manager.start(spec(LONG), "cookie3"))
-    assert [manager.view(run) is not None for run in kept] == [True, False, True, True], "one of its own went"
-    assert manager.view(other) is not None, "and none of another's"
+    assert manager.runs("cookie3") == [], "who is refused leaves none"
     asker.address = THERE
-    manager.start(spec(LONG), "somebody else")
-
-
-def test_places_in_the_queue_are_limited_by_address(make: Callable[..., Any]) -> None:
-    manager, asker, _ = make(max_queued=6, max_queued_each=2, max_queued_address=3)
-    manager.start(spec(LONG), "running")
-    for n in range(3):
-        manager.start(spec(LONG), f"cookie{n}")
-    with pytest.raises(RunError, match="3 runs from your network are waiting"):
-        manager.start(spec(LONG), "cookie3")
-    asker.address = THERE
-    other = manager.start(spec(LONG), "somebody")
-    assert look(manager, other).place == 4
-    assert len([run for n in range(5) for run in manager.runs(f"cookie{n}")]) == 3, (
-        "who is refused leaves none"
-    )
-
-
-def test_starts_are_limited_by_address(make: Callable[..., Any]) -> None:
-    manager, asker, clock = make(max_starts_address=3, max_queued=1000)
-    for n in range(3):
-        manager.remove(manager.start(spec(LONG), f"cookie{n}"), f"cookie{n}")
-    with pytest.raises(RunError, match="3 trainings were started from your network within a minute"):
-        manager.start(spec(LONG), "cookie3")
-    asker.address = THERE
-    manager.start(spec(LONG), "somebody")
+    assert look(manager, manager.start(spec(LONG), "somebody else")).place == 4
     asker.address = HERE
     clock.now += 61
-    manager.start(spec(LONG), "cookie3")
+    manager.stop(kept[1], "cookie1")
+    kept.append(manager.start(spec(LONG), "cookie3"))
+    gone = "max_runs_address" in fields  # one of its own that has ended, and none of another's
+    assert [manager.view(run) is None for run in (*kept, other)] == [False, gone, False, False, False]
 
 
 def test_a_race_is_one_start(make: Callable[..., Any]) -> None:
@@ -177,3 +162,39 @@ def test_where_strangers_come_everything_has_a_limit(name: str) -> None:
     assert here.max_runs_kept < here.max_runs_address < here.max_runs_total
     assert here.max_text * 4 <= here.text_bytes_total < here.snapshot_bytes_total
     assert here.max_runs_kept < here.max_runs_total <= home.max_runs_total / 5
+
+
+SMALL = PROFILES["small"]
+SERVER = 560 * MB  # resident after a tour of all pages with four controls moved on each (measured: 556)
+ME = "me"
+
+
+def test_all_of_it_fits_into_a_gigabyte() -> None:
+    assert SMALL.max_workers == 1
+    assert SERVER + SMALL.max_workers * SMALL.max_worker_bytes + SMALL.text_bytes_total <= GB
+    assert SMALL.max_worker_bytes > LIBRARIES
+
+
+def test_the_presets_of_the_lecture_train_in_a_gigabyte_and_a_larger_one_is_refused() -> None:
+    for name in ("fast", "classic", "modern", "induction", "mini"):
+        preset = PRESETS[name]
+        assert preset.train is not None
+        asked = RunSpec(replace(preset.model, vocab_size=65), preset.train, "text", "a text to train on")
+        if name != "mini":
+            profiles.check(SMALL, asked)
+    with pytest.raises(ConfigError, match=r"at most 2,304 are allowed here, so 18 at this context"):
+        profiles.check(SMALL, asked)
+
+
+def test_one_step_at_a_time_though_no_paused_process_is_kept(tmp_path: Path) -> None:
+    manager = RunManager(replace(SMALL, max_steps=LONG.steps), tmp_path)
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 5)
+    manager.pause(run, ME)
+    wait(lambda: all(run not in process.runs for process in manager.processes()))
+    before = look(manager, run).step
+    manager.step(run, ME)
+    wait(lambda: look(manager, run).step == before + 1)
+    wait(lambda: all(run not in process.runs for process in manager.processes()))
+    assert look(manager, run).step == look(manager, run).snapshots[-1] == before + 1
+    manager.close()

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from engine.errors import RunError
+from engine.lifeline import FIRST
 from engine.service.manager import RunManager
 from engine.service.processes import describe_exit
 from tests.engine.running import (
@@ -88,7 +89,7 @@ def test_a_worker_killed_before_its_first_snapshot(make: Callable[..., RunManage
     reached(manager, manager.restart(run, ME), 3)
 
 
-def test_a_killed_spare_is_replaced(make: Callable[..., RunManager]) -> None:
+def test_a_killed_spare_is_replaced_and_a_start_takes_the_warm_one(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
     spare = warm_spare(manager)
     assert manager.runs(ME) == []
@@ -96,15 +97,10 @@ def test_a_killed_spare_is_replaced(make: Callable[..., RunManager]) -> None:
     run = manager.start(spec(), ME)  # perhaps before anybody has noticed
     view = ended(manager, run)
     assert view.status == "finished" or "signal 9" in view.message
-    assert warm_spare(manager) != spare
-
-
-@pytest.mark.exhaustive
-def test_the_spare_makes_a_start_quick(make: Callable[..., RunManager]) -> None:
-    manager = make(spare=True)
-    spare = warm_spare(manager)
+    another = warm_spare(manager)
+    assert another != spare
     run = manager.start(spec(LONG), ME)
-    assert pid(manager, run) == spare, "the process that has imported torch already is the one that trains"
+    assert pid(manager, run) == another, "the process that has imported torch already is the one that trains"
     reached(manager, run, 1)
 
 
@@ -188,10 +184,11 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     assert manager.snapshot(run, view.snapshots[-1]).step == view.snapshots[-1]
 
 
+@pytest.mark.parametrize("patience", ["scheduler.STOP_GRACE", "processes.SILENT_SECONDS"])
 def test_a_worker_that_does_not_stop_is_ended_by_force(
-    make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch, patience: str
 ) -> None:
-    monkeypatch.setattr("engine.service.scheduler.STOP_GRACE", 0.5)
+    monkeypatch.setattr(f"engine.service.{patience}", 2.5)
     manager = make()
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
@@ -201,7 +198,8 @@ def test_a_worker_that_does_not_stop_is_ended_by_force(
     manager.stop(run, ME)  # an impatient second click
     with pytest.raises(RunError, match="being stopped"):
         manager.pause(run, ME)
-    assert ended(manager, run).status == "stopped"
+    view = ended(manager, run)
+    assert view.status == "stopped" and "did not stop in time" in view.message
     wait(lambda: not lives(worker), 30)
 
 
@@ -256,11 +254,13 @@ def test_a_forgotten_manager_cleans_up_too(tmp_path: Path) -> None:
     )
 
 
-def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("frozen", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
+def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path, frozen: bool) -> None:
     server = serve_runs(tmp_path, "wait")
     assert server.stdout is not None and server.stdout.readline() == "training\n"
-    wait(lambda: len(workers_of(server.pid)) >= 1)
-    workers = workers_of(server.pid)
+    workers = wait(lambda: workers_of(server.pid))
+    for worker in workers if frozen else ():
+        freeze(worker)
     os.kill(server.pid, signal.SIGKILL)
     server.wait()
     server.stdout.close()
@@ -270,18 +270,86 @@ def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_pausing_at_any_moment_of_the_start(make: Callable[..., RunManager]) -> None:
-    manager = make()
-    run = manager.start(spec(LONG), ME)
-    manager.pause(run, ME)  # before the process has even imported torch
-    wait(lambda: look(manager, run).precision)
-    assert settled(manager, run).status == "paused" and look(manager, run).step == 0
-    manager.resume(run, ME)
-    assert reached(manager, run, 3).status == "running"
-
-
 @pytest.mark.parametrize(
     "code, says", [(-9, "signal 9"), (-11, "SIGSEGV"), (1, "exit code 1"), (-99, "signal 99")]
 )
 def test_exit_codes_are_sentences(code: int, says: str) -> None:
     assert says in describe_exit(code, "last words") and describe_exit(code)[-1] == "."
+
+
+@pytest.fixture
+def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., RunManager]]:
+    """Managers that wait 2.5 s for a sign of life, which comes every second."""
+    monkeypatch.setattr("engine.service.processes.SILENT_SECONDS", 2.5)
+    with managers(tmp_path) as make:
+        yield make
+
+
+def test_a_stopped_worker_is_replaced_and_its_run_goes_on(impatient: Callable[..., RunManager]) -> None:
+    manager = impatient()
+    run = manager.start(spec(LONG), ME)
+    before = reached(manager, run, 450)
+    stopped = pid(manager, run)
+    freeze(stopped)
+    wait(lambda: look(manager, run).warnings, 60)
+    assert not lives(stopped)
+    (warning,) = look(manager, run).warnings
+    assert (
+        "did not answer any more" in warning and f"from step {look(manager, run).snapshots[-1]:,}" in warning
+    )
+    after = reached(manager, run, before.step + 1000)
+    assert after.status == "running" and after.message == ""
+    assert (after.history.steps[1:] > after.history.steps[:-1]).all(), "no step is there twice"
+
+
+@pytest.mark.exhaustive
+def test_a_stopped_worker_of_a_paused_run_is_replaced_when_it_goes_on(
+    impatient: Callable[..., RunManager],
+) -> None:
+    manager = impatient()
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 250)
+    manager.pause(run, ME)
+    settled(manager, run)
+    stopped = pid(manager, run)
+    freeze(stopped)
+    wait(lambda: look(manager, run).warnings, 60)
+    assert look(manager, run).status == "paused" and not lives(stopped)
+    manager.resume(run, ME)
+    reached(manager, run, look(manager, run).snapshots[-1] + 100)
+
+
+@pytest.mark.exhaustive
+def test_after_a_stop_of_the_whole_server_nobody_is_late(impatient: Callable[..., RunManager]) -> None:
+    manager = impatient()
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 5)
+    workers = manager._inside.workers
+    with manager._inside.lock:  # no other round
+        workers._listened -= 3600.0
+        assert workers.silent() == []
+    reached(manager, run, look(manager, run).step + 100)
+
+
+def test_a_worker_outlives_the_thread_that_asked_for_it(impatient: Callable[..., RunManager]) -> None:
+    """Streamlit's threads end with every run of a page; Linux would end what they had started."""
+    manager, started = impatient(), []
+    thread = threading.Thread(target=lambda: started.append(manager.start(spec(LONG), ME)))
+    thread.start()
+    thread.join()
+    reached(manager, started[0], 200)
+
+
+@pytest.mark.exhaustive
+def test_where_memory_runs_out_a_training_ends_and_not_the_server(
+    impatient: Callable[..., RunManager],
+) -> None:
+    def score(process: int) -> int:
+        return int(Path(f"/proc/{process}/oom_score_adj").read_text())
+
+    manager, own = impatient(spare=True), score(os.getpid())
+    spare = warm_spare(manager)
+    assert score(spare) == max(own, FIRST) > 500
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 1)
+    assert score(pid(manager, run)) == max(own, FIRST) and score(os.getpid()) == own

@@ -127,19 +127,6 @@ def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> Non
     wait(lambda: not lives(worker) and not any(folder.exists() for folder in folders), 30)
 
 
-def test_an_unwatched_run_does_not_take_a_place_from_the_queue(make: Callable[..., RunManager]) -> None:
-    clock = Clock()
-    manager = make(clock=clock, lease_seconds=15, max_runs=1)
-    first, gone, third = (manager.start(spec(LONG), ME) for _ in range(3))
-    clock.now += 16
-    manager.watch(first)
-    manager.watch(third)
-    manager.tick()
-    assert look(manager, gone).status == "paused" and look(manager, third).place == 1
-    manager.watch(gone)
-    assert look(manager, gone).status == "queued" and look(manager, gone).place == 2, "at the end again"
-
-
 def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) -> None:
     size = 4 * 3 * 3000  # a little more than one snapshot of this model
     manager = make(snapshot_bytes=8 * size, snapshot_bytes_total=12 * size)

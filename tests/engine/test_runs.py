@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +14,24 @@ import numpy as np
 import pytest
 import torch
 
-from engine import checkpoints
-from engine.corpora import from_text
-from engine.errors import CheckpointError, ConfigError, GlassformerError, RunError
+from engine import checkpoints, corpora
+from engine.checkpoints_paired import LabelCheckpoint, PairCheckpoint, load_pair
+from engine.config import ModelConfig, TrainConfig
+from engine.corpora import from_text, shakespeare_path
+from engine.errors import CheckpointError, ConfigError, CorpusError, GlassformerError, RunError
 from engine.faults import PARTS
+from engine.paired_data import pair_text, speakers
+from engine.seq2seq import build_pair
 from engine.service import profiles
-from engine.service.manager import RunManager
+from engine.service.manager import RunManager, RunSpec
 from engine.service.shared import Desk, RemoteRuns
+from engine.service.stored import load_race, run_race
 from engine.service.transport import Pipe
-from engine.training.records import Evaluation, Step
+from engine.training import kinds
+from engine.training.estimate import Pace, step_work
+from engine.training.records import Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import train
+from engine.training.train_pairs import train_labels, train_pairs
 from tests.engine.cases import for_each
 from tests.engine.running import (
     LONG,
@@ -32,12 +42,12 @@ from tests.engine.running import (
     ended,
     files,
     look,
-    pid,
     reached,
     settled,
     spec,
     wait,
 )
+from tests.engine.trainings import only
 
 ME, STRANGER = "me", "somebody else"
 
@@ -69,32 +79,76 @@ def tidy(manager: RunManager) -> Iterator[None]:
         manager.remove(view.id, ME)
 
 
-def test_a_run_from_start_to_finish_gives_what_train_gives(manager: RunManager) -> None:
-    run = manager.start(spec(name="  first\nrun "), ME)
+BPE = from_text(TEXT, tokenizer="bpe:280")
+PAIRS = pair_text("reverse")  # letters backwards: 15 signs, 13 places at most
+TOWER = ModelConfig(vocab_size=PAIRS.vocab_size, context=13, d_model=16, n_layers=1, n_heads=2)
+PAIRED = replace(
+    SHORT, steps=12, batch_size=4, eval_every=4, sample_every=4, sample_prompt="", snapshot_every=4
+)
+TRAININGS: dict[str, Callable[[], tuple[RunSpec, Any]]] = {
+    "letters": lambda: (spec(name="  first\nrun "), train(MODEL, SHORT, from_text(TEXT))),
+    "bpe": lambda: (spec(BITS, PIECES), train(PIECES, BITS, BPE, device="cpu")),
+    "pairs": lambda: (pairs(), train_pairs(PAIRS.fitted(TOWER), PAIRED, PAIRS)),
+    "labels": lambda: (labelling(), learned_labels()),
+}
+BITS, PIECES = replace(SHORT, tokenizer="bpe:280", steps=10), replace(MODEL, vocab_size=BPE.vocab_size)
+
+
+def pairs(train: TrainConfig = PAIRED, model: ModelConfig = TOWER, corpus: str = "pairs-reverse") -> RunSpec:
+    return RunSpec(model, train, corpus)
+
+
+def learned_labels() -> Iterator[Record]:
+    text = speakers().text
+    return train_labels(text.fitted(labelling().model), PAIRED, text)
+
+
+def labelling() -> RunSpec:
+    return pairs(model=replace(TOWER, vocab_size=speakers().text.vocab_size), corpus=kinds.SPEAKERS)
+
+
+@pytest.mark.parametrize("kind", TRAININGS)
+def test_a_run_gives_what_training_gives(manager: RunManager, kind: str) -> None:
+    if kind == "labels" and shakespeare_path() is None:
+        pytest.skip("needs Tiny Shakespeare")
+    asked, told = TRAININGS[kind]()
+    run = manager.start(asked, ME)
     assert look(manager, run).status in ("queued", "starting", "running") and len(run) >= 20
     view = ended(manager, run)
-    assert (view.status, view.message, view.name) == ("finished", "", "first run")
-    assert view.step == view.total_steps == 30
-    assert view.parameters == sum(
-        p.numel() for p in checkpoints.unpack(manager.checkpoint(run)).model.parameters()
-    )
+    name = "first run" if kind == "letters" else ""
+    assert (view.status, view.message, view.name, view.warnings) == ("finished", "", name, ())
+    assert view.step == view.total_steps == asked.train.steps
+    found, packed = manager.trained(run), manager.checkpoint(run)
+    assert view.parameters == sum(p.numel() for p in found.model.parameters())
     assert "float32" in view.precision and view.tokens_per_second > 0 and view.seconds > 0
-    assert view.warnings == ()
-    records = list(train(MODEL, SHORT, from_text(TEXT)))
-    steps = [r for r in records if isinstance(r, Step)]
+    records = list(told)
+    steps = only(records, Step)
     np.testing.assert_array_equal(view.history.steps, [s.step for s in steps])
     np.testing.assert_allclose(view.history.losses, [s.loss for s in steps], rtol=1e-5)
     np.testing.assert_array_equal(view.history.tokens, [s.tokens for s in steps])
-    evaluations = [r for r in records if isinstance(r, Evaluation)]
-    assert [(e.step, e.complete) for e in view.history.evaluations] == [
-        (e.step, e.complete) for e in evaluations
-    ]
-    for best, complete in ((view.best, True), (view.best_quick, False)):
-        least = min(e.validation_loss for e in evaluations if e.complete is complete)
-        assert best is not None and best.validation_loss == pytest.approx(least, rel=1e-5)
-    assert [s.step for s in view.history.samples] == [0, 10, 20, 30] and all(
-        len(s.text) == 8 for s in view.history.samples
+    wanted = only(records, Evaluation)
+    looks = view.history.evaluations
+    assert [(e.step, e.complete, e.task) for e in looks] == [(e.step, e.complete, e.task) for e in wanted]
+    assert (looks[-1].task is not None) == (kind in ("pairs", "labels"))
+    bits = [e.validation_bits for e in wanted if e.validation_bits is not None]
+    assert [e.validation_bits for e in looks if e.validation_bits is not None] == pytest.approx(
+        bits, rel=1e-4
     )
+    for best, complete in ((view.best, True), (view.best_quick, False)):
+        losses = [e.validation_loss for e in wanted if e.complete is complete]
+        if losses and asked.train.tokenizer == "char":
+            assert best is not None and best.validation_loss == pytest.approx(min(losses), rel=1e-5)
+    written = only(records, Sample)
+    assert [(s.step, len(s.text)) for s in view.history.samples] == [(s.step, len(s.text)) for s in written]
+    if kind == "bpe":
+        tokenizer = checkpoints.unpack(packed).tokenizer
+        assert tokenizer.to_dict() == BPE.tokenizer.to_dict() == found.tokenizer.to_dict()
+    elif kind == "pairs":
+        assert view.snapshots == (0, 4, 8, 12)
+        assert [(s.prompt, s.text) for s in view.history.samples] == [(s.prompt, s.text) for s in written]
+    elif kind == "labels":
+        assert isinstance(found, LabelCheckpoint) and found.labels == speakers().text.labels
+        assert set(zipfile.ZipFile(io.BytesIO(packed)).namelist()) == set(checkpoints.FILES)
 
 
 def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) -> None:
@@ -133,22 +187,30 @@ def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) ->
         manager.model(run, 20)
 
 
-def test_going_on_from_slimmed_snapshots_is_exact(manager: RunManager) -> None:
-    """A run continued after its end, twice, ends with the weights of one that was trained in one go."""
-    whole = manager.start(spec(replace(SHORT, steps=50)), ME)
-    parts = manager.start(spec(), ME)
-    ended(manager, parts)
-    for more in (10, 10):
-        manager.extend(parts, ME, more)
-        assert ended(manager, parts).status == "finished"
-    assert ended(manager, whole).snapshots == look(manager, parts).snapshots == (0, 10, 20, 30, 40, 50)
-    for step in (30, 40, 50):
-        for one, other in zip(
-            manager.model(whole, step).model.parameters(),
-            manager.model(parts, step).model.parameters(),
-            strict=True,
-        ):
-            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
+def test_going_on_after_the_end_is_exact_and_a_restart_repeats(manager: RunManager) -> None:
+    """A run continued twice ends with the weights of one that was trained in one go."""
+    whole = manager.start(spec(replace(SHORT, steps=45)), ME)
+    first = manager.start(spec(), ME)
+    before = ended(manager, first)
+    second = manager.restart(first, ME)
+    assert second != first
+    np.testing.assert_array_equal(ended(manager, second).history.losses, before.history.losses)
+    for more, total in ((10, 40), (5, 45)):
+        assert manager.extend(first, ME, more) == first
+        assert look(manager, first).active and look(manager, first).total_steps == total
+        assert (ended(manager, first).status, look(manager, first).step) == ("finished", total)
+    after, reference = look(manager, first), ended(manager, whole)
+    np.testing.assert_array_equal(after.history.steps, np.arange(1, 46))
+    np.testing.assert_array_equal(after.history.losses[:30], before.history.losses)
+    np.testing.assert_allclose(after.history.losses, reference.history.losses, rtol=1e-5)
+    assert after.snapshots == reference.snapshots == (0, 10, 20, 30, 40, 45)
+    assert [e.step for e in after.history.evaluations] == [0, 10, 20, 30, 30, 40, 40, 45, 45], "two at an end"
+    for step in (30, 40, 45):
+        one, other = (dict(manager.model(run, step).model.named_parameters()) for run in (whole, first))
+        for name in one:
+            torch.testing.assert_close(one[name], other[name], rtol=1e-5, atol=1e-7)
+    with pytest.raises(ConfigError, match="steps"):
+        manager.extend(first, ME, PROFILE.max_steps)
 
 
 def test_pause_step_and_resume_are_exact_and_a_stop_takes_a_last_look(manager: RunManager) -> None:
@@ -171,21 +233,6 @@ def test_pause_step_and_resume_are_exact_and_a_stop_takes_a_last_look(manager: R
         manager.pause(run, ME)
     if later.step < 2000:  # not thinned yet: no step is missing, none is there twice
         np.testing.assert_array_equal(later.history.steps, np.arange(1, later.step + 1))
-
-
-def test_a_paused_worker_rests(manager: RunManager) -> None:
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 5)
-    manager.pause(run, ME)
-    settled(manager, run)
-
-    def processor_ticks() -> int:
-        values = Path(f"/proc/{pid(manager, run)}/stat").read_text().rpartition(")")[2].split()
-        return int(values[11]) + int(values[12])
-
-    before = processor_ticks()
-    settled(manager, run)
-    assert processor_ticks() - before <= 2, "a paused worker uses the processor"
 
 
 def test_single_steps_show_what_was_due_and_reach_the_end(manager: RunManager) -> None:
@@ -218,25 +265,6 @@ def test_learning_rate_and_prompt_change_while_it_runs(manager: RunManager) -> N
     for bad in (float("nan"), -1.0, 1e9):
         with pytest.raises(ConfigError, match="learning_rate"):
             manager.set_learning_rate(run, ME, bad)
-
-
-def test_restart_repeats_and_extend_goes_on(manager: RunManager) -> None:
-    first = manager.start(spec(), ME)
-    before = ended(manager, first)
-    second = manager.restart(first, ME)
-    assert second != first
-    np.testing.assert_array_equal(ended(manager, second).history.losses, before.history.losses)
-
-    assert manager.extend(first, ME, 15) == first
-    assert look(manager, first).active and look(manager, first).total_steps == 45
-    after = ended(manager, first)
-    assert (after.status, after.step) == ("finished", 45)
-    np.testing.assert_array_equal(after.history.steps, np.arange(1, 46))
-    np.testing.assert_array_equal(after.history.losses[:30], before.history.losses)
-    assert np.isfinite(after.history.losses).all() and after.snapshots == (0, 10, 20, 30, 40, 45)
-    assert [e.step for e in after.history.evaluations] == [0, 10, 20, 30, 30, 40, 45, 45], "two at an end"
-    with pytest.raises(ConfigError, match="steps"):
-        manager.extend(first, ME, PROFILE.max_steps)
 
 
 def test_only_the_owner_controls(manager: RunManager) -> None:
@@ -325,23 +353,96 @@ def test_profiles_are_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) 
         profiles.current()
 
 
-def test_a_run_with_bpe_gives_what_train_gives_and_its_model_comes_back(manager: RunManager) -> None:
-    corpus = from_text(TEXT, tokenizer="bpe:280")
-    train_config = replace(SHORT, tokenizer="bpe:280", steps=10)
-    model = replace(MODEL, vocab_size=corpus.vocab_size)
-    run = manager.start(spec(train_config, model), "me")
-    view = ended(manager, run)
-    assert view.status == "finished", view.message
-    records = train(model, train_config, corpus, device="cpu")
-    wanted = [record.validation_bits for record in records if isinstance(record, Evaluation)]
-    assert [e.validation_bits for e in view.history.evaluations] == pytest.approx(wanted, rel=1e-4)
-    assert view.best is not None and view.best.validation_bits == pytest.approx(wanted[-1], rel=1e-4)
-    found = checkpoints.unpack(manager.checkpoint(run))
-    assert found.tokenizer.to_dict() == corpus.tokenizer.to_dict() == manager.model(run).tokenizer.to_dict()
-
-
 def test_a_fault_travels_by_name_to_the_worker_and_back(manager: RunManager) -> None:
     run = manager.start(spec(parts="unscaled_scores"), ME)
     assert ended(manager, run).status == "finished"
     assert manager.model(run).model.parts is PARTS["unscaled_scores"]
     assert checkpoints.unpack(manager.checkpoint(run)).model.parts is PARTS["unscaled_scores"]
+
+
+def test_its_snapshot_is_an_encoder_decoder_with_the_same_logits(manager: RunManager, tmp_path: Path) -> None:
+    run = manager.start(pairs(), ME)
+    ended(manager, run)
+    found = manager.trained(run, 8)
+    assert isinstance(found, PairCheckpoint) and found.metrics["step"] == 8
+    assert found.tokenizer.decode(found.tokenizer.encode("abc")) == "abc"
+    snapshots = [r for r in train_pairs(PAIRS.fitted(TOWER), PAIRED, PAIRS) if isinstance(r, Snapshot)]
+    (state,) = [s.state for s in snapshots if s.step == 8]
+    same = build_pair(PAIRS.fitted(TOWER)).eval()
+    same.load_state_dict(state.weights())
+    source, target = torch.tensor([[3, 5, 4, 2]]), torch.tensor([[1, 4, 5]])
+    torch.testing.assert_close(found.model(source, target), same(source, target), rtol=1e-5, atol=1e-6)
+    with pytest.raises(RunError, match="Cross-attention"):
+        manager.model(run, 8)
+
+    with zipfile.ZipFile(io.BytesIO(manager.checkpoint(run))) as archive:
+        archive.extractall(tmp_path)
+    taken = load_pair(tmp_path)
+    newest = manager.trained(run)
+    assert isinstance(newest, PairCheckpoint) and taken.metrics["step"] == 12
+    assert torch.equal(taken.model(source, target), newest.model(source, target))
+
+
+def test_what_does_not_go_together_is_refused_in_a_sentence(manager: RunManager) -> None:
+    for wrong, field in (
+        (pairs(model=replace(TOWER, vocab_size=99)), "vocab_size"),
+        (pairs(replace(PAIRED, tokenizer="byte")), "tokenizer"),
+        (pairs(replace(PAIRED, objective="masked")), "objective"),
+        (pairs(replace(PAIRED, repeat=0.5)), "repeat"),
+        (pairs(model=replace(TOWER, window=4)), "window"),
+        (pairs(model=replace(TOWER, wiring="parallel")), "wiring"),
+    ):
+        with pytest.raises(ConfigError) as error:
+            manager.start(wrong, ME)
+        assert error.value.field == field
+    with pytest.raises(RunError, match="pairs-poems"):
+        manager.start(pairs(corpus="pairs-poems"), ME)
+    with pytest.raises(CorpusError, match="labels-speakers"):
+        kinds.LABELS.read("labels-poets", "")
+    small = replace(PROFILE, max_parameters=view_parameters() - 1)
+    with pytest.raises(ConfigError, match=f"{view_parameters():,} parameters"):
+        profiles.check(small, pairs())
+    narrow = replace(PROFILE, max_batch_tokens=103)  # 4 pairs of 13 + 13 places
+    with pytest.raises(ConfigError, match="makes 104 tokens a step"):
+        profiles.check(narrow, pairs())
+
+
+def view_parameters() -> int:
+    return sum(p.numel() for p in build_pair(PAIRS.fitted(TOWER)).parameters())
+
+
+def test_a_stored_race_of_pairs_opens_as_it_was(tmp_path: Path) -> None:
+    made = run_race([pairs()], "by a test", device="cpu")
+    made.save(tmp_path / "race.json")
+    (view,) = load_race(tmp_path / "race.json").runs
+    assert view.spec == pairs() and view.parameters == view_parameters()
+    assert [e.task for e in view.history.evaluations] == [e.task for e in made.runs[0].history.evaluations]
+
+
+def test_every_task_has_a_recipe_that_may_be_started() -> None:
+    names = [n for n in kinds.NAMES if kinds.kind_of(n) is not kinds.TEXTS]
+    assert len(names) == 7
+    for name in names:
+        if name == kinds.SPEAKERS and shakespeare_path() is None:
+            continue
+        model, train = kinds.recipe(name)
+        profiles.check(profiles.PROFILES["hosted"], RunSpec(model, train, name))
+        data = kinds.kind_of(name).read(name, "")
+        longest = (
+            max(data.longest) if kinds.kind_of(name) is kinds.PAIRS else data.fitted(ModelConfig()).context
+        )
+        assert model.context == longest and model.vocab_size == data.vocab_size
+
+
+def test_the_work_of_a_step_is_that_of_both_towers() -> None:
+    """By hand: products of one token of each, 13 long, moved three times over, four pairs at once."""
+    decoder, encoder = kinds.PAIRS.counted(TOWER, "pairs-reverse")
+    assert encoder is not None and (decoder.context, encoder.context) == (13, 13)
+    both = step_work(decoder, PAIRED, encoder=encoder)
+    assert both > step_work(decoder, PAIRED) + 0.8 * step_work(encoder, PAIRED)
+    assert Pace(decoder, PAIRED, 10, 2.0, encoder=encoder).work_a_second == pytest.approx(5 * both)
+    short = kinds.PAIRS.seconds(TOWER, PAIRED, "pairs-reverse", 0, 1e9, profiles.HEALTHY)
+    long = kinds.PAIRS.seconds(TOWER, replace(PAIRED, steps=1012), "pairs-reverse", 0, 1e9, profiles.HEALTHY)
+    looks = 1012 // 4 - 12 // 4
+    assert long - short > 1000 * both / 1e9 and looks == 250
+    assert kinds.TEXTS.towers(TOWER, "python") == (TOWER, None) and "python" in corpora.NAMES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -23,16 +22,11 @@ from engine.service.state import ACTIVE, FOLLOWS, Run
 from engine.training.records import Done, Step
 from tests.engine.running import (
     LONG,
-    OWN_PID,
     PROFILE,
     SHORT,
     Clock,
     look,
-    reached,
-    settled,
     spec,
-    wait,
-    workers_of,
 )
 
 STATES: tuple[Status, ...] = get_args(Status)
@@ -49,9 +43,6 @@ def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
     yield make
     for manager in made:
         manager.close()
-
-
-# The table ----------------------------------------------------------------------------------------
 
 
 def test_a_run_becomes_only_what_the_table_allows(tmp_path: Path) -> None:
@@ -77,9 +68,6 @@ def test_the_table_makes_sense() -> None:
         "nobody skips the queue"
     )
     assert [status for status in STATES if status in FOLLOWS[status]] == ["paused"]
-
-
-# A walk, with processes that are none -------------------------------------------------------------
 
 
 class Puppet:
@@ -338,43 +326,27 @@ def test_a_full_queue_is_no_fault_of_who_looks(
     assert look(manager, first).place == 1
 
 
-# Real processes -----------------------------------------------------------------------------------
-
-
-def test_when_everybody_leaves_nobody_who_waited_is_started(make: Callable[..., RunManager]) -> None:
+def test_when_everybody_leaves_nobody_who_waited_is_started(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
     """21 closed browsers once started 23 processes: each paused run let the next, as unwatched, begin."""
     clock = Clock()
     manager = make(clock, max_runs=1, max_queued=20, lease_seconds=15)
-    before = set(workers_of(OWN_PID))
-    most = 0
-
-    def count() -> int:
-        nonlocal most
-        alive = set(workers_of(OWN_PID)) - before
-        most = max(most, len(alive))
-        return len(alive)
-
     runs = [manager.start(spec(LONG), f"owner {n}") for n in range(21)]
-    reached(manager, runs[0], 1)
-    assert count() == 1
+    (first,) = puppets.alive
+    first.say(Started("float32"))
     clock.now += 16
-    manager.tick()
-    for _ in range(8):  # the housekeeping thread has its turns too
-        assert count() == 1
-        time.sleep(0.1)
+    for _ in range(3):
+        manager.tick()
+        assert puppets.alive == {first}
     assert {look(manager, run).status for run in runs} == {"paused"}
-
     for run in runs:  # everybody comes back
         manager.watch(run)
-    assert [look(manager, run).status for run in runs].count("queued") == 20
-    wait(lambda: look(manager, runs[0]).status == "running")
+    assert [look(manager, run).status for run in runs] == ["running", *["queued"] * 20]
     for n in range(20):  # and leaves one after the other, each just after a place became free
         clock.now += 1
         for run in runs[n + 1 :]:
             manager.watch(run)
         clock.now += 14.5
         manager.tick()
-        count()
-        assert len(manager.processes()) <= manager.profile.max_workers
-    assert most <= manager.profile.max_workers
-    settled(manager, runs[0])
+    assert puppets.most <= manager.profile.max_workers

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from engine.errors import ConfigError, GlassformerError, RunError
+from engine.service import shared
 from engine.service.manager import RunManager
 from engine.service.rooms import RoomError, Rooms
 from engine.service.shared import (
@@ -31,7 +35,9 @@ from engine.service.shared import (
     place,
 )
 from engine.service.transport import ROOT
-from tests.engine.running import LONG, PROFILE, lives, spec, wait
+from tests.engine.running import LONG, PROFILE, freeze, lives, spec, wait
+from ui import state
+from ui.operate import health
 
 ME, KEY = "me", b"a secret of the tests"
 
@@ -113,14 +119,27 @@ def test_who_does_not_know_the_secret_is_refused_and_the_others_are_served(
 
 
 def test_only_what_pages_need_may_be_asked(desk: Desk, server: Callable[..., RemoteRuns]) -> None:
-    for what in ("close", "tick", "_inside", "__class__", "folder"):
+    for what in (
+        "close",
+        "tick",
+        "_inside",
+        "__class__",
+        "folder",
+        "room._rooms",
+        "room._forget",
+        "room.nothing",
+    ):
         with Client(desk.where, authkey=KEY) as connection:
             connection.send_bytes(pickle.dumps(Request(what)))
             (well, said) = pickle.loads(connection.recv_bytes())
         assert not well and isinstance(said, RunError), what
-        if what != "__class__":
-            with pytest.raises(AttributeError):
-                getattr(server(), what)() if what != "close" else server().closed
+    for name in ("tick", "_inside", "folder"):
+        with pytest.raises(AttributeError):
+            getattr(server(), name)
+    for name in ("_rooms", "_forget", "nothing"):
+        with pytest.raises(AttributeError):
+            getattr(server().rooms, name)
+    assert {name for name in vars(Rooms) if not name.startswith("_")} == ROOM_LOOKS | ROOM_ORDERS
 
 
 def test_an_order_whose_answer_was_lost_is_not_given_again(
@@ -143,29 +162,39 @@ def test_an_order_whose_answer_was_lost_is_not_given_again(
     assert len(runs.runs(ME)) == 1, "it may have been carried out: asked twice, it would be two"
 
 
-def test_the_service_as_a_process_ends_and_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+SERVE = [sys.executable, "-m", "engine.service.serve"]
+
+
+def own_place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
+    """Where a service of its own would listen; the environment says so."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    monkeypatch.setenv("GLASSFORMER_RUNS", f"127.0.0.1:{port}")
-    monkeypatch.setenv("GLASSFORMER_SECRET", KEY.decode())
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    command = [sys.executable, "-m", "engine.service.serve"]
+    for name, value in (("RUNS", f"127.0.0.1:{port}"), ("SECRET", KEY.decode())):
+        monkeypatch.setenv(f"GLASSFORMER_{name}", value)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return "127.0.0.1", port
 
-    def started() -> RunManager:
-        def tried() -> RunManager | None:
-            try:
-                return open_manager(PROFILE, lambda: "")
-            except RunError:
-                return None
 
-        return wait(tried)
+def opened(once: Callable[[], Any]) -> Any:
+    """What `once` makes, as soon as the service answers."""
 
-    service = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ))
+    def tried() -> Any:
+        try:
+            return once()
+        except RunError:
+            return None
+
+    return wait(tried)
+
+
+def test_the_service_as_a_process_ends_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_place(tmp_path, monkeypatch)
+    service = subprocess.Popen(SERVE, cwd=ROOT)
     try:
-        runs = started()
+        runs = opened(lambda: open_manager(PROFILE, str))
         assert isinstance(runs, RemoteRuns)
         run = runs.start(spec(LONG), ME)
         wait(lambda: (view := runs.view(run)) and view.step > 5)
@@ -175,8 +204,8 @@ def test_the_service_as_a_process_ends_and_comes_back(
         wait(lambda: not any(lives(worker) for worker in workers))
         with pytest.raises(RunError, match="does not answer"):
             runs.view(run)
-        service = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ))
-        started()
+        service = subprocess.Popen(SERVE, cwd=ROOT)
+        opened(lambda: open_manager(PROFILE, str))
         assert runs.view(run) is None, "a server that was there before asks the new one"
         assert runs.start(spec(), ME)
     finally:
@@ -199,9 +228,7 @@ def test_a_place_that_is_none_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("GLASSFORMER_SECRET", secret)
         with pytest.raises(GlassformerError, match=wrong):
             place()
-    done = subprocess.run(
-        [sys.executable, "-m", "engine.service.serve"], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run(SERVE, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and wrong in done.stderr and "Traceback" not in done.stderr
 
 
@@ -245,12 +272,94 @@ def test_rooms_have_the_limits_of_the_profile_for_the_address_of_whoever_asks(
         desk.close()
 
 
-def test_nothing_of_the_rooms_but_their_methods_may_be_asked_for(server: Callable[..., RemoteRuns]) -> None:
-    public = {name for name in vars(Rooms) if not name.startswith("_")}
-    assert public == ROOM_LOOKS | ROOM_ORDERS
-    runs = server()
-    for name in ("_rooms", "_forget", "nothing"):
-        with pytest.raises(AttributeError):
-            getattr(runs.rooms, name)
-        with pytest.raises(RunError, match="nobody may ask"):
-            runs._ask(Request(f"room.{name}"))
+def seconds(runs: RemoteRuns) -> float:
+    begun = time.monotonic()
+    with pytest.raises(RunError, match="does not answer"):
+        runs.runs(ME)
+    return time.monotonic() - begun
+
+
+def test_a_service_that_stands_still_is_said_to_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "small")
+    where = own_place(tmp_path, monkeypatch)
+    service = subprocess.Popen(SERVE, cwd=ROOT)
+    monkeypatch.setattr(shared, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(shared, "QUIET_SECONDS", 3.0)
+
+    try:
+        runs = opened(lambda: RemoteRuns(where, KEY))
+        monkeypatch.setattr(state, "manager", lambda: runs)
+        assert runs.runs(ME) == []
+        freeze(service.pid)
+        assert 1.5 < seconds(runs) < 10
+        assert seconds(runs) < 1.9, "the next who ask are told at once"
+        client = TestClient(Starlette(routes=list(health.routes())))  # an error in it would be raised here
+        answer = client.get("/healthz")
+        assert (answer.status_code, answer.json()) == (503, {"ready": False, "spare": False})
+        time.sleep(3.1)
+        stranger: list[float] = []  # a thread without a connection, to whom the kernel alone says good day
+        asking = threading.Thread(target=lambda: stranger.append(seconds(runs)))
+        asking.start()
+        asking.join(15)
+        assert stranger and 1.5 < stranger[0] < 10
+        service.send_signal(signal.SIGCONT)
+        time.sleep(3.1)
+        assert runs.runs(ME) == []
+    finally:
+        service.kill()
+        service.wait()
+
+
+def test_who_says_nothing_to_the_challenge_is_let_go(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "GREETING_SECONDS", 0.5)
+    before = threading.active_count()
+    silent = [socket.create_connection(desk.where, timeout=10) for _ in range(5)]
+    for each in silent:
+        while each.recv(1000):
+            pass  # the challenge, and then the end
+        each.close()
+    wait(lambda: threading.active_count() <= before, 30)
+
+
+def test_a_server_that_asks_seldom_is_not_let_go(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "GREETING_SECONDS", 0.5)
+    runs = RemoteRuns(desk.where, KEY)
+    mine = runs._mine.connection
+    time.sleep(1.0)
+    assert runs.runs(ME) == [] and runs._mine.connection is mine
+
+
+@pytest.mark.parametrize("error", [OSError("too many open files"), RuntimeError("can't start new thread")])
+def test_without_descriptors_it_waits_and_does_not_spin(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    tries: list[int] = []
+    accept = desk._listener.accept
+
+    def none() -> None:
+        tries.append(1)
+        raise error
+
+    monkeypatch.setattr(desk._listener, "accept", none)
+    socket.create_connection(desk.where).close()  # ends the one `accept` that was under way
+    begun = time.monotonic()
+    time.sleep(1.0)
+    count = len(tries)
+    assert 1 <= count <= (time.monotonic() - begun) / shared.FAILED_SECONDS + 2
+    monkeypatch.setattr(desk._listener, "accept", accept)
+    assert RemoteRuns(desk.where, KEY).runs(ME) == []
+
+
+def test_a_request_of_another_version_is_answered_with_a_sentence(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs = RemoteRuns(desk.where, KEY, lambda: "")
+    whole = runs.runs(ME)
+    monkeypatch.setattr(desk.manager, "runs", lambda *_: {}["gone"])
+    with pytest.raises(RunError, match="could not do that"):
+        runs.runs(ME)
+    assert "KeyError" in caplog.text
+    monkeypatch.undo()
+    assert runs.runs(ME) == whole, "and it may ask on"

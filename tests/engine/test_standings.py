@@ -43,12 +43,6 @@ def test_a_line_of_the_table_by_hand() -> None:
     assert found.flops == 3 * forward * found.tokens
 
 
-def test_before_the_first_look_there_is_no_number() -> None:
-    view = replace(run(), history=replace(run().history, evaluations=()))
-    found = standings.standing(view)
-    assert math.isnan(found.loss) and math.isnan(found.bits) and not found.complete
-
-
 @pytest.mark.parametrize(
     ("along", "each"), [("steps", 1.0), ("tokens", 24.0), ("seconds", 0.02), ("flops", None)]
 )
@@ -64,15 +58,18 @@ def test_curves_against_each_axis(along: standings.Along, each: float | None) ->
     assert standings.end_of([view, run("b", steps=10)], along) == pytest.approx(200 * each)
 
 
-def test_a_curve_ends_at_the_loss_of_the_whole_split_that_the_table_has() -> None:
-    """The last step is looked at twice: 2.3 on a part of the split, 2.2 on the whole of it."""
-    looks = (
-        Evaluation(20, 2.0, 2.9, 0.4, False),
-        Evaluation(40, 2.0, 2.3, 0.8, False),
-        Evaluation(40, 2.0, 2.2, 0.8, True),
-    )
-    view = replace(run(), history=replace(run().history, evaluations=looks))
-    assert standings.course(view, "steps").newest == (40.0, 2.2) and standings.standing(view).loss == 2.2
+def test_a_curve_ends_at_the_loss_that_the_table_has() -> None:
+    whole = Evaluation(40, 2.0, 2.2, 0.8, True)
+    twice = (Evaluation(20, 2.0, 2.9, 0.4, False), Evaluation(40, 2.0, 2.3, 0.8, False), whole)
+    for looks, newest, loss in (((), None, math.nan), (twice, (40.0, 2.2), 2.2)):
+        view = replace(run(), history=replace(run().history, evaluations=looks))
+        line = standings.standing(view)
+        assert standings.course(view, "steps").newest == newest
+        assert (line.loss, line.bits) == pytest.approx((loss, loss / math.log(2)), nan_ok=True)
+        assert line.complete == bool(looks)
+    every = (Evaluation(0, 4.0, 4.1, 0.0, True), whole)
+    course = standings.course(replace(run(), history=replace(run().history, evaluations=every)), "steps")
+    assert course.looked.tolist() == [4.1, 2.2] and not len(course.end), "one curve"
 
 
 @pytest.mark.parametrize(
@@ -95,13 +92,6 @@ def test_curves_in_bits_and_thinned() -> None:
     assert course.end.tolist() == pytest.approx([2.1 / math.log(2)])
 
 
-def test_where_every_look_is_at_the_whole_split_they_are_one_curve() -> None:
-    looks = (Evaluation(0, 4.0, 4.1, 0.0, True), Evaluation(40, 2.0, 2.2, 0.8, True))
-    view = replace(run(), history=replace(run().history, evaluations=looks))
-    course = standings.course(view, "steps")
-    assert course.looked.tolist() == [4.1, 2.2] and not len(course.end)
-
-
 def test_smoothing_is_the_mean_of_the_last_losses() -> None:
     losses = np.random.default_rng(0).normal(3.0, 0.4, 50).astype(np.float32)
     found = standings.smoothed(losses, 7)
@@ -111,16 +101,11 @@ def test_smoothing_is_the_mean_of_the_last_losses() -> None:
 
 
 def test_what_is_left_of_a_race_is_the_sum_of_its_turns() -> None:
-    """Each has done 40 of 200 steps in 0.8 s, so 3.2 s are before it; they take turns."""
+    """40 of 200 steps in 0.8 s: 3.2 s of 4 are left. Who had no turn yet needs as long as the others."""
     going = [replace(run(name), status="running") for name in "ab"]
-    assert standings.left([*going, run("c")]) == pytest.approx(6.4)
-
-
-def test_who_had_no_turn_yet_needs_as_long_as_the_others() -> None:
-    """40 of 200 steps in 0.8 s: 4 s in all, 3.2 of them left, and 4 s for each that waits."""
-    going = replace(run("a"), status="running")
-    waiting = [replace(run(name), status="running", step=0, seconds=0.0) for name in "bc"]
-    assert standings.left([going, *waiting]) == pytest.approx(3.2 + 2 * 4.0)
+    waiting = [replace(one, step=0, seconds=0.0) for one in going]
+    assert standings.left([*going, run("c")]) == pytest.approx(2 * 3.2)
+    assert standings.left([going[0], *waiting]) == pytest.approx(3.2 + 2 * 4.0)
     assert standings.left(waiting) == 0.0
 
 

@@ -22,12 +22,6 @@ def road(**fields):
     return list(measure(Plan(**fields), text.train, text.vocab_size))
 
 
-def distance(blocks):
-    """How far a ratio is from 1, in powers of e; vanished counts as infinitely far."""
-    found = ratio(blocks)
-    return abs(math.log(found)) if found > 0 else math.inf
-
-
 @for_each("wiring", ["pre", "post", "parallel", "none"])
 @for_each("norm", ["layernorm", "rmsnorm", "none"])
 @for_each("init", ["scaled", "fan_in"])
@@ -36,10 +30,8 @@ def test_every_wiring_is_measured(wiring, norm, init):
     assert [(p.depth, p.seed) for p in profiles] == [(1, 0), (1, 1), (3, 0), (3, 1)]
     assert [p.done for p in profiles] == [1, 2, 5, 8]
     for p in profiles:
-        assert (
-            p.finite and len(p.gradients) == len(p.activations) == p.depth + 1 and len(p.weights) == p.depth
-        )
-        assert (p.gradients > 0).all() and (p.weights > 0).all() and p.loss > 0
+        assert p.finite and p.loss > 0 and (p.gradients > 0).all() and (p.weights > 0).all()
+        assert len(p.gradients) == len(p.activations) == len(p.weights) + 1 == p.depth + 1
 
 
 @for_each("wiring", ["pre", "post", "none"])
@@ -64,11 +56,9 @@ def test_a_gradient_is_what_the_loss_does_when_the_stream_is_nudged(wiring):
 
 
 def test_activations_are_the_streams_own_and_weights_start_as_said():
-    text, plan = verse(), Plan(depths=(4,), wirings=("post",), seeds=1)
-    profile = next(measure(plan, text.train, text.vocab_size))
-    np.testing.assert_allclose(
-        profile.activations[1:], 8.0, rtol=1e-2
-    )  # a norm without bias gives every token the length sqrt(64)
+    text, (profile,) = verse(), road(depths=(4,), wirings=("post",), seeds=1)
+    # a norm without bias gives every token the length sqrt(64)
+    np.testing.assert_allclose(profile.activations[1:], 8.0, rtol=1e-2)
     for init, expected in (
         ("scaled", 0.02 / math.sqrt(8)),
         ("unscaled", 0.02),

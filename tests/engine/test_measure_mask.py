@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from engine.checkpoints import load
 from engine.config import ModelConfig, TrainConfig
@@ -26,33 +27,23 @@ from engine.training.batches import Batch, Batches
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
-SHALLOW = loud(tiny(n_layers=1), factor=4.0).requires_grad_(False)
-TOKENS = (3, 1, 4, 1, 5, 9, 2)
-
 
 def test_without_the_mask_the_softmax_runs_over_all_keys():
-    before = record(SHALLOW, TOKENS)
-    found = without_mask(SHALLOW, before)
-    scores = before["blocks.0.scores"].astype(float)
-    p = np.exp(scores - scores.max(-1, keepdims=True))
-    p /= p.sum(-1, keepdims=True)
+    before = record(MODEL, IDS)
+    found = without_mask(MODEL, before)
+    p = torch.tensor(before["blocks.0.scores"]).softmax(-1).numpy()
     np.testing.assert_allclose(found.patterns[0], p, rtol=1e-4, atol=1e-6)
-    future = np.mean([p[:, q, q + 1 :].sum(-1) for q in range(6)], axis=0)
-    np.testing.assert_allclose(found.future[0], future, rtol=1e-4)
-    np.testing.assert_allclose(
-        found.following[0], [np.mean([h[q, q + 1] for q in range(6)]) for h in p], rtol=1e-4
-    )
-    logits = torch.tensor(before.logits[:-1]).double().log_softmax(-1)
-    wanted = [-float(logits[i, TOKENS[i + 1]]) for i in range(6)]
+    np.testing.assert_allclose(found.future[0], np.triu(p, 1)[:, :-1].sum(-1).mean(1), rtol=1e-4)
+    np.testing.assert_allclose(found.following[0], np.diagonal(p, 1, 1, 2).mean(1), rtol=1e-4)
+    wanted = F.cross_entropy(torch.tensor(before.logits[:-1]), torch.tensor(IDS[1:]), reduction="none")
     np.testing.assert_allclose(found.loss_with, wanted, rtol=1e-5)
-    assert found.mean_with == pytest.approx(np.mean(wanted)) != found.mean_without
+    assert found.mean_with == pytest.approx(float(wanted.mean())) != found.mean_without
 
 
 def test_the_same_scores_are_sharp_without_the_scale():
     for width in (1, 64, 512):
         found = scaling.one_query(width, 3)
-        e = np.exp(found.scores / width**0.5)
-        np.testing.assert_allclose(found.scaled, e / e.sum())
+        np.testing.assert_allclose(found.scaled, scaling.softmax(found.scores / width**0.5))
         assert found.most_plain >= found.most_scaled and found.plain.sum() == pytest.approx(1)
         assert found.plain[found.best] == found.most_plain
     assert scaling.one_query(1).most_plain == scaling.one_query(1).most_scaled
@@ -67,16 +58,16 @@ def test_the_same_scores_are_sharp_without_the_scale():
 @for_each("width", [64, 256])
 def test_a_token_is_most_like_itself_until_there_are_two_matrices(width):
     found = [self_term.compared(width, seed) for seed in range(20)]
-    own = {way: np.mean([one[way].own_score for one in found]) for way in self_term.WAYS}
-    root = width**0.5
-    assert own["raw"] == pytest.approx(root, rel=0.05) and own["shared"] == pytest.approx(root, rel=0.1)
-    assert abs(own["separate"]) < 0.5
+    own, weights = (
+        {way: np.mean([getattr(one[way], name) for one in found]) for way in self_term.WAYS}
+        for name in ("own_score", "own_weight")
+    )
+    assert own["raw"] == pytest.approx(width**0.5, rel=0.05)
+    assert own["shared"] == pytest.approx(width**0.5, rel=0.1) and abs(own["separate"]) < 0.5
     assert np.mean([one["raw"].other_spread for one in found]) == pytest.approx(1, abs=0.15)
-    weights = {way: np.mean([one[way].own_weight for one in found]) for way in self_term.WAYS}
     assert weights["raw"] > 0.95 and weights["shared"] > 0.95 and weights["separate"] < 0.3
     one = found[0]["separate"]
-    e = np.exp(one.scores)
-    np.testing.assert_allclose(one.weights, e / e.sum(-1, keepdims=True))
+    np.testing.assert_allclose(one.weights, torch.tensor(one.scores).softmax(-1))
 
 
 def test_the_weights_without_a_mask_and_their_heads():
@@ -100,19 +91,10 @@ IDS = [3, 1, 4, 1, 5, 9, 2]
 
 def test_chances_are_those_of_the_next_token():
     found = read(FULL, IDS)
-    logits = FULL(torch.tensor([IDS]))[0].double()
-    wanted = [
-        math.exp(float(row[after] - row.logsumexp(0))) for row, after in zip(logits, IDS[1:], strict=False)
-    ]
-    np.testing.assert_allclose(found.chances, wanted, rtol=1e-5)
-    by_layer = []
-    for layer in range(2):
-        total = 0.0
-        for head in found.patterns[layer]:
-            for query in range(6):
-                total += sum(float(head[query, key]) for key in range(query + 1, 7))
-        by_layer.append(total / 6 / len(found.patterns[layer]))
-        assert found.ahead(layer) == pytest.approx(by_layer[-1], rel=1e-5)
+    chances = FULL(torch.tensor([IDS]))[0].softmax(-1)
+    np.testing.assert_allclose(found.chances, chances[range(6), IDS[1:]], rtol=1e-5)
+    by_layer = [np.triu(pattern, 1)[:, :-1].sum(-1).mean() for pattern in found.patterns]
+    assert [found.ahead(layer) for layer in range(2)] == pytest.approx(by_layer, rel=1e-5)
     assert found.ahead(None) == pytest.approx(sum(by_layer) / 2, rel=1e-5) and by_layer[0] != by_layer[1]
     assert read(MODEL, IDS).ahead(None) == 0.0
 
@@ -121,27 +103,26 @@ def test_each_token_is_hidden_in_turn():
     blank = FULL.config.vocab_size - 1
     found = read(FULL, IDS, blank).chances
     for place, token in enumerate(IDS):
-        text = list(IDS)
-        text[place] = blank
-        said = FULL(torch.tensor([text]))[0, place].double().softmax(-1)
+        said = FULL(torch.tensor([[*IDS[:place], blank, *IDS[place + 1 :]]]))[0, place].softmax(-1)
         assert found[place] == pytest.approx(float(said[token]), rel=1e-4)
+
+
+def test_what_it_writes_when_opened_and_what_that_costs():
+    blank = FULL.config.vocab_size - 1
     found = alone(FULL, IDS, 9, blank)
-    assert len(found) == 9 and blank not in found and found == alone(FULL, IDS, 9, blank)
-    assert found != alone(FULL, IDS, 9, blank, seed=1)
+    assert found == alone(FULL, IDS, 9, blank) != alone(FULL, IDS, 9, blank, seed=1)
     generator, text = torch.Generator().manual_seed(0), list(IDS)
     for _ in range(9):
         seen = [*text[-(FULL.config.context - 1) :], blank]
-        logits = FULL(torch.tensor([seen]))[0, -1, :-1].double() / 0.8
-        chances = torch.cat([logits.softmax(-1), torch.zeros(1).double()])
-        text.append(int(torch.multinomial(chances, 1, generator=generator)))
-    assert text[len(IDS) :] == found
-    assert len(alone(MODEL, IDS, 3)) == 3
+        logits = FULL(torch.tensor([seen]))[0, -1].double() / 0.8
+        logits[blank] = -math.inf
+        text.append(int(torch.multinomial(logits.softmax(-1), 1, generator=generator)))
+    assert text[len(IDS) :] == found and len(alone(MODEL, IDS, 3)) == 3
     inputs, targets = torch.tensor([IDS, IDS[::-1]]), torch.tensor([[-1] * 6 + [4], [-1] * 6 + [7]])
-    said = FULL(inputs)[:, -1].double().log_softmax(-1)
-    wanted = -(said[0, 4] + said[1, 7]) / 2
+    wanted = float(F.cross_entropy(FULL(inputs)[:, -1], targets[:, -1]))
     halves = [Batch(inputs[i : i + 1], targets[i : i + 1]) for i in range(2)]
     for windows in ([Batch(inputs, targets)], halves):
-        assert end_loss(FULL, windows) == pytest.approx(float(wanted), rel=1e-5)
+        assert end_loss(FULL, windows) == pytest.approx(wanted, rel=1e-5)
 
 
 def test_two_trainings_end_as_two_models(tmp_path, shakespeare: Corpus, monkeypatch):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
-import torch
 
 from engine.measure import permutation
 from engine.measure.order_effect import SAME, order_effect, setting_of
-from engine.measure.recording import record
+from engine.measure.recording import next_token_losses, record
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
@@ -18,17 +19,14 @@ TOKENS = (3, 1, 4, 1, 5, 9, 2, 6)
 
 
 def test_orders_are_what_they_are_called():
-    assert permutation.new_order(5, "reverse").tolist() == [4, 3, 2, 1, 0] and permutation.new_order(5, "rotate").tolist() == [
-        1, 2, 3, 4, 0,
-    ]  # fmt: skip
-    for seed in range(60):
-        for length in (2, 3, 9):
-            order = permutation.new_order(length, "shuffle", seed)
-            assert sorted(order) == list(range(length)) and (order != np.arange(length)).any()
-    assert permutation.new_order(9, "shuffle", 3).tolist() == permutation.new_order(9, "shuffle", 3).tolist()
-    assert permutation.new_order(9, "shuffle", 3).tolist() != permutation.new_order(9, "shuffle", 4).tolist()
-    assert permutation.new_order(1, "shuffle").tolist() == [0]
-    assert permutation.new_order(0, "shuffle").tolist() == []
+    assert permutation.new_order(5, "reverse").tolist() == [4, 3, 2, 1, 0]
+    assert permutation.new_order(5, "rotate").tolist() == [1, 2, 3, 4, 0]
+    for seed, length in product(range(60), (2, 3, 9)):
+        order = permutation.new_order(length, "shuffle", seed)
+        assert sorted(order) == list(range(length)) and (order != np.arange(length)).any()
+    one, again, other = (permutation.new_order(9, "shuffle", seed).tolist() for seed in (3, 3, 4))
+    assert one == again != other
+    assert [permutation.new_order(n, "shuffle").tolist() for n in (0, 1)] == [[], [0]]
 
 
 @for_each("tokens, expected", [
@@ -61,13 +59,10 @@ def test_the_losses_are_those_of_the_text_in_each_order():
     model = loud(tiny(position="rope"), factor=4.0)
     order = permutation.new_order(len(TOKENS), "reverse")
     first = permutation.in_order_and_out(model, TOKENS, order)[0]
-    for loss, ids in ((first.loss_in, TOKENS), (first.loss_out, TOKENS[::-1])):
-        tokens = torch.tensor([list(ids)])
-        with torch.no_grad():
-            assert loss == pytest.approx(
-                float(torch.nn.functional.cross_entropy(model(tokens)[0, :-1], tokens[0, 1:])), abs=1e-5
-            )
-    before, after = (record(model, ids)["norm_final"] for ids in (TOKENS, TOKENS[::-1]))
+    texts = [record(model, ids) for ids in (TOKENS, TOKENS[::-1])]
+    losses = [next_token_losses(text).mean() for text in texts]
+    assert (first.loss_in, first.loss_out) == pytest.approx(losses, abs=1e-5)
+    before, after = (text["norm_final"] for text in texts)
     size = np.sqrt((before**2).sum(-1).mean())
     assert first.moved == pytest.approx(np.linalg.norm(after[::-1] - before, axis=-1) / size, abs=1e-5)
     assert first.relative == pytest.approx(float(np.sqrt((first.moved**2).mean())))
@@ -98,10 +93,9 @@ def test_every_scheme_is_compared_with_its_own_mask():
 def test_a_setting_is_found_by_its_switches(causal):
     model = loud(tiny(position="rope", causal=causal))
     settings = permutation.in_order_and_out(model, (1, 2, 3), permutation.new_order(3, "reverse"))
-    for position in (True, False):
-        for mask in (True, False):
-            found = setting_of(settings, position, mask)
-            if mask and not causal:
-                assert found is None
-            else:
-                assert (found.position, found.mask) == (position, mask)
+    for position, mask in product((True, False), repeat=2):
+        found = setting_of(settings, position, mask)
+        if mask and not causal:
+            assert found is None
+        else:
+            assert (found.position, found.mask) == (position, mask)

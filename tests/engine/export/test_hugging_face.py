@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from engine import checkpoints
-from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.export import pack
@@ -33,15 +32,9 @@ LLAMA = {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "d_ff": 21}
 # fields -> (family, what has to be filled in)
 SAID: dict[str, tuple[dict[str, Any], str, set[str]]] = {
     "gpt2": (GPT2, "gpt2", set()),
-    "classic, exact GELU, no biases": (
-        {"ffn": "gelu"},
-        "gpt2",
-        {"attention_bias", "output_bias", "ffn_bias", "norm_bias"},
-    ),
+    "classic, exact GELU": ({"ffn": "gelu"}, "gpt2", {"attention_bias", "output_bias", "ffn_bias", "norm_bias"}),
     "squared ReLU, no gains": (
-        {**GPT2, "ffn": "relu2", "norm_gain": False, "norm_bias": False},
-        "gpt2",
-        {"norm_bias", "norm_gain"},
+        {**GPT2, "ffn": "relu2", "norm_gain": False, "norm_bias": False}, "gpt2", {"norm_bias", "norm_gain"}
     ),
     "no output bias": ({**GPT2, "ffn": "relu", "output_bias": False}, "gpt2", {"output_bias"}),
     "sine waves": ({**GPT2, "position": "sinusoidal"}, "gpt2", {"position"}),
@@ -57,28 +50,17 @@ SAID: dict[str, tuple[dict[str, Any], str, set[str]]] = {
     "qwen3, no gains": ({**LLAMA, "qk_norm": True, "norm_gain": False}, "qwen3", {"norm_gain", "qk_gain"}),
     "gemma": ({**LLAMA, "ffn": "geglu_tanh", "embedding_scale": True, "d_head": 6}, "gemma", set()),
     "bloom": (
-        {**GPT2, "position": "alibi", "embedding_norm": True, "d_ff": 64, "n_heads": 2},
-        "bloom",
-        set(),
+        {**GPT2, "position": "alibi", "embedding_norm": True, "d_ff": 64, "n_heads": 2}, "bloom", set()
     ),
     "pythia": (
-        {
-            **GPT2,
-            "ffn": "gelu",
-            "position": "rope",
-            "rope_fraction": 0.5,
-            "wiring": "parallel",
-            "tie_embeddings": False,
-        },
-        "gpt_neox",
-        set(),
+        {**GPT2, "ffn": "gelu", "position": "rope", "rope_fraction": 0.5, "wiring": "parallel",
+         "tie_embeddings": False}, "gpt_neox", set(),
     ),
     "neox, one after the other": (
-        {"position": "rope", "ffn": "relu", "norm_gain": False},
-        "gpt_neox",
+        {"position": "rope", "ffn": "relu", "norm_gain": False}, "gpt_neox",
         {"ffn_bias", "norm_bias", "norm_gain"},
     ),
-}
+}  # fmt: skip
 
 
 def unpacked(data: bytes, folder: Path) -> Path:
@@ -145,21 +127,13 @@ def test_published_models_are_their_own_families(name: str, family: str) -> None
     assert (found.family, found.filled) == (family, ())
 
 
-@for_each(
-    "change, shape",
-    [
-        (transposed, (6, 4)),
-        (transposed, (4, 4)),
-        (transposed, (5,)),
-        (half_split(2), (8, 3)),
-        (by_head(2), (12, 5)),
-        (by_head(2), (12,)),
-    ],
-)
+@for_each("change, shape", [
+    (transposed, (6, 4)), (transposed, (4, 4)), (transposed, (5,)), (half_split(2), (8, 3)),
+    (by_head(2), (12, 5)), (by_head(2), (12,)),
+])  # fmt: skip
 def test_changes_are_undone(change: Any, shape: tuple[int, ...]) -> None:
     theirs = torch.randn(shape, generator=torch.Generator().manual_seed(0))
-    ours = torch.from_numpy(change(theirs.numpy()).copy())
-    assert torch.equal(undone(ours, change), theirs)
+    assert torch.equal(undone(torch.from_numpy(change(theirs.numpy()).copy()), change), theirs)
 
 
 def test_a_constant_is_undone_and_nothing_else() -> None:
@@ -209,17 +183,11 @@ def test_shipped_models_with_their_tokenizer(name: str, family: str, tmp_path: P
 
 
 def test_an_encoder_decoder_is_not_written_and_what_a_t5_lacks_is_named() -> None:
-    ours = load_pair(ROOT / "checkpoints" / "paired" / "reverse").model
-    d = ours.config.decoder
-    with pytest.raises(PretrainedError) as error:
-        plan(ours)
-    assert f"ffn = {d.ffn!r}" in str(error.value) or f"position = {d.position!r}" in str(error.value)
     of_t5 = {"position": "t5", "norm": "rmsnorm", "score_scale": False}
     for fields, says in (
         ({"output_head": "scaled"}, "it is a T5, whose layout is read here and not written"),
         ({"ffn": "geglu_tanh", "tie_embeddings": False}, "it is a T5"),
-        ({"ffn": "geglu"}, "has no ffn = 'geglu'"),
-        ({"position": "rope"}, "has no position = 'rope'"),
-    ):
+        ({"ffn": "geglu"}, "has no ffn = 'geglu'"), ({"position": "rope"}, "has no position = 'rope'"),
+    ):  # fmt: skip
         with pytest.raises(PretrainedError, match=says):
             plan(loud_pair(**({"ffn": "relu"} | of_t5 | fields)))

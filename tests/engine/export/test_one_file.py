@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import torch
@@ -65,43 +64,35 @@ def lint(folder: Path) -> None:
 def put(
     model: Transformer | Seq2Seq,
     folder: Path,
-    tokenizer: object = None,
-    dtype: str = "float32",
+    tokenizer: Any = None,
     example: str = "",
+    dtype: str = "float32",
 ) -> str:
     folder.mkdir()
     text = one_file(model, 'A "model" \\ of\nmine', tokenizer, example=example)
     (folder / "model.py").write_text(text)
     (folder / "model.safetensors").write_bytes(pack.own_weights(model, dtype))
+    assert "engine" not in "".join(line for line in text.splitlines() if "import" in line)
     return text
-
-
-def hints(name: str) -> tuple[Any, ...]:
-    from typing import get_args, get_type_hints
-
-    return get_args(get_type_hints(ModelConfig)[name])
 
 
 def every_value() -> list[dict[str, Any]]:
     """Each name of each registry at least once, in several company."""
-    lists = [hints(name) for name in ("norm", "wiring", "ffn", "position", "mixer")]
-    count = max(map(len, lists)) + 1
-    rows = [
-        dict(zip(("norm", "wiring", "ffn", "position", "mixer"), row, strict=True))
-        for row in itertools.islice(zip(*(itertools.cycle(values) for values in lists), strict=False), count)
-    ]
+    lists = {
+        name: get_args(get_type_hints(ModelConfig)[name])
+        for name in ("norm", "wiring", "ffn", "position", "mixer")
+    }
     extras: list[dict[str, Any]] = [
-        {"causal": False},
-        {"window": 3, "n_heads": 2},
-        {"qk_norm": True, "tie_embeddings": False},
+        {"causal": False}, {"window": 3, "n_heads": 2}, {"qk_norm": True, "tie_embeddings": False},
         {"attention_bias": True, "ffn_bias": True, "dropout": 0.1},
         {"mixer": "attention", "n_kv_heads": 2, "position": "rope", "rope_fraction": 0.5},
-        {"mixer": "attention", "output_projection": False},
-        {"output_head": "masked", "token_types": 2},
+        {"mixer": "attention", "output_projection": False}, {"output_head": "masked", "token_types": 2},
         {"output_head": "none", "embedding_scale": True},
         {"mixer": "attention", "qk_norm": True, "qk_gain": True, "score_scale": False},
-    ]
-    return [row | extra for row, extra in zip(rows, itertools.cycle(extras), strict=False)]
+    ]  # fmt: skip
+    count = max(map(len, lists.values())) + 1
+    rows = [{name: values[i % len(values)] for name, values in lists.items()} for i in range(count)]
+    return [row | extras[i % len(extras)] for i, row in enumerate(rows)]
 
 
 PAIRS: dict[str, dict[str, Any]] = {
@@ -120,6 +111,17 @@ def unlike() -> Seq2Seq:
     return build_pair(replace(config, encoder=replace(config.encoder, **halves))).eval()
 
 
+def hold_alone(models: dict[str, Any], tensors: list[torch.Tensor], tmp_path: Path) -> None:
+    """All in one process of Python, for torch takes its time to be imported, give the logits they give here."""
+    said = json.loads(alone(tmp_path, "-c", ALONE, json.dumps([ids.tolist() for ids in tensors]), *models))
+    assert said.keys() == models.keys()
+    for name, model in models.items():
+        expected = model(*tensors)
+        assert expected.std() > 1e-4, name
+        assert torch.allclose(torch.tensor(said[name]), expected, atol=1e-5, rtol=1e-4), name
+    lint(tmp_path)
+
+
 @torch.no_grad()
 def test_encoder_decoders_run_alone(tmp_path: Path) -> None:
     models = {name.replace(" ", "-"): loud_pair(**fields) for name, fields in PAIRS.items()}
@@ -128,14 +130,7 @@ def test_encoder_decoders_run_alone(tmp_path: Path) -> None:
         put(model, tmp_path / name)
     source, target = some(3, 5, 1), some(3, 5, 2)  # as long as each other: masks that are swapped go on
     source[1, 3:] = 0  # padding
-    both = json.dumps([source.tolist(), target.tolist()])
-    said = json.loads(alone(tmp_path, "-c", ALONE, both, *models))
-    assert said.keys() == models.keys()
-    for name, model in models.items():
-        expected = model(source, target)
-        assert expected.std() > 1e-4, name
-        assert torch.allclose(torch.tensor(said[name]), expected, atol=1e-5, rtol=1e-4), name
-    lint(tmp_path)
+    hold_alone(models, [source, target], tmp_path)
 
 
 @for_each(
@@ -144,10 +139,8 @@ def test_encoder_decoders_run_alone(tmp_path: Path) -> None:
 def test_a_shipped_encoder_decoder_writes(task: str, source: str, tmp_path: Path) -> None:
     """Letters and words; what is not known is said."""
     shipped = load_pair(ROOT / "checkpoints" / "paired" / task)
-    text = put(shipped.model, tmp_path / "it", shipped.tokenizer, example=source)
-    assert f"python model.py {source}" in text and "engine" not in "".join(
-        line for line in text.splitlines() if "import" in line
-    )
+    text = put(shipped.model, tmp_path / "it", shipped.tokenizer, source)
+    assert f"python model.py {source}" in text
     wanted = write_pair(shipped.model, shipped.tokenizer, source)
     assert len(wanted) > 5
     assert alone(tmp_path / "it", "model.py", *source.split()).strip() == wanted
@@ -157,22 +150,13 @@ def test_a_shipped_encoder_decoder_writes(task: str, source: str, tmp_path: Path
 
 @torch.no_grad()
 def test_every_part_runs_alone(tmp_path: Path) -> None:
-    """All in one process of Python, for torch takes its time to be imported."""
     models = {f"m{i}": loud(tiny(**fields), factor=6.0) for i, fields in enumerate(every_value())}
     models["faulty"] = build(tiny(), parts=parts_of("unscaled_scores")).eval()
     models["faulty"].embedding.mul_(40)
     for name, model in models.items():
         text = put(model, tmp_path / name)
-        assert "engine" not in "".join(line for line in text.splitlines() if "import" in line)
-        assert "def formulas" not in text and "def kept" not in text and "def tensors" not in text
-    lint(tmp_path)
-    tokens = some_tokens(tiny(), 2, 7)
-    said = json.loads(alone(tmp_path, "-c", ALONE, json.dumps([tokens.tolist()]), *models))
-    assert said.keys() == models.keys()
-    for name, model in models.items():
-        expected = model(tokens)
-        assert expected.std() > 1e-3, name
-        assert torch.allclose(torch.tensor(said[name]), expected, atol=1e-5, rtol=1e-4), model.config
+        assert not any(f"def {tool}" in text for tool in ("formulas", "kept", "tensors"))
+    hold_alone(models, [some_tokens(tiny(), 2, 7)], tmp_path)
 
 
 def test_a_model_of_letters_writes(tmp_path: Path) -> None:

@@ -52,18 +52,12 @@ def test_a_mistake_is_found_where_it_is(kind: str, mistake: str) -> None:
         assert not found.worst.close
 
 
-@for_each(
-    "mistake, fields, says",
-    [
-        ("rope", {"position": "rope", "n_heads": 8, "d_head": 2}, "one pair"),
-        ("eps", {"norm": "none"}, "no norms"),
-        ("transposed", {"output_projection": False}, "no W_O"),
-        ("transposed", {"d_head": 6}, "16 × 24"),
-        ("scale", {"mixer": "none"}, "no scores"),
-        ("scale", {"n_heads": 16}, "√d_head is 1"),
-        ("groups", {"n_kv_heads": 1}, "one key head"),
-    ],
-)
+@for_each("mistake, fields, says", [
+    ("rope", {"position": "rope", "n_heads": 8, "d_head": 2}, "one pair"),
+    ("eps", {"norm": "none"}, "no norms"), ("transposed", {"output_projection": False}, "no W_O"),
+    ("transposed", {"d_head": 6}, "16 × 24"), ("scale", {"mixer": "none"}, "no scores"),
+    ("scale", {"n_heads": 16}, "√d_head is 1"), ("groups", {"n_kv_heads": 1}, "one key head"),
+])  # fmt: skip
 def test_why_nothing_changes(mistake: str, fields: dict[str, Any], says: str) -> None:
     model = loud(tiny(**fields))
     why = MISTAKES[mistake].idle(model.config)
@@ -79,41 +73,21 @@ def test_the_other_epsilon() -> None:
 
 
 def test_differences_by_hand() -> None:
-    ours = Recording(
-        tiny().resolved(),
-        (1, 2),
-        {
-            "blocks.0.resid_pre": np.array([[1.0, -2.0]]),
-            "blocks.1.norm1": np.array([[3.0, 0.5]]),
-            "blocks.1.z": np.array([[0.5, 0.25]]),
-            "logits": np.array([[50.0, 4.0]]),
-        },
-    )
-    theirs = {
-        "blocks.0.resid_pre": torch.tensor([[1.0, -2.0]]),
-        "blocks.1.norm1": torch.tensor([[3.0, 0.6]], dtype=torch.float64),
-        "blocks.1.z": torch.tensor([[0.5, 0.30]], dtype=torch.float64),
-        "logits": torch.tensor([[50.004, 4.0]], dtype=torch.float64),
-        "not ours": torch.zeros(1),
-    }
-    found = held(ours, theirs)
-    assert [row.name for row in found.rows] == [
-        "blocks.0.resid_pre",
-        "blocks.1.norm1",
-        "blocks.1.z",
-        "logits",
-    ]
+    names = ["blocks.0.resid_pre", "blocks.1.norm1", "blocks.1.z", "logits"]
+    rows = [[1.0, -2.0], [3.0, 0.5], [0.5, 0.25], [50.0, 4.0]]
+    others = [[1.0, -2.0], [3.0, 0.6], [0.5, 0.30], [50.004, 4.0]]
+    ours = Recording(tiny().resolved(), (1, 2), {n: np.array([x]) for n, x in zip(names, rows, strict=True)})
+    theirs = {n: torch.tensor([x], dtype=torch.float64) for n, x in zip(names, others, strict=True)}
+    found = held(ours, theirs | {"not ours": torch.zeros(1)})
+    assert [row.name for row in found.rows] == names
     assert [row.largest for row in found.rows] == pytest.approx([0.0, 0.1, 0.05, 0.004])
     assert [row.relative for row in found.rows] == pytest.approx([0.0, 0.1 / 3, 0.05, 0.004 / 50])
     assert found.begins is found.rows[1] and found.rows[1].block == 1 and found.rows[1].bare == "norm1"
     assert [row.name for row in found.states] == ["blocks.0.resid_pre", "logits"]
     assert found.worst is found.last and found.last.close
-
-
-def test_a_number_that_is_none_is_far() -> None:
     ours = Recording(tiny().resolved(), (1,), {"logits": np.array([[math.nan, 1.0]])})
-    found = held(ours, {"logits": torch.ones(1, 2)})
-    assert found.last.largest == math.inf and not found.last.close
+    last = held(ours, {"logits": torch.ones(1, 2)}).last
+    assert last.largest == math.inf and not last.close, "a number that is none is far"
 
 
 def test_the_same_seed_is_the_same_model() -> None:

@@ -25,35 +25,29 @@ from tests.engine.pretrained.odd import KINDS, made, said
 ROOT = Path(__file__).resolve().parents[3]
 BODIES = list(itertools.product(*(second.COVERED[name] for name in ("wiring", "norm", "position"))))
 VARIANTS: list[dict[str, Any]] = [
-    {},
+    {}, {"causal": False, "norm_gain": False}, {"mixer": "none"},
     {
-        "n_heads": 6,
-        "n_kv_heads": 2,
-        "d_head": 4,
-        "window": 3,
-        "qk_norm": True,
-        "attention_bias": True,
-        "ffn_bias": True,
-        "tie_embeddings": False,
-        "rope_fraction": 0.5,
+        "n_heads": 6, "n_kv_heads": 2, "d_head": 4, "window": 3, "qk_norm": True, "attention_bias": True,
+        "ffn_bias": True, "tie_embeddings": False, "rope_fraction": 0.5,
     },
-    {"causal": False, "norm_gain": False},
-    {"mixer": "none"},
     {"qk_norm": True, "qk_gain": True, "score_scale": False, "embedding_scale": True},
     {"output_projection": False, "attention_bias": True, "output_bias": False, "n_heads": 3, "d_model": 18},
-]
+]  # fmt: skip
+
+
+def apart(length: int, **changes: Any) -> Any:
+    """The two implementations' differences on a small model."""
+    model = loud(tiny(context=length, **changes), factor=3.0)
+    return compare(model, record(model, some_tokens(model.config, 1, length)[0].tolist()))
 
 
 @for_each("body", BODIES, ids="-".join, fast=20)
 def test_it_is_ours_whatever_the_parts(body: tuple[str, str, str]) -> None:
     """Every activation, not the logits alone; each network once, and each variant."""
-    wiring, norm, position = body
-    for ffn, fields_ in zip(second.COVERED["ffn"], itertools.cycle(VARIANTS), strict=False):
-        model = loud(
-            tiny(wiring=wiring, norm=norm, position=position, ffn=ffn, context=20, **fields_), factor=3.0
-        )
-        found = compare(model, record(model, some_tokens(model.config, 1, 20)[0].tolist()))
-        assert found.begins is None, (fields_, ffn, found.begins)
+    parts = dict(zip(("wiring", "norm", "position"), body, strict=True))
+    for ffn, variant in zip(second.COVERED["ffn"], itertools.cycle(VARIANTS), strict=False):
+        found = apart(20, ffn=ffn, **parts, **variant)
+        assert found.begins is None, (variant, ffn, found.begins)
         assert found.last.name == "logits" and found.last.size > 0.01
 
 
@@ -62,31 +56,24 @@ def test_it_is_ours_whatever_the_parts(body: tuple[str, str, str]) -> None:
 def test_both_ends(head: str, norm: str) -> None:
     """A norm and token types before the blocks, and every output head after them."""
     ends = {"embedding_norm": True, "token_types": 2, "output_head": head, "norm": norm, "causal": False}
-    model = loud(tiny(**ends, tie_embeddings=head != "masked"), factor=3.0)
-    found = compare(model, record(model, [1, 5, 3, 5, 8, 1]))
+    found = apart(6, **ends, tie_embeddings=head != "masked")
     assert found.begins is None and found.rows[-1].bare == ("norm_final" if head == "none" else "logits")
 
 
-def test_far_tokens_too() -> None:
+@for_each("changes", [
+    {"position": "t5", "causal": False}, {"position": "t5"}, {"position": "alibi", "n_heads": 7, "d_model": 28},
+    {"position": "alibi", "n_heads": 8},
+])  # fmt: skip
+def test_far_tokens_too(changes: dict[str, Any]) -> None:
     """T5's buckets beyond their last, both ways, and many heads of ALiBi that are no power of two."""
-    for fields_ in (
-        {"position": "t5", "causal": False},
-        {"position": "t5"},
-        {"position": "alibi", "n_heads": 7, "d_model": 28},
-        {"position": "alibi", "n_heads": 8},
-    ):
-        model = loud(tiny(context=300, **fields_), factor=3.0)
-        found = compare(model, record(model, some_tokens(model.config, 1, 300)[0].tolist()))
-        assert found.begins is None, (fields_, found.begins)
+    assert apart(300, **changes).begins is None
 
 
-@for_each(
-    "values, says", [({"wiring": "none"}, "pre, post, parallel"), ({"mixer": "mean"}, "attention, none")]
-)
-def test_what_it_does_not_cover_is_refused(values: dict[str, Any], says: str) -> None:
-    model = loud(tiny(**values))
-    with pytest.raises(ConfigError, match=says):
-        forward(model.config, model.state_dict(), torch.tensor([1, 2]))
+def test_what_it_does_not_cover_is_refused() -> None:
+    for values, says in (({"wiring": "none"}, "pre, post, parallel"), ({"mixer": "mean"}, "attention, none")):
+        model = loud(tiny(**values))
+        with pytest.raises(ConfigError, match=says):
+            forward(model.config, model.state_dict(), torch.tensor([1, 2]))
 
 
 def test_every_field_has_been_thought_of() -> None:
@@ -96,13 +83,11 @@ def test_every_field_has_been_thought_of() -> None:
 
 @for_each("name", ["second", "places"])
 def test_it_shares_no_code(name: str) -> None:
-    tree = ast.parse((ROOT / "engine" / "reference" / f"{name}.py").read_text())
-    used = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    ours = {module for module in used if module and module.startswith("engine.")}
-    assert ours <= {"engine.config", "engine.errors", "engine.reference.places"}
-    assert not any(
-        isinstance(node, ast.ClassDef) and "Module" in ast.unparse(node) for node in ast.walk(tree)
-    )
+    tree = [*ast.walk(ast.parse((ROOT / "engine" / "reference" / f"{name}.py").read_text()))]
+    ours = {str(node.module) for node in tree if isinstance(node, ast.ImportFrom)}
+    own = {"engine.config", "engine.errors", "engine.reference.places"}
+    assert {module for module in ours if module.startswith("engine.")} <= own
+    assert not any(isinstance(node, ast.ClassDef) and "Module" in ast.unparse(node) for node in tree)
 
 
 @for_each(

@@ -118,10 +118,6 @@ def test_orthogonalise_brings_singular_values_near_one(
     assert (diagonal[told] > 0.5).all()
 
 
-def test_orthogonalise_of_nothing_is_nothing() -> None:
-    assert not orthogonalise(torch.zeros(1, 4, 6)).any()
-
-
 @for_each("optimizer", ["adamw", "muon"])
 @for_each("precision", ["float32", "bfloat16"])
 def test_state_carries_everything_exactly(optimizer: str, precision: str) -> None:
@@ -189,6 +185,7 @@ def test_muon_is_the_published_formula(fields: dict) -> None:
     if not fields:
         assert len(weights) == 2 * 7
         assert {(16, 16), (24, 16), (16, 24), (8, 16)} == {w.shape for w in weights.values()}
+    assert not orthogonalise(torch.zeros(1, 4, 6)).any(), "of nothing, nothing"
     published = {name: Published(0.9) for name in weights}
     for step, scale in enumerate((0.1, 1.0, 0.5)):
         gradients = _gradients(model, step)
@@ -198,28 +195,6 @@ def test_muon_is_the_published_formula(fields: dict) -> None:
             wanted = published[name].step(weights[name], gradient, 0.05 * scale, 0.2)
             torch.testing.assert_close(found[name], wanted, atol=2e-4 * scale, rtol=1e-3)
         weights = found
-
-
-def test_muon_is_torch_s_own() -> None:
-    """torch.optim.Muon computes in bfloat16, which shows most where a gradient has almost no length."""
-    model = loud(CONFIG)
-    optimiser = Optimiser(model, MUON, EXACT)
-    theirs = {
-        name: torch.nn.Parameter(w) for name, w in _apart(model, dict(model.named_parameters())).items()
-    }
-    reference = torch.optim.Muon(
-        list(theirs.values()), lr=0.05, momentum=0.9, weight_decay=0.2, adjust_lr_fn="original"
-    )
-    for step in range(3):
-        before = _apart(model, dict(model.named_parameters()))
-        for name, gradient in _gradients(model, step).items():
-            theirs[name].grad = gradient
-            theirs[name].data.copy_(before[name])
-        reference.step()
-        optimiser.update(_loss(model, step), 1.0)
-        for name, after in _apart(model, dict(model.named_parameters())).items():
-            ours, other = after - before[name], theirs[name].detach() - before[name]
-            assert (ours - other).norm() < 0.25 * other.norm(), (name, step)
 
 
 @for_each("schedule", ["constant", "linear", "cosine"])

@@ -11,8 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.errors import ConfigError
 from engine.parts.feedforward import gelu_tanh, relu2
-from engine.parts.masks import causal_mask
+from engine.parts.masks import causal_mask, window_mask
 from engine.parts.positions import Seams, alibi_slopes, t5_bucket
 from engine.parts.raw_values import OneMatrix, QueriesAndKeys
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
@@ -210,3 +211,17 @@ def test_a_norm_without_its_division_is_linear_and_says_what_is_left() -> None:
     rms = tiny(norm="rmsnorm").resolved()
     assert NORMS["rmsnorm"].linear_words(rms) == "multiplied by its gain"
     assert NORMS["rmsnorm"].linear_words(replace(rms, norm_gain=False)) == ""
+
+
+def test_a_window_by_hand() -> None:
+    seen = window_mask(4, torch.zeros(1), 2) == 0
+    assert seen.tolist() == [
+        [True, True, True, True],
+        [True, True, True, True],
+        [False, True, True, True],
+        [False, False, True, True],
+    ]
+    assert (window_mask(1, torch.zeros(1), 2, start=4) == 0).tolist() == [[False, False, False, True, True]]
+    for fields in ({"window": -1}, {"window": 4, "causal": False}):
+        with pytest.raises(ConfigError, match="window"):
+            tiny(**fields).validate()

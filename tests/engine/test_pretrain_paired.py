@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +12,13 @@ import torch
 
 from engine.checkpoints_paired import load_labels, load_pair
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import from_text
+from engine.corpora import Corpus, from_text
 from engine.measure.labelling import counting_right, labelled_right, share
 from engine.model import build
 from engine.paired import Labelled, LabelledText
-from engine.paired_data import pair_text
+from engine.paired_data import SHORTEST, frequent_right, pair_text, speakers, speeches
 from engine.presets import ENCODERS
+from engine.tasks.paired import PAIR_TASKS
 from engine.tokenizers.paired import PairTokenizer
 from engine.training import pretrain_paired
 from engine.training.batches import Batches
@@ -134,3 +137,76 @@ def test_how_many_blanks_are_filled() -> None:
         assert found == pytest.approx(share) and 0.2 < share < 0.8
     assert guessed_right(Always(2), batches, corpus.validation) == 0.0  # type: ignore[arg-type]
     assert 0 <= guessed_right(model, batches, corpus.validation) <= 1
+
+
+@for_each("name", PAIR_TASKS)
+def test_a_tasks_pairs_as_a_text(name: str) -> None:
+    text, task = pair_text(name, 400, 40), PAIR_TASKS[name]
+    assert (len(text.train), len(text.validation)) == (400, 40)
+    assert text.tokenizer.by == task.by and text.title == task.title
+    for pair in text.validation:
+        assert task.answer(pair.source).target == pair.target
+        ids = text.tokenizer.encode(pair.target)
+        assert text.tokenizer.decode(ids) == pair.target  # as the task writes it, blanks and all
+    config = text.fitted(ModelConfig(d_model=16, n_heads=2, n_layers=1)).validate()
+    assert config.decoder.vocab_size == text.vocab_size
+    assert pair_text(name, 400, 40, seed=1).train != text.train
+
+
+def test_the_share_of_the_most_frequent() -> None:
+    tokenizer = PairTokenizer.train(["abcdefg"])
+    texts = [Labelled(text, label) for text, label in zip("abcdefg", "xxyxyyy", strict=True)]
+    text = LabelledText("t", "T", tokenizer, ("x", "y"), tuple(texts[:3]), tuple(texts[3:]))
+    assert frequent_right(text) == [True, False, False, False]  # x, of three
+
+
+def test_speeches() -> None:
+    text = "First Citizen:\nBefore we go,\nhear me.\n\nAll:\nSpeak: speak.\n\nROMEO:\nAy me!\n"
+    assert speeches(text) == [
+        ("First Citizen", "Before we go,\nhear me."),
+        ("All", "Speak: speak."),
+        ("ROMEO", "Ay me!"),
+    ]
+
+
+def spoken_lines(raw: str) -> list[tuple[str, list[str]]]:
+    """(who, the lines) of each speech, read line by line."""
+    found: list[tuple[str, list[str]]] = []
+    before = ""
+    for line in raw.strip().split("\n"):  # a name stands after an empty line
+        if line.endswith(":") and not before:
+            found.append((line[:-1], []))
+        elif line:
+            found[-1][1].append(line)
+        before = line
+    return found
+
+
+def test_stretches_of_shakespeare_and_who_says_them(shakespeare: Corpus) -> None:
+    found = speakers()
+    text = found.text
+    said = spoken_lines(shakespeare.text)
+    counts = Counter({who: sum(len(lines) for name, lines in said if name == who) for who, _ in said})
+    assert list(text.labels) == [who for who, _ in counts.most_common(8)] and "GLOUCESTER" in text.labels
+    assert text.pooling == "mean" and text.fitted(ModelConfig()).pooling == "mean"
+    whole = {who: [" ".join(lines) for name, lines in said if name == who] for who in text.labels}
+    for one in text.validation[::7]:
+        (speech,) = [s for s in whole[one.label] if one.text in s][:1]
+        assert not re.match(r"[A-Z ]+:", one.text) and len(one.text) >= SHORTEST and speech
+    assert set(found.lines) == {1, 2, 4, 8} and len(found.lines) == len(text.validation)
+    most = Counter(one.label for one in text.validation)[text.labels[0]]
+    assert found.majority == most / len(text.validation)
+
+
+def test_whole_speeches_are_held_out(shakespeare: Corpus) -> None:
+    """Of every speech either nothing is learned from or nothing is held out, but for lines said twice."""
+    found = speakers().text
+    learned, held = {one.text for one in found.train}, {one.text for one in found.validation}
+    assert not learned & held
+    mixed, met = 0, set()
+    for who, lines in spoken_lines(shakespeare.text):
+        if who in found.labels:
+            said = {" ".join(lines[i : i + n]) for n in (1, 2, 4, 8) for i in range(len(lines) - n + 1)}
+            mixed += bool(said & learned and said & held)
+            met |= said
+    assert learned | held <= met and mixed < 10

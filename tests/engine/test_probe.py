@@ -7,8 +7,6 @@ import torch
 
 from engine.classifier import build_classifier
 from engine.errors import ShapeError
-from engine.model import build
-from engine.presets import PRESETS
 from engine.probe import AXES, Patcher, Recorder, axes_of
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
@@ -94,19 +92,6 @@ def test_recording_changes_nothing_and_keeps_copies() -> None:
 def test_only_some_names() -> None:
     assert list(_record({"pattern"}).tensors) == ["blocks.0.pattern", "blocks.1.pattern"]
     assert list(_record({"blocks.1.z", "logits"}).tensors) == ["blocks.1.z", "logits"]
-
-
-def test_seventy_billion_parameters_without_memory() -> None:
-    config = PRESETS["llama2-70b"].model
-    recorder = Recorder()
-    build(config, device="meta")(torch.zeros(2, 4096, dtype=torch.int64, device="meta"), recorder)
-    shapes = recorder.shapes()
-    assert shapes["blocks.79.q_rot"] == (2, 64, 4096, 128)
-    assert shapes["blocks.79.k_rot"] == shapes["blocks.79.v"] == (2, 8, 4096, 128)
-    assert shapes["blocks.0.pattern"] == (2, 64, 4096, 4096)
-    assert shapes["blocks.0.ffn_gate"] == (2, 4096, 28_672)
-    assert shapes["logits"] == (2, 4096, 32_000)
-    assert all(tensor.is_meta for tensor in recorder.tensors.values())
 
 
 def test_a_rank_that_is_not_the_vocabulary_s_is_refused() -> None:

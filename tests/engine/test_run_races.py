@@ -165,11 +165,6 @@ def test_a_killed_process_ends_the_race_which_goes_on_from_its_snapshots(
         assert again.changes == () and again.total_steps == LONG.steps, "nothing was done by hand"
         assert (np.diff(again.history.steps) > 0).all()
     assert len({pid(manager, run) for run in runs[:2]}) == 1
-    for run, view in zip(runs[:2], views[:2], strict=True):
-        losses = dict(zip(view.history.steps.tolist(), view.history.losses, strict=True))
-        now = look(manager, run).history
-        both = [(losses[s], x) for s, x in zip(now.steps.tolist(), now.losses, strict=True) if s in losses]
-        assert both and all(one == other for one, other in both)
     assert look(manager, runs[2]).version == stopped.version, "who was stopped stays so"
 
 

@@ -8,20 +8,28 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from engine.config import ModelConfig
-from engine.errors import ConfigError, ShapeError
+from engine.errors import ConfigError, ShapeError, TokenizerError
 from engine.ledger import ledger
 from engine.ledger.memory import activations
 from engine.measure.shapes import totals, trace_pair
 from engine.model import build
 from engine.parts.costs import Pass
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
+from engine.parts.packing import Packing
 from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY
 from engine.probe import AXES, Recorder, axes_of
-from engine.seq2seq import Memory, build_pair
+from engine.reader import reader_of
+from engine.seq2seq import Memory, Seq2Seq, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
+from engine.tokenizers.blanks import BlankTokenizer
+from engine.tokenizers.bpe import train
+from engine.tokenizers.char import CharTokenizer
+from engine.tokenizers.paired import END, PairTokenizer
+from engine.tokenizers.sources import SourceTokenizer
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import BASE, KINDS, kinds, loud_pair, pair_config, some
 
@@ -51,7 +59,7 @@ def test_the_source_is_read_both_ways_and_the_target_one_way() -> None:
     assert (difference[:2] == 0).all() and (difference[2:] > 1e-3).all()
 
 
-def test_cross_attention_sees_every_token_and_no_padding() -> None:
+def test_cross_attention_sees_every_token_but_padding_and_its_keys_are_the_encoders() -> None:
     model, recorder = loud_pair(), Recorder()
     source, target = some(2, 6), some(2, 3)
     source[1, 4:] = 0
@@ -63,19 +71,16 @@ def test_cross_attention_sees_every_token_and_no_padding() -> None:
     own = recorder["decoder.blocks.0.pattern"]
     assert (own.triu(1) == 0).all() and (recorder["encoder.blocks.0.pattern"][0] > 0).all()
     assert (recorder["encoder.blocks.0.pattern"][1, ..., 4:] == 0).all()
-
-
-def test_keys_of_cross_attention_come_from_the_encoder_alone() -> None:
-    model, source = loud_pair(), some(1, 5)
-    one, other = Recorder(), Recorder()
-    model(source, torch.tensor([[1, 4, 5]]), one)
-    model(source, torch.tensor([[1, 9, 3]]), other)
+    other = Recorder()
+    later = target.clone()
+    later[:, 1:] = 9
+    model(source, later, other)
     for name in ("cross_k", "cross_v"):
-        assert torch.equal(one[f"decoder.blocks.0.{name}"], other[f"decoder.blocks.0.{name}"])
-    assert not torch.equal(one["decoder.blocks.0.cross_q"], other["decoder.blocks.0.cross_q"])
-    block = model.decoder.blocks[0].cross
-    k = torch.nn.functional.linear(one["encoder.norm_final"], block.w_qkv.weight[18:36])  # W_K
-    torch.testing.assert_close(one["decoder.blocks.0.cross_k"].transpose(1, 2).flatten(2), k)
+        assert torch.equal(recorder[f"decoder.blocks.0.{name}"], other[f"decoder.blocks.0.{name}"])
+    assert not torch.equal(recorder["decoder.blocks.0.cross_q"], other["decoder.blocks.0.cross_q"])
+    w_k = model.decoder.blocks[0].cross.w_qkv.weight[18:36]
+    k = torch.nn.functional.linear(recorder["encoder.norm_final"], w_k)
+    torch.testing.assert_close(recorder["decoder.blocks.0.cross_k"].transpose(1, 2).flatten(2), k)
 
 
 @for_each("fields", KINDS[:-2])  # averages need no queries, and without a mixer nobody is read
@@ -121,39 +126,20 @@ def test_swapped_masks_are_a_sentence() -> None:
         wrong(source, target)
 
 
-def test_a_padding_mask_of_one_s_own() -> None:
-    """What is hidden by hand is as good as not there."""
+def test_what_a_padding_mask_hides_is_as_good_as_not_there() -> None:
     model, source, target = loud_pair(), some(1, 5), torch.tensor([[1, 4]])
     hidden = torch.zeros(1, 1, 1, 5)
     hidden[..., 3:] = -math.inf
     torch.testing.assert_close(model(source, target, padding=hidden), model(source[:, :3], target))
     assert not torch.allclose(model(source, target), model(source[:, :3], target))
-
-
-def test_the_encoder_alone_takes_a_padding_mask() -> None:
     config = replace(BASE, causal=False, output_head="none", pooler=True)
-    model = build(config, init="fan_in").eval().requires_grad_(False)
+    alone = build(config, init="fan_in").eval().requires_grad_(False)
     filled = torch.tensor([[4, 5, 6, 0, 0]])
-    mask = padding_mask(filled, 0, model.embedding)
-    torch.testing.assert_close(model(filled, padding=mask)[:, :3], model(filled[:, :3]))
-    assert not torch.allclose(model(filled)[:, :3], model(filled[:, :3]))
+    mask = padding_mask(filled, 0, alone.embedding)
+    torch.testing.assert_close(alone(filled, padding=mask)[:, :3], alone(filled[:, :3]))
+    assert not torch.allclose(alone(filled)[:, :3], alone(filled[:, :3]))
     with pytest.raises(ShapeError, match="must be of shape"):
-        model(filled, padding=causal_mask(5, model.embedding))
-
-
-@kinds
-def test_sizes_are_those_of_the_axes(fields: dict[str, Any]) -> None:
-    model, recorder = loud_pair(**fields), Recorder()
-    model(some(2, 7), some(2, 4), recorder)
-    c = model.config.decoder
-    sizes = {"batch": 2, "d_model": 18, "head": 3, "kv_head": c.n_kv_heads, "d_head": c.d_head}
-    sizes |= {"d_ff": c.d_ff, "vocab": 13}
-    for name, shape in recorder.shapes().items():
-        source = name.startswith("encoder.")
-        bare = name.rpartition(".")[2]
-        keys = 7 if source or bare.startswith("cross_") else 4
-        places = {"query": 7 if source else 4, "key": keys}
-        assert shape == tuple((sizes | places)[axis] for axis in axes_of(name)), name
+        alone(filled, padding=causal_mask(5, alone.embedding))
 
 
 @for_each("wiring", ["pre", "post"])
@@ -197,7 +183,14 @@ def test_every_step_is_traced(fields: dict[str, Any]) -> None:
     steps = trace_pair(config, 7, 4)
     recorder = Recorder()
     loud_pair(**fields)(some(1, 7), some(1, 4), recorder)
-    real, made = recorder.shapes(), set()
+    real, made, c = recorder.shapes(), set(), config.resolved().decoder
+    sizes = {"batch": 1, "d_model": 18, "head": 3, "kv_head": c.n_kv_heads, "d_head": c.d_head}
+    sizes |= {"d_ff": c.d_ff, "vocab": 13}
+    for name, shape in real.items():
+        source = name.startswith("encoder.")
+        keys = 7 if source or name.rpartition(".")[2].startswith("cross_") else 4
+        places = {"query": 7 if source else 4, "key": keys}
+        assert shape == tuple((sizes | places)[axis] for axis in axes_of(name)), name
     for step in steps:
         assert all(shape.name in made for shape in step.inputs), step.name
         made.add(step.name)
@@ -299,3 +292,157 @@ def test_a_configuration_as_plain_values() -> None:
 def test_bad_input_is_a_sentence(source: torch.Tensor, target: torch.Tensor, says: str) -> None:
     with pytest.raises(ShapeError, match=says):
         loud_pair(position="rope")(source, target)
+
+
+BPE = train("that hat hath heath " * 9, 270)
+SHAPES = [
+    {},
+    {"wiring": "post", "position": "sinusoidal", "embedding_scale": True},
+    {"position": "t5", "norm": "rmsnorm", "score_scale": False},
+    {"position": "learned", "tie_embeddings": False},
+    {"position": "rope", "ffn": "swiglu", "n_kv_heads": 1},
+]
+
+
+@for_each("fields", SHAPES)
+def test_the_half_that_reads_is_the_encoder_by_itself(fields: dict[str, Any]) -> None:
+    model, source = loud_pair(**fields), torch.tensor([[5, 3, 7, 4, 9, 2]])  # no padding
+    read, own, whole = reader_of(model), Recorder(), Recorder()
+    assert not read.config.causal and not read.output.present and not read.training
+    assert torch.equal(read(source, own), model.encode(source, whole).vectors)
+    assert {f"encoder.{name}" for name in own.tensors} == set(whole.tensors)
+    for name, tensor in own.tensors.items():
+        assert torch.equal(tensor, whole[f"encoder.{name}"]), name
+    assert read.embedding is model.embedding
+    assert read.blocks[0].mixer.w_qkv.weight is model.encoder.blocks[0].mixer.w_qkv.weight
+
+
+@for_each("text", ["h_t", "_", "__", "_hat_", "hat", ""])
+@for_each("inner", [CharTokenizer("aht"), BPE])
+def test_gaps_are_one_token_each_and_come_back(inner, text):
+    tokenizer = BlankTokenizer(inner)
+    ids = tokenizer.encode(text)
+    assert ids.count(tokenizer.mask) == text.count("_") and tokenizer.decode(ids) == text
+    assert tokenizer.mask == inner.vocab_size == tokenizer.vocab_size - 1
+    assert not tokenizer.unknown(text) and tokenizer.to_dict() == inner.to_dict()
+    pieces = [inner.encode(piece) for piece in text.split("_")]
+    assert [i for i in ids if i != tokenizer.mask] == [i for piece in pieces for i in piece]
+
+
+def test_what_the_alphabet_lacks_is_still_said():
+    tokenizer = BlankTokenizer(CharTokenizer("aht"))
+    assert tokenizer.unknown("h_x y") == ["x", " ", "y"]
+    with pytest.raises(TokenizerError, match="lacks 'x'"):
+        tokenizer.encode("_x")
+
+
+@for_each("by, text", [("letters", "abba"), ("words", "one two one")])
+def test_a_whole_source_ends_with_its_sign(by, text):
+    inner = PairTokenizer.train([text], by=by)
+    tokenizer = SourceTokenizer(inner)
+    ids = inner.encode(text)
+    assert tokenizer.encode(text) == ids and tokenizer.whole(text) == [*ids, END]
+    assert tokenizer.whole(text, 2) == [ids[0], END] and tokenizer.whole("") == [END]
+    assert tokenizer.decode(tokenizer.whole(text)) == text
+    assert tokenizer.decode_bytes(tokenizer.whole(text)).decode() == text
+    assert tokenizer.vocab_size == len(tokenizer.tokens) == inner.vocab_size
+    assert tokenizer.to_dict() == inner.to_dict()
+
+
+def test_words_carry_their_blank_and_signs_are_nothing():
+    words, letters = (SourceTokenizer(PairTokenizer.train(["b a"], by)) for by in ("words", "letters"))
+    assert list(words.tokens) == [b"", b"", b"", b" a", b" b"]
+    assert list(letters.tokens) == [b"", b"", b"", b" ", b"a", b"b"]
+
+
+def test_what_is_unknown_is_left_out_as_it_was_cut():
+    words, letters = (SourceTokenizer(PairTokenizer.train(["one two"], by)) for by in ("words", "letters"))
+    assert words.unknown("two or one") == ["or"] and words.without("two or one", ["or"]) == "two one"
+    assert letters.unknown("or") == ["r"] and letters.without("for two", ["f", "r"]) == "o two"
+
+
+LENGTHS = ((3, 5), (7, 1), (2, 8), (1, 2))  # tokens of each source and target
+
+
+def unequal() -> tuple[Tensor, Tensor, Tensor]:
+    """Sources, targets and which places of the targets are real, filled up to the longest."""
+    source, target = some(4, 7, 1), some(4, 8, 2)
+    real = torch.zeros(target.shape, dtype=torch.bool)
+    target[:, 0] = 1
+    for row, (read, written) in enumerate(LENGTHS):
+        source[row, read:] = 0
+        target[row, written:] = 0
+        real[row, :written] = True
+    return source, target, real
+
+
+def seen(model: Seq2Seq, *given: Tensor) -> tuple[Tensor, list[int]]:
+    """What the model says, and how many vectors the first feed-forward network of each tower read."""
+    rows: list[int] = []
+    hooks = [
+        tower.blocks[0].ffn.w_in.register_forward_pre_hook(
+            lambda _, read: rows.append(read[0].flatten(0, -2).shape[0])
+        )
+        for tower in (model.encoder, model.decoder)
+    ]
+    said = model.said(*given)
+    for hook in hooks:
+        hook.remove()
+    return said, rows
+
+
+def test_packed_and_padded_by_hand() -> None:
+    texts = Packing(torch.tensor([[True, True, False], [False, True, False]]))
+    grid = torch.arange(12.0).view(2, 3, 2)
+    packed = texts.packed(grid)
+    assert texts.tokens == 3 and packed.tolist() == [[[0, 1], [2, 3], [8, 9]]]
+    back = texts.padded(packed[..., None])  # one head for each number, one wide
+    assert back.squeeze(-1).tolist() == [[[0, 1], [2, 3], [0, 0]], [[0, 0], [8, 9], [0, 0]]]
+
+
+@kinds
+def test_what_is_said_is_what_is_said_of_each_text_alone(fields: dict[str, Any]) -> None:
+    model, (source, target, real) = loud_pair(**fields), unequal()
+    alone = [
+        model(source[i : i + 1, :read], target[i : i + 1, :written])[0]
+        for i, (read, written) in enumerate(LENGTHS)
+    ]
+    said = model.said(source, target, real)
+    assert said.shape == (16, 13)
+    torch.testing.assert_close(said, torch.cat(alone), rtol=1e-4, atol=1e-5)
+
+
+@kinds
+def test_the_gradients_are_those_of_the_padded_texts(fields: dict[str, Any]) -> None:
+    model, (source, target, real) = loud_pair(**fields, factor=2.0).double().requires_grad_(True), unequal()
+    told = torch.empty(16, 13, dtype=torch.float64).normal_(generator=torch.Generator().manual_seed(0))
+    parameters = list(model.parameters())
+    padded, packed = (
+        torch.autograd.grad((logits * told).sum(), parameters, materialize_grads=True)
+        for logits in (model(source, target)[real], model.said(source, target, real))
+    )
+    for (name, _), one, other in zip(model.named_parameters(), padded, packed, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11, msg=name)
+
+
+def test_padding_is_computed_with_only_where_there_is_little() -> None:
+    model = loud_pair()
+    assert seen(model, *unequal())[1] == [13, 16]  # the tokens of LENGTHS
+    source, target = some(4, 7), some(4, 8)
+    real = torch.ones(target.shape, dtype=torch.bool)
+    source[0, 5:], real[0, 6:] = 0, False  # 4 of 60 places
+    said, rows = seen(model, source, target, real)
+    assert rows == [28, 32]
+    torch.testing.assert_close(said, model(source, target)[real])
+
+
+def test_what_cannot_be_packed_is_a_sentence() -> None:
+    model, (source, target, real) = loud_pair(), unequal()
+    with pytest.raises(ShapeError, match="must come first"):
+        model.said(source, target, real.flip(1))
+    with pytest.raises(ShapeError, match="3 targets do not belong to 4 sources"):
+        model.said(source, target[:3], real[:3])
+    with pytest.raises(ShapeError, match="a source of 13 tokens is too long"):
+        model.said(torch.nn.functional.pad(source, (0, 6)), target, real)
+    with pytest.raises(ShapeError, match="empty"):
+        model.said(source[:, :0], target[:, :0], real[:, :0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import make_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from engine.measure.rounding import Rounding, rounded
 from engine.parts.row_products import Arithmetic
 from engine.pretrained import cache, library, load, sources
 from engine.pretrained.blocks import block_at, kinds
-from engine.progress import finish
+from engine.pretrained.download import download
+from engine.progress import Progress, finish
 from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
 from tests.engine.cases import for_each
 from tests.engine.pretrained.gguf_files import FACTS, LETTERS, WORDS, llama_file, written
+from tests.engine.pretrained.hub import COMMIT, Hub, served
 
 
 @pytest.fixture
@@ -236,3 +238,82 @@ def test_the_half_that_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     cache.weights(opened, path, keep)
     left = {file.name for file in keep.iterdir() if file.suffix != ".lock"}
     assert left == {f"{stamp}.safetensors", "another.4711.half"}
+
+
+FILES = {
+    "config.json": b'{"model_type": "gpt2"}',
+    "tokenizer.json": b"{}",
+    "model.safetensors": bytes(range(256)) * 4096,
+    "pytorch_model.bin": b"never asked for",
+}
+ALL = 1 << 30
+Use = Callable[[str], None]
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Use:
+    """Makes an address the hub, and an empty folder its cache."""
+    import huggingface_hub.constants as said
+    from huggingface_hub import file_download, hf_api
+
+    def turn(address: str) -> None:
+        for module in (said, file_download, hf_api):
+            for name, value in (
+                ("ENDPOINT", address),
+                ("HF_HUB_CACHE", str(tmp_path / "hub")),
+                ("HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}"),
+            ):
+                if hasattr(module, name):
+                    monkeypatch.setattr(module, name, value)
+
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.delenv(sources.MODELS, raising=False)
+    return turn
+
+
+def test_what_is_needed_is_fetched_and_found(use: Use) -> None:
+    hub = Hub(FILES)
+    with served(hub) as address:
+        use(address)
+        steps, told = download("gpt2", ALL), []
+        while True:
+            try:
+                told.append(next(steps))
+            except StopIteration as end:
+                folder = end.value
+                break
+    assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+    assert folder.name == COMMIT and sources.find("gpt2") == folder
+    total = sum(len(FILES[name]) for name in ("config.json", "tokenizer.json", "model.safetensors"))
+    assert told[-1] == Progress(total, total)
+    assert [one.done for one in told] == sorted(one.done for one in told)
+    assert not any("pytorch_model.bin" in path for path in hub.asked), "a pickle was fetched"
+
+
+LACKING = {name: FILES[name] for name in ("config.json", "pytorch_model.bin")}
+
+
+@for_each(
+    "hub, most, says",
+    [
+        (Hub(FILES, {"model.safetensors": "0" * 64}), ALL, "checksum"),
+        (None, ALL, r"could not be fetched.*GLASSFORMER_MODELS"),
+        (Hub(LACKING), ALL, r"has no tokenizer\.json, model\.safetensors"),
+        (Hub(FILES), 1000, "at most 0 MB"),
+    ],
+)
+def test_what_is_wrong_lacks_weights_or_is_too_large_is_refused_and_leaves_nothing(
+    use: Use, hub: Hub | None, most: int, says: str
+) -> None:
+    with served(hub or Hub({})) as address:
+        use(address if hub else "http://127.0.0.1:9")  # nobody listens there
+        with pytest.raises(PretrainedError, match=says):
+            finish(download("gpt2", most))
+    assert sources.find("gpt2") is None
+    if most < ALL and hub:
+        assert not any(path.startswith("GET /openai") for path in hub.asked)
+
+
+def test_only_known_models() -> None:
+    with pytest.raises(PretrainedError, match="not a model that is fetched"):
+        finish(download("../../etc", ALL))

@@ -1,29 +1,51 @@
-"""The checkpoints that come with the repository are what their metrics say."""
+"""The models that come with the repository (those that write, encoder-decoders, the classifier, the encoder, and six
+that differ in their positions alone) are what their metrics say.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from engine import corpora
 from engine.checkpoints import load
+from engine.checkpoints_paired import load_labels, load_pair
 from engine.config import TrainConfig
+from engine.measure.alignment import model_alignment
+from engine.measure.extrapolation import (
+    TIMES,
+    Curve,
+    curve,
+    farthest_bucket,
+    position_losses,
+    stopgap,
+    window_starts,
+)
+from engine.measure.labelling import by_size, counting_right, labelled_right, share
+from engine.measure.schemes import parameters_added
+from engine.model import build
 from engine.sample import complete
+from engine.sample.pairs import write_pair
+from engine.tasks.paired import PAIR_TASKS, pairs
 from engine.training.batches import Batches
-from engine.training.evaluation import measure
-from engine.training.pretrain import RECIPES
+from engine.training.evaluation import guessed_right, measure
+from engine.training.paired import label_recipe, pair_recipe
+from engine.training.pretrain import ENCODER_RECIPES, POSITION_RECIPES, RECIPES
+from engine.training.pretrain_paired import ALIGNED, FOLDER, SHIPPED, SPEAKERS
+from engine.training.train_pairs import exact
 from tests.engine.cases import for_each
 
-ROOT = Path(__file__).resolve().parents[2]
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES = sorted(RECIPES)
 
 
 @for_each("name", NAMES)
 def test_a_shipped_checkpoint_is_its_recipe_and_writes_text(name: str) -> None:
-    checkpoint = load(ROOT / "checkpoints" / name)
+    checkpoint = load(CHECKPOINTS / name)
     assert checkpoint.config == replace(RECIPES[name].model, vocab_size=65).resolved()
     assert TrainConfig.from_dict(checkpoint.metrics["train"]) == RECIPES[name].train
     assert checkpoint.metrics["validation_loss"] <= 1.52
@@ -42,18 +64,184 @@ def test_a_shipped_checkpoint_is_its_recipe_and_writes_text(name: str) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", NAMES)
-def test_a_shipped_checkpoint_reaches_its_loss(name: str) -> None:
+@for_each("name", NAMES)
+def test_a_shipped_checkpoint_reaches_its_loss(name: str, shakespeare: corpora.Corpus) -> None:
     """Over the whole validation split, in windows of the model's context."""
-    if corpora.shakespeare_path() is None:
-        pytest.skip(
-            "Tiny Shakespeare is not on this machine: set GLASSFORMER_DATA to the folder that holds"
-            " tinyshakespeare.txt"
-        )
-    checkpoint = load(ROOT / "checkpoints" / name)
-    corpus = corpora.load("shakespeare")
-    assert corpus.tokenizer == checkpoint.tokenizer
+    checkpoint = load(CHECKPOINTS / name)
+    assert shakespeare.tokenizer == checkpoint.tokenizer
     with torch.inference_mode():
-        batches = Batches(corpus, checkpoint.config, TrainConfig())
-        loss = measure(checkpoint.model, batches, corpus.validation)
+        batches = Batches(shakespeare, checkpoint.config, TrainConfig())
+        loss = measure(checkpoint.model, batches, shakespeare.validation)
     assert loss.nats == pytest.approx(checkpoint.metrics["validation_loss"], abs=0.01)
+
+
+PAIRS = [name for name in SHIPPED if name != SPEAKERS]
+ENOUGH = 0.95  # of the held-out sources
+
+
+@pytest.mark.exhaustive
+@for_each("name", PAIRS)
+def test_a_shipped_encoder_decoder_reaches_its_score(name: str) -> None:
+    """All held-out sources, written anew; and its recipe is that of the app."""
+    checkpoint, recipe = load_pair(CHECKPOINTS / FOLDER / name), pair_recipe(name)
+    metrics = checkpoint.metrics
+    assert checkpoint.model.config == recipe.model.resolved()
+    assert checkpoint.tokenizer == recipe.text.tokenizer
+    assert TrainConfig.from_dict(metrics["train"]) == recipe.train
+    right = exact(checkpoint.model, recipe.text.rows["validation"])
+    assert len(right) == 1000
+    assert sum(right) / 1000 == pytest.approx(metrics["exact"], abs=0.003) and metrics["exact"] >= ENOUGH
+    curve = metrics["curve"]
+    assert curve[0]["right"] == 0.0 and curve[-1]["right"] >= ENOUGH - 0.03  # of a hundred
+    assert [point["step"] for point in curve] == sorted({point["step"] for point in curve})
+
+
+@pytest.mark.exhaustive
+@for_each("name", PAIRS)
+def test_its_attention_is_aligned_as_its_metrics_say(name: str) -> None:
+    checkpoint = load_pair(CHECKPOINTS / FOLDER / name)
+    held = pairs(PAIR_TASKS[name], 20_000, 1_000)[1][:ALIGNED]
+    found = model_alignment(checkpoint.model, checkpoint.tokenizer, held)
+    said = checkpoint.metrics["alignment"]
+    assert found is not None and said["pairs"] == len(held)
+    assert found.heads == pytest.approx(np.array(said["heads"]), abs=0.01)
+    assert found.together == pytest.approx(said["together"], abs=0.01)
+    assert found.chance == pytest.approx(said["chance"], abs=1e-4)
+    assert found.best.value > 2 * found.chance
+
+
+@for_each("name", PAIRS)
+def test_it_answers_the_examples_of_its_rules(name: str) -> None:
+    """Whatever stands beside a rule on a page, the model should say too: all of them but perhaps one."""
+    checkpoint = load_pair(CHECKPOINTS / FOLDER / name)
+    rules = PAIR_TASKS[name].rules
+    wrong = [r for r in rules if write_pair(checkpoint.model, checkpoint.tokenizer, r.source) != r.target]
+    assert len(wrong) <= 1
+
+
+@pytest.mark.exhaustive
+def test_the_classifier_reaches_its_share(shakespeare: corpora.Corpus) -> None:
+    checkpoint, recipe = load_labels(CHECKPOINTS / FOLDER / SPEAKERS), label_recipe()
+    metrics = checkpoint.metrics
+    assert checkpoint.model.config == recipe.model.resolved()
+    assert checkpoint.labels == recipe.text.labels and checkpoint.tokenizer == recipe.text.tokenizer
+    assert TrainConfig.from_dict(metrics["train"]) == recipe.train
+    right = labelled_right(checkpoint.model, recipe.text.rows["validation"])
+    assert share(right) == pytest.approx(metrics["right"], abs=0.003)
+    assert metrics["majority"] == pytest.approx(recipe.majority, abs=1e-4)
+    assert share(right) > 2 * metrics["majority"]
+    counted = counting_right(recipe.text)
+    assert share(counted) == pytest.approx(metrics["counting_words"], abs=1e-4)
+    said = metrics["by_lines"]
+    assert [one["right"] for one in said.values()] == pytest.approx(
+        list(by_size(right, recipe.lines).values()), abs=0.02
+    )
+    assert [one["counting_words"] for one in said.values()] == pytest.approx(
+        list(by_size(counted, recipe.lines).values()), abs=1e-4
+    )
+
+
+@pytest.mark.exhaustive
+@for_each("name", ENCODER_RECIPES)
+def test_the_encoder_fills_as_many_blanks(name: str, shakespeare: corpora.Corpus) -> None:
+    checkpoint, recipe = load(CHECKPOINTS / name), ENCODER_RECIPES[name]
+    assert checkpoint.config == replace(recipe.model, vocab_size=66).resolved()
+    assert TrainConfig.from_dict(checkpoint.metrics["train"]) == recipe.train
+    batches = Batches(shakespeare, checkpoint.config, recipe.train)
+    loss = measure(checkpoint.model, batches, shakespeare.validation)
+    assert loss.nats == pytest.approx(checkpoint.metrics["validation_loss"], abs=0.01)
+    with torch.inference_mode():
+        right = guessed_right(checkpoint.model, batches, shakespeare.validation)
+    assert right == pytest.approx(checkpoint.metrics["guessed_right"], abs=0.003) and right > 0.4
+
+
+POSITIONS = list(POSITION_RECIPES)
+
+
+def shipped(name):
+    return load(CHECKPOINTS / name)
+
+
+def live(model, tokens, windows):
+    starts = window_starts(len(tokens), 64, windows)
+    return curve(np.concatenate(list(position_losses(model, tokens, starts, TIMES * 64))), starts, 64)
+
+
+def test_they_differ_in_their_positions_and_in_nothing_else():
+    first = POSITION_RECIPES[POSITIONS[0]]
+    for name in POSITIONS:
+        recipe = POSITION_RECIPES[name]
+        assert recipe.train == first.train and recipe.corpus == first.corpus and recipe.model.context == 64
+        assert replace(recipe.model, position="none") == first.model
+
+
+@for_each("name", POSITIONS)
+def test_a_model_is_its_recipe_and_has_its_record(name):
+    found, recipe = shipped(name), POSITION_RECIPES[name]
+    assert found.config == replace(recipe.model, vocab_size=65).resolved()
+    assert TrainConfig.from_dict(found.metrics["train"]) == recipe.train
+    assert sum(p.numel() for p in found.model.parameters()) == sum(
+        p.numel() for p in shipped("positions/none").model.parameters()
+    ) + parameters_added(found.config, found.config.position)
+    assert found.metrics["validation_loss"] < 1.66 and found.metrics["date"]
+    assert min(point["validation_loss"] for point in found.metrics["curve"]) == pytest.approx(
+        found.metrics["validation_loss"], abs=0.01
+    )
+    record = Curve.from_dict(found.metrics["extrapolation"])
+    assert record.width == 8 and len(record.mean) == 32 and record.windows == 1739
+    assert (
+        np.isnan(record.mean[8:]).all() == (name == "positions/learned")
+        and np.isfinite(record.mean[:8]).all()
+    )
+    assert 0.025 < record.tail[1] < 0.032  # over blocks of windows; as if all were independent: 0.017
+    assert record.mean[:8].mean() == pytest.approx(
+        found.metrics["validation_loss"], abs=0.02
+    )  # the same text in the same windows
+
+
+@pytest.mark.exhaustive
+@for_each("name", POSITIONS)
+def test_a_model_reaches_its_loss_and_its_record(name, shakespeare):
+    found = shipped(name)
+    assert found.tokenizer == shakespeare.tokenizer
+    loss = measure(found.model, Batches(shakespeare, found.config, TrainConfig()), shakespeare.validation)
+    assert loss.nats == pytest.approx(found.metrics["validation_loss"], abs=0.005)
+    again, record = (
+        live(found.model, shakespeare.validation, 64),
+        Curve.from_dict(found.metrics["extrapolation"]),
+    )
+    wider = np.sqrt(record.windows / again.windows)  # the errors of so few windows: their own are rough
+    assert again.tail[0] == pytest.approx(record.tail[0], abs=4 * wider * record.tail[1])
+    if name != "positions/learned":
+        assert again.excess[4][0] == pytest.approx(
+            record.excess[4][0], abs=4 * wider * record.excess[4][1] + 0.01
+        )
+
+
+def test_what_the_page_tells_of_them():
+    """ALiBi holds, the others do not; within the context every scheme is better than none."""
+    losses = {name: shipped(name).metrics["validation_loss"] for name in POSITIONS}
+    assert max(losses, key=lambda name: losses[name]) == "positions/none"
+    far = {
+        name: Curve.from_dict(shipped(name).metrics["extrapolation"]).excess[4][0]
+        for name in POSITIONS
+        if name != "positions/learned"
+    }
+    assert far.pop("positions/alibi") < 0.02 and min(far.values()) > 1.0
+
+
+def test_t5_buckets_that_training_never_met_are_as_they_began():
+    found = shipped("positions/t5")
+    start = build(found.config, found.metrics["train"]["seed"]).positions.weight.detach().bfloat16().float()
+    last, weight = farthest_bucket(found.config), found.model.positions.weight
+    assert torch.allclose(weight[last + 1 :], start[last + 1 :], atol=2e-4)
+    assert (weight[: last + 1] - start[: last + 1]).abs().amax(1).min() > 0.1
+
+
+def test_filling_those_buckets_is_most_of_the_cure(shakespeare):
+    model = shipped("positions/t5").model
+    bare, filled = (
+        live(model, shakespeare.validation, 32),
+        live(stopgap(model, "far"), shakespeare.validation, 32),
+    )
+    assert filled.excess[4][0] < 0.2 * bare.excess[4][0]

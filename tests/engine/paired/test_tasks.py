@@ -1,13 +1,16 @@
-"""Tasks with a source and a target: what every one of them keeps to, and the small ones by Python's own means."""
+"""Tasks with a source and a target: what every one of them keeps to, and the small ones, dates and numbers by Python's own means and by hand."""
 
 from __future__ import annotations
 
 import random
+from datetime import date, timedelta
 
 import pytest
 
 from engine.errors import TaskError
 from engine.tasks.paired import PAIR_TASKS, Aligned, PairTask, pairs
+from engine.tasks.paired.dates import DATES, FIRST, FORMATS, LAST, written
+from engine.tasks.paired.numbers import into_digits, into_words
 from tests.engine.cases import for_each
 
 TASKS = [*PAIR_TASKS.values()]
@@ -101,3 +104,148 @@ def test_letters_turned_round_and_sorted() -> None:
             assert {one.source[place] for place in places} == {letter}
             assert len(places) == one.source.count(letter)
     assert PAIR_TASKS["sort"].answer("cab").sources == ((1,), (2,), (0,))
+
+
+@for_each(
+    ("source", "target"),
+    [
+        ("the 3rd of March 1999", "1999-03-03"),
+        ("21/11/26", "2026-11-21"),
+        ("Nov 21, 2026", "2026-11-21"),
+        ("3/11/26", "2026-11-03"),  # the day first
+        ("03.11.50", "1950-11-03"),
+        ("03.11.49", "2049-11-03"),
+        ("1 Feb '00", "2000-02-01"),
+        ("29 February 2000", "2000-02-29"),
+        ("Sunday, 22 November 2026", "2026-11-22"),
+        ("Sunday the 22nd of November 2026", "2026-11-22"),
+        ("May 5, 2005", "2005-05-05"),
+        ("11th May 2011", "2011-05-11"),
+    ],
+)
+def test_dates_by_hand(source: str, target: str) -> None:
+    assert DATES.answer(source).target == target
+
+
+def test_every_day_in_every_format() -> None:
+    """Every 37th day, 17 ways: the formats are told apart, and all name the day that was meant."""
+    day = FIRST
+    while day <= LAST:
+        for form in FORMATS:
+            assert DATES.answer(written(day, form)).target == f"{day.year:04d}-{day.month:02d}-{day.day:02d}"
+        day += timedelta(days=37)
+
+
+@for_each(
+    "source, year, month, day",
+    [
+        ("3/11/74", ((5,), (5,), (5,), (6,)), ((2,), (3,)), ((0,), (0,))),
+        ("03.11.50", ((6,), (6,), (6,), (7,)), ((3,), (4,)), ((0,), (1,))),
+        ("Nov 21, 2026", ((8,), (9,), (10,), (11,)), ((0, 1, 2), (0, 1, 2)), ((4,), (5,))),
+        ("11th May 2011", ((9,), (10,), (11,), (12,)), ((5, 6, 7), (5, 6, 7)), ((0,), (1,))),
+        ("1 Feb '00", ((7,), (7,), (7,), (8,)), ((2, 3, 4), (2, 3, 4)), ((0,), (0,))),
+        ("the 3rd of March 1999", ((17,), (18,), (19,), (20,)), ((11, 12, 13, 14, 15),) * 2, ((4,), (4,))),
+    ],
+)
+def test_where_each_digit_comes_from(source: str, year: object, month: object, day: object) -> None:
+    found = DATES.answer(source).sources
+    assert (found[:4], found[5:7], found[8:]) == (year, month, day)
+    assert found[4] == found[7] == ()  # the strokes
+
+
+def test_the_day_is_what_is_held_out() -> None:
+    assert {DATES.key(written(date(2026, 11, 21), form)) for form in FORMATS} == {"2026-11-21"}
+
+
+BY_HAND = {
+    "0": "zero",
+    "7": "seven",
+    "10": "ten",
+    "13": "thirteen",
+    "20": "twenty",
+    "42": "forty two",
+    "100": "one hundred",
+    "101": "one hundred and one",
+    "115": "one hundred and fifteen",
+    "999": "nine hundred and ninety nine",
+    "1000": "one thousand",
+    "1001": "one thousand and one",
+    "1100": "one thousand one hundred",
+    "2042": "two thousand and forty two",
+    "40000": "forty thousand",
+    "203040": "two hundred and three thousand and forty",
+    "1000000": "one million",
+    "1000001": "one million and one",
+    "1001000": "one million one thousand",
+    "5006000": "five million six thousand",
+    "123456789": "one hundred and twenty three million four hundred and fifty six thousand seven hundred"
+    " and eighty nine",
+}
+
+
+@for_each("digits", BY_HAND)
+def test_numbers_by_hand(digits: str) -> None:
+    apart = " ".join(digits)
+    assert into_words(apart).target == BY_HAND[digits] == into_words(digits).target
+    assert into_digits(BY_HAND[digits]).target == apart
+
+
+def test_there_and_back() -> None:
+    """No two numbers are said alike."""
+    for n in [*range(20_000), *(10**i + j for i in range(5, 9) for j in range(-3, 300, 7))]:
+        apart = " ".join(str(n))
+        assert into_digits(into_words(apart).target).target == apart
+
+
+def test_a_word_comes_from_its_digits() -> None:
+    found = into_words("2 0 3 0 4 0")
+    assert list(zip(found.target.split(), found.sources, strict=True)) == [
+        ("two", (0,)),
+        ("hundred", (0,)),
+        ("and", (1, 2)),
+        ("three", (2,)),
+        ("thousand", (0, 1, 2)),
+        ("and", (4, 5)),
+        ("forty", (4,)),
+    ]
+    assert into_words("1 7").sources == ((0, 1),)
+    assert into_digits("two hundred and three").sources == ((0,), (), (3,))
+    assert into_digits("seventeen").sources == ((0,), (0,))
+    assert into_digits("zero").sources == ((0,),)
+    assert into_digits("forty two thousand and seventeen").sources == ((0,), (1,), (), (4,), (4,))
+
+
+NO_SOURCES = {
+    "dates": {
+        "31 February 2020": "in no calendar",
+        "29/02/23": "in no calendar",
+        "13/13/13": "in no calendar",
+        "1/1/1949": "no date of this task",
+        "1.1.1949": "not from 1950 to 2049",
+        "3th March 1999": "does not fit together",
+        "Monday, 22 November 2026": "Sunday, 22 November 2026",
+        "nov 21, 2026": "no date of this task",
+        "1 Okt '20": "no date of this task",
+    },
+    "numbers": dict.fromkeys(
+        (
+            "twenty ten",
+            "one hundred one",
+            "and",
+            "hundred",
+            "two thousand forty",
+            "zero zero",
+            "one thousand million",
+            "thousand",
+        ),
+        "number",
+    ),
+    "number_words": dict.fromkeys(("0 1", "1 2 3 4 5 6 7 8 9 0", "twelve"), "number"),
+}
+
+
+@for_each("name", NO_SOURCES)
+def test_what_is_no_date_and_no_number(name: str) -> None:
+    for typed, said in NO_SOURCES[name].items():
+        with pytest.raises(TaskError, match=said):
+            PAIR_TASKS[name].answer(typed)

@@ -2,8 +2,6 @@
 
 import http.client
 import json
-import re
-import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,13 +20,6 @@ class Told(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        if self.headers.get("Upgrade") == "websocket":
-            self.send_response(101)
-            self.send_header("Upgrade", "websocket")
-            self.send_header("Connection", "Upgrade")
-            self.end_headers()
-            self.wfile.write(self.rfile.readline())  # an echo
-            return
         body = json.dumps({"server": self.server.server_address[1], "headers": dict(self.headers)}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
@@ -79,22 +70,3 @@ def test_what_a_visitor_claims_about_the_address_is_replaced(proxy: tuple) -> No
 
 def test_the_operators_page_is_not_the_publics(proxy: tuple) -> None:
     assert asked(proxy[0], "/_stcore/metrics")[0] == 404
-
-
-def test_a_websocket_passes(proxy: tuple) -> None:
-    with socket.create_connection(("127.0.0.1", proxy[0]), timeout=10) as line:
-        line.sendall(
-            b"GET /_stcore/stream HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
-        )
-        said = line.recv(4096)
-        assert re.match(rb"HTTP/1.1 101", said)
-        line.sendall(b"hello\n")
-        assert b"hello" in line.recv(4096)
-
-
-def test_when_a_server_is_gone_its_browsers_come_to_the_other(proxy: tuple) -> None:
-    port, servers = proxy
-    servers[0].shutdown()
-    servers[0].server_close()
-    found = {asked(port, Cookie=f"{COOKIE}=browser-{browser}")[1]["server"] for browser in range(20)}
-    assert found == {servers[1].server_port}

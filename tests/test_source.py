@@ -7,10 +7,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tests import source
-from tests.source import ENGINE, EVERYTHING, ROOT, SCREEN
+from tests.source import ENGINE, EVERYTHING, ROOT
 
 # Lowest first. A module may import from its own layer and from those below it; of two names that fit, the longer counts.
 LAYERS = [
@@ -73,20 +74,6 @@ def imports(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def line_of(path: Path, module: str) -> str:
-    """`file:line` of the first import that names a module."""
-    for node in source.nodes(path):
-        if isinstance(node, ast.Import):
-            names = {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names = {str(node.module)} | {f"{node.module}.{alias.name}" for alias in node.names}
-        else:
-            continue
-        if any(f"{name}.".startswith(f"{module}.") for name in names):
-            return f"{source.name(path)}:{node.lineno}"
-    return source.name(path)
-
-
 def layer_of(module: str) -> int:
     """Of the longest name in LAYERS that the module lies in."""
     parts = module.split(".")
@@ -107,7 +94,7 @@ def test_engine_imports_no_screen_and_nothing_that_unpickles() -> None:
         # Servers of one house, which share a secret, may pickle. Checkpoints never are.
         unsafe = set() if source.name(path) == "engine/service/shared.py" else UNSAFE
         tops = {name.partition(".")[0] for name in imports(path)}
-        wrong += [f"{line_of(path, top)} imports {top}" for top in sorted(tops & (forbidden | unsafe))]
+        wrong += [f"{source.name(path)} imports {top}" for top in sorted(tops & (forbidden | unsafe))]
         wrong += [
             f"{source.name(path)}: {bad}" for bad in ("torch.load", "torch.save") if bad in source.text(path)
         ]
@@ -118,21 +105,18 @@ def test_imports_go_down_only() -> None:
     wrong = []
     for path in EVERYTHING:
         own = module_of(path)
-        level = (
-            -1 if own in ("engine", "ui") else layer_of(own)
-        )  # the packages themselves import nothing of ours
+        level = -1 if own in ("engine", "ui") else layer_of(own)  # the packages themselves import nothing
         above = (name for name in sorted(ours(imports(path))) if layer_of(name) > level)
-        wrong += [f"{line_of(path, name)}: {own} imports {name}, which lies above it" for name in above]
+        wrong += [f"{own} imports {name}, which lies above it" for name in above]
     assert not wrong, "\n".join(wrong)
 
 
 def test_no_page_imports_from_another() -> None:
     wrong = []
     for path in source.files("pages"):
-        own = room(module_of(path))
-        for name in sorted(ours(imports(path))):
-            if name.startswith("pages.") and room(name) != own:
-                wrong.append(f"{line_of(path, name)} imports {name}: what both pages need belongs to ui/")
+        own = module_of(path)
+        others = (name for name in imports(path) if name.startswith("pages.") and room(name) != room(own))
+        wrong += [f"{own} imports {name}: what both pages need belongs to ui/" for name in sorted(others)]
     assert not wrong, "\n".join(wrong)
 
 
@@ -145,52 +129,9 @@ def room(module: str) -> str:
     return ".".join(module.split(".")[1:3])
 
 
-def rooms_of(module: str, users: dict[str, set[str]], seen: frozenset[str] = frozenset()) -> set[str]:
-    """The rooms that use a module, themselves or through other modules of ui/; the app counts as one."""
-    found: set[str] = set()
-    for user in users[module] - seen:
-        if user == "app":
-            found.add("app")
-        elif user.startswith("pages."):
-            found.add(room(user))
-        else:
-            found |= rooms_of(user, users, seen | {module})
-    return found
-
-
-def test_modules_of_ui_are_used_by_several_pages() -> None:
-    wrong = {}
-    for module in sorted(name for name in MODULES if name.startswith("ui.")):
-        rooms = rooms_of(module, users())
-        if not (ROOT / Path(*module.split("."))).is_dir() and "app" not in rooms and len(rooms) < 2:
-            wrong[module] = rooms
-    assert not wrong, "\n".join(f"{module} belongs to {rooms}" for module, rooms in wrong.items())
-
-
-@cache
-def users() -> dict[str, set[str]]:
-    """Module -> the modules of the screen that import it."""
-    found: dict[str, set[str]] = {name: set() for name in MODULES}
-    for path in SCREEN:
-        for name in imports(path) & MODULES:
-            found[name].add(module_of(path))
-    return found
-
-
-def test_no_cycle() -> None:
-    """Modules that import each other cannot be read one after the other."""
-    graph = {module_of(path): {n for n in imports(path) & MODULES} for path in EVERYTHING}
-    done: set[str] = set()
-
-    def visit(module: str, road: tuple[str, ...]) -> None:
-        assert module not in road, f"a cycle: {' -> '.join(road[road.index(module) :])} -> {module}"
-        if module not in done:
-            for below in sorted(graph[module]):
-                visit(below, (*road, module))
-            done.add(module)
-
-    for module in sorted(graph):
-        visit(module, ())
+def test_no_modules_import_each_other() -> None:
+    graph = {module_of(path): imports(path) & MODULES for path in EVERYTHING}
+    TopologicalSorter(graph).prepare()
 
 
 def test_configs_need_no_torch() -> None:

@@ -2,10 +2,9 @@
 
 import re
 
-import pytest
-from playwright.sync_api import TimeoutError, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import after_frames, settled
+from tests.browser.conftest import after_frames
 from tests.browser.visit import opened
 
 
@@ -48,51 +47,6 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node_and_marks_a_cell(page
     page.keyboard.press("ArrowDown")
     expect(cell).not_to_have_text(marked)
     assert page.locator(".gf-heads-looking").count() == 1
-
-
-def choose(page, label, option):
-    """From a list that opens; one that a page which still moves has closed again is opened once more."""
-    for _ in range(5):
-        page.get_by_role("combobox", name=label).click()
-        try:
-            page.get_by_role("option", name=option, exact=True).click(timeout=4000)
-            break
-        except TimeoutError:
-            page.keyboard.press("Escape")
-    settled(page)
-
-
-@pytest.mark.exhaustive
-def test_heads_are_sorted_and_filtered_by_what_they_do(page, app_url):
-    opened(page, f"{app_url}/attention?attention_sort=layer", ".gf-heads-canvas")
-    heads, names = page.locator(".gf-head"), page.locator(".gf-head-name:visible")
-    assert heads.count() == 16 and names.count() == 0  # named by their row and column
-    page.evaluate("window.small = document.querySelector('.gf-head canvas')")
-    choose(page, "Sorted by", "previous token")
-    expect(names).to_have_count(16)
-    expect(page).to_have_url(re.compile("attention_sort=previous"))
-    scores = [float(one.rstrip("%")) / 100 for one in page.locator(".gf-head-score").all_inner_texts()]
-    assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
-    # The strongest is enlarged; what is written on it is where it stands.
-    first = names.first.inner_text()
-    expect(heads.first).to_have_attribute("aria-pressed", "true")
-    layer, head = first.split(".")
-    expect(page.locator(".gf-heads-said")).to_contain_text(f"Layer {layer}, head {head}")
-    heads.first.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    expect(heads.nth(1)).to_have_attribute("aria-pressed", "true")
-    layer, head = names.nth(1).inner_text().split(".")
-    expect(page.locator(".gf-heads-said")).to_contain_text(f"Layer {layer}, head {head}")
-    page.get_by_text("Only strong").click()
-    strong = sum(score >= 0.395 for score in scores)
-    assert 0 < strong < 16
-    expect(names).to_have_count(strong)
-    choose(page, "Sorted by", "layer")
-    page.get_by_text("Only strong").click()
-    expect(names).to_have_count(0)
-    expect(heads).to_have_count(16)
-    assert page.evaluate("window.small.isConnected && window.small === document.querySelector('canvas')")
 
 
 def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url):

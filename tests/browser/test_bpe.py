@@ -86,20 +86,3 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
     assert "".join(leaves) == "lls"
     page.locator(".gf-bpe-tree .gf-bpe-chip:not(.gf-bpe-made)").first.click()
     expect(page.locator("[data-is=treetitle]")).to_have_text("This token is a starting symbol")
-
-
-def test_keys_move_the_slider_and_play(page, app_url):
-    watched(page, app_url, "bpe_step=4&bpe_token=260")
-    assert at(page) == 4
-    expect(page.locator("[data-is=vocabulary]")).to_have_value("260")
-    slider = page.locator(".gf-bpe input[type=range]")
-    slider.focus()
-    slider.press("ArrowRight")
-    slider.press("ArrowRight")
-    assert at(page) == 6
-    page.wait_for_function("new URL(location).searchParams.get('bpe_step') === '6'")
-    slider.press(" ")
-    page.wait_for_function("Number(document.querySelector('.gf-bpe input').value) > 6")
-    slider.press(" ")
-    slider.press("Home")
-    assert at(page) == 0

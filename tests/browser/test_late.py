@@ -46,29 +46,6 @@ def test_a_part_of_the_page_that_was_left_does_not_blank_the_next(page: Page, ap
     expect(page.locator('[data-testid="stMain"] canvas').first).to_be_visible()
 
 
-# Timers that a busy browser fires one after the other: the stage tells its address, and somebody clicks.
-TOGETHER = """(view) => {
-  history.replaceState(history.state, "", `${location.href}&seen=${view}`)
-  setTimeout(() => { const until = performance.now() + 300; while (performance.now() < until); }, 200)
-  setTimeout(() => document.querySelectorAll('.st-key-generation_view [role=radio]')[view].click(), 310)
-}"""
-
-
-def test_a_click_in_one_message_with_what_the_stage_tells_is_heard(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/generation?stage=1")
-    views = page.locator(".st-key-generation_view [role=radio]")
-    views.first.wait_for()
-    settled(page)
-    after_frames(page, 60)  # its address has been told
-    for view, question in ((1, "KV cache"), (2, "likeliest"), (0, "write a text")):
-        page.evaluate(TOGETHER, view)
-        heading = page.locator('[data-testid="stMain"] h2').first
-        expect(heading).to_have_text(re.compile(question))
-        expect(views.nth(view)).to_have_attribute("aria-checked", "true")
-        settled(page)
-        after_frames(page, 60)
-
-
 # A browser so busy that what was pressed is sent late: after the part that shows the run has asked to be drawn again.
 BUSY = """(() => {
   const real = window.setTimeout

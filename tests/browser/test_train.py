@@ -7,11 +7,9 @@ from tests.browser.conftest import after_frames, settled
 from tests.browser.training import (
     CONTINUE,
     LINK,
-    begun,
     button,
     ended,
     opened,
-    settings,
     steps_done,
     wait_for_steps,
 )
@@ -90,25 +88,6 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
         expect(other.locator(CONTINUE)).to_be_disabled()
     finally:
         stranger.close()
-
-
-@pytest.mark.exhaustive
-def test_a_run_goes_on_while_another_page_is_looked_at(page: Page, app_url: str):
-    begun(page, app_url, LINK.replace("steps=400", "steps=4000"))
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Home").click()
-    status = page.get_by_test_id("stSidebar").get_by_test_id("stProgress")
-    status.wait_for()
-    expect(status).not_to_have_text(status.inner_text())
-    page.get_by_role("link", name="Back to this run").click()
-    button(page, "Stop").wait_for()
-    settled(page)
-    assert "run=" in page.url
-    settings(page)
-    page.get_by_text("Schedule", exact=True).first.click()
-    expect(page.get_by_label("Steps", exact=True)).to_have_value("4000")  # the controls are as they were left
-    page.keyboard.press("Escape")
-    button(page, "Stop").click()
-    ended(page)
 
 
 @pytest.mark.exhaustive

@@ -9,54 +9,17 @@ import pytest
 import torch
 
 from engine.checkpoints import load
-from engine.config import ModelConfig, TrainConfig, gated_width, passes
+from engine.config import ModelConfig, passes
 from engine.corpora import SHAKESPEARE_TRAIN
-from engine.ledger import blackboard as worked
-from engine.ledger import component_parameters, ledger, ledger_of
-from engine.ledger.block import block
+from engine.ledger import ledger, ledger_of
 from engine.ledger.growth import by_part
 from engine.presets import PRESETS
-from engine.probe import Recorder
-from engine.training.optim import learning_rate_factor
-from pages.inside.shapes.sources import EXAMPLES
-from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.helpers import opened, said
 from ui import models
-from ui.controls import CONTROLS
 
 ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.usefixtures("manager")
-
-
-def test_qk_norm_gives_rms_1_which_is_length_sqrt_d_head():
-    model = loud(tiny(position="none", qk_norm=True, d_model=64, n_heads=4))
-    seen = Recorder()
-    model(some_tokens(model.config), seen)
-    lengths = torch.as_tensor(seen["blocks.1.q_rot"]).norm(dim=-1)
-    assert lengths.mean() == pytest.approx(16**0.5, rel=1e-3)
-    assert "RMS 1" in CONTROLS["qk_norm"].help and "length √d_head" in CONTROLS["qk_norm"].help
-
-
-def test_the_last_rate_is_where_the_schedule_would_end():
-    config = TrainConfig(steps=50, warmup_steps=5, schedule="linear", min_lr_fraction=0.2)
-    assert learning_rate_factor(config, 49) > 0.2 == pytest.approx(learning_rate_factor(config, 50))
-    assert "one step after the last" in CONTROLS["min_lr_fraction"].help
-
-
-def test_a_gated_network_has_one_rule_for_its_width():
-    for d in (96, 128, 512, 768, 1000):
-        derived = ModelConfig(d_model=d, n_heads=1, ffn="swiglu").resolved().d_ff
-        assert derived == gated_width(4 * d) and derived % 8 == 0
-        assert block(d, gated_width(4 * d), "swiglu").feedforward == 3 * d * derived
-
-
-def test_one_block_has_one_count_wherever_it_is_counted():
-    counts = component_parameters(EXAMPLES["block"].config)
-    shapes = sum(counts[part] for part in ("attention", "feedforward", "norm1", "norm2"))
-    hand = component_parameters(worked.BLOCK)
-    by_hand = sum(hand[part] for part in ("attention", "feedforward", "norm1", "norm2"))
-    assert shapes == by_hand == block(512, 2048, "gelu").total == 3_147_776
 
 
 FOLDS = {"measure": "true", "hand": "true"}  # both open

@@ -1,12 +1,10 @@
 """Every control: what a link, a widget or another model left behind never comes back as a value."""
 
-import ast
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests import source
 from tests.engine.cases import for_each
 from tests.pages import helpers
 from tests.pages.helpers import in_address, ran
@@ -321,33 +319,6 @@ def test_indexes_are_below_their_bounds() -> None:
     assert widgets.indexes_of("2-0", (3, 1)) == (2, 0) and widgets.indexes_of("1,2", (3, 3), ",") == (1, 2)
     for wrong in ("3-0", "2-1", "2", "2-0-0", "", "-", "a-b", None, 20, "-1-0"):
         assert widgets.indexes_of(wrong, (3, 1)) is None, wrong
-
-
-DIRECT = {
-    "st.pills",
-    "st.segmented_control",
-    "st.selectbox",
-    "st.multiselect",
-    "st.radio",
-    "st.select_slider",
-}
-DIRECT |= {"st.slider", "st.number_input", "st.toggle", "st.checkbox"}
-
-
-def test_uses_of_streamlits_own_widgets_say_why() -> None:
-    functions = [
-        (path, node)
-        for path in source.SCREEN
-        for node in source.nodes(path)
-        if isinstance(node, ast.FunctionDef) and path.name != "widgets.py"
-    ]
-    wrong = []
-    for path, function in functions:
-        used = {ast.unparse(node) for node in ast.walk(function) if isinstance(node, ast.Attribute)} & DIRECT
-        lines = source.text(path).splitlines()[function.lineno - 1 : function.end_lineno]
-        if used and "# Streamlit's own: " not in "\n".join(lines):
-            wrong.append(f"{source.name(path)}:{function.lineno} draws {', '.join(used)} itself")
-    assert not wrong, "\n".join(wrong)
 
 
 def test_a_box_keeps_a_third_more_than_is_allowed_whatever_a_forger_sends() -> None:

@@ -23,7 +23,7 @@ SCREEN = """() => {
   if (!main || document.querySelector('[data-test-script-state="running"], [data-stale="true"]')
     || main.querySelector('[data-testid="stProgress"], [data-testid="stSpinner"], [data-testid="stSkeleton"]')) return null;
   const copy = main.cloneNode(true);
-  copy.querySelectorAll('style, script, svg, canvas, [data-testid="stIconMaterial"], .st-key-another_model, [class*="gf-guess"], [class*="gf-tour"], .gf-writer-tree')
+  copy.querySelectorAll('style, script, svg, canvas, [data-testid="stIconMaterial"], .st-key-another_model, [class*="gf-guess"], [class*="gf-tour"], .gf-writer-tree, .gf-writer-token.gf-later')
     .forEach((e) => e.remove());
   if (copy.querySelector('.gf-writer-bar')) copy.querySelectorAll('.st-key-answer').forEach((e) => e.remove());  // of what it has written
   const lines = [];
@@ -34,11 +34,13 @@ SCREEN = """() => {
   main.querySelectorAll('[aria-checked="true"], [aria-selected="true"]').forEach((e) => lines.push(`* ${e.textContent}`));
   return lines.join('\\n');
 }"""
-# The writer of Generation plays by itself: it stands at its prompt.
+# The writer of Generation plays by itself: it is taken back to its prompt once it has written something. How much it has
+# written ahead of that depends on the machine, and is no part of the screen.
 STILL = f"""(quiet) => {{
-  const now = performance.now(), writer = document.querySelector('.gf-writer-bar');
-  const text = writer && writer.querySelector('input').value !== '0' ? null : ({SCREEN})();
-  if (text === null && writer) writer.querySelector('[data-do=first]').click();
+  const now = performance.now(), writer = document.querySelector('.gf-writer');
+  const rests = !writer || (writer.dataset.at === '0' && Number(writer.dataset.known) > 0);
+  if (!rests && writer.dataset.at !== '0') writer.querySelector('[data-do=first]').click();
+  const text = rests ? ({SCREEN})() : null;
   if (text !== window.gfSeen || text === null) {{ window.gfSeen = text; window.gfSince = now; return false; }}
   return now - window.gfSince > quiet && text;
 }}"""

@@ -16,7 +16,7 @@ from engine.measure.induction import drawn, ordinary
 from engine.tokenizers import token_bytes
 from engine.training.lapse import Lapse, open_lapse
 from tests.browser.conftest import settled
-from tests.browser.scrubbing import in_url, where
+from tests.browser.scrubbing import where
 
 pytestmark = pytest.mark.exhaustive
 
@@ -116,15 +116,3 @@ def test_a_view_is_filmed_and_saved_as_a_page_that_runs_alone_and_as_a_gif(
         expect(alone.get_by_role("button", name="Play")).to_be_visible(timeout=SLOW)
     finally:
         alone.context.set_offline(False)
-
-
-def test_a_film_can_be_cancelled_and_leaves_everything_as_it_was(page: Page, app_url: str) -> None:
-    filmed(page, f"{app_url}/circuits?circuits_view=induction&model=timelapse")
-    dialog = page.get_by_role("dialog", name="Film of this view")
-    expect(dialog.get_by_role("status")).to_contain_text(re.compile("Filming: [2-9] of 36"), timeout=SLOW)
-    dialog.get_by_role("button", name="Cancel").click()
-    expect(dialog).to_have_count(0)
-    expect(page.locator(".gf-scrubber output")).to_contain_text("step 1,000 (newest)", timeout=SLOW)
-    page.wait_for_function("!location.search.includes('step=')", timeout=SLOW)
-    assert in_url(page) is None
-    expect(page.locator(".gf-scrub-film")).to_be_enabled(timeout=SLOW)

@@ -67,19 +67,6 @@ def test_a_race_of_two_from_the_start_to_its_link(page: Page, app_url: str, tmp_
     assert f"Last letter {float(last['Last letter']['validation_loss']):.2f}" in said
     assert int(last["Average"]["step"]) < 600
 
-    stranger = page.context.browser.new_context()
-    try:
-        other = stranger.new_page()
-        opened(other, page.url)
-        expect(other.get_by_text("started in another browser")).to_be_visible()
-        expect(other.locator(".st-key-answer")).to_contain_text(said[: said.index(" <")])
-        other.wait_for_function(
-            f"there => JSON.stringify(({LOOKS})()) === JSON.stringify(there)", arg=page.evaluate(LOOKS)
-        )
-        assert button(other, "Race").is_enabled() and button(other, "Cancel").is_disabled()
-    finally:
-        stranger.close()
-
     open_fold(page, "Measure it")
     expect(page.get_by_text(re.compile("Last letter after step [1-9]"))).to_be_visible()
     each(page).get_by_role("link", name="Look inside").first.click()

@@ -7,23 +7,6 @@ from playwright.sync_api import expect
 from tests.browser.conftest import open_bar, open_fold, settled
 
 
-def test_going_back_leads_through_the_views_to_the_first_and_out_of_the_page(page, app_url):
-    page.goto(f"{app_url}/sampling")
-    page.goto(f"{app_url}/tokens")
-    first, last = (page.get_by_role("radio", name=name) for name in ("BPE", "Vocabulary size"))
-    expect(first).to_be_checked()
-    settled(page)
-    last.click()
-    expect(page).to_have_url(re.compile("tokens_view=cost"))
-    settled(page)
-    page.go_back()
-    expect(first).to_be_checked()
-    settled(page)
-    assert "tokens_view" not in page.url
-    page.go_back()
-    expect(page).to_have_url(re.compile("/sampling"))
-
-
 def test_the_line_of_the_bar_says_what_is_read_and_the_folds_are_in_the_link(page, app_url):
     page.goto(f"{app_url}/residual?residual_view=push")
     line = page.locator(".st-key-subject_bar button").first

@@ -10,7 +10,7 @@ from engine.checkpoints import load
 from engine.config import SampleConfig
 from engine.measure.recording import record
 from engine.sample import draw, stages, uniform
-from tests.browser.conftest import after_frames, settled
+from tests.browser.conftest import settled
 from tests.browser.visit import opened
 from ui.site import ROOT
 
@@ -140,23 +140,3 @@ def test_the_keyboard_steps_without_the_server_and_the_link_brings_it_back(page,
     assert len(sent) == before, "the server was asked"
     page.goto(page.url)
     expect(page.locator(f"{PLAYER} output")).to_contain_text("step 1:")
-
-
-def test_it_plays_and_pauses_and_a_longer_text_does_not_disturb_it(page, app_url):
-    opened(page, f"{app_url}/{CACHE}&kv_length=8&kv_step=0", f"{PLAYER} canvas")
-    page.evaluate("window.player = document.querySelector('.gf-kv')")
-    output = page.locator(f"{PLAYER} output")
-    page.get_by_role("button", name="Play: one token after another").click()
-    expect(output).to_contain_text(re.compile(r"step [23]"))
-    page.get_by_role("button", name="Pause").click()
-    stopped = output.text_content()
-    after_frames(page, 60)
-    assert output.text_content() == stopped
-    page.get_by_role("slider", name="Tokens to write").press("ArrowRight")
-    expect(page.get_by_role("slider", name="Step", exact=True)).to_have_attribute("max", "8")
-    assert output.text_content() == stopped and page.evaluate("window.player.isConnected")
-    page.get_by_role("button", name="Play: one token after another").click()
-    expect(output).to_contain_text("step 8")
-    expect(
-        page.get_by_role("button", name="Play: one token after another")
-    ).to_be_visible()  # it stops at the end

@@ -8,47 +8,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.config import ModelConfig, TrainConfig
 from engine.corpora import from_text
 from engine.measure.ngrams import baselines
-from engine.service.standings import standing
-from engine.service.state import RunSpec
 from engine.service.stored import Stored
-from tests.pages import helpers
+from tests.pages import helpers, raced
 from tests.pages.helpers import clicked, unescaped
+from tests.pages.raced import STORED, TEXT, specs
 from tests.pages.stage import StageManager, view_of
 from ui.figures.race import apart
-
-TEXT = "the quick brown fox jumps over the lazy dog. " * 12
-V = len(set(TEXT))
-MODEL = ModelConfig(V, context=8, d_model=16, n_layers=1, n_heads=2)
-TRAIN = TrainConfig(steps=200, batch_size=2)
-
-
-def specs(steps: int = 200) -> list[RunSpec]:
-    """As `script` makes them."""
-    models = {"small": MODEL, "wide": replace(MODEL, d_model=32), "deep": replace(MODEL, n_layers=2)}
-    train = replace(TRAIN, steps=steps)
-    return [RunSpec(model, train, "text", TEXT, name) for name, model in models.items()]
-
-
-def script() -> None:
-    import streamlit as st
-
-    from tests.pages import test_race as here
-    from ui.race import show_race
-
-    steps = int(st.query_params.get("steps", "200"))
-    stored = here.STORED[0] if here.STORED else None
-    seen = show_race("demo", "Which is best?", here.specs(steps), say=here.say, stored=stored)
-    st.session_state["seen"] = [view.id for view in seen]
-
-
-STORED: list[Stored] = []
-
-
-def say(views: Any) -> str:
-    return f"{len(views)} runs, the first at **{standing(views[0]).loss:.2f}**"
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +26,7 @@ def nothing_stored() -> Any:
 
 
 def opened(**query: str) -> AppTest:
-    return helpers.opened(script, **query)
+    return helpers.opened(raced.script, **query)
 
 
 def words(page: AppTest) -> str:

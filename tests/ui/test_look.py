@@ -155,14 +155,3 @@ def test_a_view_with_its_own_text_has_no_box_and_loses_nobody_elses() -> None:
     assert "good: First" in said(page), "something is read all the same"
     page.get_by_key("view").set_value("reads").run()
     assert page.text_area[0].value == "ROMEO:\nMine" and "good: ROMEO" in said(page)
-
-
-def test_what_was_open_is_folded_in_another_view() -> None:
-    page = opened(View("a", "A", good, WORDS), View("b", "B", good, WORDS), words="true")
-    assert len([text for text in said(page) if text.startswith("**What you see")]) == 1
-    page.get_by_key("view").set_value("b").run()
-    assert not [text for text in said(page) if text.startswith("**What")]
-    assert "words" not in page.query_params
-    page.session_state["words"] = True
-    page.run()
-    assert len([text for text in said(page) if text.startswith("**What")]) == 2

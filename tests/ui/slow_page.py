@@ -1,0 +1,27 @@
+"""A page that measures something slowly, for the tests of ui/slow.py."""
+
+import threading
+
+GO = threading.Event()  # what a slow one waits for
+
+
+def page(kind: str) -> None:
+    import streamlit as st
+
+    from engine.errors import ShapeError
+    from engine.progress import Progress
+    from tests.ui.slow_page import GO
+    from ui.slow import measured
+
+    def steps():  # type: ignore[no-untyped-def]
+        yield Progress(1, 4)
+        if kind == "slow":
+            GO.wait(60)
+            yield Progress(2, 4)
+        if kind == "refused":
+            raise ShapeError("the two texts differ in length")
+        if kind == "broken":
+            raise ZeroDivisionError
+        return 42
+
+    st.write(measured(("test_slow", kind), steps, "Counting"))

@@ -11,12 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 import websockets
@@ -26,13 +23,13 @@ from benchmarks.visitor import Visitor
 from engine.service.profiles import GB, MB, PROFILES, Profile
 from tests.aside import aside
 from tests.browser.server import _free_port
+from tests.operating import SECONDS, answers, metric, wait
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 NOBODY = 65534
 # of an environment that another user may enter, where that of the tests is in root's home
 PYTHON = os.environ.get("GLASSFORMER_DEPLOY_PYTHON") or sys.executable
-STILL = 120.0  # seconds that a training stands: a process that starts where others work takes many
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 
@@ -145,24 +142,6 @@ def _wrapped() -> tuple[str, ...]:
     return AS_NOBODY if may and subprocess.run(tried, capture_output=True).returncode == 0 else ()
 
 
-def _answer(url: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, ""
-    except OSError:
-        return 0, ""
-
-
-def _wait(found: Any, seconds: float = 90.0) -> Any:
-    until = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.1)
-    return value
-
-
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A folder that other users may enter (pytest's own may not be)."""
@@ -225,8 +204,7 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
     )
 
     def told(name: str) -> float:
-        text = _answer(f"http://127.0.0.1:{operator}/metrics")[1]
-        return next((float(line.split()[-1]) for line in text.splitlines() if line.startswith(name)), -1.0)
+        return metric(operator, name)
 
     visitor = Visitor(f"http://127.0.0.1:{port}")
 
@@ -247,12 +225,12 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
             assert not visitor.page.exceptions
             if (done := told("glassformer_steps")) > steps:
                 steps, moved = done, time.monotonic()
-            assert time.monotonic() - moved < STILL, f"it stands at step {steps:.0f}"
-        _wait(lambda: told("glassformer_sessions") == 1)  # one answer may be too late where others work
+            assert time.monotonic() - moved < SECONDS, f"it stands at step {steps:.0f}"
+        wait(lambda: told("glassformer_sessions") == 1)  # one answer may be too late where others work
         await visitor.leave()
 
     try:
-        _wait(lambda: _answer(f"http://127.0.0.1:{port}/healthz")[0] == 200 or server.poll() is not None)
+        wait(lambda: answers(f"http://127.0.0.1:{port}/healthz") or server.poll() is not None)
         healthy = subprocess.run(
             [sys.executable, app / "deploy" / "healthy.py"], env=environment, capture_output=True
         )
@@ -261,8 +239,7 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
             status = Path(f"/proc/{server.pid}/status").read_text()
             assert f"Uid:\t{NOBODY}\t{NOBODY}" in status
         aside(stranger())
-        now = _answer(f"http://127.0.0.1:{operator}/metrics")[1]
-        assert told('glassformer_runs{state="finished"}') == 1, (now, (place / "log").read_text()[-3000:])
+        assert told('glassformer_runs{state="finished"}') == 1, (place / "log").read_text()[-3000:]
         assert told('glassformer_rerun_seconds_count{what="page"}') >= 3
         assert told('glassformer_rerun_seconds_count{what="fragment"}') >= 1
     finally:

@@ -5,8 +5,7 @@ import os
 import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -17,11 +16,11 @@ from benchmarks.visitor import Visitor
 from tests.aside import aside
 from tests.browser.server import _free_port
 from tests.nginx import before, needs_nginx
+from tests.operating import SECONDS, answers, metric, wait
 
 ROOT = Path(__file__).resolve().parents[1]
 SECRET = "of-two-servers-and-a-desk-in-a-test"
 MAKE_COOKIE = "from ui.identity import new_cookie; print(new_cookie())"
-SECONDS = 120.0  # where others work on the same cores
 pytestmark = [needs_nginx, pytest.mark.exhaustive]
 
 
@@ -46,31 +45,10 @@ class Site:
     def sessions(self) -> dict[int, float]:
         """Open tabs, of each server that lives."""
         return {
-            port: told(port, "glassformer_sessions")
+            port: metric(port, "glassformer_sessions")
             for port, one in self.servers.items()
             if one.poll() is None
         }
-
-
-def told(port: int, name: str) -> float:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        lines = answer.read().decode().splitlines()
-    return next(float(line.split()[-1]) for line in lines if line.startswith(name))
-
-
-def wait(found: Callable[[], object]) -> None:
-    until = time.monotonic() + SECONDS
-    while not found():
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.2)
-
-
-def lives(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 @pytest.fixture
@@ -91,7 +69,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         own = environment | {"GLASSFORMER_METRICS": str(operator)}
         servers[operator] = subprocess.Popen(command, cwd=ROOT, env=own)
     try:
-        wait(lambda: all(map(lives, ports)))
+        wait(lambda: all(answers(f"http://127.0.0.1:{port}/_stcore/health") for port in ports))
         with before(ports, tmp_path) as port:
             yield Site(f"http://127.0.0.1:{port}", servers, environment)
     finally:

@@ -10,8 +10,6 @@ from engine.checkpoints import load
 from engine.config import SampleConfig
 from engine.sample import steps
 from tests.browser import visit
-from tests.browser.conftest import settled
-from tests.pages.real import REAL, carried
 from ui.reading import show_token
 from ui.site import ROOT
 
@@ -170,19 +168,3 @@ def test_a_string_stops_it_on_a_phone_too(page, app_url, written):
     assert len(lines) >= where + 1 and lines[0].startswith(
         "token_written,position,id,token,p,q_with_settings"
     )
-
-
-@carried
-@pytest.mark.exhaustive
-def test_a_question_is_answered_to_its_end(page, app_url):
-    page.goto(
-        f"{app_url}/generation?model={REAL}&text=What+is+the+capital+of+France%3F&generation_chat=true"
-        "&generation_temperature=0"
-    )
-    said = page.locator(".gf-writer-said")
-    expect(said).to_contain_text("The model says that it is finished")
-    settled(page)
-    text = page.locator(".gf-writer-text")
-    expect(text).to_contain_text("<|im_start|>assistant")
-    expect(text).to_contain_text("Paris")
-    assert "generation_chat" in page.url

@@ -2,11 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
-from tests.browser.server import serve
 from tests.browser.visit import opened
 
 MAP = ".map svg"
@@ -38,18 +36,6 @@ def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
     assert "glassformer" not in page.evaluate("document.cookie")
     opened(page, f"{app_url}/?home_view=published", MAP)
     assert [c["value"] for c in kept()] == [first["value"]]
-
-
-@pytest.mark.exhaustive
-def test_a_deep_link_is_served_by_a_server_that_nobody_has_visited(browser, tmp_path):
-    """Streamlit would answer "Page not found" to the first visitor of a process (see ui/server.py)."""
-    with serve(tmp_path) as url:
-        page = browser.new_page()
-        page.goto(f"{url}/train?preset=modern")
-        page.get_by_role("button", name="Train", exact=True).wait_for()
-        settled(page)
-        expect(page.get_by_text("Page not found")).to_have_count(0)
-        page.close()
 
 
 def test_a_click_goes_from_family_to_family_and_a_part_to_its_page(page, app_url):

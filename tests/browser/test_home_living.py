@@ -211,26 +211,6 @@ def test_a_place_leads_to_its_own(page, app_url, kind, lane, words, where, seen)
         expect(marked.filter(has_text=seen).first).to_be_visible()
 
 
-@pytest.mark.exhaustive
-def test_a_bar_leads_to_the_same_probabilities(page, app_url):
-    """Also where another place, another temperature had been chosen on Sampling before."""
-    page.goto(f"{app_url}/sampling?model={CLASSIC}&text=To+be&sampling_position=1&sampling_temperature=1.7")
-    settled(page)
-    page.get_by_role("link", name="Home").first.click()
-    page.locator(".gf-live-bars button").first.wait_for()
-    settled(page)
-    slide(page, "temperature", 0.5)
-    slide(page, "top_k", 3)
-    page.locator(".gf-live-bars button").first.click()
-    expect(page).to_have_url(re.compile("/sampling"))
-    settled(page)
-    for part in ("sampling_position=4", "sampling_temperature=0.5", "sampling_top_k=3", "sampling_top_p=1"):
-        expect(page).to_have_url(re.compile(part))
-    assert chosen(page, "The position whose logits").startswith("e")
-    most = shares("To be", 0.5, 3)[0]
-    expect(page.locator(".gf-sampler")).to_contain_text(re.compile(f"{100 * most:.0f}|{most:.2f}"))
-
-
 STOP = """() => { const e = document.activeElement, l = e.closest('.gf-live'); return !l ? '' : e.matches('canvas') ? 'map'
   : e.closest('.gf-live-bars') ? 'bar' : e.closest('.gf-live-heads') ? 'head' : e.dataset.name ?? e.textContent }"""
 ALONG = [

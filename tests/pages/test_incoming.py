@@ -2,7 +2,6 @@
 
 import asyncio
 import struct
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from benchmarks.visitor import Visitor
 from engine.service.profiles import PROFILES
 from tests.aside import aside
 from tests.browser.server import _free_port, serve
+from tests.operating import metric
 
 pytestmark = pytest.mark.exhaustive
 
@@ -52,9 +52,7 @@ def test_a_long_message_is_refused_at_its_head_and_the_others_go_on(served: tupl
     url, operator = served
 
     def held() -> float:
-        with urllib.request.urlopen(f"http://127.0.0.1:{operator}/metrics", timeout=10) as answer:
-            lines = answer.read().decode().splitlines()
-        return next(float(each.split()[-1]) for each in lines if each.startswith("glassformer_server_bytes"))
+        return metric(operator, "glassformer_server_bytes")
 
     async def play() -> None:
         visitor = Visitor(url)

@@ -23,7 +23,7 @@ SCREEN = """() => {
   if (!main || document.querySelector('[data-test-script-state="running"], [data-stale="true"]')
     || main.querySelector('[data-testid="stProgress"], [data-testid="stSpinner"], [data-testid="stSkeleton"]')) return null;
   const copy = main.cloneNode(true);
-  copy.querySelectorAll('style, script, svg, canvas, [data-testid="stIconMaterial"], .st-key-another_model, [class*="gf-guess"], [class*="gf-tour"], .gf-writer-tree, .gf-writer-token.gf-later')
+  copy.querySelectorAll('style, script, svg, canvas, [data-testid="stIconMaterial"], .st-key-another_model, [class*="gf-guess"], [class*="gf-tour"], .gf-writer-tree, .gf-writer-token.gf-later, .gf-writer .gf-hidden')
     .forEach((e) => e.remove());
   if (copy.querySelector('.gf-writer-bar')) copy.querySelectorAll('.st-key-answer').forEach((e) => e.remove());  // of what it has written
   const lines = [];

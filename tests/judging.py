@@ -30,18 +30,28 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = "tests/engine"
-FAR_ONES = (
+FAR_ONES = [
     "subprocess",
     "multiprocessing",
     "ray",
     "engine.service",
     "tests.engine.running",
-)  # they start processes
+]  # they start processes
 SPEND = 25.0  # seconds of processor time, as it is, that one mutant's tests may take
 TEST_LIMIT = 20.0  # a test that takes longer judges no mutant
 FILES = 3  # that reach the function
 LOOKED_AT = 8  # to find them
 LEARN_LIMIT = 60  # processor seconds to learn a file
+OPTIONS = [
+    "-q",
+    "--doctest-modules",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:xdist",
+    "-o",
+    "addopts=--strict-markers",
+]
 WALL = 900  # seconds, for what waits without computing
 
 
@@ -312,15 +322,3 @@ class Judge:
             time.sleep(0.05)
         os.killpg(child, signal.SIGKILL)
         return os.waitpid(child, 0)[1]
-
-
-OPTIONS = (
-    "-q",
-    "--doctest-modules",
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:xdist",
-    "-o",
-    "addopts=--strict-markers",
-)

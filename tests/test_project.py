@@ -188,17 +188,3 @@ def test_nothing_large_or_private_is_tracked() -> None:
 def test_modules_are_short() -> None:
     lines = {source.name(path): len(source.text(path).splitlines()) for path in source.EVERYTHING}
     assert not {name: count for name, count in lines.items() if count > 400}
-
-
-NAMED = re.compile(
-    r"(?<![\w./-])((?:engine|ui|pages|tests|docs|benchmarks)/[\w/-]+\.(?:py|js|css|md|toml))\b"
-)
-
-
-def test_files_that_are_named_are_there() -> None:
-    """In the code of engine, pages and browser; `docs/adding-a-part.md` names files that a reader is to write."""
-    for path in _tracked(
-        "engine/*.py", "ui/*.py", "ui/*.js", "pages/*.py", "benchmarks/*.py", "docs/style.md"
-    ):
-        for name in NAMED.findall(source.text(path)):
-            assert (ROOT / name).is_file(), f"{source.name(path)} names {name}, which is not there"

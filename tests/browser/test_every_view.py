@@ -13,30 +13,29 @@ from ui.site import ENTRIES
 
 LEAST = 0.6  # of the stage's height, for the figures of a view; less where other things are read beside them
 LESS = {
-    "the map": 0.55,  # of Home: the text, the answer and the card stand with it
-    # strips of letters, and grids, whose size is their own
-    "Running": 0.5,
-    "Compare": 0.5,
-    "Round trip": 0.4,
-    "RoPE": 0.4,
-    "Token by token": 0.5,
-    "KV cache": 0.5,
-    "Live": 0.4,
-    "Forward pass": 0.5,
-    "By hand": 0.5,  # of Shapes; that of Parameters is a list of formulas
-    "Switch off": 0.55,
-    "A thousand draws": 0.55,
-    # a table, texts or code stand with the figure
-    "Side by side": 0.35,
-    "Temperatures": 0.3,
-    "Steering": 0.45,
-    "Few bits": 0.5,
-    "Cost": 0.5,
-    "Race": 0.5,
-    "FLOPs": 0.5,
-    "Memory": 0.5,
-    "Three": 0.35,
-    "Whole square": 0.35,
+    view: share
+    for share, views in {
+        0.55: ("the map", "Switch off", "A thousand draws"),  # the map's text, answer and card stand with it
+        # strips of letters, and grids, whose size is their own; that of Parameters by hand is a list of formulas
+        0.5: (
+            "Running",
+            "Compare",
+            "Token by token",
+            "KV cache",
+            "Forward pass",
+            "By hand",
+            "Few bits",
+            "Cost",
+            "Race",
+            "FLOPs",
+            "Memory",
+        ),
+        0.4: ("Round trip", "RoPE", "Live"),
+        0.45: ("Steering",),
+        0.35: ("Side by side", "Three", "Whole square"),
+        0.3: ("Temperatures",),
+    }.items()
+    for view in views
 }
 # forms, tables and lists; the drawing of a published model keeps its form and is not a figure to fill the screen
 NONE = {"Published models", "A wrong shape", "The doctor", "Why decoders", "Take along", "Quick reference"}

@@ -41,26 +41,11 @@ def test_a_guess_from_the_question_to_the_figure(page, app_url) -> None:
     page.keyboard.press("Escape")
     assert page.locator(STRIP).count() == 0
     assert page.evaluate("document.activeElement.className") == "gf-guess-pill"
-
-
-def test_not_now_is_for_this_view_and_never_for_all(page, app_url) -> None:
-    opened(page, app_url)
-    page.click(PILL)
+    page.keyboard.press("Enter")
     page.get_by_role("button", name="Not now").click()
     assert page.locator(PILL).count() == page.locator(STRIP).count() == 0
     opened(page, app_url)
     assert page.locator(PILL).count() == 0, "kept for this tab"
-    opened(page, app_url, "residual?residual_view=highway")
-    page.click(PILL)
-    page.get_by_role("button", name="Never ask").click()
-    assert page.locator(PILL).count() == page.locator(STRIP).count() == 0
-    opened(page, app_url, "positions?positions_view=why")
-    switch = page.get_by_role("button", name="Guess first:")
-    switch.wait_for()
-    assert switch.get_attribute("aria-pressed") == "false" and page.locator(PILL).count() == 0
-    switch.click()
-    page.wait_for_selector(PILL)
-    assert switch.get_attribute("aria-pressed") == "true"
 
 
 @visit.needs_axe

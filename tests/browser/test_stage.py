@@ -85,15 +85,6 @@ def test_keys_fill_the_screen_open_the_stage_and_freeze_it(stage, app_url) -> No
     assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
 
 
-def test_a_component_fills_the_screen_and_letters_that_are_written_are_no_keys(stage, app_url) -> None:
-    ready(stage, f"{app_url}/attention", ".gf-heads")
-    fills_and_comes_back(stage, ".gf-heads")
-    stage.get_by_role("button", name="Words: what the terms mean").click()
-    stage.get_by_label("Find a word").type("pfz")
-    assert stage.get_by_label("Find a word").input_value() == "pfz"
-    assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
-
-
 def test_the_room_answers(stage, app_url, browser) -> None:
     at(stage, f"{app_url}/attention?stage=1")
     stage.get_by_role("button", name="Ask the room").click()

@@ -117,23 +117,6 @@ def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, na
     at_scene(screen, len(course.scenes), len(course.scenes))
 
 
-def test_a_reload_and_a_second_device_are_at_the_same_place(screen, context, app_url):
-    screen.goto(f"{app_url}/tokens?tokens_view=compare&course=ten-minutes&scene=2")
-    at_scene(screen, 2, 9)
-    settled(screen)
-    screen.keyboard.press("ArrowRight")
-    at_scene(screen, 3, 9)
-    shown(screen, COURSES["ten-minutes"].scenes[2])
-    link = screen.url
-    assert "/embeddings?" in link and "course=ten-minutes" in link and "scene=3" in link
-    screen.reload()
-    at_scene(screen, 3, 9)
-    other = context.new_page()
-    other.goto(link)
-    at_scene(other, 3, 9)
-    expect(other.locator("h2").first).to_have_text("What does the model read instead of a letter?")
-
-
 @pytest.mark.exhaustive
 def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, app_url):
     screen.goto(f"{app_url}/tokens?tokens_view=compare&course=ten-minutes&scene=2")
@@ -179,17 +162,3 @@ def test_the_room_answers_the_question_of_a_scene(screen, app_url):
     expect(screen.locator(".gf-room-bars li")).to_have_count(len(scene.question.answers))
     screen.get_by_role("button", name="Forget the room and its answers").click()
     expect(screen.locator(".gf-tour-answers button")).to_have_count(len(scene.question.answers))
-
-
-def test_who_writes_keeps_the_keys(screen, app_url):
-    screen.goto(f"{app_url}/positions?positions_view=why&course=ten-minutes&scene=4")
-    at_scene(screen, 4, 9)
-    settled(screen)
-    screen.keyboard.press("Escape")
-    screen.locator(".st-key-why_sentence input").click()
-    for key in ("ArrowRight", "ArrowLeft", "PageDown", "PageUp"):
-        screen.keyboard.press(key)
-    after_frames(screen)
-    settled(screen)
-    at_scene(screen, 4, 9)
-    assert "scene=4" in screen.url

@@ -43,12 +43,6 @@ def lab(rgb):
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-def mixed(share, above, below):
-    """A colour laid on another, as the browser mixes them."""
-    pairs = ((int(above[i : i + 2], 16), int(below[i : i + 2], 16)) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in pairs)
-
-
 def contrast(a, b):
     low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (a, b))
     return (high + 0.05) / (low + 0.05)
@@ -82,26 +76,6 @@ def test_parts_and_words_stand_out_from_the_page(page):
         for ground in READ_ON:
             assert contrast(word, colours[ground]) >= 4.5, (word, ground)
             assert contrast(word, colours["sidebar"][ground]) >= 4.5, (word, "sidebar", ground)
-
-
-FADED = re.compile(r"^([^@\n{]+)\{[^}]*[;{ ]opacity: (0?\.\d+)", re.MULTILINE)
-# What has no words, and what may be faint: a button that does nothing now (WCAG's own exception).
-WORDLESS = re.compile(r":disabled|wedge|\bu\b|copy|input|thumb|svg|track|line|tools|later|bar")
-
-
-def test_faded_words_can_be_read():
-    """A text at 70% of its colour has a contrast of at least 4.5 in both themes."""
-    for page in ("light", "dark"):
-        text, ground = (CONFIG["theme"][page][name] for name in ("textColor", "backgroundColor"))
-        assert contrast(mixed(0.7, text, ground), ground) >= 4.5
-    wrong = [
-        f"{path.name}:{style[: rule.start()].count(chr(10)) + 1} {rule[1].strip()} has opacity {rule[2]}"
-        for path in sorted(STYLES.parent.glob("*.css"))
-        for style in [path.read_text("utf-8")]
-        for rule in FADED.finditer(style)
-        if float(rule[2]) < 0.7 and not WORDLESS.search(rule[1])
-    ]
-    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("page", [0, 1])

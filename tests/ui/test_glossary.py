@@ -2,15 +2,12 @@
 
 import re
 from html.parser import HTMLParser
-from types import SimpleNamespace
-
-import pytest
 
 from engine.presets import PRESETS
 from pages.start.home.map_text import describe
 from tests.pages.helpers import opened
 from tests.pages.views import views
-from ui import site, terms
+from ui import site
 from ui.here import BOXES, strip
 from ui.text.glossary import linked
 from ui.text.glossary import terms as all_terms
@@ -116,26 +113,3 @@ def test_the_parts_of_a_page_are_lit() -> None:
         assert place in entry.shown and place in PARTS and drawn.link["href"] == f"./?part={place}"
         assert str(drawn.link["aria-label"]).startswith("You are here on the map: ")
         assert ("road-lit" in strip(entry)) == any(part.startswith("sum_") for part in entry.shown), entry.url
-
-
-@pytest.mark.parametrize(
-    ("opened", "part", "path", "query"),
-    [
-        ("rope", None, "pages/input/positions/page.py", {"positions_view": "rope"}),
-        (None, "attention", "pages/start/home/page.py", {"part": "attention"}),
-        ("no such term", None, None, None),
-    ],
-)
-def test_a_click_on_a_term_or_a_part_leads_to_its_page(
-    monkeypatch: pytest.MonkeyPatch,
-    opened: str | None,
-    part: str | None,
-    path: str | None,
-    query: dict | None,
-) -> None:
-    gone: list[tuple[str, dict[str, str]]] = []
-    asked = SimpleNamespace(opened=opened, part=part)
-    monkeypatch.setattr(terms, "mounted", lambda *_, **__: lambda **___: asked)
-    monkeypatch.setattr(terms.st, "switch_page", lambda path, query_params: gone.append((path, query_params)))
-    terms.draw_terms()
-    assert gone == ([(path, query)] if path else [])

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.parts.norms import RMSNorm
+from tests.pages import helpers
 from tests.pages.helpers import in_address
 from tests.pages.stage import StageManager, open_page
 from ui import look, state
@@ -101,8 +102,13 @@ def test_words_and_code_come_after_the_view(needs_model) -> None:
     heads = [text.split("**")[1] for text in texts[at + 1 :]]
     assert heads == ["What you see", "Why it matters", "What to try"]
     assert page.expander[-1].label == "Show the code" and not page.code  # it is sent when it is opened
-    captions = " ".join(str(caption.value) for caption in page.caption)
-    assert "RMSNorm" not in captions
+    assert "RMSNorm" not in helpers.said(page, "caption")
+    page.session_state["code"] = True
+    page.run()
+    assert [code.value.splitlines()[0] for code in page.code] == [
+        "class RMSNorm(nn.Module):",
+        "def show(page: Page) -> None:",
+    ]
 
 
 THREE = tuple(

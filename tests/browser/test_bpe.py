@@ -82,7 +82,5 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
     expect(page.locator(".gf-bpe-tree")).to_be_visible()
     assert page.locator(".gf-bpe-tree .gf-bpe-chip b").first.inner_text() == "lls"
     page.wait_for_function("new URL(location).searchParams.has('bpe_token')")
-    leaves = page.locator(".gf-bpe-tree .gf-bpe-chip:not(.gf-bpe-made) b").all_text_contents()
-    assert "".join(leaves) == "lls"
     page.locator(".gf-bpe-tree .gf-bpe-chip:not(.gf-bpe-made)").first.click()
     expect(page.locator("[data-is=treetitle]")).to_have_text("This token is a starting symbol")

@@ -5,7 +5,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import after_frames, settled
 from tests.browser.training import (
-    CONTINUE,
     LINK,
     button,
     ended,
@@ -77,17 +76,6 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
     ended(page)
     assert steps_done(page) == done
     expect(page.get_by_text("belongs to another browser")).to_have_count(0)
-
-    stranger = page.context.browser.new_context()
-    try:
-        other = stranger.new_page()
-        other.goto(address)
-        expect(other.get_by_text("belongs to another browser")).to_be_visible()
-        assert steps_done(other) == done
-        expect(button(other, "Restart")).to_be_disabled()
-        expect(other.locator(CONTINUE)).to_be_disabled()
-    finally:
-        stranger.close()
 
 
 @pytest.mark.exhaustive

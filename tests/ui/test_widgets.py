@@ -15,26 +15,17 @@ SOME = ("zzz", "", "inf", "9" * 400)  # of them
 KINDS = ("row", "pills", "list")
 
 
-def one_of() -> None:
+def choices() -> None:
     import streamlit as st
 
     from ui import state, widgets
 
     state.drop_endless()
-    asked = st.session_state["asked"]
-    for kind in ("row", "pills", "list"):
-        st.session_state[f"got_{kind}"] = widgets.one_of("Pick", key=kind, kind=kind, **asked)
-
-
-def some_of() -> None:
-    import streamlit as st
-
-    from ui import state, widgets
-
-    state.drop_endless()
-    asked = st.session_state["asked"]
-    for kind in ("pills", "list"):
-        st.session_state[f"got_{kind}"] = widgets.some_of("Pick", key=kind, kind=kind, **asked)
+    asked = dict(st.session_state["asked"])
+    several = asked.pop("several", False)
+    for kind in ("pills", "list") if several else ("row", "pills", "list"):
+        draw = widgets.some_of if several else widgets.one_of
+        st.session_state[f"got_{kind}"] = draw("Pick", key=kind, kind=kind, **asked)
 
 
 def numbers() -> None:
@@ -86,18 +77,20 @@ BOTH = pytest.mark.parametrize("options", [("a", "b", "c"), MAPPED], ids=["seque
 
 
 def picked(page: AppTest) -> Any:
-    found = {got(page, f"got_{kind}") for kind in KINDS}
-    assert len(found) == 1, found
-    return found.pop()
+    """What is chosen, which does not depend on how it is drawn."""
+    first, *others = (got(page, f"got_{kind}") for kind in KINDS if f"got_{kind}" in page.session_state)
+    assert all(one == first for one in others)
+    return first
 
 
-def named(text: str) -> dict[str, str]:
+def named(text: str | list[str]) -> Any:
     return dict.fromkeys(KINDS, text)
 
 
 def choose(page: AppTest, value: Any) -> AppTest:
     for kind in KINDS:
-        page.get_by_key(kind).set_value(value)
+        if f"got_{kind}" in page.session_state:
+            page.get_by_key(kind).set_value(value)
     return ran(page)
 
 
@@ -109,45 +102,45 @@ def urls(page: AppTest) -> Any:
 
 @BOTH
 def test_one_of_a_few_is_never_foreign(options: Any) -> None:
-    page = opened(one_of, {"options": options})
+    page = opened(choices, {"options": options})
     assert picked(page) == "a" and urls(page) is None  # what equals the first is not in the URL
     for strange in SOME:
-        assert picked(opened(one_of, {"options": options}, **named(strange))) == "a", strange
-    page = opened(one_of, {"options": options}, **named("b"))
+        assert picked(opened(choices, {"options": options}, **named(strange))) == "a", strange
+    page = opened(choices, {"options": options}, **named("b"))
     assert picked(page) == "b" and urls(page) == "b"
     assert picked(choose(page, "c")) == "c"
     assert picked(choose(page, None)) == "a"  # deselected
-    page = opened(one_of, {"options": options, "first": "b"})
+    page = opened(choices, {"options": options, "first": "b"})
     assert picked(page) == "b" and urls(page) is None
-    assert picked(opened(one_of, {"options": options, "first": "gone"})) == "a"
+    assert picked(opened(choices, {"options": options, "first": "gone"})) == "a"
 
 
 def test_options_that_change_leave_nothing_behind() -> None:
     for first, then in ((("a", "b"), ("x", "y")), (MAPPED, {"x": "Ex", "y": "Why"}), ((1, 2), (3, 4))):
-        page = opened(one_of, {"options": first}, **named(str(list(first)[1])))
+        page = opened(choices, {"options": first}, **named(str(list(first)[1])))
         assert picked(page) == list(first)[1]
         page.session_state["asked"] = {"options": then}
         assert picked(ran(page)) == next(iter(then))
         page.session_state["asked"] = {"options": first}
         assert picked(ran(page)) in first
-    page = opened(one_of, {"options": MAPPED}, **named("b"))
+    page = opened(choices, {"options": MAPPED}, **named("b"))
     page.session_state["asked"] = {"options": {"b": "Beta", "d": "Delta"}, "first": "d"}
     assert picked(ran(page)) == "b"  # what is still allowed stays
 
 
 def test_the_url_holds_the_name_of_an_option_and_old_links_its_wording() -> None:
-    page = opened(one_of, {"options": MAPPED}, **named("Gamma"))
+    page = opened(choices, {"options": MAPPED}, **named("Gamma"))
     assert picked(page) == "c" and urls(page) == "c"
     assert picked(choose(page, "b")) == "b" and urls(page) == "b"
     assert picked(choose(page, "a")) == "a" and urls(page) is None
     counts = {"options": {100: "100 words", 0: "all"}, "first": 100}
-    assert picked(opened(one_of, counts, **named("0"))) == 0
-    assert picked(opened(one_of, counts, **named("all"))) == 0
+    assert picked(opened(choices, counts, **named("0"))) == 0
+    assert picked(opened(choices, counts, **named("all"))) == 0
     assert page.get_by_key("row").options == list(MAPPED.values())
 
 
 def test_going_back_to_another_url_chooses_what_it_names() -> None:
-    page = choose(opened(one_of, {"options": MAPPED}, **named("b")), "c")
+    page = choose(opened(choices, {"options": MAPPED}, **named("b")), "c")
     for text, found, kept in (
         ("b", "b", "b"),
         ("Alpha", "a", None),
@@ -183,36 +176,20 @@ def test_an_address_from_before_the_first_choice_is_the_first_again() -> None:
     assert got(ran(page)) == "b" and in_address(page, "pick") == "b"
 
 
-def some(page: AppTest) -> list[Any]:
-    assert got(page, "got_pills") == got(page, "got_list")
-    return list(got(page, "got_pills"))
-
-
-def choose_some(page: AppTest, values: list[Any]) -> AppTest:
-    for kind in ("pills", "list"):
-        page.get_by_key(kind).set_value(values)
-    return ran(page)
-
-
-def links(value: str | list[str]) -> Any:
-    return {"pills": value, "list": value}
-
-
 @BOTH
 def test_several_of_a_few_are_never_foreign(options: Any) -> None:
-    asked = {"options": options, "first": ["b", "gone"]}
-    page = opened(some_of, asked)
+    asked = {"options": options, "first": ["b", "gone"], "several": True}
+    page = opened(choices, asked)
     assert (
-        some(page) == ["b"] and in_address(page, "pills") is None
+        picked(page) == ["b"] and in_address(page, "pills") is None
     )  # what equals the first is not in the URL
-    page = opened(some_of, {"options": MAPPED}, **links(["Gamma", "Alpha"]))
-    assert some(page) == ["a", "c"] and page.query_params["pills"] == ["Gamma", "Alpha"]
-    page = opened(some_of, asked)
+    page = opened(choices, {"options": MAPPED, "several": True}, **named(["Gamma", "Alpha"]))
+    assert picked(page) == ["a", "c"] and page.query_params["pills"] == ["Gamma", "Alpha"]
+    page = opened(choices, asked)
     for strange in SOME:
-        assert set(some(opened(some_of, asked, **links(strange)))) <= {"b"}, strange
-    assert some(choose_some(page, ["c", "a"])) == ["a", "c"]  # as the options are ordered
-    assert some(choose_some(page, [])) == []
-    assert some(ran(page)) == []
+        assert set(picked(opened(choices, asked, **named(strange)))) <= {"b"}, strange
+    assert picked(choose(page, ["c", "a"])) == ["a", "c"]  # as the options are ordered
+    assert picked(choose(page, [])) == picked(ran(page)) == []
 
 
 def values(page: AppTest) -> tuple[Any, ...]:

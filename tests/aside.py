@@ -7,6 +7,5 @@ from typing import Any
 
 
 def aside(story: Coroutine[Any, Any, Any]) -> Any:
-    """What it returns, or raises."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, story).result()

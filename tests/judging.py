@@ -65,8 +65,6 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Learnt:
-    """A passing test: what it takes and what it reaches."""
-
     test: str
     seconds: float
     reaches: frozenset[str]
@@ -163,7 +161,6 @@ def _modules() -> dict[str, Path]:
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """What a module imports: the engine's modules by name, and the first part of other names."""
     found = set()
     for node in ast.walk(ast.parse(_modules()[module].read_text("utf-8"))):
         if isinstance(node, ast.Import):
@@ -188,7 +185,6 @@ def distances(module: str) -> dict[str, int]:
 
 @cache
 def judges() -> tuple[str, ...]:
-    """The test modules that start no process."""
     found = (name for name in _modules() if name.rpartition(".")[2].startswith("test_"))
     return tuple(
         n
@@ -275,7 +271,6 @@ class Judge:
     def _failing(
         self, test_file: str, file: str, code: CodeType, tests: list[str], wanted: float
     ) -> tuple[str, float]:
-        """The first test that fails, and the processor time that it took."""
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "failed"
             path = str(ROOT / file)

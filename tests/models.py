@@ -14,7 +14,6 @@ TEXTS = ["O", "The capital of France is", "the moon and the moon and the moon an
 
 @cache
 def opened(name: str) -> tuple[Any, Any]:
-    """A shipped or published model and its tokenizer."""
     kept = (
         checkpoints.load(ROOT / "checkpoints" / name) if name in SHIPPED else library.load(name, 10**10, None)
     )

@@ -131,7 +131,6 @@ def places(file: str) -> list[Place]:
 
 
 def mutated(place: Place) -> str | None:
-    """The file's text with the mutant in it; None where that changes no result or cannot be parsed."""
     source = _source(place.mutant.file)
     changed = mutate_code(source, _operator(place.mutant.operator), place.occurrence)
     try:
@@ -191,7 +190,6 @@ def located(wanted: Sequence[Mutant]) -> Iterator[tuple[Mutant, Place | None]]:
 
 
 def change(place: Place, text: str) -> str:
-    """The line before and after."""
     before, after = _source(place.mutant.file).splitlines(), text.splitlines()
     pairs = [(old.strip(), new.strip()) for old, new in zip(before, after, strict=False) if old != new]
     old, new = pairs[0] if pairs else (place.mutant.text, "")
@@ -199,7 +197,6 @@ def change(place: Place, text: str) -> str:
 
 
 def judged(wanted: Sequence[tuple[Mutant, Place | None]], results: Path | None) -> list[dict[str, object]]:
-    """An outcome for each mutant; those that `results` holds are not run again."""
     known: dict[Mutant, dict[str, object]] = {}
     if results and results.exists():
         for line in results.read_text("utf-8").splitlines():

@@ -23,7 +23,6 @@ EVERYTHING = [*ENGINE, *SCREEN]
 
 
 def name(path: Path) -> str:
-    """Returns a file's path within the repository."""
     return path.relative_to(ROOT).as_posix()
 
 
@@ -39,5 +38,4 @@ def tree(path: Path) -> ast.Module:
 
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Returns all nodes of a file's tree."""
     return tuple(ast.walk(tree(path)))

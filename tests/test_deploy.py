@@ -51,7 +51,6 @@ def test_compose_keeps_the_root_read_only() -> None:
 
 
 def _rows(text: str) -> dict[str, list[str]]:
-    """The table of limits: its first cell -> the others."""
     lines = text.partition("<!-- limits -->")[2].partition("<!-- end -->")[0].split("\n")
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     return {row[0]: row[1:] for row in cells[2:]}

@@ -40,9 +40,6 @@ OWN = {"GLASSFORMER_FRAME_ANCESTORS": "https://a.example"}
 def test_a_server_starts_in_the_frame_of_its_space_with_all_descriptors_and_two_pools_of_memory(
     tmp_path: Path, given: dict[str, str], frames: list[str]
 ) -> None:
-    """A server of eight people kept 193 MB more of freed memory in sixteen pools. For its greeting, Streamlit would
-    ask the world for this server's address.
-    """
     told = _started(tmp_path, says='echo "$@"; env; ulimit -Sn; ulimit -Hn', **given).stdout.splitlines()
     found = [line.partition("=")[2] for line in told if line.startswith("GLASSFORMER_FRAME_ANCESTORS=")]
     assert found == frames and "--logger.hideWelcomeMessage true" in told[0]
@@ -78,7 +75,6 @@ def test_health_is_asked_of_the_server_whatever_proxy_leads_to_the_world(tmp_pat
 
 @pytest.mark.parametrize("name", ["HOME", "TMPDIR", "XDG_CACHE_HOME"])
 def test_a_volume_of_somebody_else_is_a_sentence(name: str, tmp_path: Path) -> None:
-    """In a container it began all the same: whoever came was somebody new after each restart."""
     (tmp_path / "file").touch()  # a folder cannot be made in it, by root either
     well = _started(tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert well.returncode == 0 and (tmp_path / "cache").is_dir(), well.stderr
@@ -101,7 +97,6 @@ def test_a_volume_of_somebody_else_is_a_sentence(name: str, tmp_path: Path) -> N
 def test_a_setting_that_means_nothing_ends_the_start_with_a_sentence(
     name: str, value: str, allowed: str
 ) -> None:
-    """With an unknown profile the server ran on, without its lifespan, and each request was a trace."""
     ended = subprocess.run(
         [sys.executable, "-c", "import app"],
         cwd=ROOT,

@@ -19,7 +19,6 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 
 def _make(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`make` as a person calls it, not as a child of the make that runs these tests."""
     plain = {
         name: value
         for name, value in os.environ.items()
@@ -87,7 +86,6 @@ def test_a_wrong_port_or_python_is_said_so(tmp_path: Path) -> None:
 
 @needs_make
 def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> None:
-    """With a stand-in for the venv's Python that writes down what it is asked to do."""
     for name in ("Makefile", "requirements.txt", "requirements.lock", "requirements-dev.txt"):
         shutil.copy(ROOT / name, tmp_path)
     log = tmp_path / "log"
@@ -116,7 +114,6 @@ def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> Non
 
 
 def _pins(name: str) -> dict[str, str]:
-    """The packages of a file of requirements with their versions."""
     found = {}
     lines = [line.partition("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
     for line in filter(None, lines):
@@ -129,7 +126,6 @@ def _pins(name: str) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    """A package's name as all its spellings are compared."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -140,7 +136,6 @@ def test_every_requirement_is_pinned_and_installed() -> None:
 
 
 def test_the_lock_holds_all_that_is_needed() -> None:
-    """Each requirement at the same version, and what each of the lock's packages needs on this machine."""
     lock = _pins("requirements.lock")
     assert _pins("requirements.txt").items() <= lock.items()
     assert not {

@@ -15,8 +15,6 @@ pytestmark = [needs_nginx, pytest.mark.exhaustive]
 
 
 class Told(BaseHTTPRequestHandler):
-    """Says which server this is, and what it was told."""
-
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:

@@ -43,7 +43,6 @@ class Site:
         return made.stdout.decode().strip()
 
     def sessions(self) -> dict[int, float]:
-        """Open tabs, of each server that lives."""
         return {
             port: metric(port, "glassformer_sessions")
             for port, one in self.servers.items()

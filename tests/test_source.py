@@ -61,7 +61,6 @@ MODULES = {module_of(path) for path in EVERYTHING}
 
 @cache
 def imports(path: Path) -> frozenset[str]:
-    """Every module that a file imports anywhere, at the top or inside a function; ours by their full names."""
     found: set[str] = set()
     for node in source.nodes(path):
         if isinstance(node, ast.Import):
@@ -135,7 +134,6 @@ def test_no_modules_import_each_other() -> None:
 
 
 def test_configs_need_no_torch() -> None:
-    """A page can offer its controls before torch has been imported."""
     script = "import engine.config, engine.presets, engine.errors, sys; sys.exit('torch' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=False)
@@ -161,7 +159,6 @@ FEW = {
 
 
 def kept(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.FunctionDef, str, dict[str, ast.expr]]]:
-    """Functions whose results are kept, what keeps them, and what it was told."""
     for function in nodes:
         for each in function.decorator_list if isinstance(function, ast.FunctionDef) else ():
             call = each.func if isinstance(each, ast.Call) else each
@@ -176,7 +173,6 @@ def kept(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.FunctionDef, str, dict[
 
 
 def endless(nodes: Iterable[ast.AST]) -> list[str]:
-    """Of those the ones that grow with what is asked."""
     return [
         function.name
         for function, name, told in kept(nodes)
@@ -200,7 +196,6 @@ SPARE = {
 
 
 def named(nodes: Iterable[ast.AST]) -> list[str]:
-    """Every name that code reads, imports or writes as a string."""
     found = []
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

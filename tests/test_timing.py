@@ -14,7 +14,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def report(spent: float, monkeypatch: pytest.MonkeyPatch, *marks: str) -> Any:
-    """What the plugin makes of a passed test that took `spent` seconds of processor time."""
     item: Any = SimpleNamespace(
         nodeid="tests/test_a.py::test_b",
         stash={timing._started: 100.0},
@@ -52,7 +51,6 @@ def test_elsewhere(): pass
 
 
 def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """pytest over one file, with this suite's conftest."""
     (folder / "test_suite.py").write_text(SUITE)
     told = ("-q", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider")
     command = [sys.executable, "-m", "pytest", *told, "-p", "tests.conftest", *arguments, str(folder)]

@@ -38,7 +38,6 @@ FRAMES = """frames => new Promise((done) => {
 
 
 def settled(page, timeout: float = TIMEOUT_MS) -> None:
-    """Waits until Streamlit has run the script to its end and all that it sent is drawn."""
     try:
         page.wait_for_function(AT_REST, timeout=timeout)
     except Exception as error:
@@ -130,13 +129,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
 
 
 def open_bar(page) -> None:
-    """Opens the line that says which model is looked into and what it reads, where it is closed."""
     if page.get_by_test_id("stPopoverBody").count() == 0:
         page.locator(".st-key-subject_bar button").first.click()
     page.get_by_test_id("stPopoverBody").wait_for()
 
 
 def open_fold(page, name: str) -> None:
-    """Opens the fold "Measure it", "By hand", "In words" or "Show the code" of the view."""
     page.locator('[data-testid="stExpander"] summary', has_text=name).first.click()
     settled(page)

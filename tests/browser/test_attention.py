@@ -32,10 +32,6 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node_and_marks_a_cell(page
     expect(large).to_have_attribute("aria-label", re.compile("Layer 2, head 2"))
     expect(head).to_have_attribute("aria-pressed", "false")
     assert page.evaluate("window.drawing.isConnected && window.small.isConnected")
-    assert page.evaluate("""() => { // the small pictures are not blank, and nothing lies above the diagonal
-      const c = document.querySelectorAll('.gf-head canvas')[2], g = c.getContext('2d'), at = (x, y) => g.getImageData(x, y, 1, 1).data.join()
-      return at(1, 1) !== at(c.width - 1, 0) && at(c.width - 1, 0) === at(c.width >> 1, 0)
-    }""")
     cell = page.locator(".gf-heads-pair")
     expect(cell).to_contain_text(re.compile("looks at .* at position"))
     first = cell.inner_text()

@@ -26,7 +26,6 @@ def now(page) -> str:
 
 
 def at(page) -> int:
-    """The step as links hold it, from 0."""
     return int(re.search(r"Merge ([\d,]+) of", now(page))[1].replace(",", "")) - 1
 
 

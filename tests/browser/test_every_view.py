@@ -46,16 +46,10 @@ RUN = (
     "&sample_length=200"
 )
 LOOKED_INTO = (  # with training time above them
-    "embeddings?embed_view=map",
-    "embeddings?embed_view=lookup",
     "shapes?shapes_view=pass",
-    "attention?attention_view=heads",
     "attention?attention_view=steps",
-    "attention?attention_view=switches",
     "residual?residual_view=lens",
-    "feedforward?feedforward_view=neurons",
     "sampling?sampling_view=stages",
-    "generation?generation_view=tokens",
     "generation?generation_view=beam",
 )
 HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=timelapse")
@@ -104,7 +98,6 @@ def test_every_view_fits_the_screen_and_is_accessible(page, console, app_url, en
 
 
 def sideways(page) -> list[int]:
-    """By how many pixels the view is too wide for a phone."""
     page.set_viewport_size({"width": 390, "height": 844})
     settled(page)
     found = [size for size in page.evaluate(visit.SIDEWAYS) if size]

@@ -19,7 +19,6 @@ PROMPT = "KING RICHARD II:\n"
 
 @pytest.fixture(scope="module")
 def written():
-    """What the engine itself writes with this seed: (its text, the tokens' log-probabilities)."""
     import torch
 
     torch.set_num_threads(1)
@@ -41,7 +40,6 @@ def at(page, wanted: int) -> None:
 
 
 def shown(page) -> str:
-    """The written tokens on screen, as labels."""
     words = page.evaluate(
         "[...document.querySelectorAll('.gf-writer-text .gf-writer-token:not(.gf-hidden, .gf-later)')].map(e"
         " => e.textContent).join('')"

@@ -24,8 +24,6 @@ def test_every_part_can_be_read_with_the_keyboard(page, app_url):
 
 
 def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
-    """By a key that the server has signed, and that no script of a page can read."""
-
     def kept():
         return [c for c in page.context.cookies() if c["name"] == "glassformer"]
 

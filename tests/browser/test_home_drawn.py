@@ -71,7 +71,6 @@ def mount(page, assets, data, *, wide=1000, query=""):
 
 
 def colours(values):
-    """The page's signed scale, light: (...) in [-1, 1] -> (..., 3)."""
     stops = np.array(
         [[int(theme.palette()[f"div{i}"][0][k : k + 2], 16) for k in (1, 3, 5)] for i in range(7)]
     )
@@ -146,7 +145,6 @@ COUNT = "() => window.asked.length"
 
 
 def size(page):
-    """(bytes of the heap, nodes, listeners) after a collection."""
     cdp = page.context.new_cdp_session(page)
     for _ in range(2):
         cdp.send("HeapProfiler.collectGarbage")
@@ -184,7 +182,6 @@ def test_five_hundred_tokens_are_written_and_leave_it_as_it_was(page, assets):
 
 @pytest.mark.exhaustive
 def test_the_rest_of_a_large_model_is_added_to_what_is_drawn(page, assets):
-    """The depths come in a message of their own, of the other component; one of another text is not taken."""
     data = sent(home("To be"))
     picture = data["picture"]
     few = {"known": [], "guesses": "", "chances": "", "outlook": None, "whole": False}

@@ -95,7 +95,6 @@ def traffic(page):
 
 
 def click(page, kind, lane, lanes=5):
-    """Clicks on a place of a lane; what the card had said of it."""
     found = page.evaluate(FIND, {"kind": kind, "lane": lane, "lanes": lanes})
     assert found is not None, f"no {kind} is drawn"
     page.mouse.move(*found)

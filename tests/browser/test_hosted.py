@@ -1,7 +1,6 @@
-"""Normal use of a hosted server: a file comes in, pages are moved about, and the log stays quiet."""
+"""A hosted server in the frame of another site's page."""
 
 import threading
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,36 +10,15 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import TIMEOUT_MS, settled
-from tests.browser.server import ARGUMENTS, ROOT, chromium_path, serve
+from tests.browser.conftest import TIMEOUT_MS
+from tests.browser.server import ARGUMENTS, chromium_path, serve
 from ui import guard, identity
 
 pytestmark = pytest.mark.exhaustive
 
-# Streamlit 1.67 logs its complaint of a control that has a first value and is set by code, with a stack, unless told
-# not to (.streamlit/config.toml says why it is): the links below show that each of them took its value.
-SILENT = "disableWidgetStateDuplicationWarning"
-
-
-def test_links_set_controls_and_the_log_has_no_stack(page, tmp_path: Path) -> None:
-    with serve(tmp_path) as url:
-        page.goto(f"{url}/attention?attention_view=steps&attention_layer=2&attention_head=1")
-        for key, chosen in (("attention_layer", "2"), ("attention_head", "1")):
-            row = page.locator(f".st-key-{key}")
-            expect(row.get_by_role("radio", name=chosen, exact=True)).to_be_checked()
-        page.goto(f"{url}/sampling?sampling_temperature=0.5")
-        expect(page.get_by_role("slider", name="Temperature")).to_have_value("0.5")
-        page.goto(f"{url}/")
-        settled(page)
-        log = (tmp_path / "server.log").read_text()
-    assert "Stack (most recent" not in log and "Traceback" not in log
-    assert tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["global"][SILENT] is True
-
 
 @contextmanager
 def course(frame: str) -> Iterator[str]:
-    """The address of another site's page, with the app in a frame."""
-
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)

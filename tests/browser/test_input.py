@@ -47,7 +47,6 @@ CLOCKS = "positions?positions_view=Sinusoidal&sinusoid_part=Clock&sinusoid_lengt
 
 
 def turned(page) -> list[float]:
-    """Radians by which each dial's hand stands turned."""
     found = page.evaluate(
         "[...document.querySelectorAll('.gf-clock-dial .gf-clock-hand')].map(e => e.style.transform)"
     )

@@ -54,7 +54,6 @@ BUSY = """(() => {
 
 
 def test_a_click_that_is_sent_twice_is_carried_out_once(page: Page, app_url: str) -> None:
-    """Pause and Resume of a race are one button: pressed twice, it was as if nobody had pressed it."""
     page.add_init_script(BUSY)
     sent: list[bytes] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda one: sent.append(one)))

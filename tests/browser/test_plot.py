@@ -50,7 +50,6 @@ def wait_for(page, count):
 
 
 def test_one_node_lasts_zoom_survives_and_no_module_is_sent_with_a_message(page, plot_url):
-    """A few lines of script come with each message; the modules are fetched once and then kept."""
     frames, fetched = [], []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
     page.on("response", lambda response: fetched.append(response.url))
@@ -138,7 +137,6 @@ def released(page, held: list, name: str) -> None:
 
 
 def test_messages_that_overtake_a_slow_module_leave_one_figure(page, plot_url):
-    """A message whose drawing was overtaken is ended by Streamlit: that must not end the figure."""
     held = []
     page.route("**/load.js", lambda route: held.append(route))
     page.add_init_script("""window.removed = 0

@@ -45,7 +45,6 @@ def shown(page, scene) -> None:
 
 
 def played(page, course) -> list[str]:
-    """From the first scene to the last: what was wrong."""
     wrong = []
     for number, scene in enumerate(course.scenes, 1):
         if number > 1:
@@ -98,7 +97,6 @@ def faults(seen: dict, scene, screen: dict) -> list[str]:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", COURSES)
 def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, name):
-    """Once as on a laptop, then on a projector."""
     course = COURSES[name]
     if bar.missing(course):
         pytest.skip(f"{', '.join(bar.missing(course))} is not installed")
@@ -145,7 +143,6 @@ def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, 
 
 @pytest.mark.exhaustive
 def test_the_room_answers_the_question_of_a_scene(screen, app_url):
-    """The lecturer need not write it again, and what is right is not told by it."""
     number, scene = next((n, s) for n, s in enumerate(COURSES["ten-minutes"].scenes, 1) if s.question)
     query = dict(scene.query) | {"course": "ten-minutes", "scene": number}
     screen.goto(f"{app_url}/{scene.page}?{urlencode(query)}")

@@ -83,7 +83,6 @@ class Walk:
         self.compare(f"view: {name}")
 
     def click(self, locator, name: str) -> None:
-        """Clicks on what changes the address."""
         before = self.page.url
         locator.click()
         self.page.wait_for_url(lambda url: url != before, timeout=SLOW)
@@ -225,7 +224,6 @@ def test_round_through_pages_without_a_model(walk):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(10))
 def test_twenty_random_steps(walk, seed):
-    """Over the sidebar and views, 200 steps in all."""
     draw = random.Random(seed)
     walk.open()
     for _ in range(20):

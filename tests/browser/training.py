@@ -16,7 +16,6 @@ def opened(page: Page, app_url: str, link: str = LINK) -> None:
 
 
 def begun(page: Page, app_url: str, link: str = LINK, steps: int = 3) -> None:
-    """Opens Train and trains for so many steps."""
     opened(page, app_url, link)
     button(page, "Train").click()
     wait_for_steps(page, steps)

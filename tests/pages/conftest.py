@@ -38,7 +38,6 @@ def unpacked(value: Any) -> Any:
 
 
 def as_drawn(message: dict[str, Any]) -> Drawn:
-    """A message to the browser, read as the browser reads it."""
     figure, table = message["figure"], message["table"]
     columns = table and {
         name: unpacked(column) if isinstance(column, list) else unpacked_column(column)
@@ -138,7 +137,6 @@ def plotly_agrees(monkeypatch: pytest.MonkeyPatch, drawn: dict[str, Drawn]) -> N
 
 @pytest.fixture(autouse=True, scope="session")
 def nothing_computes_at_the_end() -> Iterator[None]:
-    """A thread within PyTorch when Python ends is an abort."""
     yield
     slow._server.leave(60)
 

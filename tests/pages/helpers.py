@@ -45,7 +45,6 @@ def opened(
 
 
 def ran(page: AppTest) -> AppTest:
-    """Runs a page once more. It must not raise."""
     page.run()
     assert not page.exception, page.exception
     return page
@@ -80,7 +79,6 @@ def said(page: AppTest, *kinds: str) -> str:
 
 
 def unescaped(page: AppTest, *kinds: str) -> str:
-    """The texts of a page as they are read."""
     return without_escapes(said(page, *kinds))
 
 
@@ -95,7 +93,6 @@ def without_escapes(text: str) -> str:
 
 
 def sent(page: AppTest, component: str) -> dict[str, Any]:
-    """What the last component with this end of its name got."""
     found = [e for e in page.get("bidi_component") if e.proto.component_name.endswith(component)]
     assert found, f"no {component} on this page"
     data: dict[str, Any] = json.loads(found[-1].proto.json)
@@ -108,5 +105,4 @@ def in_address(page: AppTest, name: str) -> str | None:
 
 
 def metrics(page: AppTest) -> dict[str, str]:
-    """label -> value"""
     return {str(one.label): str(one.value) for one in page.metric}

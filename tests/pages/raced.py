@@ -15,7 +15,6 @@ TRAIN = TrainConfig(steps=200, batch_size=2)
 
 
 def specs(steps: int = 200) -> list[RunSpec]:
-    """As `script` makes them."""
     models = {"small": MODEL, "wide": replace(MODEL, d_model=32), "deep": replace(MODEL, n_layers=2)}
     train = replace(TRAIN, steps=steps)
     return [RunSpec(model, train, "text", TEXT, name) for name, model in models.items()]

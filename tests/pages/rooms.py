@@ -13,7 +13,6 @@ ROOMS = sorted((ROOT / "pages").glob("*/*/page.py"))
 
 @cache
 def page_of(room: Path) -> Page | None:
-    """What a page shows; None for one that has a frame of its own."""
     shown: list[Page] = []
     real = look.show
     look.show = shown.append  # type: ignore[assignment]

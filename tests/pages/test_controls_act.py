@@ -36,14 +36,12 @@ def controls(page: Any, view_key: str) -> list[Any]:
 
 
 def shown(page: AppTest) -> list[bytes]:
-    """What is said and drawn: every element that nobody can move."""
     fixed = (one for one in page.main if not isinstance(one, Widget | Block))
     return [one.proto.SerializeToString() for one in fixed if one.proto is not None]
 
 
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
-    """key -> the values that a control of ours offers, as the script gets them; AppTest has their words."""
     found: dict[str, list[Any]] = {}
 
     def noted(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,7 +60,6 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
 
 
 def others(widget: Any, offered: dict[str, list[Any]]) -> list[Any]:
-    """Values that it does not have now."""
     kind, value = widget.type, widget.value
     if kind in ("toggle", "checkbox"):
         return [not value]
@@ -105,7 +102,6 @@ def dead(page: Any, key: str, offered: dict[str, list[Any]]) -> list[str]:
 
 
 def cases() -> Iterator[Any]:
-    """Every view; one of each page, drawn by the page's name, belongs to the fast tier."""
     for entry in site.built():
         if entry.url in ("", "train", "courses"):
             continue

@@ -87,7 +87,6 @@ def test_an_encoder_decoder_is_opened_at_its_encoder_and_says_how_good_it_is() -
 
 
 def test_the_model_fills_the_gaps_of_the_first_example_as_the_poet_did() -> None:
-    """The letters of Henry V, act III: “Once more unto the breach, dear friends”."""
     import torch
 
     found = families.as_read(load(ROOT / "checkpoints/encoders/blanks"))
@@ -114,9 +113,6 @@ def test_an_encoder_is_asked_at_its_last_gap() -> None:
 
 
 def test_shapes_has_both_halves() -> None:
-    """Numbers by hand: 4 heads, a source of n symbols and its end, a target of as many symbols as an ISO date
-    has, and its end.
-    """
     text = "the 3rd of March 1999"
     source, target = len(text) + 1, len("1999-03-03") + 1
     page = opened("inside/shapes", model="pair-dates", text=text)

@@ -33,7 +33,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def forged(name: str, control: str, chance: random.Random) -> WidgetState:
-    """A value out of range or unknown; half of them of the type that such a control has, half of any."""
     state = WidgetState(id=name)
     kind = FITS.get(control, 0) if chance.random() < 0.5 else chance.randrange(8)
     if kind == 0:
@@ -71,7 +70,6 @@ async def visiting(url: str, page: str, query: str = "", seed: int = 0) -> Async
 
 
 async def traces(visitor: Visitor) -> list[str]:
-    """What a page tells a stranger, who has set its controls, of its insides."""
     await visitor._ask()
     # nor is it called a fault of ours: a control that holds what it cannot is as it was at first
     foul = (str(ROOT), "Traceback", "fault is ours")
@@ -80,7 +78,6 @@ async def traces(visitor: Visitor) -> list[str]:
 
 
 async def attack(url: str, page: str) -> list[str]:
-    """What went wrong on a page whose controls were all given values by a stranger, or for who came next."""
     wrong: list[str] = []
     key, ids = views(page)
     asked = [f"{key}={view}" for view in ids] or [""]
@@ -95,7 +92,6 @@ async def attack(url: str, page: str) -> list[str]:
 
 
 async def next_who_comes(url: str, page: str) -> list[str]:
-    """What a stranger has left to others."""
     async with visiting(url, page) as other:
         return [f"{page}, the next who came: {said}" for said in other.page.said if "fault is ours" in said]
 

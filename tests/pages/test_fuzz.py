@@ -53,7 +53,6 @@ def shown(place: Place, **asked: str) -> AppTest:
 
 @cache
 def names(place: Place) -> frozenset[str]:
-    """What a place reads of an address that has nothing in it but its view."""
     with listening() as heard:
         page = shown(place)
     assert not page.exception, page.exception[0].message
@@ -63,7 +62,6 @@ def names(place: Place) -> frozenset[str]:
 
 
 def link(place: Place, n: int) -> dict[str, str]:
-    """An odd value for everything that it reads."""
     chance = random.Random(f"{place} {n}")
     odd = sorted(names(place) - {place.key, *ALWAYS})
     odd += [name for name in ALWAYS if chance.random() < HIDE]

@@ -41,7 +41,6 @@ def opened(name: str, **query: str) -> AppTest:
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What the browser was told."""
     messages: list[dict[str, Any]] = []
 
     def mounted(name: str, **rest: Any) -> Any:

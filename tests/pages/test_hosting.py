@@ -40,7 +40,6 @@ def url(home: Path) -> Iterator[str]:
 
 
 def ask(url: str, path: str, method: str = "GET", body: Any = None, **headers: str) -> tuple[int, Any, bytes]:
-    """(status, headers, body) of one request."""
     parts = urlsplit(url)
     talk = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
     try:
@@ -182,7 +181,6 @@ def test_the_log_holds_nothing_that_somebody_typed_and_no_message_says_where_the
 
 
 def through(guarded: Any, scope: dict[str, Any]) -> list[dict[str, Any]]:
-    """What is sent back."""
     sent: list[dict[str, Any]] = []
 
     async def send(message: Any) -> None:

@@ -39,7 +39,6 @@ def connect(url: str) -> Any:
 
 
 async def refused(socket: Any) -> int:
-    """The code with which the server ends the conversation."""
     async with asyncio.timeout(20):
         while True:
             try:

@@ -67,7 +67,6 @@ def test_a_view_draws_or_says_why_not(
 def test_the_half_of_a_t5_that_is_looked_into_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The bar counts its encoder, and says so."""
     cut = unigram()
     theirs = pairs.made(tmp_path / "models" / "mine", vocab_size=len(cut))
     cut.save_pretrained(tmp_path / "models" / "mine")

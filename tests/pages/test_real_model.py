@@ -47,7 +47,6 @@ def test_parameters_follow_a_link_that_names_a_model_for_all_pages() -> None:
 
 
 def test_the_turned_arrows_are_the_models_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before turning; and their product after it, times 1 / sqrt(d_head), is the score that attention computes."""
     sent: dict[str, Any] = {}
     monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
     page = opened("input/positions", model=REAL, positions_view="rope", rope_query="4", rope_key="1")

@@ -55,7 +55,6 @@ def test_two_servers_may_begin_at_once(tmp_path):
 
 
 def test_a_server_may_begin_while_another_one_copies(tmp_path, monkeypatch):
-    """Streamlit adds up at its start what lies in the folder, and ends when a file has gone meanwhile."""
     seen, copy = [], shutil.copyfile
 
     def watched(source, target):

@@ -47,8 +47,6 @@ def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
 
 
 def within_a_server(look: Callable[[], Any] = lambda: None) -> Any:
-    """What `look` finds while a server is there."""
-
     async def serve() -> Any:
         async with server.lifespan(None):
             return look()
@@ -57,7 +55,6 @@ def within_a_server(look: Callable[[], Any] = lambda: None) -> Any:
 
 
 def empty_caches() -> None:
-    """What BackMsg(clear_cache=True) from any browser does."""
     session = SimpleNamespace(_session_state={})
     AppSession._handle_clear_cache_request(session)  # type: ignore[arg-type]
 
@@ -226,7 +223,6 @@ def test_settings_that_hardly_mean_what_they_say_are_said(
 
 
 def test_a_server_lets_closed_tabs_go_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By itself, though nobody comes or leaves."""
     now, ended = [0.0], list[str]()
     storage = MemorySessionStorage()
     assert isinstance(storage._cache, TTLCache)

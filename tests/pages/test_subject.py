@@ -177,7 +177,6 @@ def test_where_nothing_was_measured_there_is_no_loss():
 
 
 def test_models_of_runs_are_kept_within_a_size(monkeypatch):
-    """Sixty steps of a scrubbed run must not all stay in memory, however large its model is."""
     read = []
 
     def after(name, step):

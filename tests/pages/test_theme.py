@@ -62,7 +62,6 @@ READ_ON = ("backgroundColor", "secondaryBackgroundColor")
 
 @pytest.mark.parametrize("page", ["light", "dark"])
 def test_parts_and_words_stand_out_from_the_page(page):
-    """Words by WCAG 2.2, 1.4.3: 4.5 to 1, on the page and on what is laid on it."""
     colours = CONFIG["theme"][page]
     for part, pair in theme.PART_COLOURS.items():
         assert contrast(pair[page == "dark"], colours["backgroundColor"]) >= 3, part

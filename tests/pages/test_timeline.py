@@ -30,7 +30,6 @@ LOOKS = json.loads((FOLDER / "metrics.json").read_text())["looks"]
 
 @pytest.fixture
 def scrubbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    """What the scrubber was given, run by run."""
     found: list[dict[str, Any]] = []
 
     def noted(steps: Any, losses: Any, shown: int, **named: Any) -> None:

@@ -74,7 +74,6 @@ NOW = Standing(("running", "running", "queued", "failed"), 3, WORKERS, 4096, 250
 
 
 def told() -> dict[str, float]:
-    """Every line of the text but its comments."""
     found, observe = metrics.registry(lambda: NOW, lambda: 17)
     for seconds in (0.01, 0.2, 0.2, 4.0):
         observe("page", seconds)
@@ -109,7 +108,6 @@ def test_what_is_no_port(wanted: str) -> None:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[StringIO]:
-    """What the log holds after `arrange`."""
     monkeypatch.setenv(log.VARIABLE, "json")
     out, root = StringIO(), logging.getLogger()
     before = LOG.handlers[:], root.handlers[:]

@@ -30,7 +30,6 @@ def heeded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptRequests]:
-    """Those of a run that draws the part "stage" again."""
     made = ScriptRequests()
     context = SimpleNamespace(
         fragment_ids_this_run=["stage"],
@@ -70,13 +69,11 @@ def sent(view: str = "first", go: bool = False, inside: bool = False, beside: bo
 
 
 def whole(requests: ScriptRequests) -> RerunData | None:
-    """What is drawn in place of the part."""
     request = requests.on_scriptrunner_yield()
     return None if request is None else request.rerun_data
 
 
 def after(requests: ScriptRequests) -> RerunData | None:
-    """What is drawn after the part."""
     request = requests.on_scriptrunner_ready()
     return request.rerun_data if request.type == ScriptRequestType.RERUN else None
 

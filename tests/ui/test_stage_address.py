@@ -63,7 +63,6 @@ def test_what_is_no_web_address(seen: object) -> None:
 
 
 def squares(found: dict[str, str | int]) -> list[list[int]]:
-    """The squares that an SVG path paints: an independent reading of it."""
     size = int(found["size"])
     rows = [[0] * size for _ in range(size)]
     for x, y, wide in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\d+z", str(found["path"])):

@@ -106,7 +106,6 @@ def staged(monkeypatch):
 
 
 def opened(**query: str) -> AppTest:
-    """Home's drawings, which need no model, with that in its address."""
     return helpers.opened("app.py", **({"home_view": "published"} | query))
 
 

@@ -152,8 +152,6 @@ def test_going_back_to_another_url_chooses_what_it_names() -> None:
 
 
 def test_an_address_from_before_the_first_choice_is_the_first_again() -> None:
-    """Else somebody who goes back never gets past that address: each time it would be written anew."""
-
     def script() -> None:
         import streamlit as st
 

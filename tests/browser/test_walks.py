@@ -48,6 +48,7 @@ STILL = f"""(quiet) => {{
 
 def screen_text(page) -> list[str]:
     """The lines on the screen once nothing moves any more."""
+    page.locator("h1").first.wait_for(timeout=SLOW)  # before its first script runs, a page is at rest too
     settled(page, SLOW)
     return page.wait_for_function(STILL, arg=QUIET, timeout=SLOW, polling=100).json_value().splitlines()
 
@@ -99,11 +100,11 @@ class Walk:
             reloaded = screen_text(tab)
         finally:
             tab.close()
-        only = [f"  walked:   {line}" for line in walked if line not in reloaded]
-        only += [f"  reloaded: {line}" for line in reloaded if line not in walked]
+        only = [f"  walked:   {line}" for line in walked if line not in reloaded][:8]
+        only += [f"  reloaded: {line}" for line in reloaded if line not in walked][:8]
         if only:
             where = f"{' > '.join(self.steps)} ({urlsplit(self.page.url).path})"
-            self.differences.append("\n".join([where, *only[:12]]))
+            self.differences.append("\n".join([where, *only]))
 
     def check(self) -> None:
         assert not self.differences, "\n" + "\n".join(self.differences)

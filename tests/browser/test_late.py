@@ -1,8 +1,4 @@
-"""What a page asks for by itself does not get in the way of clicks: late on a slow network, in one message with
-them, or in one before.
-"""
-
-import re
+"""What a page asks for by itself does not get in the way of clicks."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,40 +6,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import after_frames, settled
 
 pytestmark = pytest.mark.exhaustive
-
-LATE_MS = 350  # for each message to the browser
-# Before anything else on the page: what the server says is heard LATE_MS later, where `late` says so.
-SLOW = """(() => {
-  const Real = window.WebSocket
-  const later = (hear) => (event) => setTimeout(() => hear(event), window.late ?? 0)
-  window.WebSocket = class extends Real {
-    set onmessage(hear) { super.onmessage = later(hear) }
-    addEventListener(name, hear, ...rest) { super.addEventListener(name, name === "message" ? later(hear) : hear, ...rest) }
-  }
-})()"""
-# The stage tells its address 300 ms after it has changed, if it knows of no run: here Start was pressed before.
-PRESS = """([name, milliseconds]) => {
-  history.replaceState(history.state, "", `${location.href}&pressed=${milliseconds}`)
-  setTimeout(() => document.querySelector(`.st-key-start_${name} button`).click(), milliseconds)
-}"""
-
-
-def test_a_part_of_the_page_that_was_left_does_not_blank_the_next(page: Page, app_url: str) -> None:
-    page.add_init_script(SLOW)
-    page.goto(f"{app_url}/courses?stage=1")
-    start = page.locator(".st-key-start_ten-minutes button")
-    start.wait_for()
-    settled(page)
-    after_frames(page, 60)  # its address has been told
-    page.evaluate(f"window.late = {LATE_MS}")
-    page.evaluate(PRESS, ["ten-minutes", 60])
-    expect(page.locator(".gf-tour-where")).to_have_text(re.compile("^1 of "))
-    settled(page)
-    after_frames(page, 100)  # the late request has been heard, and what it led to
-    settled(page)
-    assert "scene=1" in page.url
-    expect(page.locator('[data-testid="stMain"] .st-key-answer').first).to_be_visible()
-    expect(page.locator('[data-testid="stMain"] canvas').first).to_be_visible()
 
 
 # A browser so busy that what was pressed is sent late: after the part that shows the run has asked to be drawn again.

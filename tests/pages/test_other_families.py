@@ -9,8 +9,7 @@ import pytest
 from engine.pretrained import sources
 from tests.engine.cases import for_each
 from tests.engine.pretrained import odd
-from tests.engine.pretrained import test_pairs as pairs
-from tests.engine.pretrained.vocabularies import trained, unigram, wordpiece
+from tests.engine.pretrained.vocabularies import trained, wordpiece
 from tests.pages.helpers import opened
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -62,16 +61,3 @@ def test_a_view_draws_or_says_why_not(
     assert page.selectbox(key="subject_model").value == f"pretrained-{name}"
     said = any("output head" in info.value or "no product" in info.value for info in page.info)
     assert said == ((view in SILENT and name == "vectors") or (name, view) == ("guesses", "neurons"))
-
-
-def test_the_half_of_a_t5_that_is_looked_into_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    cut = unigram()
-    theirs = pairs.made(tmp_path / "models" / "mine", vocab_size=len(cut))
-    cut.save_pretrained(tmp_path / "models" / "mine")
-    monkeypatch.setenv(sources.MODELS, str(tmp_path / "models"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    page = opened("inside/attention", model="pretrained-mine", attention_view="heads")
-    count = sum(p.numel() for p in theirs.encoder.parameters())
-    assert any(c.value.startswith(f"its encoder · {count:,} parameters · 2 layers") for c in page.caption)

@@ -24,7 +24,7 @@ from engine.service.rooms import RoomError
 from tests.aside import aside
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
 from ui import server, state
-from ui.operate import left
+from ui.operate import forged, joined, late, left, twice
 
 ME = "me"
 GO_AHEAD = server._go_ahead
@@ -52,6 +52,16 @@ def within_a_server(look: Callable[[], Any] = lambda: None) -> Any:
             return look()
 
     return aside(serve())
+
+
+def test_a_server_mends_how_streamlit_takes_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    for part in (forged, joined, late, twice):
+        for name in ("ignore", "heed", "heed_once"):
+            if hasattr(part, name):
+                monkeypatch.setattr(part, name, lambda name=part.__name__: asked.append(name.split(".")[-1]))
+    within_a_server()
+    assert sorted(asked) == ["forged", "joined", "late", "twice"]
 
 
 def empty_caches() -> None:

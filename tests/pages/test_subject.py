@@ -167,13 +167,9 @@ def test_losses_are_the_measured_ones_of_the_batches_before():
     last = [np.mean(losses[5 : SMOOTH + 5]), *[np.mean(losses[40 - SMOOTH :])] * 2]
     expected = [losses[0], losses[0], np.mean(losses[:2]), np.mean(losses[:SMOOTH]), *last]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
-
-
-def test_where_nothing_was_measured_there_is_no_loss():
     assert losses_at([0, 10], curve()) == [None, None] and losses_at([], curve(1.0)) == []
-    assert losses_at([2, 3], curve(3.0, float("nan"), 1.0)) == [None, None] and losses_at(
-        [1], curve(3.0, float("inf"))
-    ) == [3.0]
+    assert losses_at([2, 3], curve(3.0, float("nan"), 1.0)) == [None, None]
+    assert losses_at([1], curve(3.0, float("inf"))) == [3.0]
 
 
 def test_models_of_runs_are_kept_within_a_size(monkeypatch):
@@ -259,20 +255,7 @@ def test_more_models_are_fetched_or_opened_only_where_the_server_allows(manager,
     assert bool(page.text_input) is (profile == "local")
 
 
-def test_a_download_without_a_way_to_the_hub_is_a_sentence(manager, monkeypatch):
-    def none(name: str, largest: int):
-        yield Progress(0, 0)
-        raise PretrainedError(f"{name} could not be fetched")
-
-    monkeypatch.setattr(fetching, "download", none)
-    monkeypatch.setattr(sources, "find", lambda *_: None)
-    page = opened()
-    page.button(key="fetch_gpt2_button").click().run()
-    assert [error.value for error in page.error] == ["gpt2 could not be fetched"] and not page.exception
-    assert given(page)["key"][0] == FIRST_MODEL
-
-
-def test_what_was_fetched_is_looked_into(manager, monkeypatch, tmp_path):
+def test_a_failed_download_is_a_sentence_and_what_was_fetched_is_looked_into(manager, monkeypatch, tmp_path):
     _, tensors = a_llama()
     place = tmp_path / "gpt2.gguf"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -281,9 +264,17 @@ def test_what_was_fetched_is_looked_into(manager, monkeypatch, tmp_path):
         yield Progress(0, 0)
         return written(place, FACTS | WORDS, {name: plain(x) for name, x in tensors.items()})
 
-    monkeypatch.setattr(fetching, "download", fetch)
+    def none(name: str, largest: int):
+        yield Progress(0, 0)
+        raise PretrainedError(f"{name} could not be fetched")
+
+    monkeypatch.setattr(fetching, "download", none)
     monkeypatch.setattr(sources, "_places", lambda name, path: iter([place] if name == "gpt2" else []))
     page = opened()
+    page.button(key="fetch_gpt2_button").click().run()
+    assert [error.value for error in page.error] == ["gpt2 could not be fetched"] and not page.exception
+    assert given(page)["key"][0] == FIRST_MODEL
+    monkeypatch.setattr(fetching, "download", fetch)
     page.button(key="fetch_gpt2_button").click().run()
     assert not page.exception and given(page)["key"][0] == "pretrained-gpt2"
     assert "fetch_gpt2_button" not in [button.key for button in page.button]

@@ -25,17 +25,6 @@ from ui.operate import health, log, metrics
 WARM, COLD, BUSY = Process(1, (), True), Process(2, (), False), Process(3, ("a run",), True)
 
 
-@for_each(
-    "processes, spare, none",
-    [([], False, False), ([COLD], False, False), ([WARM], True, True), ([BUSY, COLD], False, True)],
-)
-def test_ready_is_who_has_a_warm_spare_and_where_none_is_kept_a_warm_process(
-    processes: list[Process], spare: bool, none: bool
-) -> None:
-    assert health.ready(processes, 1) is spare
-    assert health.ready(processes, 0) is none
-
-
 class Asked:
     """A server's `/healthz`, at moments and with processes that are chosen."""
 

@@ -27,12 +27,10 @@ WORDS = PairTokenizer.train(["abcdefg-"], by="letters")
 @pytest.fixture(scope="module")
 def model():
     """Untrained, with large weights, so that every change is seen in what it writes."""
-    both = ModelConfig(WORDS.vocab_size, 9, 12, 2, 3, position="learned")
-    made = build_pair(Seq2SeqConfig.of(both), seed=3).eval()
-    with torch.no_grad():
-        for parameter in made.parameters():
-            if parameter.dim() == 2:
-                parameter.mul_(12)
+    sizes = ModelConfig(WORDS.vocab_size, 9, 12, 2, 3, position="learned")
+    made = build_pair(Seq2SeqConfig.of(sizes), seed=3).eval().requires_grad_(False)
+    for parameter in made.parameters():
+        parameter.mul_(12 if parameter.dim() == 2 else 1)
     return made
 
 
@@ -166,9 +164,8 @@ def test_scores_over_pairs_of_other_lengths() -> None:
 def test_patterns_of_a_model_are_those_of_each_pair_alone(name: str) -> None:
     """A batch is filled up; what is filled in is in no pattern."""
     text = pair_text(name, 200, 20)
-    model = build_pair(
-        text.fitted(ModelConfig(d_model=16, n_layers=2, n_heads=2, position="rope")), seed=3
-    ).eval()
+    sizes = ModelConfig(d_model=16, n_layers=2, n_heads=2, position="rope")
+    model = build_pair(text.fitted(sizes), seed=3).eval()
     some, encode = pairs(PAIR_TASKS[name], 5, 1)[0], text.tokenizer.encode
     together = cross_patterns(model, text.tokenizer, some)
     for one, pattern in zip(some, together, strict=True):

@@ -98,10 +98,8 @@ def test_an_alibi_of_another_slope_is_taken_out_with_that() -> None:
         def bias(self, scores: torch.Tensor) -> torch.Tensor:
             return self.inner.bias(self.inner.bias(scores))
 
-    config, steeper = (
-        tiny(position="alibi").resolved(),
-        swapped(HEALTHY, "steeper", positions={"alibi": Steeper}),
-    )
+    config = tiny(position="alibi").resolved()
+    steeper = swapped(HEALTHY, "steeper", positions={"alibi": Steeper})
     for head in range(config.n_heads):
         once = distance.own_slope(config, head)
         assert distance.own_slope(config, head, steeper) == pytest.approx(2 * once) and once > 0
@@ -163,9 +161,8 @@ def test_an_untrained_table_knows_no_distance():
     assert np.allclose(similarity(fresh("none"), 40).values, 1)
     learned = similarity(fresh("learned"), 256)
     values = learned.values[0]
-    assert (
-        abs(values[1:48].mean() - 0.5) < 0.05 and values[1:48].std() < 0.05
-    )  # token and place: equally long
+    near = values[1:48]
+    assert abs(near.mean() - 0.5) < 0.05 and near.std() < 0.05, "token and place are equally long"
     assert learned.range_apart == (values[1:].min(), values[1:].max())
     found = similarity(fresh("alibi"), 40)
     assert found.range_at(16) == pytest.approx((math.exp(-16 / 4), math.exp(-16 / 256)), abs=1e-6)

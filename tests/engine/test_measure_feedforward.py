@@ -89,9 +89,8 @@ def test_a_scan_finds_what_a_loop_over_windows_finds(ffn: str) -> None:
     last = states[-1]
     np.testing.assert_allclose(last.positive, (post > 0).mean(0), atol=1e-6)
     for sign, values, at in ((1, last.highest, last.highest_at), (-1, last.lowest, last.lowest_at)):
-        best = -np.sort(-(sign * post).reshape(15, 4, -1).max(1), axis=0)[
-            :3
-        ]  # of 15 stretches of four tokens
+        stretches = (sign * post).reshape(15, 4, -1).max(1)  # of four tokens each
+        best = -np.sort(-stretches, axis=0)[:3]
         np.testing.assert_allclose(sign * values.T, best, rtol=1e-4, atol=1e-5)
         there = np.take_along_axis(post, at.T, axis=0)
         np.testing.assert_allclose(there, values.T, rtol=1e-4, atol=1e-5)

@@ -67,15 +67,14 @@ def test_what_reading_twice_says(fields: dict[str, Any]) -> None:
 def test_heads_in_their_order_and_means_of_the_same_places() -> None:
     found = repeat([[0.2, 0.5], [0.4, 0.1]], [[0.3, 0.6], [1.0, 0.9]])
     assert found.best == (Named(0, 1, 0.5), Named(1, 0, 0.4), Named(0, 0, 0.2), Named(1, 1, 0.1))
-    assert found.strong == (Named(0, 1, 0.5), Named(1, 0, 0.4))
+    assert found.strong == found.best[:2]
     assert found.before == Named(0, 1, 0.6), "in the last layer it would serve nobody"
     assert repeat([[0.1, 0.2]], [[0.3, 0.7]]).before == Named(0, 1, 0.7)
     assert ordered(np.zeros((1, 2))) == (Named(0, 0, 0.0), Named(0, 1, 0.0))
-    assert repeat([[0.1]]).first_loss == 3.0 and repeat([[0.1]]).second_loss == 2.0
-    assert repeat([[0.1]]).copies, "a third is saved"
+    assert (found.first_loss, found.second_loss) == (3.0, 2.0) and found.copies, "a third is saved"
     for second, copies in ((3.0, True), (3.01, False), (5.0, False)):
-        losses = np.array([np.nan, 4.0, 4.0]), np.array([0.0, second, second])
-        assert Repeat(ONCE, *losses, np.zeros((1, 1)), np.zeros((1, 1))).copies is copies
+        losses = {"first": np.array([np.nan, 4.0, 4.0]), "second": np.array([0.0, second, second])}
+        assert replace(found, **losses).copies is copies
 
 
 def repeat(scores: Any, previous: Any = None) -> Repeat:
@@ -260,7 +259,12 @@ def test_scores_are_means_over_draws_of_what_the_patterns_hold() -> None:
     assert (found.first_loss, found.second_loss) == pytest.approx((first, second), abs=1e-5)
 
 
-def test_what_cannot_be_measured_is_none() -> None:
+def test_a_training_on_repeats_says_at_every_look_what_its_heads_do() -> None:
+    looks = only(run(repeat=0.5), Evaluation)
+    assert [look.step for look in looks] == [0, 10, 20, 20] and all(look.heads for look in looks)
+    shape = np.shape(looks[0].heads.induction), np.shape(looks[0].heads.previous)
+    assert shape == ((MODEL.n_layers, MODEL.n_heads),) * 2 and looks[0].heads != looks[2].heads
+    assert [look.heads for look in only(run(), Evaluation)] == [None] * 4  # at its end there are two
     for fields in ({"causal": False}, {"mixer": "none"}, {"context": 3}):
         model = loud(replace(MODEL, **fields))
         assert head_scores(model, CORPUS.tokenizer) is None and read_at(model, CORPUS.tokenizer, 0) is None
@@ -275,23 +279,9 @@ def test_a_head_forms_where_it_first_has_half_of_its_weight_there() -> None:
         (0, look(((0.0, 0.0), (0.1, 0.2)), 0.49)), (5, None), (10, look(((0.0, 0.0), (0.1, 0.5)), 0.7)),
         (20, look(((0.0, 0.0), (0.6, 0.4)), 0.3)), (30, look(((0.0, 0.0), (0.9, 0.8)), 0.9)),
     ]  # fmt: skip
-    assert formed(looks) == (
-        Formed(10, "previous", 0, 0),
-        Formed(10, "induction", 1, 1),
-        Formed(20, "induction", 1, 0),
-    )
-    best = strongest(((0.3, 0.2), (0.1, 0.8)))
-    assert (best.layer, best.head, best.value) == (1, 1, 0.8)
-
-
-def test_a_training_on_repeats_says_at_every_look_what_its_heads_do() -> None:
-    repeating, plain = run(repeat=0.5), run()
-    assert [look.heads for look in only(plain, Evaluation)] == [None] * 4  # at its end there are two
-    looks = only(repeating, Evaluation)
-    assert [look.step for look in looks] == [0, 10, 20, 20] and all(look.heads for look in looks)
-    shape = [(len(look.heads.induction), len(look.heads.previous[0])) for look in looks]
-    assert shape == [(MODEL.n_layers, MODEL.n_heads)] * 4
-    assert looks[0].heads != looks[2].heads
+    wanted = [(10, "previous", 0, 0), (10, "induction", 1, 1), (20, "induction", 1, 0)]
+    assert formed(looks) == tuple(Formed(*one) for one in wanted)
+    assert strongest(((0.3, 0.2), (0.1, 0.8))) == Named(1, 1, 0.8)
 
 
 def test_what_has_grown_is_the_newest_looks_strongest_head_from_where_it_last_did_little() -> None:
@@ -304,13 +294,11 @@ def test_what_has_grown_is_the_newest_looks_strongest_head_from_where_it_last_di
         look(1, (0.01, 0.3), 0.2), look(2, (0.05, 0.2), 0.6), look(5, (0.4, 0.1), 0.7),
         look(10, (0.6, 0.2), 0.8), look(20, (0.9, 0.3), 0.9), unscored,
     ]  # fmt: skip
-    found = grown(looks)
-    assert found is not None and found.is_formed
-    assert (found.step, found.head.layer, found.head.head, found.head.value) == (20, 0, 0, 0.9)
+    found, always = grown(looks), grown([look(3, (0.2, 0.0), 0.1), look(7, (0.4, 0.0), 0.1)])
+    assert found is not None and found.is_formed and (found.step, found.head) == (20, Named(0, 0, 0.9))
     assert (found.since, found.before, found.seconds) == (2, 0.05, 4.5)  # the last look below LITTLE
     assert (found.first_loss, found.second_loss) == (24.0, 22.0)
     assert (found.formed, found.previous.head, found.previous.value, found.previous_formed) == (10, 1, 0.9, 2)
-    always = grown([look(3, (0.2, 0.0), 0.1), look(7, (0.4, 0.0), 0.1)])
     assert always is not None and not always.is_formed
     assert (always.since, always.before, always.seconds) == (3, 0.2, 1.0)
     assert always.formed is None and always.previous_formed is None

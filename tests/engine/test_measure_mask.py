@@ -58,10 +58,8 @@ def test_the_same_scores_are_sharp_without_the_scale():
 @for_each("width", [64, 256])
 def test_a_token_is_most_like_itself_until_there_are_two_matrices(width):
     found = [self_term.compared(width, seed) for seed in range(20)]
-    own, weights = (
-        {way: np.mean([getattr(one[way], name) for one in found]) for way in self_term.WAYS}
-        for name in ("own_score", "own_weight")
-    )
+    own = {way: np.mean([one[way].own_score for one in found]) for way in self_term.WAYS}
+    weights = {way: np.mean([one[way].own_weight for one in found]) for way in self_term.WAYS}
     assert own["raw"] == pytest.approx(width**0.5, rel=0.05)
     assert own["shared"] == pytest.approx(width**0.5, rel=0.1) and abs(own["separate"]) < 0.5
     assert np.mean([one["raw"].other_spread for one in found]) == pytest.approx(1, abs=0.15)

@@ -181,9 +181,8 @@ def test_the_habit_of_each_head_and_their_order():
 
 
 def test_the_extremes_are_named_with_their_own_numbers():
-    given = numbers(
-        relative_entropy=[[0.5, 0.9], [0.1, 0.7]], entropy=[[1, 2], [0.25, 1.5]], distance=[[1, 2], [3, 9]]
-    )
+    relative = [[0.5, 0.9], [0.1, 0.7]]
+    given = numbers(relative_entropy=relative, entropy=[[1, 2], [0.25, 1.5]], distance=[[1, 2], [3, 9]])
     broad, sharp, far = habits.Named(0, 1, 0.9), habits.Named(1, 0, 0.1), habits.Named(1, 1, 9.0)
     assert habits.extremes(given) == habits.Extremes(broad, sharp, 0.25, far)
     assert habits.extremes(numbers(relative_entropy=[[math.nan] * 2] * 2)) is None
@@ -214,8 +213,7 @@ def test_the_query_that_tells_most_about_a_head():
     assert one_head.telling_query(pattern) == 4
     pattern[3] = [0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
     assert one_head.telling_query(pattern) == 3  # of equal ones the earlier
-    pattern[3:, :3] = 0.0
-    pattern[4:] = np.eye(6)[4:]
+    pattern[3:] = np.eye(6)[3:]
     pattern[5, 4] = 0.1
     assert one_head.telling_query(pattern) == 5
     assert [one_head.telling_query(np.eye(n)) for n in (1, 2)] == [0, 1]
@@ -236,16 +234,12 @@ def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_th
 
 def test_what_is_missed_and_what_switches_amount_to():
     assert changes_nothing(Switches(place=3, seed=7, ablation="mean"))
-    off = {"heads_off": ((0, 0),)}
-    for other in ({"mask": False}, {"scale": False}, {"position": False}, {"order": "reversed"}, off):
+    one_off = {"heads_off": ((0, 0),)}
+    for other in ({"mask": False}, {"scale": False}, {"position": False}, {"order": "reversed"}, one_off):
         assert not changes_nothing(Switches(**other))
     every = tuple(np.ndindex(2, 4))
-    for heads_off, ablation, silent in (
-        (every, "zero", True),
-        (every[1:], "zero", False),
-        (every, "mean", False),
-    ):
-        assert is_silent(tiny().resolved(), Switches(heads_off=heads_off, ablation=ablation)) is silent
+    for off, how, silent in ((every, "zero", True), (every[1:], "zero", False), (every, "mean", False)):
+        assert is_silent(tiny().resolved(), Switches(heads_off=off, ablation=how)) is silent
     values = finish(each_head_off(MODEL, RECORDING))
     found = missed(values)
     assert values[found.layer, found.head] == values.max() == found.most and found.least == values.min()
@@ -289,9 +283,8 @@ BEFORE = np.tri(len(SIGNS), dtype=bool)
 def test_words_begin_after_blanks_and_with_tokens_that_bring_their_own():
     assert words_of(SIGNS).tolist() == [0, 0, -1, 1, 1, 1, -1, -1, 2, 2]
     assert words_of(["The", " lib", "rary", ".", " It"]).tolist() == [0, 1, 1, -1, 2]
-    where = {
-        name: [np.flatnonzero(row).tolist() for row in mask] for name, mask in places(CODES, SIGNS).items()
-    }
+    masks = places(CODES, SIGNS).items()
+    where = {name: [np.flatnonzero(row).tolist() for row in mask] for name, mask in masks}
     assert where["word_start"][5] == [2, 3] and where["word_start"][4] == [], "beyond the second letter"
     assert where["own_word"][5] == [3, 4, 5] and where["own_word"][3] == [] and where["own_word"][6] == []
     assert where["breaks"][9] == [2, 6, 7] and where["breaks"][6] == [2, 7]
@@ -303,10 +296,7 @@ def test_words_begin_after_blanks_and_with_tokens_that_bring_their_own():
 def test_a_share_is_the_mean_over_the_queries_that_have_such_a_place():
     even = even_pattern(BEFORE)
     breaks = np.zeros_like(even)
-    breaks[:, 0] = 1
-    for query in range(3, 10):
-        breaks[query] = 0
-        breaks[query, 2] = 1
+    breaks[:3, 0] = breaks[3:, 2] = 1
     found = shares(np.stack([even, breaks])[None], BEFORE, CODES, SIGNS)
     wanted = np.mean([1 / 4, 1 / 5, 1 / 6, 1 / 7, 2 / 8, 3 / 9, 3 / 10])  # queries 3 to 9
     assert found.even["breaks"] == pytest.approx(wanted)
@@ -316,26 +306,21 @@ def test_a_share_is_the_mean_over_the_queries_that_have_such_a_place():
 
 
 def test_what_distance_alone_gives_is_the_mean_of_each_distance():
-    rng = np.random.default_rng(3)
-    pattern = np.tril(rng.random((1, 4, 4)))
+    pattern = np.tril(np.random.default_rng(3).random((4, 4)))
     pattern /= pattern.sum(-1, keepdims=True)
-    p = pattern[0]
-    usual = [np.mean([p[i, i - d] for i in range(d, 4)]) for d in range(4)]
-    found = by_distance(pattern, np.tri(4, dtype=bool))[0]
-    for query in range(4):
-        row = np.array([usual[query - key] for key in range(query + 1)])
-        np.testing.assert_allclose(found[query, : query + 1], row / row.sum())
-    assert not np.triu(found, 1).any()
+    usual = [np.diagonal(pattern, -d).mean() for d in range(4)]
+    wanted = np.array([[usual[max(i - j, 0)] for j in range(4)] for i in range(4)]) * np.tri(4)
+    found = by_distance(pattern[None], np.tri(4, dtype=bool))[0]
+    np.testing.assert_allclose(found, wanted / wanted.sum(-1, keepdims=True))
 
 
 def test_a_head_that_stops_at_the_blank_minds_its_word_and_one_that_only_looks_back_does_not():
-    ids, texts = [ord(c) for c in "abcd efgh ijkl"], list("abcd efgh ijkl")
-    seen = np.tri(14, dtype=bool)
-    back = np.tril(0.8 ** np.abs(np.subtract.outer(np.arange(14), np.arange(14))))
-    words = words_of(texts)
-    word = back * (words == words[:, None])
-    both = np.stack([back, word]) / np.stack([back, word]).sum(-1, keepdims=True)
-    found = shares(both[None], seen, ids, texts)
+    texts = list("abcd efgh ijkl")
+    places, words = np.arange(14), words_of(texts)
+    back = np.tril(0.8 ** np.abs(places[:, None] - places))
+    both = np.stack([back, back * (words == words[:, None])])
+    both /= both.sum(-1, keepdims=True)
+    found = shares(both[None], np.tri(14, dtype=bool), [ord(c) for c in texts], texts)
     own, distance = found.weight["own_word"][0], found.own_by_distance[0]
     assert own[0] < distance[0] + 0.01, "its distances explain what it does"
     assert own[1] == 1 and distance[1] < 0.95, "its distances alone would lead out of the word"

@@ -140,15 +140,14 @@ def test_prompts_that_cannot_be_compared(
 
 
 def test_of_an_answer_the_first_token_is_taken() -> None:
-    prompts = prompts_of(LETTERS, "the cat", "the rat", ("sat", "ran"))
-    assert prompts.answers == (LETTERS.encode("s")[0], LETTERS.encode("r")[0])
-    assert prompts.changed == (4,)
-    assert inside_a_word(Words(), "the cat", "is") and not inside_a_word(Words(), "the cat", " is")
-    assert not inside_a_word(Words(), "the ", "is"), "the blank stands in the prompt"
+    prompts, words = prompts_of(LETTERS, "the cat", "the rat", ("sat", "ran")), Words()
+    assert LETTERS.decode(list(prompts.answers)) == "sr" and prompts.changed == (4,)
+    assert inside_a_word(words, "the cat", "is") and not inside_a_word(words, "the cat", " is")
+    assert not inside_a_word(words, "the ", "is"), "the blank stands in the prompt"
     assert not inside_a_word(LETTERS, "the cat", "s"), "a letter follows a letter"
-    assert fits(Words(), "the cat", "the red", (" is", " in"))
-    assert not fits(Words(), "the cat", "the red is", (" is", " in")), "lengths differ"
-    assert not fits(Words(), "the cat", "the red", (" is red", " in")), "two tokens"
+    assert fits(words, "the cat", "the red", (" is", " in"))
+    assert not fits(words, "the cat", "the red is", (" is", " in")), "lengths differ"
+    assert not fits(words, "the cat", "the red", (" is red", " in")), "two tokens"
     assert not fits(LETTERS, "the cat", "the Rat", ("s", "t")), "R is not known"
 
 
@@ -166,9 +165,6 @@ class Words:
 
     def unknown(self, text: str) -> list[str]:
         return []
-
-    def to_dict(self) -> dict[str, Any]:
-        return {}
 
 
 def test_models_that_cannot_be_patched() -> None:
@@ -189,12 +185,8 @@ def test_what_is_read_off_a_map() -> None:
         return Patching(site, np.array(restored, np.float32), Contrast(7.0, -6.0, (0, 1)))
 
     rows = [[1, 0, 0], [0.75, 0.25, 0], [0.25, 0.5, 0], [0.25, 0.375, 0.375], [0, 0, 0.875], [0, 0, 1]]
-    assert stations(mapped(rows, "resid_pre")) == (
-        Station(0, 0, 1, 0.75, 1.0),
-        Station(1, 2, 2, 0.5, 0.5),
-        Station(None, 3, 3, 0.375, 0.375),
-        Station(2, 4, 5, 0.875, 1.0),
-    )
+    wanted = [(0, 0, 1, 0.75, 1.0), (1, 2, 2, 0.5, 0.5), (None, 3, 3, 0.375, 0.375), (2, 4, 5, 0.875, 1.0)]
+    assert stations(mapped(rows, "resid_pre")) == tuple(Station(*one) for one in wanted)
     told = {
         (7.0, -6.0): "tells", (0.5, 0.0): "hardly", (-6.0, 7.0): "swapped", (0.0, 0.5): "hardly",
         (7.0, 2.0): "always first", (-2.0, -7.0): "always second",
@@ -388,17 +380,13 @@ def test_who_wrote_it(name: str) -> None:
 
     size = np.sqrt(np.square(centred("blocks.1.resid_post")).mean() + model.config.norm_eps)
 
-    def pushes(write: str) -> float:
-        return (
-            float(((matrix[7] - matrix.mean(0)) * gain) @ centred(write) / size)
-            if write in recording
-            else 0.0
-        )
+    u = (matrix[7] - matrix.mean(0)) * gain / size
 
-    np.testing.assert_allclose(found.attention, [pushes(f"blocks.{i}.attn_out") for i in range(2)], atol=1e-4)
-    np.testing.assert_allclose(
-        found.feedforward, [pushes(f"blocks.{i}.ffn_out") for i in range(2)], atol=1e-4
-    )
+    def pushes(write: str) -> float:
+        return float(u @ centred(write)) if write in recording else 0.0
+
+    for part, write in ((found.attention, "attn_out"), (found.feedforward, "ffn_out")):
+        np.testing.assert_allclose(part, [pushes(f"blocks.{i}.{write}") for i in range(2)], atol=1e-4)
     assert found.before == pytest.approx(pushes("embed") + pushes("pos_embed"), abs=1e-4)
     logits = recording.logits[-1].astype(np.float64)
     assert found.total == pytest.approx(logits[7] - logits.mean(), abs=1e-3)
@@ -416,20 +404,14 @@ def test_where_nothing_is_a_sum_nobody_wrote_it() -> None:
         trace(model, record(model, IDS), 11)
 
 
-def ranked(rank: list[int]) -> tuple[int | None, int, int | None]:
-    fact = Fact(7, np.array(rank), np.zeros(len(rank)), np.zeros(len(rank), int), None)
-    return fact.first, fact.best, fact.leap
-
-
 def test_first_depth_leap_and_largest_part() -> None:
-    assert [ranked([9, 1, 2, 1, 1]), ranked([1, 1]), ranked([9, 1, 2])] == [
-        (3, 1, 1),
-        (0, 0, None),
-        (None, 1, 1),
-    ]
-    assert ranked([9, 3, 4])[1] == 1 and ranked([5, 4, 1])[0] == 2
-    assert [ranked(rank)[2] for rank in ([100, 90, 30, 10, 1], [100, 10, 9, 8])] == [4, 1]
-    assert [ranked(rank)[2] for rank in ([1, 5], [8, 4, 2])] == [None, 1]
+    for rank, first, best, leap in (
+        ([9, 1, 2, 1, 1], 3, 1, 1), ([1, 1], 0, 0, None), ([9, 1, 2], None, 1, 1), ([9, 3, 4], None, 1, 1),
+        ([5, 4, 1], 2, 2, 2), ([100, 90, 30, 10, 1], 4, 4, 4), ([100, 10, 9, 8], None, 3, 1),
+        ([1, 5], None, 0, None), ([8, 4, 2], None, 2, 1),
+    ):  # fmt: skip
+        fact = Fact(7, np.array(rank), np.zeros(len(rank)), np.zeros(len(rank), int), None)
+        assert (fact.first, fact.best, fact.leap) == (first, best, leap), rank
     written = Written(np.array([1.0, -3.0]), np.array([0.5, 2.0]), Named(0, 1, 0.7), 0.25, 0.0, 0.75)
     assert written.most == ("feedforward", 1, 2.0)
     assert (written.by_attention, written.by_feedforward) == (-2.0, 2.5)
@@ -451,13 +433,6 @@ class Blanks:
         return []
 
 
-def logits(**letters: float) -> np.ndarray:
-    found = np.zeros(128)
-    for letter, value in letters.items():
-        found[{"word": 10, "P": 11, "blank": 12}[letter]] = value
-    return found
-
-
 @for_each("prompt, text, values, answer", [
     ("abc", "Pa", {"P": 2}, Answer(11, 2, False)), ("abc", "Pa", {"P": 2, "word": 3}, Answer(10, 1, True)),
     ("abc", "Paris", {"word": 3}, Answer(10, 4, True)),
@@ -467,7 +442,9 @@ def logits(**letters: float) -> np.ndarray:
 ])  # fmt: skip
 def test_an_answer_is_read_as_it_was_meant(prompt: str, text: str, values: Any, answer: Answer) -> None:
     words: Any = Blanks()
-    assert answer_of(words, prompt, text, logits(**values)) == answer
+    logits = np.zeros(128)
+    logits[10:13] = [values.get(name, 0) for name in ("word", "P", "blank")]
+    assert answer_of(words, prompt, text, logits) == answer
     assert answer_of(SIGNS, "abc", "Pa", np.arange(7)[::-1]) == Answer(SIGNS.encode("P")[0], 2, False)
     assert answer_of(CharTokenizer("abP"), "ab", "P", np.zeros(3)) == Answer(2, 1, False)
     for none, said in (("", "is empty"), ("x!", "lacks x !")):

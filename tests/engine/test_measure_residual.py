@@ -89,10 +89,8 @@ def test_the_lens_reads_the_middle_as_a_shorter_model_would():
     silent = {f"blocks.1.{name}": torch.zeros_like for name in ("attn_out", "ffn_out")}
     shorter = record(model, IDS, edits=silent)
     lens = logit_lens(model, recording)
-    wanted, at_output = (
-        np.take_along_axis(np.exp(one.log_probabilities), lens.likeliest[1], -1)
-        for one in (shorter, recording)
-    )
+    both = [np.exp(one.log_probabilities) for one in (shorter, recording)]
+    wanted, at_output = (np.take_along_axis(p, lens.likeliest[1], -1) for p in both)
     np.testing.assert_allclose(lens.here[1], wanted, rtol=1e-5)
     np.testing.assert_array_equal(lens.guess[1], shorter.logits.argmax(-1))
     np.testing.assert_allclose(lens.output[1], at_output, rtol=1e-5)

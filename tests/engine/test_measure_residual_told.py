@@ -242,12 +242,8 @@ def test_the_gradient_and_theory():
     means = {("pre", 2): np.array([9.0, 4.0, 2.0]), ("pre", 3): np.array([9.0, 6.0, 5.0, 1.0])}
     assert ratios(means, "pre", (2, 3, 8)).tolist() == [2.0, 6.0] and not len(ratios(means, "post", (2, 3)))
     assert blocks_of(np.array([9.0, 4.0, 2.0]), 2).tolist() == [4.0, 2.0]
-    weights = {
-        ("pre", 2): np.array([1.0, 4.0]),
-        ("pre", 8): np.array([1.0] * 7 + [2.0]),
-        ("post", 2): np.array([1.0, 5.0]),
-        ("post", 8): np.array([1.0] * 7 + [5.0]),
-    }
+    lasts = {("pre", 2): 4.0, ("pre", 8): 2.0, ("post", 2): 5.0, ("post", 8): 5.0}
+    weights = {(wiring, n): np.array([1.0] * (n - 1) + [x]) for (wiring, n), x in lasts.items()}
     found = last_block(weights, 8)
     assert found is not None
     assert (found.least, found.depth, found.theory, found.pre, found.post) == (2, 8, 0.5, 0.5, 1.0)

@@ -38,9 +38,7 @@ def test_frequencies_are_the_paper_s():
     for wrong in (0, 1, 7, -2):
         with pytest.raises(ShapeError, match="pairs"):
             rotary.frequencies(wrong, 10_000.0)
-    gptj = pytest.importorskip(
-        "transformers.models.gptj.modeling_gptj", reason="transformers is not installed"
-    )
+    gptj = pytest.importorskip("transformers.models.gptj.modeling_gptj", reason="no transformers")
     x = torch.randn(1, 5, 2, 8, generator=torch.Generator().manual_seed(0))  # (batch, position, head, d_head)
     table = gptj.create_sinusoidal_positions(5, 8)  # sines, then cosines
     sin, cos = table[None, :, :4], table[None, :, 4:]
@@ -225,9 +223,8 @@ def test_a_score_that_falls_and_comes_back():
     assert found.count == pytest.approx([63 * 10.0**-i / (2 * math.pi) for i in range(4)])
     assert found.incomplete.tolist() == [False, False, True, True] and found.never == 2
     assert found.positions == pytest.approx([2 * math.pi * 10.0**i for i in range(4)])
-    assert rotary_curves.turns_within(128, 500_000.0, 8_192).never == sum(
-        8_192 * 500_000 ** (-i / 64) < 2 * math.pi for i in range(64)
-    )
+    never = sum(8_192 * 500_000 ** (-i / 64) < 2 * math.pi for i in range(64))
+    assert rotary_curves.turns_within(128, 500_000.0, 8_192).never == never
 
 
 @for_each("causal", [True, False])

@@ -116,10 +116,8 @@ def test_chance_and_the_class_of_one_kind():
 
 
 def risen(values: list[float], tops: list[float], matched: list[float] | None = None) -> int | None:
-    chance, frequent = (
-        None if one is None else np.array([(-9.0, t) for t in one]) for one in (tops, matched)
-    )
-    return Course((0, 10, 20, 30), np.array(values), chance, frequent).risen  # type: ignore[arg-type]
+    bands = [None if one is None else np.array([(-9.0, top) for top in one]) for one in (tops, matched)]
+    return Course((0, 10, 20, 30), np.array(values), *bands).risen  # type: ignore[arg-type]
 
 
 def test_a_course_in_order_of_its_steps_and_where_it_rose():

@@ -146,9 +146,8 @@ def test_what_no_probe_sees_is_put_together_rightly(changes):
         elif step.block == 1 and step.bare == "ffn_in":
             wanted = block.ffn.w_in(own("norm2"))
         elif step.block == 1 and step.bare == "attn_out" and step.inputs[0].name == "blocks.1.z_merged":
-            wanted = block.mixer.output(
-                torch.tensor(tensor_of(named(steps, "blocks.1.z_merged"), recording)[0])
-            )
+            merged = tensor_of(named(steps, "blocks.1.z_merged"), recording)[0]
+            wanted = block.mixer.output(torch.tensor(merged))
         if wanted is not None:
             np.testing.assert_allclose(found[0], wanted, atol=1e-5)
     last = tensor_of(steps[-1], recording)[0]

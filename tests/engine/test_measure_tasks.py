@@ -38,9 +38,7 @@ def corpus() -> Corpus:
 
 @pytest.fixture(scope="module")
 def model(corpus: Corpus) -> Transformer:
-    config = ModelConfig(
-        corpus.vocab_size, context=18, d_model=16, n_layers=2, n_heads=2, tie_embeddings=False
-    )
+    config = ModelConfig(corpus.vocab_size, 18, d_model=16, n_layers=2, n_heads=2, tie_embeddings=False)
     return loud(config, seed=3, factor=6.0)
 
 

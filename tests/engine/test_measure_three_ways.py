@@ -99,10 +99,8 @@ def test_a_word_a_pass_after_one_over_the_source(translator):
         recorder.tensors = {n: x for n, x in recorder.tensors.items() if n.startswith("decoder.")}
         assert said.symbol == tokenizer.shown([int(logits.argmax())])[0]
         assert said.probability == pytest.approx(float(logits.softmax(-1).max()), abs=1e-4)
-        np.testing.assert_allclose(said.own, mean_row(recorder, "pattern", len(written) - 1), atol=1e-5)
-        np.testing.assert_allclose(
-            said.across, mean_row(recorder, "cross_pattern", len(written) - 1), atol=1e-5
-        )
+        for given, name in ((said.own, "pattern"), (said.across, "cross_pattern")):
+            np.testing.assert_allclose(given, mean_row(recorder, name, len(written) - 1), atol=1e-5)
         written.append(int(logits.argmax()))
     assert written[-1] == model.config.end and found.source[-1] == "<end>"
     assert found.text == "timuro esto tald ilo sem veto velo" == found.answer
@@ -128,12 +126,8 @@ def test_each_says_what_it_cannot(encoder, decoder, translator):
             fill_in(encoder.model, encoder.tokenizer, text, hidden)
     with pytest.raises(ShapeError, match="room for 104"):
         carry_on(decoder.model, decoder.tokenizer, "a" * 105, 24, GREEDY)
-    for text, error, says in (
-        ("the zebra sees a cat", TokenizerError, "'zebra'"),
-        ("a " * 40, ShapeError, "too long"),
-    ):
-        with pytest.raises(error, match=says):
-            translate(translator.model, translator.tokenizer, text)
+    with pytest.raises(TokenizerError, match="lacks 'zebra'"):
+        translate(translator.model, translator.tokenizer, "the zebra sees a cat")
 
 
 @for_each(("source", "target"), [(1, 1), (4, 3), (2, 7)])

@@ -24,8 +24,8 @@ from engine.tokenizers.words import UNKNOWN, WordTokenizer
 from tests.engine.cases import for_each
 
 LEARNED = (
-    "the theme of the thesis is the theory of these things; भाषा भाषा 语言 语言 语言 👩‍👧 👩‍👧 ththth"
-    " aaaaaaaa\n" * 3
+    "the theme of the thesis is the theory of these things; भाषा भाषा 语言 语言 语言 👩‍👧 👩‍👧 ththth aaaa\n"
+    * 3
 )
 TEXTS = (
     "", "the thesis", " \n\t ", "भाषा मॉडल", "语言模型。数字", "👩‍👩‍👧‍👦🇩🇪👍🏽", "مرحبا بالعالم",
@@ -177,14 +177,11 @@ def test_what_is_known_comes_back() -> None:
     known = WordTokenizer.train(HELD)
     found = of_words("To  bé or not", known)
     assert found.lost == ("bé",) and found.back == f"To {NO_WORD} or not" and not found.same
-    assert (
-        of_words(LINE, known).same and not of_words("not  to be", known).same
-    )  # two blanks came back as one
+    assert of_words(LINE, known).same
+    assert not of_words("not  to be", known).same, "two blanks came back as one"
 
 
-SHELLS = (
-    "She sells sea shells by the sea shore.\nThe shells that she sells are sea shells, I'm sure — é.\n" * 2
-)
+SHELLS = "She sells sea shells by the sea shore.\nThe shells that she sells are sea shells — é.\n" * 2
 
 
 def test_a_text_shrinks_by_what_each_merge_takes() -> None:
@@ -234,12 +231,8 @@ def test_the_dearest_and_the_cheapest_hold_the_whole_text() -> None:
     text = "été été"
     by_byte, poor = vocabulary.cut_bytes(text), vocabulary.cut_characters(text, "é")
     words = vocabulary.cut_words(text, WordTokenizer.train(text))
-    cuts = {
-        "words": words,
-        "bytes": by_byte,
-        "characters": vocabulary.cut_characters(text, "ét "),
-        "poor": poor,
-    }
+    characters = vocabulary.cut_characters(text, "ét ")
+    cuts = {"words": words, "bytes": by_byte, "characters": characters, "poor": poor}
     found = spread(cuts, without=("words",))
     assert found is not None and (found.most, found.least) == ("bytes", "characters")
     assert (found.most_tokens, found.least_tokens) == (11, 7)

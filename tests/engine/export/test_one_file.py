@@ -43,22 +43,22 @@ print(json.dumps(found))
 """
 
 
+def ran(folder: Path, *arguments: str, **more: Any) -> str:
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **more)
+    assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
+    return done.stdout
+
+
 def alone(folder: Path, *arguments: str) -> str:
     """What Python says in a folder, with nothing of this repository in reach."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    plain["OMP_NUM_THREADS"] = "1"  # tests run side by side
-    done = subprocess.run(
-        [sys.executable, "-P", *arguments], cwd=folder, env=plain, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    return ran(folder, "-P", *arguments, env=plain | {"OMP_NUM_THREADS": "1"})  # tests run side by side
 
 
 def lint(folder: Path) -> None:
     """ruff, as a stranger's linter: every name that a file reads is there."""
-    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,E9", "."]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
+    ran(folder, "-m", "ruff", "check", "--isolated", "--select", "F,E9", ".")
 
 
 def put(
@@ -78,10 +78,8 @@ def put(
 
 def every_value() -> list[dict[str, Any]]:
     """Each name of each registry at least once, in several company."""
-    lists = {
-        name: get_args(get_type_hints(ModelConfig)[name])
-        for name in ("norm", "wiring", "ffn", "position", "mixer")
-    }
+    hints = get_type_hints(ModelConfig)
+    lists = {name: get_args(hints[name]) for name in ("norm", "wiring", "ffn", "position", "mixer")}
     extras: list[dict[str, Any]] = [
         {"causal": False}, {"window": 3, "n_heads": 2}, {"qk_norm": True, "tie_embeddings": False},
         {"attention_bias": True, "ffn_bias": True, "dropout": 0.1},

@@ -13,18 +13,11 @@ from engine.tokenizers.char import CharTokenizer
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 
-tokenizers = pytest.importorskip(
-    "tokenizers", reason="tokenizers is not installed (it comes with transformers)"
-)
+tokenizers = pytest.importorskip("tokenizers", reason="not installed (it comes with transformers)")
 HOSTILE = (
-    "aaaaaaaaab aaa  aa\n\n\t a",
-    "it's they'll 'twas ''s",
-    "été ÉTÉ naïve 中文字 😀👩‍👩‍👧 \u200d",
-    "12345 6.78e9 x²",
-    "   \r\n \r",
-    "<|endoftext|> [MASK]",
-    "\x00\x1f\x85\u00a0\u2028",
-)
+    "aaaaaaaaab aaa  aa\n\n\t a", "it's they'll 'twas ''s", "été ÉTÉ naïve 中文字 😀👩‍👩‍👧 \u200d",
+    "12345 6.78e9 x²", "   \r\n \r", "<|endoftext|> [MASK]", "\x00\x1f\x85\u00a0\u2028",
+)  # fmt: skip
 
 
 def opened(text: str) -> tokenizers.Tokenizer:

@@ -24,8 +24,7 @@ from engine.tokenizers.words import UNKNOWN, WordTokenizer
 from tests.engine.cases import for_each
 
 LEARNED = (
-    "the theme of the thesis is the theory of these things; भाषा भाषा 语言 语言 语言 👩‍👧 👩‍👧 ththth aaaa\n"
-    * 3
+    "the theme of the thesis is the theory of things; भाषा भाषा 语言 语言 语言 👩‍👧 👩‍👧 ththth aaaa\n" * 3
 )
 TEXTS = (
     "", "the thesis", " \n\t ", "भाषा मॉडल", "语言模型。数字", "👩‍👩‍👧‍👦🇩🇪👍🏽", "مرحبا بالعالم",
@@ -181,7 +180,9 @@ def test_what_is_known_comes_back() -> None:
     assert not of_words("not  to be", known).same, "two blanks came back as one"
 
 
-SHELLS = "She sells sea shells by the sea shore.\nThe shells that she sells are sea shells — é.\n" * 2
+SHELLS = (
+    "She sells sea shells by the sea shore.\nThe shells that she sells are sea shells, I'm sure — é.\n" * 2
+)
 
 
 def test_a_text_shrinks_by_what_each_merge_takes() -> None:

@@ -29,9 +29,8 @@ def log_probability(model, prompt, ids) -> float:
 @for_each("position", ["learned", "rope", "alibi", "none"])
 def test_a_wide_beam_is_exhaustive_search(position):
     model, prompt, depth = model_of(position=position), [1, 2], 4
-    found = beam_search(
-        model, prompt, depth, 64
-    )  # 4^3 branches at the last but one step: none is ever pruned before it
+    # 4^3 branches at the last but one step: none is ever pruned before it
+    found = beam_search(model, prompt, depth, 64)
     every = {ids: log_probability(model, prompt, ids) for ids in itertools.product(range(4), repeat=depth)}
     best = max(every, key=every.__getitem__)
     assert found.path(found.winner) == best

@@ -108,9 +108,8 @@ def test_what_takes_machine_after_machine_down_does_not_go_on(
 def test_places_are_counted_by_the_clusters_cores(cluster: Cluster) -> None:
     # 2 machines of 3 cores: 6 places of one thread, one for the spare, a quarter for the paused
     asked = replace(PROFILE, threads_per_run=1, max_paused=8)
-    wait(
-        lambda: cluster.profile(asked).max_workers == 6
-    )  # a machine that was lost, or came, may be news still
+    # a machine that was lost, or came, may be news still
+    wait(lambda: cluster.profile(asked).max_workers == 6)
     profile = cluster.profile(asked)
     assert (profile.max_runs, profile.max_paused, profile.max_workers) == (4, 1, 6)
     profile = cluster.profile(replace(PROFILE, threads_per_run=4))

@@ -143,9 +143,8 @@ def test_defaults_are_legal_and_frozen() -> None:
 def test_derived_fields() -> None:
     resolved = ModelConfig(d_model=128, n_heads=4).resolved()
     assert (resolved.n_kv_heads, resolved.d_head, resolved.d_ff) == (4, 32, 512)
-    assert (
-        ModelConfig(d_model=128, ffn="swiglu").resolved().d_ff == 344
-    )  # 8/3 of 128 is 341.3, up to a multiple of 8
+    # 8/3 of 128 is 341.3, up to a multiple of 8
+    assert ModelConfig(d_model=128, ffn="swiglu").resolved().d_ff == 344
     assert (
         ModelConfig(n_kv_heads=2, d_head=5, d_ff=7).resolved().to_dict().items()
         >= {"n_kv_heads": 2, "d_head": 5, "d_ff": 7}.items()

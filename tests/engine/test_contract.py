@@ -19,7 +19,7 @@ from engine.measure.ablation import Switches, compare
 from engine.measure.attribution import attribute
 from engine.measure.formulas import formulas
 from engine.measure.heads import stages
-from engine.measure.recording import Recording, record
+from engine.measure.recording import record
 from engine.measure.residual import outputs, states
 from engine.measure.shapes import tensor_of, trace
 from engine.model import Transformer, build
@@ -133,13 +133,12 @@ def test_reading_with_a_cache_is_the_model_s_own_forward(case: Case) -> None:
     np.testing.assert_allclose(torch.stack(ours), whole[1:], atol=1e-5)
 
 
-@for_each(
-    "case",
-    [*OWN, *(case for case in RICH if not {"window", "output_head"} & set(case.fields))],
-    ids=lambda case: case.name,
-)
-def test_the_engine_s_own_parts_go_the_short_way(case: Case) -> None:
-    assert Decoder(model_of(case))._row is not None
+@every
+def test_the_parts_that_are_known_exactly_go_the_short_way(case: Case) -> None:
+    model = model_of(case)
+    if model.keeps and not {"window", "output_head"} & set(case.fields):
+        own = all(getattr(case.parts, name) == getattr(HEALTHY, name) for name in FORWARD)
+        assert (Decoder(model)._row is not None) == own
 
 
 @every
@@ -153,14 +152,6 @@ def test_what_is_written_is_the_model_s_own_whether_it_keeps_or_not(case: Case) 
             wanted = model(torch.tensor([seen]))[0, -1]
         np.testing.assert_allclose(record_of.logits, wanted, atol=1e-5)
         seen.append(record_of.token)
-
-
-@for_each("case", [*FAULTS, *MADE], ids=lambda case: case.name)
-def test_a_part_that_is_not_known_exactly_goes_the_long_way(case: Case) -> None:
-    model = model_of(case)
-    if model.keeps:
-        same = all(getattr(case.parts, name) == getattr(HEALTHY, name) for name in FORWARD)
-        assert (Decoder(model)._row is None) != same
 
 
 def test_dropout_that_was_not_switched_off_drops_in_generation_too() -> None:
@@ -203,19 +194,20 @@ def test_a_cache_that_grows_changes_no_logit() -> None:
 def test_attribution_sums_to_the_logit_or_says_why_not(case: Case) -> None:
     model = model_of(case)
     recording = record(model, IDS)
-    if not case.parts.sums(model.config):
-        with pytest.raises(ConfigError, match="wiring"):
+    headless = not has_heads(model) and case.parts.mixer(model.config).present
+    why = {
+        "wiring": not case.parts.sums(model.config),
+        "output_head": not model.output.linear,
+        "heads": headless,
+    }
+    refused = next((field for field, holds in why.items() if holds), None)
+    if refused:
+        with pytest.raises(ConfigError, match=refused):
             attribute(model, recording, 4, 7)
-    elif not model.output.linear:
-        with pytest.raises(ConfigError, match="output_head"):
-            attribute(model, recording, 4, 7)
-    elif not has_heads(model) and case.parts.mixer(model.config).present:
-        with pytest.raises(ConfigError, match="heads"):
-            attribute(model, recording, 4, 7)
-    else:
-        for versus in (None, 2, "mean"):
-            found = attribute(model, recording, 4, 7, versus)
-            assert found.total == pytest.approx(found.logit, abs=1e-4)
+        return
+    for versus in (None, 2, "mean"):
+        found = attribute(model, recording, 4, 7, versus)
+        assert found.total == pytest.approx(found.logit, abs=1e-4)
 
 
 @for_each(
@@ -256,13 +248,9 @@ def test_stages_are_the_recording(case: Case) -> None:
     for head in range(4):
         found = stages(model, recording, layer, head)
         scores = found.scaled if found.bias is None else found.scaled + found.bias
-        for name, ours in (
-            ("scores", scores),
-            ("masked_scores", found.masked),
-            ("pattern", found.pattern),
-            ("z", found.z),
-        ):
-            np.testing.assert_allclose(ours, recording[block + name][head], atol=1e-5, err_msg=name)
+        ours = {"scores": scores, "masked_scores": found.masked, "pattern": found.pattern, "z": found.z}
+        for name, numbers in ours.items():
+            np.testing.assert_allclose(numbers, recording[block + name][head], atol=1e-5, err_msg=name)
     written = sum(stages(model, recording, layer, head).written for head in range(4))
     constant = model.blocks[layer].mixer.constant()
     whole = written if constant is None else written + constant.numpy()
@@ -271,6 +259,7 @@ def test_stages_are_the_recording(case: Case) -> None:
 
 @every
 def test_a_trace_is_the_recording_with_a_formula_for_each_step(case: Case) -> None:
+    """Its tape tells by scopes, not by names of functions, whose work an operation is."""
     model = model_of(case)
     recording = record(model, IDS)
     steps = trace(case.config, len(IDS), case.parts)
@@ -282,21 +271,13 @@ def test_a_trace_is_the_recording_with_a_formula_for_each_step(case: Case) -> No
     numbers = sum(p.numel() for p in model.parameters())
     assert sum(s.parameters for s in steps) == parameter_formula(case.config, case.parts) == numbers
     said = formulas(model.config, case.parts)
-    for name in recording.names():
-        assert all(said[name.rpartition(".")[2]]), name
-
-
-@every
-def test_prepared_tables_and_the_mask_go_down_as_their_own_work(case: Case) -> None:
-    """The tape tells by scopes, not by names of functions, whose work an operation is."""
-    model = model_of(case)
-    names = [step.bare for step in trace(case.config, len(IDS), case.parts)]
+    assert all(all(said[name.rpartition(".")[2]]) for name in recording.names())
+    names = [step.bare for step in steps]
     enters = case.parts.position(model.config).enters
-    mixes = has_heads(model)
     assert names.count("mask") == (case.name != "no_mask")
     assert names.count("position") == (1 if {"rotate", "bias"} & set(enters) else 0)
     assert ("pos_embed" in names) == ("embed" in enters)
-    assert names.count("pattern") == (2 if mixes else 0)
+    assert names.count("pattern") == (2 if has_heads(model) else 0)
 
 
 @every
@@ -316,13 +297,6 @@ def test_the_position_switch_leaves_nothing_of_the_scheme(case: Case) -> None:
     assert (np.abs(found.after.logits - before.logits).max() > 1e-4) == bool(acts)
 
 
-def rebuilt(model: Transformer, config: ModelConfig, parts: Parts) -> Transformer:
-    """The same weights in other parts."""
-    other = build(config, parts=parts).eval()
-    other.load_state_dict(model.state_dict())
-    return other
-
-
 def remixed(case: Case, **methods: Any) -> Parts:
     """The case's parts, with these methods in its mixer."""
     name = case.config.mixer
@@ -330,57 +304,43 @@ def remixed(case: Case, **methods: Any) -> Parts:
 
 
 @every
-def test_the_scale_switch_leaves_the_products_as_they_are(case: Case) -> None:
+def test_what_is_switched_off_is_a_model_of_other_parts(case: Case) -> None:
+    """Of the same weights: no scale, no mask, a head that gives nothing or its mean."""
     model = model_of(case)
-    before = record(model, IDS)
+    before, config = record(model, IDS), case.config
+    heads = ((0, 1), (1, 1))
     if not has_heads(model):
-        assert_refused(model, before, Switches(scale=False))
-        return
-    plain = remixed(case, scores=HeadMixer.compared) if model.blocks[0].mixer.scored else case.parts
-    for position in (True, False):
-        found = compare(model, before, Switches(scale=False, position=position)).after.logits
-        wanted = record(rebuilt(model, case.config, plain), IDS, positions=position).logits
-        np.testing.assert_allclose(found, wanted, atol=1e-5)
-
-
-@every
-def test_the_mask_switch_shows_every_key(case: Case) -> None:
-    model = model_of(case)
-    before = record(model, IDS)
-    if not has_heads(model):
-        assert_refused(model, before, Switches(mask=False))
-        return
-    bare = swapped(case.parts, "no mask", mask=lambda length, like, start=0: None)
-    wanted = record(rebuilt(model, replace(case.config, window=0), bare), IDS).logits
-    np.testing.assert_allclose(compare(model, before, Switches(mask=False)).after.logits, wanted, atol=1e-5)
-
-
-@every
-@for_each("how", ["zero", "mean"])
-def test_a_head_that_is_off_gives_nothing_or_its_mean(case: Case, how: Any) -> None:
-    model = model_of(case)
-    before, switches = record(model, IDS), Switches(heads_off=((0, 1), (1, 1)), ablation=how)
-    if not has_heads(model):
-        assert_refused(model, before, switches)
+        for switches in (Switches(scale=False), Switches(mask=False), Switches(heads_off=heads)):
+            if case.parts.mixer(model.config).present:
+                with pytest.raises(ConfigError, match="heads"):
+                    compare(model, before, switches)
+            else:
+                np.testing.assert_array_equal(compare(model, before, switches).after.logits, before.logits)
         return
     gather = case.parts.mixer(model.config).weighted_sum  # type: ignore[attr-defined]
 
-    def without(mixer: HeadMixer, pattern: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        z = gather(mixer, pattern, v).clone()
-        z[:, 1] = 0 if how == "zero" else z[:, 1].mean(1, keepdim=True)
-        return z
+    def without(by_mean: bool) -> Parts:
+        def weighted_sum(mixer: HeadMixer, pattern: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            z = gather(mixer, pattern, v).clone()
+            z[:, 1] = z[:, 1].mean(1, keepdim=True) if by_mean else 0
+            return z
 
-    wanted = record(rebuilt(model, case.config, remixed(case, weighted_sum=without)), IDS).logits
-    np.testing.assert_allclose(compare(model, before, switches).after.logits, wanted, atol=1e-5)
+        return remixed(case, weighted_sum=weighted_sum)
 
-
-def assert_refused(model: Transformer, before: Recording, switches: Switches) -> None:
-    """Without a mixer there is nothing to switch; one without heads cannot be switched in part."""
-    if model.parts.mixer(model.config).present:
-        with pytest.raises(ConfigError, match="heads"):
-            compare(model, before, switches)
-    else:
-        np.testing.assert_array_equal(compare(model, before, switches).after.logits, before.logits)
+    plain = remixed(case, scores=HeadMixer.compared) if model.blocks[0].mixer.scored else case.parts
+    bare = swapped(case.parts, "no mask", mask=lambda length, like, start=0: None)
+    for switches, other, parts in (
+        (Switches(scale=False), config, plain),
+        (Switches(scale=False, position=False), config, plain),
+        (Switches(mask=False), replace(config, window=0), bare),
+        (Switches(heads_off=heads, ablation="zero"), config, without(by_mean=False)),
+        (Switches(heads_off=heads, ablation="mean"), config, without(by_mean=True)),
+    ):
+        twin = build(other, parts=parts).eval()
+        twin.load_state_dict(model.state_dict())
+        wanted = record(twin, IDS, positions=switches.position).logits
+        found = compare(model, before, switches).after.logits
+        np.testing.assert_allclose(found, wanted, atol=1e-5, err_msg=str(switches))
 
 
 @every
@@ -389,11 +349,14 @@ def test_the_map_names_every_part(case: Case) -> None:
     drawn = model_map(case.config, made_of=parts)
     said = {name: part["title"] for name, part in drawn["parts"].items()}
     boxes = {box["id"] for box in drawn["wide"]["boxes"]}
-    if parts.mixer(c).present:
-        assert said["attention"] == parts.mixer(c).title and "attention" in boxes
-        assert drawn["parts"]["attention"]["text"].startswith(parts.mixer(c).sentence)
-    if parts.norm(c).present and parts.mixer(c).present:
-        assert said["norm1"] == parts.norm(c).title and "norm1" in boxes
-    if parts.position(c).present and (parts.mixer(c).present or "embed" in parts.position(c).enters):
-        assert said["position"] == parts.position(c).title and "position" in boxes
+    mixer, norm, position = parts.mixer(c), parts.norm(c), parts.position(c)
+    placed = position.present and (mixer.present or "embed" in position.enters)
+    for name, part, there in (
+        ("attention", mixer, mixer.present),
+        ("norm1", norm, norm.present and mixer.present),
+        ("position", position, placed),
+    ):
+        assert not there or (said[name] == part.title and name in boxes)
+    if mixer.present:
+        assert drawn["parts"]["attention"]["text"].startswith(mixer.sentence)
     assert ("feedforward" in boxes) == parts.feedforward(c).present

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -18,8 +17,7 @@ from engine.faults import FAULTS, LAB_MODEL, LAB_TRAIN, PARTS, Fault, masks
 from engine.faults.catalogue import GROUPS
 from engine.faults.data import not_shifted, overlapping, shifted_by_two
 from engine.faults.fault import body
-from engine.measure.heads import stages
-from engine.measure.recording import check_climbs, record
+from engine.measure.recording import check_climbs
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY
 from engine.parts.single_row import known
@@ -27,13 +25,6 @@ from engine.probe import Recorder
 from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens, tiny
 
-WANTED = {  # of the textbook, the lecture and the lab
-    *("unscaled_scores", "no_mask", "transposed_mask", "leaky_mask", "mask_after_softmax", "no_positions"),
-    *("positions_twice", "post_norm_no_warmup", "no_residual", "unscaled_writes", "loud_embedding"),
-    *("no_clipping", "learning_rate_30x", "reshaped_tie", "not_shifted", "shifted_by_two", "no_transpose"),
-    *("softmax_over_queries", "first_block_only", "norm_in_loop", "keys_not_normed", "half_softmax"),
-    *("dropout_left_on", "overlapping_split"),
-}
 every = for_each("fault", FAULTS.values(), ids=lambda fault: fault.name)
 
 
@@ -55,7 +46,6 @@ def look(model: Transformer, ids: Tensor) -> Recorder:
 
 
 def test_every_fault_is_there_once() -> None:
-    assert set(FAULTS) == WANTED
     assert [fault for group in GROUPS.values() for fault in group] == list(FAULTS.values())
     rungs = {"healthy", "raw_values", "swapped_masks"}  # the last is of the encoder-decoder alone
     assert set(PARTS) - rungs == {f.parts for f in FAULTS.values()} - rungs
@@ -65,17 +55,12 @@ def test_every_fault_is_there_once() -> None:
 def test_healthy_and_faulty_differ_by_the_fault_alone(fault: Fault) -> None:
     healthy, faulty = fault.healthy(), fault.faulty()
     assert healthy[2] == "healthy" and faulty[2] == fault.parts
-    changed = {
-        each.name
-        for before, after in zip(healthy[:2], faulty[:2], strict=True)
-        for each in fields(before)
-        if getattr(before, each.name) != getattr(after, each.name)
-    }
+    both = zip(healthy[:2], faulty[:2], strict=True)
+    changed = {name for one, other in both for name, _ in one.to_dict().items() - other.to_dict().items()}
     assert changed == set(fault.model) | set(fault.train)
     assert changed or fault.parts != "healthy"
-    for model, train, _ in (healthy, faulty):
-        model.validate()
-        train.validate()
+    for config in (*healthy[:2], *faulty[:2]):
+        config.validate()
 
 
 @every
@@ -83,9 +68,8 @@ def test_a_diff_is_a_line_or_three_of_the_real_sources(fault: Fault) -> None:
     diff = fault.diff
     assert 1 <= len(diff.added) <= 3 and len(diff.removed) <= 2
     for healthy, faulty in fault.sources:
-        assert healthy.__module__.startswith("engine.parts.") and faulty.__module__.startswith(
-            "engine.faults."
-        )
+        assert healthy.__module__.startswith("engine.parts.")
+        assert faulty.__module__.startswith("engine.faults.")
     sources = ["".join(inspect.getsource(one) for one in side) for side in zip(*fault.sources, strict=True)]
     for source, lines in zip(sources, (diff.removed, diff.added), strict=False):
         assert all(line.strip() in source for line in lines)
@@ -141,22 +125,13 @@ SCORES = torch.tensor([[[[0.5, 2.0, -1.0], [1.0, 0.0, 3.0], [0.2, 0.4, 0.6]]]])
 MASK = torch.tensor([[o, X, X], [o, o, X], [o, o, o]])
 
 
-def weights_of(parts: str) -> np.ndarray:
-    mixer = build(tiny(), parts=PARTS[parts]).blocks[0].mixer
-    found: np.ndarray = mixer.weights(mixer.masked(SCORES, MASK), MASK)[0, 0].numpy()
-    return found
-
-
-def test_the_mask_comes_after_the_softmax() -> None:
+def test_a_mask_after_the_softmax_and_a_softmax_over_queries() -> None:
     e = np.exp(SCORES[0, 0].numpy())
-    wanted = np.tril(e / e.sum(1, keepdims=True))
-    np.testing.assert_allclose(weights_of("mask_after_softmax"), wanted, atol=1e-6)
-    assert wanted.sum(1)[0] < 0.2
-
-
-def test_the_softmax_runs_over_queries() -> None:
-    e = np.tril(np.exp(SCORES[0, 0].numpy()))
-    np.testing.assert_allclose(weights_of("softmax_over_queries"), e / e.sum(0, keepdims=True), atol=1e-6)
+    late, across = np.tril(e / e.sum(1, keepdims=True)), np.tril(e) / np.tril(e).sum(0, keepdims=True)
+    for parts, wanted in (("mask_after_softmax", late), ("softmax_over_queries", across)):
+        mixer = build(tiny(), parts=PARTS[parts]).blocks[0].mixer
+        found = mixer.weights(mixer.masked(SCORES, MASK), MASK)[0, 0]
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_float16_overflows_between_11_and_12() -> None:
@@ -178,13 +153,6 @@ def test_heads_land_where_the_numbers_lie() -> None:
     z = torch.arange(48.0).view(1, 4, 3, 4)
     assert mixer.merged(z)[0].tolist() == np.arange(48.0).reshape(3, 16).tolist()
     assert mixer.merged(z)[0, 0].tolist() == list(range(16))  # head 0 at all three tokens, and head 1 at one
-
-
-def test_what_a_head_writes_lands_there_too() -> None:
-    model = loud("no_transpose")
-    recording = record(model, (3, 1, 4, 1, 5))
-    written = sum(stages(model, recording, 1, head).written for head in range(4))
-    np.testing.assert_allclose(written, recording["blocks.1.attn_out"], atol=1e-5)
 
 
 def test_keys_and_values_are_read_from_the_stream_as_it_is() -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from engine.checkpoints import pack, unpack
 from engine.config import ModelConfig, ResolvedConfig, SampleConfig, TrainConfig
@@ -25,9 +24,7 @@ from engine.measure.shared_keys import shared_keys
 from engine.model import build
 from engine.parts.attention import Attention
 from engine.parts.feedforward import Gelu
-from engine.parts.positions import Seams
-from engine.parts.registry import HEALTHY, MIXERS, Parts, swapped
-from engine.probe import identity
+from engine.parts.registry import HEALTHY, Parts, swapped
 from engine.sample import complete
 from engine.service.profiles import PROFILES, check, check_model, estimate_bytes
 from engine.service.state import Run, RunSpec
@@ -111,25 +108,6 @@ def test_a_part_that_nobody_has_seen_can_be_trained(
     assert sum(told[-3:]) < sum(told[:3]) - 0.5
     state = next(r.state for r in records if isinstance(r, Snapshot))
     assert set(state.weights()) == {n for n, _ in build(MODEL, parts=TOYS[name]).named_parameters()}
-
-
-def test_attention_over_a_memory_is_torch_s_own() -> None:
-    part: Any = MIXERS["attention"](tiny(attention_bias=True).resolved())
-    for parameter in part.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    theirs = torch.nn.MultiheadAttention(16, 4, batch_first=True)
-    theirs.load_state_dict(
-        {
-            "in_proj_weight": part.w_qkv.weight,
-            "in_proj_bias": part.w_qkv.bias,
-            "out_proj.weight": part.w_o.weight,
-            "out_proj.bias": part.w_o.bias,
-        }
-    )
-    x, memory = torch.randn(2, 3, 16), torch.randn(2, 5, 16)
-    wanted = theirs(x, memory, memory)[0]
-    assert torch.allclose(part(x, Seams(), None, identity, memory=memory), wanted, atol=1e-5)
-    assert F.mse_loss(part(x, Seams(), None, identity), wanted) > 1e-3
 
 
 SHARP = "toy mixer"

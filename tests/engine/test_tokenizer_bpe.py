@@ -29,9 +29,8 @@ TEXTS = {
 
 
 TRAINED = train("".join(TEXTS.values()), 400)
-ANY = st.text(
-    st.characters(exclude_categories=())
-)  # halves of characters (lone surrogates) included: `st.text()` alone has none
+# halves of characters (lone surrogates) included: `st.text()` alone has none
+ANY = st.text(st.characters(exclude_categories=()))
 
 
 @given(ANY)
@@ -110,9 +109,8 @@ def test_what_cannot_be_learned_from() -> None:
 
 LEVELS: tuple[Level, ...] = ("byte", "char")
 SPLITS: tuple[Split, ...] = ("words", "none")
-WILD = st.one_of(
-    st.sampled_from("ab \n"), st.characters(exclude_categories=())
-)  # halves of characters included
+# halves of characters included
+WILD = st.one_of(st.sampled_from("ab \n"), st.characters(exclude_categories=()))
 
 
 @for_each("level", LEVELS)
@@ -183,16 +181,14 @@ def test_the_last_borders_are_those_of_the_encoder(
         assert bpe_watch.UNKNOWN in shown.symbols
     else:
         assert b"".join(tokens) == text.encode("utf-8", "surrogatepass")
-        if len({merge.token for merge in own.merges}) == len(
-            own.merges
-        ):  # no token was made in two ways: both rules agree
+        # no token was made in two ways: both rules agree
+        if len({merge.token for merge in own.merges}) == len(own.merges):
             assert [own.ranks[token] for token in tokens] == own.encode(text)
 
 
 def test_only_what_fits_into_memory_is_learned_from() -> None:
-    assert (
-        bpe_watch.affordable("the cat " * 1000, "byte", "words", 100) == 8000
-    )  # words that come again cost nothing
+    # words that come again cost nothing
+    assert bpe_watch.affordable("the cat " * 1000, "byte", "words", 100) == 8000
     assert bpe_watch.affordable("x" * 8000, "byte", "none", 100) == 100
     assert bpe_watch.affordable("x" * 20, "byte", "none", 100) == 20
     assert bpe_watch.affordable("猫" * 8000, "byte", "none", 300) == 100
@@ -201,9 +197,8 @@ def test_only_what_fits_into_memory_is_learned_from() -> None:
     for limit in (50, 200, 400):
         for split in SPLITS:
             taken = text[: bpe_watch.affordable(text, "byte", split, limit)]
-            assert (
-                sum(len(piece.encode()) for piece in set(pieces(taken, split))) <= limit + 40
-            )  # a cut may make a new last word
+            # a cut may make a new last word
+            assert sum(len(piece.encode()) for piece in set(pieces(taken, split))) <= limit + 40
 
 
 def test_without_splitting_tokens_cross_the_borders_of_words() -> None:
@@ -211,9 +206,8 @@ def test_without_splitting_tokens_cross_the_borders_of_words() -> None:
     assert len(ways) == 4 and ways["byte", "words"].crossing == ways["char", "words"].crossing == ()
     assert ways["byte", "none"].crossing and all(map(bpe_watch.crosses, ways["char", "none"].crossing))
     assert ways["byte", "none"].length <= ways["byte", "words"].length  # a border less to respect
-    assert (
-        ways["byte", "none"].vocab_size > ways["byte", "words"].vocab_size == 280
-    )  # no pair is left in a word
+    # no pair is left in a word
+    assert ways["byte", "none"].vocab_size > ways["byte", "words"].vocab_size == 280
     hindi = {(way.level, way.split): way for way in bpe_watch.four_ways(TEXTS["hindi"], 20)}
     assert hindi["byte", "words"].start == len(TEXTS["hindi"].encode())
     assert hindi["char", "words"].start == len(TEXTS["hindi"])

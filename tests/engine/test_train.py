@@ -197,9 +197,8 @@ def test_a_snapshot_on_demand() -> None:
 def test_any_prompt_gives_text(prompt: str) -> None:
     samples = only(run(steps=1, sample_prompt=prompt), Sample)
     assert all(len(sample.text) == 8 and set(sample.text) <= set(VERSE) for sample in samples)
-    assert all(
-        sample.prompt == "".join(c for c in prompt if c in VERSE) for sample in samples
-    )  # shown as the model saw it
+    # shown as the model saw it
+    assert all(sample.prompt == "".join(c for c in prompt if c in VERSE) for sample in samples)
 
 
 @for_each(("optimizer", "eval_every"), [("adamw", 0), ("muon", 1)])
@@ -301,9 +300,8 @@ def test_without_the_mask_it_is_warned_of_and_learns_to_copy_and_not_to_write() 
     assert warning(MODEL, config) == "" and warning(model, replace(config, objective="masked")) == ""
     records = list(train(model, config, CORPUS))
     loss = only(records, Evaluation)[-1].validation_loss
-    assert (
-        loss < CORPUS.baselines["bigram"] / 4
-    )  # it reads the next letter: no model that guesses comes so low
+    # it reads the next letter: no model that guesses comes so low
+    assert loss < CORPUS.baselines["bigram"] / 4
     sample = only(records, Sample)[-1]
     assert len(sample.text) == config.sample_length  # it writes on, and fills no gaps
 

@@ -38,6 +38,7 @@ from engine.training.train_pairs import (
 )
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import WORDS, labelling, loud_ending, loud_pair, pair_config, reversing, some
+from tests.engine.trainings import only
 
 SMALL = ModelConfig(d_model=32, n_layers=1, n_heads=2)
 TRAIN = TrainConfig(
@@ -53,29 +54,31 @@ TRAIN = TrainConfig(
     sample_temperature=0.0,
     snapshot_every=4,
 )
-QUICK: dict[str, Any] = dict(steps=150, optimizer="muon", batch_size=9, eval_every=0, snapshot_every=0)
+QUICK: dict[str, Any] = dict(
+    dropout=0.0, steps=150, optimizer="muon", batch_size=9, eval_every=0, snapshot_every=0
+)
 
 
-def pairs(**changes: Any) -> list[Record]:
+def pairs(dropout: float = 0.3, **changes: Any) -> list[Record]:
     settings = {name: changes.pop(name) for name in ("resume", "control", "parts") if name in changes}
-    text = reversing()
-    return list(train_pairs(text.fitted(SMALL), replace(TRAIN, **changes), text, device="cpu", **settings))
+    text, train = reversing(), replace(TRAIN, **changes)
+    return list(
+        train_pairs(text.fitted(replace(SMALL, dropout=dropout)), train, text, device="cpu", **settings)
+    )
 
 
-def labels(**changes: Any) -> list[Record]:
+def labels(dropout: float = 0.3, **changes: Any) -> list[Record]:
     settings = {name: changes.pop(name) for name in ("resume", "control", "parts") if name in changes}
-    text = labelling()
-    return list(train_labels(text.fitted(SMALL), replace(TRAIN, **changes), text, device="cpu", **settings))
+    text, train = labelling(), replace(TRAIN, **changes)
+    return list(
+        train_labels(text.fitted(replace(SMALL, dropout=dropout)), train, text, device="cpu", **settings)
+    )
 
 
 @functools.cache
 def whole(run: Callable[..., list[Record]], optimizer: str) -> list[Record]:
     """A training that several tests look at."""
     return run(optimizer=optimizer)
-
-
-def only(records: list[Record], kind: type) -> list[Any]:
-    return [record for record in records if isinstance(record, kind)]
 
 
 def test_letters_and_words() -> None:
@@ -86,6 +89,10 @@ def test_letters_and_words() -> None:
     assert words.encode("hundred three") == [4, 5] and words.decode([5, 4, PAD]) == "three hundred"
     assert words.shown([1, 5, 2, 0]) == ("<begin>", "three", "<end>", "<pad>")
     assert words.unknown("two three two") == ["two"] and from_dict(words.to_dict()) == words
+    speech = PairTokenizer.train(["On, off!", "on"], "speech", "<other>", 2)
+    assert speech.symbols == ("<other>", "on") and speech.encode("Off on") == [3, 4]
+    assert speech.unknown("On, off, on") == [",", "off"] and from_dict(speech.to_dict()) == speech
+    assert known(" on e ", speech) == "on e"
     assert tuple(range(len(SIGNS))) == (PAD, BEGIN, END)
 
 
@@ -98,24 +105,20 @@ def test_unknown_symbols_and_ids() -> None:
             tokenizer.decode(ids)
     with pytest.raises(TokenizerError, match="as a list"):
         from_dict({"kind": "paired", "symbols": "abc", "by": "letters"})
-    for symbols in ((), ("a", "a"), ("ab",)):
+    wrong = [
+        ((), "letters"),
+        (("a", "a"), "letters"),
+        (("ab",), "letters"),
+        (("a b",), "words"),
+        (("<end>",), "words"),
+    ]
+    for symbols, by in wrong:
         with pytest.raises(TokenizerError):
-            PairTokenizer(symbols, "letters")
-    for symbol in ("a b", "<end>"):
-        with pytest.raises(TokenizerError):
-            PairTokenizer((symbol,), "words")
-    assert known("axb", tokenizer) == "ab"
-    assert known("on e off", PairTokenizer(("on", "off"), "words")) == "on off"
-
-
-def test_a_symbol_for_all_that_is_unknown() -> None:
-    tokenizer = PairTokenizer.train(["On, off!", "on"], "speech", "<other>", 2)
-    assert tokenizer.symbols == ("<other>", "on") and tokenizer.encode("Off on") == [3, 4]
-    assert tokenizer.unknown("On, off, on") == [",", "off"]
-    assert from_dict(tokenizer.to_dict()) == tokenizer
-    assert known(" on e ", tokenizer) == "on e"
+            PairTokenizer(symbols, by)  # type: ignore[arg-type]
     with pytest.raises(TokenizerError, match="must be one of the symbols"):
         PairTokenizer(("a",), "words", "b")
+    assert known("axb", tokenizer) == "ab"
+    assert known("on e off", PairTokenizer(("on", "off"), "words")) == "on off"
 
 
 def test_rows_by_hand() -> None:
@@ -130,10 +133,8 @@ def test_rows_by_hand() -> None:
     batch = teacher_forced(rows.of(torch.tensor([0, 1])))
     assert batch.inputs.tolist() == [[1, 4, 3, 2], [1, 5, 4, 3]]
     assert batch.targets.tolist() == [[4, 3, 2, -1], [5, 4, 3, 2]] and batch.predicted == 7
-    short = rows.of(torch.tensor([0, 2]))
-    assert short.sources.shape == (2, 3) and short.targets.shape == (2, 4), (
-        "only as long as the longest of these"
-    )
+    short = rows.of(torch.tensor([0, 2]))  # only as long as the longest of these
+    assert short.sources.shape == (2, 3) and short.targets.shape == (2, 4)
 
 
 def test_what_cannot_be_learned_from() -> None:
@@ -190,18 +191,13 @@ def test_exact_is_all_of_it_and_its_end() -> None:
     said = write_targets(model, sources)
     ended = [ids[-1] == END for ids in said]
     assert True in ended and False in ended
-    whole = [
-        [BEGIN, *ids] if over else [BEGIN, *ids[:-1], END] for ids, over in zip(said, ended, strict=True)
-    ]
+    whole = [[BEGIN, *(ids if over else [*ids[:-1], END])] for ids, over in zip(said, ended, strict=True)]
     assert exact(model, Rows(sources, padded(whole))) == ended
     first = next(row for row, ids in enumerate(said) if ended[row] and len(ids) > 2)
-    other = 3 if said[first][0] != 3 else 4
-    for wrong in (
-        [BEGIN, *said[first][:-1], 3, END],
-        [BEGIN, *said[first][:-2], END],
-        [BEGIN, other, *said[first][1:]],
-    ):
-        assert exact(model, Rows(sources[first : first + 1], padded([wrong]))) == [False]
+    *start, _ = right = said[first]
+    other = 3 if right[0] != 3 else 4
+    for wrong in ([*start, 3, END], [*start[:-1], END], [other, *right[1:]]):
+        assert exact(model, Rows(sources[first : first + 1], padded([[BEGIN, *wrong]]))) == [False]
 
 
 @for_each("run", [pairs, labels])
@@ -230,16 +226,6 @@ def test_it_is_the_same_again_and_goes_on_exactly(run: Callable[..., list[Record
     assert [r.loss for r in only(rest, Step)] == losses[8:]
     assert only(rest, Evaluation)[-1].validation_loss == only(one, Evaluation)[-1].validation_loss
     assert losses != [r.loss for r in only(run(optimizer=optimizer, seed=1), Step)]
-
-
-@pytest.mark.parametrize("run", [pairs, labels])
-def test_dropout_goes_on_exactly_too(run: Callable[..., list[Record]], monkeypatch: Any) -> None:
-    monkeypatch.setitem(globals(), "SMALL", replace(SMALL, dropout=0.3))
-    records = run(eval_every=0, sample_every=0)
-    (middle,) = [r for r in only(records, Snapshot) if r.step == 8]
-    losses = [r.loss for r in only(records, Step)]
-    rest = run(eval_every=0, sample_every=0, resume=middle.state)
-    assert [r.loss for r in only(rest, Step)] == losses[8:]
 
 
 def test_evaluations_are_those_of_the_weights() -> None:
@@ -279,10 +265,8 @@ def test_it_learns() -> None:
 @pytest.mark.exhaustive
 def test_swapped_masks_learn_to_copy_what_they_should_say() -> None:
     """The loss falls lower than the healthy one's, for it reads the answer; alone it says nothing right."""
-    faulty, healthy = (
-        only(pairs(parts=parts, **QUICK, sample_every=0), Evaluation)[-1]
-        for parts in ("swapped_masks", "healthy")
-    )
+    both = ("swapped_masks", "healthy")
+    faulty, healthy = (only(pairs(parts=parts, **QUICK, sample_every=0), Evaluation)[-1] for parts in both)
     assert faulty.validation_loss < 0.2 < healthy.validation_loss
     assert healthy.task is not None and faulty.task is not None
     assert healthy.task.train == 1.0 and faulty.task.train < 0.5

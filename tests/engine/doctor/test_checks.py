@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,18 +29,16 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import loud, verse
 
 CORPUS = verse()
-UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789no"
+
 MODEL = ModelConfig(vocab_size=CORPUS.vocab_size, context=16, d_model=32, n_layers=3, n_heads=2)
 TRAIN = TrainConfig(steps=40, batch_size=4, precision="float32", warmup_steps=0, learning_rate=3e-3)
 
 
-def case(parts: str = "healthy", model: ModelConfig = MODEL, **rest: object) -> Case:
+def case(parts: str = "healthy", model: ModelConfig = MODEL, **rest: Any) -> Case:
     """A model with weights that make a difference, of these parts."""
-    made = loud(model)
     sick = build(model, parts=PARTS[parts])
-    sick.load_state_dict(made.state_dict())
-    values: dict[str, object] = {"corpus": CORPUS, "train": TRAIN} | rest
-    return Case(sick.eval(), **values)  # type: ignore[arg-type]
+    sick.load_state_dict(loud(model).state_dict())
+    return Case(sick.eval(), **({"corpus": CORPUS, "train": TRAIN} | rest))
 
 
 def test_the_future_is_a_difference_of_logits() -> None:
@@ -63,9 +62,8 @@ def test_a_leak_at_one_place_is_found() -> None:
         mask[length - 2, length - 1] = 0.0
         return mask
 
-    model = loud(MODEL)
     sick = build(MODEL, parts=swapped(HEALTHY, "almost", mask=almost))
-    sick.load_state_dict(model.state_dict())
+    sick.load_state_dict(loud(MODEL).state_dict())
     found = forward.sees_the_future(Case(sick.eval(), corpus=CORPUS))
     assert found.number > 1e-4 and found.facts["place"] == 14
 
@@ -124,13 +122,6 @@ def test_blocks_that_do_not_run_are_missed() -> None:
     assert found.facts["checked"] == len(whole.tensors)
 
 
-def test_a_text_read_with_a_cache_and_without() -> None:
-    assert forward.cached_alike(case()).number < 1e-5
-    encoder = case(model=replace(MODEL, causal=False))
-    with pytest.raises(NotAsked):
-        forward.cached_alike(encoder)
-
-
 def test_the_reference_is_that_of_what_was_meant() -> None:
     """A model without positions is a right one, until it was meant to have some."""
     bag = replace(MODEL, position="none")
@@ -165,9 +156,6 @@ def test_gradients_are_those_of_hooks() -> None:
     assert found.facts["ours"] == pytest.approx(first / last, rel=1e-4)
     assert found.number == pytest.approx(float(found.facts["ours"]) / float(found.facts["theirs"]))
     assert found.number > 1.2 and start.gradients_by_block(case()).number == pytest.approx(1, abs=1e-6)
-
-
-def test_a_block_without_gradient_is_named() -> None:
     found = start.gradients_by_block(case("first_block_only"))
     assert math.isinf(found.number) and "block 1 gets no gradient" in str(found.facts["said"])
 
@@ -184,9 +172,7 @@ def test_targets_that_are_not_the_next_token() -> None:
     same = course.next_tokens(case("not_shifted"))
     assert same.number < 0.3 and same.facts["here"] == 1
     batch = case("shifted_by_two").batch()
-    by_hand = np.mean(
-        [x == y for x, y in zip(batch.inputs[:, 1:].ravel(), batch.targets[:, :-1].ravel(), strict=True)]
-    )
+    by_hand = float((batch.inputs[:, 1:] == batch.targets[:, :-1]).double().mean())
     assert course.next_tokens(case("shifted_by_two")).number == pytest.approx(by_hand)
 
 
@@ -230,15 +216,9 @@ def test_the_gap_is_of_the_last_look() -> None:
 
 def test_surprise_is_a_count_of_pairs() -> None:
     train, ids = CORPUS.train.numpy(), CORPUS.validation.numpy()[:60]
-    pairs, before = (
-        Counter(zip(train[:-1].tolist(), train[1:].tolist(), strict=True)),
-        Counter(train[:-1].tolist()),
-    )
-    by_hand = [
-        -math.log((pairs[a, b] + 1) / (before[a] + CORPUS.vocab_size))
-        for a, b in zip(ids[:-1].tolist(), ids[1:].tolist(), strict=True)
-    ]
-    assert course.surprise(train, ids, CORPUS.vocab_size) == pytest.approx(np.mean(by_hand))
+    pairs, before = Counter(pairwise(train.tolist())), Counter(train[:-1].tolist())
+    chances = [(pairs[a, b] + 1) / (before[a] + CORPUS.vocab_size) for a, b in pairwise(ids.tolist())]
+    assert course.surprise(train, ids, CORPUS.vocab_size) == pytest.approx(-np.mean(np.log(chances)))
 
 
 def test_no_number_is_a_failure_and_no_question_is_none() -> None:
@@ -251,29 +231,20 @@ def test_no_number_is_a_failure_and_no_question_is_none() -> None:
         raise NotAsked("There is nothing to ask.")
 
     found = one(replace(check, measure=silent), case())
-    assert (found.verdict, found.number, found.sentence) == (
-        "not applicable",
-        None,
-        "There is nothing to ask.",
-    )
+    told = (found.verdict, found.number, found.sentence)
+    assert told == ("not applicable", None, "There is nothing to ask.")
 
 
 @for_each("check", CHECKS.values(), ids=lambda check: check.name)
 def test_both_sentences_can_be_said(check: Check) -> None:
     """Every fact that a sentence names is one that the experiment gives."""
-    looks = (Evaluation(200, 2.0, 2.1, 1.0, True),)
-    falls = went([3.5 - 0.01 * i for i in range(300)], looks)
-    healthy = case(course=falls, train=replace(TRAIN, batch_size=64))
+    falls = went([3.5 - 0.01 * i for i in range(300)], (Evaluation(200, 2.0, 2.1, 1.0, True),))
     facts = {"loss": 1.0, "counted": 3.0, "text": "eeee"}  # of a model that can write
+    healthy = case(course=falls, train=replace(TRAIN, batch_size=64))
     found = Found(0.0, facts) if check.name == "writes" else check.measure(healthy)
-    for number in (
-        check.low if math.isfinite(check.low) else -1.0,
-        math.inf if check.high < math.inf else -1.0,
-    ):
+    for number in (max(check.low, -1.0), math.inf if check.high < math.inf else -1.0):
         said = check.judge(replace(found, number=number)).sentence
-        assert (
-            "{" not in said and said.strip("*“")[0] in UPPER and said.rstrip("”*").endswith((".", "”", ":"))
-        )
+        assert "{" not in said and said.rstrip("”*").endswith((".", "”", ":"))
     assert check.minutes >= 1 and check.question.endswith("?")
 
 

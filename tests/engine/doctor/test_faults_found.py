@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,29 +27,14 @@ CORPUS = verse()
 ROWS: dict[str, Any] = json.loads(PATH.read_text("utf-8"))["rows"]
 # Which check is meant for which fault: the others may find it, too.
 FOUND_BY = {
-    "no_mask": "future",
-    "transposed_mask": "future",
-    "leaky_mask": "future",
-    "mask_after_softmax": "rows",
-    "unscaled_scores": "spread",
-    "softmax_over_queries": "rows",
-    "half_softmax": "range",
-    "no_transpose": "reference",
-    "keys_not_normed": "reference",
-    "no_positions": "order",
-    "positions_twice": "reference",
-    "no_residual": "reference",
-    "first_block_only": "shapes",
-    "norm_in_loop": "reference",
-    "unscaled_writes": "gradients",
-    "no_clipping": "clipped",
-    "loud_embedding": "first_loss",
-    "reshaped_tie": "reference",
-    "not_shifted": "targets",
-    "shifted_by_two": "targets",
-    "dropout_left_on": "twice",
-    "overlapping_split": "unseen",
-}
+    "no_mask": "future", "transposed_mask": "future", "leaky_mask": "future", "mask_after_softmax": "rows",
+    "unscaled_scores": "spread", "softmax_over_queries": "rows", "half_softmax": "range",
+    "no_transpose": "reference", "keys_not_normed": "reference", "no_positions": "order",
+    "positions_twice": "reference", "no_residual": "reference", "first_block_only": "shapes",
+    "norm_in_loop": "reference", "unscaled_writes": "gradients", "no_clipping": "clipped",
+    "loud_embedding": "first_loss", "reshaped_tie": "reference", "not_shifted": "targets",
+    "shifted_by_two": "targets", "dropout_left_on": "twice", "overlapping_split": "unseen",
+}  # fmt: skip
 OVER_A_TRAINING = {"post_norm_no_warmup", "learning_rate_30x"}
 
 
@@ -60,9 +46,7 @@ def test_every_fault_has_its_check() -> None:
 def test_a_fault_is_found_before_any_training(name: str) -> None:
     """In the model as it begins, a small one with a few hundred letters to read."""
     fault = FAULTS[name]
-    small = ModelConfig(
-        context=16, d_model=32, n_layers=2, n_heads=4, position="rope", vocab_size=CORPUS.vocab_size
-    )
+    small = ModelConfig(CORPUS.vocab_size, context=16, d_model=32, n_layers=2, n_heads=4, position="rope")
     how = TrainConfig(steps=20, batch_size=4, precision="float32")
     meant, _, _ = fault.healthy(small, how)
     config, settings, parts = fault.faulty(small, how)
@@ -113,17 +97,18 @@ def test_a_part_of_what_is_stored_is_found_again() -> None:
 def test_the_command_makes_what_is_read(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a small text, for two models; what was trained is not trained again."""
     small = ModelConfig(context=16, d_model=32, n_layers=1, n_heads=2, vocab_size=CORPUS.vocab_size)
-    how = TrainConfig(
-        steps=30, batch_size=4, precision="float32", sample_every=30, sample_length=8, sample_prompt="\n"
-    )
-    faulty = FAULTS["transposed_mask"]
-    pairs = {HEALTHY: subject_of(HEALTHY), "transposed_mask": faulty}
-    monkeypatch.setattr(table, "subject_of", lambda name: Small(pairs[name], small, how))
-    times: list[str] = []
-    real = table.trained
-    monkeypatch.setattr(
-        table, "trained", lambda fault, corpus: times.append(fault.name) or real(fault, corpus)
-    )
+    how = TrainConfig(30, 4, precision="float32", sample_every=30, sample_length=8, sample_prompt="\n")
+
+    def shrunk(fault: Any) -> Any:
+        healthy, faulty = fault.healthy(small, how), fault.faulty(small, how)
+        return SimpleNamespace(
+            name=fault.name, parts=fault.parts, letters=0, healthy=lambda: healthy, faulty=lambda: faulty
+        )
+
+    pairs = {HEALTHY: subject_of(HEALTHY), "transposed_mask": FAULTS["transposed_mask"]}
+    monkeypatch.setattr(table, "subject_of", lambda name: shrunk(pairs[name]))
+    trained, times = table.trained, []
+    monkeypatch.setattr(table, "trained", lambda one, corpus: times.append(one.name) or trained(one, corpus))
     for _ in range(2):
         table.make(tmp_path, tmp_path / "work", CORPUS, list(pairs), [])
     assert times == [HEALTHY, "transposed_mask"]
@@ -131,31 +116,8 @@ def test_the_command_makes_what_is_read(tmp_path: Any, monkeypatch: pytest.Monke
     chart = read("transposed_mask", rows["transposed_mask"])
     assert "future" in chart.caught_by and "future" not in read(HEALTHY, rows[HEALTHY]).caught_by
     assert chart.counting == pytest.approx(CORPUS.baselines["unigram"], abs=1e-4)
-    assert chart.samples[-1].step == 30 and len(chart.losses) == 30 // table.STRIDE
-
-
-class Small:
-    """A fault in a small model."""
-
-    def __init__(self, fault: Any, model: ModelConfig, train: TrainConfig) -> None:
-        self.fault, self.sizes = fault, (model, train)
-        self.name, self.parts, self.letters = fault.name, fault.parts, 0
-
-    def healthy(self) -> Any:
-        return self.fault.healthy(*self.sizes)
-
-    def faulty(self) -> Any:
-        return self.fault.faulty(*self.sizes)
-
-
-def test_a_curve_is_the_mean_of_its_steps() -> None:
-    small = ModelConfig(context=16, d_model=32, n_layers=1, n_heads=2, vocab_size=CORPUS.vocab_size)
-    how = TrainConfig(steps=12, batch_size=4, precision="float32", sample_every=12, sample_length=4)
-    fault = Small(subject_of(HEALTHY), small, how)
-    losses = [
-        r.loss for r in train(small, replace(how, **table.LOOKS), CORPUS, device="cpu") if isinstance(r, Step)
-    ]  # type: ignore[arg-type]
-    state, went = table.trained(fault, CORPUS)  # type: ignore[arg-type]
-    row = table.examined(fault, state, went, CORPUS)  # type: ignore[arg-type]
-    wanted = np.array(losses[:10]).reshape(2, 5).mean(1)
-    assert row["losses"] == pytest.approx(wanted, abs=1e-3)
+    assert chart.samples[-1].step == 30
+    records = train(small, replace(how, **table.LOOKS), CORPUS, device="cpu")  # type: ignore[arg-type]
+    losses = [record.loss for record in records if isinstance(record, Step)]
+    means = np.reshape(losses, (-1, table.STRIDE)).mean(1)
+    assert rows[HEALTHY]["losses"] == pytest.approx(means, abs=1e-3)

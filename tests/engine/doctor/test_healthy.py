@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,19 +19,17 @@ from engine.presets import PRESETS
 from engine.presets.own import OWN
 from engine.progress import finish
 from engine.training.lapse import open_lapse
-from engine.training.records import Evaluation, Snapshot, Step
+from engine.training.records import Evaluation, Snapshot
 from engine.training.train import train
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, verse
+from tests.engine.trainings import losses, only
 
 CORPUS = verse()
-BASE = ModelConfig(
-    vocab_size=CORPUS.vocab_size, context=16, d_model=32, n_layers=2, n_heads=4, position="rope"
-)
+BASE = ModelConfig(CORPUS.vocab_size, context=16, d_model=32, n_layers=2, n_heads=4, position="rope")
 QUICK = [name for name, check in CHECKS.items() if not check.slow]
-UNSEEN = [
-    name for name in QUICK if name != "unseen"
-]  # the verses repeat themselves: that is the text's doing
+# the verses repeat themselves: that is the text's doing
+UNSEEN = [name for name in QUICK if name != "unseen"]
 KINDS: dict[str, dict[str, Any]] = {
     **{f"wiring {w}": {"wiring": w} for w in ("pre", "post", "parallel")},
     **{f"position {p}": {"position": p} for p in ("none", "sinusoidal", "learned", "rope", "alibi", "t5")},
@@ -74,12 +71,12 @@ def fired(case: Case, names: list[str] = UNSEEN) -> list[str]:
     return [f"{f.check}: {f.sentence}" for f in finish(examine(case, names)) if f.verdict == "fail"]
 
 
-def untrained() -> Iterator[tuple[ModelConfig, int]]:
-    for i, fields in enumerate(KINDS.values()):
-        yield replace(BASE, **fields), i % 3
-
-
-@for_each(("config", "seed"), untrained(), ids=KINDS, fast=16)
+@for_each(
+    "config, seed",
+    [(replace(BASE, **fields), i % 3) for i, fields in enumerate(KINDS.values())],
+    KINDS,
+    fast=16,
+)
 def test_no_check_fires_before_a_training(config: ModelConfig, seed: int) -> None:
     case = Case(build(config, seed), corpus=CORPUS, train=settings(config, seed=seed))
     assert fired(case) == []
@@ -97,17 +94,10 @@ def test_no_check_of_the_model_fires_when_weights_are_large(config: ModelConfig)
 def test_no_check_fires_after_one(kind: str, seed: int) -> None:
     config = replace(BASE, **KINDS[kind])
     how = settings(config, steps=300, batch_size=8, seed=seed)
-    losses, looks = [], []
-    for record in train(config, how, CORPUS, device="cpu"):
-        if isinstance(record, Step):
-            losses.append(record.loss)
-        if isinstance(record, Evaluation):
-            looks.append(record)
-        if isinstance(record, Snapshot):
-            state = record.state
+    records = list(train(config, how, CORPUS, device="cpu"))
     model = build(config)
-    model.load_state_dict(state.weights())
-    course = Course(np.arange(1, 301), np.array(losses), tuple(looks))
+    model.load_state_dict(only(records, Snapshot)[-1].state.weights())
+    course = Course(np.arange(1, 301), np.array(losses(records)), tuple(only(records, Evaluation)))
     names = [name for name in CHECKS if name not in ("unseen", "gap")]  # of a text that repeats itself
     found = finish(examine(Case(model, corpus=CORPUS, train=how, course=course), names))
     assert [f"{f.check}: {f.sentence}" for f in found if f.verdict == "fail"] == []

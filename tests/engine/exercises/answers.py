@@ -5,6 +5,7 @@ from __future__ import annotations
 import cmath
 import itertools
 import math
+import re
 from collections import Counter
 from typing import Any
 
@@ -209,6 +210,15 @@ def start(g: G) -> Any:
 def perplexity(g: G) -> Any:
     p = np.array(g["chances"])
     return p.prod() ** (-1 / len(p))
+
+
+def match(g: G) -> Any:
+    """By what has to be written: nothing new, the text's own continuation, or another text."""
+    nothing = "sort mails|find the most similar|mark the names|say whether|fill a gap"
+    another = "translate|speech into text|onto a short summary|correct a sentence"
+    if re.match(nothing, g["work"]):
+        return "Encoder only"
+    return "Encoder and decoder" if re.search(another, g["work"]) else "Decoder only"
 
 
 def bits(g: G) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,30 +86,20 @@ def test_whatever_is_typed_gets_a_sentence(task: str) -> None:
     exercise = make(task, 5)
     for given in HOSTILE:
         verdict = check(exercise, given)
-        assert (
-            not verdict.right
-            and (verdict.hint[0].isupper() or verdict.hint[0] in "“0123456789")
-            and verdict.hint[-1] in ".?"
-        ), (given, verdict)
-        assert len(verdict.hint) < 300 and "<" not in verdict.hint.replace("$", "")
+        first, *_, last = verdict.hint
+        assert not verdict.right and (first.isupper() or first in "“0123456789") and last in ".?", (
+            given,
+            verdict,
+        )
+        assert len(verdict.hint) < 300 and "<" not in verdict.hint
 
 
-@for_each(
-    ("text", "count", "numbers"),
-    [
-        ("1 048 576", 1, (1_048_576,)),
-        ("124439808.0", 1, (124_439_808,)),
-        ("−0.5", 1, (-0.5,)),
-        ("1/4", 1, (0.25,)),
-        ("(2, 4, 8, 8)", None, (2, 4, 8, 8)),
-        ("[[1, 2], [3, 4]]", 4, (1, 2, 3, 4)),
-        ("0.1; 0.2", 2, (0.1, 0.2)),
-        ("1\u202f048\u202f576", 1, (1_048_576,)),
-        ("1'048'576", 1, (1_048_576,)),
-        ("\u2248 2.5", 1, (2.5,)),
-        ("2 × 3 X 4x5", None, (2, 3, 4, 5)),
-    ],
-)
+@for_each("text, count, numbers", [
+    ("1 048 576", 1, (1_048_576,)), ("124439808.0", 1, (124_439_808,)), ("−0.5", 1, (-0.5,)), ("1/4", 1, (0.25,)),
+    ("(2, 4, 8, 8)", None, (2, 4, 8, 8)), ("[[1, 2], [3, 4]]", 4, (1, 2, 3, 4)), ("0.1; 0.2", 2, (0.1, 0.2)),
+    ("1\u202f048\u202f576", 1, (1_048_576,)), ("1'048'576", 1, (1_048_576,)), ("\u2248 2.5", 1, (2.5,)),
+    ("2 × 3 X 4x5", None, (2, 3, 4, 5)),
+])  # fmt: skip
 def test_numbers_as_people_write_them(text: str, count: int | None, numbers: tuple[float, ...]) -> None:
     assert reading.numbers(text, count) == numbers
 
@@ -129,17 +120,12 @@ def test_the_same_seed_makes_the_same_exercise_in_every_process() -> None:
         "made = [make(task, seed) for task in TASKS for seed in range(3)]\n"
         "for one in made: print(repr((one.id, one.statement, getattr(one.form, 'options', ()), one.steps)))"
     )
-    found = [
-        subprocess.run(
-            [sys.executable, "-c", told],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.splitlines()
-        for seed in ("1", "2")
-    ]
+    found = []
+    for seed in ("1", "2"):
+        env = os.environ | {"PYTHONHASHSEED": seed}
+        found.append(
+            subprocess.check_output([sys.executable, "-c", told], env=env, cwd=ROOT, text=True).splitlines()
+        )
     assert len(found[0]) == 3 * len(TASKS)
     assert [(a, b) for a, b in zip(*found, strict=True) if a != b] == []
 
@@ -197,11 +183,9 @@ def test_a_sheet_is_the_same_for_the_same_seed_and_holds_questions_and_answers()
         "<script>" not in page and "A &lt;script&gt; &amp; title" in page and "12 exercises, seed 4" in asked
     )
     for place, one in enumerate(exercises, 1):
-        assert (
-            f"{place}. " in asked
-            and one.form.said(one.answer).strip("`") not in asked.split("<section>")[place]
-        )
-        assert one.form.said(one.answer).strip("`") in told.split("<section>")[place]
+        answer = one.form.said(one.answer).strip("`")
+        assert f"{place}. " in asked and answer not in asked.split("<section>")[place]
+        assert answer in told.split("<section>")[place]
 
 
 def test_all_that_is_said_can_be_printed() -> None:
@@ -210,7 +194,4 @@ def test_all_that_is_said_can_be_printed() -> None:
         for seed in Random(task).sample(range(200), 20):
             exercise = make(task, seed)
             for text in (exercise.statement, *exercise.steps, *(one.hint for one in exercise.mistakes)):
-                printed = block(text)
-                assert not {"\\", "$", "**"} & {
-                    printed[i : i + n] for n in (1, 2) for i in range(len(printed))
-                }, text
+                assert not re.search(r"\\|\$|\*\*", block(text)), text

@@ -15,31 +15,22 @@ from engine.config import SampleConfig
 from engine.sample import draw, stages
 
 VALUES = Path(__file__).parents[1] / "js" / "stages.json"
-LOGITS = [
-    2.5,
-    -1.25,
-    0.5,
-    2.5,
-    -3.0,
-    0.0,
-    1.75,
-    -0.5,
-]  # the likeliest two are equal; each is exact in float32
+# the likeliest two are equal; each is exact in float32
+LOGITS = [2.5, -1.25, 0.5, 2.5, -3.0, 0.0, 1.75, -0.5]
 PREVIOUS = [0, 1, 1, 6]
 NUMBERS = [0.0, 0.2, 0.5, 0.77, 0.999999]
 SETTINGS: list[dict[str, Any]] = [
-    {},
-    {"temperature": 0.0},
-    {"temperature": 1e-5},
-    {"temperature": 0.5, "top_k": 3},
-    {"top_k": 1},
-    {"temperature": 1.5, "top_p": 0.9, "min_p": 0.05},
-    {"top_p": 0.5, "repetition_penalty": 1.8},
+    {}, {"temperature": 0.0}, {"temperature": 1e-5}, {"temperature": 0.5, "top_k": 3}, {"top_k": 1},
+    {"temperature": 1.5, "top_p": 0.9, "min_p": 0.05}, {"top_p": 0.5, "repetition_penalty": 1.8},
     {"temperature": 2.0, "top_k": 5, "top_p": 0.8, "repetition_penalty": 0.6, "penalty_last": True},
-]
-
-
+]  # fmt: skip
 SETTING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "penalty_last")
+
+
+def told(record: Any) -> dict[str, Any]:
+    said = {"name": record.name, "kept": record.kept, "removed": record.removed.nonzero()[0].tolist()}
+    numbers = {"mass": round(record.mass, 6), "entropy": round(record.entropy, 6)}
+    return said | numbers | {"p": [round(float(p), 6) for p in record.probabilities]}
 
 
 def values() -> dict[str, Any]:
@@ -47,38 +38,22 @@ def values() -> dict[str, Any]:
     for settings in SETTINGS:
         config = SampleConfig(**settings)
         records = stages(torch.tensor(LOGITS), config, PREVIOUS)
-        cases.append(
-            {
-                "settings": {name: getattr(config, name) for name in SETTING},
-                "stages": [
-                    {
-                        "name": r.name,
-                        "kept": r.kept,
-                        "mass": round(r.mass, 6),
-                        "entropy": round(r.entropy, 6),
-                        "p": [round(float(p), 6) for p in r.probabilities],
-                        "removed": r.removed.nonzero()[0].tolist(),
-                    }
-                    for r in records
-                ],
-                "drawn": [draw(records[-1].probabilities, u) for u in NUMBERS],
-            }
-        )
+        drawn = [draw(records[-1].probabilities, u) for u in NUMBERS]
+        whole = {name: getattr(config, name) for name in SETTING}
+        cases.append({"settings": whole, "stages": list(map(told, records)), "drawn": drawn})
     return {"logits": LOGITS, "previous": PREVIOUS, "numbers": NUMBERS, "cases": cases}
 
 
 def test_the_fixed_values_are_the_engines() -> None:
     fixed, now = json.loads(VALUES.read_text("utf-8")), values()
-    assert {name: fixed[name] for name in ("logits", "previous", "numbers")} == {
-        name: now[name] for name in ("logits", "previous", "numbers")
-    }
-    for theirs, ours in zip(fixed["cases"], now["cases"], strict=True):
+    for theirs, ours in zip(fixed.pop("cases"), now.pop("cases"), strict=True):
         assert theirs["settings"] == ours["settings"] and theirs["drawn"] == ours["drawn"]
         for a, b in zip(theirs["stages"], ours["stages"], strict=True):
             assert (a["name"], a["kept"], a["removed"]) == (b["name"], b["kept"], b["removed"])
             assert [a["mass"], a["entropy"], *a["p"]] == pytest.approx(
                 [b["mass"], b["entropy"], *b["p"]], abs=2e-6
             )
+    assert fixed == now
 
 
 if __name__ == "__main__":

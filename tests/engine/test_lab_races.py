@@ -8,7 +8,7 @@ import pytest
 
 from engine.ledger import ledger
 from engine.presets.ladder import FIRST_FOUR, LADDER
-from engine.presets.raced import NORM_DEPTHS, QUESTIONS, WARM_UP
+from engine.presets.raced import NORM_DEPTHS, QUESTIONS
 from engine.service import lab_races
 from engine.service.climbing import idea, losses
 from engine.service.lab_races import RUNGS, SEEDS, UNSEEDED, seed_losses, shipped, specs_of
@@ -52,18 +52,16 @@ def test_the_seeds_are_those_of_the_shipped_race() -> None:
 
 
 # What the page says of a rung against the one below it (pages.lab.ladder.words.REMARKS).
-BETTER = tuple(
-    [
-        "similarity",
-        "values",
-        "attention-1",
-        "attention-4",
-        "block-1",
-        "block-2",
-        "output",
-        "positions",
-        "modern",
-    ]
+BETTER = (
+    "similarity",
+    "values",
+    "attention-1",
+    "attention-4",
+    "block-1",
+    "block-2",
+    "output",
+    "positions",
+    "modern",
 )
 WORSE = ("mean", "two-matrices")
 
@@ -76,12 +74,10 @@ def test_a_rung_beats_the_one_that_the_page_says_it_beats(name: str) -> None:
 
 
 def test_above_the_table_of_pairs_positions_buy_most() -> None:
-    found = losses(shipped(RUNGS).runs)
-    names = list(LADDER)
+    found, names = losses(shipped(RUNGS).runs), list(LADDER)
     bought = [idea(name, found) for name in names[names.index("similarity") + 1 :]]
     sound = [each for each in bought if each is not None and each.verdict != "exploded"]
-    best = max(sound, key=lambda each: each.saved)
-    assert best.name == "positions"
+    assert max(sound, key=lambda each: each.saved).name == "positions"
     assert min(found["values"], found["two-matrices"]) > found["last"]  # no better than the table
 
 
@@ -95,24 +91,16 @@ def test_what_explodes_starts_with_a_stream_that_has_grown() -> None:
 
 
 def test_contestants_differ_in_what_is_asked_alone() -> None:
-    def differ(name: str) -> tuple[set[str], set[str]]:
-        found = QUESTIONS[name].contestants
-        models, trainings = ([one.model.to_dict() for one in found], [one.train.to_dict() for one in found])
-        model, training = (
-            {key for key, value in all_[0].items() if any(each[key] != value for each in all_)}
-            for all_ in (models, trainings)
-        )
-        return model, training
+    def differ(name: str) -> set[str]:
+        made = [one.model.to_dict() | one.train.to_dict() for one in QUESTIONS[name].contestants]
+        return {key for key, value in made[0].items() if any(each[key] != value for each in made)}
 
-    assert differ("heads") == ({"n_heads"}, set())
-    assert differ("widths") == ({"d_ff"}, set())
-    assert differ("shapes") == ({"n_layers", "d_model"}, set())
-    assert differ("cuts") == ({"vocab_size"}, {"tokenizer"})
-    assert differ("inits") == (set(), {"init"})
+    fields = {"heads": {"n_heads"}, "widths": {"d_ff"}, "shapes": {"n_layers", "d_model"}, "inits": {"init"}}
+    fields |= {"cuts": {"vocab_size", "tokenizer"}}
+    fields |= {f"norms-{depth}": {"wiring", "warmup_steps"} for depth in NORM_DEPTHS}
+    assert {name: differ(name) for name in fields} == fields
     for depth in NORM_DEPTHS:
-        assert differ(f"norms-{depth}") == ({"wiring"}, {"warmup_steps"})
         assert {each.model.n_layers for each in QUESTIONS[f"norms-{depth}"].contestants} == {depth}
-    assert WARM_UP == 100
 
 
 def test_deep_or_wide_has_as_many_parameters_in_its_blocks() -> None:

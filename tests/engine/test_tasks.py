@@ -23,6 +23,9 @@ def named(task: Task) -> str:
     return task.name
 
 
+Small = tuple[Task, list[tuple[str, float]]]  # a task, and every line with its probability
+
+
 def by_place(lines: Iterable[tuple[str, float]], places: int) -> list[float]:
     """The entropy of each place given those before, from every line with its probability: by counting alone."""
     chances: list[dict[str, float]] = [defaultdict(float) for _ in range(places + 1)]
@@ -47,12 +50,12 @@ def balanced(word: str) -> bool:
     return not word
 
 
-def small_reverse() -> tuple[Task, list[tuple[str, float]]]:
+def small_reverse() -> Small:
     task = rewriting("r", "R", "", "abc", 3, lambda q: range(len(q))[::-1])
-    return task, all_equal([f"{''.join(q)}>{''.join(q[::-1])}" for q in itertools.product("abc", repeat=3)])
+    return task, all_equal([f"{a}{b}{c}>{c}{b}{a}" for a, b, c in itertools.product("abc", repeat=3)])
 
 
-def small_repeat() -> tuple[Task, list[tuple[str, float]]]:
+def small_repeat() -> Small:
     task = repeating("r", "R", "", "abcde", 2, 4, 9)
     lines = []
     for period in (2, 3, 4):
@@ -61,23 +64,21 @@ def small_repeat() -> tuple[Task, list[tuple[str, float]]]:
     return task, lines
 
 
-def small_adding() -> tuple[Task, list[tuple[str, float]]]:
+def small_adding() -> Small:
     task = adding("a", "A", "", 2, backwards=False)
     chance = {n: (n < 10) / 2 / 10 + 1 / 2 / 100 for n in range(100)}
     lines = [(f"{a:02d}+{b:02d}={a + b:03d}", chance[a] * chance[b]) for a in chance for b in chance]
     return task, lines
 
 
-def small_brackets() -> tuple[Task, list[tuple[str, float]]]:
+def small_brackets() -> Small:
     task = brackets("b", "B", "", ("()", "[]"), 3)
     words = ("".join(w) for w in itertools.product("()[]", repeat=6))
     return task, all_equal([w for w in words if balanced(w)])
 
 
 @for_each("small", [small_reverse, small_repeat, small_adding, small_brackets])
-def test_the_floor_is_that_of_every_problem_there_is(
-    small: Callable[[], tuple[Task, list[tuple[str, float]]]],
-) -> None:
+def test_the_floor_is_that_of_every_problem_there_is(small: Callable[[], Small]) -> None:
     task, lines = small()
     whole = [(line + "\n", p) for line, p in lines]
     assert sum(p for _, p in lines) == pytest.approx(1)
@@ -115,27 +116,21 @@ def test_the_floors_of_the_app() -> None:
 
 def test_the_entropy_rate_is_that_of_its_words() -> None:
     """h = H(words of n + 1 letters) - H(words of n), exactly from two letters on: by summing over all words."""
-    task, n = markov("m", "M", "", "abc", seed=3), 3
+    task = markov("m", "M", "", "abc", seed=3)
     p = chain("abc", 3)
     pairs = stationary(p)
     assert pairs.sum() == pytest.approx(1)
     assert np.einsum("ab,abc->bc", pairs, p) == pytest.approx(pairs, abs=1e-12)
 
-    def words(length: int) -> list[float]:
-        found = []
-        for ids in itertools.product(range(n), repeat=length):
-            chance = pairs[ids[0], ids[1]]
-            for a, b, c in zip(ids, ids[1:], ids[2:], strict=False):
-                chance *= p[a, b, c]
-            found.append(float(chance))
-        return found
+    words = {1: pairs.sum(0), 2: pairs}  # the probability of every word of so many letters
+    for length in (3, 4, 5):
+        words[length] = words[length - 1][..., None] * p
 
-    def entropy(chances: list[float]) -> float:
-        return -sum(q * math.log(q) for q in chances if q)
+    def entropy(length: int) -> float:
+        return -sum(q * math.log(q) for q in words[length].ravel() if q)
 
-    singles = pairs.sum(0)
-    assert task.entropies[0] == pytest.approx(entropy(words(2)) - entropy(singles.tolist()))
-    assert task.entropies[1] == pytest.approx(entropy(words(5)) - entropy(words(4)))
+    assert task.entropies[0] == pytest.approx(entropy(2) - entropy(1))
+    assert task.entropies[1] == pytest.approx(entropy(5) - entropy(4))
     assert task.floor(4) == pytest.approx((task.entropies[0] + 3 * task.entropies[1]) / 4)
 
 
@@ -188,11 +183,8 @@ def test_what_is_right(task: Task) -> None:
             assert line[: task.asked] + task.answer(line[: task.asked]) == line
         for place in range(len(line)):  # one letter changed, anywhere
             other = line[:place] + next(c for c in task.alphabet if c != line[place]) + line[place + 1 :]
-            try:
-                still = python_says(task.name, other)
-            except ValueError:
-                still = False
-            assert not task.right(other) or still
+            if task.right(other):
+                assert python_says(task.name, other)
             if place >= task.asked and task.answer is not None:
                 assert not task.right(other)
         assert not task.right(line[:-1]) and not task.right(line + line[-1])
@@ -239,34 +231,15 @@ def test_what_was_written_is_marked() -> None:
     assert [right for _, right in marked(stream, spoiled)][:2] == [True, False]
 
 
-@for_each(
-    ("name", "typed", "question"),
-    [
-        ("copy", "abcdefgh", "abcdefgh>"),
-        ("reverse", "hhhhhhhh>x", "hhhhhhhh>"),
-        ("sort", "abc", None),
-        ("sort", "abcdefgi", None),
-        ("repeat", "abcdef", "abcdefabcd"),
-        ("repeat", "abca", None),
-        ("repeat", "abcd", None),
-        ("addition", "7+38", "007+038="),
-        ("addition_reversed", "999 + 1=", "999+001="),
-        ("addition", "1000+1", None),
-        ("addition", "1+2+3", None),
-        ("addition", "-1+2", None),
-        ("addition", "²+1", None),
-        ("brackets", "([()][(", None),
-        ("brackets", "([()][((", "([()][(("),
-        ("brackets", ")(()()()", None),
-        ("brackets", "[[[[[[[[", "[[[[[[[["),
-        ("modular", "A+5", "A+5="),
-        ("modular", "46+46", "k+k="),
-        ("modular", "47+1", None),
-        ("modular", "", None),
-        ("modular", "é+1", None),
-        ("markov", "abc", None),
-    ],
-)
+@for_each("name, typed, question", [
+    ("copy", "abcdefgh", "abcdefgh>"), ("reverse", "hhhhhhhh>x", "hhhhhhhh>"), ("sort", "abc", None),
+    ("sort", "abcdefgi", None), ("repeat", "abcdef", "abcdefabcd"), ("repeat", "abca", None), ("repeat", "abcd", None),
+    ("addition", "7+38", "007+038="), ("addition_reversed", "999 + 1=", "999+001="), ("addition", "1000+1", None),
+    ("addition", "1+2+3", None), ("addition", "-1+2", None), ("addition", "²+1", None), ("brackets", "([()][(", None),
+    ("brackets", "([()][((", "([()][(("), ("brackets", ")(()()()", None), ("brackets", "[[[[[[[[", "[[[[[[[["),
+    ("modular", "A+5", "A+5="), ("modular", "46+46", "k+k="), ("modular", "47+1", None), ("modular", "", None),
+    ("modular", "é+1", None), ("markov", "abc", None),
+])  # fmt: skip
 def test_what_somebody_types(name: str, typed: str, question: str | None) -> None:
     task = TASKS[name]
     assert task.asks(typed) == question

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from engine import corpora
-from engine.checkpoints import CONFIG, METRICS, TOKENIZER
+from engine.checkpoints import METRICS
 from engine.errors import CheckpointError
 from engine.measure.head_scores import head_scores
 from engine.model import Transformer
@@ -73,13 +73,9 @@ def loss_by_hand(model: Transformer, tokens: torch.Tensor, length: int) -> float
 def test_a_look_is_of_the_stored_model_on_the_text_as_it_is(lapse: Lapse, index: int) -> None:
     look = lapse.looks[index]
     model = lapse.at(look.step).model
-    assert look.complete and look.validation_loss == pytest.approx(
-        loss_by_hand(model, CORPUS.validation, MODEL.context), abs=2e-4
-    )
-    characters = len(CORPUS.validation) - 1
-    assert look.validation_bits == pytest.approx(
-        look.validation_loss * characters / characters / np.log(2), abs=2e-4
-    )
+    by_hand = loss_by_hand(model, CORPUS.validation, MODEL.context)
+    assert look.complete and look.validation_loss == pytest.approx(by_hand, abs=2e-4)
+    assert look.validation_bits == pytest.approx(by_hand / np.log(2), abs=2e-4)
     assert look.heads == timelapse.rounded(head_scores(model, CORPUS.tokenizer)), "of the same model"
     assert abs(look.train_loss - loss_by_hand(model, CORPUS.train, MODEL.context)) < 0.2, "of a part of it"
 
@@ -121,40 +117,17 @@ def _copied(lapse: Lapse, tmp_path: Path) -> Path:
     return Path(shutil.copytree(lapse.folder, tmp_path / "copied"))
 
 
-def _cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-7])
-
-
-def _renamed(path: Path) -> None:
-    tensors = load_file(path)
-    name = next(iter(tensors))
-    save_file({("other" if n == name else n): t for n, t in tensors.items()}, path)
-
-
-def _not_finite(path: Path) -> None:
-    tensors = load_file(path)
-    next(iter(tensors.values())).view(-1)[0] = float("nan")
-    save_file(tensors, path)
-
-
-@for_each("damage", [_cut, _renamed, _not_finite, Path.unlink, lambda path: path.write_text("")])
+@for_each("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-7])])
 def test_a_damaged_step_is_refused_and_the_others_are_read(
     lapse: Lapse, tmp_path: Path, damage: Callable[..., None]
 ) -> None:
-    copied = _copied(lapse, tmp_path)
-    lapse = open_lapse(copied)
+    lapse = open_lapse(_copied(lapse, tmp_path))
     damage(lapse.folder / name_of(2))
     with pytest.raises(CheckpointError):
         lapse.at(2)
     lapse.at(1)
     with pytest.raises(CheckpointError, match="no model of step 3"):
         lapse.at(3)
-
-
-def _edited(folder: Path, edit: Callable[[dict[str, Any]], object], name: str = METRICS) -> None:
-    values = json.loads((folder / name).read_text())
-    edit(values)
-    (folder / name).write_text(json.dumps(values))
 
 
 @for_each(
@@ -174,32 +147,14 @@ def _edited(folder: Path, edit: Callable[[dict[str, Any]], object], name: str = 
         lambda metrics: metrics.pop("train"),
     ],
 )
-def test_edited_facts_are_refused(
-    lapse: Lapse, tmp_path: Path, edit: Callable[[dict[str, Any]], object]
-) -> None:
+def test_edited_facts_are_refused(lapse: Lapse, tmp_path: Path, edit: Callable[..., object]) -> None:
     folder = _copied(lapse, tmp_path)
-    _edited(folder, edit)
-    with pytest.raises(CheckpointError):
-        open_lapse(folder)
-
-
-@for_each("name", [CONFIG, TOKENIZER, METRICS])
-def test_a_missing_or_broken_file_is_refused(lapse: Lapse, tmp_path: Path, name: str) -> None:
-    folder = _copied(lapse, tmp_path)
-    kept = (folder / name).read_text()
-    (folder / name).write_text(kept[: len(kept) // 2])
-    with pytest.raises(CheckpointError):
-        open_lapse(folder)
-    (folder / name).unlink()
-    with pytest.raises(CheckpointError, match="cannot be read"):
-        open_lapse(folder)
-
-
-def test_a_config_of_another_model_fits_no_step(lapse: Lapse, tmp_path: Path) -> None:
-    folder = _copied(lapse, tmp_path)
-    _edited(folder, lambda config: config.update(d_ff=16), CONFIG)
-    with pytest.raises(CheckpointError, match="config calls for"):
-        open_lapse(folder).at(0)
+    metrics = json.loads((folder / METRICS).read_text())
+    edit(metrics)
+    for written in (json.dumps(metrics), "{"):
+        (folder / METRICS).write_text(written)
+        with pytest.raises(CheckpointError):
+            open_lapse(folder)
 
 
 @pytest.fixture(scope="module")
@@ -212,9 +167,8 @@ def test_the_shipped_one_is_its_recipe_and_small_enough(shipped: Lapse) -> None:
     assert shipped.config == replace(model, vocab_size=65).resolved() and shipped.train == settings
     assert shipped.steps == STEPS and 35 <= len(STEPS) <= 40
     size = sum(path.stat().st_size for path in SHIPPED.iterdir())
-    reads, copies = (
-        next(one.step for one in shipped.formed if one.kind == kind) for kind in ("previous", "induction")
-    )
+    kinds = ("previous", "induction")
+    reads, copies = (next(one.step for one in shipped.formed if one.kind == kind) for kind in kinds)
     between = [step for step in STEPS if reads < step < copies]
     assert len(between) >= 5, "first a head reads the token before, and some snapshots later one copies"
     assert size <= 16e6 and len(list(SHIPPED.iterdir())) == len(STEPS) + 3

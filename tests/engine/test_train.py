@@ -31,21 +31,15 @@ def test_records_come_in_the_promised_order() -> None:
     look = [Evaluation, Sample, Snapshot]
     expected = [*look, *[Step] * 10, *look, *[Step] * 10, Evaluation, *look, Done]
     assert [type(record) for record in records] == expected
-    assert [record.step for record in only(records, Step)] == list(range(1, 21))
-    assert [record.step for record in only(records, Evaluation)] == [0, 10, 20, 20]
-    assert [record.complete for record in only(records, Evaluation)] == [False, False, False, True]
+    steps, looks = only(records, Step), only(records, Evaluation)
+    assert [record.step for record in steps] == list(range(1, 21))
+    assert [(one.step, one.complete) for one in looks] == [(0, False), (10, False), (20, False), (20, True)]
     assert records[-1].reason == "finished" and records[-1].step == 20
-    steps = only(records, Step)
     assert [step.tokens for step in steps] == [64 * (i + 1) for i in range(20)]
     assert all(a.seconds < b.seconds for a, b in pairwise(steps))
     assert max(step.learning_rate for step in steps) == pytest.approx(3e-3)
-
-
-def test_intervals_of_zero_mean_only_at_the_ends() -> None:
-    records = run(eval_every=0, sample_every=0, snapshot_every=0)
-    assert [record.step for record in only(records, Evaluation)] == [0, 20]
-    assert not only(records, Sample)
-    assert [record.step for record in only(records, Snapshot)] == [0, 20]
+    ends = run(eval_every=0, sample_every=0, snapshot_every=0)
+    assert [type(one) for one in ends] == [Evaluation, Snapshot, *[Step] * 20, Evaluation, Snapshot, Done]
 
 
 def test_initial_loss_is_near_knowing_nothing_and_then_falls() -> None:
@@ -58,11 +52,9 @@ def test_one_batch_can_be_learned_by_heart() -> None:
     """The habit that catches broken gradients: a text of one window, again and again."""
     corpus = from_text("the quick brown fox jumps over a lazy dog", "fox")
     model = replace(MODEL, vocab_size=corpus.vocab_size, context=32)
+    how = {"steps": 100, "learning_rate": 1e-2, "weight_decay": 0.0, "eval_every": 0}
     for optimizer in ("adamw", "muon"):
-        told = run(
-            model, corpus, steps=100, optimizer=optimizer, learning_rate=1e-2, weight_decay=0.0, eval_every=0
-        )
-        assert losses(told)[-1] < 0.4
+        assert losses(run(model, corpus, optimizer=optimizer, **how))[-1] < 0.4
 
 
 def test_the_same_seed_gives_the_same_losses() -> None:
@@ -78,19 +70,14 @@ def test_the_first_weights_are_drawn_as_the_training_says(init: str, std: float)
 
 
 def test_looking_does_not_change_what_is_learned() -> None:
-    assert losses(run(dropout_model := replace(MODEL, dropout=0.2))) == losses(
-        run(dropout_model, eval_every=3, sample_every=1, snapshot_every=7)
-    )
+    model = replace(MODEL, dropout=0.2)
+    assert losses(run(model)) == losses(run(model, eval_every=3, sample_every=1, snapshot_every=7))
 
 
-@for_each(
-    ("model", "fields"),
-    [
-        (MODEL, {}),
-        (MODEL, {"precision": "bfloat16", "optimizer": "muon"}),
-        (replace(MODEL, dropout=0.3, position="rope", ffn="swiglu", norm="rmsnorm", n_kv_heads=1), {}),
-    ],
-)
+@for_each("model, fields", [
+    (MODEL, {}), (MODEL, {"precision": "bfloat16", "optimizer": "muon"}),
+    (replace(MODEL, dropout=0.3, position="rope", ffn="swiglu", norm="rmsnorm", n_kv_heads=1), {}),
+])  # fmt: skip
 def test_going_on_from_a_snapshot_is_exact(model: ModelConfig, fields: dict[str, Any]) -> None:
     whole = run(model, **fields)
     middle = next(record for record in only(whole, Snapshot) if record.step == 10)
@@ -136,10 +123,8 @@ def test_two_trainings_side_by_side_do_not_disturb_each_other(monkeypatch: pytes
     monkeypatch.setattr("engine.training.train.choose", lambda precision, device: paths[precision])
     precision, generator = torch.get_float32_matmul_precision(), torch.random.get_rng_state()
     dropout = replace(MODEL, dropout=0.3)
-    one, two = (
-        train(dropout, TRAIN, CORPUS, device="cpu"),
-        train(MODEL, replace(TRAIN, precision="bfloat16"), CORPUS, device="cpu"),
-    )
+    one = train(dropout, TRAIN, CORPUS, device="cpu")
+    two = train(MODEL, replace(TRAIN, precision="bfloat16"), CORPUS, device="cpu")
     both = [], []
     for records, training in cycle(zip(both, (one, two), strict=True)):
         record = next(training, None)
@@ -172,25 +157,15 @@ def test_stop_ends_after_the_current_step() -> None:
     assert "7 of 20" in rest[-1].message
 
 
-def test_a_new_learning_rate_and_a_new_prompt() -> None:
-    control = Control()
-    records = train(
-        MODEL, replace(TRAIN, schedule="constant", warmup_steps=0), CORPUS, control=control, device="cpu"
-    )
+def test_a_new_learning_rate_a_new_prompt_and_a_snapshot_on_demand() -> None:
+    control, steady = Control(), replace(TRAIN, schedule="constant", warmup_steps=0, snapshot_every=0)
+    records = train(MODEL, steady, CORPUS, control=control, device="cpu")
     _until(records, 8)
-    control.learning_rate, control.prompt = 1e-4, "green"
+    control.learning_rate, control.prompt, control.snapshot = 1e-4, "green", True
     rest = list(records)
     assert {step.learning_rate for step in only(rest, Step)} == {1e-4}
     assert {sample.prompt for sample in only(rest, Sample)} == {"green"}
-
-
-def test_a_snapshot_on_demand() -> None:
-    control = Control()
-    records = train(MODEL, replace(TRAIN, snapshot_every=0), CORPUS, control=control, device="cpu")
-    _until(records, 3)
-    control.snapshot = True
-    assert next(record for record in records if isinstance(record, Snapshot)).step in (3, 4)
-    assert not control.snapshot
+    assert only(rest, Snapshot)[0].step in (8, 9) and not control.snapshot
 
 
 @for_each("prompt", ["", "ж", "green 9 \n", "x" * 500])
@@ -255,40 +230,29 @@ def test_masked_batches_hide_what_they_ask_for(rate: float, seed: int) -> None:
     hidden = batch.targets >= 0
     assert hidden.any(dim=1).all()
     assert (batch.inputs[hidden] == 10).all()
-    assert torch.equal(
-        torch.where(hidden, batch.targets, batch.inputs),
-        tokens[torch.tensor([0, 40])[:, None] + torch.arange(20)],
-    )
+    assert torch.equal(torch.where(hidden, batch.targets, batch.inputs), windows)
 
 
-@for_each(
-    ("model", "fields", "field"),
-    [
-        (replace(MODEL, vocab_size=7), {}, "vocab_size"),
-        (MODEL, {"objective": "masked"}, "causal"),
-        (replace(MODEL, causal=False), {"objective": "masked"}, "vocab_size"),
-        (replace(MODEL, n_heads=5), {}, "n_heads"),
-        (MODEL, {"steps": 0}, "steps"),
-    ],
-)
+@for_each("changes, fields, field", [
+    ({"vocab_size": 7}, {}, "vocab_size"), ({}, {"objective": "masked"}, "causal"),
+    ({"causal": False}, {"objective": "masked"}, "vocab_size"), ({"n_heads": 5}, {}, "n_heads"),
+    ({}, {"steps": 0}, "steps"), ({}, {"tokenizer": "byte"}, "tokenizer"),
+])  # fmt: skip
 def test_a_wrong_combination_is_refused_at_once(
-    model: ModelConfig, fields: dict[str, Any], field: str
+    changes: dict[str, Any], fields: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        train(model, replace(TRAIN, **fields), CORPUS)  # before the first record is asked for
+        train(
+            replace(MODEL, **changes), replace(TRAIN, **fields), CORPUS
+        )  # before the first record is asked for
     assert caught.value.field == field
 
 
-def test_a_text_shorter_than_a_window_is_refused() -> None:
-    corpus = from_text("abcdefghij" * 3, "short")
+def test_a_text_shorter_than_a_window_is_refused_and_a_validation_split_is_not() -> None:
+    model = replace(MODEL, vocab_size=10, context=64)
     with pytest.raises(CorpusError, match="short has 27 tokens"):
-        train(replace(MODEL, vocab_size=10, context=64), TRAIN, corpus)
-
-
-def test_a_short_text_still_has_a_validation_loss() -> None:
-    """The last tenth may be shorter than a window; its loss is a number all the same."""
-    corpus = from_text("abcdefghij" * 10, "short")
-    evaluations = only(run(replace(MODEL, vocab_size=10, context=64), corpus, steps=1), Evaluation)
+        train(model, TRAIN, from_text("abcdefghij" * 3, "short"))
+    evaluations = only(run(model, from_text("abcdefghij" * 10, "short"), steps=1), Evaluation)
     assert all(math.isfinite(e.validation_loss) and math.isfinite(e.train_loss) for e in evaluations)
 
 

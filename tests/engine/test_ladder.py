@@ -18,7 +18,7 @@ from engine.model import build, count_parameters
 from engine.presets.ladder import LADDER, LECTURE, LECTURE_TRAINING, Published
 from engine.training import ladder
 from tests.engine.cases import for_each
-from tests.engine.test_ledger import kept
+from tests.engine.kept import kept
 
 CORPUS = from_text("the quick brown fox jumps over the lazy dog. " * 60)
 SHORT = replace(

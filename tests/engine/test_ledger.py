@@ -28,11 +28,10 @@ from engine.ledger import (
 from engine.measure.shapes import totals, trace
 from engine.model import build, count_parameters
 from engine.parts.cache import KVCache
-from engine.parts.registry import HEALTHY, Parts
 from engine.presets import ENCODER_DECODERS, PRESETS
-from engine.training.batches import Batch
-from engine.training.evaluation import loss_of
+from engine.probe import Recorder
 from tests.engine.cases import for_each
+from tests.engine.kept import DTYPES, kept
 from tests.engine.toys import TOYS
 
 EVERY = PRESETS | ENCODER_DECODERS
@@ -92,12 +91,10 @@ def legal(draw: st.DrawFn) -> ModelConfig:
 @given(legal())
 def test_any_legal_configuration_is_counted_as_its_model_is_built(config):
     found = ledger(config)
-    assert (
-        found.total == count_parameters(config) == sum(found.components.values()) == parameter_formula(config)
-    )
-    assert component_parameters(config) == counted(config)
-    shapes = sorted(row.each for row in found.rows for _ in range(row.copies) if row.each)
-    assert sum(shapes) == found.total and {row.component for row in found.rows} <= set(COMPONENTS)
+    assert found.total == count_parameters(config) == parameter_formula(config)
+    assert component_parameters(config) == counted(config) and sum(found.components.values()) == found.total
+    assert sum(row.each * row.copies for row in found.rows) == found.total
+    assert {row.component for row in found.rows} <= set(COMPONENTS)
 
 
 @settings(max_examples=60, deadline=None)
@@ -185,32 +182,8 @@ def test_memory_of_llama2_7b():
 def test_the_cache_is_as_large_as_the_real_one(kv):
     config = ModelConfig(n_kv_heads=kv, context=24)
     held = KVCache(config, 24, torch.empty(0, dtype=torch.bfloat16), batch=3).held
-    assert (
-        ledger(config).memory("bfloat16", batch=3, tokens=24).kv_cache == held.numel() * held.element_size()
-    )
+    assert ledger(config).memory("bfloat16", batch=3, tokens=24).kv_cache == held.nbytes
     assert ledger(ModelConfig(causal=False)).memory().kv_cache == 0
-
-
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-
-
-def kept(config: ModelConfig, batch: int, tokens: int, dtype: str, parts: Parts = HEALTHY) -> int:
-    """Bytes of floating-point numbers that autograd really holds for backward, each storage once, without the
-    parameters. The loss is the engine's: in float32 whatever the model computes in.
-    """
-    model = build(config, parts=parts).to(DTYPES[dtype]).train()
-    own, found, alive = {p.untyped_storage().data_ptr() for p in model.parameters()}, {}, []
-
-    def pack(t: torch.Tensor) -> torch.Tensor:
-        alive.append(t)
-        if t.dtype.is_floating_point and t.untyped_storage().data_ptr() not in own:
-            found[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
-        return t
-
-    ids = torch.zeros(batch, tokens, dtype=torch.int64)
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
-        loss_of(model, Batch(ids, ids), torch.device("cpu"))
-    return sum(found.values())
 
 
 VARIANTS: list[dict[str, Any]] = [
@@ -248,16 +221,11 @@ def test_activations_are_what_backward_keeps(fields, dtype, batch):
 
 
 def test_shape_trace_is_that_of_a_real_forward_pass():
-    from engine.probe import Recorder
-
-    config = ModelConfig(
-        vocab_size=7, context=6, d_model=8, n_layers=1, n_heads=2, n_kv_heads=1, position="rope", ffn="swiglu"
-    )
+    config = ModelConfig(7, 6, d_model=8, n_layers=1, n_heads=2, n_kv_heads=1, position="rope", ffn="swiglu")
     recorder = Recorder()
     build(config)(torch.zeros(1, 6, dtype=torch.int64), recorder)
-    assert shape_trace(config) == {
-        name.removeprefix("blocks.0."): shape for name, shape in recorder.shapes().items()
-    }
+    shapes = {name.removeprefix("blocks.0."): shape for name, shape in recorder.shapes().items()}
+    assert shape_trace(config) == shapes
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
@@ -18,7 +17,7 @@ from engine.ledger.fits import alike, fit, smallest, uses
 from engine.ledger.growth import break_even, by_heads, by_part, caches, work
 from engine.ledger.shares import Pair, change, compared, largest, quick_reference, row_share, where
 from engine.ledger.sizes import fitting, padding
-from engine.model import Transformer, build
+from engine.model import build
 from engine.presets import ENCODER_DECODERS, PRESETS, TAUGHT
 from engine.presets.variations import ASPECTS, MODELS, ORIGINAL, kept, variation
 from engine.seq2seq import build_pair
@@ -26,8 +25,7 @@ from tests.engine.cases import for_each
 
 
 def of(name: str):
-    preset = (PRESETS | ENCODER_DECODERS)[name]
-    return ledger(preset.model, preset.encoder)
+    return ledger_of((PRESETS | ENCODER_DECODERS)[name])
 
 
 SMALL = ModelConfig(vocab_size=65, d_model=64, n_layers=3, n_heads=4, context=32, position="none")
@@ -89,9 +87,8 @@ def test_parts_and_caches_over_the_length():
     assert scores.tolist() == [4 * 32 * 4096 * n for n in (2048, 4096, 4096)]
     assert break_even(mistral).most == 4096 * 2 * 32 * 2 * 8 * 128
     assert break_even(of("gpt2")).most == 0
-    found = caches(
-        {"own": ledger(SMALL), "one": ledger(replace(SMALL, n_kv_heads=1))}, "float32", 5, np.array([1, 7])
-    )
+    both = {"own": ledger(SMALL), "one": ledger(replace(SMALL, n_kv_heads=1))}
+    found = caches(both, "float32", 5, np.array([1, 7]))
     assert found["own"].tolist() == [3 * 2 * 64 * 5 * 4, 3 * 2 * 64 * 5 * 7 * 4]
     assert found["one"].tolist() == [n / 4 for n in found["own"].tolist()]
 
@@ -106,10 +103,8 @@ def test_where_the_cache_is_as_large_and_uses_add_up():
     small = of("gpt2")
     memory = small.memory("bfloat16", 2, 64)
     found = uses(small, "bfloat16", 2, 64)
-    assert {use: sum(parts.values()) for use, parts in found.items()} == {
-        "to write": memory.inference,
-        "to train": memory.training,
-    }
+    sums = {use: sum(parts.values()) for use, parts in found.items()}
+    assert sums == {"to write": memory.inference, "to train": memory.training}
     assert found["to write"]["weights"] == 2 * small.total
     assert found["to train"]["AdamW averages"] == 8 * small.total
     assert list(uses(small, "int8", 2, 64)) == ["to write"]
@@ -159,16 +154,14 @@ def test_counts_by_hand() -> None:
         built = build(preset.model, device="meta")
         assert sum(p.numel() for p in built.parameters()) == ledger_of(preset).total
         assert preset.source and not preset.trainable and not preset.published
-    found = {term.component: term for term in terms(ledger_of(PRESETS["gpt2"]))}
-    assert {name: (term.formula, term.numbers) for name, term in found.items()} == {
-        "embedding": ("V·d", "50,257·768"),
-        "position": ("T·d", "1,024·768"),
-        "attention": ("L·4·d²", "12·4·768²"),
-        "feedforward": ("L·2·d·d_ff", "12·2·768·3,072"),
-    }
+    found = terms(of("gpt2"))
+    assert [(term.component, term.formula, term.numbers) for term in found] == [
+        ("embedding", "V·d", "50,257·768"), ("position", "T·d", "1,024·768"), ("attention", "L·4·d²", "12·4·768²"),
+        ("feedforward", "L·2·d·d_ff", "12·2·768·3,072"),
+    ]  # fmt: skip
     by_hand = 50257 * 768 + 1024 * 768 + 12 * 12 * 768**2
-    assert counted(tuple(found.values())) == by_hand == 124_439_808 - 12 * (9 + 4) * 768 - 2 * 768
-    attention = next(t for t in terms(ledger_of(PRESETS["llama2-70b"])) if t.component == "attention")
+    assert counted(tuple(found)) == by_hand == 124_439_808 - 12 * (9 + 4) * 768 - 2 * 768
+    attention = next(t for t in terms(of("llama2-70b")) if t.component == "attention")
     assert attention.formula == "L·(2·d² + 2·H_kv·d_head·d)"
     assert attention.parameters == 80 * (2 * 8192**2 + 2 * 8 * 128 * 8192)
     bare = ledger(ModelConfig(mixer="none", ffn="none"))
@@ -191,7 +184,7 @@ def test_what_is_written_is_what_is_counted(name: str) -> None:
 
 
 def test_eight_heads_are_not_eight_times_the_work() -> None:
-    found = {each.heads: each for each in by_heads(ledger_of(PRESETS["gpt2"]), 1024)}
+    found = {each.heads: each for each in by_heads(of("gpt2"), 1024)}
     assert set(found) == {1, 2, 4, 8, 16}
     one_layer = 2 * 4 * 768 * 768 + 2 * 2 * 1024 * 768
     assert {each.flops for each in found.values()} == {12 * one_layer}
@@ -200,17 +193,13 @@ def test_eight_heads_are_not_eight_times_the_work() -> None:
     narrow = by_heads(ledger(ModelConfig(d_model=12, n_heads=3)), 8)
     assert [each.heads for each in narrow] == [1, 2]
     assert by_heads(ledger(ModelConfig(mixer="mean")), 8) == ()
-    windowed = by_heads(ledger_of(PRESETS["mistral-7b"]), 8192, (8,))
+    windowed = by_heads(of("mistral-7b"), 8192, (8,))
     assert windowed[0].weights == 8 * 4096
     c = PRESETS["gpt2"].model.resolved()
     vocab, *others = fitting(c)
     assert (vocab.factor, vocab.padded, vocab.fits) == (1, 50_304, False)
-    assert [(each.field, each.factor) for each in others] == [
-        ("d_model", 256),
-        ("d_head", 64),
-        ("d_ff", 1024),
-    ]
     assert all(each.fits for each in others)
+    assert {each.field: each.factor for each in others} == {"d_model": 256, "d_head": 64, "d_ff": 1024}
     assert padding(c) == 47 * 768
     assert padding(PRESETS["pythia-70m"].model.resolved()) == 0  # padded by its makers
 
@@ -242,15 +231,12 @@ def test_what_was_changed_since_2017() -> None:
 
 
 def test_the_largest_parts_and_what_is_elsewhere() -> None:
-    found, elsewhere = largest(ledger_of(PRESETS["gpt2"]))
+    found, elsewhere = largest(of("gpt2"))
     assert list(found) == ["feedforward", "embedding", "attention"]
     assert found["embedding"] == 50257 * 768 and elsewhere == 1024 * 768 + 25 * 2 * 768
     bare, none = largest(ledger(ModelConfig(mixer="none", ffn="none", norm="none")))
     assert none == 0 and sum(bare.values()) == 65 * 128 + 64 * 128
-    llama, sizes = (
-        ledger_of(PRESETS["llama2-7b"]),
-        {"large": 80 * 2**30, "small": 8 * 2**30, "mid": 16 * 2**30},
-    )
+    llama, sizes = of("llama2-7b"), {"large": 80 * GB, "small": 8 * GB, "mid": 16 * GB}
     assert smallest(llama, sizes, "bfloat16", 1, 4096) == "mid"  # 2 bytes of 6.74 B, and 2 GB of cache
     assert smallest(llama, sizes, "int4", 1, 4096) == "small"
     assert smallest(llama, sizes, "float32", 64, 4096) is None
@@ -283,29 +269,20 @@ def test_a_model_with_its_own_choices_is_that_model(name):
 def test_what_is_drawn_can_be_built_and_has_as_many_parameters(name):
     """GPT-2's sizes with the choices of others, built on the meta device."""
     made = morph.morphed(MODELS["gpt2"], morph.choices_of(MODELS[name]))
-    if made.pair is not None:
-        model = build_pair(made.pair, device="meta")
-    else:
-        with torch.device("meta"):
-            model = Transformer(made.model.resolved())
+    model = build_pair(made.pair, device="meta") if made.pair else build(made.model, device="meta")
     assert sum(p.numel() for p in model.parameters()) == morph.costs(made).parameters
     assert morph.choices_of(made) == morph.choices_of(MODELS[name])
 
 
 def test_choices_as_the_papers_have_them():
-    assert morph.choices_of(MODELS["transformer-base"]) == {
-        facet: values[0] for facet, values in morph.OFFERED.items()
-    } | {"biases": "network"}
+    first = {facet: values[0] for facet, values in morph.OFFERED.items()}
+    assert morph.choices_of(MODELS["transformer-base"]) == first | {"biases": "network"}
     assert morph.choices_of(MODELS["bert-base"])["family"] == "encoder"
     assert morph.choices_of(MODELS["qwen2.5-0.5b"])["biases"] == "qkv"
-    assert [morph.choices_of(MODELS[name])["heads"] for name in ("gpt2", "gemma-2b", "mistral-7b")] == [
-        "own",
-        "one",
-        "grouped",
-    ]
-    assert all(
-        found in morph.OFFERED[facet] for p in MODELS.values() for facet, found in morph.choices_of(p).items()
-    )
+    heads = [morph.choices_of(MODELS[name])["heads"] for name in ("gpt2", "gemma-2b", "mistral-7b")]
+    assert heads == ["own", "one", "grouped"]
+    for preset in MODELS.values():
+        assert all(found in morph.OFFERED[facet] for facet, found in morph.choices_of(preset).items())
 
 
 def test_whose_choices_they_are_and_what_sizes_follow():

@@ -21,7 +21,7 @@ from safetensors.torch import save as save_tensors
 
 from engine import checkpoints, weights
 from engine.checkpoints import pack, unpack
-from engine.config import ModelConfig, TrainConfig
+from engine.config import TrainConfig
 from engine.errors import CheckpointError, ConfigError
 from engine.ledger import parameter_formula
 from engine.model import build
@@ -29,6 +29,7 @@ from engine.service.profiles import MB, PROFILES, check, check_model
 from engine.service.state import RunSpec
 from engine.service.transport import ROOT
 from engine.tokenizers.char import CharTokenizer
+from tests.engine.cases import for_each
 from tests.engine.uploading import LETTERS, TINY, zipped
 
 HOSTED = PROFILES["hosted"]
@@ -48,8 +49,8 @@ def of(config: dict[str, Any]) -> bytes:
     )
 
 
-@pytest.mark.parametrize(
-    ("config", "says"),
+@for_each(
+    "config, says",
     [
         (DEEP, "n_layers = 256: must be at most 64 here"),
         ({**DEEP, "n_layers": 64}, "n_heads = 1024: must be at most 128 here"),
@@ -104,12 +105,9 @@ def test_what_is_trained_here_can_be_used_here() -> None:
         for config in (TINY, replace(TINY, context=256, d_model=128, n_layers=4, n_heads=8, vocab_size=65)):
             check(profile, RunSpec(config, TrainConfig(steps=10, batch_size=2), "text", "a text"))
             check_model(profile, config)
-            found = unpack(pack(build(config), _letters(config), {}), partial(check_model, profile))
+            letters = CharTokenizer("".join(map(chr, range(97, 97 + config.vocab_size))))
+            found = unpack(pack(build(config), letters, {}), partial(check_model, profile))
             assert found.config == config.resolved()
-
-
-def _letters(config: ModelConfig) -> CharTokenizer:
-    return CharTokenizer("".join(map(chr, range(97, 97 + config.vocab_size))))
 
 
 @given(st.integers(1, 64), st.integers(1, 256), st.sampled_from([8, 64, 256]), st.integers(1, 12))
@@ -125,9 +123,8 @@ def test_the_limits_of_a_model_are_never_tighter_than_those_of_a_training(
 
 
 def test_shapes_are_told_without_loading() -> None:
-    data = save_tensors(
-        {"a": torch.zeros(2, 3), "b": torch.zeros(()), "c": torch.zeros(0, 5)}, {"more": "words"}
-    )
+    tensors = {"a": torch.zeros(2, 3), "b": torch.zeros(()), "c": torch.zeros(0, 5)}
+    data = save_tensors(tensors, {"more": "words"})
     assert weights.shapes(data) == {"a": (2, 3), "b": (), "c": (0, 5)} and weights.numbers(data) == 7
     assert weights.shapes(data[: data.index(b"}}") + 10]), "the numbers themselves are not needed"
 
@@ -150,9 +147,7 @@ def test_a_header_that_is_none_is_refused() -> None:
             pytest.fail(f"{data[:60]!r} was read as {weights.shapes(data)}")
 
 
-@pytest.mark.parametrize(
-    "sizes", ["9," * 200_000 + "9", f"{2**40}," * 7 + f"{2**40}", "9" * 4_299, "9" * 5_000]
-)
+@for_each("sizes", ["9," * 200_000 + "9", f"{2**40}," * 7 + f"{2**40}", "9" * 4_299, "9" * 5_000])
 def test_a_shape_that_says_endlessly_much_is_refused_at_once(sizes: str) -> None:
     data = _header(f'{{"a": {{"dtype": "F32", "shape": [{sizes}], "data_offsets": [0, 0]}}}}'.encode())
     began = time.process_time()
@@ -161,30 +156,25 @@ def test_a_shape_that_says_endlessly_much_is_refused_at_once(sizes: str) -> None
     assert time.process_time() - began < 1 and len(str(caught.value)) < 500
 
 
-def test_a_config_that_says_endlessly_much_is_a_short_sentence() -> None:
+def test_what_says_endlessly_much_is_a_short_sentence() -> None:
     values = ("9" * 4_299, '"' + "9" * 1_000_000 + '"', "[" * 900 + "]" * 900, "-" + "9" * 400)
     for field, value in itertools.product(("d_model", "rope_theta", "norm", "x" * 10_000), values):
         said = json.dumps({**TINY.to_dict(), field: 0}).replace(f'"{field}": 0', f'"{field}": {value}')
         with pytest.raises(CheckpointError) as caught:
             unpack(zipped(config__json=said.encode()), partial(check_model, HOSTED))
         assert len(str(caught.value)) < 2_000, (field[:9], value[:9])
-
-
-def test_a_merge_that_says_endlessly_much_is_a_short_sentence() -> None:
     for row in ([0, 1, 10**400, 2], [0, 1, 2] * 100_000):
-        values = {"kind": "bpe", "level": "char", "split": "none", "base": "ab", "merges": [row]}
+        merges = {"kind": "bpe", "level": "char", "split": "none", "base": "ab", "merges": [row]}
         with pytest.raises(CheckpointError) as caught:
-            unpack(zipped(tokenizer__json=json.dumps(values).encode()), partial(check_model, HOSTED))
+            unpack(zipped(tokenizer__json=json.dumps(merges).encode()), partial(check_model, HOSTED))
         assert "merge 0 must be" in str(caught.value) and len(str(caught.value)) < 500
 
 
 def test_more_numbers_than_the_config_calls_for_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "load_tensors", lambda data: pytest.fail("it was loaded"))
-    more = save_tensors({"embedding": torch.zeros(1000, 8)})
-    with pytest.raises(
-        CheckpointError, match=f"holds 8,000 numbers, but the config calls for {parameter_formula(TINY)}"
-    ):
-        unpack(zipped(model__safetensors=more))
+    said = f"holds 8,000 numbers, but the config calls for {parameter_formula(TINY)}"
+    with pytest.raises(CheckpointError, match=said):
+        unpack(zipped(model__safetensors=save_tensors({"embedding": torch.zeros(1000, 8)})))
 
 
 def test_the_memory_of_a_checkpoint() -> None:

@@ -39,17 +39,12 @@ DOC = Path(__file__).parents[2] / "docs" / "adding-a-part.md"
 IDS = (3, 1, 4, 1, 5, 9)
 
 
-def examples() -> dict[str, str]:
-    """File name -> source, of the examples that begin with a file's name."""
-    blocks = re.findall(r"```python\n# (engine/parts/\w+\.py)\n(.*?)```", DOC.read_text("utf-8"), re.DOTALL)
-    return dict(blocks)
-
-
 def written(name: str) -> ModuleType:
-    """The module that an example would be."""
+    """The module that an example of the document would be: it begins with its file's name."""
+    (source,) = re.findall(rf"```python\n# {name}\n(.*?)```", DOC.read_text("utf-8"), re.DOTALL)
     module = ModuleType(f"example_{Path(name).stem}")
     sys.modules[module.__name__] = module
-    exec(compile(examples()[name], name, "exec"), module.__dict__)
+    exec(compile(source, name, "exec"), module.__dict__)
     return module
 
 
@@ -92,10 +87,9 @@ def model_of(**fields: Any) -> tuple[ModelConfig, Transformer]:
     chosen = tiny(**fields)
     model = build(chosen)
     generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.empty(parameter.shape).normal_(0, 0.2, generator=generator))
-    return chosen, model.requires_grad_(False).eval()
+    for parameter in model.requires_grad_(False).parameters():
+        parameter.add_(torch.empty(parameter.shape).normal_(0, 0.2, generator=generator))
+    return chosen, model.eval()
 
 
 FIELDS = [

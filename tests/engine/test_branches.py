@@ -58,9 +58,7 @@ def test_a_tree_writes_what_generate_writes_and_says_with_which_probability():
     records = list(steps(MODEL, PROMPT, 12, WARM))
     assert words(tree, end) == tuple(generate(MODEL, PROMPT, 12, WARM)) and len(tree) == 12
     for node, record in zip(tree.path(end), records, strict=True):
-        assert math.exp(node.log_p) == pytest.approx(
-            record.probability, rel=1e-4
-        ) and node.q == pytest.approx(record.probability, rel=1e-4)
+        assert (math.exp(node.log_p), node.q) == pytest.approx((record.probability,) * 2, rel=1e-4)
         assert (node.begin, node.drawn, node.picked) == (record.begin, record.token, False)
         shares = [p for _, p, _ in node.alternatives]
         assert shares[:8] == sorted(shares, reverse=True)[:8] and sum(shares) <= 1 + 1e-9
@@ -86,9 +84,8 @@ def test_the_probability_of_a_text_is_the_product_and_the_models_own():
     wanted = sum(float(log_p[i, token]) for i, token in enumerate(ids[1:]))
     found = likelihood(tree.path(end))
     assert found.total == pytest.approx(wanted, abs=1e-4) and found.tokens == 7
-    assert found.nats == pytest.approx(-wanted / 7, abs=1e-4) and found.perplexity == pytest.approx(
-        math.exp(-wanted / 7), rel=1e-4
-    )
+    assert found.nats == pytest.approx(-wanted / 7, abs=1e-4)
+    assert found.perplexity == pytest.approx(math.exp(-wanted / 7), rel=1e-4)
     assert math.isnan(likelihood(()).nats)
 
 
@@ -110,19 +107,15 @@ def test_a_pick_changes_only_what_follows_it():
     assert words(more, new)[5] == int((cumulative <= u * cumulative[-1]).sum())
 
 
-MOVES = st.lists(
-    st.tuples(
-        st.sampled_from(["grow", "pick", "delete"]), st.integers(0, 99), st.integers(0, 10), st.integers(1, 4)
-    ),
-    max_size=14,
-)
+KINDS = st.sampled_from(["grow", "pick", "delete"])
+MOVES = st.lists(st.tuples(KINDS, st.integers(0, 99), st.integers(0, 10), st.integers(1, 4)), max_size=14)
 
 
 @settings(max_examples=40, deadline=None)
 @given(moves=MOVES)
 def test_no_branch_is_ever_lost_but_by_deleting_it(moves):
     tree = Tree(PROMPT)
-    wanted: dict[tuple[int, ...], bool] = {}  # every text that was ever an end, and is not deleted
+    wanted: set[tuple[int, ...]] = set()  # every text that was ever an end, and is not deleted
     for what, where, token, count in moves:
         alive = [None, *(node.index for node in tree.nodes if tree.has(node.index))]
         place = alive[where % len(alive)]
@@ -130,15 +123,14 @@ def test_no_branch_is_ever_lost_but_by_deleting_it(moves):
             leaf = tree.leaves()[where % len(tree.leaves())]
             gone = words(tree, leaf)
             tree = tree.delete(leaf)
-            wanted = {text: True for text in wanted if text != gone}
             others = {words(tree, other)[:n] for other in tree.leaves() for n in range(1, 100)}
-            wanted = {text: True for text in wanted if text in others or gone[: len(text)] != text}
+            wanted = {text for text in wanted if text in others or gone[: len(text)] != text}
         elif what == "grow":
             tree, end = grow(tree, MODEL, WARM, place, count)
-            wanted[words(tree, end)] = True
+            wanted.add(words(tree, end))
         elif what == "pick":
             tree, end = pick(tree, MODEL, WARM, place, token)
-            wanted[words(tree, end)] = True
+            wanted.add(words(tree, end))
         texts = {words(tree, leaf) for leaf in tree.leaves()}
         assert len(texts) == len(tree.leaves())  # no two branches are the same text
         for text in wanted:
@@ -147,9 +139,7 @@ def test_no_branch_is_ever_lost_but_by_deleting_it(moves):
             path = tree.path(leaf)
             assert [node.depth for node in path] == list(range(1, len(path) + 1))
             assert all(node.token in [t for t, _, _ in node.alternatives] for node in path)
-        assert len(tree) == len(
-            {words(tree, leaf)[:n] for leaf in tree.leaves() for n in range(1, len(words(tree, leaf)) + 1)}
-        )
+        assert len(tree) == len({text[:n] for text in texts for n in range(1, len(text) + 1)})
 
 
 @settings(max_examples=20, deadline=None)
@@ -157,11 +147,8 @@ def test_no_branch_is_ever_lost_but_by_deleting_it(moves):
 def test_a_branch_comes_back_from_its_picks_and_its_length(picks, batch):
     tree, place = Tree(PROMPT), None
     for depth in range(1, 13):
-        tree, place = (
-            pick(tree, MODEL, WARM, place, picks[depth])
-            if depth in picks
-            else grow(tree, MODEL, WARM, place, 1)
-        )
+        step, what = (pick, picks[depth]) if depth in picks else (grow, 1)
+        tree, place = step(tree, MODEL, WARM, place, what)
     again, end, done = Tree(PROMPT), None, False
     for _ in range(40):
         size = len(again)
@@ -186,16 +173,15 @@ def test_deleting_stops_where_another_branch_begins():
 
 def test_places_and_tokens_that_are_not_there_are_refused():
     tree, end = grow(Tree(PROMPT), MODEL, WARM, None, 2)
-    for wrong in (-1, 2, 99):
+    wrong = [lambda place=place: grow(tree, MODEL, WARM, place, 1) for place in (-1, 2, 99)]
+    wrong += [lambda token=token: pick(tree, MODEL, WARM, end, token) for token in (-1, 11)]
+    wrong += [
+        lambda: tree.delete(0),
+        lambda: grow(Tree(()), MODEL, WARM, None, 1),
+    ]  # 0 is not the end of a branch
+    for call in wrong:
         with pytest.raises(ShapeError):
-            grow(tree, MODEL, WARM, wrong, 1)
-    for token in (-1, 11):
-        with pytest.raises(ShapeError):
-            pick(tree, MODEL, WARM, end, token)
-    with pytest.raises(ShapeError):
-        tree.delete(0)  # not the end of a branch
-    with pytest.raises(ShapeError):
-        grow(Tree(()), MODEL, WARM, None, 1)
+            call()
 
 
 def test_a_diverged_model_has_no_probabilities():
@@ -206,17 +192,9 @@ def test_a_diverged_model_has_no_probabilities():
     assert words(tree, end) == (0, 0) and all(math.isnan(node.log_p) for node in tree.path(end))
 
 
-@for_each(
-    "parts, stop, wanted",
-    [
-        ([b"a", b"b", b"c"], "b", 2),
-        ([b"a", b"bcd", b"e"], "c", 2),
-        ([b"ab", b"ab"], "ba", 2),
-        ([b"\xe2\x82", b"\xac", b"!"], "€", 2),
-        ([b"a"], "", None),
-        ([], "a", None),
-        ([b"a\n", b"\n"], "\n\n", 2),
-    ],
-)
+@for_each("parts, stop, wanted", [
+    ([b"a", b"b", b"c"], "b", 2), ([b"a", b"bcd", b"e"], "c", 2), ([b"ab", b"ab"], "ba", 2),
+    ([b"\xe2\x82", b"\xac", b"!"], "€", 2), ([b"a"], "", None), ([], "a", None), ([b"a\n", b"\n"], "\n\n", 2),
+])  # fmt: skip
 def test_a_string_ends_a_text_with_the_token_that_completes_it(parts, stop, wanted):
     assert ended_by(parts, stop) == wanted

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import http.server
 import math
+import threading
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +20,7 @@ from engine import corpora
 from engine.corpora import Corpus
 from engine.errors import CorpusError
 from engine.measure.ngrams import baselines
+from engine.training.pretrain import RECIPES, _filled_in
 from tests.engine.cases import for_each
 
 LINES = "one two three four five six seven eight nine ten\n" * 8
@@ -54,9 +58,8 @@ def test_any_text_of_twenty_characters_is_split_or_refused(text: str) -> None:
         return
     assert len(corpus.validation) >= 2
     assert len(corpus.train) > len(corpus.validation)
-    assert corpus.tokenizer.decode(corpus.train.tolist() + corpus.validation.tolist()) == text.replace(
-        "\r\n", "\n"
-    )
+    ids = corpus.train.tolist() + corpus.validation.tolist()
+    assert corpus.tokenizer.decode(ids) == text.replace("\r\n", "\n")
     assert all(math.isfinite(loss) and loss >= 0 for loss in corpus.baselines.values())
 
 
@@ -100,10 +103,8 @@ def test_baselines_against_an_independent_count() -> None:
     assert corpus.baselines["unigram"] == pytest.approx(sum(unigram) / len(unigram))
     assert corpus.baselines["bigram"] == pytest.approx(sum(bigram) / len(bigram))
     triples, firsts = Counter(zip(train, train[1:], train[2:], strict=False)), Counter(pairwise(train[:-1]))
-    trigram = [
-        -math.log((triples[a, b, c] + 1) / (firsts[a, b] + v))
-        for a, b, c in zip(validation, validation[1:], validation[2:], strict=False)
-    ]
+    told = zip(validation, validation[1:], validation[2:], strict=False)
+    trigram = [-math.log((triples[a, b, c] + 1) / (firsts[a, b] + v)) for a, b, c in told]
     assert corpus.baselines["trigram"] == pytest.approx(sum(trigram) / len(trigram))
     assert list(corpus.baselines) == ["uniform", "unigram", "bigram", "trigram"]
 
@@ -113,31 +114,25 @@ def test_an_edited_or_missing_file_says_what_to_do(tmp_path: Path, monkeypatch: 
     (tmp_path / corpora.SHAKESPEARE_FILE).write_text("To be, or not to be")
     with pytest.raises(CorpusError, match="is not Tiny Shakespeare"):
         corpora.load("shakespeare")
-    monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path))
     (tmp_path / corpora.SHAKESPEARE_FILE).unlink()
     monkeypatch.setattr(corpora, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(corpora, "SHAKESPEARE_URL", "http://127.0.0.1:9/input.txt")  # nobody listens there
     assert corpora.default_name() == "python"
-    with pytest.raises(
-        CorpusError, match=r"could not be downloaded .*\$GLASSFORMER_DATA, or use the corpus 'python'"
-    ):
+    said = r"could not be downloaded .*\$GLASSFORMER_DATA, or use the corpus 'python'"
+    with pytest.raises(CorpusError, match=said):
         corpora.load("shakespeare")
 
 
 def test_a_download_is_checked_and_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real downloader against a local server: a right file is kept, a wrong one refused."""
-    import functools
-    import http.server
-    import threading
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *arguments: object) -> None:
             pass
 
     (tmp_path / "input.txt").write_text(LINES)
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(tmp_path))
-    )
+    quiet = functools.partial(Quiet, directory=str(tmp_path))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -168,24 +163,18 @@ def test_every_tokenizer_has_the_same_two_parts(tokenizer: str, text: str) -> No
     corpus, letters = corpora.from_text(text, tokenizer=tokenizer), corpora.from_text(text)
     assert corpus.cut == tokenizer
     for part in ("train", "validation"):
-        ids = getattr(corpus, part)
-        assert corpus.tokenizer.decode(ids.tolist()) == letters.tokenizer.decode(
-            getattr(letters, part).tolist()
-        )
-        assert int(corpus.token_characters[ids.numpy()].sum()) == len(getattr(letters, part)), (
-            "characters of tokens add up to the characters"
-        )
+        ids, wanted = getattr(corpus, part), getattr(letters, part)
+        assert corpus.tokenizer.decode(ids.tolist()) == letters.tokenizer.decode(wanted.tolist())
+        assert int(corpus.token_characters[ids.numpy()].sum()) == len(wanted)
 
 
 def test_bpe_learns_nothing_from_the_validation_split() -> None:
     cut = int(len(LINES) * 0.9)
+    blank = LINES[:cut] + " " * len(LINES[cut:])
     other = LINES[:cut] + "zq" * ((len(LINES) - cut) // 2)  # by far the most frequent pair, were it looked at
-    one, two = (
-        corpora.from_text(text, tokenizer="bpe:300").tokenizer
-        for text in (LINES[:cut] + " " * len(LINES[cut:]), other)
-    )
-    assert one.to_dict() == two.to_dict()
-    assert len(corpora.from_text(other, tokenizer="bpe:300").validation) >= len(other) - cut - 1
+    one, two = (corpora.from_text(text, tokenizer="bpe:300") for text in (blank, other))
+    assert one.tokenizer.to_dict() == two.tokenizer.to_dict()
+    assert len(two.validation) >= len(other) - cut - 1
 
 
 def test_baselines_in_bits_per_character() -> None:
@@ -195,28 +184,19 @@ def test_baselines_in_bits_per_character() -> None:
     assert dict(baselines(letters)) == letters.baselines
     assert dict(baselines(letters, bits=True)) == letters.baselines_in_bits
     corpus = corpora.from_text(FOREIGN, tokenizer="bpe:300")
-    ids = corpus.validation.tolist()
-    letters_in_all = len(corpora.from_text(FOREIGN).validation)
-    assert corpus.baselines_in_bits["uniform"] == pytest.approx(
-        len(ids) * math.log2(corpus.vocab_size) / letters_in_all
-    )
-    counts = Counter(corpus.train.tolist())
-    unigram = (
-        sum(-math.log2((counts[i] + 1) / (len(corpus.train) + corpus.vocab_size)) for i in ids)
-        / letters_in_all
-    )
-    assert corpus.baselines_in_bits["unigram"] == pytest.approx(unigram)
+    ids, counts = corpus.validation.tolist(), Counter(corpus.train.tolist())
+    characters = len(corpora.from_text(FOREIGN).validation)
+    uniform = len(ids) * math.log2(corpus.vocab_size)
+    unigram = -sum(math.log2((counts[i] + 1) / (len(corpus.train) + corpus.vocab_size)) for i in ids)
+    assert corpus.baselines_in_bits["uniform"] == pytest.approx(uniform / characters)
+    assert corpus.baselines_in_bits["unigram"] == pytest.approx(unigram / characters)
 
 
 def test_a_state_of_before_a_field_existed_still_belongs_to_its_recipe() -> None:
-    from engine.training.pretrain import RECIPES, _filled_in
-
     for recipe in RECIPES.values():
-        made_by = {"model": recipe.model.to_dict(), "train": recipe.train.to_dict()}
-        old = {
-            "model": made_by["model"],
-            "train": {name: value for name, value in made_by["train"].items() if name != "tokenizer"},
-        }
-        assert _filled_in(old) == made_by
-        assert _filled_in({**old, "train": {**old["train"], "steps": 1}}) != made_by
+        model, train = recipe.model.to_dict(), recipe.train.to_dict()
+        old = {name: value for name, value in train.items() if name != "tokenizer"}
+        made_by = {"model": model, "train": train}
+        assert _filled_in({"model": model, "train": old}) == made_by
+        assert _filled_in({"model": model, "train": {**old, "steps": 1}}) != made_by
         assert _filled_in({"model": {"no_such_field": 1}, "train": {}}) != made_by

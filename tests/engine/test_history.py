@@ -48,6 +48,7 @@ def test_going_on_from_an_earlier_step_writes_the_rest_anew(count: int, back: in
 
 def test_the_view_is_made_once_and_cannot_be_changed() -> None:
     log = HistoryLog()
+    assert log.tokens_per_second() == 0
     log.add(_step(1))
     first = log.view()
     assert log.view() is first
@@ -55,6 +56,7 @@ def test_the_view_is_made_once_and_cannot_be_changed() -> None:
     assert log.view() is first, "the end is not part of the curve"
     log.add(_step(2))
     assert log.view() is not first and first.steps.tolist() == [1] and log.view().steps.tolist() == [1, 2]
+    assert log.tokens_per_second() == pytest.approx(10_000)
     with pytest.raises(ValueError):
         first.losses[0] = 3.0
 
@@ -68,14 +70,6 @@ def test_looks_are_bounded_and_repeated_ones_count_once() -> None:
     view = log.view()
     assert len(view.evaluations) <= MAX_EVALUATIONS and len(view.samples) <= MAX_SAMPLES
     assert view.samples[0].step == 0 and view.samples[-1].text == "again" and view.samples[-2].step < 4999
-
-
-def test_speed() -> None:
-    log = HistoryLog()
-    assert log.tokens_per_second() == 0
-    for n in range(1, 1001):
-        log.add(_step(n))
-    assert log.tokens_per_second() == pytest.approx(10_000)
 
 
 def _look(step: int, loss: float, complete: bool) -> Evaluation:
@@ -101,27 +95,17 @@ def test_going_on_keeps_the_complete_evaluation_of_the_step_it_goes_on_from() ->
 
 
 def test_the_columns_are_the_fields_of_a_step() -> None:
-    step = Step(3, 1.25, 0.5, 1e-3, 2**40 + 1, 0.25, 1.8)
-    log = HistoryLog()
+    step, log = Step(3, 1.25, 0.5, 1e-3, 2**40 + 1, 0.25, 1.8), HistoryLog()
     log.add(step)
     log.add(_step(4))
-    rows = log.view().rows
-    assert rows.dtype.names == tuple(field.name for field in fields(Step))
-    for name in rows.dtype.names:
-        assert rows[name][0] == rows.dtype[name].type(getattr(step, name)), name
-    assert rows["tokens"][0] == 2**40 + 1 and np.isnan(rows["bits"][1])
     view = log.view()
-    columns = (
-        view.steps,
-        view.losses,
-        view.grad_norms,
-        view.learning_rates,
-        view.tokens,
-        view.seconds,
-        view.bits,
-    )
-    for column, name in zip(columns, rows.dtype.names, strict=True):
-        np.testing.assert_array_equal(column, rows[name], err_msg=name)
+    rows = view.rows
+    assert rows.dtype.names == tuple(field.name for field in fields(Step))
+    columns = ("steps", "losses", "grad_norms", "learning_rates", "tokens", "seconds", "bits")
+    for name, column in zip(rows.dtype.names, columns, strict=True):
+        assert rows[name][0] == rows.dtype[name].type(getattr(step, name)), name
+        np.testing.assert_array_equal(getattr(view, column), rows[name], err_msg=name)
+    assert rows["tokens"][0] == 2**40 + 1 and np.isnan(rows["bits"][1])
 
 
 def test_one_writes_while_others_read() -> None:

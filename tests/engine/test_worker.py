@@ -13,30 +13,9 @@ from typing import IO, Any
 import pytest
 
 from engine.errors import ConfigError, CorpusError
+from engine.service import protocol
 from engine.service.processes import describe_exit
-from engine.service.protocol import (
-    Alive,
-    Command,
-    Failed,
-    Kept,
-    Leave,
-    Message,
-    OneStep,
-    Pause,
-    Ready,
-    Records,
-    Resume,
-    SetLearningRate,
-    SetPrompt,
-    Started,
-    Stop,
-    Train,
-    Warned,
-    decode,
-    dump,
-    load_command,
-    load_message,
-)
+from engine.service.protocol import Alive, Records, dump, load_command, load_message
 from engine.service.transport import ROOT
 from engine.service.worker import Outbox, explain
 from engine.training.records import Done, Evaluation, HeadScores, Record, Sample, Snapshot, Step, TrainState
@@ -53,7 +32,7 @@ def _worker(*options: str, **fields: Any) -> subprocess.Popen[bytes]:
 
 def _order(folder: Path) -> bytes:
     (folder / "text.txt").write_text(TEXT)
-    return dump(Train(MODEL, SHORT, "text", str(folder / "text.txt"), str(folder)))
+    return dump(protocol.Train(MODEL, SHORT, "text", str(folder / "text.txt"), str(folder)))
 
 
 def _pipes(worker: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
@@ -80,7 +59,7 @@ def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path)
         commands.close()
         assert worker.wait(timeout=60) == 0
         answers.close()
-    assert [type(m) for m in messages[:2]] == [Ready, Started] and Alive() in said
+    assert [type(m) for m in messages[:2]] == [protocol.Ready, protocol.Started] and Alive() in said
     records = [record for m in messages if isinstance(m, Records) for record in m.items]
     assert isinstance(records[-1], Done) and sum(isinstance(r, Step) for r in records) == SHORT.steps
     imported = {
@@ -114,7 +93,7 @@ def test_a_worker_ends_with_its_input(when: str) -> None:
     commands, answers = _pipes(worker)
     if when == "ready":
         said = (load_message(line)[1] for line in answers)
-        assert next(message for message in said if not isinstance(message, Alive)) == Ready()
+        assert next(message for message in said if not isinstance(message, Alive)) == protocol.Ready()
     commands.close()
     assert worker.wait(timeout=60) == 0
     answers.close()
@@ -137,11 +116,17 @@ def test_records_survive_the_pipe() -> None:
     assert said.items[0].loss != said.items[0].loss, "a diverged loss"
 
 
-COMMANDS: list[Command] = [
-    Train(MODEL, SHORT, "text", "a \ud800 path", "folder", "resume", 0.1, "\u2028", True), Train(MODEL, SHORT, "python", None, "f"),
-    Pause(), Resume(), OneStep(), SetLearningRate(1e-3), SetPrompt("\n \ud800"), Stop(), Leave(),
+COMMANDS: list[protocol.Command] = [
+    protocol.Train(MODEL, SHORT, "text", "a \ud800 path", "folder", "resume", 0.1, "\u2028", True), protocol.Train(MODEL, SHORT, "python", None, "f"),
+    protocol.Pause(), protocol.Resume(), protocol.OneStep(), protocol.SetLearningRate(1e-3), protocol.SetPrompt("\n \ud800"), protocol.Stop(), protocol.Leave(),
 ]  # fmt: skip
-MESSAGES: list[Message] = [Ready(), Started("float32"), Kept(3, "path", 5), Warned("a"), Failed("b")]
+MESSAGES: list[protocol.Message] = [
+    protocol.Ready(),
+    protocol.Started("float32"),
+    protocol.Kept(3, "path", 5),
+    protocol.Warned("a"),
+    protocol.Failed("b"),
+]
 
 
 def test_commands_and_messages_survive_the_pipe_and_are_not_each_other() -> None:
@@ -171,7 +156,7 @@ def test_torn_lines_are_refused_and_only_records_decoded() -> None:
     torn: list[list[Any]] = [[], ["Snapshot", 1], ["__import__", "os"], ["Step", 1]]
     for values in torn:
         with pytest.raises(ValueError):
-            pytest.fail(f"{values} was read as {decode(values)}")
+            pytest.fail(f"{values} was read as {protocol.decode(values)}")
     with pytest.raises((TypeError, ValueError)):
         load_message(dump(Records((Snapshot(1, TrainState(1, 1.0, {})),))))
 

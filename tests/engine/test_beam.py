@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import pytest
 import torch
@@ -44,8 +43,7 @@ def test_with_a_stop_token_all_lengths_are_compared(penalty):
     every = {}
     for length in range(1, depth + 1):
         for ids in itertools.product(range(3), repeat=length):
-            whole = end not in ids[:-1] and (ids[-1] == end or length == depth)
-            if whole:
+            if end not in ids[:-1] and (ids[-1] == end or length == depth):
                 every[ids] = log_probability(model, prompt, ids) / length**penalty
     best = max(every, key=every.__getitem__)
     assert found.path(found.winner) == best
@@ -62,18 +60,17 @@ def test_width_one_is_greedy():
     model = loud(tiny())
     ids, total = sampled(model, [1], 5, SampleConfig(temperature=1.5, seed=4))
     assert total == pytest.approx(log_probability(model, [1], ids), abs=1e-4)
-    assert total < 0
-    assert math.isfinite(total)
 
 
 def test_the_tree_is_whole():
     model = loud(tiny(), seed=2)
     found = beam_search(model, [1], 5, 3, shown=5)
     for node in found.nodes:
-        assert node.parent is None or (
-            found.nodes[node.parent].kept and found.nodes[node.parent].depth == node.depth - 1
-        )
-        before = 0.0 if node.parent is None else found.nodes[node.parent].total
+        before = 0.0
+        if node.parent is not None:
+            above = found.nodes[node.parent]
+            before = above.total
+            assert above.kept and above.depth == node.depth - 1
         assert node.total == pytest.approx(before + node.log_probability)
         assert node.score == pytest.approx(node.total / node.depth)
         assert node.total == pytest.approx(log_probability(model, [1], found.path(node.index)), abs=1e-4)
@@ -96,7 +93,6 @@ def test_what_cannot_be_searched_is_refused():
     for width, depth, what in ((0, 2, "width"), (65, 2, "width"), (2, 0, "depth"), (2, 9, "depth")):
         with pytest.raises(ConfigError, match=what):
             beam_search(model, [1], depth, width)
-    with pytest.raises(ShapeError):
-        beam_search(loud(tiny(causal=False)), [1], 2, 2)
-    with pytest.raises(ShapeError):
-        beam_search(model, [], 2, 2)
+    for other, prompt in ((loud(tiny(causal=False)), [1]), (model, [])):
+        with pytest.raises(ShapeError):
+            beam_search(other, prompt, 2, 2)

@@ -18,7 +18,7 @@ from engine.measure.neurons import token_scores
 from engine.measure.recording import record
 from engine.measure.residual import shares, states, writes
 from engine.measure.shapes import trace
-from engine.model import build, count_parameters
+from engine.model import count_parameters
 from engine.sample import Decoder
 from engine.training.train import train
 from tests.engine.cases import for_each
@@ -123,11 +123,9 @@ def test_without_a_head_there_is_nothing_to_say_and_nothing_to_train() -> None:
     assert [step.name for step in steps][-1] == "norm_final"
     assert sum(step.parameters for step in steps) == count_parameters(config) == ledger(config).total
     assert not any(row.component == "unembedding" for row in ledger(config).flops().rows)
-    with pytest.raises(HeadError, match="no output head"):
-        logit_lens(model, recording)
-    with pytest.raises(HeadError, match="no output head"):
-        Decoder(build(tiny(output_head="none")).eval())
+    for call in (lambda: logit_lens(model, recording), lambda: Decoder(loud(tiny(output_head="none")))):
+        with pytest.raises(HeadError, match="no output head"):
+            call()
     corpus = verse()
-    untrainable = ModelConfig(vocab_size=corpus.vocab_size, output_head="none")
     with pytest.raises(ConfigError, match="output_head"):
-        train(untrainable, TrainConfig(), corpus)
+        train(ModelConfig(corpus.vocab_size, output_head="none"), TrainConfig(), corpus)

@@ -68,12 +68,13 @@ def test_a_short_text_needs_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("always")
 def test_what_is_refused_there_is_refused_here() -> None:
-    with pytest.raises(TokenizerError, match="no text to learn merges from"):
-        finish(apart.learning("", 300))
-    with pytest.raises(TokenizerError, match="a vocabulary of 3 is smaller"):
-        finish(apart.learning("abc", 3))
-    with pytest.raises(TokenizerError, match="must not be negative"):
-        finish(apart.watching("abc", -1))
+    for steps, said in (
+        (apart.learning("", 300), "no text to learn merges from"),
+        (apart.learning("abc", 3), "a vocabulary of 3 is smaller"),
+        (apart.watching("abc", -1), "must not be negative"),
+    ):
+        with pytest.raises(TokenizerError, match=said):
+            finish(steps)
 
 
 LONG = "".join(f"{i * 7919:x}" for i in range(120_000))  # seconds of work

@@ -45,12 +45,14 @@ FAULT = "unscaled_scores"
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
-    with pytest.raises(ConfigError, match="must be one of healthy, unscaled_scores"):
-        parts_of("no_such_fault")
-    with pytest.raises(ConfigError, match="parts = 'other'"):
-        train(MODEL, TRAIN, CORPUS, parts="other")
-    with pytest.raises(ConfigError, match="parts"):
-        check(PROFILES["local"], RunSpec(MODEL, TRAIN, "text", "abc " * 99, parts="other"))
+    spec = RunSpec(MODEL, TRAIN, "text", "abc " * 99, parts="other")
+    for call, said in (
+        (lambda: parts_of("no_such_fault"), "must be one of healthy, unscaled_scores"),
+        (lambda: train(MODEL, TRAIN, CORPUS, parts="other"), "parts = 'other'"),
+        (lambda: check(PROFILES["local"], spec), "parts"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            call()
 
 
 @for_each("name", PARTS)
@@ -130,12 +132,14 @@ def test_limits_and_runs_count_the_parts_that_they_are_given(sharp: Parts) -> No
     fewer, more = sorted((parameter_formula(MODEL), there))
     refused, allowed = (sharp, HEALTHY) if there == more else (HEALTHY, sharp)
     profile = replace(PROFILES["local"], max_parameters=fewer)
-    check_model(profile, MODEL, allowed)
-    check(profile, replace(spec, parts=allowed.name))
-    with pytest.raises(ConfigError, match=f"{more:,} parameters"):
-        check_model(profile, MODEL, refused)
-    with pytest.raises(ConfigError, match=f"{more:,} parameters"):
-        check(profile, replace(spec, parts=refused.name))
+    checks = (
+        lambda parts: check_model(profile, MODEL, parts),
+        lambda parts: check(profile, replace(spec, parts=parts.name)),
+    )
+    for called in checks:
+        called(allowed)
+        with pytest.raises(ConfigError, match=f"{more:,} parameters"):
+            called(refused)
 
 
 def test_what_writing_costs_is_the_model_s_own() -> None:
@@ -149,9 +153,7 @@ def test_what_writing_costs_is_the_model_s_own() -> None:
     assert cache_size(MODEL, 3, parts=parts).formula == filled
     halved = swapped(HEALTHY, "one of the two", mixers={"attention": KeepsKeysAlone})
     size = cache_size(MODEL, 10, parts=halved)
-    assert (
-        size.formula == 32 * 10 * 4 and size.numbers == "1 · 32 · 10 · 4" and size.tensor == 2 * size.formula
-    )
+    assert (size.formula, size.numbers, size.tensor) == (32 * 10 * 4, "1 · 32 · 10 · 4", 2 * 32 * 10 * 4)
     assert sharing(MODEL, 10, "float32", halved).sizes[2].formula == size.formula
     found = shared_keys(MODEL, 2, 2, 4, halved)
     assert found.cache_bytes_per_token == 32 * 4 and found.parameters == 2 * 32 * 32
@@ -173,10 +175,9 @@ def test_the_memory_of_a_training_is_that_of_its_parts() -> None:
 
     parts = swapped(HEALTHY, "hoarder", feedforwards={MODEL.ffn: Hoarder})
     more = estimate_bytes(MODEL, TRAIN, parts) - estimate_bytes(MODEL, TRAIN)
-    kept = HEALTHY.feedforward(MODEL.resolved()).widths_kept  # type: ignore[attr-defined]
-    assert (
-        more == 2 * 4 * (8 - kept) * MODEL.resolved().d_ff * TRAIN.batch_size * MODEL.context * MODEL.n_layers
-    )
+    wider = 8 - HEALTHY.feedforward(MODEL.resolved()).widths_kept  # type: ignore[attr-defined]
+    numbers = wider * MODEL.resolved().d_ff * TRAIN.batch_size * MODEL.context * MODEL.n_layers
+    assert more == 2 * 4 * numbers
 
 
 def test_how_long_it_takes_follows_the_parts(sharp: Parts) -> None:

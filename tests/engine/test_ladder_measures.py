@@ -42,16 +42,13 @@ def test_a_vector_scores_the_root_of_its_width_with_itself(d_model: int, seed: i
     x = table[list(IDS)]
     scores = x @ x.T / math.sqrt(d_model)
     below = np.tril(np.ones((8, 8), bool))
-    weights = np.where(below, np.exp(scores - scores.max()), 0)
-    weights /= weights.sum(1, keepdims=True)
+    weights = torch.from_numpy(np.where(below, scores, -np.inf)).softmax(1).numpy()
     same = np.equal.outer(IDS, IDS)
     found = self_term("similarity", d_model, IDS, seed)
     np.testing.assert_allclose(found.scores, scores, rtol=1e-4, atol=1e-4)
     assert found.own == pytest.approx(np.trace(scores) / 8, rel=1e-4)
-    others = [scores[i, j] ** 2 for i in range(8) for j in range(8) if IDS[i] != IDS[j]]
-    assert found.others == pytest.approx(math.sqrt(sum(others) / len(others)), rel=1e-4)
-    kept = [sum(weights[i, j] for j in range(8) if same[i, j]) for i in range(1, 8)]
-    assert found.kept == pytest.approx(sum(kept) / 7, rel=1e-4)
+    assert found.others == pytest.approx(math.sqrt((scores[~same] ** 2).mean()), rel=1e-4)
+    assert found.kept == pytest.approx((weights * same)[1:].sum() / 7, rel=1e-4)
     # places 1 .. 7 see 2 .. 8 letters, one of them itself, and at place 3 the 1 a second time
     even = [1 / 2, 1 / 3, 2 / 4, 1 / 5, 1 / 6, 1 / 7, 1 / 8]
     assert found.fair == pytest.approx(sum(even) / 7) and found.root == math.sqrt(d_model)
@@ -81,14 +78,11 @@ def test_what_a_model_expects_is_its_mean_probability_there(rung: str) -> None:
     model = build(LADDER[rung].at(TEXT.vocab_size, 16, 8), init="normal").eval()
     tokens = TEXT.validation.tolist()
     text = TEXT.tokenizer.decode(tokens)
-    found = []
+    windows = [tokens[end - 16 : end] for end in range(16, len(text)) if text[end - 2 : end] == "th"]
+    assert len(windows) > 5
     with torch.inference_mode():
-        for end in range(16, len(text)):
-            if text[end - 2 : end] == "th":
-                logits = model(torch.tensor([tokens[end - 16 : end]]))[0, -1]
-                found.append(logits.double().exp() / logits.double().exp().sum())
-    assert len(found) > 5
-    np.testing.assert_allclose(expected(model, TEXT, "th"), torch.stack(found).mean(0), atol=1e-6)
+        found = model(torch.tensor(windows))[:, -1].double().softmax(-1).mean(0)
+    np.testing.assert_allclose(expected(model, TEXT, "th"), found, atol=1e-6)
     assert not expected(model, TEXT, "dd").any()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -81,11 +82,7 @@ def test_characters_to_start_from() -> None:
     {"level": "char", "split": "words", "base": "aa", "merges": []},
     {"level": "byte", "split": "x", "merges": []},
     {"level": "byte", "split": "none", "merges": [[True, 1, 1, 1]]},
-    {
-        "level": "byte",
-        "split": "none",
-        "merges": [[0, 0, 1, 1], *([256 + i, 256 + i, 1, 1] for i in range(60))],
-    },
+    {"level": "byte", "split": "none", "merges": [[0, 0, 1, 1], *([256 + i, 256 + i, 1, 1] for i in range(60))]},
 ])  # fmt: skip
 def test_a_file_that_is_none_is_refused(values: dict[str, object]) -> None:
     with pytest.raises(TokenizerError):
@@ -93,17 +90,15 @@ def test_a_file_that_is_none_is_refused(values: dict[str, object]) -> None:
 
 
 def test_what_cannot_be_learned_from() -> None:
-    for arguments in (
-        {"text": "", "vocab_size": 300},
-        {"text": "abc", "vocab_size": 255},
-        {"text": "abc", "vocab_size": 2, "level": "char"},
-    ):
+    for text, size, level in (("", 300, "byte"), ("abc", 255, "byte"), ("abc", 2, "char")):
         with pytest.raises(TokenizerError):
-            train(**arguments)  # type: ignore[arg-type]
-    with pytest.raises(TokenizerError, match="ids must lie between"):
-        TRAINED.decode([TRAINED.vocab_size])
-    with pytest.raises(TokenizerError, match="ids must lie between"):
-        TRAINED.decode([-1])
+            train(text, size, level=level)  # type: ignore[arg-type]
+    for text, more, level in (("", 5, "byte"), ("a", -1, "byte"), ("a", 1, "x")):
+        with pytest.raises(TokenizerError):
+            bpe_watch.watch(text, more, level=level)  # type: ignore[arg-type]
+    for wrong in (TRAINED.vocab_size, -1):
+        with pytest.raises(TokenizerError, match="ids must lie between"):
+            TRAINED.decode([wrong])
     assert from_dict(TRAINED.to_dict()) == TRAINED
 
 
@@ -120,17 +115,14 @@ def test_runners_up_are_those_of_a_naive_count(text: str, split: Split, level: L
     seen = bpe_watch.watch(text, 60, level=level, split=split, keep=5)
     own = seen.tokenizer
     ids = {token: i for i, token in enumerate(own.base)}
-    parts = [
-        (bytes([b]) for b in piece.encode()) if level == "byte" else (c.encode() for c in piece)
-        for piece in pieces(text, split)
-    ]
-    words = [[ids[symbol] for symbol in part] for part in parts]
+    letters = (
+        (lambda piece: (bytes([b]) for b in piece.encode())) if level == "byte" else partial(map, str.encode)
+    )
+    words = [[ids[letter] for letter in letters(piece)] for piece in pieces(text, split)]
     assert seen.length == sum(map(len, words))
     for merge, runners_up in zip(own.merges, seen.runners_up, strict=True):
         counts = Counter(pair for word in words for pair in pairwise(word))
-        best = sorted(
-            ((pair, count) for pair, count in counts.items()), key=lambda entry: (-entry[1], entry[0])
-        )[:6]
+        best = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:6]
         assert [(merge.pair, merge.count), *runners_up] == best
         words = [merge_everywhere(word, merge.pair, merge.token) for word in words]
 
@@ -138,15 +130,8 @@ def test_runners_up_are_those_of_a_naive_count(text: str, split: Split, level: L
 def test_watching_changes_nothing() -> None:
     text = "".join(TEXTS.values())
     assert bpe_watch.watch(text, 200).tokenizer == train(text, 456)
-    assert bpe_watch.watch(text, 0).tokenizer.merges == ()
-    assert bpe_watch.watch(text, 0).lengths.tolist() == [len(text.encode())]
-    for arguments in (
-        {"text": "", "new_tokens": 5},
-        {"text": "a", "new_tokens": -1},
-        {"text": "a", "new_tokens": 1, "level": "x"},
-    ):
-        with pytest.raises(TokenizerError):
-            bpe_watch.watch(**arguments)  # type: ignore[arg-type]
+    nothing = bpe_watch.watch(text, 0)
+    assert nothing.tokenizer.merges == () and nothing.lengths.tolist() == [len(text.encode())]
 
 
 @for_each("level", LEVELS)
@@ -159,12 +144,7 @@ def test_borders_fall_as_they_did_in_the_training(text: str, split: Split, level
     assert (shown.fallen == bpe_watch.WORD_BORDER).sum() == len(pieces(text, split)) - 1
 
 
-@given(
-    st.text(WILD, max_size=60),
-    st.text(WILD, min_size=1, max_size=80),
-    st.sampled_from(LEVELS),
-    st.sampled_from(SPLITS),
-)
+@given(st.text(WILD, max_size=60), st.text(WILD, min_size=1, max_size=80), st.sampled_from(LEVELS), st.sampled_from(SPLITS))  # fmt: skip
 @settings(max_examples=150, deadline=None)
 def test_the_last_borders_are_those_of_the_encoder(
     text: str, learned: str, level: Level, split: Split
@@ -179,20 +159,21 @@ def test_the_last_borders_are_those_of_the_encoder(
             start = i + 1
     if own.unknown(text):
         assert bpe_watch.UNKNOWN in shown.symbols
-    else:
-        assert b"".join(tokens) == text.encode("utf-8", "surrogatepass")
-        # no token was made in two ways: both rules agree
-        if len({merge.token for merge in own.merges}) == len(own.merges):
-            assert [own.ranks[token] for token in tokens] == own.encode(text)
+        return
+    assert b"".join(tokens) == text.encode("utf-8", "surrogatepass")
+    if len({merge.token for merge in own.merges}) == len(own.merges):  # else a token was made in two ways
+        assert [own.ranks[token] for token in tokens] == own.encode(text)
 
 
 def test_only_what_fits_into_memory_is_learned_from() -> None:
-    # words that come again cost nothing
-    assert bpe_watch.affordable("the cat " * 1000, "byte", "words", 100) == 8000
-    assert bpe_watch.affordable("x" * 8000, "byte", "none", 100) == 100
-    assert bpe_watch.affordable("x" * 20, "byte", "none", 100) == 20
-    assert bpe_watch.affordable("猫" * 8000, "byte", "none", 300) == 100
-    assert bpe_watch.affordable("猫" * 8000, "char", "none", 300) == 300
+    assert (
+        bpe_watch.affordable("the cat " * 1000, "byte", "words", 100) == 8000
+    )  # what comes again costs nothing
+    for one, times, level, limit, most in (
+        ("x", 8000, "byte", 100, 100), ("x", 20, "byte", 100, 20), ("猫", 8000, "byte", 300, 100),
+        ("猫", 8000, "char", 300, 300),
+    ):  # fmt: skip
+        assert bpe_watch.affordable(one * times, level, "none", limit) == most
     text = "".join(TEXTS.values())
     for limit in (50, 200, 400):
         for split in SPLITS:

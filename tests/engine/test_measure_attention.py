@@ -16,7 +16,7 @@ from engine.measure.distance import visible
 from engine.measure.recording import record
 from engine.measure.shared_keys import shared_keys
 from engine.model import Transformer, build
-from engine.parts.registry import HEALTHY, MIXERS, swapped
+from engine.parts.registry import HEALTHY, swapped
 from engine.presets import PRESETS
 from engine.progress import finish
 from tests.engine.cases import for_each
@@ -185,8 +185,3 @@ def test_what_sharing_keys_saves_at_llama_70b():
     assert found.parameters == 2 * 8192 * 1024
     with pytest.raises(ConfigError):
         shared_keys(config, 64, 7)
-
-
-def test_which_mixers_have_scores_and_learned_ones():
-    assert [name for name in MIXERS if MIXERS[name].scored] == ["similarity", "shared_qk", "attention"]
-    assert [name for name in MIXERS if MIXERS[name].learned] == ["shared_qk", "attention"]

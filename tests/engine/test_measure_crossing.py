@@ -1,4 +1,4 @@
-"""Cross-attention at work, held against a plain loop over the same model and against the masks by hand."""
+"""Encoder-decoders at work, held against plain loops over the same model and against the masks by hand."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from engine.errors import CorpusError, ShapeError, TokenizerError
 from engine.measure import crossing as measured
 from engine.measure.alignment import alignment_score, cross_patterns, hits, model_alignment
 from engine.measure.crossing import Look, at_the_end, crossing, looked, masks_of, sharpest, with_parts
+from engine.measure.pair_living import writing
 from engine.paired_data import pair_text
 from engine.probe import Recorder
 from engine.seq2seq import build_pair
@@ -20,6 +21,7 @@ from engine.seq2seq_config import Seq2SeqConfig
 from engine.tasks.paired import PAIR_TASKS, Aligned, pairs
 from engine.tokenizers.paired import BEGIN, END, PairTokenizer
 from tests.engine.cases import for_each
+from tests.engine.seq2seq_toys import loud_pair
 
 WORDS = PairTokenizer.train(["abcdefg-"], by="letters")
 
@@ -175,3 +177,51 @@ def test_patterns_of_a_model_are_those_of_each_pair_alone(name: str) -> None:
     found = model_alignment(model, text.tokenizer, some)
     by_hand = alignment_score(together, [one.sources for one in some])
     assert found is not None and by_hand is not None and found.heads.tolist() == by_hand.heads.tolist()
+
+
+TOKENIZER = PairTokenizer(tuple("abcdefghij"))
+
+
+@pytest.fixture(scope="module", params=["rope", "t5", "sinusoidal"])
+def pair(request):
+    return loud_pair(position=request.param, factor=3.0)
+
+
+def test_each_step_says_what_the_model_says_after_what_was_written(pair):
+    found = writing(pair, TOKENIZER, "badge")
+    ids = [*TOKENIZER.encode("badge"), END]
+    seen = [BEGIN]
+    for step, symbol in enumerate(found.written):
+        chances = pair(torch.tensor([ids]), torch.tensor([seen]))[0, -1].softmax(-1)
+        best, token = chances.max(-1)
+        assert TOKENIZER.shown([int(token)]) == (symbol,)
+        assert found.guesses[step, 0] == token
+        assert found.chances[step, 0] == pytest.approx(float(best), abs=1e-5)
+        assert found.chances[step].tolist() == pytest.approx(chances.topk(3).values.tolist(), abs=1e-5)
+        seen.append(int(token))
+    assert seen[-1] == END or len(seen) - 1 == pair.config.decoder.context
+    assert found.read == TOKENIZER.shown(seen[:-1]) and found.text == TOKENIZER.decode(seen[1:])
+    assert found.source == (*"badge", "<end>") and found.memory == (6, pair.config.encoder.d_model)
+
+
+def test_where_it_looks_is_what_cross_attention_shows(pair):
+    found, other = writing(pair, TOKENIZER, "badge"), crossing(pair, TOKENIZER, "badge")
+    assert found.written == other.written and np.allclose(found.cross, other.patterns, atol=1e-5)
+    for step in range(len(found.written)):
+        mean = other.pattern(None)[step]
+        place, weight = found.looked(step)
+        assert place == mean.argmax() and weight == pytest.approx(mean.max(), abs=1e-5)
+
+
+def test_sizes_are_root_mean_squares_of_the_streams(pair):
+    found = writing(pair, TOKENIZER, "ab")
+    recorder = Recorder()
+    ids = torch.tensor([[*TOKENIZER.encode("ab"), END]])
+    begun = torch.tensor([[BEGIN, *(TOKENIZER.shown(range(13)).index(s) for s in found.written[:-1])]])
+    pair(ids, begun, recorder)
+    own = recorder["encoder.blocks.0.resid_pre"][0]
+    assert found.source_sizes[0] == pytest.approx(float((own**2).mean(-1).sqrt().mean()), rel=1e-4)
+    last = pair.config.decoder.n_layers
+    assert found.sizes.shape == (last + 1, len(found.written))
+    end = recorder[f"decoder.blocks.{last - 1}.resid_post"][0]
+    assert found.sizes[last].tolist() == pytest.approx((end**2).mean(-1).sqrt().tolist(), rel=1e-4)

@@ -141,28 +141,3 @@ def test_another_token_begins_a_branch_and_a_reload_keeps_both(page, app_url, wr
     expect(page.locator(".gf-writer-branch")).to_have_count(1)
     expect(page).to_have_url(re.compile(r"generation_at=0\.7\b"))
     assert shown(page) == show_token(text[:7])
-
-
-def test_a_string_stops_it_on_a_phone_too(page, app_url, written):
-    text, _ = written
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.emulate_media(reduced_motion="reduce")
-    stop = text[40:43].strip() or text[41]
-    opened(page, app_url, generation_stop=stop.replace("\n", "⏎"))
-    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-    assert page.locator(".gf-writer").get_attribute("data-at") == "0"  # nothing moves by itself
-    page.get_by_role("button", name="Play", exact=True).click()
-    page.wait_for_function("document.querySelector('.gf-writer').dataset.ended === 'stop'")
-    where = text.index(stop) + len(stop)
-    at(page, where)
-    assert shown(page) == show_token(text[:where])
-    expect(page.locator(".gf-writer-said")).to_contain_text("Stopped by the string")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    with page.expect_download() as saved:
-        page.locator(".gf-writer").get_by_role(
-            "button", name="Save the data behind this figure as CSV"
-        ).click()
-    lines = saved.value.path().read_text().splitlines()
-    assert len(lines) >= where + 1 and lines[0].startswith(
-        "token_written,position,id,token,p,q_with_settings"
-    )

@@ -72,10 +72,6 @@ def test_the_slider_turns_the_hands_without_the_server_and_the_link_brings_them_
     page.get_by_role("button", name="One position back").click()
     expect(page).to_have_url(re.compile(r"clock_position=30"))
     assert len(sent) == before, "the server was asked"
-    page.get_by_role("radio", name="Table").click()  # leaves the clock and comes back
-    expect(page.locator(CLOCK)).to_have_count(0)
-    page.get_by_role("radio", name="Clock").click()
-    expect(page.locator(f"{CLOCK} output")).to_have_text("position 30")
     page.goto(page.url)
     expect(page.locator(f"{CLOCK} output")).to_have_text("position 30")
 

@@ -1,7 +1,7 @@
 """A course in a browser, from its first scene to its last: everything is there, above the bar, and soon."""
 
 import re
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -139,23 +139,3 @@ def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, 
     expect(screen).to_have_url(re.compile(r"/courses$"))
     expect(screen.locator(".gf-tour")).to_have_count(0)
     assert not screen.evaluate("document.documentElement.classList.contains('gf-tour-on')")
-
-
-@pytest.mark.exhaustive
-def test_the_room_answers_the_question_of_a_scene(screen, app_url):
-    number, scene = next((n, s) for n, s in enumerate(COURSES["ten-minutes"].scenes, 1) if s.question)
-    query = dict(scene.query) | {"course": "ten-minutes", "scene": number}
-    screen.goto(f"{app_url}/{scene.page}?{urlencode(query)}")
-    at_scene(screen, number, 9)
-    settled(screen)
-    room = screen.locator(".gf-tour-room")
-    expect(room, "only on a stage").to_be_hidden()
-    screen.goto(f"{app_url}/{scene.page}?{urlencode(query | {'stage': 1})}")
-    room.click()
-    expect(screen.get_by_role("textbox", name="Question")).to_have_value(scene.question.asked)
-    expect(screen.get_by_role("textbox", name="Answers")).to_have_value("\n".join(scene.question.answers))
-    settled(screen)
-    screen.get_by_role("button", name="Ask", exact=True).click()
-    expect(screen.locator(".gf-room-bars li")).to_have_count(len(scene.question.answers))
-    screen.get_by_role("button", name="Forget the room and its answers").click()
-    expect(screen.locator(".gf-tour-answers button")).to_have_count(len(scene.question.answers))

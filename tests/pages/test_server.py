@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -92,17 +93,9 @@ def test_without_a_lifespan_there_is_one_manager_however_many_ask_at_once(
         return made[-1]
 
     monkeypatch.setattr(state, "_make_manager", make)
-    gate, found = threading.Barrier(8), []
-
-    def ask() -> None:
-        gate.wait()
-        found.append(state.manager())
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as threads:
+        gate = threading.Barrier(8)
+        found = list(threads.map(lambda _: gate.wait() is None or state.manager(), range(8)))
     assert len(made) == 1 and all(manager is made[0] for manager in found)
     state.close_manager()
     assert state.manager() is made[1], "after the end of a server there may be another"

@@ -33,23 +33,12 @@ TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)
 
 
-def put(
-    manager: StageManager,
-    run: str,
-    steps: tuple[int, ...] = STEPS,
-    model: ModelConfig = TINY,
-    status: str = "finished",
-) -> str:
+def put(manager: StageManager, run: str, steps: tuple[int, ...] = STEPS, status: str = "finished") -> str:
     """A run among the manager's; the name its model has in the bar. Runs are named after their test: the app
     caches models by their names.
     """
-    manager.views[run] = view_of(
-        RunSpec(model, TrainConfig(steps=40), "text", "abc " * 20, name=f"my {run}"),
-        run,
-        status,
-        40,
-        snapshots=steps,
-    )
+    spec = RunSpec(TINY, TrainConfig(steps=40), "text", "abc " * 20, name=f"my {run}")
+    manager.views[run] = view_of(spec, run, status, 40, snapshots=steps)
     return f"run-{run}"
 
 

@@ -37,12 +37,8 @@ scenes:
 
 def test_a_course_is_read_as_it_is_written():
     course = parse("3-my-course.yaml", GOOD)
-    assert (course.id, course.title, course.audience, course.minutes) == (
-        "my-course",
-        "A course",
-        "people",
-        5,
-    )
+    told = course.id, course.title, course.audience, course.minutes
+    assert told == ("my-course", "A course", "people", 5)
     one, two = course.scenes
     assert (one.title, one.text, one.page) == ("One", "Look here.", "attention")
     assert (one.point, one.notes) == ("attention_grid", "Wait.")
@@ -153,15 +149,9 @@ def test_what_speaks_against_a_link_is_forgotten_and_what_was_written_stays():
         "attention_layer",
         "attention_view__in_url",
         "measure",
-    ]
-    held += [
         "view_drawn",
-        "attention_text",
-        "sampling_seed",
-        "run_id",
-        "positions_view",
-        "why_scheme__in_url",
     ]
+    held += ["attention_text", "sampling_seed", "run_id", "positions_view", "why_scheme__in_url"]
     gone = bar._forgotten(TEN, {"attention_view": "heads"}, held)
     assert set(held) - set(gone) == {"owner", "attention_text", "sampling_seed", "run_id"}
 

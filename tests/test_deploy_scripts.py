@@ -34,8 +34,7 @@ OWN = {"GLASSFORMER_FRAME_ANCESTORS": "https://a.example"}
 
 
 @pytest.mark.parametrize(
-    ("given", "frames"),
-    [({}, []), (SPACE, ["https://huggingface.co"]), (SPACE | OWN, ["https://a.example"])],
+    ("given", "frames"), [({}, []), (SPACE, ["https://huggingface.co"]), (SPACE | OWN, ["https://a.example"])]
 )
 def test_a_server_starts_in_the_frame_of_its_space_with_all_descriptors_and_two_pools_of_memory(
     tmp_path: Path, given: dict[str, str], frames: list[str]

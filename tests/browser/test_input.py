@@ -1,7 +1,6 @@
 """The input's pages in a real Chromium: clouds, clocks and arrows turn in the browser, tokens tell what they are."""
 
 import re
-from urllib.parse import quote
 
 from playwright.sync_api import expect
 
@@ -113,40 +112,3 @@ def test_arrows_turn_and_together_they_leave_the_score(page, app_url):
         "q·k at (13, 8)"
     )  # the figures below follow when the hand lets go
     assert page.evaluate("window.kept.isConnected")
-
-
-def compared(page, url, text):
-    chosen = "".join(f"&compare_show={quote(name)}" for name in ("Characters", "Bytes", "BPE 300"))
-    asked = (
-        f"tokens_view=Compare+tokenizers&compare_corpus=The+Python+manual&compare_text={quote(text)}{chosen}"
-    )
-    opened(page, f"{url}/tokens?{asked}", ".gf-chip")
-
-
-def row(page, name):
-    return page.locator(".gf-chips-row").filter(
-        has=page.locator(".gf-chips-name", has_text=re.compile(f"^{name}$"))
-    )
-
-
-def test_a_token_tells_its_id_and_bytes_to_the_mouse_and_to_the_keys(page, app_url):
-    compared(page, app_url, "a €")
-    tip = page.locator(".gf-chips-tip")
-    row(page, "Bytes").locator(".gf-chip").nth(3).hover()
-    expect(tip).to_contain_text("id 130")  # 0x82
-    expect(tip).to_contain_text("1 byte: 82")
-    expect(row(page, "Characters").locator(".gf-chip-same")).to_have_text(
-        ["€"]
-    )  # the same place in the other cut
-    expect(row(page, "Bytes").locator(".gf-chip-hex")).to_have_text(["E2", "82", "AC"])
-    row(page, "Characters").locator(".gf-chips-body").focus()
-    page.keyboard.press("End")
-    expect(tip).to_contain_text("“€”")
-    expect(row(page, "Bytes").locator(".gf-chip-same")).to_have_text(["E2", "82", "AC"])
-    page.keyboard.press("ArrowDown")  # into the bytes, at the same place
-    expect(tip).to_contain_text("token 2 of 5")
-    page.keyboard.press("ArrowRight")
-    expect(tip).to_contain_text("id 130")
-    assert "id 130" in page.locator('.gf-chip[aria-selected="true"]').last.get_attribute("aria-label")
-    page.keyboard.press("Escape")
-    expect(tip).to_be_hidden()

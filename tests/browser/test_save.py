@@ -132,22 +132,3 @@ def test_hostile_text_stays_text(page, app_url):
     characters = "".join(row[6] for row in table[1:] if row[0] == "Characters")
     assert bytes.fromhex(characters).decode().startswith(HOSTILE)
     assert alerts == []
-
-
-def test_the_buttons_wait_for_hover_focus_or_touch_and_leave_what_is_chosen(page, app_url):
-    opened(page, app_url, ARCS, ".gf-arcs")
-    tools = page.locator(".gf-arcs .gf-tools")
-    page.mouse.move(2, 2)
-    expect(tools).to_have_css("opacity", "0")
-    tools.get_by_role("button", name="Save this figure as PNG").focus()
-    expect(tools).to_have_css("opacity", "1")
-    page.locator(".gf-arcs-column").first.focus()
-    page.keyboard.press("End")
-    said = page.locator(".gf-arcs-said")
-    expect(said).to_contain_text("looks at")
-    assert said.inner_text().split(" looks at")[0] in words(
-        saved(page, ".gf-arcs", "SVG")
-    )  # the token in hand is in the picture
-    with page.expect_download() as download:
-        tools.get_by_role("button", name="Save this figure as SVG").press("Enter")
-    assert " looks at " in words(download.value.path().read_bytes())

@@ -1,9 +1,7 @@
 """Training time in a real Chromium: the newest of a run is followed, and the shipped time-lapse is gone through."""
 
-from itertools import pairwise
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from tests.browser.conftest import after_frames, settled
 from tests.browser.scrubbing import PICTURE, in_url, where
@@ -69,30 +67,6 @@ ON_TOP = """what => {
   return [0.03, 0.5, 0.97].map((share) =>
     one.contains(document.elementFromPoint(box.left + box.width * share, box.top + box.height / 2)))
 }"""
-
-
-def test_the_time_lapse_is_scrubbed_through_and_heads_are_named_where_they_formed(page: Page, app_url: str):
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.goto(f"{app_url}/circuits?circuits_view=induction&model=timelapse", wait_until="domcontentloaded")
-    slider = page.locator(".gf-scrubber input[type=range]")
-    slider.wait_for()
-    settled(page)
-    answer = page.locator(".st-key-answer")
-    expect(answer).to_contain_text("the model copies")
-    assert where(page).startswith("step 1,000 (newest)") and in_url(page) is None
-    names = page.locator(".gf-scrub-marks span")
-    assert names.all_inner_texts() == ["0.3", "1.3", "1.2", "1.0"]
-    boxes = [names.nth(i).bounding_box() for i in range(4)]
-    assert all(one and other and one["x"] + one["width"] <= other["x"] + 1 for one, other in pairwise(boxes))
-
-    page.wait_for_function(f"({PICTURE})() !== ''")
-    before = page.evaluate(PICTURE)
-    slider.focus()
-    slider.press("Home")
-    page.wait_for_function("new URL(location).searchParams.get('step') === '0'")
-    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before)
-    expect(answer).to_contain_text("No induction head")
-    assert where(page).startswith("step 0 ·")
 
 
 @pytest.mark.parametrize(

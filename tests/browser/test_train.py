@@ -4,14 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import after_frames, settled
-from tests.browser.training import (
-    LINK,
-    button,
-    ended,
-    opened,
-    steps_done,
-    wait_for_steps,
-)
+from tests.browser.training import LINK, button, ended, opened, steps_done, wait_for_steps
 
 WATCH = """() => {
   window.__removed = 0

@@ -76,10 +76,3 @@ def test_a_button_of_the_last_question_counts_nothing(rooms: Rooms) -> None:
     page.button[0].click().run()
     assert rooms.look(room).counts == (0, 0)
     assert any("The question has changed" in toast.value for toast in page.toast)
-
-
-@pytest.mark.parametrize("room", [None, "x" * 16, "<b>"])
-def test_there_is_no_such_room(rooms: Rooms, room: str | None) -> None:
-    asked(rooms)
-    page = opened(room)
-    assert not page.button and [info.value[:21] for info in page.info] == ["There is no such room"]

@@ -37,18 +37,3 @@ def test_owner_is_secret_and_lasts_as_long_as_the_session():
 )
 def test_only_plain_values_come_out_of_a_url(run, view, expected):
     assert [text.value for text in opened(script, run=run, view=view).text[2:]] == expected
-
-
-def test_numbers_without_an_end_leave_the_url_and_words_stay() -> None:
-    def script() -> None:
-        import streamlit as st
-
-        from ui import state
-
-        state.drop_endless()
-        st.number_input("n", value=3, key="context", bind="query-params")
-        st.text_input("t", key="text", bind="query-params")
-
-    for value in ("inf", "-1e999", "9" * 400, "nan"):
-        page = opened(script, context=value, text="inf")
-        assert page.number_input[0].value == 3 and page.text_input[0].value == "inf"

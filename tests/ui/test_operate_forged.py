@@ -45,8 +45,7 @@ def test_a_number_is_a_number_however_a_browser_writes_it(
 
 
 @pytest.mark.parametrize(
-    "value",
-    [{"string_value": "9"}, {"bool_value": True}, {"double_array_value": [1.0]}, {"json_value": "{"}],
+    "value", [{"string_value": "9"}, {"bool_value": True}, {"double_array_value": [1.0]}, {"json_value": "{"}]
 )
 def test_anything_else_is_what_stood_there_at_first(states: WStates, value: dict[str, Any]) -> None:
     states.set_widget_from_proto(sent(**value))

@@ -55,8 +55,7 @@ def test_strangers_are_not_told_where_the_server_lies_in_its_own_network(
 
 
 @pytest.mark.parametrize(
-    "seen",
-    [None, 3, "", "javascript:alert(1)", "http://", "http://a:b/", "http://[", "h" * 10**5],
+    "seen", [None, 3, "", "javascript:alert(1)", "http://", "http://a:b/", "http://[", "h" * 10**5]
 )
 def test_what_is_no_web_address(seen: object) -> None:
     assert for_phones(seen, own="192.0.2.7") == ("", "")

@@ -233,20 +233,11 @@ def test_bounds_that_shrink_take_the_value_along() -> None:
     assert values(opened(numbers, (7, 9)))[:2] == (7, 7)  # what is there first is brought inside too
 
 
-@for_each(
-    "value, kept",
-    [
-        (7, 5),
-        (-7, 0),
-        (3.9, 3),
-        (float("nan"), 1),
-        (float("-inf"), 1),
-        (None, 1),
-        ("3", 1),
-        (True, 1),
-        (10**400, 5),
-    ],
-)
+NAN, INF = float("nan"), float("inf")
+NUMBERS = [(7, 5), (-7, 0), (3.9, 3), (NAN, 1), (-INF, 1), (None, 1), ("3", 1), (True, 1), (10**400, 5)]
+
+
+@for_each("value, kept", NUMBERS)
 def test_clamped(value: Any, kept: int) -> None:
     found = widgets.clamped(value, 0, 5, 1)
     assert found == kept and isinstance(found, int)

@@ -40,26 +40,19 @@ def test_cores_are_those_of_the_quota(tmp_path: Path, files: dict[str, str], own
     assert machine.cores(*written(tmp_path, files, own)) == cores
 
 
-@for_each(
-    ("files", "own", "memory"),
-    [
-        ({}, "0::/\n", WHOLE),
-        ({"memory.max": "max"}, "0::/\n", WHOLE),
-        ({"memory.max": "1073741824\n"}, "0::/\n", 2**30),
-        ({"a/memory.max": "1073741824", "a/b/memory.max": "max"}, "0::/a/b\n", 2**30),
-        ({"memory/x/memory.limit_in_bytes": "536870912"}, "7:memory:/x\n", 2**29),
-        ({"memory/memory.limit_in_bytes": "9223372036854771712"}, "7:memory:/x\n", WHOLE),
-    ],
-)
+@for_each(("files", "own", "memory"), [
+    ({}, "0::/\n", WHOLE), ({"memory.max": "max"}, "0::/\n", WHOLE),
+    ({"memory.max": "1073741824\n"}, "0::/\n", 2**30),
+    ({"a/memory.max": "1073741824", "a/b/memory.max": "max"}, "0::/a/b\n", 2**30),
+    ({"memory/x/memory.limit_in_bytes": "536870912"}, "7:memory:/x\n", 2**29),
+    ({"memory/memory.limit_in_bytes": "9223372036854771712"}, "7:memory:/x\n", WHOLE),
+])  # fmt: skip
 def test_memory_is_that_of_the_limit(tmp_path: Path, files: dict[str, str], own: str, memory: int) -> None:
     assert machine.memory(*written(tmp_path, files, own)) == memory
 
 
-def test_where_there_are_no_groups_it_is_the_machine() -> None:
+def test_where_there_are_no_groups_it_is_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nowhere = Path("/nowhere")
     assert machine.cores(nowhere, nowhere) == 64 and machine.memory(nowhere, nowhere) == WHOLE > 10**8
-
-
-def test_affinity_counts_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 6}, raising=False)
     assert machine.cores(*written(tmp_path, {"cpu.max": "800000 100000"}, "0::/\n")) == 3

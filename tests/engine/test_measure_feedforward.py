@@ -198,9 +198,7 @@ def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():
     assert firing.liked(np.array([3]), np.array([-2.0]), ids).token == 9
 
 
-@for_each(
-    "fields", [{}, {"ffn": "swiglu", "norm": "rmsnorm"}, {"ffn": "none"}, {"attention_bias": True}], ids=str
-)
+@for_each("fields", [{}, {"ffn": "swiglu", "norm": "rmsnorm"}, {"ffn": "none"}, {"attention_bias": True}])
 def test_a_block_has_what_the_built_one_has(fields):
     config = tiny(n_layers=3, **fields).resolved()
     own = build(config, device="meta").blocks[0]

@@ -214,9 +214,7 @@ def slowly(model: Transformer, ids: tuple[int, ...], top: int, least: float) -> 
     return found
 
 
-@pytest.mark.parametrize(
-    "name", ["grouped, window", "post", "shared qk", "gated, qk-norm", "mean", "no projection"]
-)
+@pytest.mark.parametrize("name", ["grouped, window", "post", "shared qk", "gated, qk-norm", "mean"])
 @pytest.mark.parametrize("chunk", [3, 1024])
 @torch.inference_mode()
 def test_name_movers_are_those_of_a_slow_loop(name, chunk, monkeypatch):

@@ -32,14 +32,9 @@ def test_the_lanes_are_the_recordings(name, text):
     ends = "norm2" if model.parts.wiring(model.config).ends_normed else "resid_post"
     each = model.config.d_model // 16  # the shipped widths are multiples of sixteen
     assert found.pooled == (each, each)
-    blocks = range(layers)
-    for drawn, names in (
-        (found.stream, ["blocks.0.resid_pre", *(f"blocks.{i}.{ends}" for i in blocks)]),
-        (found.middle, [f"blocks.{i}.resid_mid" for i in blocks]),
-        (found.attention, [f"blocks.{i}.attn_out" for i in blocks]),
-        (found.feedforward, [f"blocks.{i}.ffn_out" for i in blocks]),
-    ):
-        wanted = np.stack([full[name] for name in names])[:, -shown:].reshape(-1, shown, 16, each).mean(-1)
+    writes = {"resid_mid": found.middle, "attn_out": found.attention, "ffn_out": found.feedforward}
+    for array, drawn in (writes | {ends: found.stream[1:], "resid_pre": found.stream[:-1]}).items():
+        wanted = full.stacked(array)[:, -shown:].reshape(layers, shown, 16, each).mean(-1)
         np.testing.assert_allclose(drawn, wanted, rtol=1e-4, atol=1e-4)
     rows = full.stacked("pattern")[:, :, -shown:]
     np.testing.assert_array_equal(found.patterns[..., 1:], rows[..., -shown:])

@@ -25,7 +25,7 @@ from engine.measure.square import alone, end_loss, opened, read
 from engine.training import unmasked
 from engine.training.batches import Batch, Batches
 from tests.engine.cases import for_each
-from tests.engine.helpers import loud, tiny
+from tests.engine.helpers import ARCHITECTURES, loud, tiny
 
 
 def test_without_the_mask_the_softmax_runs_over_all_keys():
@@ -175,13 +175,9 @@ def test_words_move_as_a_whole(tokens, expected):
 
 
 @for_each("position", permutation.SCHEMES)
-@for_each(
-    "fields",
-    [{}, {"wiring": "post"}, {"mixer": "shared_qk"}, {"qk_norm": True}, {"ffn": "swiglu", "norm": "rmsnorm"}],
-    ids=str,
-)
-def test_a_whole_model_without_positions_and_mask_sees_no_order(position, fields):
-    model = loud(tiny(position=position, **fields), factor=4.0)
+@for_each("name", ["learned", "post", "shared qk", "gated, qk-norm"])
+def test_a_whole_model_without_positions_and_mask_sees_no_order(position, name):
+    model = loud(tiny(**ARCHITECTURES[name] | {"position": position}), factor=4.0)
     order = permutation.new_order(len(TOKENS), "shuffle", 2)
     by = {(s.position, s.mask): s for s in permutation.in_order_and_out(model, TOKENS, order)}
     assert list(by) == [(True, True), (False, True), (True, False), (False, False)]

@@ -59,13 +59,10 @@ def test_blocks_are_stacked_bottom_first() -> None:
     assert some == ["blocks.0.ffn_post", "blocks.1.pattern", "blocks.1.ffn_post", "logits"]
 
 
-@for_each(
-    ("ids", "says"),
-    [([], "at least one"), ([11], "between 0 and 10"), ([0, -1], "between 0 and 10"), (list(range(9)), "8")],
-)
-def test_ids_that_cannot_be_read(ids: list[int], says: str) -> None:
-    with pytest.raises(ShapeError, match=says):
-        record(loud(tiny(position="learned")), ids)
+def test_ids_that_cannot_be_read() -> None:
+    for ids, says in (([], "one"), ([11], "0 and 10"), ([0, -1], "0 and 10"), (list(range(9)), "8")):
+        with pytest.raises(ShapeError, match=says):
+            record(loud(tiny()), ids)
 
 
 def test_probabilities_and_losses_are_those_of_torch() -> None:

@@ -164,9 +164,7 @@ def test_what_stands_in_the_model_s_place_is_what_is_told():
     assert [p.label for p in pushes(config, parts, swapped_in).writers] == ["embed", "position"]
 
 
-@for_each(
-    "fields", [{}, {"wiring": "parallel"}, {"wiring": "post"}, {"ffn": "none"}, {"position": "rope"}], ids=str
-)
+@for_each("fields", [{}, {"wiring": "parallel"}, {"wiring": "post"}, {"ffn": "none"}, {"position": "rope"}])
 def test_a_tokens_sum_is_worked_out_with_its_own_lengths(fields):
     model = loud(tiny(**fields), factor=3.0)
     recording = record(model, IDS)

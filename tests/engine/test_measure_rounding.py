@@ -21,7 +21,7 @@ from engine.model import Transformer
 from engine.progress import Progress, finish
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, stepped, tiny
-from tests.engine.pretrained.test_blocks import opened_as
+from tests.engine.pretrained.gguf_files import opened_as
 
 
 def weights(rows: int = 7, columns: int = 96, seed: int = 3) -> torch.Tensor:
@@ -103,9 +103,7 @@ def test_a_block_of_ours_is_what_ggml_would_store() -> None:
             made(matrix, row, index)
 
 
-@for_each(
-    ("kind", "bits", "span"), [("Q4_0", 4.5, (-8, 7)), ("Q4_1", 5.0, (0, 15)), ("Q8_0", 8.5, (-127, 127))]
-)
+@for_each("kind, bits, span", [("Q4_0", 4.5, (-8, 7)), ("Q4_1", 5.0, (0, 15)), ("Q8_0", 8.5, (-127, 127))])
 def test_a_block_of_a_file(kind: str, bits: float, span: tuple[int, int], tmp_path: Path) -> None:
     opened = opened_as(kind, tmp_path)
     found = stored(opened, "blocks.1.mixer.w_qkv.weight", 33, 0)  # of the keys

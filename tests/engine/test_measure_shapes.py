@@ -1,6 +1,4 @@
-"""The traced forward pass against the model's own, against closed forms, and attention by hand against
-arithmetic.
-"""
+"""The traced forward pass against the model's own, and attention by hand against arithmetic."""
 
 from __future__ import annotations
 
@@ -68,11 +66,11 @@ def lines_of(steps, name):
 
 def test_the_lines_that_ran_are_the_lines_that_did_it():
     steps = trace(tiny(), 4)
-    for name, says in (
-        ("blocks.0.pattern", "softmax"),
-        ("blocks.0.scores", "baddbmm"),
-        ("embed", "F.embedding"),
-    ):
+    for name, says in {
+        "blocks.0.pattern": "softmax",
+        "blocks.0.scores": "baddbmm",
+        "embed": "F.embed",
+    }.items():
         assert any(says in line for line in lines_of(steps, name))
     normed = lines_of(steps, "blocks.0.norm1")
     assert normed == ["return F.layer_norm(x, x.shape[-1:], self.gain, self.bias, self.eps)"]

@@ -1,6 +1,4 @@
-"""Cuts that tile their text, vocabularies that are beginnings of larger ones, and the costs of CURRICULUM's
-table.
-"""
+"""Cuts that tile their text, vocabularies that are beginnings of larger ones, and what they cost."""
 
 from __future__ import annotations
 

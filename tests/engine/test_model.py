@@ -103,14 +103,10 @@ def test_initial_weights_are_the_documented_ones() -> None:
 
 
 @for_each("init, table, matrix, write", [
-    ("scaled", 0.02, 0.02, 0.02 / math.sqrt(6)),
-    ("plain", 0.02, 0.02, 0.02),
-    ("fan_in", 0.02, 1 / math.sqrt(64), 1 / math.sqrt(64)),
-    ("normal", 1.0, 1 / math.sqrt(64), 1 / math.sqrt(64)),
+    ("scaled", 0.02, 0.02, 0.02 / math.sqrt(6)), ("plain", 0.02, 0.02, 0.02),
+    ("fan_in", 0.02, 1 / 8, 1 / 8), ("normal", 1.0, 1 / 8, 1 / 8),
 ])  # fmt: skip
-def test_first_weights_as_a_training_asks_for_them(
-    init: Init, table: float, matrix: float, write: float
-) -> None:
+def test_first_weights_as_a_training_asks_for_them(init: Init, table: float, matrix: float, write: float):
     config = ModelConfig(vocab_size=300, d_model=64, n_layers=3, context=128, tie_embeddings=False)
     found = {name: p.std().item() for name, p in build(config, init=init).named_parameters()}
     second = write if init in ("scaled", "plain") else 1 / math.sqrt(256)  # w_out reads d_ff numbers
@@ -137,14 +133,10 @@ def test_the_seed_decides_the_weights_and_leaves_torch_alone() -> None:
 
 
 def test_tokens_of_another_shape_or_type_are_refused() -> None:
-    for shape, dtype in (
-        ((4,), torch.int64),
-        ((1, 4), torch.float32),
-        ((1, 4), torch.int32),
-        ((1, 1, 4), torch.int64),
-    ):
+    whole = torch.zeros(1, 4, dtype=torch.int64)
+    for tokens in (whole[0], whole[None], whole.float(), whole.int()):
         with pytest.raises(ShapeError, match=r"tokens must be int64 of shape \(batch, position\)"):
-            build(tiny())(torch.zeros(shape, dtype=dtype))
+            build(tiny())(tokens)
 
 
 def test_a_cache_and_a_table_have_their_limits() -> None:

@@ -61,17 +61,11 @@ def lint(folder: Path) -> None:
     ran(folder, "-m", "ruff", "check", "--isolated", "--select", "F,E9", ".")
 
 
-def put(
-    model: Transformer | Seq2Seq,
-    folder: Path,
-    tokenizer: Any = None,
-    example: str = "",
-    dtype: str = "float32",
-) -> str:
+def put(model: Transformer | Seq2Seq, folder: Path, tokenizer: Any = None, **more: str) -> str:
     folder.mkdir()
-    text = one_file(model, 'A "model" \\ of\nmine', tokenizer, example=example)
+    text = one_file(model, 'A "model" \\ of\nmine', tokenizer, example=more.get("example", ""))
     (folder / "model.py").write_text(text)
-    (folder / "model.safetensors").write_bytes(pack.own_weights(model, dtype))
+    (folder / "model.safetensors").write_bytes(pack.own_weights(model, more.get("dtype", "float32")))
     assert "engine" not in "".join(line for line in text.splitlines() if "import" in line)
     return text
 
@@ -132,12 +126,12 @@ def test_encoder_decoders_run_alone(tmp_path: Path) -> None:
 
 
 @for_each(
-    ("task", "source"), [("dates", "the 3rd of March 1999"), ("language", "the small dog sees a king today")]
+    "task, source", [("dates", "the 3rd of March 1999"), ("language", "the small dog sees a king today")]
 )
 def test_a_shipped_encoder_decoder_writes(task: str, source: str, tmp_path: Path) -> None:
     """Letters and words; what is not known is said."""
     shipped = load_pair(ROOT / "checkpoints" / "paired" / task)
-    text = put(shipped.model, tmp_path / "it", shipped.tokenizer, source)
+    text = put(shipped.model, tmp_path / "it", shipped.tokenizer, example=source)
     assert f"python model.py {source}" in text
     wanted = write_pair(shipped.model, shipped.tokenizer, source)
     assert len(wanted) > 5

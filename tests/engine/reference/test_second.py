@@ -93,11 +93,7 @@ def test_it_shares_no_code(name: str) -> None:
     assert not any(isinstance(node, ast.ClassDef) and "Module" in ast.unparse(node) for node in tree)
 
 
-@for_each(
-    "family, seed",
-    [(family, seed) for family in KINDS for seed in range(3)],
-    fast=[(family, place % 3) for place, family in enumerate(KINDS)],
-)
+@for_each("family, seed", itertools.product(KINDS, range(3)), fast=[(k, i % 3) for i, k in enumerate(KINDS)])
 @torch.no_grad()
 def test_it_is_transformers_own(family: str, seed: int, tmp_path: Path) -> None:
     """Odd sizes drawn by chance, random weights, gains and biases too, saved by transformers and read here."""

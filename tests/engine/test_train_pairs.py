@@ -171,8 +171,7 @@ def test_the_loss_by_hand_and_without_padding() -> None:
     for pair in text.train[:4]:
         source, target = (text.tokenizer.encode(side) for side in (pair.source, pair.target))
         logits = model(torch.tensor([[*source, END]]), torch.tensor([[BEGIN, *target]]))[0]
-        p = logits.softmax(-1)
-        total -= sum(math.log(float(p[i, token])) for i, token in enumerate([*target, END]))
+        total += float(F.cross_entropy(logits, torch.tensor([*target, END]), reduction="sum"))
         count += len(target) + 1
     four = teacher_forced(rows.of(torch.arange(4)))
     assert four.predicted == count
@@ -296,28 +295,25 @@ def test_a_stop_and_a_prompt_are_heard() -> None:
 
 def test_what_does_not_go_together() -> None:
     text, labelled = reversing(), labelling()
-    fitted = text.fitted(SMALL)
-    for changed, field in (
-        (replace(fitted, encoder=replace(fitted.encoder, context=4)), "context"),
-        (replace(fitted, decoder=replace(fitted.decoder, context=4)), "context"),
-        (pair_config(), "vocab_size"),
-        (replace(fitted, begin=3), "begin"),
-    ):
+    fitted, model = text.fitted(SMALL), labelled.fitted(SMALL)
+    wrong: list[tuple[Any, str, Any]] = [
+        (replace(fitted, encoder=replace(fitted.encoder, context=4)), "context", TRAIN),
+        (replace(fitted, decoder=replace(fitted.decoder, context=4)), "context", TRAIN),
+        (pair_config(), "vocab_size", TRAIN),
+        (replace(fitted, begin=3), "begin", TRAIN),
+        (fitted, "objective", replace(TRAIN, objective="masked")),
+        (fitted, "repeat", replace(TRAIN, repeat=0.5)),
+        (fitted, "steps", replace(TRAIN, steps=0)),
+        (replace(model, context=3), "context", TRAIN),
+        (replace(model, vocab_size=99), "vocab_size", TRAIN),
+        (replace(model, causal=True), "causal", TRAIN),
+        (replace(model, pooler=False), "pooler", TRAIN),
+    ]
+    for config, field, train in wrong:
         with pytest.raises(ConfigError) as error:
-            train_pairs(changed, TRAIN, text)
-        assert error.value.field == field
-    for settings in ({"objective": "masked"}, {"repeat": 0.5}, {"steps": 0}):
-        with pytest.raises(ConfigError):
-            train_pairs(fitted, replace(TRAIN, **settings), text)  # type: ignore[arg-type]
-    model = labelled.fitted(SMALL)
-    for other, field in (
-        (replace(model, context=3), "context"),
-        (replace(model, vocab_size=99), "vocab_size"),
-        (replace(model, causal=True), "causal"),
-        (replace(model, pooler=False), "pooler"),
-    ):
-        with pytest.raises(ConfigError) as error:
-            train_labels(other, TRAIN, labelled)
+            train_labels(config, train, labelled) if isinstance(config, ModelConfig) else train_pairs(
+                config, train, text
+            )
         assert error.value.field == field
     with pytest.raises(ConfigError, match="at least 2"):
         build_classifier(model, 1)

@@ -30,34 +30,22 @@ BASE = ModelConfig(CORPUS.vocab_size, context=16, d_model=32, n_layers=2, n_head
 QUICK = [name for name, check in CHECKS.items() if not check.slow]
 # the verses repeat themselves: that is the text's doing
 UNSEEN = [name for name in QUICK if name != "unseen"]
+EACH = {
+    "wiring": ("pre", "post", "parallel"), "position": ("none", "sinusoidal", "learned", "rope", "alibi", "t5"),
+    "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"),
+    "norm": ("layernorm", "rmsnorm", "none"), "mixer": ("none", "mean", "similarity", "shared_qk"),
+}  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
-    **{f"wiring {w}": {"wiring": w} for w in ("pre", "post", "parallel")},
-    **{f"position {p}": {"position": p} for p in ("none", "sinusoidal", "learned", "rope", "alibi", "t5")},
-    **{
-        f"ffn {f}": {"ffn": f}
-        for f in ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none")
-    },
-    **{f"norm {n}": {"norm": n} for n in ("layernorm", "rmsnorm", "none")},
-    **{f"mixer {m}": {"mixer": m} for m in ("none", "mean", "similarity", "shared_qk")},
+    **{f"{field} {value}": {field: value} for field, values in EACH.items() for value in values},
     **{f"average, {p}": {"mixer": "mean", "position": p} for p in ("none", "learned", "alibi", "t5")},
-    "grouped": {"n_kv_heads": 2},
-    "one key head": {"n_kv_heads": 1},
-    "untied": {"tie_embeddings": False},
-    "biases": {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
-    "window": {"window": 5},
-    "normed queries": {"qk_norm": True, "qk_gain": True},
-    "twelve blocks": {"n_layers": 12},
-    "one block": {"n_layers": 1},
-    "dropout": {"dropout": 0.2},
-    "no output projection": {"output_projection": False},
-    "wide heads": {"d_head": 16},
-    "many heads": {"n_heads": 16},
-    "T5's": {"position": "t5", "score_scale": False, "norm": "rmsnorm"},
-    "scaled embedding": {"embedding_scale": True},
-    "normed embedding": {"embedding_norm": True},
-    "an encoder": {"causal": False, "vocab_size": CORPUS.vocab_size + 1},
-    "short": {"context": 4},
-}
+    "grouped": {"n_kv_heads": 2}, "one key head": {"n_kv_heads": 1}, "untied": {"tie_embeddings": False},
+    "biases": {"attention_bias": True, "ffn_bias": True, "norm_bias": True}, "window": {"window": 5},
+    "normed queries": {"qk_norm": True, "qk_gain": True}, "twelve blocks": {"n_layers": 12},
+    "one block": {"n_layers": 1}, "dropout": {"dropout": 0.2}, "no output projection": {"output_projection": False},
+    "wide heads": {"d_head": 16}, "many heads": {"n_heads": 16}, "scaled embedding": {"embedding_scale": True},
+    "T5's": {"position": "t5", "score_scale": False, "norm": "rmsnorm"}, "normed embedding": {"embedding_norm": True},
+    "an encoder": {"causal": False, "vocab_size": CORPUS.vocab_size + 1}, "short": {"context": 4},
+}  # fmt: skip
 
 
 def settings(config: ModelConfig, **rest: Any) -> TrainConfig:

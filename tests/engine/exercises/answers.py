@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,6 @@ def soft(values: Any) -> np.ndarray:
     return powers / powers.sum()
 
 
-def score(g: G) -> Any:
-    q, k = np.array(g["q"]), np.array(g["k"])
-    return (q * k).sum() * len(q) ** -0.5
-
-
 def row(g: G) -> Any:
     s, at = np.array(g["scores"]), g["at"]
     return np.concatenate([soft(s[: at + 1]), np.zeros(len(s) - at - 1)])
@@ -33,53 +29,14 @@ def row(g: G) -> Any:
 
 def one_head(g: G) -> Any:
     x, w_q, w_k, w_v = (np.array(g[name], dtype=float) for name in ("x", "w_q", "w_k", "w_v"))
-    q, k, v = x @ w_q, x @ w_k, x @ w_v
-    scores = q @ k.T / math.sqrt(2)
+    scores = (x @ w_q) @ (x @ w_k).T / math.sqrt(2)
     hidden = np.triu(np.full((3, 3), -np.inf), 1)
-    return np.stack([soft(one) for one in scores + hidden])[1] @ v
-
-
-def split(g: G) -> Any:
-    q, k = np.array(g["q"]), np.array(g["k"])
-    return (q.reshape(2, 2) * k.reshape(2, 2)).sum(1)
-
-
-def spread(g: G) -> Any:
-    return (g["d"] / g["heads"]) ** 0.5
-
-
-def self_term(g: G) -> Any:
-    ones = np.ones(g["d"])  # squares that are 1 on average
-    return ones @ ones / g["d"] ** 0.5
-
-
-def causal(g: G) -> Any:
-    square = [(q, k) for q in range(g["length"]) for k in range(g["length"])]
-    return sum(k <= q for q, k in square)
-
-
-def padding(g: G) -> Any:
-    length, real = g["length"], range(g["length"] - g["empty"])
-    square = list(itertools.product(range(length), repeat=2))
-    return sum(k in real for _, k in square)
-
-
-def cross(g: G) -> Any:
-    real = g["source"] - g["empty"]
-    return len(list(itertools.product(range(g["target"]), range(real))))
+    return np.stack([soft(one) for one in scores + hidden])[1] @ (x @ w_v)
 
 
 def queries(g: G) -> Any:
-    b, t, h, d = (g[name] for name in ("batch", "length", "heads", "d"))
-    x = np.empty((b, t, d), dtype=np.int8)
-    apart = x.reshape(b, t, h, -1)
-    return apart.swapaxes(1, 2).shape
-
-
-def scores(g: G) -> Any:
-    b, t, h, d = (g[name] for name in ("batch", "length", "heads", "d"))
-    q = np.empty((b, t, d), dtype=np.int8).reshape(b, t, h, -1).swapaxes(1, 2)
-    return (q @ q.swapaxes(-1, -2)).shape
+    x = np.empty((g["batch"], g["length"], g["d"]), dtype=np.int8)
+    return x.reshape(*x.shape[:2], g["heads"], -1).swapaxes(1, 2)
 
 
 def walk(g: G) -> Any:
@@ -93,23 +50,10 @@ def spun(place: float, rates: list[float]) -> np.ndarray:
     return np.array([part for turn in turns for part in (turn.imag, turn.real)])
 
 
-def sinusoid(g: G) -> Any:
-    return spun(g["place"], [1.0, 0.01])
-
-
-def turn(angle: float) -> np.ndarray:
-    one = cmath.exp(1j * angle)
-    return np.array([one.real, one.imag, -one.imag, one.real])
-
-
-def rotation(g: G) -> Any:
-    right = np.linalg.matrix_power(turn(g["rate"]).reshape(2, 2), g["steps"])  # one step after the other
-    return right.ravel()
-
-
-def shift(g: G) -> Any:
-    p, k, rate = g["place"], g["steps"], [g["rate"]]
-    return np.linalg.matrix_power(turn(rate[0]).reshape(2, 2), k) @ spun(p, rate)
+def turned(g: G) -> Any:
+    """One step after the other."""
+    one = cmath.exp(1j * g["rate"])
+    return np.linalg.matrix_power([[one.real, one.imag], [-one.imag, one.real]], g["steps"])
 
 
 def rope(g: G) -> Any:
@@ -119,17 +63,10 @@ def rope(g: G) -> Any:
 
 
 def distance(g: G) -> Any:
-    m, n = g["m"], g["n"]
-    right = frozenset(g["right"])
-    for pair in right:
+    for pair in g["right"]:
         query, key = map(int, pair.split(" and "))
-        assert query - key == m - n
-    return right
-
-
-def alibi(g: G) -> Any:
-    away, slope = np.arange(g["length"])[::-1], 0.5 ** g["power"]
-    return -slope * away
+        assert query - key == g["m"] - g["n"]
+    return frozenset(g["right"])
 
 
 def joined(word: list[str], pair: tuple[str, str]) -> list[str]:
@@ -144,22 +81,12 @@ def learned(counts: dict[str, int], merges: int) -> list[tuple[str, str]]:
     corpus = [list(word) for word, times in counts.items() for _ in range(times)]
     found = []
     for _ in range(merges):
-        pairs = Counter((a, b) for word in corpus for a, b in itertools.pairwise(word))
+        pairs = Counter(pair for word in corpus for pair in itertools.pairwise(word))
         (best, often), (_, next_often) = pairs.most_common(2)
         assert often > next_often, "a tie"
         found.append(best)
         corpus = [joined(word, best) for word in corpus]
     return found
-
-
-def merge(g: G) -> Any:
-    pairs = Counter(
-        (a, b)
-        for word, times in g["counts"].items()
-        for _ in range(times)
-        for a, b in itertools.pairwise(word)
-    )
-    return pairs.most_common(1)[0][0]
 
 
 def after(g: G) -> Any:
@@ -169,10 +96,6 @@ def after(g: G) -> Any:
     return tuple(word)
 
 
-def vocabulary(g: G) -> Any:
-    return g["start"] + g["merges"] + g["special"]
-
-
 def block(g: G) -> Any:
     d = g["d"]
     shapes = [(d, d)] * 4 + [(d, 4 * d), (4 * d, d)] + [(d,)] * 4
@@ -180,17 +103,8 @@ def block(g: G) -> Any:
 
 
 def share(g: G) -> Any:
-    d, wide = g["d"], g["d"] * g["times"]
-    attention, network = 4 * d * d, d * wide + wide * d
+    attention, network = 4 * g["d"] ** 2, 2 * g["d"] * g["d"] * g["times"]
     return 100 * network / (network + attention)
-
-
-def tying(g: G) -> Any:
-    return g["vocab"] * g["d"]
-
-
-def gpt2(g: G) -> Any:
-    return GPT2[g["d"]]
 
 
 def mini(g: G) -> Any:
@@ -199,21 +113,8 @@ def mini(g: G) -> Any:
     return vocab * d + d * vocab + layers * one
 
 
-def flops(g: G) -> Any:
-    return 6 * g["size"] * g["tokens"] / 1000  # in 10^18: 10^6 times 10^9
-
-
-def start(g: G) -> Any:
-    return -np.log(1 / g["vocab"])
-
-
-def perplexity(g: G) -> Any:
-    p = np.array(g["chances"])
-    return p.prod() ** (-1 / len(p))
-
-
 def match(g: G) -> Any:
-    """By what has to be written: nothing new, the text's own continuation, or another text."""
+    """By what has to be written: nothing new, another text, or the text's own continuation."""
     nothing = "sort mails|find the most similar|mark the names|say whether|fill a gap"
     another = "translate|speech into text|onto a short summary|correct a sentence"
     if re.match(nothing, g["work"]):
@@ -221,20 +122,9 @@ def match(g: G) -> Any:
     return "Encoder and decoder" if re.search(another, g["work"]) else "Decoder only"
 
 
-def bits(g: G) -> Any:
-    return g["loss"] * math.log2(math.e) / g["letters"]
-
-
-def windows(g: G) -> Any:
-    return len(range(g["size"] - g["length"]))  # the last one's y ends on the last token
-
-
-def batch(g: G) -> Any:
-    return np.empty((g["texts"], g["length"])).size
-
-
-def temperature(g: G) -> Any:
-    return soft(np.array(g["logits"]) / g["tau"])
+def perplexity(g: G) -> Any:
+    p = np.array(g["chances"])
+    return p.prod() ** (-1 / len(p))
 
 
 def odds(g: G) -> Any:
@@ -254,10 +144,48 @@ def top_p(g: G) -> Any:
     return frozenset(left)
 
 
-def size(g: G) -> Any:
-    return 2 * g["layers"] * g["kv"] * g["wide"] * g["length"] * g["width"] / 1024 / 1024
+def pairs(rows: int, columns: int) -> list[tuple[int, int]]:
+    return list(itertools.product(range(rows), range(columns)))
 
 
-def rows(g: G) -> Any:
-    prompt, new = g["prompt"], g["new"]
-    return sum(len(range(prompt + written)) for written in range(new))
+ANSWERS: dict[str, Callable[[G], Any]] = {
+    "score": lambda g: np.dot(g["q"], g["k"]) * len(g["q"]) ** -0.5,
+    "row": row,
+    "one-head": one_head,
+    "split": lambda g: (np.reshape(g["q"], (2, 2)) * np.reshape(g["k"], (2, 2))).sum(1),
+    "spread": lambda g: (g["d"] / g["heads"]) ** 0.5,
+    "self-term": lambda g: np.ones(g["d"]).sum() / g["d"] ** 0.5,  # squares that are 1 on average
+    "causal": lambda g: sum(k <= q for q, k in pairs(g["length"], g["length"])),
+    "padding": lambda g: sum(k < g["length"] - g["empty"] for _, k in pairs(g["length"], g["length"])),
+    "cross": lambda g: len(pairs(g["target"], g["source"] - g["empty"])),
+    "queries": lambda g: queries(g).shape,
+    "scores": lambda g: (queries(g) @ queries(g).swapaxes(-1, -2)).shape,
+    "walk": walk,
+    "sinusoid": lambda g: spun(g["place"], [1.0, 0.01]),
+    "rotation": lambda g: turned(g).ravel(),
+    "shift": lambda g: turned(g) @ spun(g["place"], [g["rate"]]),
+    "rope": rope,
+    "distance": distance,
+    "alibi": lambda g: -(0.5 ** g["power"]) * np.arange(g["length"])[::-1],
+    "merge": lambda g: learned(g["counts"], 1)[0],
+    "after": after,
+    "vocabulary": lambda g: g["start"] + g["merges"] + g["special"],
+    "block": block,
+    "share": share,
+    "tying": lambda g: g["vocab"] * g["d"],
+    "gpt2": lambda g: GPT2[g["d"]],
+    "mini": mini,
+    "flops": lambda g: 6 * g["size"] * g["tokens"] / 1000,  # in 10^18: 10^6 times 10^9
+    "match": match,
+    "start": lambda g: -np.log(1 / g["vocab"]),
+    "perplexity": perplexity,
+    "bits": lambda g: g["loss"] * math.log2(math.e) / g["letters"],
+    "windows": lambda g: len(range(g["size"] - g["length"])),  # the last one's y ends on the last token
+    "batch": lambda g: np.empty((g["texts"], g["length"])).size,
+    "temperature": lambda g: soft(np.array(g["logits"]) / g["tau"]),
+    "odds": odds,
+    "top-k": top_k,
+    "top-p": top_p,
+    "size": lambda g: 2 * g["layers"] * g["kv"] * g["wide"] * g["length"] * g["width"] / 1024 / 1024,
+    "rows": lambda g: sum(len(range(g["prompt"] + written)) for written in range(g["new"])),
+}

@@ -10,7 +10,7 @@ from engine.exercises.catalogue import SETS, TASKS, make
 from engine.exercises.exercise import RIGHT, Exercise, check
 from engine.exercises.forms import Choice, Numbers, Order, Pick
 from tests.engine.cases import for_each
-from tests.engine.exercises import answers
+from tests.engine.exercises.answers import ANSWERS
 
 SEEDS = range(200)
 IN_WORDS = {*SETS["families"].tasks, *SETS["proofs"].tasks} - {"match"}
@@ -35,10 +35,9 @@ def agree(exercise: Exercise, ours, theirs) -> bool:
 
 @for_each("task", COUNTED)
 def test_the_answer_is_worked_out_right(task: str) -> None:
-    worked = getattr(answers, task.replace("-", "_"))
     for seed in SEEDS:
         exercise = make(task, seed)
-        assert agree(exercise, exercise.answer, worked(exercise.given)), (seed, exercise.statement)
+        assert agree(exercise, exercise.answer, ANSWERS[task](exercise.given)), (seed, exercise.statement)
 
 
 @for_each("task", TASKS)
@@ -100,10 +99,10 @@ def test_what_is_drawn_can_be_told_apart() -> None:
 
 def test_the_worked_numbers_of_the_texts() -> None:
     """CURRICULUM: q=[1,2,3,4] and k=[5,6,7,8] give 17 and 53; p=5, k=2, theta=0.1; a row under the mask."""
-    assert list(answers.split({"q": [1, 2, 3, 4], "k": [5, 6, 7, 8]})) == [17, 53]
-    assert np.allclose(answers.shift({"place": 5, "steps": 2, "rate": 0.1}), [0.644, 0.765], atol=5e-4)
-    row = answers.row({"scores": [1.0, 2.5, 0.5, 9.0], "at": 2})
+    assert list(ANSWERS["split"]({"q": [1, 2, 3, 4], "k": [5, 6, 7, 8]})) == [17, 53]
+    assert np.allclose(ANSWERS["shift"]({"place": 5, "steps": 2, "rate": 0.1}), [0.644, 0.765], atol=5e-4)
+    row = ANSWERS["row"]({"scores": [1.0, 2.5, 0.5, 9.0], "at": 2})
     assert np.allclose(row, [0.16, 0.74, 0.10, 0.0], atol=5e-3)
-    assert answers.mini({"vocab": 65, "d": 256, "layers": 4}) == 2_916_864
-    assert answers.tying({"vocab": 50_257, "d": 768}) == 38_597_376
-    assert round(answers.share({"d": 512, "times": 4}), 1) == 66.7
+    assert ANSWERS["mini"]({"vocab": 65, "d": 256, "layers": 4}) == 2_916_864
+    assert ANSWERS["tying"]({"vocab": 50_257, "d": 768}) == 38_597_376
+    assert round(ANSWERS["share"]({"d": 512, "times": 4}), 1) == 66.7

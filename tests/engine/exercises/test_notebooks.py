@@ -34,11 +34,8 @@ def fault_of(text: str) -> Exception | None:
 
 
 def test_every_source_is_a_notebook_and_the_other_way_round() -> None:
-    assert (
-        {path.stem for path in FOLDER.glob("*.ipynb")}
-        == {path.stem for path in (FOLDER / "sources").glob("*.md")}
-        == set(NAMES)
-    )
+    notebooks, sources = FOLDER.glob("*.ipynb"), FOLDER.glob("sources/*.md")
+    assert {path.stem for path in notebooks} == {path.stem for path in sources} == set(NAMES)
 
 
 @for_each("name", NAMES)
@@ -85,25 +82,14 @@ def test_the_reference_of_gpt2_is_the_published_one() -> None:
 
 # a slip in the solution that the checks of each notebook must notice: what stands there -> what it becomes
 SLIPS = {
-    "pe-heatmap": [
-        ("-torch.arange(0, d, 2", "-torch.arange(0, d // 2"),
-        ("-angle.sin(), angle.cos()", "angle.sin(), angle.cos()"),
-    ],
+    "pe-heatmap": [("-torch.arange(0, d, 2", "-torch.arange(0, d // 2"), ("-angle.sin(), angle.cos()", "angle.sin(), angle.cos()")],
     "block": [("math.sqrt(d // heads)", "1"), ("triu(1)", "triu(2)"), ("return x + hidden", "return hidden")],
     "sampling": [
-        ("logits / tau", "logits * tau"),
-        ("return left / left.sum()", "return left"),
-        ("before < p", "before + chances < p"),
+        ("logits / tau", "logits * tau"), ("return left / left.sum()", "return left"), ("before < p", "before + chances < p"),
     ],
-    "cache": [
-        ("/ math.sqrt(d)).softmax(0) @ self", ").softmax(0) @ self"),
-        ("self.rows += 1", "self.rows += len(self.keys)"),
-    ],
+    "cache": [("/ math.sqrt(d)).softmax(0) @ self", ").softmax(0) @ self"), ("self.rows += 1", "self.rows += len(self.keys)")],
     "without-the-mask": [("[0, :-1]", "[0]"), ("> 0).sum()", ">= 0).sum()")],
-    "tying": [
-        ("return vocab * d", "return 2 * vocab * d"),
-        ("@ self.table.T", "@ self.table.detach().T * 2"),
-    ],
+    "tying": [("return vocab * d", "return 2 * vocab * d"), ("@ self.table.T", "@ self.table.detach().T * 2")],
     "round-trip": [("return sorted(set(text))", "return sorted(text)"), ("len(data) - 64", "len(data) - 65")],
     "schemes": [
         ("-2 * torch.arange", "-torch.arange"),
@@ -111,25 +97,19 @@ SLIPS = {
         ("[:, 3:].flatten(0, 1), tokens[:, :-3]", "[:, 2:].flatten(0, 1), tokens[:, 2:]"),
     ],
     "gpt": [
-        (' + w["positions.weight"][: len(tokens)]', ""),
-        ("+ layers * one + d", "+ layers * one"),
-        ("return float(-chances", "return float(chances"),
-        ("tokens[-16:], w", "tokens[:16], w"),
+        (' + w["positions.weight"][: len(tokens)]', ""), ("+ layers * one + d", "+ layers * one"),
+        ("return float(-chances", "return float(chances"), ("tokens[-16:], w", "tokens[:16], w"),
     ],
     "gpt2-weights": [
-        (".T.contiguous()", ""),
-        ('"norm1": "ln_1", "norm2": "ln_2"', '"norm1": "ln_2", "norm2": "ln_1"'),
-        (".abs().max()", ".max()"),
-        (".abs().max()", "[-1].abs().max()"),
+        (".T.contiguous()", ""), ('"norm1": "ln_1", "norm2": "ln_2"', '"norm1": "ln_2", "norm2": "ln_1"'),
+        (".abs().max()", ".max()"), (".abs().max()", "[-1].abs().max()"),
     ],
     "nanogpt": [
-        ("len(data) - length", "len(data) - length - 1"),
-        ("(step + 1) / warm", "step / warm"),
-        ("optimizer.step()", "optimizer.zero_grad()"),
-        ("generator=drawn", "generator=None"),
+        ("len(data) - length", "len(data) - length - 1"), ("(step + 1) / warm", "step / warm"),
+        ("optimizer.step()", "optimizer.zero_grad()"), ("generator=drawn", "generator=None"),
     ],
     "bpe-merge": [("+= counts[word]", "+= 1"), ("place += 2 if both else 1", "place += 1")],
-}
+}  # fmt: skip
 
 
 @for_each(("name", "slip"), [(name, slip) for name, slips in SLIPS.items() for slip in slips])

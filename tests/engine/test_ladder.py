@@ -1,22 +1,37 @@
-"""The ladder's rungs: one idea each, the lecture's counts, and the command that repeats its experiment."""
+"""The ladder's rungs: one idea each, the lecture's counts, what its page says in numbers, and how it is trained."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+import math
+import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from engine.config import ModelConfig, TrainConfig
 from engine.corpora import from_text
 from engine.errors import CheckpointError, ConfigError
 from engine.faults import PARTS, parts_of
 from engine.ledger import ledger
+from engine.measure.following import counted, expected
+from engine.measure.ladder_lines import LINES, lines
+from engine.measure.raw_similarity import KINDS, self_term
 from engine.model import build, count_parameters
 from engine.presets.ladder import LADDER, LECTURE, LECTURE_TRAINING, Published
-from engine.training import ladder
+from engine.service.climbing import CLEAR, Finish, Idea, finish, idea, losses
+from engine.service.lab_races import shipped
+from engine.service.standings import Standing
+from engine.service.state import Status
+from engine.training import ladder, pairs
 from tests.engine.cases import for_each
 from tests.engine.kept import kept
 
@@ -142,3 +157,174 @@ def test_what_the_app_reads_is_what_was_trained(small: dict[str, Published], tmp
     assert found.best == (found.steps[found.validation.index(lowest)], lowest)
     with pytest.raises(CheckpointError, match=r"engine\.pretrain ladder"):
         ladder.shipped(tmp_path / "no.json")
+
+
+TEXT = from_text("she saw the ship that the others wished she had not shown them " * 40)
+IDS = (3, 1, 4, 1, 5, 9, 2, 6)
+
+
+@for_each("d_model", [16, 256])
+@for_each("seed", [0, 1])
+def test_a_vector_scores_the_root_of_its_width_with_itself(d_model: int, seed: int) -> None:
+    """By hand, from the same first weights: E E^T / sqrt(d), mask, softmax."""
+    rung = LADDER["similarity"]
+    table = build(rung.at(10, len(IDS), d_model), seed, init="normal").embedding.detach().double().numpy()
+    x = table[list(IDS)]
+    scores = x @ x.T / math.sqrt(d_model)
+    below = np.tril(np.ones((8, 8), bool))
+    weights = torch.from_numpy(np.where(below, scores, -np.inf)).softmax(1).numpy()
+    same = np.equal.outer(IDS, IDS)
+    found = self_term("similarity", d_model, IDS, seed)
+    np.testing.assert_allclose(found.scores, scores, rtol=1e-4, atol=1e-4)
+    assert found.own == pytest.approx(np.trace(scores) / 8, rel=1e-4)
+    assert found.others == pytest.approx(math.sqrt((scores[~same] ** 2).mean()), rel=1e-4)
+    assert found.kept == pytest.approx((weights * same)[1:].sum() / 7, rel=1e-4)
+    # places 1 .. 7 see 2 .. 8 letters, one of them itself, and at place 3 the 1 a second time
+    even = [1 / 2, 1 / 3, 2 / 4, 1 / 5, 1 / 6, 1 / 7, 1 / 8]
+    assert found.fair == pytest.approx(sum(even) / 7) and found.root == math.sqrt(d_model)
+
+
+@for_each("seed", range(3))
+def test_one_matrix_keeps_the_trouble_and_two_take_it_away(seed: int) -> None:
+    """The lecture's numbers at d = 256: about 16 with itself, O(1) with others, everything on the diagonal."""
+    raw, one, two = (self_term(kind, 256, IDS, seed) for kind in KINDS)
+    for found in (raw, one):
+        assert 13 < found.own < 19 and 0.7 < found.others < 2 and found.kept > 0.99
+    assert abs(two.own) < 2 and 0.7 < two.others < 2 and two.kept < 0.6
+
+
+@for_each("given", ["h", "sh", "th"])
+def test_what_follows_is_counted(given: str) -> None:
+    text = TEXT.tokenizer.decode(TEXT.train.tolist())
+    after = Counter(text[i + len(given)] for i in range(len(text) - len(given)) if text.startswith(given, i))
+    found = counted(TEXT, given)
+    for token in range(TEXT.vocab_size):
+        letter = TEXT.tokenizer.decode([token])
+        assert found[token] == pytest.approx(after[letter] / after.total())
+
+
+@for_each("rung", ["last", "positions"])
+def test_what_a_model_expects_is_its_mean_probability_there(rung: str) -> None:
+    model = build(LADDER[rung].at(TEXT.vocab_size, 16, 8), init="normal").eval()
+    tokens = TEXT.validation.tolist()
+    text = TEXT.tokenizer.decode(tokens)
+    windows = [tokens[end - 16 : end] for end in range(16, len(text)) if text[end - 2 : end] == "th"]
+    assert len(windows) > 5
+    with torch.inference_mode():
+        found = model(torch.tensor(windows))[:, -1].double().softmax(-1).mean(0)
+    np.testing.assert_allclose(expected(model, TEXT, "th"), found, atol=1e-6)
+    assert not expected(model, TEXT, "dd").any()
+
+
+def test_a_table_of_pairs_gives_one_answer_and_positions_two() -> None:
+    """What the page says of th and sh, on what is shipped."""
+    found = pairs.shipped()
+    assert found.apart("last") == pytest.approx(0, abs=1e-9)
+    assert found.apart("attention-1") < 0.05 < 0.15 < found.apart("positions") < 1
+    for source in ("text", "positions"):
+        assert found.of(source, "th", "e") > 1.3 * found.of(source, "sh", "e")
+    for given in pairs.SINGLE:  # the table learned the text's own shares
+        for letter in found.top(given, 5):
+            assert found.of("last", given, letter) == pytest.approx(found.of("text", given, letter), abs=0.03)
+    one, other = (np.asarray(found.text[given]) for given in pairs.DOUBLE)
+    assert found.apart("text") == pytest.approx(np.maximum(one - other, 0).sum(), abs=1e-3)
+
+
+def test_pairs_are_measured_and_stored_as_they_are(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "TRAINING", replace(pairs.TRAINING, steps=3, batch_size=2, eval_tokens=64))
+    monkeypatch.setattr(pairs, "SINGLE", ("t", "e"))
+    made = pairs.measure(TEXT, "here")
+    pairs.save(made, tmp_path / "pairs.json")
+    found = pairs.shipped(tmp_path / "pairs.json")
+    assert found.letters == made.letters and found.made == "here"
+    np.testing.assert_allclose(found.text["th"], counted(TEXT, "th"), atol=1e-5)
+    np.testing.assert_allclose(found.rungs["last"]["sh"], made.rungs["last"]["sh"], atol=1e-5)
+    assert found.top("th", 1) == ("e",)
+
+
+def ran(name: str) -> set[tuple[str, str]]:
+    """(file, function) of all that runs in a forward pass of a rung."""
+    rung, found = LADDER[name], set()
+    model = build(rung.at(9, 6, 16), parts=parts_of(rung.parts)).eval()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        found.add((frame.f_code.co_filename, frame.f_code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        model(torch.tensor([[1, 2, 3]]))
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@for_each("name", LADDER)
+def test_the_lines_of_a_rung_run_in_it_and_not_below(name: str) -> None:
+    rung = LADDER[name]
+    key = "block-1" if name.startswith("block-") else name
+    shown = {
+        (inspect.getsourcefile(each), each.__qualname__) for each in map(inspect.unwrap, LINES.get(key, ()))
+    }
+    here = ran(name)
+    assert shown <= here
+    if rung.below is None:
+        return
+    new = shown - ran(rung.below)
+    if name != "output":  # whose one line asks whether there is a matrix
+        assert new == shown
+    source = lines(name)
+    assert bool(source) == bool(shown) and '"""' not in source
+    assert bool(source) != (bool(rung.changes) and set(rung.changes) <= {"n_layers", "n_heads"})
+    ast.parse(source)
+
+
+def line(
+    name: str, loss: float, step: int = 300, bits: float = math.nan, status: Status = "finished"
+) -> Standing:
+    return Standing(name, name, status, step, 300, loss, loss, True, bits, 1, 1, 1, 1.0, step)
+
+
+def test_an_idea_is_what_it_saves() -> None:
+    found = {"last": 2.5, "mean": 3.2, "similarity": 2.5, "one-matrix": 2.51, "two-matrices": 9.0}
+    bought = idea("similarity", found)
+    assert bought == Idea("similarity", 3.2, 2.5)
+    assert bought.saved == pytest.approx(0.7) and bought.verdict == "better" and bought.seeds == 0
+    verdicts = [idea(name, found).verdict for name in ("mean", "one-matrix", "two-matrices")]  # type: ignore[union-attr]
+    assert verdicts == ["worse", "alike", "exploded"]
+    assert idea("last", found) is None and idea("values", found) is None
+    over = {"mean": (3.2, 3.1, 3.3), "similarity": (2.5, 2.6, 2.4)}
+    assert idea("similarity", found, lambda rung: over.get(rung, ())).seeds == 3  # type: ignore[union-attr]
+    assert Idea("x", 3.0, 2.0, (0.5, -0.1)).seeds == 0
+    assert Idea("x", 2.0, 2.0 + CLEAR / 2).verdict == "alike"
+
+
+def test_a_race_is_ranked() -> None:
+    found = finish([line("a", 2.6), line("b", 2.3), line("c", 3.4), line("d", math.nan)], "nats", LINES_OF)
+    assert isinstance(found, Finish)
+    assert [each.name for each in found.order] == ["b", "a", "c"]
+    assert found.best.name == "b" and found.worst.name == "c" and found.apart == pytest.approx(1.1)
+    assert found.clear and found.complete
+    assert [each.name for each in found.below_bigram] == ["b"]
+    assert [each.name for each in found.stalled] == ["c"]
+    going = line("b", 2.61, step=150, status="running")
+    half = finish([line("a", 2.6), going, line("c", 99.0)], "nats", LINES_OF)
+    assert half is not None and not half.complete and half.stalled == () == half.early
+    stopped = finish([line("a", 2.6), line("b", 2.61, step=150, status="stopped")])
+    assert stopped is not None and stopped.complete and [each.name for each in stopped.early] == ["b"]
+    close = finish([line("a", 2.6), line("b", 2.61)])
+    assert close is not None and not close.clear and close.below_bigram == () == close.stalled
+    assert finish([line("a", 2.6)]) is None
+    assert finish([line("a", 2.6), line("b", 4.2, step=0)]) is None, "nobody is ahead before learning"
+    bits = finish([line("a", 2.0, bits=3.0), line("b", 4.0, bits=2.9)], "bits")
+    assert bits is not None and bits.best.name == "b" and bits.apart == pytest.approx(0.1)
+
+
+LINES_OF = {"unigram": 3.35, "bigram": 2.48}
+
+
+def test_losses_are_found_by_the_rung_s_name() -> None:
+    race = shipped("ladder")
+    found = losses(race.runs)
+    assert list(found) == list(LADDER)
+    by_title = {view.name: view.history.evaluations[-1].validation_loss for view in race.runs}
+    assert found["positions"] == by_title["Positions"]

@@ -101,6 +101,13 @@ def reached(manager: RunManager, run_id: str, step: int) -> RunView:
     return look(manager, run_id)
 
 
+def begun(manager: RunManager, step: int = 5, owner: str = "me") -> str:
+    """A long run that has done so many steps."""
+    run = manager.start(spec(LONG), owner)
+    reached(manager, run, step)
+    return run
+
+
 def settled(manager: RunManager, run_id: str) -> RunView:
     """The view once nothing has come from the worker for a third of a second, as in a pause, and it wants nothing of
     the processor: one that waits for its turn on a busy machine is silent too.

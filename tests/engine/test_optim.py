@@ -67,7 +67,7 @@ def test_the_norm_is_reported_before_clipping() -> None:
     assert optimiser.gradient.norm().item() == pytest.approx(1.0, rel=1e-3)
 
 
-def test_every_parameter_has_one_slot() -> None:
+def test_the_models_weights_live_in_the_buffers_one_slot_each() -> None:
     for fields in (
         {},
         {"position": "t5"},
@@ -83,9 +83,6 @@ def test_every_parameter_has_one_slot() -> None:
         for slot in slots:
             inside = slot.name.startswith("blocks.")
             assert slot.group == ("vector" if len(slot.shape) < 2 else "matrix" if inside else "table")
-
-
-def test_the_model_s_weights_live_in_the_buffers() -> None:
     for dtype in (torch.float32, torch.bfloat16):
         model = build(CONFIG)
         before = {name: p.detach().clone() for name, p in model.named_parameters()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -42,7 +41,7 @@ def test_written_out_attention_equals_the_fused_kernel(position: str, n_kv_heads
         assert torch.allclose(z, fused, atol=1e-5)
 
 
-def test_w_qkv_holds_queries_keys_and_values_in_that_order() -> None:
+def test_the_matrix_in_holds_queries_keys_and_values_and_without_one_out_heads_stand_side_by_side() -> None:
     mixer = MIXERS["attention"](tiny(n_kv_heads=2).resolved())
     x, recorder = _normal(1, 5, 16), Recorder()
     mixer(x, Seams(), None, recorder)
@@ -50,6 +49,10 @@ def test_w_qkv_holds_queries_keys_and_values_in_that_order() -> None:
     for name, weight in (("q", w_q), ("k", w_k), ("v", w_v)):
         heads = (x @ weight.T).view(1, 5, -1, 4).transpose(1, 2)
         assert torch.allclose(recorder[name], heads, atol=1e-6), name
+    mixer = MIXERS["attention"](tiny(output_projection=False).resolved())
+    recorder = Recorder()
+    mixer(_normal(2, 5, 16), Seams(), None, recorder)
+    assert torch.equal(recorder["attn_out"], recorder["z"].transpose(1, 2).flatten(2))
 
 
 def test_rope_turns_by_complex_multiplication() -> None:
@@ -81,19 +84,12 @@ def test_the_ladder_of_mixers() -> None:
     assert MIXERS["none"](config)(x, Seams(), mask, identity) is None
 
 
-def test_without_w_o_the_heads_go_back_side_by_side() -> None:
-    mixer = MIXERS["attention"](tiny(output_projection=False).resolved())
-    recorder = Recorder()
-    mixer(_normal(2, 5, 16), Seams(), None, recorder)
-    assert torch.equal(recorder["attn_out"], recorder["z"].transpose(1, 2).flatten(2))
-
-
 def _seams(position: str, length: int, **fields: object) -> Seams:
     config = tiny(position=position, **fields).resolved()
     return POSITIONS[position](config).prepare(length, torch.zeros(1))
 
 
-def test_a_bias_stands_in_a_product_s_formula_only_where_it_is_added() -> None:
+def test_formulas_say_what_is_added_and_what_turns() -> None:
     for mixer, name in (
         (MIXERS["attention"], "qkv_flat"), (MIXERS["shared_qk"], "qk_flat"), (OneMatrix, "qk_flat"),
         (QueriesAndKeys, "qk_flat"),
@@ -101,9 +97,6 @@ def test_a_bias_stands_in_a_product_s_formula_only_where_it_is_added() -> None:
         for bias in (False, True):
             latex, words = mixer.formulas(tiny(attention_bias=bias).resolved())[name]
             assert (" + b" in latex) == (" + b" in words) == bias
-
-
-def test_formulas_of_positions_say_what_turns_and_what_is_added() -> None:
     config = tiny(position="rope", d_model=32, rope_fraction=0.5, rope_theta=50.0).resolved()
     latex, words = POSITIONS["rope"].turned(("q", "query"), config)
     assert latex.endswith("= 50^{-2i/4}") and words.endswith("frequency, the first 4 of 8 dimensions")
@@ -147,30 +140,22 @@ def test_t5_buckets_equal_t5_s(buckets: int, reach: int, bidirectional: bool) ->
     assert torch.equal(t5_bucket(offsets, bidirectional, buckets, reach), theirs)
 
 
-def test_norms_equal_their_formulas() -> None:
+def test_norms_and_activations_equal_their_formulas() -> None:
     x = _normal(3, 5, 16) * 4 + 2
     layer = NORMS["layernorm"](tiny(norm_bias=True))
     torch.nn.init.normal_(layer.gain)
     torch.nn.init.normal_(layer.bias)
-    mean, variance = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
-    assert torch.allclose(
-        layer(x), layer.gain * (x - mean) / (variance + 1e-5).sqrt() + layer.bias, atol=1e-5
-    )
+    assert torch.allclose(layer(x), F.layer_norm(x, (16,), layer.gain, layer.bias, 1e-5), atol=1e-5)
     rms = NORMS["rmsnorm"](tiny(norm="rmsnorm"))
     torch.nn.init.normal_(rms.gain)
-    assert torch.allclose(rms(x), rms.gain * x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt(), atol=1e-5)
+    assert torch.allclose(rms(x), F.rms_norm(x, (16,), rms.gain, 1e-5), atol=1e-5)
     bare = NORMS["layernorm"](tiny(norm_gain=False))
     assert not list(bare.parameters())
     assert torch.allclose(bare(x).mean(-1), torch.zeros(3, 5), atol=1e-5)
     assert torch.equal(NORMS["none"](tiny(norm="none"))(x), x)
-
-
-def test_activations_equal_their_formulas() -> None:
     x = torch.linspace(-4, 4, 81)
     assert torch.equal(relu2(x), torch.where(x > 0, x * x, torch.zeros(())))
-    assert torch.allclose(
-        gelu_tanh(x), 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), atol=1e-6
-    )
+    assert torch.allclose(gelu_tanh(x), F.gelu(x, approximate="tanh"), atol=1e-6)
 
 
 @for_each(("ffn", "activation"), [("swiglu", F.silu), ("geglu", F.gelu)])

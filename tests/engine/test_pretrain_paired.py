@@ -17,18 +17,14 @@ from engine.measure.labelling import counting_right, labelled_right, share
 from engine.model import build
 from engine.paired import Labelled, LabelledText
 from engine.paired_data import SHORTEST, frequent_right, pair_text, speakers, speeches
-from engine.presets import ENCODERS
 from engine.tasks.paired import PAIR_TASKS
 from engine.tokenizers.paired import PairTokenizer
 from engine.training import pretrain_paired
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right
 from engine.training.paired import LabelRecipe, PairRecipe
-from engine.training.records import Done
-from engine.training.train import train
 from engine.training.train_pairs import exact
 from tests.engine.cases import for_each
-from tests.engine.helpers import VERSE
 
 SMALL = ModelConfig(d_model=16, n_layers=1, n_heads=2)
 SHORT = TrainConfig(steps=4, batch_size=4, eval_every=2, snapshot_every=2, eval_tokens=0, warmup_steps=1)
@@ -40,18 +36,6 @@ LINES = LabelledText(
     tuple(Labelled(text, "xy"[i % 2]) for i, text in enumerate(["a", "b", "ab", "ba", "abc", "cba"])),
     (Labelled("cab", "x"), Labelled("bac", "y"), Labelled("c", "y")),
 )
-
-
-@for_each("name", ["blanks", "blanks_bpe"])
-def test_blanks_of_any_text_can_be_learned(name: str) -> None:
-    """Two steps: letters, and pieces of words. The vocabulary has one id more, the blank."""
-    preset = ENCODERS[name]
-    assert preset.train is not None
-    corpus = from_text(VERSE, "verse", preset.train.tokenizer)
-    model = replace(preset.model, vocab_size=corpus.vocab_size + 1)
-    config = replace(preset.train, steps=2, batch_size=2, eval_tokens=256, sample_length=4)
-    last = list(train(model, config, corpus, device="cpu"))[-1]
-    assert isinstance(last, Done) and last.reason == "finished"
 
 
 def test_a_pair_is_trained_measured_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +85,7 @@ def test_how_often_a_classifier_is_right() -> None:
     assert labelled_right(Says(), LINES.rows["validation"]) == [False, True, True]  # type: ignore[arg-type]
 
 
-def test_how_often_counting_words_is_right() -> None:
+def test_how_often_counting_words_and_the_most_frequent_are_right() -> None:
     """Learned: x says "a a b", y says "b"; half a time more each. Of "a", x: 2/3 · 2.5/4; y: 1/3 · 0.5/2."""
     train = (Labelled("a a", "x"), Labelled("b", "y"), Labelled("B", "x"))
     held = (Labelled("a", "x"), Labelled("b b", "y"), Labelled("b b b b", "y"), Labelled("A b", "y"))
@@ -112,6 +96,10 @@ def test_how_often_counting_words_is_right() -> None:
     assert counting_right(lone) == [True]
     # With next to nothing added y, who never says "a", is impossible; with a thousand more only the prior counts.
     assert share(counting_right(text, 1000.0)) == 1 / 4
+    tokenizer = PairTokenizer.train(["abcdefg"])
+    texts = [Labelled(text, label) for text, label in zip("abcdefg", "xxyxyyy", strict=True)]
+    text = LabelledText("t", "T", tokenizer, ("x", "y"), tuple(texts[:3]), tuple(texts[3:]))
+    assert frequent_right(text) == [True, False, False, False]  # x, of three
 
 
 def test_how_many_blanks_are_filled() -> None:
@@ -153,22 +141,6 @@ def test_a_tasks_pairs_as_a_text(name: str) -> None:
     assert pair_text(name, 400, 40, seed=1).train != text.train
 
 
-def test_the_share_of_the_most_frequent() -> None:
-    tokenizer = PairTokenizer.train(["abcdefg"])
-    texts = [Labelled(text, label) for text, label in zip("abcdefg", "xxyxyyy", strict=True)]
-    text = LabelledText("t", "T", tokenizer, ("x", "y"), tuple(texts[:3]), tuple(texts[3:]))
-    assert frequent_right(text) == [True, False, False, False]  # x, of three
-
-
-def test_speeches() -> None:
-    text = "First Citizen:\nBefore we go,\nhear me.\n\nAll:\nSpeak: speak.\n\nROMEO:\nAy me!\n"
-    assert speeches(text) == [
-        ("First Citizen", "Before we go,\nhear me."),
-        ("All", "Speak: speak."),
-        ("ROMEO", "Ay me!"),
-    ]
-
-
 def spoken_lines(raw: str) -> list[tuple[str, list[str]]]:
     """(who, the lines) of each speech, read line by line."""
     found: list[tuple[str, list[str]]] = []
@@ -196,6 +168,12 @@ def test_stretches_of_shakespeare_and_who_says_them(shakespeare: Corpus) -> None
     assert set(found.lines) == {1, 2, 4, 8} and len(found.lines) == len(text.validation)
     most = Counter(one.label for one in text.validation)[text.labels[0]]
     assert found.majority == most / len(text.validation)
+    text = "First Citizen:\nBefore we go,\nhear me.\n\nAll:\nSpeak: speak.\n\nROMEO:\nAy me!\n"
+    assert speeches(text) == [
+        ("First Citizen", "Before we go,\nhear me."),
+        ("All", "Speak: speak."),
+        ("ROMEO", "Ay me!"),
+    ]
 
 
 def test_whole_speeches_are_held_out(shakespeare: Corpus) -> None:

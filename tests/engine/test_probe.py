@@ -35,7 +35,7 @@ def test_activations_come_in_the_order_of_the_vocabulary(wiring: str, ffn: str) 
     assert names == ["tokens", "embed", "norm_final", "logits"]
 
 
-def test_every_name_of_the_vocabulary_is_met_and_no_other() -> None:
+def test_names_are_those_of_the_vocabulary() -> None:
     seen = set()
     bert = {"causal": False, "token_types": 2, "embedding_norm": True, "output_head": "masked"}
     for fields in ({"position": "learned", "ffn": "swiglu"}, {"position": "rope", "wiring": "post"}, bert):
@@ -47,6 +47,10 @@ def test_every_name_of_the_vocabulary_is_met_and_no_other() -> None:
     encoder = tiny(causal=False, output_head="none", pooler=True)
     build_classifier(encoder, 3).eval()(some_tokens(encoder), recorder)
     assert seen | {"pooled", "label_logits"} == set(AXES) == seen | set(recorder.tensors) & set(AXES)
+    with pytest.raises(
+        ShapeError, match=r"q has shape \(2, 3\), but its axes are \(batch, head, query, d_head\)"
+    ):
+        Recorder()("q", torch.zeros(2, 3))
 
 
 @for_each("position", ["none", "sinusoidal", "learned", "rope", "alibi", "t5"])
@@ -77,7 +81,7 @@ def test_the_residual_stream_is_a_running_sum() -> None:
     assert torch.equal(r["blocks.0.resid_post"], r["blocks.1.resid_pre"])
 
 
-def test_recording_changes_nothing_and_keeps_copies() -> None:
+def test_recording_changes_nothing_and_keeps_copies_of_what_was_asked_for() -> None:
     model = loud(tiny())
     tokens, recorder = some_tokens(model.config), Recorder()
     logits = model(tokens, recorder)
@@ -87,18 +91,8 @@ def test_recording_changes_nothing_and_keeps_copies() -> None:
     with torch.no_grad():
         logits.zero_()
     assert torch.equal(recorder["logits"], kept)
-
-
-def test_only_some_names() -> None:
     assert list(_record({"pattern"}).tensors) == ["blocks.0.pattern", "blocks.1.pattern"]
     assert list(_record({"blocks.1.z", "logits"}).tensors) == ["blocks.1.z", "logits"]
-
-
-def test_a_rank_that_is_not_the_vocabulary_s_is_refused() -> None:
-    with pytest.raises(
-        ShapeError, match=r"q has shape \(2, 3\), but its axes are \(batch, head, query, d_head\)"
-    ):
-        Recorder()("q", torch.zeros(2, 3))
 
 
 def test_an_edit_takes_effect_from_there_on() -> None:

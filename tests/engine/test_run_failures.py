@@ -24,6 +24,7 @@ from tests.engine.running import (
     OWN_PID,
     PROFILE,
     SHORT,
+    begun,
     ended,
     files,
     freeze,
@@ -127,8 +128,7 @@ def test_divergence_is_said_and_only_snapshots_that_lead_on_are_kept(make: Calla
 
 def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]) -> None:
     manager = make(max_worker_bytes=2**30)
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 5)
+    run = begun(manager)
     worker = pid(manager, run)
     manager.profile = replace(
         manager.profile, max_worker_bytes=50 * 2**20
@@ -190,8 +190,7 @@ def test_a_worker_that_does_not_stop_is_ended_by_force(
 ) -> None:
     monkeypatch.setattr(f"engine.service.{patience}", 2.5)
     manager = make()
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 5)
+    run = begun(manager)
     worker = pid(manager, run)
     freeze(worker)
     manager.stop(run, ME)
@@ -206,8 +205,7 @@ def test_a_worker_that_does_not_stop_is_ended_by_force(
 @pytest.mark.exhaustive
 def test_a_frozen_worker_cannot_hold_up_the_manager(make: Callable[..., RunManager]) -> None:
     manager = make()
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 5)
+    run = begun(manager)
     freeze(pid(manager, run))
     for _ in range(3000):  # far more than a pipe holds
         if not look(manager, run).active:
@@ -241,8 +239,7 @@ def test_twenty_runs_leave_nothing_behind(tmp_path: Path) -> None:
 def test_a_forgotten_manager_cleans_up_too(tmp_path: Path) -> None:
     threads, processes = set(threading.enumerate()), set(workers_of(OWN_PID))
     manager = RunManager(PROFILE, tmp_path, spare=False)
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 1)
+    begun(manager, 1)
     del manager  # a cleared cache does no more
     wait(
         lambda: (
@@ -290,8 +287,8 @@ def test_a_stopped_worker_is_replaced_and_its_run_goes_on(
     impatient: Callable[..., RunManager], paused: bool
 ) -> None:
     manager = impatient()
-    run = manager.start(spec(LONG), ME)
-    before = reached(manager, run, 450)
+    run = begun(manager, 450)
+    before = look(manager, run)
     if paused:
         manager.pause(run, ME)
         settled(manager, run)
@@ -313,8 +310,7 @@ def test_a_stopped_worker_is_replaced_and_its_run_goes_on(
 @pytest.mark.exhaustive
 def test_after_a_stop_of_the_whole_server_nobody_is_late(impatient: Callable[..., RunManager]) -> None:
     manager = impatient()
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 5)
+    run = begun(manager)
     workers = manager._inside.workers
     with manager._inside.lock:  # no other round
         workers._listened -= 3600.0
@@ -341,6 +337,5 @@ def test_where_memory_runs_out_a_training_ends_and_not_the_server(
     manager, own = impatient(spare=True), score(os.getpid())
     spare = warm_spare(manager)
     assert score(spare) == max(own, FIRST) > 500
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 1)
+    run = begun(manager, 1)
     assert score(pid(manager, run)) == max(own, FIRST) and score(os.getpid()) == own

@@ -235,7 +235,7 @@ def test_a_pair_trains_together_in_one_place_and_others_wait(make: Callable[...,
     reached(manager, third, 5)
 
 
-def test_a_pair_is_started_whole_or_not_at_all(make: Callable[..., RunManager]) -> None:
+def test_a_pair_is_started_whole_or_not_at_all_and_shares_threads(make: Callable[..., RunManager]) -> None:
     manager = make(max_beside=1, max_runs_kept=1)
     with pytest.raises(RunError, match="remove one first"):
         manager.start_pair(spec(LONG), spec(LONG), ME)
@@ -244,6 +244,8 @@ def test_a_pair_is_started_whole_or_not_at_all(make: Callable[..., RunManager]) 
     with pytest.raises(ConfigError, match="must be at most"):
         manager.start_pair(spec(LONG), spec(too_long), ME)
     assert not manager.runs(ME)
+    assert [replace(PROFILE, threads_per_run=n).threads(pair=True) for n in (1, 2, 4)] == [1, 1, 2]
+    assert replace(PROFILE, threads_per_run=4).threads(pair=False) == 4
 
 
 def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_trained(
@@ -265,11 +267,6 @@ def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_train
     with pytest.raises(RunError):
         manager.start_beside("no such run", spec(SHORT), ME)
     assert set(run.id for run in manager.runs(ME)) == {one, other}
-
-
-def test_a_pair_shares_the_threads_of_one() -> None:
-    assert [replace(PROFILE, threads_per_run=n).threads(pair=True) for n in (1, 2, 4)] == [1, 1, 2]
-    assert replace(PROFILE, threads_per_run=4).threads(pair=False) == 4
 
 
 def test_what_is_done_by_hand_stays_with_a_run_and_in_its_name(make: Callable[..., RunManager]) -> None:

@@ -39,6 +39,7 @@ from tests.engine.running import (
     PROFILE,
     SHORT,
     TEXT,
+    begun,
     ended,
     files,
     look,
@@ -214,8 +215,7 @@ def test_going_on_after_the_end_is_exact_and_a_restart_repeats(manager: RunManag
 
 
 def test_pause_step_and_resume_are_exact_and_a_stop_takes_a_last_look(manager: RunManager) -> None:
-    run = manager.start(spec(LONG), ME)
-    reached(manager, run, 20)
+    run = begun(manager, 20)
     manager.pause(run, ME)
     paused = settled(manager, run)
     assert paused.status == "paused" and paused.message == ""

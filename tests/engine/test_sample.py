@@ -144,7 +144,7 @@ def test_settings_out_of_range_are_named(wrong):
         sample.stages(torch.zeros(3), SampleConfig(**wrong))
 
 
-def test_logits_that_cannot_be_drawn_from_are_refused():
+def test_settings_and_logits_that_cannot_be_used_are_refused():
     for bad in (torch.zeros(2, 3), torch.zeros(0), torch.full((3,), math.nan), torch.full((3,), -math.inf)):
         with pytest.raises(ShapeError):
             sample.stages(bad, OFF)
@@ -163,15 +163,8 @@ def test_the_decoder_computes_what_the_model_computes(changes):
     """Token for token, past the context too, and its logits are the model's own."""
     model = loud(tiny(**changes))
     warm = SampleConfig(temperature=1.0, seed=5)
-    pairs = list(
-        zip(
-            *(
-                sample.steps(model, [1, 2, 3], 2 * model.config.context, warm, cached=c)
-                for c in (True, False)
-            ),
-            strict=True,
-        )
-    )
+    ways = (sample.steps(model, [1, 2, 3], 2 * model.config.context, warm, cached=c) for c in (True, False))
+    pairs = list(zip(*ways, strict=True))
     assert [a.token for a, _ in pairs] == [b.token for _, b in pairs]
     for a, b in pairs:
         assert torch.allclose(a.logits, b.logits, atol=2e-5 * float(b.logits.abs().max()) + 1e-6)
@@ -300,14 +293,8 @@ def test_an_outcome_is_counted_in_the_models_own_probability():
     kept = [r / sum(roots) for r in roots]
     assert found.before == pytest.approx(math.exp(-sum(p * math.log(p) for p in PROBABILITIES)), abs=1e-5)
     assert found.after == pytest.approx(math.exp(-sum(p * math.log(p) for p in kept)), abs=1e-5)
-
-
-def test_where_nothing_is_removed_nothing_is_cut():
     found = outcome(stages(torch.tensor(PROBABILITIES).log(), SampleConfig()))
     assert (found.left, found.cut) == (5, 0.0)
-
-
-def test_the_stage_that_removed_a_token_is_named():
     records = stages(torch.tensor(PROBABILITIES).log(), SampleConfig(top_k=4, top_p=0.8))
     assert removed_by(records) == {4: "top_k", 3: "top_p"}
 
@@ -317,15 +304,12 @@ def torn(*choices: int) -> np.ndarray:
     return np.array([[0.0] * n + [-50.0] * (8 - n) for n in choices], dtype=np.float32)
 
 
-def test_the_last_place_where_the_next_token_is_open():
+def test_the_likeliest_tokens_and_the_last_place_where_the_next_is_open():
     assert last_torn(torn(8, 5, 3, 1), 4) == 1 and last_torn(torn(8, 5, 3, 1), 3.5) == 1
     assert last_torn(torn(1, 2, 6), 4) == 2
     assert last_torn(torn(1, 3, 2, 1), 4) == 1, "nowhere: where it is torn most"
     assert last_torn(np.full((3, 8), np.nan, dtype=np.float32), 4) == 2
     assert last_torn(torn(8, 1) + 1000, 7.9) == 0, "no overflow"
-
-
-def test_the_likeliest_come_first():
     values = np.array([0.1, 0.5, 0.5, 0.2])
     assert likeliest_ids(values, 3).tolist() == [1, 2, 3]
 
@@ -339,8 +323,5 @@ def test_a_tally_counts_draws_and_how_far_they_are_away():
     assert found.shares.tolist() == pytest.approx([c / 8 for c in counts])
     worst = sum(max(0.0, c / 8 - p) for c, p in zip(counts, PROBABILITIES, strict=True))
     assert found.away == pytest.approx(worst)  # what some have too much, others have too little
-
-
-def test_a_tally_of_one_token_is_as_far_as_it_can_be():
     assert tally(np.array([0.0, 1.0]), np.array([0.5])).away == 0.0
     assert tally(np.array([0.999, 0.001]), np.array([0.9999])).away == pytest.approx(0.999)

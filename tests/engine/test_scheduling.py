@@ -57,9 +57,6 @@ def test_a_run_becomes_only_what_the_table_allows(tmp_path: Path) -> None:
             with pytest.raises(ValueError, match=f"{before} cannot become {after}"):
                 run.become(after)
             assert run.status == before and run.version == version, (before, after)
-
-
-def test_the_table_makes_sense() -> None:
     assert set(FOLLOWS) == set(STATES)
     ended = set(STATES) - set(ACTIVE)
     assert all(FOLLOWS[status] == {"queued"} for status in ended), "an end is left by queueing again alone"

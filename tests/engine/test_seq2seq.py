@@ -93,7 +93,7 @@ def test_gradient_reaches_every_parameter(fields: dict[str, Any]) -> None:
         assert parameter.grad is not None and bool((parameter.grad != 0).any()), name
 
 
-def test_the_two_masks_by_hand() -> None:
+def test_both_masks_by_hand_and_swapped_ones_are_a_sentence() -> None:
     like = torch.empty(0)
     padding = padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), 0, like)
     assert padding.shape == (2, 1, 1, 3)
@@ -101,9 +101,6 @@ def test_the_two_masks_by_hand() -> None:
     causal = causal_mask(3, like)
     assert causal.tolist() == [[0, -math.inf, -math.inf], [0, 0, -math.inf], [0, 0, 0]]
     assert decoder_masks(causal, padding) == (causal, padding)
-
-
-def test_swapped_masks_are_a_sentence() -> None:
     like = torch.empty(0)
     causal, padding = causal_mask(3, like), padding_mask(torch.tensor([[5, 6, 0]]), 0, like)
     check_causal(causal, 3)
@@ -349,13 +346,10 @@ def test_a_whole_source_ends_with_its_sign(by, text):
     assert tokenizer.to_dict() == inner.to_dict()
 
 
-def test_words_carry_their_blank_and_signs_are_nothing():
+def test_words_carry_their_blank_and_what_is_unknown_is_left_out():
     words, letters = (SourceTokenizer(PairTokenizer.train(["b a"], by)) for by in ("words", "letters"))
     assert list(words.tokens) == [b"", b"", b"", b" a", b" b"]
     assert list(letters.tokens) == [b"", b"", b"", b" ", b"a", b"b"]
-
-
-def test_what_is_unknown_is_left_out_as_it_was_cut():
     words, letters = (SourceTokenizer(PairTokenizer.train(["one two"], by)) for by in ("words", "letters"))
     assert words.unknown("two or one") == ["or"] and words.without("two or one", ["or"]) == "two one"
     assert letters.unknown("or") == ["r"] and letters.without("for two", ["f", "r"]) == "o two"

@@ -312,7 +312,9 @@ def test_a_service_that_stands_still_is_said_to_and_comes_back(
         service.wait()
 
 
-def test_who_says_nothing_to_the_challenge_is_let_go(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_says_nothing_is_let_go_and_a_server_that_asks_seldom_is_not(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shared, "GREETING_SECONDS", 0.5)
     before = threading.active_count()
     silent = [socket.create_connection(desk.where, timeout=10) for _ in range(5)]
@@ -321,9 +323,6 @@ def test_who_says_nothing_to_the_challenge_is_let_go(desk: Desk, monkeypatch: py
             pass  # the challenge, and then the end
         each.close()
     wait(lambda: threading.active_count() <= before, 30)
-
-
-def test_a_server_that_asks_seldom_is_not_let_go(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "GREETING_SECONDS", 0.5)
     runs = RemoteRuns(desk.where, KEY)
     mine = runs._mine.connection

@@ -17,16 +17,18 @@ Values = dict[str, Any]
 VOCAB, CONTEXT = 37, 40
 
 
+def _plain(rng: random.Random, width: str, heads: str, layers: str, eps: str) -> Values:
+    """Heads of odd number and size, in fields of these names."""
+    count = rng.choice([1, 3, 5])
+    sizes = {width: count * rng.choice([4, 5, 7]), heads: count, layers: rng.choice([1, 3])}
+    return sizes | {eps: rng.choice([1e-6, 1e-2])}
+
+
 def _gpt2(rng: random.Random) -> Values:
-    heads = rng.choice([1, 3, 5])
-    return {
+    return _plain(rng, "n_embd", "n_head", "n_layer", "layer_norm_epsilon") | {
         "n_positions": CONTEXT,
-        "n_embd": heads * rng.choice([5, 6, 7]),
-        "n_head": heads,
-        "n_layer": rng.choice([1, 3]),
         "n_inner": rng.choice([None, 29]),
         "activation_function": rng.choice(["gelu_new", "gelu", "relu"]),
-        "layer_norm_epsilon": rng.choice([1e-5, 1e-2]),
         "tie_word_embeddings": rng.random() < 0.5,
     }
 
@@ -47,21 +49,9 @@ def _llama(rng: random.Random) -> Values:
     }
 
 
-def _llama_biased(rng: random.Random) -> Values:
-    flags = {name: rng.random() < 0.5 for name in ("attention_bias", "mlp_bias")}
-    return _llama(rng) | flags
-
-
-def _mistral(rng: random.Random) -> Values:
-    return _llama(rng) | {"sliding_window": rng.choice([None, 1, 5, 64])}
-
-
-def _qwen3(rng: random.Random) -> Values:
-    return _llama(rng) | {"attention_bias": rng.random() < 0.5}
-
-
-def _gemma(rng: random.Random) -> Values:
-    return _llama(rng) | {"hidden_act": "gelu_pytorch_tanh", "attention_bias": rng.random() < 0.5}
+def _biased(rng: random.Random, *names: str) -> Values:
+    """A llama with or without biases."""
+    return _llama(rng) | {name: rng.random() < 0.5 for name in names}
 
 
 def _qwen2(rng: random.Random) -> Values:
@@ -73,67 +63,59 @@ def _qwen2(rng: random.Random) -> Values:
 def _neox(rng: random.Random) -> Values:
     heads = rng.choice([1, 3, 5])
     d_head, share = rng.choice([(8, 0.25), (12, 0.5), (6, 1.0), (10, 0.25), (14, 0.6)])
+    rotations = {
+        "rope_type": "default",
+        "rope_theta": rng.choice([100.0, 1e4]),
+        "partial_rotary_factor": share,
+    }
+    flags = ("use_parallel_residual", "tie_word_embeddings", "attention_bias")
     return {
         "hidden_size": heads * d_head,
         "intermediate_size": rng.choice([23, 41]),
         "num_hidden_layers": rng.choice([1, 3]),
         "num_attention_heads": heads,
         "max_position_embeddings": CONTEXT,
-        "rope_parameters": {
-            "rope_type": "default",
-            "rope_theta": rng.choice([100.0, 1e4]),
-            "partial_rotary_factor": share,
-        },
+        "rope_parameters": rotations,
         "hidden_act": rng.choice(["gelu", "gelu_new", "relu"]),
-        "use_parallel_residual": rng.random() < 0.5,
-        "tie_word_embeddings": rng.random() < 0.5,
-        "attention_bias": rng.random() < 0.5,
-    }
+    } | {name: rng.random() < 0.5 for name in flags}
 
 
 def _bloom(rng: random.Random) -> Values:
-    heads = rng.choice([1, 3, 4, 6])
-    return {
-        "hidden_size": heads * rng.choice([4, 5]),
-        "n_layer": rng.choice([1, 3]),
-        "n_head": heads,
-        "layer_norm_epsilon": rng.choice([1e-5, 1e-2]),
-    }
+    return _plain(rng, "hidden_size", "n_head", "n_layer", "layer_norm_epsilon")
 
 
 def _bert(rng: random.Random) -> Values:
-    heads = rng.choice([1, 3, 5])
-    return {
-        "hidden_size": heads * rng.choice([4, 5]),
+    return _plain(rng, "hidden_size", "num_attention_heads", "num_hidden_layers", "layer_norm_eps") | {
         "intermediate_size": rng.choice([23, 41]),
-        "num_hidden_layers": rng.choice([1, 3]),
-        "num_attention_heads": heads,
         "max_position_embeddings": CONTEXT,
         "type_vocab_size": rng.choice([1, 2, 3]),
-        "layer_norm_eps": rng.choice([1e-12, 1e-3]),
     }
 
 
 def _t5(rng: random.Random) -> Values:
-    return {
-        "d_model": rng.choice([10, 21]),
+    return _plain(rng, "d_model", "num_heads", "num_layers", "layer_norm_epsilon") | {
         "d_kv": rng.choice([3, 8]),
         "d_ff": rng.choice([23, 41]),
-        "num_layers": rng.choice([1, 3]),
-        "num_heads": rng.choice([1, 3, 5]),
         "feed_forward_proj": rng.choice(["relu", "gated-gelu"]),
-        "layer_norm_epsilon": rng.choice([1e-6, 1e-2]),
     }
 
 
 # Family -> the name of its configuration, of its model, and how an odd one is drawn.
 KINDS: dict[str, tuple[str, str, Callable[[random.Random], Values]]] = {
     "gpt2": ("GPT2Config", "GPT2LMHeadModel", _gpt2),
-    "llama": ("LlamaConfig", "LlamaForCausalLM", _llama_biased),
-    "mistral": ("MistralConfig", "MistralForCausalLM", _mistral),
+    "llama": ("LlamaConfig", "LlamaForCausalLM", lambda rng: _biased(rng, "attention_bias", "mlp_bias")),
+    "mistral": (
+        "MistralConfig",
+        "MistralForCausalLM",
+        lambda rng: _llama(rng) | {"sliding_window": rng.choice([None, 1, 5, 64])},
+    ),
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _qwen2),
-    "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", _qwen3),
-    "gemma": ("GemmaConfig", "GemmaForCausalLM", _gemma),
+    "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", lambda rng: _biased(rng, "attention_bias")),
+    "gemma": (
+        "GemmaConfig",
+        "GemmaForCausalLM",
+        lambda rng: _biased(rng, "attention_bias") | {"hidden_act": "gelu_pytorch_tanh"},
+    ),
     "neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", _neox),
     "bloom": ("BloomConfig", "BloomForCausalLM", _bloom),
     "bert": ("BertConfig", "BertModel", _bert),

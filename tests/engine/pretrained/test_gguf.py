@@ -148,7 +148,7 @@ def test_a_block_is_the_numbers_that_the_model_has(kind: str, tmp_path: Path) ->
             assert len(found.raw) == next(size for named, _, size in KINDS.values() if named == kind)
 
 
-def test_the_bytes_of_a_block_by_hand(tmp_path: Path) -> None:
+def test_a_block_by_hand_and_what_has_none(tmp_path: Path) -> None:
     opened = opened_as("Q4_1", tmp_path)
     found = block_at(opened, "blocks.0.ffn.w_in.weight", 44, 0)  # the first row below the gate: of ffn_up
     assert found is not None and (found.name, found.row) == ("blk.0.ffn_up.weight", 0)
@@ -156,9 +156,6 @@ def test_the_bytes_of_a_block_by_hand(tmp_path: Path) -> None:
     assert (found.scale, found.minimum) == (d, m)
     assert found.q[0] == found.raw[4] & 15 and found.q[16] == found.raw[4] >> 4
     assert found.q[15] == found.raw[19] & 15 and found.q[31] == found.raw[19] >> 4
-
-
-def test_what_has_no_plain_blocks(tmp_path: Path) -> None:
     opened = open_model(llama_file(tmp_path / "a.gguf"))
     assert block_at(opened, "embedding", 0, 0) is None
     assert block_at(opened, "norm_final.gain", 0, 0) is None

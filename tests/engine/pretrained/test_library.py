@@ -43,13 +43,14 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_folder_of_the_server_is_offered_by_name(models: Path) -> None:
+def test_a_model_of_the_servers_folder_is_offered_and_loaded_by_its_name(
+    models: Path, tmp_path: Path
+) -> None:
     assert [name for name in sources.available() if name not in sources.KNOWN] == ["small"]
     assert sources.find("small") == models / "small.gguf"
     assert sources.find("../small") is None and sources.find("") is None
-
-
-def test_a_model_with_what_is_known_of_it(models: Path, tmp_path: Path) -> None:
+    with pytest.raises(PretrainedError, match="no model 'absent' on this machine"):
+        library.load("absent", 10**9)
     found = library.load("small", 10**9, keep=tmp_path / "kept")
     assert found.facts is None and found.bits == 32.0  # plain float32, in the file made here
     assert found.path == models / "small.gguf" and found.metrics == {}
@@ -66,11 +67,6 @@ def test_too_large_is_refused_before_it_is_read(
     monkeypatch.setattr(library.cache, "weights", lambda *_: pytest.fail("its weights were read"))
     with pytest.raises(PretrainedError, match=f"small has {count:,} parameters; .* at most {count - 1:,}"):
         library.load("small", count - 1)
-
-
-def test_one_that_is_not_here_is_said(models: Path) -> None:
-    with pytest.raises(PretrainedError, match="no model 'absent' on this machine"):
-        library.load("absent", 10**9)
 
 
 def test_made_ready_it_is_only_mapped(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +100,9 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_order_of_places(bare: Path, monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+def test_the_order_of_places_and_half_a_download_is_none(
+    bare: Path, monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
     assert sources.find("gpt2") is None
     cached = made_folder(bare / "hf/hub/models--openai-community--gpt2/snapshots/abc")
     assert sources.find("gpt2") == cached
@@ -113,11 +111,8 @@ def test_the_order_of_places(bare: Path, monkeypatch: pytest.MonkeyPatch, path: 
     assert sources.find("gpt2") == own
     assert sources.find("gpt2", path) == path
     assert sources.find("gpt2", bare / "nothing") is None
-
-
-def test_a_half_downloaded_folder_is_none(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(sources.MODELS, str(bare / "models"))
-    (made_folder(bare / "models/gpt2") / "model.safetensors").unlink()
+    (own / "model.safetensors").unlink()
+    (cached / "model.safetensors").unlink()
     assert sources.find("gpt2") is None
 
 

@@ -178,13 +178,10 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_those_with_two_halves_are_found(shelf: Path) -> None:
+def test_those_with_two_halves_are_found_and_loaded_by_name(shelf: Path, tmp_path: Path) -> None:
     assert {"half", "gpt", "torn", "mine"} <= set(sources.available())
     assert [name for name in pairs.available() if (shelf / name).is_dir()] == ["mine"]
     assert not pairs.is_pair(None) and not pairs.is_pair(shelf / "mine" / "config.json")
-
-
-def test_it_is_loaded_by_its_name(shelf: Path, tmp_path: Path) -> None:
     found = pairs.load_pair("mine", 10**9)
     assert len(list((tmp_path / "cache").rglob("*.safetensors"))) == 1
     again = pairs.load_pair("mine", 10**9)

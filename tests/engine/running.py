@@ -34,6 +34,7 @@ SHORT = TrainConfig(
     snapshot_every=10,
 )
 LONG = replace(SHORT, steps=90_000, eval_every=0, sample_every=0, snapshot_every=200)
+HERE, THERE = "192.0.2.7", "198.51.100.9"  # addresses of two networks
 OPTIONS = ("spare", "clock", "address", "opener")
 PROFILE: Profile = replace(PROFILES["local"], max_runs=2, max_beside=0, threads_per_run=1, max_worker_bytes=0)
 
@@ -66,6 +67,15 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+class Asker:
+    """In whose name the next thing is asked for."""
+
+    address = HERE
+
+    def __call__(self) -> str:
+        return self.address
 
 
 def wait(condition: Callable[[], Any], seconds: float = 300.0) -> Any:

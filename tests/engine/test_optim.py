@@ -40,7 +40,6 @@ def _torch_optimiser(model: Transformer, config: TrainConfig) -> torch.optim.Ada
 
 @for_each("grad_clip", [0.0, 0.5])
 def test_adamw_equals_torch_s(grad_clip: float) -> None:
-    """Twenty steps at a changing learning rate, with decay and clipping: the same weights and the same norms."""
     config = TrainConfig(learning_rate=3e-3, weight_decay=0.3, grad_clip=grad_clip, beta1=0.8, beta2=0.95)
     ours, theirs = build(CONFIG), build(CONFIG)
     optimiser, reference = Optimiser(ours, config, EXACT), _torch_optimiser(theirs, config)
@@ -174,7 +173,6 @@ def _gradients(model: Transformer, seed: int) -> dict[str, Tensor]:
 
 @for_each("fields", [{}, {"n_kv_heads": 1}, {"mixer": "shared_qk", "n_kv_heads": None}])
 def test_muon_is_the_published_formula(fields: dict) -> None:
-    """Three steps with three rates, on tall, wide, square and stacked matrices."""
     model = loud(replace(CONFIG, **fields))
     optimiser = Optimiser(model, MUON, EXACT)
     optimiser.muon_dtype = torch.float32

@@ -29,7 +29,6 @@ def _normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> T
 @for_each("n_kv_heads", [1, 2, 4])
 @for_each("position", ["none", "rope", "alibi", "t5"])
 def test_written_out_attention_equals_the_fused_kernel(position: str, n_kv_heads: int, causal: bool) -> None:
-    """MHA, GQA and MQA, with whatever the positions do to queries, keys and scores."""
     model = loud(tiny(n_kv_heads=n_kv_heads, causal=causal, position=position))
     recorder = Recorder()
     model(some_tokens(model.config), recorder)

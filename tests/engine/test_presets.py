@@ -35,7 +35,6 @@ def test_every_preset_is_legal_and_explained(name: str) -> None:
 
 @for_each("name", [*TRAINABLE, "blanks", "blanks_bpe"])
 def test_trainable_presets_train(name: str) -> None:
-    """Two steps of each, on another text: nothing in them depends on the corpus they were chosen for."""
     preset = (PRESETS | ENCODERS)[name]
     assert preset.train is not None
     corpus = from_text(VERSE, "verse", preset.train.tokenizer)
@@ -61,7 +60,6 @@ def test_new_ones_are_what_they_are_known_for() -> None:
 
 
 def test_nothing_looks_at_a_preset_s_name() -> None:
-    """A configuration says all there is to say."""
     names = "|".join(
         re.escape(name) for name, preset in (PRESETS | ENCODER_DECODERS).items() if not preset.trainable
     )

@@ -119,9 +119,6 @@ def test_an_edit_takes_effect_from_there_on() -> None:
     ["blocks.0.resid_post", "embed", "norm_final", "blocks.1.pattern", "blocks.1.masked_scores", "logits"],
 )
 def test_patching_in_another_prompt_s_activation_gives_its_result(name: str) -> None:
-    """Replacing everything that flows on by another run's values gives that run's logits (where nothing flows
-    around it).
-    """
     model = loud(tiny(position="none", n_layers=2))
     source = Recorder()
     one, other = some_tokens(model.config, seed=1), some_tokens(model.config, seed=2)

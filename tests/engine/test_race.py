@@ -47,7 +47,6 @@ def test_in_a_race_each_training_is_what_it_is_alone() -> None:
 
 @pytest.mark.parametrize("turns", [SLICES, 10**9])
 def test_all_curves_grow_together(turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At no time is one ahead of another by more than a slice, or by a step where that is more."""
     monkeypatch.setattr(races, "SLICES", turns)
     totals = [60, 20, 60]
     entrants = [

@@ -16,7 +16,7 @@ from engine.service.rooms import (
     RoomError,
     Rooms,
 )
-from tests.engine.running import Clock
+from tests.engine.running import HERE, THERE, Asker, Clock
 
 THREE = ["the future", "the past", "nothing"]
 
@@ -118,16 +118,6 @@ def test_floods_end_at_the_limits(found: Rooms) -> None:
     with pytest.raises(RoomError, match=f"{MAX_ROOMS} rooms"):
         found.ask("one more", "One?", THREE)
     assert found.ask("lecturer", "Two?", THREE).number == 2  # who has a room keeps it
-
-
-HERE, THERE = "192.0.2.7", "2001:db8:1:2::/64"
-
-
-class Asker:
-    address = HERE
-
-    def __call__(self) -> str:
-        return self.address
 
 
 def test_one_address_opens_a_handful_of_rooms(clock: Clock) -> None:

@@ -16,18 +16,20 @@ from engine.service.admission import MAX_ADDRESSES, Starts
 from engine.service.manager import RunManager, RunSpec
 from engine.service.profiles import GB, LIBRARIES, MB, PROFILES
 from tests.engine.cases import for_each
-from tests.engine.running import LONG, SHORT, TEXT, Clock, look, managers, reached, spec, wait
-
-HERE, THERE = "192.0.2.7", "198.51.100.9"
-
-
-class Asker:
-    """In whose name the next thing is asked for."""
-
-    address = HERE
-
-    def __call__(self) -> str:
-        return self.address
+from tests.engine.running import (
+    HERE,
+    LONG,
+    SHORT,
+    TEXT,
+    THERE,
+    Asker,
+    Clock,
+    look,
+    managers,
+    reached,
+    spec,
+    wait,
+)
 
 
 @pytest.fixture

@@ -52,22 +52,6 @@ def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager]) -> 
     assert look(manager, runs[2]).status in ("starting", "running") and look(manager, runs[2]).place == 0
 
 
-def test_a_paused_run_gives_up_its_place(make: Callable[..., RunManager]) -> None:
-    manager = make(max_runs=1)
-    first, second = manager.start(spec(LONG), ME), manager.start(spec(LONG), ME)
-    reached(manager, first, 5)
-    worker = pid(manager, first)
-    manager.pause(first, ME)
-    reached(manager, second, 5)
-    manager.resume(first, ME)
-    assert (look(manager, first).status, look(manager, first).place) == ("queued", 1)
-    paused_at = settled(manager, first).step
-    manager.stop(second, ME)
-    assert reached(manager, first, paused_at + 1).status == "running" and pid(manager, first) == worker, (
-        "the same process goes on"
-    )
-
-
 def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..., RunManager]) -> None:
     manager = make(max_runs=2, max_paused=0)
     exact = replace(LONG, steps=600)

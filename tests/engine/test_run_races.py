@@ -45,7 +45,6 @@ def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
 
 
 def trio(manager: RunManager, owner: str = ME) -> tuple[str, ...]:
-    """Three long runs."""
     return manager.start_race(
         [spec(LONG, name="a"), spec(LONG, WIDE, name="b"), spec(LONG, name="c")], owner, "which?"
     )

@@ -51,8 +51,6 @@ from tests.engine.running import (
 from tests.engine.trainings import only
 
 ME, STRANGER = "me", "somebody else"
-
-
 ELSEWHERE = [pytest.param(where, marks=pytest.mark.exhaustive) for where in ("cluster", "another server's")]
 
 
@@ -74,7 +72,6 @@ def manager(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 
 @pytest.fixture(autouse=True)
 def tidy(manager: RunManager) -> Iterator[None]:
-    """Places are free again after each test."""
     yield
     for view in manager.runs(ME):
         manager.remove(view.id, ME)
@@ -142,6 +139,7 @@ def test_a_run_gives_what_training_gives(manager: RunManager, kind: str) -> None
     written = only(records, Sample)
     assert [(s.step, len(s.text)) for s in view.history.samples] == [(s.step, len(s.text)) for s in written]
     if kind == "bpe":
+        assert view.best is not None and view.best.validation_bits == pytest.approx(bits[-1], rel=1e-4)
         tokenizer = checkpoints.unpack(packed).tokenizer
         assert tokenizer.to_dict() == BPE.tokenizer.to_dict() == found.tokenizer.to_dict()
     elif kind == "pairs":
@@ -153,7 +151,6 @@ def test_a_run_gives_what_training_gives(manager: RunManager, kind: str) -> None
 
 
 def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) -> None:
-    """Only the newest one holds what it takes to go on."""
     run = manager.start(spec(), ME)
     view = ended(manager, run)
     assert view.snapshots == (0, 10, 20, 30) and view.resumable
@@ -189,7 +186,6 @@ def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) ->
 
 
 def test_going_on_after_the_end_is_exact_and_a_restart_repeats(manager: RunManager) -> None:
-    """A run continued twice ends with the weights of one that was trained in one go."""
     whole = manager.start(spec(replace(SHORT, steps=45)), ME)
     first = manager.start(spec(), ME)
     before = ended(manager, first)

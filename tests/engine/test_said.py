@@ -67,34 +67,18 @@ def test_what_memory_is_enough_for():
     small = ledger(SMALL)
     memory = small.memory("float32", 2, 16)
     found = needs(small, memory.inference, "float32", 2, 16)
-    assert found == {
-        "weights": Need(memory.weights, True),
-        "inference": Need(memory.inference, True),
-        "training": Need(memory.training, False),
-    }
+    fits = {"weights": True, "inference": True, "training": False}
+    assert found == {name: Need(getattr(memory, name), whether) for name, whether in fits.items()}
     assert list(needs(small, 1, "int8", 2, 16)) == ["weights", "inference"]
-    assert totals(uses(small, "float32", 2, 16)) == {
-        "to write": memory.inference,
-        "to train": memory.training,
-    }
-    assert with_weights(small, "float32", np.array([0.0, 7.0])).tolist() == [
-        memory.weights,
-        memory.weights + 7,
-    ]
+    both = {"to write": memory.inference, "to train": memory.training}
+    assert totals(uses(small, "float32", 2, 16)) == both
+    more = with_weights(small, "float32", np.array([0.0, 7.0]))
+    assert more.tolist() == [memory.weights, memory.weights + 7]
 
 
 def written(log_p: float, picked: bool) -> Written:
-    return Written(
-        0,
-        None,
-        1,
-        token=2 if picked else 3,
-        drawn=3,
-        begin=0,
-        log_p=log_p,
-        q=1.0,
-        alternatives=((3, 0.5, 0.5),),
-    )
+    rest = {"drawn": 3, "begin": 0, "log_p": log_p, "q": 1.0, "alternatives": ((3, 0.5, 0.5),)}
+    return Written(0, None, 1, token=2 if picked else 3, **rest)
 
 
 @for_each("status, steps, share, left", [

@@ -160,7 +160,6 @@ def test_settings_and_logits_that_cannot_be_used_are_refused():
     {"position": "alibi", "output_head": "scaled", "norm": "rmsnorm"},
 ])  # fmt: skip
 def test_the_decoder_computes_what_the_model_computes(changes):
-    """Token for token, past the context too, and its logits are the model's own."""
     model = loud(tiny(**changes))
     warm = SampleConfig(temperature=1.0, seed=5)
     ways = (sample.steps(model, [1, 2, 3], 2 * model.config.context, warm, cached=c) for c in (True, False))

@@ -145,7 +145,6 @@ def puppets(monkeypatch: pytest.MonkeyPatch) -> type[Puppet]:
 
 
 def _happen(manager: RunManager, puppet: Puppet, random: Random) -> None:
-    """Something that a process of its own accord may do."""
     if puppet.ending or puppet.job is None:
         puppet.end(random.choice([0, -9]))
         return
@@ -164,7 +163,6 @@ def _happen(manager: RunManager, puppet: Puppet, random: Random) -> None:
 
 
 def _ask(manager: RunManager, owner: str, random: Random, races: bool) -> None:
-    """Something that a person may ask for."""
     mine = [view.id for view in manager.runs(owner)]
     if not mine or random.random() < 0.2:
         if races and random.random() < 0.3:

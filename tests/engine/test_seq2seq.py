@@ -36,7 +36,6 @@ from tests.engine.seq2seq_toys import BASE, KINDS, kinds, loud_pair, pair_config
 
 @kinds
 def test_padding_changes_nothing_for_anybody(fields: dict[str, Any]) -> None:
-    """A source alone, and beside a longer one, filled up."""
     model, target = loud_pair(**fields), torch.cat((torch.tensor([[1]]), some(1, 4)), dim=1)
     short, long = some(1, 3, 1), some(1, 7, 2)
     filled = torch.cat((short, torch.zeros(1, 4, dtype=torch.int64)), dim=1)
@@ -101,8 +100,7 @@ def test_both_masks_by_hand_and_swapped_ones_are_a_sentence() -> None:
     causal = causal_mask(3, like)
     assert causal.tolist() == [[0, -math.inf, -math.inf], [0, 0, -math.inf], [0, 0, 0]]
     assert decoder_masks(causal, padding) == (causal, padding)
-    like = torch.empty(0)
-    causal, padding = causal_mask(3, like), padding_mask(torch.tensor([[5, 6, 0]]), 0, like)
+    padding = padding[:1]
     check_causal(causal, 3)
     check_causal(None, 3)
     check_padding(padding, 1, 3)
@@ -160,7 +158,6 @@ def test_activations_of_a_decoder_block_come_in_the_order_of_the_data(wiring: st
 
 
 def test_flops_are_those_of_the_products() -> None:
-    """Of as many tokens that are read as are written."""
     from torch.utils.flop_counter import FlopCounterMode
 
     config, n = pair_config(), 7
@@ -175,7 +172,6 @@ def test_flops_are_those_of_the_products() -> None:
 
 @kinds
 def test_every_step_is_traced(fields: dict[str, Any]) -> None:
-    """Names, sizes and axes are those of a real pass; each input was made before; nothing is counted twice."""
     config = pair_config(**fields)
     steps = trace_pair(config, 7, 4)
     recorder = Recorder()

@@ -166,7 +166,6 @@ SERVE = [sys.executable, "-m", "engine.service.serve"]
 
 
 def own_place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
-    """Where a service of its own would listen; the environment says so."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -177,7 +176,6 @@ def own_place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
 
 
 def opened(once: Callable[[], Any]) -> Any:
-    """What `once` makes, as soon as the service answers."""
 
     def tried() -> Any:
         try:
@@ -232,23 +230,8 @@ def test_a_place_that_is_none_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> 
     assert done.returncode == 1 and wrong in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_phone_may_answer_at_another_server_than_the_projector_s(server: Callable[..., RemoteRuns]) -> None:
-    projector, phone = (open_rooms(server(), str) for _ in range(2))
-    asked = projector.ask("lecturer", "What does the mask hide?", ["the future", "the past"])
-    assert phone.look(asked.room) == asked and phone.choice(asked.room, "a") is None
-    phone.choose(asked.room, "a", asked.number, 1)
-    seen = projector.mine("lecturer")
-    assert seen is not None and seen.counts == (0, 1) and phone.mine("a") is None
-    projector.close("lecturer")
-    with pytest.raises(RoomError, match="closed"):
-        phone.choose(asked.room, "a", asked.number, 0)
-    projector.end("lecturer")
-    with pytest.raises(RoomError, match="no such room"):
-        phone.look(asked.room)
-
-
 @pytest.mark.parametrize("remote", [False, True])
-def test_rooms_have_the_limits_of_the_profile_for_the_address_of_whoever_asks(
+def test_rooms_are_those_of_all_servers_with_the_limits_of_the_profile_for_the_address_of_whoever_asks(
     remote: bool, tmp_path: Path
 ) -> None:
     profile, asker = replace(PROFILE, max_rooms_address=2, max_answers_address=3), ["192.0.2.7"]
@@ -265,6 +248,12 @@ def test_rooms_have_the_limits_of_the_profile_for_the_address_of_whoever_asks(
             rooms.choose(asked[0].room, "3", 1, 0)
         with pytest.raises(RoomError, match="2 rooms of your network are open"):
             rooms.ask("another student", "One?", ["a", "b"])
+        phone = open_rooms(RemoteRuns(desk.where, KEY, str), str) if remote else rooms
+        assert phone.look(asked[0].room).counts == (3, 0) and phone.choice(asked[0].room, "2") == 0
+        assert phone.mine("2") is None
+        rooms.close("student")
+        with pytest.raises(RoomError, match="closed"):
+            phone.choose(asked[1].room, "a", 1, 0)
         asker[0] = "198.51.100.9"
         assert rooms.choose(asked[0].room, "3", 1, 0).counts == (4, 0)
         assert rooms.ask("another lecturer", "One?", ["a", "b"]).number == 1

@@ -21,12 +21,8 @@ from engine.service.transport import ROOT
 )
 def test_thinning_keeps_the_newest_and_if_it_can_the_first(sizes: dict[int, int], budget: int) -> None:
     kept = thinned(sizes, budget)
-    assert (
-        kept == sorted(kept)
-        and set(kept) <= set(sizes)
-        and kept[-1] == max(sizes)
-        and len(kept) <= MAX_SNAPSHOTS
-    )
+    assert kept == sorted(kept) and set(kept) <= set(sizes)
+    assert kept[-1] == max(sizes) and len(kept) <= MAX_SNAPSHOTS
     assert sum(sizes[step] for step in kept) <= budget or kept == [max(sizes)]
     assert kept[0] == min(sizes) or len(kept) == 1
     assert thinned({step: sizes[step] for step in kept}, budget) == kept

@@ -18,6 +18,7 @@ from engine.service import standings
 from engine.service.state import RunSpec, RunView
 from engine.service.stored import load_race, run_race
 from engine.training.records import Evaluation, Sample, Step
+from tests.engine.cases import for_each
 from tests.engine.running import MODEL, SHORT, TEXT, spec
 from tests.pages.stage import view_of
 
@@ -43,9 +44,7 @@ def test_a_line_of_the_table_by_hand() -> None:
     assert found.flops == 3 * forward * found.tokens
 
 
-@pytest.mark.parametrize(
-    ("along", "each"), [("steps", 1.0), ("tokens", 24.0), ("seconds", 0.02), ("flops", None)]
-)
+@for_each("along, each", [("steps", 1.0), ("tokens", 24.0), ("seconds", 0.02), ("flops", None)])
 def test_curves_against_each_axis(along: standings.Along, each: float | None) -> None:
     view = run()
     each = 24.0 * standings.flops_a_token(view) if each is None else each
@@ -56,6 +55,18 @@ def test_curves_against_each_axis(along: standings.Along, each: float | None) ->
     assert course.end_at.tolist() == pytest.approx([40 * each]) and course.end.tolist() == [2.1]
     assert course.newest == pytest.approx((40 * each, 2.1))
     assert standings.end_of([view, run("b", steps=10)], along) == pytest.approx(200 * each)
+    bits = standings.course(view, along, "bits", points=5)
+    some = (1, 10, 20, 30, 40)
+    assert bits.at.tolist() == pytest.approx([each * n for n in some])
+    assert bits.losses.tolist() == pytest.approx([(2 + 2 / n) / math.log(2) for n in some])
+    assert bits.end.tolist() == pytest.approx([2.1 / math.log(2)])
+    # where the clock is the budget: 40 steps in 0.8 of 2 s are 100 at this pace, whatever the limit of steps says
+    timed = view_of(
+        RunSpec(TWO, replace(TRAIN, steps=5_000, seconds=2.0), "python", name="a"), "a", "running"
+    )
+    assert standings.end_of([timed], along) == pytest.approx(100 * each)
+    unborn = replace(timed, step=0, seconds=0.0)
+    assert standings.end_of([unborn], along) == (2.0 if along == "seconds" else 0.0)
 
 
 def test_a_curve_ends_at_the_loss_that_the_table_has() -> None:
@@ -70,26 +81,6 @@ def test_a_curve_ends_at_the_loss_that_the_table_has() -> None:
     every = (Evaluation(0, 4.0, 4.1, 0.0, True), whole)
     course = standings.course(replace(run(), history=replace(run().history, evaluations=every)), "steps")
     assert course.looked.tolist() == [4.1, 2.2] and not len(course.end), "one curve"
-
-
-@pytest.mark.parametrize(
-    ("along", "end"), [("steps", 100.0), ("tokens", 100.0 * 24), ("seconds", 2.0), ("flops", None)]
-)
-def test_where_the_clock_is_the_budget_the_axis_ends_with_it(along: standings.Along, end: float) -> None:
-    """40 steps in 0.8 of 2 s: 100 of them at this pace, whatever the limit of 5,000 steps says."""
-    timed = replace(TRAIN, steps=5_000, seconds=2.0)
-    view = view_of(RunSpec(TWO, timed, "python", name="a"), "a", "running")
-    wanted = 100.0 * 24 * standings.flops_a_token(view) if end is None else end
-    assert standings.end_of([view], along) == pytest.approx(wanted)
-    unborn = replace(view, step=0, seconds=0.0)
-    assert standings.end_of([unborn], along) == (2.0 if along == "seconds" else 0.0)
-
-
-def test_curves_in_bits_and_thinned() -> None:
-    course = standings.course(run(), "steps", "bits", points=5)
-    assert course.at.tolist() == [1, 10, 20, 30, 40]
-    assert course.losses.tolist() == pytest.approx([(2 + 2 / n) / math.log(2) for n in (1, 10, 20, 30, 40)])
-    assert course.end.tolist() == pytest.approx([2.1 / math.log(2)])
 
 
 def test_smoothing_is_the_mean_of_the_last_losses() -> None:

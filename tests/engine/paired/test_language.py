@@ -128,7 +128,6 @@ def test_no_word_or_sentence_offends() -> None:
 
 
 def test_words_are_told_apart_in_all_their_forms() -> None:
-    """Each word of Velan is one entry in one form, but that a and some are the same."""
     words = forms()
     assert len(set(words)) == len(words)
     english = {form for form, _, _ in english_verbs()} | {*NOUNS, *map(plural, NOUNS), *ADJECTIVES, *ADVERBS}

@@ -184,7 +184,6 @@ def test_numbers_by_hand(digits: str) -> None:
 
 
 def test_there_and_back() -> None:
-    """No two numbers are said alike."""
     for n in [*range(20_000), *(10**i + j for i in range(5, 9) for j in range(-3, 300, 7))]:
         apart = " ".join(str(n))
         assert into_digits(into_words(apart).target).target == apart

@@ -36,7 +36,6 @@ class Hub:
 
 @contextmanager
 def served(hub: Hub) -> Iterator[str]:
-    """The address of the hub while it answers."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: Any) -> None:

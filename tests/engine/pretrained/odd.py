@@ -50,7 +50,6 @@ def _llama(rng: random.Random) -> Values:
 
 
 def _biased(rng: random.Random, *names: str) -> Values:
-    """A llama with or without biases."""
     return _llama(rng) | {name: rng.random() < 0.5 for name in names}
 
 

@@ -73,7 +73,6 @@ def test_two_texts_in_a_bert(seed: int, tmp_path: Path) -> None:
 @for_each("seed", SEEDS[:2])
 @torch.no_grad()
 def test_a_bert_has_its_pooler(kind: str, seed: int, tmp_path: Path) -> None:
-    """Its weights come along, with a head for hidden tokens beside it or without; with padding, too."""
     theirs = made("bert", seed, tmp_path, kind=kind)
     ours = open_model(tmp_path).model()
     assert (ours.config.pooler, ours.config.output_head) == (
@@ -91,7 +90,6 @@ def test_a_bert_has_its_pooler(kind: str, seed: int, tmp_path: Path) -> None:
 
 @torch.no_grad()
 def test_far_apart_in_a_t5(tmp_path: Path) -> None:
-    """Past the beginning of the last bucket; in float64, since T5's scores are large."""
     theirs = made("t5", 0, tmp_path).double()
     ours = open_model(tmp_path).model().double()
     tokens = some_tokens(ours.config, batch=1, length=180)
@@ -114,7 +112,6 @@ def test_old_names_of_gains_and_biases(tmp_path: Path) -> None:
 
 @torch.no_grad()
 def test_the_layout_that_smollm2_has(tmp_path: Path) -> None:
-    """theta beside the other facts, as older files have it."""
     theirs = made("llama", 0, tmp_path)
     file = tmp_path / "config.json"
     facts = json.loads(file.read_text())
@@ -140,7 +137,6 @@ def test_an_encoder_without_a_head_has_no_logits_and_without_a_pooler_none_of_it
 
 @for_each("name", KINDS, fast=4)
 def test_every_tensor_is_needed_and_no_other_is_taken(name: str, tmp_path: Path) -> None:
-    """Each one by itself: taken away, of another shape, with a NaN; and one too many."""
     made(name, 1, tmp_path)
     file = tmp_path / "model.safetensors"
     whole = load_file(file)
@@ -220,7 +216,6 @@ HOSTILE: list[Any] = [
 
 @for_each("name", KINDS, fast=2)
 def test_a_hostile_configuration_is_no_crash(name: str, tmp_path: Path) -> None:
-    """Every fact with values of every kind: it opens, or is refused with a sentence."""
     made(name, 0, tmp_path)
     file = tmp_path / "config.json"
     facts = json.loads(file.read_text())

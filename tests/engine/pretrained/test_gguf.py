@@ -51,7 +51,6 @@ def test_an_output_matrix_of_its_own_is_taken(tmp_path: Path) -> None:
 
 @for_each("kind", [k for k, (_, block, _) in gguf.KINDS.items() if block > 1])
 def test_blocks_of_quantised_numbers(kind: int, tmp_path: Path) -> None:
-    """As `gguf` itself takes them apart; the formula of the simplest two is written out below."""
     from gguf.quants import dequantize
 
     name, block, size = gguf.KINDS[kind]
@@ -99,7 +98,6 @@ def test_lies_are_refused(lies: dict[str, Any], says: str, tmp_path: Path) -> No
 
 
 def test_every_cut_is_noticed(tmp_path: Path) -> None:
-    """Wherever a download ended, the file is refused when it is opened, and nothing large is made of it."""
     whole = written(tmp_path / "a.gguf", {"general.name": "x", "list": ["a", "b"]}, ONE).read_bytes()
     for end in range(0, len(whole) - 1, 7):
         (tmp_path / "cut.gguf").write_bytes(whole[:end])

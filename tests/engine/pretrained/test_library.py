@@ -92,7 +92,6 @@ def made_folder(where: Path) -> Path:
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A machine without any model."""
     monkeypatch.delenv(sources.MODELS, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
@@ -247,7 +246,6 @@ Use = Callable[[str], None]
 
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Use:
-    """Makes an address the hub, and an empty folder its cache."""
     import huggingface_hub.constants as said
     from huggingface_hub import file_download, hf_api
 

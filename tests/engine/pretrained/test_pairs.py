@@ -61,16 +61,21 @@ def asked(lengths: tuple[int, int]) -> tuple[Tensor, Tensor]:
     return source, target
 
 
+def said(theirs: Any, source: Tensor, target: Tensor) -> Tensor:
+    mask = (source != 0).long()
+    found: Tensor = theirs(input_ids=source, attention_mask=mask, decoder_input_ids=target).logits
+    return found
+
+
 @for_each("place", range(len(SIZES)))
 @for_each("version", VERSIONS)
 @torch.inference_mode()
 def test_the_same_logits(version: str, place: int, tmp_path: Path) -> None:
-    """In float64, but for transformers' softmax, which is float32."""
     theirs = made(tmp_path, version, place).double()
     opened = open_pair(tmp_path)
     ours = opened.model().double()
     source, target = asked(LENGTHS[place])
-    wanted = theirs(input_ids=source, attention_mask=(source != 0).long(), decoder_input_ids=target).logits
+    wanted = said(theirs, source, target)
     assert wanted.std() > 0.05
     assert (ours(source, target) - wanted).abs().max() < 2e-5 * float(wanted.abs().max())
     numbers = sum(p.numel() for p in theirs.parameters())
@@ -80,10 +85,9 @@ def test_the_same_logits(version: str, place: int, tmp_path: Path) -> None:
 @for_each("version", VERSIONS)
 @torch.inference_mode()
 def test_files_of_before_and_after_say_the_same(version: str, tmp_path: Path) -> None:
-    """transformers 5 says `scale_decoder_outputs`."""
     theirs = made(tmp_path, version)
     source, target = asked(LENGTHS[0])
-    wanted = theirs(input_ids=source, attention_mask=(source != 0).long(), decoder_input_ids=target).logits
+    wanted = said(theirs, source, target)
     file = tmp_path / "config.json"
     facts = json.loads(file.read_text())
     del facts["scale_decoder_outputs"], facts["tie_word_embeddings"]
@@ -93,14 +97,13 @@ def test_files_of_before_and_after_say_the_same(version: str, tmp_path: Path) ->
 
 @torch.inference_mode()
 def test_1_1_without_a_matrix_in_the_file_has_the_embedding_unscaled(tmp_path: Path) -> None:
-    """As transformers 5 writes one whose two matrices are the same."""
     torch.manual_seed(3)
     values = {"vocab_size": 37} | SIZES[0] | NEW
     theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(**values)).eval()
     theirs.save_pretrained(tmp_path)
     assert "lm_head.weight" not in load_file(tmp_path / "model.safetensors")
     source, target = asked(LENGTHS[0])
-    wanted = theirs(input_ids=source, attention_mask=(source != 0).long(), decoder_input_ids=target).logits
+    wanted = said(theirs, source, target)
     found = open_pair(tmp_path).model()(source, target)
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4 * float(wanted.abs().max()))
 
@@ -108,7 +111,6 @@ def test_1_1_without_a_matrix_in_the_file_has_the_embedding_unscaled(tmp_path: P
 @for_each("cached", [True, False])
 @for_each("version", VERSIONS)
 def test_it_writes_what_transformers_writes(version: str, cached: bool, tmp_path: Path) -> None:
-    """Greedy, from the padding as the beginning to the end, which is token 1."""
     theirs = made(tmp_path, version, 2, num_decoder_layers=3)
     ours = open_pair(tmp_path).model()
     assert (ours.config.pad, ours.config.begin, ours.config.end) == (0, 0, 1)
@@ -217,7 +219,6 @@ def test_a_vocabulary_that_is_too_large_is_refused(shelf: Path) -> None:
 
 
 def test_texts_are_cut_as_transformers_cuts_them(shelf: Path) -> None:
-    """The ids with the end, and the texts of ids."""
     theirs = transformers.T5Tokenizer.from_pretrained(shelf / "mine")
     ours = open_pair(shelf / "mine").words()
     assert (ours.pad, ours.end) == (theirs.pad_token_id, theirs.eos_token_id) == (0, 1)

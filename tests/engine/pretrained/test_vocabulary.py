@@ -204,7 +204,6 @@ def test_a_vocabulary_that_is_damaged_or_not_built_is_refused() -> None:
 
 
 def test_files_of_settings(tmp_path: Path) -> None:
-    """Old files keep a token in an object; damaged ones say which file it is."""
     theirs = llama()
     theirs.save_pretrained(tmp_path)
     settings = tmp_path / "tokenizer_config.json"

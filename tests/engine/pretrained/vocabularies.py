@@ -41,7 +41,6 @@ def clean(text: str) -> str:
 
 
 def trained(digits: bool) -> Any:
-    """A byte-level BPE, as Hugging Face makes one."""
     before = tokenizers.pre_tokenizers
     inner = tokenizers.Tokenizer(tokenizers.models.BPE())
     level = before.ByteLevel(add_prefix_space=False)
@@ -58,7 +57,6 @@ def trained(digits: bool) -> Any:
 
 
 def wordpiece() -> Any:
-    """BERT's, as transformers has it."""
     transformers = pytest.importorskip("transformers", reason=HAS_TRANSFORMERS)
     inner = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
     inner.normalizer = tokenizers.normalizers.BertNormalizer()
@@ -70,7 +68,6 @@ def wordpiece() -> Any:
 
 
 def unigram() -> Any:
-    """T5's, as transformers has it."""
     transformers = pytest.importorskip("transformers", reason=HAS_TRANSFORMERS)
     inner = tokenizers.Tokenizer(tokenizers.models.Unigram())
     inner.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()

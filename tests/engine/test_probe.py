@@ -57,17 +57,8 @@ def test_names_are_those_of_the_vocabulary() -> None:
 @for_each("n_kv_heads", [1, 2, 4])
 def test_sizes_are_those_of_the_axes(position: str, n_kv_heads: int) -> None:
     recorder = _record(position=position, n_kv_heads=n_kv_heads, ffn="geglu")
-    sizes = {
-        "batch": 2,
-        "query": 6,
-        "key": 6,
-        "head": 4,
-        "kv_head": n_kv_heads,
-        "d_model": 16,
-        "d_head": 4,
-        "d_ff": 24,
-        "vocab": 11,
-    }
+    sizes = {"batch": 2, "query": 6, "key": 6, "head": 4, "kv_head": n_kv_heads}
+    sizes |= {"d_model": 16, "d_head": 4, "d_ff": 24, "vocab": 11}
     for name, shape in recorder.shapes().items():
         assert shape == tuple(sizes[axis] for axis in axes_of(name)), name
 

@@ -50,8 +50,8 @@ def test_all_curves_grow_together(turns: int, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(races, "SLICES", turns)
     totals = [60, 20, 60]
     entrants = [
-        Entrant(model, replace(LONG, steps=steps), CORPUS)
-        for model, steps in zip((MODEL, WIDE, WIDE), totals, strict=True)
+        Entrant(MODEL if n == 0 else WIDE, replace(LONG, steps=steps), CORPUS)
+        for n, steps in enumerate(totals)
     ]
     done, widest = [0.0, 0.0, 0.0], 0.0
     for who, record in race(entrants, device="cpu"):
@@ -92,11 +92,8 @@ def test_a_budget_of_seconds_ends_all_at_the_same_time(monkeypatch: pytest.Monke
 def test_one_that_diverges_and_one_that_is_stopped_leave_the_others() -> None:
     control = Control()
     wild = replace(LONG, learning_rate=1e6, grad_clip=0.0, warmup_steps=0)
-    entrants = [
-        Entrant(MODEL, wild, CORPUS),
-        Entrant(MODEL, LONG, CORPUS, control=control),
-        Entrant(MODEL, LONG, CORPUS),
-    ]
+    calm = Entrant(MODEL, LONG, CORPUS)
+    entrants = [Entrant(MODEL, wild, CORPUS), replace(calm, control=control), calm]
     told, asked_at = [], 0
     for who, record in race(entrants, device="cpu"):
         told.append((who, record))

@@ -33,12 +33,8 @@ def found(clock: Clock) -> Rooms:
 
 def test_each_browser_counts_once_and_may_change(found: Rooms) -> None:
     asked = found.ask("lecturer", " What does\nthe mask hide? ", THREE)
-    assert (asked.text, asked.answers, asked.counts, asked.open) == (
-        "What does the mask hide?",
-        tuple(THREE),
-        (0, 0, 0),
-        True,
-    )
+    assert (asked.text, asked.answers) == ("What does the mask hide?", tuple(THREE))
+    assert asked.counts == (0, 0, 0) and asked.open
     for person, answer in (("a", 0), ("b", 0), ("c", 1), ("a", 2), ("a", 2)):
         last = found.choose(asked.room, person, 1, answer)
     assert last.counts == (1, 1, 1)

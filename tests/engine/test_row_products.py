@@ -98,12 +98,10 @@ def model_of(name: str) -> Transformer:
 def with_rounded_matrices(model: Transformer, arithmetic: Arithmetic) -> Transformer:
     """Its copy with every matrix but the table of the embedding rounded here."""
     other = build(model.config, device="meta").eval()
-    state = {
-        name: torch.from_numpy(rounded(x.numpy(), arithmetic).astype(np.float32))
-        if x.dim() == 2 and name != "embedding" and "positions" not in name
-        else x
-        for name, x in model.state_dict().items()
-    }
+    state = model.state_dict()
+    for name, x in state.items():
+        if x.dim() == 2 and name != "embedding" and "positions" not in name:
+            state[name] = torch.from_numpy(rounded(x.numpy(), arithmetic).astype(np.float32))
     other.load_state_dict(state, assign=True)
     return other
 

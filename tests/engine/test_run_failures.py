@@ -134,12 +134,8 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
         manager.profile, max_worker_bytes=50 * 2**20
     )  # less than any process with torch holds
     view = ended(manager, run)
-    assert (
-        view.status == "failed"
-        and "GB of memory" in view.message
-        and "smaller batch" in view.message
-        and view.step >= 5
-    )
+    assert view.status == "failed" and view.step >= 5
+    assert "GB of memory" in view.message and "smaller batch" in view.message
     wait(lambda: not lives(worker), 30)
 
 
@@ -154,11 +150,8 @@ def test_a_worker_that_gets_no_more_memory_says_so(make: Callable[..., RunManage
     assert text is not None
     run = manager.start(spec(replace(LONG, batch_size=64, eval_tokens=256), large, text=text * 4), ME)
     view = ended(manager, run)
-    assert (
-        view.status == "failed"
-        and "not enough memory" in view.message
-        and "smaller batch" in view.message.lower()
-    )
+    assert view.status == "failed"
+    assert "not enough memory" in view.message and "smaller batch" in view.message.lower()
     assert ended(manager, manager.start(spec(), ME)).status == "finished"
 
 
@@ -241,14 +234,8 @@ def test_a_forgotten_manager_cleans_up_too(tmp_path: Path) -> None:
     manager = RunManager(PROFILE, tmp_path, spare=False)
     begun(manager, 1)
     del manager  # a cleared cache does no more
-    wait(
-        lambda: (
-            set(threading.enumerate()) <= threads
-            and set(workers_of(OWN_PID)) <= processes
-            and not list(tmp_path.iterdir())
-        ),
-        15,
-    )
+    wait(lambda: set(threading.enumerate()) <= threads and set(workers_of(OWN_PID)) <= processes, 15)
+    wait(lambda: not list(tmp_path.iterdir()), 15)
 
 
 @pytest.mark.parametrize("frozen", [False, pytest.param(True, marks=pytest.mark.exhaustive)])

@@ -104,12 +104,8 @@ def test_temperature_zero_is_greedy_and_ties_stay():
         sample.stages(logits, SampleConfig(temperature=1.0, top_k=2))[-1].kept == 3
     )  # equals of the k-th stay, as in Hugging Face
     even = torch.zeros(4)
-    assert sample.stages(even, SampleConfig(temperature=1.0, top_p=0.5))[-1].probabilities.tolist() == [
-        0.5,
-        0.5,
-        0.0,
-        0.0,
-    ]
+    nucleus = sample.stages(even, SampleConfig(temperature=1.0, top_p=0.5))[-1]
+    assert nucleus.probabilities.tolist() == [0.5, 0.5, 0.0, 0.0]
     assert sample.stages(even, SampleConfig(temperature=1.0, min_p=1.0))[-1].kept == 4
 
 
@@ -148,11 +144,8 @@ def test_settings_and_logits_that_cannot_be_used_are_refused():
     for bad in (torch.zeros(2, 3), torch.zeros(0), torch.full((3,), math.nan), torch.full((3,), -math.inf)):
         with pytest.raises(ShapeError):
             sample.stages(bad, OFF)
-    assert sample.stages(torch.tensor([math.nan, 1.0, math.inf]), OFF)[-1].probabilities.tolist() == [
-        0.0,
-        0.0,
-        1.0,
-    ]
+    odd = torch.tensor([math.nan, 1.0, math.inf])
+    assert sample.stages(odd, OFF)[-1].probabilities.tolist() == [0.0, 0.0, 1.0]
 
 
 @for_each("changes", [

@@ -176,10 +176,8 @@ def test_a_model_is_its_recipe_and_has_its_record(name):
     )
     record = Curve.from_dict(found.metrics["extrapolation"])
     assert record.width == 8 and len(record.mean) == 32 and record.windows == 1739
-    assert (
-        np.isnan(record.mean[8:]).all() == (name == "positions/learned")
-        and np.isfinite(record.mean[:8]).all()
-    )
+    assert np.isnan(record.mean[8:]).all() == (name == "positions/learned")
+    assert np.isfinite(record.mean[:8]).all()
     assert 0.025 < record.tail[1] < 0.032  # over blocks of windows; as if all were independent: 0.017
     assert record.mean[:8].mean() == pytest.approx(
         found.metrics["validation_loss"], abs=0.02
@@ -193,10 +191,8 @@ def test_a_model_reaches_its_loss_and_its_record(name, shakespeare):
     assert found.tokenizer == shakespeare.tokenizer
     loss = measure(found.model, Batches(shakespeare, found.config, TrainConfig()), shakespeare.validation)
     assert loss.nats == pytest.approx(found.metrics["validation_loss"], abs=0.005)
-    again, record = (
-        live(found.model, shakespeare.validation, 64),
-        Curve.from_dict(found.metrics["extrapolation"]),
-    )
+    again = live(found.model, shakespeare.validation, 64)
+    record = Curve.from_dict(found.metrics["extrapolation"])
     wider = np.sqrt(record.windows / again.windows)  # the errors of so few windows: their own are rough
     assert again.tail[0] == pytest.approx(record.tail[0], abs=4 * wider * record.tail[1])
     if name != "positions/learned":
@@ -208,11 +204,9 @@ def test_a_model_reaches_its_loss_and_its_record(name, shakespeare):
 def test_what_the_page_tells_of_them():
     losses = {name: shipped(name).metrics["validation_loss"] for name in POSITIONS}
     assert max(losses, key=lambda name: losses[name]) == "positions/none"
-    far = {
-        name: Curve.from_dict(shipped(name).metrics["extrapolation"]).excess[4][0]
-        for name in POSITIONS
-        if name != "positions/learned"
-    }
+    relative = [name for name in POSITIONS if name != "positions/learned"]
+    records = {name: Curve.from_dict(shipped(name).metrics["extrapolation"]) for name in relative}
+    far = {name: record.excess[4][0] for name, record in records.items()}
     assert far.pop("positions/alibi") < 0.02 and min(far.values()) > 1.0
 
 
@@ -226,8 +220,6 @@ def test_t5_buckets_that_training_never_met_are_as_they_began():
 
 def test_filling_those_buckets_is_most_of_the_cure(shakespeare):
     model = shipped("positions/t5").model
-    bare, filled = (
-        live(model, shakespeare.validation, 32),
-        live(stopgap(model, "far"), shakespeare.validation, 32),
-    )
+    held = shakespeare.validation
+    bare, filled = live(model, held, 32), live(stopgap(model, "far"), held, 32)
     assert filled.excess[4][0] < 0.2 * bare.excess[4][0]

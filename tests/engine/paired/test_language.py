@@ -62,10 +62,8 @@ def test_a_rule(rule: str, source: str, target: str) -> None:
 def aligned(source: str) -> list[tuple[str, list[str]]]:
     one = answer(source)
     words = one.source.split()
-    return [
-        (word, [words[i] for i in places])
-        for word, places in zip(one.target.split(), one.sources, strict=True)
-    ]
+    made = zip(one.target.split(), one.sources, strict=True)
+    return [(word, [words[i] for i in places]) for word, places in made]
 
 
 def test_where_each_word_comes_from() -> None:

@@ -60,15 +60,10 @@ def test_what_is_held_out_is_never_learned_from(task: PairTask) -> None:
 
 @for_each("task", TASKS, ids=named)
 def test_a_task_with_nothing_more_to_give_ends(task: PairTask) -> None:
-    small = PairTask(
-        "few",
-        "Few",
-        "",
-        task.by,
-        "",
-        draw=lambda draws: task.draw(random.Random(draws.randrange(20))),
-        answer=task.answer,
-    )
+    def few(draws: random.Random) -> str:
+        return task.draw(random.Random(draws.randrange(20)))
+
+    small = PairTask("few", "Few", "", task.by, "", draw=few, answer=task.answer)
     train, held = pairs(small, 1000, 1000)
     assert 1 < len(train) + len(held) <= 20
     assert len(pairs(small, 3, 1000)[0]) == 3  # one part is full, the other has no more
@@ -191,15 +186,8 @@ def test_there_and_back() -> None:
 
 def test_a_word_comes_from_its_digits() -> None:
     found = into_words("2 0 3 0 4 0")
-    assert list(zip(found.target.split(), found.sources, strict=True)) == [
-        ("two", (0,)),
-        ("hundred", (0,)),
-        ("and", (1, 2)),
-        ("three", (2,)),
-        ("thousand", (0, 1, 2)),
-        ("and", (4, 5)),
-        ("forty", (4,)),
-    ]
+    assert found.target == "two hundred and three thousand and forty"
+    assert found.sources == ((0,), (0,), (1, 2), (2,), (0, 1, 2), (4, 5), (4,))
     assert into_words("1 7").sources == ((0, 1),)
     assert into_digits("two hundred and three").sources == ((0,), (), (3,))
     assert into_digits("seventeen").sources == ((0,), (0,))

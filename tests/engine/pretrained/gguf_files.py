@@ -58,18 +58,15 @@ def plain(array: np.ndarray) -> tuple[np.ndarray, int, tuple[int, ...]]:
     return array.astype("<f4"), 0, array.shape
 
 
-CONFIG = ModelConfig(
-    vocab_size=37,
-    context=32,
-    d_model=32,
-    n_layers=2,
-    n_heads=4,
-    n_kv_heads=2,
-    d_ff=44,
-    norm="rmsnorm",
-    ffn="swiglu",
-    position="rope",
-)
+SIZES: dict[str, Any] = {
+    "vocab_size": 37,
+    "context": 32,
+    "d_model": 32,
+    "n_layers": 2,
+    "n_heads": 4,
+    "n_kv_heads": 2,
+}
+CONFIG = ModelConfig(**SIZES, d_ff=44, norm="rmsnorm", ffn="swiglu", position="rope")
 FACTS = {
     "general.architecture": "llama",
     "llama.block_count": 2,

@@ -62,11 +62,8 @@ def _qwen2(rng: random.Random) -> Values:
 def _neox(rng: random.Random) -> Values:
     heads = rng.choice([1, 3, 5])
     d_head, share = rng.choice([(8, 0.25), (12, 0.5), (6, 1.0), (10, 0.25), (14, 0.6)])
-    rotations = {
-        "rope_type": "default",
-        "rope_theta": rng.choice([100.0, 1e4]),
-        "partial_rotary_factor": share,
-    }
+    rotations: Values = {"rope_type": "default", "partial_rotary_factor": share}
+    rotations["rope_theta"] = rng.choice([100.0, 1e4])
     flags = ("use_parallel_residual", "tie_word_embeddings", "attention_bias")
     return {
         "hidden_size": heads * d_head,

@@ -75,10 +75,8 @@ def test_two_texts_in_a_bert(seed: int, tmp_path: Path) -> None:
 def test_a_bert_has_its_pooler(kind: str, seed: int, tmp_path: Path) -> None:
     theirs = made("bert", seed, tmp_path, kind=kind)
     ours = open_model(tmp_path).model()
-    assert (ours.config.pooler, ours.config.output_head) == (
-        True,
-        "none" if kind == "BertModel" else "masked",
-    )
+    head = "none" if kind == "BertModel" else "masked"
+    assert (ours.config.pooler, ours.config.output_head) == (True, head)
     tokens = torch.randint(1, ours.config.vocab_size, (3, 11), generator=torch.Generator().manual_seed(seed))
     tokens[1, 6:], tokens[2, 1:] = 0, 0
     body, last = getattr(theirs, "bert", theirs), Recorder({"norm_final"})

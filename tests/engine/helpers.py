@@ -77,7 +77,7 @@ def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
         vocab_size=vocab, context=context, d_model=4 * width, n_layers=2, n_heads=4, d_head=width,
         norm="none", ffn="none", tie_embeddings=False,
     )  # fmt: skip
-    model = build(config).eval().requires_grad_(False)
+    model: Any = build(config).eval().requires_grad_(False)
     token, place, before, copy = (slice(i * width, (i + 1) * width) for i in range(4))
     eye = torch.eye(width)
     for parameter in model.parameters():

@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.config import ModelConfig
 from engine.corpora import Corpus, from_text
 from engine.model import Transformer, build
+from engine.parts.registry import HEALTHY, Parts
 
 TINY = ModelConfig(vocab_size=11, context=8, d_model=16, n_layers=2, n_heads=4, d_ff=24)
 VERSE = "".join(
@@ -47,9 +48,9 @@ def stepped(steps: Generator[Any, None, Any]) -> tuple[list[Any], Any]:
             return seen, end.value
 
 
-def loud(config: ModelConfig, seed: int = 0, factor: float = 10.0) -> Transformer:
+def loud(config: ModelConfig, seed: int = 0, factor: float = 10.0, parts: Parts = HEALTHY) -> Transformer:
     """A model whose weights are large enough for every part to make a visible difference, in eval mode."""
-    model = build(config, seed)
+    model = build(config, seed, parts=parts)
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -27,13 +27,13 @@ from engine.measure.heads import stages
 from engine.measure.recording import record
 from engine.measure.schemes import similarity
 from engine.measure.shapes import trace
-from engine.model import Transformer, build
+from engine.model import Transformer
 from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
 from engine.parts.formula import Formula
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, NORMS, POSITIONS, swapped
 from engine.sample import Decoder
 from pages.start.home.map_drawing import model_map
-from tests.engine.helpers import tiny
+from tests.engine.helpers import loud, tiny
 
 DOC = Path(__file__).parents[2] / "docs" / "adding-a-part.md"
 IDS = (3, 1, 4, 1, 5, 9)
@@ -85,11 +85,7 @@ class TanhGate(GatedFeedForward):
 
 def model_of(**fields: Any) -> tuple[ModelConfig, Transformer]:
     chosen = tiny(**fields)
-    model = build(chosen)
-    generator = torch.Generator().manual_seed(1)
-    for parameter in model.requires_grad_(False).parameters():
-        parameter.add_(torch.empty(parameter.shape).normal_(0, 0.2, generator=generator))
-    return chosen, model.eval()
+    return chosen, loud(chosen, factor=5).requires_grad_(False)
 
 
 FIELDS = [

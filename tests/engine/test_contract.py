@@ -31,7 +31,7 @@ from engine.sample import Decoder
 from engine.sample.generate import steps
 from pages.start.home.map_drawing import model_map
 from tests.engine.cases import for_each
-from tests.engine.helpers import tiny
+from tests.engine.helpers import loud, tiny
 from tests.engine.toys import TOYS, BareNorm, DoubledAttention, LogBias, PlainProducts, RunningMean
 
 IDS = (3, 1, 4, 1, 5, 9)
@@ -104,13 +104,7 @@ every = for_each("case", CASES, ids=lambda case: case.name)
 
 def model_of(case: Case) -> Transformer:
     """Loud enough that every part matters, not so loud that float32 blurs it."""
-    model = build(case.config, parts=case.parts)
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            noise = torch.empty(parameter.shape).normal_(0, 0.3, generator=generator)
-            parameter.add_(noise) if name.endswith(("gain", "bias")) else parameter.mul_(6)
-    return model.requires_grad_(False).eval()
+    return loud(case.config, factor=6, parts=case.parts).requires_grad_(False)
 
 
 def has_heads(model: Transformer) -> bool:

@@ -46,7 +46,7 @@ from engine.training.evaluation import measure
 from engine.training.records import Snapshot, Step
 from engine.training.train import train
 from tests.engine.cases import for_each
-from tests.engine.helpers import some_tokens, tiny, verse
+from tests.engine.helpers import loud, some_tokens, tiny, verse
 from tests.engine.toys import TOYS, RunningMean
 
 CORPUS = verse()
@@ -202,17 +202,6 @@ def test_how_long_it_takes_follows_the_parts(sharp: Parts) -> None:
 every = for_each("fault", FAULTS.values(), ids=lambda fault: fault.name)
 
 
-def loud_with(parts: str, **fields: object) -> Transformer:
-    """A model with weights that are large enough for each part to matter."""
-    model = build(tiny(**fields), seed=3, parts=PARTS[parts])
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if not name.endswith("gain"):
-                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.4)
-    return model.requires_grad_(False).eval()
-
-
 def look(model: Transformer, ids: Tensor) -> Recorder:
     recorder = Recorder()
     model(ids, recorder)
@@ -283,14 +272,11 @@ def test_a_wrong_mask_is_the_table_written_here(name: str) -> None:
     assert masks.no_mask(5, torch.zeros(1)) is None
 
 
-def test_targets_are_the_inputs_or_two_places_on() -> None:
+def test_targets_are_the_inputs_or_two_places_on_and_the_split_overlaps() -> None:
     windows = torch.tensor([[5, 6, 7, 8], [1, 2, 3, 4]])
     assert [t.tolist() for t in not_shifted(windows)] == [[[5, 6, 7], [1, 2, 3]]] * 2
     x, y = shifted_by_two(windows)
     assert x.tolist() == [[5, 6, 7], [1, 2, 3]] and y.tolist() == [[7, 8, -1], [3, 4, -1]]
-
-
-def test_the_split_overlaps() -> None:
     train, validation = overlapping(torch.arange(8), torch.arange(8, 10))
     assert train.tolist() == list(range(10)) and validation.tolist() == [8, 9]
 
@@ -315,12 +301,6 @@ def test_float16_overflows_between_11_and_12() -> None:
     assert lost.isnan().any() and math.exp(11.0) < 65_504 < math.exp(11.1)
 
 
-def test_scores_are_not_divided() -> None:
-    found = look(loud_with("unscaled_scores"), some_tokens(tiny()))
-    q, k = found["blocks.0.q_rot"], found["blocks.0.k_rot"]
-    np.testing.assert_allclose(found["blocks.0.scores"], q @ k.mT, atol=1e-5)
-
-
 def test_heads_land_where_the_numbers_lie() -> None:
     """(head, query, d_head) = (4, 3, 4): the 48 numbers in their order, cut into three tokens of 16."""
     mixer = build(tiny(), parts=PARTS["no_transpose"]).blocks[0].mixer
@@ -329,8 +309,11 @@ def test_heads_land_where_the_numbers_lie() -> None:
     assert mixer.merged(z)[0, 0].tolist() == list(range(16))  # head 0 at all three tokens, and head 1 at one
 
 
-def test_keys_and_values_are_read_from_the_stream_as_it_is() -> None:
-    model = loud_with("keys_not_normed")
+def test_scores_are_not_divided_and_keys_and_values_are_read_from_the_stream_as_it_is() -> None:
+    found = look(loud(tiny(), parts=PARTS["unscaled_scores"]), some_tokens(tiny()))
+    q, k = found["blocks.0.q_rot"], found["blocks.0.k_rot"]
+    np.testing.assert_allclose(found["blocks.0.scores"].detach(), (q @ k.mT).detach(), rtol=1e-4)
+    model = loud(tiny(), parts=PARTS["keys_not_normed"]).requires_grad_(False)
     found = look(model, some_tokens(model.config))
     w_q, w_k, w_v = model.blocks[1].mixer.w_qkv.weight.split(16)
     for name, weight, source in (("q", w_q, "norm1"), ("k", w_k, "resid_pre"), ("v", w_v, "resid_pre")):
@@ -339,7 +322,7 @@ def test_keys_and_values_are_read_from_the_stream_as_it_is() -> None:
 
 
 def test_positions_are_added_twice() -> None:
-    model = loud_with("positions_twice", position="sinusoidal")
+    model = loud(tiny(position="sinusoidal"), parts=PARTS["positions_twice"]).requires_grad_(False)
     found = look(model, some_tokens(model.config))["pos_embed"]
     place, i = np.arange(6)[:, None], np.arange(0, 16, 2)[None, :]
     angle = place / 10_000 ** (i / 16)
@@ -360,7 +343,7 @@ def test_only_the_first_block_runs() -> None:
 
 
 def test_the_stream_is_normed_after_every_block() -> None:
-    model = loud_with("norm_in_loop")
+    model = loud(tiny(), parts=PARTS["norm_in_loop"]).requires_grad_(False)
     found = look(model, some_tokens(model.config))
     left, read = found["blocks.0.resid_post"], found["blocks.1.resid_pre"]
     wanted = (left - left.mean(-1, keepdim=True)) / (left.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
@@ -375,7 +358,7 @@ def test_a_faulty_loop_is_not_gone_through_block_by_block() -> None:
 
 
 def test_the_tied_table_is_reshaped() -> None:
-    model = loud_with("reshaped_tie")
+    model = loud(tiny(), parts=PARTS["reshaped_tie"]).requires_grad_(False)
     found = look(model, some_tokens(model.config))
     x, table = found["norm_final"].numpy(), model.embedding.numpy()  # (11, 16)
     np.testing.assert_allclose(found["logits"], x @ table.reshape(16, 11), atol=1e-5)

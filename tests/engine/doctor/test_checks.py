@@ -36,9 +36,7 @@ TRAIN = TrainConfig(steps=40, batch_size=4, precision="float32", warmup_steps=0,
 
 def case(parts: str = "healthy", model: ModelConfig = MODEL, **rest: Any) -> Case:
     """A model with weights that make a difference, of these parts."""
-    sick = build(model, parts=PARTS[parts])
-    sick.load_state_dict(loud(model).state_dict())
-    return Case(sick.eval(), **({"corpus": CORPUS, "train": TRAIN} | rest))
+    return Case(loud(model, parts=PARTS[parts]), **({"corpus": CORPUS, "train": TRAIN} | rest))
 
 
 def test_the_future_is_a_difference_of_logits() -> None:
@@ -62,9 +60,8 @@ def test_a_leak_at_one_place_is_found() -> None:
         mask[length - 2, length - 1] = 0.0
         return mask
 
-    sick = build(MODEL, parts=swapped(HEALTHY, "almost", mask=almost))
-    sick.load_state_dict(loud(MODEL).state_dict())
-    found = forward.sees_the_future(Case(sick.eval(), corpus=CORPUS))
+    sick = loud(MODEL, parts=swapped(HEALTHY, "almost", mask=almost))
+    found = forward.sees_the_future(Case(sick, corpus=CORPUS))
     assert found.number > 1e-4 and found.facts["place"] == 14
 
 

@@ -1,14 +1,24 @@
-"""Every answer that is a number, pieces or a set, over 200 seeds, and the hint of every mistake."""
+"""Every answer a second time, the hint of every mistake, proofs as orders, and what strangers type."""
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
 
 import numpy as np
 
+from engine.exercises import reading
 from engine.exercises.catalogue import SETS, TASKS, make
 from engine.exercises.exercise import RIGHT, Exercise, check
 from engine.exercises.forms import Choice, Numbers, Order, Pick
+from engine.exercises.markup import block
+from engine.exercises.sets import families
+from engine.exercises.sheet import chosen, sheet
 from tests.engine.cases import for_each
 from tests.engine.exercises.answers import ANSWERS
 
@@ -106,3 +116,181 @@ def test_the_worked_numbers_of_the_texts() -> None:
     assert ANSWERS["mini"]({"vocab": 65, "d": 256, "layers": 4}) == 2_916_864
     assert ANSWERS["tying"]({"vocab": 50_257, "d": 768}) == 38_597_376
     assert round(ANSWERS["share"]({"d": 512, "times": 4}), 1) == 66.7
+
+
+ROOT = Path(__file__).parents[3]
+PROOFS = list(SETS["proofs"].tasks)
+# published: Devlin 2019, Liu 2019; Radford 2019, Touvron 2023, Jiang 2023; Raffel 2020, Lewis 2020, Radford 2022, Vaswani 2017
+ENCODERS, DECODERS = {"BERT", "RoBERTa"}, {"GPT-2", "LLaMA", "Mistral"}
+BOTH = {"T5", "BART", "Whisper", "the Transformer of 2017"}
+
+
+def test_families_are_the_published_ones() -> None:
+    published = {"Encoder only": ENCODERS, "Decoder only": DECODERS, "Encoder and decoder": BOTH}
+    for seed in range(200):
+        exercise = make("known", seed)
+        assert exercise.answer == published[exercise.given["family"]] & set(exercise.form.options)
+        assert len(exercise.answer) == 2 and len(exercise.form.options) == 6
+
+
+def test_each_place_has_its_mask() -> None:
+    """A hint about an answer that is right by half says which half."""
+    for seed in range(40):
+        exercise = make("masks", seed)
+        causal = "decoder that" in exercise.given["place"]
+        assert exercise.answer == ("Causal" if causal else "Padding of the source")
+        for mistake in exercise.mistakes:
+            if "padding" in mistake.value:
+                assert mistake.hint.startswith("Causal is right." if causal else "Padding is right.")
+
+
+def test_bugs_that_show_in_the_loss_are_not_those_that_look_healthy() -> None:
+    for seed in range(200):
+        exercise = make("healthy-looking", seed)
+        assert len(exercise.answer) == 3 and exercise.answer <= set(families.FINE)
+        for mistake in exercise.mistakes:
+            (extra,) = mistake.value - exercise.answer
+            assert families.BAD[extra] in mistake.hint
+
+
+@for_each("task", PROOFS)
+def test_a_proof_is_right_in_every_order_that_its_steps_allow_and_in_no_other(task: str) -> None:
+    exercise = make(task, 3)
+    form = exercise.form
+    assert isinstance(form, Order) and len(form.steps) == len(form.needs) + 2
+    valid = 0
+    for order in itertools.permutations(form.needs):
+        allowed = all(
+            order.index(before) < order.index(step) for step in order for before in form.needs[step]
+        )
+        verdict = check(exercise, "".join(form.letter(step) for step in order))
+        assert verdict.right is allowed and (allowed or "comes only later" in verdict.hint)
+        valid += allowed
+    assert 1 <= valid <= 12
+    short = " ".join(form.letter(step) for step in exercise.answer[:-1])
+    assert check(exercise, short).hint == "So far so good, but 1 step is missing."
+    for step, why in form.wrong.items():
+        assert why in check(exercise, f"{form.letter(step)} {short}").hint
+
+
+HOSTILE = [
+    *(None, 7, [], {"a": 1}, ["x"], "", "   ", "\x00", "nan", "inf", "1e999", "9" * 399, "x" * 10_000),
+    *("😀", "<b>1</b>", "12 apples", "0,5", "1/0", "1//2", "٣", "½", "--1", "{}", "$\\sqrt{2}$", "%s"),
+    *("'; DROP TABLE", "1 2 3 4 5 6 7 8 9"),
+]
+
+
+@for_each("task", TASKS)
+def test_whatever_is_typed_gets_a_sentence(task: str) -> None:
+    exercise = make(task, 5)
+    for given in HOSTILE:
+        verdict = check(exercise, given)
+        first, *_, last = verdict.hint
+        assert not verdict.right and (first.isupper() or first in "“0123456789") and last in ".?", (
+            given,
+            verdict,
+        )
+        assert len(verdict.hint) < 300 and "<" not in verdict.hint
+
+
+@for_each("text, count, numbers", [
+    ("1 048 576", 1, (1_048_576,)), ("124439808.0", 1, (124_439_808,)), ("−0.5", 1, (-0.5,)), ("1/4", 1, (0.25,)),
+    ("(2, 4, 8, 8)", None, (2, 4, 8, 8)), ("[[1, 2], [3, 4]]", 4, (1, 2, 3, 4)), ("0.1; 0.2", 2, (0.1, 0.2)),
+    ("1\u202f048\u202f576", 1, (1_048_576,)), ("1'048'576", 1, (1_048_576,)), ("\u2248 2.5", 1, (2.5,)),
+    ("2 × 3 X 4x5", None, (2, 3, 4, 5)),
+])  # fmt: skip
+def test_numbers_as_people_write_them(text: str, count: int | None, numbers: tuple[float, ...]) -> None:
+    assert reading.numbers(text, count) == numbers
+
+
+@for_each(
+    ("task", "given", "point"),
+    [("bits", "1,847", "1.847"), ("score", "2,68", "2.68"), ("row", "0,58 0,21 0,21 0,00", "0.58")],
+)
+def test_a_decimal_comma_is_neither_thousands_nor_two_numbers(task: str, given: str, point: str) -> None:
+    verdict = check(make(task), given)
+    assert verdict.hint == f"Write a decimal point instead of the comma: \u201c{point}\u201d."
+
+
+def test_the_same_seed_makes_the_same_exercise_in_every_process() -> None:
+    """Sets of words have an order of their own in each process: a link must not show another one every time."""
+    told = (
+        "from engine.exercises.catalogue import TASKS, make\n"
+        "made = [make(task, seed) for task in TASKS for seed in range(3)]\n"
+        "for one in made: print(repr((one.id, one.statement, getattr(one.form, 'options', ()), one.steps)))"
+    )
+    found = []
+    for seed in ("1", "2"):
+        env = os.environ | {"PYTHONHASHSEED": seed}
+        found.append(
+            subprocess.check_output([sys.executable, "-c", told], env=env, cwd=ROOT, text=True).splitlines()
+        )
+    assert len(found[0]) == 3 * len(TASKS)
+    assert [(a, b) for a, b in zip(*found, strict=True) if a != b] == []
+
+
+def test_rounding_is_no_mistake_and_a_whole_number_is_exact() -> None:
+    assert Numbers(1, 2).same((2.6833,), (2.68,)) and not Numbers(1, 2).same((2.66,), (2.6833,))
+    assert not Numbers().same((100.005,), (100,)) and Numbers().same((8.49,), (8.4853,))
+    assert not Numbers().same((1_048_577,), (1_048_576,)) and not Numbers().same((1.0, 2.0), (1.0,))
+
+
+def test_what_is_no_known_mistake_says_as_much_as_it_may() -> None:
+    split, causal, bits, known, left = (
+        make(task, 1) for task in ("split", "causal", "bits", "known", "top-p")
+    )
+    (first, second), (count,) = split.answer, causal.answer
+    (one, other), wrong = sorted(known.answer), next(o for o in known.form.options if o not in known.answer)
+    for exercise, given, hint in (
+        (split, f"{first} {second + 1000}", "1 of 2 numbers are right."),
+        (causal, str(count + 1), "The right number is smaller."),
+        (causal, str(count - 1), "The right number is larger."),
+        (bits, "1.8", "Close: to 3 decimal places it is larger."),  # 1.847 bits
+        (bits, "1.9", "Close: to 3 decimal places it is smaller."),
+        (bits, "1.7", "The right number is larger."),
+        (known, [one], "What you chose belongs, and 1 is missing."),
+        # there a hint is about all that was chosen
+        (left, [left.form.options[-1]], f"1 of them does not belong, and {len(left.answer)} are missing."),
+    ):
+        assert check(exercise, given).hint == hint
+    assert check(known, [other, one]).right
+    for given in ([one, wrong], [wrong], [one, other, wrong]):
+        verdict = check(known, given)
+        assert verdict.hint.startswith(f"{wrong} is of another family") and verdict.mistake == wrong.lower()
+
+
+def test_pieces_that_are_none_are_told_from_other_pieces() -> None:
+    for seed in range(30):
+        first, after = make("merge", seed), make("after", seed)
+        a, b = first.answer
+        assert check(first, a + b).hint == "A pair is two pieces: write a blank between them."
+        assert not check(first, f"{b} {a}").right and "more frequent" in check(first, f"{b} {a}").hint
+        word = after.given["word"]
+        assert check(after, word[:-1]).hint == f"Put together, the pieces must spell `{word}`."
+        verdict = check(after, f"{word[:1]} {word[1:]}")
+        assert verdict.right or verdict.mistake or verdict.hint.startswith("Other pieces come out.")
+
+
+def test_a_sheet_is_the_same_for_the_same_seed_and_holds_questions_and_answers() -> None:
+    exercises = chosen(["attention", "cache"], 12, 4)
+    assert exercises == chosen(["attention", "cache"], 12, 4) != chosen(["attention", "cache"], 12, 5)
+    assert len(exercises) == 12 and len({(one.id, one.seed) for one in exercises}) == 12
+    assert chosen([], 5, 1) == []
+    page = sheet(exercises, "A <script> & title", 4)
+    asked, told = page.split('<div class="answers">')
+    assert (
+        "<script>" not in page and "A &lt;script&gt; &amp; title" in page and "12 exercises, seed 4" in asked
+    )
+    for place, one in enumerate(exercises, 1):
+        answer = one.form.said(one.answer).strip("`")
+        assert f"{place}. " in asked and answer not in asked.split("<section>")[place]
+        assert answer in told.split("<section>")[place]
+
+
+def test_all_that_is_said_can_be_printed() -> None:
+    """No command of LaTeX that paper does not know, no Markdown left over."""
+    for task in TASKS:
+        for seed in Random(task).sample(range(200), 20):
+            exercise = make(task, seed)
+            for text in (exercise.statement, *exercise.steps, *(one.hint for one in exercise.mistakes)):
+                assert not re.search(r"\\|\$|\*\*", block(text)), text

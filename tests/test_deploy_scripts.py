@@ -87,22 +87,13 @@ def test_a_volume_of_somebody_else_is_a_sentence(name: str, tmp_path: Path) -> N
     ("name", "value", "allowed"),
     [
         ("GLASSFORMER_PROFILE", "huge", "must be one of local, hosted, small"),
-        pytest.param("GLASSFORMER_LOG", "xml", "must be json", marks=pytest.mark.exhaustive),
-        pytest.param("GLASSFORMER_METRICS", "here", "must be a port", marks=pytest.mark.exhaustive),
         ("GLASSFORMER_SECRET", "short", "choose at least 16"),
-        pytest.param("GLASSFORMER_TRUST_PROXY", "maybe", "must be yes, no, or", marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_setting_that_means_nothing_ends_the_start_with_a_sentence(
     name: str, value: str, allowed: str
 ) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", "import app"],
-        cwd=ROOT,
-        env=os.environ | {name: value},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, environment = [sys.executable, "-c", "import app"], os.environ | {name: value}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr and allowed in ended.stderr.splitlines()[-1]

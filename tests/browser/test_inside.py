@@ -35,13 +35,6 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     expect(page.get_by_role("heading", name=f"Neuron {neuron} of layer 2 on this text")).to_be_visible()
     settled(page)
 
-    row = page.evaluate("document.querySelectorAll('.gf-figure')[2]._fullLayout.yaxis._categories[3]")
-    figure = page.locator(".gf-figure").nth(2)
-    figure.scroll_into_view_if_needed()
-    settled(page)
-    page.mouse.click(*page.evaluate(AT, [2, 3, 10]))  # the layer: its fourth row
-    page.wait_for_function("row => new URL(location).searchParams.get('feedforward_neuron') === row", arg=row)
-    expect(page.get_by_role("heading", name=f"Neuron {row} of layer 2 on this text")).to_be_visible()
     assert page.evaluate("window.__figures.every((f) => f.isConnected)")
 
 

@@ -134,18 +134,6 @@ def test_who_leaves_does_not_take_it_from_others() -> None:
     assert alone.wait(5) and alone.left
 
 
-def test_a_cancelled_one_that_others_watch_is_stopped_for_who_cancelled() -> None:
-    at = run("slow")
-    job = slow._server.get(("test_slow", "slow"))
-    assert job is not None
-    job.wait(0, "they")
-    at.button[0].click().run()
-    assert "stopped before the end" in at.caption[0].value
-    GO.set()
-    assert job.wait(10, "they") and job.result == 42
-    assert "`42`" in [m.value for m in at.run().markdown]
-
-
 def test_one_address_leaves_room_for_the_others() -> None:
     jobs, go = Jobs(), threading.Event()
     for n in range(slow.NEAR):

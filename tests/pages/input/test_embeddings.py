@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints, corpora
+from engine import checkpoints
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
+from engine.measure.analogies import Analogy
 from engine.measure.embeddings import random_shares
 from engine.measure.separation import case_cosines, separation
 from engine.measure.token_classes import token_classes
@@ -19,12 +20,12 @@ from engine.measure.token_map import frequency_links, nearest, token_map
 from engine.model import build
 from engine.service.state import RunSpec
 from engine.tokenizers import bpe, token_bytes
+from pages.input.embeddings import analogies, shared, words
 from pages.input.embeddings import cloud as embeddings_cloud
-from pages.input.embeddings import shared
 from tests.pages.helpers import opened, said
 from tests.pages.stage import LETTERS, StageManager, view_of
 from ui import course as embeddings_course
-from ui import state, subject
+from ui import models, state, subject
 from ui.reading import FIRST_TEXT
 
 ROOT = Path(__file__).parents[3]
@@ -281,19 +282,51 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, vi
     assert "The picture keeps" in said(page)
 
 
-def test_a_text_is_read_where_it_lies_and_never_fetched(monkeypatch):
-    monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
-    monkeypatch.setattr(corpora, "load", lambda *names, **rest: pytest.fail("it would be downloaded"))
-    assert shared._text("shakespeare") is None and shared._text(None) is None
-
-
-def test_angles_in_a_link_are_brought_into_their_range():
-    assert embeddings_cloud._read("725,120") == (5, 90) and embeddings_cloud._read("-10,-5") == (350, -5)
-    for wrong in ("", "1", "1,2,3", "a,b", "1.5,2", "--1,2", "9" * 40 + ",1", "²,³", ","):
-        assert embeddings_cloud._read(wrong) is None
-
-
 def test_two_tokens_that_look_alike_are_told_apart():
     tokenizer = bpe.train("a b a b", 257)
     words = shared.words_of(tokenizer, 259)
     assert len(set(words)) == 259 and words[-2:] == ("[mask]", "[mask] #258")
+
+
+PAGE = "input/embeddings"
+
+
+def landed(matrix: np.ndarray, a: int, b: int, c: int) -> list[int]:
+    rows = matrix.astype(np.float64) - matrix.astype(np.float64).mean(0)
+    rows /= np.sqrt((rows**2).sum(1, keepdims=True))
+    total = rows[b] - rows[a] + rows[c]
+    return list(np.argsort(-(rows @ total), kind="stable"))
+
+
+def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
+    page = opened(PAGE, embed_view="analogies")
+    found = models._shipped("shakespeare-classic")
+    a, b, c, d = (found.tokenizer.encode(letter)[0] for letter in ("a", "A", "e", "E"))
+    order = landed(found.model.embedding.detach().numpy(), a, b, c)
+    table = drawn["embed_analogy_bars"].table
+    assert table["id"] == order[:10]
+    place = [i for i in order if i not in (a, b, c)].index(d) + 1
+    assert f"“E” comes **{words.ordinal(place)}**" in said(page)
+    page.pills(key=analogies.EXAMPLE).set_value("S − s + t").run()
+    assert [page.text_input(key=box).value for box in analogies.BOXES] == ["s", "S", "t", "T"]
+    page.text_input(key="embed_d").input("s").run()
+    assert "one of the three" in said(page) and not page.exception
+    for box, typed in zip(analogies.BOXES, ("", "🙂", "ab", "x" * 900), strict=True):
+        page.text_input(key=box).input(typed)
+    page.run()
+    assert not page.exception and "no token" in said(page) and "2 tokens here" in said(page)
+
+
+@pytest.mark.parametrize(
+    ("rank", "near_c", "verdict"),
+    [(2, 9, "so the sum brings it nearer"), (3, 3, "not needed"), (7, 4, "so the sum takes it farther away")],
+)
+def test_an_analogy_is_told_with_both_places(rank: int, near_c: int, verdict: str) -> None:
+    found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, rank + 1, near_c)
+    said = words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"])
+    assert said.startswith(
+        "**“king” − “man” + “woman” lands nearest to “king”, one of the three that went in.** Without the"
+        " three, “queen” comes "
+    )
+    assert f"**{words.ordinal(rank)}**; among the neighbours of “woman” alone it is" in said
+    assert f"it is {words.ordinal(near_c)}, " in said and verdict in said

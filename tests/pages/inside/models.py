@@ -21,7 +21,6 @@ from ui.site import ROOT
 ALPHABET = "abcdefghij "
 SMALL, MODERN = "shakespeare-classic", "shakespeare-modern"
 _RUNS = itertools.count()
-
 # Each of these differs from the default in several parts; every part of ALONE is in one of them, or close to one
 TOGETHER: list[dict[str, Any]] = [
     {"mixer": "none", "ffn": "none", "norm": "none", "position": "none"},
@@ -62,14 +61,15 @@ def of_letters(model: Transformer, alphabet: str = ALPHABET) -> Checkpoint:
     return Checkpoint(model, model.config, CharTokenizer(alphabet), {})
 
 
-def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str) -> None:
-    """The bar offers one model, under that name: pages keep what they computed by name."""
+def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str, **others: Checkpoint) -> None:
+    """The bar offers one model, under that name, and perhaps others: pages keep what they computed by name."""
+    offered = {name: found, **others}
     monkeypatch.setattr(models, "SHIPPED", {})
     monkeypatch.setattr(models, "LAPSES", {})
     monkeypatch.setattr(models, "TASKS", {})
     monkeypatch.setattr(models.families, "offered", list)
-    monkeypatch.setattr(models, "TRAINABLE", [name])
-    monkeypatch.setattr(models, "_untrained", lambda preset: found)
+    monkeypatch.setattr(models, "TRAINABLE", list(offered))
+    monkeypatch.setattr(models, "_untrained", offered.__getitem__)
     monkeypatch.setattr(models.sources, "available", list)
     monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
 

@@ -1,16 +1,32 @@
-"""The attention page alone: every view, its options, every kind of model, and what a link may leave out."""
+"""The Attention page: every view, its options, every kind of model, each number worked out here another way."""
 
 from __future__ import annotations
 
+import base64
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.faults import PARTS
+from engine.measure.ablation import Switches, compare
+from engine.measure.heads import head_numbers, stages
+from engine.measure.recording import Recording, record
+from engine.model import build
+from engine.tokenizers.char import CharTokenizer
+from pages.inside.attention import shared, words
 from tests.engine.helpers import loud, tiny
-from tests.pages.helpers import FOLDS, opened, said
-from tests.pages.inside.models import KINDS, of_letters, only_this
+from tests.pages.conftest import Drawn
+from tests.pages.helpers import FOLDS, opened, said, unescaped
+from tests.pages.inside.models import KINDS, of_letters, only_this, shipped
 from tests.pages.stage import StageManager
 
 PAGE = "inside/attention"
@@ -43,7 +59,8 @@ def test_every_view_takes_every_kind_of_model(variant):
             assert "What you see" in said(page)
 
 
-def test_the_switches_say_what_changed(manager):
+def test_the_switches_say_what_changed(monkeypatch):
+    only_this(monkeypatch, shipped(), "trained")
     page = opened(PAGE, attention_view="switches", measure="true")
     assert page.session_state["attention_off"] == ["0.0", "0.1", "0.2", "0.3"], "something is off at first"
     assert "Without the heads of layer 0, the loss on this text goes from" in said(page)
@@ -64,22 +81,388 @@ def test_the_switches_say_what_changed(manager):
     assert page.session_state["attention_off"] == ["1.0", "1.1", "1.2", "1.3"], "kept by another view"
 
 
-def answer_of(page: AppTest) -> str:
-    """The sentence of a view: the one with bold numbers that its questions and folds have not."""
-    return next(m.value for m in page.markdown if "**" in m.value and "%**" in m.value)
+MODEL = loud(tiny(n_kv_heads=2, position="rope", qk_norm=True), factor=4.0).requires_grad_(False)
+TEXT = "abcabcab"
+IDS = tuple(CharTokenizer("abcdefghij ").encode(TEXT))
+RECORDING: Recording = record(MODEL, IDS)
+LAYER, HEAD, QUERY = 1, 3, 5
+PATTERNS = RECORDING.stacked("pattern").astype(np.float64)  # (layer, head, query, key)
 
 
-@pytest.mark.parametrize(("asked", "width"), [("8", 8), ("400", 512), ("x", 64)])
-def test_the_answer_about_the_square_root_is_what_the_bars_show(drawn, asked, width):
-    """A width in a link is brought to the nearest power of two."""
-    told = answer_of(opened(PAGE, attention_view="scaling", attention_dk=asked))
-    keys = ("attention_scaling_example", "attention_scaling_divided")
-    plain, scaled = (np.array(drawn[key].traces[0]["y"]) for key in keys)
-    assert plain.sum() == pytest.approx(1) == scaled.sum()
-    # Of softmax(s) the logarithm is s up to a constant: divided by the square root, the other softmax.
-    logs = np.log(plain) / np.sqrt(width)
-    assert np.allclose(np.exp(logs) / np.exp(logs).sum(), scaled, atol=1e-5)
-    assert f"one key takes **{plain.max():.1%}** of the weight" in told
-    assert f"at any width, and it takes **{scaled.max():.1%}**" in told
-    assert f"A score adds up {width} products" in told and f"√{width} = {np.sqrt(width):.1f}" in told
-    assert f"a factor e^{np.sqrt(width):.1f}:" in told
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
+    only_this(monkeypatch, of_letters(MODEL), "numbers", answers=of_letters(OTHER))
+
+
+def attention(view: str, **query: str) -> AppTest:
+    where = {"attention_layer": str(LAYER), "attention_head": str(HEAD)}
+    return opened(PAGE, attention_view=view, text=TEXT, **FOLDS, **where, **query)
+
+
+def seen(values: np.ndarray) -> np.ndarray:
+    """(query, key) without later keys, which are blank."""
+    return np.where(np.tri(len(values), dtype=bool), values, np.nan)
+
+
+def heat(drawn: dict[str, Drawn], key: str) -> np.ndarray:
+    """The z of a heatmap; what is left blank is NaN."""
+    return np.array(
+        [[math.nan if v is None else v for v in row] for row in drawn[key].traces[0]["z"]], dtype=float
+    )
+
+
+def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
+    page = attention("heads")
+    np.testing.assert_allclose(heat(drawn, "attention_pattern"), seen(PATTERNS[LAYER, HEAD]), rtol=1e-6)
+    assert "`blocks.1.pattern[3]`: 8 × 8 weights." in said(page)
+    p = PATTERNS[..., np.arange(1, 8), np.arange(7)].mean(-1)  # on the token before
+    own = {(i, h): value for i, row in enumerate(p) for h, value in enumerate(row)}
+    assert "Head 3 of layer 1 " in said(page) and ("to the token before" in said(page)) == (own[1, 3] >= 0.4)
+    assert len(re.findall("nothing above the diagonal", said(page))) == 1
+    page.get_by_key("attention_head").set_value(2).run()
+    assert "`blocks.1.pattern[2]`: 8 × 8 weights." in said(page) and "Head 2 of layer 1 " in said(page)
+    np.testing.assert_allclose(heat(drawn, "attention_pattern"), seen(PATTERNS[LAYER, 2]), rtol=1e-6)
+
+
+def test_the_grid_gets_every_pattern_and_the_order_of_a_habit(monkeypatch):
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    page = attention("heads")
+    assert (sent["layers"], sent["heads"], sent["size"], sent["triangle"]) == (2, 4, 8, True)
+    pixels = np.frombuffer(base64.b64decode(sent["pixels"]), np.uint8).reshape(2, 4, 36) / 255
+    np.testing.assert_allclose(pixels, PATTERNS[..., *np.tril_indices(8)], atol=0.5 / 255 + 1e-6)
+    assert sorted(sent["order"]) == list(range(8)) and sent["chosen"] == [LAYER, HEAD], "by what they do"
+    full = np.frombuffer(base64.b64decode(sent["full"]), "<u2").reshape(8, 8) / 65535
+    np.testing.assert_allclose(full, PATTERNS[LAYER, HEAD], atol=1e-5)
+    assert sent["tokens"] == list(TEXT) and sent["step"] == 1
+    page.get_by_key("attention_sort").set_value("layer").run()
+    assert sent["order"] is None and len(sent["names"]) == 8
+    page.get_by_key("attention_sort").set_value("previous").run()
+    before = np.mean([PATTERNS[..., i, i - 1] for i in range(1, 8)], axis=0).ravel()
+    assert sent["order"] == sorted(range(8), key=lambda i: -before[i])
+    assert sent["scores"] == [f"{value:.0%}" for value in before]
+    assert sent["chosen"] == list(divmod(int(before.argmax()), 4)), "the strongest is enlarged"
+    page.get_by_key("attention_head").set_value(0).run()
+    assert sent["chosen"][1] == 0, "until another is chosen"
+    page.get_by_key("attention_strong").set_value(True).run()
+    strong = [i for i in sent["order"] if before[i] >= 0.4]
+    assert sent["order"] == strong or (not strong and "No head gives it" in said(page))
+
+
+def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
+    block = f"blocks.{LAYER}."
+    page = attention("steps", attention_stage="q, k, v", attention_query=str(QUERY), attention_key="2")
+    parts = [
+        RECORDING[block + name][place]
+        for name, place in (("q", 3), ("q_rot", 3), ("k", 1), ("k_rot", 1), ("v", 1))
+    ]
+    np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), np.concatenate(parts, 1), rtol=1e-6)
+    found = stages(MODEL, RECORDING, LAYER, HEAD)
+    shown_in = {
+        "q·k": found.raw,
+        "÷ √d": found.scaled,
+        "mask": found.masked,
+        "softmax": PATTERNS[LAYER, HEAD],
+        "· v": found.z,
+        "W_O": found.written,
+    }
+    for stage, values in shown_in.items():
+        page.get_by_key("attention_stage").set_value(stage).run()
+        assert not page.exception
+        shown = seen(values) if stage in ("mask", "softmax") else values
+        np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown, atol=2e-5, err_msg=stage)
+    table = page.dataframe[0].value
+    np.testing.assert_allclose(table["q·k"], found.raw[QUERY], atol=1e-9)
+    np.testing.assert_allclose(table["masked"], found.masked[QUERY], atol=1e-9)
+    np.testing.assert_allclose(table["weight"], PATTERNS[LAYER, HEAD, QUERY], atol=1e-6)
+    gap = np.abs(found.pattern - RECORDING[block + "pattern"][HEAD]).max()
+    assert 0 < gap < 1e-5 and f"by at most {gap:.0e}." in said(page)
+    words = said(page)
+    assert f"comes to give {PATTERNS[LAYER, HEAD, QUERY, 2]:.4f} of its weight to c (position 2)" in words
+    assert f"({found.q[QUERY, 0]:.2f})({found.k[2, 0]:.2f})" in words
+    assert f"= {found.raw[QUERY, 2]:.4f}$" in words
+    assert "over the 6 keys that it sees" in words
+    vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
+    lengths = [np.linalg.norm(x[QUERY]) for x in vectors]
+    own, together, before = (f"{x:.3f}" for x in lengths)
+    assert f"writes a vector of length {own}; all heads of layer 1 together" in words
+    assert f"write one of length {together}. The stream before has length {before}." in words
+
+
+def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
+    faulty = build(tiny(), parts=PARTS["unscaled_scores"]).eval()
+    only_this(monkeypatch, of_letters(faulty), "faulty")
+    page = attention("steps", attention_stage="÷ √d", attention_query=str(QUERY), attention_key="2")
+    assert not page.exception and "does not divide" in said(page)
+    assert "\\sqrt" not in said(page) and "the product as it is" in said(page)
+    assert "scores" in page.dataframe[0].value and "÷ √d" not in page.dataframe[0].value
+    shown = stages(faulty, record(faulty, IDS), LAYER, HEAD)
+    np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown.raw, atol=1e-5)
+
+
+def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
+    place = 4
+    page = attention("switches", attention_off=["1.3", "0.0"], attention_at=str(place))
+    found = compare(MODEL, RECORDING, Switches(heads_off=((0, 0), (1, 3))))
+    p, q = (np.exp(r.log_probabilities) for r in (RECORDING, found.after))
+    kl, losses = found.kl, (found.loss_before, found.loss_after)
+    np.testing.assert_allclose(drawn["attention_kl"].traces[0]["y"], kl, rtol=1e-4, atol=1e-7)
+    metrics = [m.value for m in page.metric]
+    assert metrics == [f"{losses[1]:.3f}", f"{kl[place]:.3f} nats", f"{kl.mean():.3f} nats"]
+    assert page.metric[0].delta == f"{losses[1] - losses[0]:+.3f}" and f"{losses[0]:.3f} before" in said(page)
+    table = drawn["attention_tops"].table
+    ids = ["abcdefghij ".index(token.replace("␣", " ")) for token in table["token"]]
+    assert ids[:6] == np.argsort(-p[place], kind="stable")[:6].tolist()
+    before, then = (trace for trace in drawn["attention_tops"].traces)
+    assert (before["name"], then["name"]) == ("before", "after")
+    np.testing.assert_allclose(before["x"], p[place][ids], rtol=1e-5)
+    np.testing.assert_allclose(then["x"], q[place][ids], rtol=1e-5)
+    page.get_by_key("attention_each").set_value(True).run()
+    assert not page.exception
+    heads = [(i, h) for i in range(2) for h in range(4)]
+    off = [compare(MODEL, RECORDING, Switches(heads_off=(head,))) for head in heads]
+    alone = np.array([one.kl.mean() for one in off]).reshape(2, 4)
+    np.testing.assert_allclose(heat(drawn, "attention_each_plot"), alone, rtol=1e-3, atol=1e-6)
+    layer, head = divmod(int(alone.argmax()), 4)
+    assert f"Alone, layer {layer}, head {head} is missed most" in said(page)
+    assert f"moves by {alone.max():.3f} nats" in said(page) and f"moves it by {alone.min():.4f}" in said(page)
+
+
+def test_numbers_are_those_of_the_patterns(drawn):
+    found = head_numbers(PATTERNS, np.tri(8, dtype=bool))
+    expected = {
+        "Entropy": found.entropy,
+        "Relative entropy": found.relative_entropy,
+        "Distance": found.distance,
+        "Previous token": found.previous,
+        "First token": found.first,
+    }
+    page = attention("Numbers")
+    for name, values in expected.items():
+        page.get_by_key("attention_number").set_value(name).run()
+        assert not page.exception
+        np.testing.assert_allclose(heat(drawn, "attention_numbers"), values, rtol=1e-5, err_msg=name)
+    table = page.dataframe[0].value
+    at = (table["layer"] == 1) & (table["head"] == 2)
+    assert table[at]["distance"].item() == pytest.approx(expected["Distance"][1, 2])
+    assert table[at]["first"].item() == pytest.approx(expected["First token"][1, 2])
+    words = said(page)
+    for text, values in (("spreads most evenly", expected["Relative entropy"]),):
+        layer, head = divmod(int(values.argmax()), 4)
+        assert f"**Layer {layer}, head {head}** {text} ({values.max():.0%}" in words
+    layer, head = divmod(int(expected["Relative entropy"].argmin()), 4)
+    nats = expected["Entropy"][layer, head]
+    decided = f"**Layer {layer}, head {head}** is the most decided ({expected['Relative entropy'].min():.0%};"
+    assert f"{decided} {nats:.2f} nats)" in words
+    far = expected["Distance"]
+    layer, head = divmod(int(far.argmax()), 4)
+    assert f"**Layer {layer}, head {head}** looks farthest back: {far.max():.1f} tokens" in words
+
+
+def test_the_sink_is_measured_on_this_model(drawn):
+    words = said(attention("numbers"))
+    share = PATTERNS[..., 1:, 0].mean(-1)
+    even = np.mean([1 / (i + 1) for i in range(1, 8)])
+    assert f"gives {share.mean():.0%} of its weight to a at position 0; spread evenly" in words
+    assert f"it would be {even:.0%}." in words
+    lengths = np.linalg.norm(RECORDING.stacked("v"), axis=-1)  # (layer, kv_head, position)
+    ratio = lengths[..., 0] / lengths[..., 1:].mean(-1)
+    assert f"value vector is {ratio.min():.2f} to {ratio.max():.2f} times" in words
+    first, others = drawn["attention_sink"].traces
+    assert (first["name"], others["name"]) == ("first position", "mean of the others")
+    np.testing.assert_allclose(first["y"], lengths[..., 0].ravel(), rtol=1e-5)
+    np.testing.assert_allclose(others["y"], lengths[..., 1:].mean(-1).ravel(), rtol=1e-5)
+
+
+def test_the_scale_is_shown_beside_its_theory(drawn):
+    page = attention("√d_k", attention_dk="64", attention_scale="1/d_k", attention_zeros="9")
+    rng = np.random.default_rng((0, 64))
+    q, k = (rng.standard_normal((n, 64), dtype=np.float32).astype(float) for n in (256, 64))
+    scores = {"no scaling": q @ k.T, "scaled by 1/d_k": q @ k.T / 64}
+    table = page.table[0].value
+    left, right = (drawn[f"attention_scaling_{k}"].traces[0] for k in ("example", "divided"))
+    np.testing.assert_allclose(np.sum([left["y"], right["y"]], axis=1), 1, rtol=1e-5)
+    assert f"takes **{max(left['y']):.1%}** of the weight" in said(page)
+    assert f"it takes **{max(right['y']):.1%}**" in said(page)
+    for name, s in scores.items():
+        p = np.exp(s - s.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(-1).mean()
+        jacobian = [np.linalg.norm(np.diag(row) - np.outer(row, row)) for row in p]
+        slope = [np.abs(np.diag(row) - np.outer(row, row)).mean() for row in p]
+        wanted = [f"{x:.4g}" for x in (s.std(), entropy, np.mean(jacobian), np.mean(slope))]
+        assert list(table[name]) == wanted
+    against = list(table["to hold it against"])
+    assert against[0] == "√d_k = 8.000, scaled 0.125" and against[1] == "at most ln 64 = 4.159"
+    assert against[3] == "at most 2(1 − 1/64)/64² = 0.000481"
+    theory = [t for t in drawn["attention_scaling"].traces if t["name"] == "theory"]
+    np.testing.assert_allclose(theory[0]["y"], np.sqrt(theory[0]["x"]))
+    np.testing.assert_allclose(theory[1]["y"], 1 / np.sqrt(theory[1]["x"]))
+    assert page.metric[2].value == f"{math.e**14 / (math.e**14 + 9):.5f}"
+    small = math.exp(14 / math.sqrt(128))
+    assert f"is {14 / math.sqrt(128):.2f} and takes {small / (small + 9):.4f} of the weight" in said(page)
+    assert page.metric[0].value[:3] == "5.6" and "\\sqrt{32} = 5.66" in said(page)  # a million pairs
+
+
+def test_shared_keys_counts_the_cache(drawn):
+    page = attention("shared-keys", attention_sizes="own", attention_heads="12", attention_kv="5")
+    assert drawn["attention_shared"].table["kv_head"] == [h // 3 for h in range(12)]
+    layers, width = MODEL.config.n_layers, MODEL.config.d_head
+    table = page.table[0].value
+    assert list(table.columns) == ["12 key-value heads", "4 key-value heads (chosen)", "1 key-value head"]
+    for column, kv in zip(table.columns, (12, 4, 1), strict=True):
+        weights = 2 * kv * width * MODEL.config.d_model
+        cells = [f"{weights:,}", f"{layers * weights:,}", f"{2 * layers * kv * width * 2:,.4g} bytes"]
+        assert list(table[column])[:3] == cells
+    assert "5 does not divide 12" in said(page)
+    assert "12 query heads read the keys and values of **4** heads (grouped-query attention)" in said(page)
+    assert "**66.7% less** than with 12." in said(page)
+
+
+ALPHABET = "abcdefghij "
+CONFIG = tiny(position="alibi", context=24)
+OTHER = loud(CONFIG, factor=6.0).requires_grad_(False)
+LINE = "abc abd ab ejab"
+LINE_IDS = tuple(CharTokenizer(ALPHABET).encode(LINE))
+OTHER_RECORDING = record(OTHER, LINE_IDS)
+OTHER_PATTERNS = OTHER_RECORDING.stacked("pattern").astype(np.float64)  # (layer, head, query, key)
+LAYER, HEAD, ASKED, KEY = 1, 3, 9, 4
+
+
+def told_by(view: str, text: str = LINE, **query: Any) -> str:
+    where = {"model": "untrained-answers", "attention_layer": str(LAYER), "attention_head": str(HEAD)} | query
+    return unescaped(opened(PAGE, attention_view=view, text=text, **where))
+
+
+def probabilities(logits: Any) -> np.ndarray:
+    return torch.softmax(torch.as_tensor(np.array(logits)).double(), -1).numpy()
+
+
+def loss(p: np.ndarray) -> float:
+    return float(np.mean([-math.log(p[i, LINE_IDS[i + 1]]) for i in range(len(LINE_IDS) - 1)]))
+
+
+def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    trained = shipped()
+    only_this(monkeypatch, trained, "trained")
+    line = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
+    text = told_by("heads", text=line, model="untrained-trained")
+    counted = Counter(habit for habit in sent["habits"] if habit)
+    sentence = text[text.index("What the 16 heads specialise in") :].split(" | ")[0]
+    assert len(counted) == 6 and sum(counted.values()) == 16
+    for habit, count in counted.items():
+        assert f"**{count}** {words.DOING[habit][count > 1]}" in sentence
+    assert "something else" not in sentence
+
+
+def test_steps_says_the_product_the_score_and_the_weight():
+    text = told_by("steps", attention_query=str(ASKED), attention_key=str(KEY))
+    q, k = (OTHER_RECORDING[f"blocks.{LAYER}.{name}"][HEAD].astype(float) for name in ("q_rot", "k_rot"))
+    away = ASKED - np.arange(15)
+    scores = q[ASKED] @ k.T / math.sqrt(q.shape[1]) - away / 4 ** (HEAD + 1)  # ALiBi's slopes for 4 heads
+    weights = np.exp(scores[: ASKED + 1]) / np.exp(scores[: ASKED + 1]).sum()
+    product, score = (f"{x:.2f}".replace("-", "−") for x in (q[ASKED] @ k[KEY], scores[KEY]))
+    assert f"How much “{LINE[ASKED]}” looks at “{LINE[KEY]}”: their product q·k is **{product}**" in text
+    assert f"the score made of it **{score}**, and the softmax over all {ASKED + 1} tokens" in text
+    assert f"turns this score into **{weights[KEY]:.0%}** of the weight." in text
+    assert re.search(r"\*\*-", text) is None, "a true minus"
+
+
+def test_switches_names_what_is_off_and_what_it_costs():
+    place = 8
+    text = told_by("switches", attention_off=["1.3"], attention_mask="false", attention_at=str(place))
+    found = compare(OTHER, OTHER_RECORDING, Switches(mask=False, heads_off=((1, 3),)))
+    before, after = (probabilities(one["logits"]) for one in (OTHER_RECORDING, found.after))
+    shown = [letter.replace(" ", "␣") for letter in ALPHABET]
+    one, other = (shown[int(p[place].argmax())] for p in (before, after))
+    assert "Without the mask and head 3 of layer 1, the loss on this text goes from" in text
+    choices = math.exp(loss(after))
+    told = f"**{loss(after):.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} letters**"
+    assert f"goes from **{loss(before):.2f}** to {told}, and after “{LINE[place]}” " in text
+    p, q = before[place].max(), after[place].max()
+    if one == other:
+        assert f"still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**" in text
+    else:
+        assert f"goes from “{one}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)" in text
+
+
+def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dict[str, Drawn]):
+    text = told_by("mask", attention_mask_step="50", measure="true")
+    blind = build(replace(CONFIG, causal=False)).eval()
+    blind.load_state_dict(OTHER.state_dict())
+    free = record(blind, LINE_IDS)
+    without = free[f"blocks.{LAYER}.pattern"][HEAD].astype(float)
+    on, off = (drawn[f"attention_mask_{kind}"] for kind in ("on", "off"))
+    later = np.triu(np.ones((15, 15), dtype=bool), 1)
+    shown = np.array([[math.nan if v is None else v for v in row] for row in on.traces[0]["z"]], float)
+    np.testing.assert_allclose(shown, np.where(later, np.nan, OTHER_PATTERNS[LAYER, HEAD]), rtol=1e-6)
+    np.testing.assert_allclose(off.traces[0]["z"], without, rtol=1e-4, atol=1e-6)
+    assert on.layout["plot_bgcolor"] != on.traces[0]["colorscale"][0][1], "masked is not the colour of zero"
+    future = np.mean([without[i, i + 1 :].sum() for i in range(14)])
+    assert f"without it this head would put **{future:.0%}** of its weight there" in text
+    both = json.loads(Path("checkpoints/unmasked.json").read_text())
+    at = both["masked"]["steps"].index(50)
+    trained = [both[kind]["losses"][at] for kind in ("unmasked", "masked")]
+    assert f"loss **{trained[0]:.2f}** against **{trained[1]:.2f}** nats after 50 steps" in text
+    for kind, name in (("masked", "with the mask"), ("unmasked", "without it")):
+        wrote = " ".join(both[kind]["texts"][at].split())[:12]
+        assert f"Trained {name}, it writes: ROMEO: {wrote}"[:45] in text.replace("\\", "")
+    losses = [loss(probabilities(r["logits"])) for r in (OTHER_RECORDING, free)]
+    assert f"changes the loss from **{losses[0]:.2f}** to **{losses[1]:.2f}** nats" in text
+    curves = drawn["attention_mask_losses"].traces
+    for trace, p in zip(curves, (OTHER_RECORDING, free), strict=True):
+        wanted = [-math.log(probabilities(p["logits"])[i, LINE_IDS[i + 1]]) for i in range(14)]
+        np.testing.assert_allclose(trace["y"], wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("width", [16, 256])
+def test_self_says_what_a_token_gives_to_itself_three_ways(drawn: dict[str, Drawn], width: int):
+    text = told_by("self", attention_width=str(width))
+    rng = np.random.default_rng((0, width))
+    e = rng.standard_normal((8, width))
+    w_q, w_k = (rng.standard_normal((width, width)) / math.sqrt(width) for _ in range(2))
+    scores = [e @ e.T, (e @ w_k) @ (e @ w_k).T, (e @ w_q) @ (e @ w_k).T]
+    weights = [torch.softmax(torch.tensor(s / math.sqrt(width)), -1).numpy() for s in scores]
+    for way, wanted in zip(("raw", "shared", "separate"), weights, strict=True):
+        np.testing.assert_allclose(drawn[f"attention_self_{way}"].traces[0]["z"], wanted, atol=1e-5)
+    raw = scores[0] / math.sqrt(width)
+    others = [raw[i, j] for i in range(8) for j in range(8) if i != j]
+    own, one, two = (np.trace(p) / 8 for p in weights)
+    assert f"its own score is **{np.trace(raw) / 8:.1f}** (about √{width})" in text
+    assert f"the others spread by {np.std(others):.1f}, so it gives itself **{own:.0%}**." in text
+    assert f"One shared matrix keeps that (**{one:.0%}**); with W_Q and W_K apart it is **{two:.0%}**" in text
+
+
+def test_numbers_says_who_has_most_and_what_is_usual():
+    place = np.arange(15)
+    entropy = -(OTHER_PATTERNS * np.log(np.where(OTHER_PATTERNS > 0, OTHER_PATTERNS, 1))).sum(-1).mean(-1)
+    near = (OTHER_PATTERNS * (np.abs(np.subtract.outer(place, place)) <= 3))[..., 4:, :].sum(-1).mean(-1)
+    first = OTHER_PATTERNS[..., 1:, 0].mean(-1)
+    page = opened(PAGE, attention_view="numbers", text=LINE, model="untrained-answers")
+    for name, values, written in (
+        ("Entropy", entropy, "{:.2f} nats"),
+        ("Nearby", near, "{:.0%}"),
+        ("First token", first, "{:.0%}"),
+    ):
+        page.get_by_key("attention_number").set_value(name).run()
+        layer, head = divmod(int(values.argmax()), 4)
+        most, mean = (written.format(x) for x in (values.max(), values.mean()))
+        assert f"{name}: head {head} of layer {layer} has the most, **{most}**" in unescaped(page)
+        assert f"the mean over all heads is **{mean}**." in unescaped(page)
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        # LLaMA-2 70B: 80 layers, 8 of 64 heads have keys, of 128 numbers: 2 x 80 x 8 x 128 numbers a token
+        ({"attention_bytes": "16 bits"}, "**320 KiB for each token**, **87.5% less** than with 64."),
+        # GPT-2 small: 2 x 12 x 12 x 64 numbers
+        ({"attention_sizes": "GPT-2 small"}, "**36 KiB for each token**. Nothing is shared here"),
+        # LLaMA-2 7B: 2 x 32 x 32 x 128 numbers, one byte each
+        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "**256 KiB for each token**."),
+    ],
+)
+def test_sharing_says_what_is_kept_and_saved(query: dict[str, str], wanted: str):
+    assert wanted in told_by("shared-keys", **query)

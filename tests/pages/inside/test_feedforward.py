@@ -1,7 +1,9 @@
-"""The feed-forward page alone: every view, every model, every option, and links written by strangers."""
+"""The feed-forward page: every view, every model, every option, held against arithmetic on a recording."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -11,16 +13,18 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import corpora
+from engine.measure.recording import record
 from engine.probe import Recorder
+from engine.tokenizers.char import CharTokenizer
 from pages.inside.feedforward import contexts as feedforward_contexts
-from pages.inside.feedforward.neurons import clicked_neuron
+from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import opened, said
-from tests.pages.inside.models import KINDS, run_of, shipped
+from tests.pages.inside.models import ALPHABET, KINDS, of_letters, only_this, run_of, shipped
+from tests.pages.stage import StageManager
 from ui import slow, state, subject
 
-PAGE = "inside/feedforward"
-
 pytestmark = pytest.mark.usefixtures("manager")
+PAGE = "inside/feedforward"
 
 
 @pytest.fixture
@@ -82,13 +86,6 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
     assert f"Neuron 71 of layer 3 {told} raises “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
 
 
-def test_clicks_are_read_with_care():
-    assert clicked_neuron("3000344", 4, 512) == (3, 344)
-    assert clicked_neuron("3000344", 3, 512) is None and clicked_neuron("3000344", 4, 344) is None
-    for bad in (None, "", "-1", "1e3", "[1]", "9" * 40):
-        assert clicked_neuron(bad, 4, 512) is None
-
-
 def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     text = "<img src=x onerror=alert(1)>&amp;" * 400
     monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
@@ -129,3 +126,159 @@ def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
     )  # known for all neurons of the layer
     page = feedforward(model=run, step="0")
     assert "Not read yet" in said(page)
+
+
+MODEL = loud(
+    tiny(ffn="swiglu", norm="layernorm", norm_bias=True, n_layers=3, d_ff=24), factor=3.0
+).requires_grad_(False)
+TEXT = "abcabdab"
+IDS = tuple(CharTokenizer(ALPHABET).encode(TEXT))
+RECORDING = record(MODEL, IDS)
+POST = RECORDING.stacked("ffn_post")  # (layer, query, d_ff)
+LAYER, NEURON = 1, 7
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
+    only_this(monkeypatch, of_letters(MODEL), "feedforward-numbers")
+    monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
+
+
+def feedforward_of(view: str, **query: str) -> AppTest:
+    where = {"feedforward_layer": str(LAYER), "feedforward_neuron": str(NEURON)} | query
+    return opened(PAGE, feedforward_view=view, text=TEXT, measure="true", hand="true", **where)
+
+
+@pytest.mark.usefixtures("own")
+def test_neurons_are_those_of_the_recording(drawn):
+    page = feedforward_of("neurons", feedforward_token="2")
+    size = np.abs(POST).max(1)  # (layer, d_ff)
+    strongest = np.where(POST.max(1) == size, size, -size)
+    np.testing.assert_allclose(drawn["feedforward_overview"].traces[0]["z"], strongest, rtol=1e-5)
+    order = np.argsort(-size[LAYER], kind="stable")[:32]
+    heat = drawn["feedforward_map"].traces[0]
+    assert heat["y"] == [str(n) for n in order]
+    np.testing.assert_allclose(heat["z"], POST[LAYER][:, order].T, rtol=1e-5)
+    rms = np.sqrt((POST.astype(float) ** 2).mean((1, 2)))
+    quiet = [(np.abs(POST[i]) < 0.1 * rms[i]).mean() for i in range(3)]
+    np.testing.assert_allclose(drawn["feedforward_sparsity"].traces[0]["x"], quiet, rtol=1e-5)
+    rows = page.dataframe[0].value
+    best = np.argsort(-size, axis=None, kind="stable")[:40]
+    assert list(zip(rows["layer"], rows["neuron"], strict=True)) == [divmod(int(i), 24) for i in best]
+    np.testing.assert_allclose(rows["activation"], strongest.ravel()[best], rtol=1e-5)
+    first = divmod(int(best[0]), 24)
+    place = int(np.abs(POST[first[0], :, first[1]]).argmax())
+    assert rows["at token"][0] == f"{TEXT[place]}  ({place})"
+    values = POST[LAYER, :, NEURON]
+    line, mark = drawn["feedforward_line"].traces
+    np.testing.assert_allclose(line["y"], values, rtol=1e-6)
+    assert mark["y"] == pytest.approx([values[2]])
+    ends = f"it lies between {values.min():.3f} and {values.max():.3f}."
+    assert f"At “c” (position 2) its activation is **{values[2]:.4f}**; on this text {ends}" in said(page)
+    column = MODEL.blocks[LAYER].ffn.w_out.weight[:, NEURON].double()
+    gain = MODEL.norm_final.gain.double()
+    for through in (True, False):
+        write = (column - column.mean()) * gain if through else column
+        scores = (MODEL.output_matrix.double() @ write).numpy()
+        scores -= scores.mean()
+        ranked = np.argsort(-scores, kind="stable")
+        bars = drawn["feedforward_tokens"].traces[0]
+        shown = [name.strip("\u200b\u200c") for name in bars["y"]]
+        words = [*ALPHABET[:-1], "␣"]
+        chosen = [*ranked[:5], *ranked[-5:]]
+        assert shown == [words[i] for i in chosen]
+        np.testing.assert_allclose(bars["x"], scores[chosen], rtol=1e-4, atol=1e-6)
+        page.get_by_key("feedforward_norm").set_value(False).run()
+        assert not page.exception
+
+
+@pytest.mark.usefixtures("own")
+def test_the_contexts_are_where_the_neuron_answers():
+    page = feedforward_of("neurons", feedforward_side="lowest")
+    values = POST[LAYER, :, NEURON]  # the text is searched, in one window: one stretch, one place
+    (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
+    assert re.findall(r"<b>(-?[\d.]+)</b>", drawn) == [f"{values.min():.3f}"]
+    framed = re.findall(r"<u [^>]*>(.)</u>", drawn)
+    assert framed == [TEXT[values.argmin()]]
+    shades = re.findall(r'background:#\w{6}(\w\w)">', drawn)
+    expected = [round(min(abs(v) / abs(values.min()), 1.0) * 190) for v in values.tolist()]
+    assert [int(s, 16) for s in shades] == pytest.approx(expected, abs=1)
+    positive = (values > 0).mean()
+    assert f"It was above zero at {positive:.1%} of them" in said(page)
+    assert "From 8 tokens read, 8 at a time" in said(page)
+    assert f"no favourite token: its 1 strongest places, up to **−{-values.min():.2f}**" in said(page)
+
+
+@pytest.mark.usefixtures("own")
+def test_functions_their_slopes_and_this_models_inputs(drawn):
+    page = feedforward_of("Activation functions", feedforward_reach="2", feedforward_inputs="1")
+    gates = RECORDING[f"blocks.{LAYER}.ffn_gate"].astype(float)
+    for key, formula in (
+        ("feedforward_output", lambda x: x / (1 + math.exp(-x))),
+        (
+            "feedforward_slope",
+            lambda x: (1 / (1 + math.exp(-x))) * (1 + x * (1 - 1 / (1 + math.exp(-x)))),
+        ),
+    ):
+        page.get_by_key("feedforward_drawn").set_value(key.split("_")[1]).run()
+        assert not page.exception
+        silu = next(t for t in drawn[key].traces if t["name"] == "SiLU")
+        np.testing.assert_allclose(silu["y"], [formula(x) for x in silu["x"]], atol=1e-6)
+        behind = drawn[key].traces[0]
+        counts, edges = np.histogram(gates, 80, (-2, 2))
+        np.testing.assert_allclose(behind["y"], counts / gates.size / np.diff(edges), rtol=1e-6)
+    outside = ((gates < -2) | (gates > 2)).mean()
+    words = said(page)
+    assert f"**{(gates < 0).mean():.0%}** of its inputs on this text are below zero" in words
+    assert f"The inputs' mean is {gates.mean():.2f}, their standard deviation {gates.std():.2f}." in words
+    assert (f" {outside:.1%} of all inputs lie outside" in words) == (outside > 0)
+    assert "**0.000473** (at x = ±2." in words and "24,001 points" in words
+    difference = drawn["feedforward_difference"].table
+    x = np.array(difference["x"])
+    tanh = x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    exact = np.array([v / 2 * (1 + math.erf(v / math.sqrt(2))) for v in x])
+    np.testing.assert_allclose(difference["tanh_minus_exact"], tanh - exact, atol=1e-12)
+    surface, _, dots = drawn["feedforward_surface"].traces
+    axis = torch.tensor(surface["x"], dtype=torch.float64)
+    np.testing.assert_allclose(
+        surface["z"], (torch.nn.functional.silu(axis)[None] * axis[:, None]).numpy(), atol=1e-5
+    )
+    pairs = set(
+        zip(
+            RECORDING.stacked("ffn_gate").ravel().tolist(),
+            RECORDING.stacked("ffn_pre").ravel().tolist(),
+            strict=True,
+        )
+    )
+    assert len(dots["x"]) == 500 and set(zip(dots["x"], dots["y"], strict=True)) <= pairs
+
+
+@pytest.mark.usefixtures("own")
+def test_where_the_parameters_of_a_block_are(drawn):
+    page = feedforward_of("parameters", feedforward_width="256", feedforward_ratio="3")
+    counts = [
+        {"attention": 4 * 256**2, "feedforward": 2 * 256 * 768, "norm": 4 * 256},
+        {"attention": 4 * 256**2, "feedforward": 3 * 256 * 512, "norm": 4 * 256},
+        {"attention": 4 * 256**2, "feedforward": 3 * 256 * 768, "norm": 4 * 256},
+    ]
+    for trace, part in zip(drawn["feedforward_bars"].traces, counts[0], strict=True):
+        assert trace["x"] == [row[part] for row in counts]
+        assert trace["customdata"] == pytest.approx([row[part] / sum(row.values()) for row in counts])
+    plain = sum(counts[0].values())
+    words = said(page)
+    assert f"**{2 * 256 * 768 / plain:.1%}** of a block's {plain:,} parameters" in words
+    assert "3 times as wide as the stream" in words
+    models = page.dataframe[0].value.set_index("model")
+    gpt2 = 12 * 768**2 + 4 * 768 + 4 * 768 + 4 * 768 + 768  # matrices, norms, biases
+    assert models.loc["GPT-2 small (published)", "block"] == gpt2
+    assert models.loc["LLaMA-2 7B (published)", "matrices"] == 3
+    assert "= 393,216. **Three of 2·d:**" in words and "≈ 393,216; ±0 by rounding" in words
+    assert "half as much again: 589,824" in words
+    plain, gated, marks = drawn["feedforward_shares"].traces
+    assert plain["name"] == "two matrices"
+    for trace, matrices in ((plain, 2), (gated, 3)):
+        sizes = [matrices * round(r * 256) * 256 for r in trace["x"]]
+        np.testing.assert_allclose(trace["y"], [s / (s + 4 * 256**2 + 4 * 256) for s in sizes])
+    assert marks["text"] == ["4·d", "8/3·d"] and marks["x"] == pytest.approx([4, 8 / 3])
+    assert marks["y"][0] == pytest.approx(8 * 256**2 / (12 * 256**2 + 1024))
+    assert marks["y"][1] == pytest.approx(marks["y"][0], abs=2e-3)

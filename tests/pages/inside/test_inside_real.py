@@ -38,20 +38,6 @@ def recording() -> Recording:
     return record(known().model, known().tokenizer.encode(TEXT))
 
 
-def test_a_token_that_is_called_nothing_can_be_chosen_and_compared(recording):
-    page = inside(
-        "residual", residual_view="push", residual_target=" Rome", residual_versus="nothing", measure="true"
-    )
-    (rome,) = known().tokenizer.encode(" Rome")
-    logits = recording.logits[-1].astype(np.float64)
-    metrics = {m.label: m.value for m in page.metric}
-    assert metrics["Logit of “␣Rome”"] == f"{logits[rome]:+.4f}"
-    page = inside("residual", residual_view="push", residual_versus="nothing (token)", measure="true")
-    (nothing,) = known().tokenizer.encode("nothing")
-    wanted = f"{logits.max() - logits[nothing]:+.4f}"
-    assert wanted in {m.value for m in page.metric}
-
-
 def test_means_leave_out_the_massive_token(recording, drawn):
     page = inside("residual", residual_view="norms")
     final = np.linalg.norm(recording["blocks.29.resid_post"].astype(np.float64), axis=-1)

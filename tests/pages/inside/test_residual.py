@@ -1,12 +1,30 @@
-"""The residual stream's page alone: every view with every option, every kind of model."""
+"""The residual stream's page: every view with every option, held against arithmetic on a recording."""
 
 from __future__ import annotations
 
-import pytest
+import json
+import math
+import re
+from typing import Any
 
-from pages.inside.residual import lens as residual
-from tests.pages.helpers import opened, said
-from tests.pages.inside.models import KINDS, run_of
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine.measure import residual as stream
+from engine.measure.attribution import attribute
+from engine.measure.highway import Plan, averaged, measure
+from engine.measure.lens import logit_lens
+from engine.measure.recording import record
+from engine.tokenizers.char import CharTokenizer
+from pages.inside.residual import wirings as highway
+from tests.engine.helpers import loud, tiny
+from tests.pages.helpers import in_address, opened, said
+from tests.pages.inside.models import ALPHABET, KINDS, of_letters, only_this, run_of
+from tests.pages.stage import StageManager
+from ui import state
+from ui.site import ROOT
 
 PAGE = "inside/residual"
 
@@ -26,7 +44,253 @@ def test_every_kind_of_model_is_drawn_or_explained(manager, fields):
             assert "post-norm" in told
 
 
-def test_a_click_names_a_cell_of_the_table():
-    assert residual.place_of("0", (3, 5)) == (0, 0) and residual.place_of("14", (3, 5)) == (2, 4)
-    for wrong in ("15", "-1", "[1]", "", "9" * 30, "²"):
-        assert residual.place_of(wrong, (3, 5)) is None
+MODEL = loud(tiny(n_layers=3, attention_bias=True, norm_bias=True), factor=3.0).requires_grad_(False)
+TEXT = "abcabdab"
+IDS = tuple(CharTokenizer(ALPHABET).encode(TEXT))
+RECORDING = record(MODEL, IDS)
+FULL_NAMES = {
+    "embed": ", the token's own vector,",
+    "norm bias": ", the bias of the last norm,",
+    **{f"ffn {i}": f", the feed-forward network of block {i}," for i in range(3)},
+    **{f"attn {i}": f", the attention of block {i}," for i in range(3)},
+    **{f"attn bias {i}": f", the bias of block {i}'s attention," for i in range(3)},
+}
+NAMES = ["embedding", "after block 0", "after block 1", "after block 2 = output"]
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
+    only_this(monkeypatch, of_letters(MODEL), "residual-numbers")
+
+
+def residual(view: str, **query: str) -> AppTest:
+    return opened(PAGE, residual_view=view, text=TEXT, measure="true", hand="true", **query)
+
+
+def test_the_lens_and_its_cell(drawn):
+    found = logit_lens(MODEL, RECORDING)
+    guess, kl, settled = found.guess, found.kl, found.settled
+    depth, at = 1, 3
+    page = residual("lens", residual_cell=f"{depth}-{at}")
+    heat, line = drawn["residual_lens"].traces
+    np.testing.assert_allclose(heat["z"], found.probability, atol=1e-5)
+    np.testing.assert_allclose(line["y"], np.repeat(settled, 2) - 0.5)
+    last = int(guess[-1, at])
+    for rank, bar in enumerate(drawn["residual_climb"].traces):
+        np.testing.assert_allclose(bar["x"], found.here[:, at, rank], atol=1e-5)
+        wins = (found.likeliest[:, at, rank] == last).tolist()
+        assert [shade == "var(--gf-output)" for shade in bar["marker"]["color"]] == wins
+    assert drawn["residual_climb"].layout["yaxis"]["ticktext"][:2] == [f"embedding of “{TEXT[at]}”", NAMES[1]]
+    bars, marks = drawn["residual_top"].traces
+    np.testing.assert_allclose(bars["x"], found.here[depth, at, :10], atol=1e-5)
+    np.testing.assert_allclose(marks["x"], found.output[depth, at, :10], atol=1e-5)
+    words, begins = said(page), settled[at]
+    stopped = f"Stopped {NAMES[begins - 1]}" if begins > 1 else "From the embedding alone"
+    before = found.likeliest[begins - 1, at].tolist().index(last)
+    assert begins > 0
+    assert (
+        f"After “{TEXT[: at + 1]}” the model's guess is “{ALPHABET[last]}” only"
+        f" **{NAMES[begins].removesuffix(' = output')}**, and it ends with probability"
+        f" **{found.probability[-1, at]:.2f}**. {stopped}, it would have said"
+        f" “{ALPHABET[guess[begins - 1, at]]}”, and given “{ALPHABET[last]}”"
+        f" {found.here[begins - 1, at, before]:.2f}."
+    ) in words
+    stated = re.search(r"would guess “(.)” with probability (\S+); this is \*\*(\S+) nats\*\* from", words)
+    assert stated is not None and stated[1] == ALPHABET[guess[depth, at]]
+    assert float(stated[2]) == pytest.approx(found.probability[depth, at], abs=6e-4)
+    assert float(stated[3]) == pytest.approx(kl[depth, at], abs=6e-4)
+    final = f"The final guess, “{ALPHABET[last]}”, is on top from **{NAMES[begins]}** on."
+    assert f"{final} In the text “{TEXT[at + 1]}” follows" in words
+    by = [int((settled <= d).sum()) for d in range(4)]
+    half = next(d for d in range(4) if by[d] >= len(TEXT) / 2)
+    assert f"**Half of the tokens are settled by {NAMES[half]}** ({by[half]} of 8)" in words
+    told = ", ".join(f"{NAMES[d]}: {(settled == d).sum()}" for d in range(4) if d in settled)
+    assert f"top guess stays: {told}. At the embedding the guesses are {kl[0].mean():.2f} nats" in words
+    means = kl.mean(-1)
+    drop = 1 + int(np.argmax(means[:-1] - means[1:]))
+    assert f"is {NAMES[drop]}'s: mean KL {means[drop - 1]:.2f} → {means[drop]:.2f} nats" in words
+    page.get_by_key("residual_shade").set_value("KL to the output").run()
+    heat = drawn["residual_lens"].traces[0]
+    np.testing.assert_allclose(heat["z"], kl, atol=1e-3)
+    assert heat["zmax"] == pytest.approx(kl[1:].max(), abs=1e-3)
+    assert ("The scale ends" in said(page)) == (kl[0].max() > kl[1:].max())
+    page.button(key="residual_arrow_upward").click().run()
+    assert in_address(page, "residual_cell") == "2-3"
+
+
+def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
+    at, row = 4, ALPHABET.index("d")
+    page = residual("push", residual_position=str(at), residual_target="d")
+    found = attribute(MODEL, RECORDING, at, row)
+    total, logit, difference = (m.value for m in page.metric)
+    assert page.metric[1].label == "Logit of “d”" and float(logit) == pytest.approx(found.logit, abs=1e-4)
+    assert float(total) == pytest.approx(found.total, abs=1e-3) and abs(float(difference)) < 1e-3
+    np.testing.assert_allclose(drawn["residual_heads"].traces[0]["z"], found.heads, atol=1e-5)
+    expected = {"embed": found.embedding, "position": found.position, "norm bias": found.norm_bias}
+    expected |= {f"head {i}.{h}": found.heads[i, h] for i in range(3) for h in range(4)}
+    expected |= {f"ffn {i}": found.feedforward[i] for i in range(3)}
+    expected |= {f"attn bias {i}": found.attention_bias[i] for i in range(3)}
+    table = drawn["residual_parts"].table
+    shown = dict(zip(table["writer"], table["contribution"], strict=True))
+    assert shown == pytest.approx(expected, abs=1e-5)
+    most, least = (choose(expected, key=lambda k: expected[k]) for choose in (max, min))
+    signed = {name: f"{value:+.2f}".replace("-", "−") for name, value in expected.items()}
+    whole = f"{found.logit:.2f}".replace("-", "−")
+    words = said(page)
+    assert (
+        f"For “d” after “{TEXT[: at + 1]}”, **{most}**{FULL_NAMES.get(most, '')} pushes hardest:"
+        f" **{signed[most]}** of a logit of {whole}."
+    ) in words
+    assert f"{least}{FULL_NAMES.get(least, '')} pushes against it most: {signed[least]}." in words
+    assert f"frozen at {found.scale:.3f}" in words
+    for versus, other in (("mean of all", RECORDING.logits[at].mean()), ("c", RECORDING.logits[at, 2])):
+        page.selectbox(key="residual_versus").select(versus).run()
+        wanted = float(RECORDING.logits[at, row] - other)
+        assert float(page.metric[1].value) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_norms_shares_and_a_sum_worked_out(drawn):
+    at = 5
+    page = residual("norms", residual_position=str(at))
+    lengths = stream.norms([state.array for state in stream.states(RECORDING)])
+    written = stream.writes(RECORDING)
+    labels, sizes = [write.label for write in written], stream.norms([write.array for write in written])
+    np.testing.assert_allclose(drawn["residual_norms"].traces[0]["z"], lengths, rtol=1e-5)
+    *bars_of_writes, mean, one = drawn["residual_line"].traces
+    np.testing.assert_allclose(mean["y"], lengths.mean(1), rtol=1e-5)
+    np.testing.assert_allclose(one["y"], lengths[:, at], rtol=1e-5)
+    cosines = stream.cosines([(w.array, w.onto) for w in written if w.onto is not None])
+    shares = stream.shares(RECORDING)
+    assert shares is not None
+    for key, names, values in (
+        ("residual_writes", labels, sizes),
+        ("residual_shares", labels, shares),
+        ("residual_cosines", labels[1:], cosines),
+    ):
+        table, diamonds = drawn[key].table, drawn[key].traces[-1]
+        assert diamonds["name"] == "chosen token" and table["write"] == names
+        np.testing.assert_allclose(diamonds["y"], values[:, at], rtol=1e-4, atol=1e-6, err_msg=key)
+        np.testing.assert_allclose(table["chosen_token"], values[:, at], rtol=1e-4, atol=1e-6, err_msg=key)
+        np.testing.assert_allclose(table["mean"], values.mean(1), rtol=1e-4, atol=1e-6, err_msg=key)
+    below = {
+        (x, name): y
+        for t in bars_of_writes
+        for x, name, y in zip(t["x"], t["customdata"], t["y"], strict=True)
+    }
+    expected = {(i, labels[i]): float(sizes[i].mean()) for i in range(8)}  # a state a write here
+    assert below == pytest.approx(expected, rel=1e-4)
+    latex, layernorm, rmsnorm = (one.value for one in page.latex)
+    assert "\\mu &= 3, \\quad \\sigma^2 = 3.5" in layernorm and "[-1.07,\\ -0.535,\\ 0,\\ 1.6]" in layernorm
+    assert "= 3.536" in rmsnorm and "[0.283,\\ 0.566,\\ 0.849,\\ 1.7]" in rmsnorm  # 3.5355 = sqrt(50 / 4)
+    worked = [float(x) for x in re.findall(r"= ([\d.e+-]+)(?:\\\\|\\end)", latex)]
+    assert worked == pytest.approx([*lengths[1:, at]], rel=6e-3)
+    attention = sizes[labels.index("attn 1"), at]
+    assert f"\\underbrace{{\\text{{attn}}_{{1}}}}_{{{attention:.3g}}}" in latex
+    words, share = said(page), shares.mean(1)
+    first = sorted(range(8), key=lambda i: -share[i])[:3]
+    longest = int(sizes.mean(1).argmax())
+    ends = f"from a length of **{lengths[0].mean():.2f}** at the embedding to **{lengths[-1].mean():.2f}** at"
+    assert ends in words
+    by = f"by **{labels[longest]}**{FULL_NAMES[labels[longest]].removesuffix(',')}."
+    assert f"The longest write is **{sizes.mean(1).max():.2f}**, {by}" in words
+    assert "final stream: " + ", ".join(f"{labels[i]} {share[i]:+.0%}" for i in first) in words
+    negative = ", ".join(labels[i] for i in range(8) if share[i] < 0)
+    told = f"Negative on average: {negative}." if negative else "No writer's mean share is negative."
+    assert told in words and "sum to 1 (here 1.000000)" in words
+
+
+def test_the_highway_opens_on_two_models_that_were_trained(drawn):
+    rows = json.loads((ROOT / "checkpoints" / "residuals.json").read_text())["pairs"]
+    kept = {(row["depth"], row["norm"]): row for row in rows}
+    page = opened(PAGE, residual_view="highway")
+    for depth, norm, what in (
+        (8, "layernorm", "losses"),
+        (8, "none", "gradients"),
+        (2, "none", "losses"),
+        (8, "layernorm", "alike"),
+        (2, "layernorm", "alike"),
+        (1, "none", "gradients"),
+        (1, "none", "losses"),
+    ):
+        for key, value in (("depth", depth), ("pair_norm", norm), ("shown", what)):
+            page.get_by_key(f"residual_{key}").set_value(value).run()
+        assert not page.exception
+        with_them, without = drawn["residual_pair"].traces
+        assert [with_them["name"], without["name"]] == ["with residual connections", "without"]
+        row, sentence = kept[depth, norm], said(page)
+        assert with_them["y"] == row["added"][what] and without["y"] == row["replaced"][what]
+        ends = {side: row[side][what][-1] for side in ("added", "replaced")}
+        alike = {side: f"**{row[side]['alike'][-1]:.2f}**" for side in ends}
+        after = "1 block" if depth == 1 else f"{depth} blocks"
+        if what == "losses":
+            nats = {
+                side: f"**{loss:.2f} nats: torn between {math.exp(loss):,.{1 if loss < 3 else 0}f} letters**"
+                for side, loss in ends.items()
+            }
+            cosines = f"cosine {alike['replaced']} after {after}, untrained; with them {alike['added']}"
+            assert f"until they are alike ({cosines})" in sentence
+            assert "a block only *adds* to what it reads" in sentence
+            lost = row["replaced"]["gradients"][0] < 0.01 * row["replaced"]["gradients"][-1]
+            assert ("next to no gradient reaches the first block" in sentence) == lost
+            knows = (
+                " (it knows hardly more than how often each letter occurs)"
+                if ends["replaced"] < 4
+                else (" (it has learned nothing: that is guessing)")
+            )
+            steps = f"After {10 * len(row['added']['losses'])} steps the model without them is at"
+            assert f"{steps} {nats['replaced']}{knows}, the other at {nats['added']}." in sentence
+        elif what == "alike":
+            if ends["replaced"] > 0.9:
+                assert (
+                    f"{after} make all tokens look the same, cosine {alike['replaced']}. With them"
+                    in sentence
+                )
+            else:
+                assert f"have a cosine of {alike['replaced']} after {after}. With them" in sentence
+            assert f": {alike['added']}." in sentence
+        elif depth > 1:
+            assert_gradient_is_told(row, sentence)
+            power = drawn["residual_pair"].layout["yaxis"]
+            assert len(power["tickvals"]) <= 7 and "10<sup>−" in power["ticktext"][0]
+
+
+def assert_gradient_is_told(row: dict[str, Any], sentence: str) -> None:
+    back = {side: row[side]["gradients"][0] / row[side]["gradients"][-1] for side in ("added", "replaced")}
+    assert f"the first of {row['depth']} blocks gets **{back['added']:.1f} times** the gradient" in sentence
+    small = back["replaced"] < 0.01
+    assert ("next to nothing" in sentence) == small
+    assert ("the gradient is not the reason" in sentence) != small
+    times = re.search(r"without them \*\*(.+?) times\*\*", sentence)
+    assert times is not None
+    digits = times[1].replace(" × 10", "e").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    assert float(digits) == pytest.approx(back["replaced"], rel=0.06)
+
+
+def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
+    from engine import corpora
+
+    corpus = corpora.from_text("to be or not to be, that is the question. " * 30, "python")
+    monkeypatch.setattr(state, "corpus", lambda name: corpus)
+    monkeypatch.setattr(highway, "FIRST_SECONDS", 60.0)
+    monkeypatch.setattr(highway, "DEPTHS", {"24": (2, 4), "48": (2, 3), "96": (2, 5)})
+    highway._kept.clear()
+    page = residual("highway", residual_deepest="24", residual_seeds="1")
+    plan = Plan(depths=(2, 4), seeds=1)
+    profiles = list(measure(plan, torch.as_tensor(corpus.train), corpus.vocab_size))
+    gradients, lengths = (averaged(profiles, what) for what in ("gradients", "activations"))
+    wirings = ("pre", "post", "none")
+    for side, means in (("left", gradients), ("right", lengths)):
+        for trace, wiring in zip(drawn[f"residual_road_{side}"].traces, wirings, strict=True):
+            np.testing.assert_allclose(trace["y"], means[wiring, 4][1:], rtol=1e-4)
+    for trace, wiring in zip(drawn["residual_road_ratio"].traces, wirings, strict=True):
+        ends = [gradients[wiring, d][1] / gradients[wiring, d][d] for d in (2, 4)]
+        assert list(trace["x"]) == [2, 4]
+        np.testing.assert_allclose(trace["y"], ends, rtol=1e-4)
+        shown = re.search(rf"\*\*{trace['name']}\*\* \|.*?(?:= |gets )([\d.e+-]+)", said(page))
+        assert shown is not None and float(shown[1].rstrip(".")) == pytest.approx(ends[1], rel=0.06)
+    weights = averaged(profiles, "weights")
+    pre, post = (weights[w, 4][-1] / weights[w, 2][-1] for w in ("pre", "post"))
+    assert f"a factor {math.sqrt(0.5):.2f}; measured: pre-norm × {pre:.2f}, post-norm × {post:.2f}" in (
+        said(page)
+    )
+    highway._kept.clear()

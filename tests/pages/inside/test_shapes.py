@@ -1,22 +1,26 @@
-"""The Shapes page alone: every view, every source, every step of models of every kind."""
+"""The Shapes page: every view, source and step, held against arithmetic and a recording."""
 
 from __future__ import annotations
 
+import math
 import re
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig
+from engine.measure.recording import record
+from engine.tokenizers.char import CharTokenizer
 from pages.inside.shapes import sources, walk
-from tests.engine.helpers import loud
+from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import FOLDS, KINDS, opened, said
 from tests.pages.inside import models
-
-PAGE = "inside/shapes"
-VIEW, SOURCE = "shapes_view", "shapes_source"
+from tests.pages.inside.models import ALPHABET, of_letters, only_this
+from tests.pages.stage import StageManager
 
 pytestmark = pytest.mark.usefixtures("manager")
+PAGE = "inside/shapes"
 
 
 def shapes(**query: str) -> AppTest:
@@ -74,14 +78,14 @@ def test_walking_is_written_into_the_url_and_another_model_keeps_the_step_by_nam
     page = shapes(shapes_step="12")
     steps = sources.steps_of(sources.EXAMPLES["gpt2"])
     name = page.session_state["shapes_traced"][1]
-    page.selectbox(key=SOURCE).set_value("gpt2").run()
+    page.selectbox(key="shapes_source").set_value("gpt2").run()
     assert not page.exception
     assert page.session_state["shapes_traced"][1] == name
     index = next(i for i, step in enumerate(steps) if step.name == name)
     assert str(index) in page.query_params["shapes_step"]
 
 
-def test_two_heads_by_hand():
+def test_what_is_typed_by_hand_may_be_wrong():
     page = shapes(shapes_view="hand")
     for heads in (1, 4):
         page.get_by_key("shapes_heads").set_value(heads).run()
@@ -92,16 +96,9 @@ def test_two_heads_by_hand():
     assert "same number of numbers" in sentences(page)
     page.text_input(key="shapes_q").set_value("<b>x</b>").run()
     assert "is not a number" in sentences(page)
-
-
-def test_masking_by_hand():
     page = shapes(shapes_view="hand", shapes_example="mask")
-    page.get_by_key("shapes_hidden").set_value([]).run()
-    assert "both ways agree" in sentences(page)
     page.get_by_key("shapes_hidden").set_value(["key 1", "key 2", "key 3", "key 4"]).run()
     assert "every key is hidden" in sentences(page)
-    page.text_input(key="shapes_scores").set_value("1 2").run()
-    assert not page.exception
 
 
 def test_wrong_shapes_are_run_and_explained():
@@ -130,3 +127,155 @@ def test_huge_scores_overflow_nothing(scores, result):
     assert formulas(page).rstrip().endswith(f"= {result}\n$$")
     assert "inf" not in formulas(page)
     assert r"\frac{0}" not in formulas(page)
+
+
+MODEL = loud(tiny(n_kv_heads=2), factor=3.0).requires_grad_(False)
+TEXT = "abcabd"
+RECORDING = record(MODEL, CharTokenizer(ALPHABET).encode(TEXT))
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
+    only_this(monkeypatch, of_letters(MODEL), "shapes-numbers")
+
+
+def traced(**query: str) -> AppTest:
+    return opened(PAGE, text=TEXT, **FOLDS, **query)
+
+
+def step_of(name: str) -> int:
+    steps = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
+    return next(i for i, step in enumerate(steps) if step.name == name)
+
+
+def cells(matrix: str) -> list[float]:
+    return [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", matrix)]
+
+
+@pytest.mark.usefixtures("own")
+def test_a_tensor_is_the_recorded_one_at_the_chosen_head(drawn):
+    page = traced(shapes_step=str(step_of("blocks.1.pattern")), shapes_head="2")
+    heat = drawn["shapes_tensor"].traces[0]
+    pattern = RECORDING["blocks.1.pattern"]
+    np.testing.assert_allclose(heat["z"], pattern[2], rtol=1e-6)
+    assert (heat["zmin"], heat["zmax"]) == (0, 1)
+    page.get_by_key("shapes_head").set_value(3).run()
+    np.testing.assert_allclose(drawn["shapes_tensor"].traces[0]["z"], pattern[3], rtol=1e-6)
+    for name, place in (("k", 1), ("masked_scores", 3), ("ffn_out", None)):
+        page = traced(
+            shapes_step=str(step_of(f"blocks.0.{name}")), shapes_head="3", shapes_kv_head=str(place or 0)
+        )
+        values = RECORDING[f"blocks.0.{name}"]
+        limit = np.abs(values[np.isfinite(values)]).max()
+        shown = values if place is None else values[place]
+        drawn_values = np.array(
+            [[math.nan if v is None else v for v in row] for row in drawn["shapes_tensor"].traces[0]["z"]]
+        )
+        np.testing.assert_allclose(
+            drawn_values, np.where(np.isfinite(shown), shown, np.nan), rtol=1e-6, atol=1e-8
+        )
+        assert drawn["shapes_tensor"].traces[0]["zmax"] == pytest.approx(limit), "one scale for all heads"
+        assert f"largest size {limit:.3g}." in drawn["shapes_tensor"].alt
+
+
+@pytest.mark.usefixtures("own")
+def test_the_totals_are_the_parameters_and_products_of_this_model():
+    parameters = sum(p.numel() for p in MODEL.parameters())
+    d, kv, ff, vocab, n = 16, 8, 24, 11, len(TEXT)
+    one_layer = 2 * n * d * (d + 2 * kv + d) + 2 * 2 * n * n * d + 2 * 2 * n * d * ff
+    products = 2 * one_layer + 2 * n * d * vocab
+    words = said(traced())
+    assert f"**{parameters:,} parameters · {products / 1e3:.3g} kFLOP in products" in words
+    assert "FLOPs: a product of (m, k) and (k, n) counts 2·m·k·n." in words
+
+
+@pytest.mark.usefixtures("own")
+def test_two_heads_are_worked_out_with_their_own_numbers(drawn):
+    page = traced(shapes_view="hand", shapes_cell_head="2", shapes_cell_key="1", shapes_q="1 2 0.3 0.4")
+    q, k = (1, 2, 0.3, 0.4), ((5, 6, 7, 8), (9, 0, 1, 2))
+    v = ((1, 0, 0, 1), (0, 1, 1, 0))
+    latex = [str(e.value) for e in page.latex]
+    out = []
+    for h in (0, 1):
+        own = slice(2 * h, 2 * h + 2)
+        raw = [sum(a * b for a, b in zip(q[own], key[own], strict=True)) for key in k]
+        scaled = [r / math.sqrt(2) for r in raw]
+        e = [math.exp(s) for s in scaled]
+        p = [x / sum(e) for x in e]
+        out += [p[0] * v[0][i] + p[1] * v[1][i] for i in range(2 * h, 2 * h + 2)]
+        lines = latex[3 + h].replace(r"\begin{aligned}", "").split(r"\\[8pt]")
+        rows = {name.strip(" $\n"): values for name, _, values in (line.partition("&=") for line in lines)}
+        assert cells(rows[r"q\,k^\top"]) == pytest.approx(raw, abs=6e-3)
+        assert cells(rows[r"q\,k^\top / \sqrt{2}"]) == pytest.approx(scaled, abs=6e-3)
+        assert cells(rows[r"\text{softmax}"]) == pytest.approx(p, abs=6e-4)
+        assert [bar["y"][h] for bar in drawn["shapes_two_heads"].traces] == pytest.approx(p)
+    # head 2, key 1
+    assert r"0.3 \cdot 7 + 0.4 \cdot 8 = 5.3 \qquad \frac{5.3}{\sqrt{2}} = 3.75" in said(page, "latex")
+    assert rf"\frac{{e^{{3.75}}}}{{e^{{3.75}} + e^{{0.78}}}} = {p[0]:.4f}" in said(page, "latex")
+    assert cells(latex[2].split("bmatrix")[1]) == pytest.approx(out, abs=6e-4)
+    assert f"every head still gives {max(p):.1%} or more to one key" in said(page), "less than the first"
+    page.text_input(key="shapes_q").set_value("1 2 0.2 0.2").run()
+    assert "every head still gives" not in said(page), "the second is torn"
+    page.get_by_key("shapes_hide").set_value("k1").run()
+    assert "so its weight is } 0" in said(page, "latex")
+
+
+@pytest.mark.usefixtures("own")
+def test_the_mask_after_the_softmax_is_drawn_beside_the_right_one(drawn):
+    page = traced(shapes_view="hand", shapes_example="mask", shapes_scores="1, 2, 4")
+    e = [math.exp(x) for x in (1, 2, 4)]
+    right, late = drawn["shapes_mask"].traces
+    assert right["y"] == pytest.approx([e[0] / (e[0] + e[1]), e[1] / (e[0] + e[1]), 0])
+    assert late["y"] == pytest.approx([e[0] / sum(e), e[1] / sum(e), 0])
+    kept = (e[0] + e[1]) / sum(e)
+    assert right["name"].endswith("(sum 1.00)") and late["name"].endswith(f"(sum {kept:.2f})")
+    assert f"**{kept:.2f}**: the hidden keys have already taken their share of {1 - kept:.2f}" in (said(page))
+    assert rf"\frac{{{e[0]:.3f}}}{{{e[0] + e[1]:.3f}}} = {e[0] / (e[0] + e[1]):.2f}" in said(page, "latex")
+    assert "Hide a key with a low score" in said(page) and "Divide q by ten" not in said(page)
+
+
+def answer(asked: str, **query: str) -> str:
+    """The one sentence of the page that has `asked` in it."""
+    page = opened(PAGE, text=TEXT, **query)
+    (found,) = (str(e.value) for e in page.markdown if asked in str(e.value))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "more"),
+    [
+        ("tokens", f"batch 1 × query {len(TEXT)}", "twice as many"),
+        ("blocks.0.q", f"batch 1 × head 4 × query {len(TEXT)} × d_head 4", "twice as many"),
+        ("blocks.0.k", f"batch 1 × kv_head 2 × key {len(TEXT)} × d_head 4", "twice as many"),
+        ("blocks.1.pattern", f"batch 1 × head 4 × query {len(TEXT)} × key {len(TEXT)}", "4 times as many"),
+        ("blocks.1.ffn_post", f"batch 1 × query {len(TEXT)} × d_ff 24", "twice as many"),
+        ("logits", f"batch 1 × query {len(TEXT)} × vocab 11", "twice as many"),
+    ],
+)
+@pytest.mark.usefixtures("own")
+def test_a_shape_is_said_with_its_numbers_and_its_growth(name: str, axes: str, more: str) -> None:
+    told = answer("With twice the text", shapes_step=str(step_of(name)))
+    held = math.prod(int(size) for size in re.findall(r"\d+", axes))
+    assert (
+        told == f"`{name.split('.')[-1]}` is **{axes}**: {held:,} numbers. With twice the text it has {more}."
+    )
+
+
+@pytest.mark.usefixtures("own")
+def test_each_head_is_said_to_listen_to_the_key_with_more_of_its_weight() -> None:
+    q, keys = (1, 2, 3, 0.5), ((1, 0, 0, 1), (0, 0.6, 1, 0))
+    typed = {f"shapes_{name}": " ".join(map(str, row)) for name, row in (("q", q), ("k1", keys[0]))}
+    told = answer("Each head compares", shapes_view="hand", shapes_k2=" ".join(map(str, keys[1])), **typed)
+    parts = []
+    for head in (0, 1):
+        own = slice(2 * head, 2 * head + 2)
+        power = [
+            math.exp(sum(a * b for a, b in zip(q[own], key[own], strict=True)) / math.sqrt(2)) for key in keys
+        ]
+        weights = [one / sum(power) for one in power]
+        most = max(weights)
+        parts.append(f"head {head + 1} gives **{most:.1%}** to k{weights.index(most) + 1}")
+    assert told == f"Each head compares its own 2 numbers: {'; '.join(parts)}."
+    assert {part[-2:] for part in parts} == {"k2"}
+    one = answer("The one head", shapes_view="hand", shapes_heads="1", **typed)
+    assert one.startswith("The one head sees all 4 numbers: head 1 gives **")

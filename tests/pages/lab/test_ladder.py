@@ -19,7 +19,7 @@ from engine.measure.raw_similarity import self_term
 from engine.model import build
 from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.raced import QUESTIONS
-from engine.service import lab_races, profiles
+from engine.service import profiles
 from engine.service.climbing import Finish
 from engine.service.standings import Standing
 from engine.tasks import TASKS
@@ -30,7 +30,6 @@ from tests.pages import helpers
 
 ROOT = Path(__file__).parents[3]
 RACES = ROOT / "checkpoints" / "races"
-
 pytestmark = pytest.mark.usefixtures("manager")
 
 
@@ -100,18 +99,6 @@ def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
     wanted = {"letters counted": shown["unigram"], "pairs": shown["bigram"], "triples": shown["trigram"]}
     assert {note["text"]: note["x"] for note in figure.layout["annotations"]} == pytest.approx(wanted)
     assert sorted(line["x0"] for line in figure.layout["shapes"]) == pytest.approx(sorted(wanted.values()))
-
-
-def test_without_its_file_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(lab_races, "SHIPPED", tmp_path)
-    lab_races.shipped.cache_clear()
-    lab_races._seeds.cache_clear()
-    try:
-        assert "engine.pretrain races" in opened("ideas").info[0].value
-        assert "side by side" in answer(opened("race"))
-    finally:
-        lab_races.shipped.cache_clear()
-        lab_races._seeds.cache_clear()
 
 
 def test_the_first_race_is_there_at_first_sight(drawn) -> None:

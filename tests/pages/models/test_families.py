@@ -1,21 +1,40 @@
-"""Families: what its views say and draw, held against the engine."""
+"""Families: what its views say and draw, held against the engine, files and arithmetic done here."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import re
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints import load
+from engine.checkpoints_paired import LabelCheckpoint
+from engine.classifier import build_classifier
+from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.errors import RunError
 from engine.ledger import ledger_of
 from engine.ledger.morph import Size, choices_of, costs, morphed, three
+from engine.measure.square import alone
+from engine.measure.square import opened as without_mask
+from engine.measure.three_ways import carry_on, fill_in
+from engine.paired import Labelled, LabelledText
+from engine.paired_data import Speakers
 from engine.presets.variations import MODELS
+from engine.service.state import RunSpec
+from engine.tokenizers.paired import PairTokenizer
+from engine.training import kinds
 from engine.training.reasons import lessons, writing
+from pages.models.families import speaks, words_speaks
 from tests.pages import helpers
 from tests.pages.helpers import said
-
-CHECKPOINTS = Path(__file__).parents[3] / "checkpoints"
+from tests.pages.helpers import unescaped as unescaped
+from tests.pages.stage import StageManager, view_of
+from ui.site import ROOT
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -122,3 +141,366 @@ def test_who_else_chose_so():
     assert "No model of the table; nearest is **GPT-2**, which differs in 1: positions" in said(
         opened("machine", families_position="alibi")
     )
+
+
+SENTENCE = "this horse will fear the funny old friend"
+BLANKS = (2, 7, 12, 17, 22, 27, 32, 37)
+
+
+def live(**query: str) -> AppTest:
+    return helpers.opened("models/families", families_view="live", **query)
+
+
+def answer(page: AppTest) -> str:
+    (found,) = [
+        str(one.value) for one in page.markdown if "wrote" in str(one.value) or "None of" in str(one.value)
+    ]
+    return found
+
+
+def sent(page: AppTest) -> dict[str, Any]:
+    return helpers.sent(page, "threeways")
+
+
+def columns(page: AppTest) -> tuple[dict[str, Any], ...]:
+    return tuple(sent(page)["columns"])
+
+
+def letters(name: str):
+    found = load(ROOT / "checkpoints" / name)
+    return found.model, found.tokenizer
+
+
+def test_the_answer_counts_passes_and_what_is_right():
+    """8 blanks; 5 guesses equal the letter (the 2nd, 6th and 7th do not); 24 letters; 7 words and the end."""
+    assert answer(live()) == (
+        "The encoder filled **8 blanks in 1 pass**, 5 right. The decoder wrote **24 letters in 24 passes**."
+        " The encoder-decoder read in one, wrote in **8 passes** “timuro esto tald ilo sem veto velo”,"
+        " which is **right**."
+    )
+
+
+def test_the_player_gets_what_the_encoder_filled():
+    page = live()
+    encoder, _, _ = columns(page)
+    found = fill_in(*letters("encoders/blanks"), SENTENCE, BLANKS)
+    (row,) = encoder["rows"]
+    assert row["cells"] == list(SENTENCE.replace(" ", "␣")) and [s["at"] for s in encoder["said"]] == list(
+        BLANKS
+    )
+    assert {s["step"] for s in encoder["said"]} == {1} and {s["row"] for s in encoder["said"]} == {0}
+    for one, found_one, place in zip(encoder["said"], found.said, BLANKS, strict=True):
+        wrong = found_one.symbol != SENTENCE[place]
+        verdict = f"it was “{SENTENCE[place]}”" if wrong else "right"
+        assert one["told"] == f"“{found_one.symbol}”, {round(100 * found_one.probability)}% sure: {verdict}"
+        assert one["wrong"] is wrong and one["symbol"] == found_one.symbol
+        assert one["reads"][0] == pytest.approx(list(found_one.own), abs=1e-4) and len(one["reads"]) == 1
+    assert encoder["lines"][0] == "8 blanks to fill"
+    assert set(encoder["lines"][1:]) == {"1 pass: 8 blanks, all at once"}
+
+
+def test_the_player_gets_what_the_decoder_wrote():
+    page = live()
+    _, decoder, _ = columns(page)
+    found = carry_on(*letters("shakespeare-modern"), SENTENCE, 24, SampleConfig(temperature=0.0))
+    assert [(s["at"], s["step"]) for s in decoder["said"]] == [(len(SENTENCE) + i, i + 1) for i in range(24)]
+    for one, found_one in zip(decoder["said"], found.said, strict=True):
+        assert one["told"].endswith(f"”, {round(100 * found_one.probability)}% sure") and not one["wrong"]
+        assert one["reads"][0] == pytest.approx(list(found_one.own), abs=1e-4)
+    assert "".join(decoder["rows"][0]["cells"][len(SENTENCE) :]) == found.written.replace(" ", "␣").replace(
+        "\n", "⏎"
+    )
+    assert [len(s["reads"][0]) for s in decoder["said"]] == [len(SENTENCE) + i for i in range(24)]
+    assert decoder["lines"][:3] == [
+        "0 passes, 0 letters: one each",
+        "1 pass, 1 letter: one each",
+        "2 passes, 2 letters: one each",
+    ]
+    assert len(decoder["lines"]) == 25 == sent(page)["last"] + 1
+
+
+def test_the_player_gets_what_the_encoder_decoder_wrote():
+    page = live()
+    *_, both = columns(page)
+    source, target = both["rows"]
+    assert source["cells"] == [*SENTENCE.split(), "<end>"]
+    assert target["cells"] == ["<begin>", *["timuro", "esto", "tald", "ilo", "sem", "veto", "velo"], "<end>"]
+    assert [(s["row"], s["at"], s["step"]) for s in both["said"]] == [(1, i + 1, i + 1) for i in range(8)]
+    for i, one in enumerate(both["said"]):
+        assert [len(weights) for weights in one["reads"]] == [9, i + 1]  # the source whole, its own text back
+        assert [sum(weights) for weights in one["reads"]] == pytest.approx([1, 1], abs=1e-2)
+    sem = both["said"][4]
+    assert source["cells"][sem["reads"][0].index(max(sem["reads"][0]))] == "friend"  # it read the noun
+    assert both["lines"][:2] == ["nothing is read yet", "1 pass to read, 1 to write: one each"]
+    assert both["lines"][-1] == "1 pass to read, 8 to write: one each"
+
+
+def test_what_is_hidden_is_chosen_and_clicked():
+    page = live(live_hiding="word", live_clicked="3-24-99")
+    encoder, *_ = columns(page)
+    assert [s["at"] for s in encoder["said"]] == [
+        3,
+        21,
+        22,
+        23,
+        24,
+    ]  # "the", and two blanks that were clicked
+    assert sent(page)["toggled"] == [3, 24] and "**5 blanks in 1 pass**" in answer(page)
+    page.text_input(key="live_text").set_value("the cat sees a dog").run()
+    assert sent(page)["toggled"] == [] and page.query_params.get("live_clicked") is None
+
+
+def test_temperature_and_seed_are_the_decoder_s():
+    page = live(live_temperature="1.0", live_seed="7")
+    encoder, decoder, both = columns(page)
+    drawn = carry_on(*letters("shakespeare-modern"), SENTENCE, 24, SampleConfig(temperature=1.0, seed=7))
+    assert "".join(decoder["rows"][0]["cells"][len(SENTENCE) :]) == drawn.written.replace(" ", "␣").replace(
+        "\n", "⏎"
+    )
+    first, _, third = columns(live())
+    assert encoder == first and both == third
+
+
+def test_an_unknown_word_is_named_and_two_go_on():
+    page = live(live_text="the zebra sees a cat")
+    assert [c["cannot"] for c in columns(page)][:2] == [None, None]
+    assert columns(page)[2]["cannot"] == "Cannot: this model's vocabulary of 323 words lacks 'zebra'."
+    assert "The encoder filled" in answer(page) and "encoder-decoder" not in answer(page)
+
+
+def test_a_text_that_none_can_read_gets_its_sentence():
+    page = live(live_text=" ")
+    assert all(c["cannot"] for c in columns(page)) and sent(page)["last"] == 1
+    assert answer(page) == "None of the three can read this: each says above why."
+
+
+LABELS = ("KING RICHARD II", "ROMEO", "LEONTES")
+HELD = (("me ay", "ROMEO", 1), ("ay !", "LEONTES", 1), ("me me ay !", "ROMEO", 8))
+KNOWN = LabelledText(
+    "speakers",
+    "Who speaks?",
+    PairTokenizer(("!", "<other>", "ay", "me"), "speech", "<other>"),
+    LABELS,
+    (Labelled("ay", "ROMEO"), Labelled("ay ay", "ROMEO"), Labelled("me", "LEONTES")),
+    tuple(Labelled(text, who) for text, who, _ in HELD),
+    "mean",
+)
+MODEL = ModelConfig(KNOWN.vocab_size, 6, 16, 1, 2, norm="none", norm_gain=False)
+STEPS = (0, 25, 50)
+SPEECH = "Ay, me!"
+WORDS = ("ay", ",", "me", "!")
+
+
+def at(step: int) -> LabelCheckpoint:
+    """Another model for every step, none of them trained."""
+    config = KNOWN.fitted(MODEL)
+    model = build_classifier(replace(config, context=8), 3, seed=step, init="normal")
+    return LabelCheckpoint(model.eval().requires_grad_(False), KNOWN.tokenizer, LABELS, {"step": step})
+
+
+@pytest.fixture
+def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A finished training."""
+    for cached in (speaks._snapshot, speaks._spoken, speaks.measured):
+        cached.clear()
+    spec = RunSpec(MODEL, TrainConfig(steps=50), kinds.SPEAKERS, name="mine")
+    manager.views["abc"] = view_of(spec, "abc", "finished", 50, snapshots=STEPS)
+
+    def trained(run: str, step: int | None = None) -> LabelCheckpoint:
+        if step not in STEPS:
+            raise RunError(f"No snapshot of step {step} is kept.")
+        return at(step)
+
+    monkeypatch.setattr(manager, "trained", trained, raising=False)
+    found = Speakers(KNOWN, tuple(lines for _, _, lines in HELD), 2 / 3)
+    monkeypatch.setattr(speaks, "speakers", lambda: found)
+    return "run-abc"
+
+
+def speaking(**query: str) -> AppTest:
+    return helpers.opened("models/families", families_view="speaks", **query)
+
+
+def shares(step: int, words: tuple[str, ...]) -> np.ndarray:
+    ids = {"!": 3, "<other>": 4, "ay": 5, "me": 6}
+    row = [1, *(ids.get(word, 4) for word in words), 2]
+    return at(step).model(torch.tensor([row]))[0].double().softmax(-1).numpy()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, Any]) -> None:
+    page = speaking(speaks_model=run, step=str(step), speaks_text=SPEECH)
+    whole = shares(step, WORDS)
+    order = sorted(range(3), key=lambda i: -whole[i])
+    less = [shares(step, WORDS[:i] + WORDS[i + 1 :]) for i in range(4)]
+    figure = drawn["speaks"]
+    bars, heat = figure.traces
+    np.testing.assert_allclose(bars["x"], 100 * whole[order], rtol=1e-4)
+    assert list(bars["text"]) == [f"{whole[i]:.0%}" for i in order]
+    assert figure.layout["yaxis"]["ticktext"] == [words_speaks.named(LABELS[i]) for i in order]
+    cells = np.array([[100 * (whole[i] - one[i]) for one in less] for i in order])
+    np.testing.assert_allclose(heat["z"], cells, atol=1e-3)
+    assert figure.layout["xaxis2"]["ticktext"] == list(WORDS)
+    first, second = order[:2]
+    most = max(range(4), key=lambda i: abs(whole[first] - less[i][first]))
+    who = ["King Richard II", "Romeo", "Leontes"]
+    told = unescaped(page)
+    assert (
+        f"**{who[first]}**, it thinks: **{whole[first]:.0%}**, then {who[second]} {whole[second]:.0%}" in told
+    )
+    assert f"each has {1 / 3:.1%}" in told
+    assert f"“{WORDS[most]}”: without it {who[first]} has **{less[most][first]:.0%}**" in told
+    assert "New to it, and all alike: “,”." in told
+
+
+def test_whether_it_is_right_about_what_was_held_out(run: str) -> None:
+    for step in STEPS:
+        for text, who, _ in HELD:
+            page = speaking(speaks_model=run, step=str(step), speaks_text=text)
+            best = LABELS[int(shares(step, tuple(text.split())).argmax())]
+            verdict = "Right" if best == who else "Wrong"
+            assert f"{verdict}: it is {who.title()} who says it" in unescaped(page)
+    assert "who says it" not in unescaped(speaking(speaks_model=run, speaks_text="me"))
+
+
+@pytest.mark.parametrize("step", STEPS[1:])
+def test_the_scores_beside_those_who_know_less(run: str, step: int) -> None:
+    """Naive Bayes by hand: Romeo says "ay" thrice, Leontes "me" once; half a time more of the two words."""
+    page = speaking(speaks_model=run, step=str(step), speaks_text="ay", measure="true")
+    (table,) = page.table
+    right = [LABELS[int(shares(step, tuple(text.split())).argmax())] == who for text, who, _ in HELD]
+    often = [who == "ROMEO" for _, who, _ in HELD]
+    counted = []
+    for text, who, _ in HELD:
+        chances = {}
+        for name, prior, said_words in (("ROMEO", 2 / 3, "aaa"), ("LEONTES", 1 / 3, "m")):
+            chances[name] = prior
+            for word in text.split():
+                chances[name] *= (said_words.count(word[0]) + 0.5) / (len(said_words) + 0.5 * 2)
+        counted.append(max(chances, key=chances.__getitem__) == who)
+    assert counted == [True, False, False] and often == [True, False, True]
+    for row, found in zip((1, 2, 3), (often, counted, right), strict=True):
+        wanted = [sum(found) / 3, sum(found[:2]) / 2, float(found[2])]
+        assert list(table.value.iloc[row]) == [f"{one:.1%}" for one in wanted]
+    assert list(table.value.iloc[0]) == ["3", "2", "1"]
+    assert list(table.value.columns) == ["all", "1 line", "8 lines"]
+    assert "Of **3** stretches of speeches that it never read" in unescaped(page)
+    assert f"the speaker of **{sum(right) / 3:.1%}**" in unescaped(page)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ({"speaks_text": "ay " * 7}, "reads 6 words and signs at once, not 7"),
+        ({"speaks_model": "run-gone"}, "That run is not on this server"),
+    ],
+)
+def test_what_cannot_be_read_gets_a_sentence(run: str, query: dict[str, str], says: str) -> None:
+    page = speaking(**({"speaks_model": run} | query))
+    assert says in unescaped(page) and not page.exception
+
+
+def test_the_shipped_one_reads_the_first_line(run: str, drawn: dict[str, Any]) -> None:
+    page = speaking()
+    assert "it thinks" in unescaped(page) and not page.exception
+    config = json.loads((ROOT / "checkpoints/paired/speakers/config.json").read_text())
+    assert set(drawn["speaks"].table["speaker"]) == {words_speaks.named(one) for one in config["labels"]}
+    assert len(drawn["speaks"].traces[1]["z"][0]) == len(
+        re.findall("[a-z']+|[^a-z' ]", words_speaks.FIRST.lower())
+    )
+
+
+CHECKPOINTS = ROOT / "checkpoints"
+NAMES = ("masked", "opened", "unmasked", "blanks")
+NEWS = "My lord, what news?"
+
+
+def shown(**query: str) -> AppTest:
+    return helpers.opened("models/families", families_view="square", **query)
+
+
+def metrics(name: str) -> dict:
+    return json.loads((CHECKPOINTS / name / "metrics.json").read_text())
+
+
+def patterns(model, ids: list[int]) -> list[np.ndarray]:
+    """A layer's weights (head, query, key), caught on their way."""
+    caught = []
+
+    def probe(name, tensor):
+        if name.endswith(".pattern"):
+            caught.append(tensor[0].double().numpy())
+        return tensor
+
+    model(torch.tensor([ids]), probe)
+    return caught
+
+
+def test_the_answer_has_the_losses_of_the_files():
+    masked, cheat, blanks = metrics("square/masked"), metrics("square/unmasked"), metrics("encoders/blanks")
+    told = said(shown())
+    assert f"With its mask **{masked['validation_loss']:.2f}** nats" in told
+    assert f"do worse: **{masked['opened']['validation_loss']:.2f}**" in told
+    assert (
+        f"without it: **{cheat['validation_loss']:.2f}**, copied; but **{cheat['end_loss']:.2f}** at the end"
+        in told
+    )
+    assert f"**{blanks['guessed_right']:.1%}** of blanks right" in told
+
+
+@pytest.mark.parametrize("layer", ["all", "1"])
+def test_the_table_and_the_squares(drawn, layer):
+    page = shown(square_text=NEWS, square_layer=layer)
+    (table,) = page.table
+    masked, cheat, blanks = (
+        load(CHECKPOINTS / n) for n in ("square/masked", "square/unmasked", "encoders/blanks")
+    )
+    ids = masked.tokenizer.encode(NEWS)
+    models = [masked.model, without_mask(masked.model), cheat.model, blanks.model]
+    files = metrics("square/masked")
+    losses = [files, files["opened"], metrics("square/unmasked")]
+    for column, (name, model) in enumerate(zip(NAMES, models, strict=True)):
+        figure = drawn[f"square_{name}"]
+        cells = list(table.value.iloc[:, column])
+        found = patterns(model, ids)
+        chosen = found if layer == "all" else [found[int(layer)]]
+        mean = sum(one.mean(0) for one in chosen) / len(chosen)
+        later = [mean[i, i + 1 :].sum() for i in range(len(ids) - 1)]
+        share = f"{sum(later) / len(later):.0%}"
+        assert cells[0] == share and f": {share} of the weight on later" in figure.alt
+        heat = np.array(figure.traces[0]["z"], dtype=float)
+        wanted = np.where(np.triu(np.ones_like(mean), 1) > 0, np.nan, mean) if column == 0 else mean
+        np.testing.assert_allclose(heat, wanted, atol=1e-5)
+        if column < 3:
+            logits = model(torch.tensor([ids]))[0, :-1].double().log_softmax(-1)
+            chances = [float(row[after].exp()) for row, after in zip(logits, ids[1:], strict=True)]
+            loss = losses[column]
+            assert cells[1:3] == [f"{loss['validation_loss']:.2f}", f"{loss['end_loss']:.2f}"]
+            strip = np.array(figure.traces[1]["z"][0], dtype=float)
+            np.testing.assert_allclose(strip[1:], chances, atol=1e-4)
+            assert np.isnan(strip[0])
+        else:
+            assert cells[1:3] == [f"{metrics('encoders/blanks')['validation_loss']:.2f} a hidden one", "–"]
+        blank = 65 if column == 3 else None
+        wrote = masked.tokenizer.decode(alone(model, ids, 20, blank))
+        plain = cells[3].replace("\\", "").replace("\u2060", "")
+        assert plain == f"“{wrote.replace(' ', '␣').replace(chr(10), '⏎')}”" and len(wrote) == 20
+
+
+def test_the_encoder_s_letters_are_hidden_one_by_one(drawn):
+    shown(square_text=NEWS)
+    blanks = load(CHECKPOINTS / "encoders/blanks")
+    ids = blanks.tokenizer.encode(NEWS)
+    chances = []
+    for place, letter in enumerate(ids):
+        text = [*ids[:place], 65, *ids[place + 1 :]]
+        chances.append(float(blanks.model(torch.tensor([text]))[0, place].double().softmax(-1)[letter]))
+    strip = drawn["square_blanks"].traces[1]["z"][0]
+    np.testing.assert_allclose(strip, chances, atol=1e-4)
+    assert drawn["square_blanks"].table["letter"][:3] == ["M", "y", "␣"]
+
+
+@pytest.mark.parametrize(("text", "words"), [("Zürich", "know 65 letters"), ("a", "two letters or more")])
+def test_texts_without_a_square_get_a_sentence(text, words):
+    page = shown(square_text=text)
+    assert words in said(page) and not page.table

@@ -5,25 +5,50 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from engine.checkpoints_paired import load_pair
+from engine.config import ModelConfig, TrainConfig
 from engine.measure.carrying import carried as influence_of
 from engine.model import Transformer
 from engine.probe import Recorder
 from engine.reference import dice
 from engine.reference.mistakes import MISTAKES
 from engine.reference.second import RIGHT, Choices, forward
+from engine.service.state import RunSpec
 from pages.models.reference import quick, variations
 from tests.pages import helpers
-from tests.pages.models.reference import opened, run, said
+from tests.pages.stage import StageManager, view_of
 from ui.site import ROOT
 from ui.text.numbers import number
 
 pytestmark = pytest.mark.usefixtures("manager")
+TINY: dict[str, Any] = {"vocab_size": 90, "context": 64, "d_model": 16, "n_layers": 2, "n_heads": 2}
+
+
+def opened(view: str = "dice", **query: str) -> AppTest:
+    page = helpers.opened("models/reference", reference_view=view, **helpers.FOLDS, **query)
+    assert not page.error, page.error
+    return page
+
+
+def said(page: AppTest) -> str:
+    """Its texts, and the cells of its tables."""
+    cells = [str(cell) for table in page.table for row in table.value.to_numpy() for cell in row]
+    return " | ".join([helpers.said(page), *cells])
+
+
+def run(manager: StageManager, name: str, **fields: Any) -> str:
+    """A run of a model in the bar."""
+    config = ModelConfig(**TINY | fields)
+    spec = RunSpec(config, TrainConfig(steps=40), "text", "abc " * 20, name=f"my {name}")
+    manager.views[name] = view_of(spec, name, "finished", 40, snapshots=(0, 40))
+    return f"run-{name}"
 
 
 @pytest.mark.parametrize(

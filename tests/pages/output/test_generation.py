@@ -1,23 +1,28 @@
-"""The Generation page, token by token and as a beam search: what the browser may ask for, links and limits."""
+"""The Generation page, token by token, as a beam search, and with a KV cache: what the browser may ask for, links and limits."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig, SampleConfig
+from engine.measure.caching import Speed, compare
+from engine.measure.recording import record
+from engine.model import build
 from engine.sample import beam_search, generate
 from engine.sample.branches import Tree
 from engine.sample.rivals import ending_with, rivals
 from engine.tokenizers.char import CharTokenizer
-from pages.output.generation import beam
+from pages.output.generation import beam, cache_bytes, cache_pairs, cache_steps, cache_why
 from pages.output.generation import write as generation
 from pages.output.generation.link import LINK, left_out, link, parse
 from pages.output.generation.message import message
@@ -27,17 +32,16 @@ from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
-from tests.pages.helpers import said as words
+from tests.pages.stage import StageManager
 from ui import models
 from ui.reading import show_token
 from ui.subject import Subject
+from ui.text.numbers import flop, gigabytes
 
+pytestmark = pytest.mark.usefixtures("manager")
 WARM = SampleConfig(temperature=1.0, seed=3)
 LIMITS = Limits(100, 400)
 PICK = {"id": "b-1", "have": BATCH, "leaf": BATCH - 1, "at": 5, "do": "pick", "after": 4, "token": 7}
-
-
-pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:
@@ -340,35 +344,6 @@ def test_the_settings_are_those_of_the_writing():
     assert ids[len(prompt) :] == tuple(generate(model, prompt, BATCH, config))
 
 
-@pytest.mark.parametrize("fields", [{"causal": False}, {"context": 8, "position": "rope"}])
-def test_an_encoder_does_not_write_and_a_short_context_slides(fields, monkeypatch: pytest.MonkeyPatch):
-    sizes = {"n_layers": 1, "d_model": 16, "n_heads": 2, "d_ff": 32}
-    small = ModelConfig(**presets.PRESETS["classic"].model.to_dict() | sizes | fields)
-    monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=small))
-    models._untrained.clear()
-    page = opened(model="untrained-classic")
-    models._untrained.clear()
-    if not small.causal:
-        assert "does not write on" in sentences(page)
-    else:
-        path = session_of(page).tree.path(session_of(page).leaf)
-        assert len(path) == BATCH and max(node.begin for node in path) > 0
-
-
-def test_a_diverged_model_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch):
-    models._shipped.clear()
-    found = models._shipped("shakespeare-classic")
-    with torch.no_grad():
-        kept = found.model.embedding.clone()
-        found.model.embedding.fill_(math.nan)
-    try:
-        assert "has diverged" in sentences(opened())
-    finally:
-        with torch.no_grad():
-            found.model.embedding.copy_(kept)
-        models._shipped.clear()
-
-
 def searched(**query: str) -> AppTest:
     return helpers.opened("output/generation", generation_view="beam", measure="true", **query)
 
@@ -388,7 +363,7 @@ def found_by(depth: int, width: int, stop: str = "", penalty: float = 1.0, seed:
 
 def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
     page = searched(beam_width="8", beam_depth="16")
-    found, said = entries(page), words(page)
+    found, said = entries(page), sentences(page)
     kept, ids, beam, three = found_by(16, 8)
     texts = (three.winner, three.greedy, three.sample)
     for shown, text in zip(found.to_dict("records"), texts, strict=True):
@@ -428,7 +403,7 @@ def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
     page = searched(beam_stop=stop, beam_penalty=penalty, beam_width="4", beam_depth="8")
     found = entries(page)
     three = found_by(8, 4, beam.STOPS[stop], float(penalty))[3]
-    assert said in words(page)
+    assert said in sentences(page)
     assert list(found["tokens"]) == [len(t.tokens) for t in (three.winner, three.greedy, three.sample)]
     assert found["log-probability"].tolist() == [t.total for t in (three.winner, three.greedy, three.sample)]
     if penalty == "0" and stop == "space":  # at penalty 0 a finished short word beats what goes on
@@ -437,5 +412,168 @@ def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
 
 
 def test_a_long_text_says_what_is_dropped():
-    said = words(searched(text="ab " * 60, beam_depth="20"))
+    said = sentences(searched(text="ab " * 60, beam_depth="20"))
     assert "context of 128: the first 19 tokens of the text are dropped" in said
+
+
+@pytest.fixture(autouse=True)
+def quick(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_steps, "SPEED_SECONDS", 0.02)
+    for cached in (cache_pairs._compared, cache_steps._filled, cache_why._unchanged, cache_steps._speed_of):
+        cached.clear()  # their key is the model's name, and the tests give one name to many models
+
+
+def cache(**query: str) -> AppTest:
+    folds = {"measure": "true", "hand": "true"}
+    return helpers.opened("output/generation", generation_view="cache", **folds, **query)
+
+
+def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
+    sizes = {"n_layers": 1, "d_model": 16, "n_heads": 4, "d_ff": 32}
+    config = ModelConfig(**presets.PRESETS["classic"].model.to_dict() | sizes | fields)
+    monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=config))
+    models._untrained.clear()
+
+
+def test_both_write_the_same_and_the_bytes_agree(drawn):
+    page = cache(kv_length="12", kv_part="Step by step")  # as old links name it
+    words = sentences(page)
+    assert "✓ **12 of 12 tokens are identical.**" in words and "✓ **Bytes agree.**" in words
+    assert "✗" not in words
+    assert (
+        "17 tokens the formula says 69,632 bytes, and the filled part of the cache's tensor has 69,632"
+        in words
+    )  # 4 · 2 · 4 · 32 · 17 · 4
+    assert (
+        f"room for more, {4 * 2 * 4 * 32 * 64 * 4:,} bytes in all" in words
+    )  # of 64 positions, to begin with
+    assert "one position is computed instead of 28" in words and "was full" not in words
+    assert [m.label for m in page.metric] == ["With, tokens/s", "Without, tokens/s", "Times as fast"]
+    model = models._shipped("shakespeare-classic").model
+    ids = models._shipped("shakespeare-classic").tokenizer.encode("KING RICHARD II:\n")
+    pairs = compare(model, ids, 12, SampleConfig(temperature=0.0))
+    cached, uncached = [p.flops for p in pairs], [p.flops_without for p in pairs]
+    figure = drawn["kv_flops"]
+    assert [trace["y"] for trace in figure.traces] == [uncached, cached]
+    assert figure.table["total_with_cache"] == [sum(cached[: i + 1]) for i in range(12)]
+    assert figure.table["computed"] == [17] + [1] * 11
+    assert figure.table["computed_without"] == list(range(17, 29))
+    total = f"{flop(sum(cached))} with the cache, {flop(sum(uncached))} without"
+    assert f"**In total {total}: {sum(uncached) / sum(cached):.1f} times as much.**" in words
+    last = f"{flop(cached[-1])} with the cache and {flop(uncached[-1])} without"
+    assert f"The last one costs {last}, {uncached[-1] / cached[-1]:.0f} times as much" in words
+    assert f"at most {max(p.difference for p in pairs):.1e}:" in words
+
+
+def test_what_does_not_agree_is_said_not_to(monkeypatch: pytest.MonkeyPatch):
+    """The page's own checks compare two things."""
+    monkeypatch.setattr(cache_steps, "filled_bytes", lambda *_: (69_631, 70_000))
+    real = cache_steps.totals
+    monkeypatch.setattr(cache_steps, "totals", lambda pairs: replace(real(pairs), same=3))
+    words = sentences(cache(kv_length="4"))
+    assert "✗ **Bytes differ.**" in words and "✗ **3 of 4 tokens are identical.**" in words
+    assert "rounding decided" in words
+    wrong = cache_bytes.sharing
+
+    def sharing(*asked):
+        found = wrong(*asked)
+        return replace(found, sizes={n: replace(size, tensor=7) for n, size in found.sizes.items()})
+
+    monkeypatch.setattr(cache_bytes, "sharing", sharing)
+    assert "✗ The tensor that the engine's" in sentences(cache(kv_part="bytes"))
+
+
+def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyPatch):
+    small(monkeypatch, context=20)
+    words = sentences(cache(model="untrained-classic", kv_length="16", kv_temperature="1.5", kv_seed="3"))
+    # 17 tokens are given; the 4th written one fills the context, and the last 10 of 21 stay.
+    assert "Before step 4 the context of 20 tokens was full" in words
+    assert "the token that stood at 11 now stands at 0" in words
+    assert "✓ **16 of 16 tokens" in words
+    models._untrained.clear()
+
+
+@pytest.mark.parametrize(("dtype", "heads"), [("float32", 4), ("bfloat16", 1), ("float8", 2)])
+def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: int, drawn):
+    words = sentences(cache(kv_part="bytes", kv_dtype=dtype, kv_heads=str(heads), kv_tokens="1024"))
+    number = {"float32": 4, "bfloat16": 2, "float8": 1}[dtype]
+    size = 4 * 2 * heads * 32 * 1024 * number
+    assert f"= 4 · 2 · {heads} · 32 · 1,024 · {number} = **{size:,} bytes = {gigabytes(size)}**" in words
+    assert f"in {dtype}: {size:,} bytes" in words and "✓" in words and "✗" not in words
+    assert f"has the shape 4 × 2 × 1 × {heads} × 1,024 × 32" in words
+    assert f"**With {heads} of 4 key-value heads the cache of 1,024 tokens takes {gigabytes(size)}" in words
+    assert ("times less" in words) == (heads != 4)
+    assert heads == 4 or f", {4 // heads} times less than with a key head each.**" in words
+    assert "70B: 80 layers, 8 of 64" in words and "Touvron et al" in words
+    own = drawn["kv_heads_figure"]
+    assert own.traces[0]["x"] == [4 * 2 * n * 32 * 1024 * number for n in (4, 2, 1)]
+    published = drawn["kv_published"]
+    layers, widths, shared = (32, 80, 32, 32), (32, 64, 32, 32), (8, 8, 8, 8)
+    for trace, ways in zip(published.traces, (widths, shared, (1, 1, 1, 1)), strict=True):
+        expected = [n * 2 * heads * 128 * 1024 * number for n, heads in zip(layers, ways, strict=True)]
+        assert trace["x"] == published.table[f"{trace['name']}_bytes"] == expected
+    assert published.table["has"] == ["MHA", "GQA", "GQA", "GQA"]
+
+
+def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
+    """The same weights in a model of another configuration: nothing is edited."""
+    page = cache(kv_part="why", text="ROMEO:\nWhat")
+    said = sentences(page)
+    on, off = (float(m.value) for m in page.metric)
+    table, traces = drawn["kv_changes"].table, drawn["kv_changes"].traces
+    columns = ("key_mask_on", "value_mask_on", "key_mask_off", "value_mask_off")
+    assert [table[name] for name in columns] == [trace["y"] for trace in traces]
+    assert on < 1e-4 and off == float(f"{max(table['key_mask_off'] + table['value_mask_off']):.2g}")
+    assert table["key_mask_off"][0] < 1e-5 < 0.1 < min(table["key_mask_off"][1:])  # layer 0 has mixed nothing
+    found = models._shipped("shakespeare-classic")
+    blind = build(replace(found.model.config, causal=False), 0).eval()
+    blind.load_state_dict(found.model.state_dict())
+    ids = found.tokenizer.encode("ROMEO:\nWhat")
+    with torch.inference_mode():
+        ids = [*ids, int(found.model(torch.tensor([ids]))[0, -1].argmax())]
+
+    def moved(model) -> np.ndarray:  # (layer,)
+        before, after = record(model, ids[:-1]), record(model, ids)
+        return np.array(
+            [
+                max(
+                    np.abs(after[f"blocks.{layer}.{name}"][:, :-1] - before[f"blocks.{layer}.{name}"]).max()
+                    for name in ("k", "v")
+                )
+                for layer in range(4)
+            ]
+        )
+
+    kept, lost = moved(found.model), moved(blind)
+    assert kept.max() < 1e-5 and lost[1:].min() > 0.1
+    told = re.search(
+        r"values by \*\*(\S+)\*\*, rounding .* by \*\*(\S+)\*\*, and no cache .* stays \((\S+)\)", said
+    )
+    assert told is not None and float(told[1]) < 1e-5 and float(told[3]) < 1e-5
+    assert float(told[2]) == pytest.approx(lost.max(), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [({"causal": False}, "every later token changes"), ({"mixer": "none", "ffn": "gelu"}, "never exchange")],
+)
+def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkeypatch: pytest.MonkeyPatch):
+    small(monkeypatch, **fields)
+    page = cache(model="untrained-classic")
+    models._untrained.clear()
+    assert said in sentences(page) and not page.metric
+
+
+def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    monkeypatch.setattr(
+        cache_steps, "speed", lambda *_: asked.append(1) or Speed(7, 2, 1000.0, 250.0 - len(asked), 4.0, 9.0)
+    )
+    page = cache(kv_length="8")
+    page.slider(key="kv_length").set_value(9).run()
+    assert len(asked) == 1
+    assert page.metric[1].value == "249"
+    assert "2 blocks of 7 tokens" in sentences(page)
+    assert "9.0 times" in sentences(page)
+    page.button(key="kv_again").click().run()
+    assert len(asked) == 2 and page.metric[1].value == "248"

@@ -1,17 +1,46 @@
-"""The home page, without a browser: every preset, the button, and what strangers write into URLs."""
+"""Home: presets, maps and the running map, without a browser: what they say of a model, of any text, and where they lead."""
 
+from __future__ import annotations
+
+import json
+import math
 from dataclasses import replace
+from functools import cache
+from itertools import combinations, product
+from typing import Any
 
+import numpy as np
 import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
 
-from engine.ledger import ledger
-from engine.presets import PRESETS
+from engine import checkpoints
+from engine.checkpoints_paired import load_pair
+from engine.config import ModelConfig
+from engine.ledger import component_parameters, ledger, ledger_of
+from engine.measure.crossing import crossing
+from engine.measure.lens import logit_lens
+from engine.measure.recording import record
+from engine.measure.shapes import trace
+from engine.presets import ENCODER_DECODERS, PRESETS
+from engine.seq2seq import build_pair
+from pages.start.home import living, words
+from pages.start.home.links import target
+from pages.start.home.map_drawing import model_map
+from pages.start.home.map_pair import pair_map
+from pages.start.home.reading import HELD, Held, look
+from tests.conftest import ROOT
 from tests.pages import helpers
 from tests.pages.stage import StageManager
-from ui import site, state
+from tests.pages.start.home import CLASSIC, array, home, sent
+from ui import models, site, state, widgets
+from ui.reading import MAX_TEXT
+from ui.step import NEWEST
+
+pytestmark = pytest.mark.usefixtures("manager")
 
 
-def opened(preset):
+def with_preset(preset):
     """The home page as a link with this preset opens it."""
     return helpers.opened("app.py", preset=preset)
 
@@ -22,7 +51,7 @@ def the_map(app):
 
 @pytest.mark.parametrize("name", ["fast", "gpt2", "bert-base", "llama2-70b", "gpt3-175b"])
 def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
-    home = opened(name)
+    home = with_preset(name)
     assert not home.exception
     drawn, preset = the_map(home), PRESETS[name]
     counted = ledger(preset.model, preset.encoder)
@@ -42,7 +71,7 @@ def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
 def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypatch):
     stage = StageManager()
     monkeypatch.setattr(state, "manager", lambda: stage)
-    app = opened(chosen)
+    app = with_preset(chosen)
     assert stage.asked == []
     app.button(key="train_now").click().run()
     assert not app.exception
@@ -62,3 +91,457 @@ def test_the_map_leads_only_to_pages_that_are_there():
     assert all((site.ROOT / path).is_file() for path in site.explanations().values())
     assert [entry.url for entry in site.built()][:3] == ["", "courses", "train"]
     assert len({entry.url for entry in site.ENTRIES}) == len(site.ENTRIES)
+
+
+VARIANTS = [
+    ModelConfig(
+        wiring=wiring,
+        position=position,
+        norm=norm,
+        mixer=mixer,
+        ffn=ffn,
+        tie_embeddings=position == "learned",
+    )
+    for wiring, position, norm, (mixer, ffn) in product(
+        ("pre", "post", "parallel", "none"),
+        ("learned", "rope"),
+        ("layernorm", "none"),
+        (("attention", "gelu"), ("none", "gelu"), ("attention", "none"), ("none", "none")),
+    )
+]
+draw = cache(model_map)
+
+
+def boxes(layout, *kinds):
+    return [box for box in layout["boxes"] if not kinds or box["kind"] in kinds]
+
+
+def inside(a, b):
+    return (
+        b["x"] <= a["x"]
+        and a["x"] + a["w"] <= b["x"] + b["w"]
+        and b["y"] <= a["y"]
+        and a["y"] + a["h"] <= b["y"] + b["h"]
+    )
+
+
+def apart(a, b):
+    return (
+        a["x"] + a["w"] <= b["x"]
+        or b["x"] + b["w"] <= a["x"]
+        or a["y"] + a["h"] <= b["y"]
+        or b["y"] + b["h"] <= a["y"]
+    )
+
+
+INSIDE = {"norm1", "norm2", "attention", "feedforward", "sum_attention", "sum_feedforward", "sum_both"}
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+def test_nothing_overlaps_and_nothing_leaves_the_sheet(shape):
+    decoders = [*VARIANTS, *(preset.model for preset in PRESETS.values())]
+    for map_ in [*map(draw, decoders), *map(drawn, ENCODER_DECODERS)]:
+        layout = map_[shape]
+        for a, b in combinations(boxes(layout, "box", "plus"), 2):
+            assert apart(a, b), (a["id"], b["id"])
+        sheet = {"x": 0, "y": 0, "w": layout["width"], "h": layout["height"]}
+        for box in boxes(layout):
+            assert inside(box, sheet) and box["id"] in map_["parts"]
+            if box["id"] in INSIDE:
+                assert inside(box, boxes(layout, "frame")[0]), box
+    for config in decoders:
+        layout = draw(config)[shape]
+        for x, y in (point for arrow in layout["arrows"] for point in arrow["points"]):
+            assert 0 <= x <= layout["width"] and 0 <= y <= layout["height"]
+        assert shape == "wide" or layout["width"] <= 372  # a phone's
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_numbers_on_the_map_add_up_to_the_model(name):
+    config = PRESETS[name].model
+    parts, total = model_map(config)["parts"], 0
+    for part, count in component_parameters(config).items():
+        rows = dict(parts[part]["rows"]) if part in parts else {"parameters": "0"}
+        total += int(
+            rows.get("in all blocks", rows["parameters"].removesuffix(" in each block")).replace(",", "")
+        )
+        assert part in parts or count == 0 or part == "pooler"  # which Home names apart: it acts once a text
+    assert total == sum(component_parameters(config).values()) - component_parameters(config).get("pooler", 0)
+
+
+def test_positions_stand_where_they_act():
+    for position in ("learned", "sinusoidal"):
+        drawn = model_map(ModelConfig(position=position))
+        assert {"position", "sum_position"} <= {box["id"] for box in drawn["wide"]["boxes"]}
+        assert not boxes(drawn["wide"], "chip")
+    for position in ("rope", "alibi", "t5"):
+        layout = model_map(ModelConfig(position=position))["tall"]
+        home = next(box for box in layout["boxes"] if box["id"] == "attention")
+        assert inside(boxes(layout, "chip")[0], home)
+        assert "sum_position" not in {box["id"] for box in layout["boxes"]}
+    assert "position" not in model_map(ModelConfig(position="none"))["parts"]
+
+
+def test_wirings_differ_where_they_should():
+    pre, post, parallel, none = (
+        model_map(ModelConfig(wiring=w))["wide"] for w in ("pre", "post", "parallel", "none")
+    )
+    sums = [
+        {box["id"] for box in boxes(layout, "plus")} - {"sum_position"}
+        for layout in (pre, post, parallel, none)
+    ]
+    assert sums == [
+        {"sum_attention", "sum_feedforward"},
+        {"sum_attention", "sum_feedforward"},
+        {"sum_both"},
+        set(),
+    ]
+    assert "norm_final" not in {box["id"] for box in post["boxes"]}
+    norm, plus = (
+        next(box for box in post["boxes"] if box["id"] == name) for name in ("norm1", "sum_attention")
+    )
+    assert (
+        norm["x"] > plus["x"] and abs(norm["y"] + norm["h"] / 2 - plus["y"] - plus["h"] / 2) < 1
+    )  # on the road, after the sum
+
+
+def test_tie_and_mask_are_shown():
+    tied, untied = model_map(ModelConfig(tie_embeddings=True)), model_map(ModelConfig(tie_embeddings=False))
+    assert [a["kind"] for a in tied["wide"]["arrows"]].count("tie") == 1
+    assert "tie" not in [a["kind"] for a in untied["tall"]["arrows"]]
+    assert "causal mask" in model_map(ModelConfig())["parts"]["attention"]["lines"]
+    assert not any(
+        "causal" in line for line in model_map(PRESETS["bert-base"].model)["parts"]["attention"]["lines"]
+    )
+
+
+TEXT = "the 3rd of March 1999"
+
+
+def opened(**query):
+    return helpers.opened("app.py", **query)
+
+
+def component(app, name):
+    found = [e for e in app.get("bidi_component") if e.proto.component_name.endswith(name)]
+    return json.loads(found[0].proto.json) if found else None
+
+
+@cache
+def drawn(name):
+    return pair_map(ledger_of(ENCODER_DECODERS[name]), site.explanations())
+
+
+@pytest.mark.parametrize("name", list(ENCODER_DECODERS))
+def test_parts_hold_what_the_built_model_holds(name):
+    """Counted on the tensors of one block, on the meta device."""
+    preset = ENCODER_DECODERS[name]
+    model, parts = build_pair(preset.pair, device="meta"), drawn(name)["parts"]
+    total = sum(p.numel() for p in model.parameters())
+    for tower in ("encoder", "decoder"):
+        blocks = getattr(model, tower).blocks
+        each = sum(p.numel() for p in blocks[1].parameters())
+        assert parts[f"{tower}.block"]["lines"] == (f"{each:,} parameters each",)
+        rows = dict(parts[f"{tower}.block"]["rows"])
+        every = sum(p.numel() for block in blocks for p in block.parameters())
+        assert rows["of the model"] == f"{every / total:.1%}"
+    cross = dict(parts["decoder.cross_attention"]["rows"])
+    own = sum(p.numel() for p in model.decoder.blocks[0].cross.parameters())
+    assert cross["parameters"] == f"{own:,} in each block"
+    assert cross["in all blocks"] == f"{own * len(model.decoder.blocks):,}"
+    assert cross["of the model"] == f"{own * len(model.decoder.blocks) / total:.1%}"
+    norm = dict(parts["decoder.norm_cross"]["rows"])
+    assert (
+        norm["parameters"].split()[0]
+        == f"{sum(p.numel() for p in model.decoder.blocks[0].norm_cross.parameters()):,}"
+    )
+
+
+@pytest.mark.parametrize("name", list(ENCODER_DECODERS))
+def test_a_published_one_is_drawn_and_counted(name):
+    app, preset = opened(preset=name), ENCODER_DECODERS[name]
+    total = sum(p.numel() for p in build_pair(preset.pair, device="meta").parameters())
+    assert f"{total:,} parameters" in component(app, "glassformer_map")["alt"]
+    said = " ".join(text.value for text in app.markdown)
+    c = preset.pair
+    assert f"**{total:,} parameters**" in said and "outside this map" not in said
+    assert f"in the {c.encoder.n_layers} + {c.decoder.n_layers} blocks." in said
+    assert name in app.pills(key="preset").options
+
+
+def test_a_running_one_shows_what_runs_through_it():
+    app = opened(model="pair-dates", text=TEXT, home_step="4")
+    found = load_pair(ROOT / "checkpoints/paired/dates")
+    other = crossing(found.model, found.tokenizer, TEXT)
+    mean = other.patterns.mean((0, 1))[3]
+    parts = component(app, "glassformer_map")["map"]["parts"]
+    source = len(TEXT) + 1
+    assert parts["encoder.tokens"]["lines"][1] == f"{source} tokens, all at once"
+    assert parts["encoder.attention"]["lines"] == [f"{source} × {source} weights · all see all"]
+    assert parts["memory"]["lines"][0] == f"{source} vectors × {found.model.config.encoder.d_model}"
+    assert parts["decoder.tokens"]["lines"] == ["199", "4 with the sign to begin"]
+    assert parts["decoder.attention"]["lines"] == ["the last sees 4 · back only"]
+    keys = [*TEXT.replace(" ", "␣"), "<end>"]
+    looked = f"looks at “{keys[mean.argmax()]}”"
+    assert parts["decoder.cross_attention"]["lines"] == [looked, f"{mean.max():.0%} of all heads' weight"]
+    assert parts["decoder.softmax"]["lines"][0].startswith("“9” ")
+    said = " ".join(text.value for text in app.markdown)
+    assert f"It reads “{TEXT}” and writes “**1999\\-03\\-03**”. Step 4 of 11 writes **“9”**" in said
+    assert f": {mean.max():.0%} of all" in said
+    assert words.QUESTIONS["both"] in [header.value for header in app.header]
+
+
+def test_a_family_is_one_click():
+    app = opened(model="shakespeare-classic")
+    control = app.button_group(key="home_family_decoder")
+    assert control.options == list(words.FAMILIES.values())
+    control.set_value("encoder").run()
+    assert app.selectbox(key="subject_model").value == "encoder-blanks"
+    assert component(app, "glassformer_livemap")["model"]["causal"] is False
+    app.button_group(key="home_family_encoder").set_value("both").run()
+    assert app.selectbox(key="subject_model").value == "pair-language"
+    assert component(app, "glassformer_map") is not None and component(app, "glassformer_livemap") is None
+    assert not app.exception and not app.error
+
+
+def test_an_encoder_is_asked_at_its_last_gap():
+    """Of the last lanes of the text: what it says there, and nothing about what comes next."""
+    text = "HAMLET:\nTo b_ or not to be, th_t is the qu_stion"
+    app = opened(model="encoder-blanks", text=text)
+    live = component(app, "glassformer_livemap")
+    lanes = len(live["picture"]["ids"])
+    assert live["picture"]["asked"] == lanes - (len(text) - text.rindex("_"))
+    assert live["panel"]["says"] == "token here" and "could stand there" in live["say"]["bar"][0]
+    said = " ".join(one.value for one in app.markdown)
+    assert "In the last gap of “" in said and "**“e” with " in said
+    assert (
+        component(opened(model="encoder-blanks", text="To be"), "glassformer_livemap")["picture"]["asked"]
+        == 4
+    )
+    decoder = component(opened(model="shakespeare-classic", text="To be"), "glassformer_livemap")
+    assert decoder["panel"]["says"] == "next token" and decoder["picture"]["asked"] == 4
+
+
+def answer(app: AppTest) -> str:
+    return next(text.value for text in app.markdown if "it says" in text.value or "vectors" in text.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [(CLASSIC, "To be, or not to be"), (CLASSIC, "q"), ("shakespeare-modern", "ROMEO:\nO, she d")],
+)
+def test_the_answer_is_the_models_own(model: str, text: str) -> None:
+    app = home(text, model)
+    found = checkpoints.load(ROOT / "checkpoints" / model)
+    ids = found.tokenizer.encode(text)
+    recording = record(found.model, ids)
+    logits = recording["logits"][-1].astype(np.float64)
+    shares = np.exp(logits - logits.max())
+    shares /= shares.sum()
+    best = int(shares.argmax())
+    shown = sent(app)["picture"]["words"]
+    said = answer(app)
+    assert f"**“{words.safe(shown[str(best)])}” with {shares[best]:.0%}**" in said
+    guesses = logit_lens(found.model, recording).guess[:, -1].tolist()
+    settled = len(guesses) - 1
+    while settled and guesses[settled - 1] == best:
+        settled -= 1
+    if settled:
+        before = words.safe(shown[str(guesses[settled - 1])])
+        assert f"; before block {settled - 1} it was “{before}”." in said
+    else:
+        assert "already the embedding alone" in said
+
+
+def test_without_the_real_model_a_small_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models.sources, "available", list)
+    app = helpers.opened("app.py")
+    data = sent(app)
+    assert app.query_params["model"] in (CLASSIC, [CLASSIC])
+    letters = "".join(data["picture"]["names"][str(i)] for i in data["picture"]["ids"])
+    assert letters == words.FIRST_LETTERS.replace("\n", "⏎").replace(" ", "␣")
+    assert set(data["examples"]) == set(words.LETTERS) and data["picture"]["whole"]
+
+
+HOSTILE = ["", "😀🎉", "x" * 10_000, "שלום עולם", "<script>alert(1)</script>", "\n" * 50]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_any_text_is_drawn_or_said(text: str) -> None:
+    data = sent(home(text))
+    picture = data["picture"]
+    assert 1 <= len(picture["ids"]) <= 16
+    assert array(picture["stream"], np.int8, 5, len(picture["ids"])).shape[-1] == 16
+    read = picture["earlier"] + len(picture["ids"])
+    unknown = any(c not in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \n!$&',-.3:;?" for c in text)
+    assert bool(data["notes"]) == (unknown or not text or len(text) > read)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Asks what a browser would, of a page that showed `text`."""
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(st, "session_state", state)
+    monkeypatch.setattr(st, "query_params", {})
+
+    def ask(shown: str, of: str = CLASSIC, /, **what: Any) -> dict[str, Any]:
+        state[living.SHOWN] = (of, shown)
+        monkeypatch.setattr(widgets, "picked", lambda key, name: {"id": "x-1", **what})
+        living._asked()
+        return state
+
+    return ask
+
+
+@pytest.mark.parametrize(("u", "place"), [(0.0, 0), (0.5, None), (0.999999, -1)])
+def test_a_written_token_is_drawn_with_the_readers_settings(
+    asked: Any, monkeypatch: pytest.MonkeyPatch, u: float, place: int | None
+) -> None:
+    monkeypatch.setattr(living.random, "random", lambda: u)
+    state = asked("ROMEO:\nO, she d", do="write", temperature=0.5, top_k=4)
+    found = checkpoints.load(ROOT / "checkpoints" / CLASSIC)
+    ids = found.tokenizer.encode("ROMEO:\nO, she d")
+    logits = record(found.model, ids)["logits"][-1].astype(np.float64)
+    kept = sorted(np.argsort(-logits)[:4].tolist())  # by id, as the draw goes through them
+    powers = np.array([math.exp((logits[i] - logits.max()) / 0.5) for i in kept])
+    shares = powers / powers.sum()
+    at = place if place is not None else int(np.searchsorted(np.cumsum(shares), u, side="right"))
+    token = kept[at]
+    assert state[living.WROTE]["token"] == token
+    assert state[living.WROTE]["chance"] == pytest.approx(float(shares[at]), abs=1e-4)
+    assert state["text"] == "ROMEO:\nO, she d" + found.tokenizer.decode([token])
+    assert state[living.HELD] == Held(CLASSIC, state["text"], (*ids, token))
+
+
+def checkpoints_context() -> int:
+    return models.model_of(CLASSIC, NEWEST, ()).config.context
+
+
+def test_what_makes_no_sense_is_left_undone(asked: Any) -> None:
+    for what in (
+        {"do": "step", "model": "nobody", "step": 3},
+        {"do": "step", "model": CLASSIC, "step": "x"},
+        {"do": "explode"},
+        {"do": "back"},
+        {},
+    ):
+        state = asked("To be", **what)
+        assert "text" not in state and "subject_model" not in state
+
+
+def test_typing_is_taken_over_and_cut(asked: Any) -> None:
+    assert asked("a", do="type", text="b\nc")["text"] == "b\nc"
+    state = asked("a", do="type", text="x" * 10_000)
+    assert len(state["text"]) == MAX_TEXT and state["text_length"] == 10_000
+
+
+def test_training_time_is_the_lapses_and_leads_back(asked: Any) -> None:
+    state = asked(words.EXAMPLES["Fact"], do="step", model="timelapse", step=16)
+    assert state["subject_model"] == "timelapse" and state["text"] == words.REPEATING
+    state = asked(words.REPEATING, "timelapse", do="back")
+    assert state["subject_model"] == CLASSIC and state["text"] == words.EXAMPLES["Fact"]
+    mine = asked("my own words", do="step", model="timelapse", step=16)
+    assert mine["text"] != words.REPEATING
+
+
+def test_the_course_is_the_shipped_one() -> None:
+    lapse = models.lapse_of("timelapse")
+    for model, on in ((CLASSIC, False), ("timelapse", True)):
+        course = sent(home(words.REPEATING, model))["course"]
+        assert course["steps"] == list(lapse.steps) and course["losses"] == list(lapse.losses)
+        assert course["on"] == on
+        assert course["star"] in [[one.layer, one.head] for one in lapse.formed if one.kind == "induction"]
+    early, late = (sent(home(words.REPEATING, "timelapse", step=str(s))) for s in (0, lapse.steps[-2]))
+    assert early["picture"]["name"] != late["picture"]["name"]
+    assert early["picture"]["stream"] != late["picture"]["stream"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "page", "wanted"),
+    [
+        (
+            {"part": "attention", "layer": 2, "head": 3, "token": 1},
+            "inside/attention",
+            {"attention_view": "heads", "attention_layer": 2, "attention_head": 3, "attention_query": "1"},
+        ),
+        (
+            {"part": "attention", "layer": 1, "head": 2, "token": 4, "row": True},
+            "inside/attention",
+            {"attention_view": "steps", "attention_stage": "softmax", "attention_query": "4"},
+        ),
+        (
+            {"part": "feedforward", "layer": 1, "neuron": 17, "token": 3},
+            "inside/feedforward",
+            {"feedforward_layer": 1, "feedforward_neuron": 17, "feedforward_token": "3"},
+        ),
+        (
+            {"part": "sum_feedforward", "token": 4, "depth": 2},
+            "inside/residual",
+            {"residual_view": "lens", "residual_token": "4", "residual_cell": "2-4"},
+        ),
+        (
+            {"part": "softmax", "token": 4, "temperature": 0.3, "top_k": 5},
+            "output/sampling",
+            {
+                "sampling_position": "4",
+                "sampling_temperature": "0.3",
+                "sampling_top_k": "5",
+                "sampling_top_p": "1",
+            },
+        ),
+        (
+            {"part": "norm2", "name": "blocks.1.norm2"},
+            "inside/shapes",
+            {"shapes_view": "pass", "shapes_step": "of blocks.1.norm2"},
+        ),
+        ({"part": "attention", "layer": 99, "head": "x"}, "inside/attention", {"attention_layer": 0}),
+        ({"part": "no such part"}, "inside/shapes", {"shapes_view": "pass"}),
+    ],
+)
+def test_a_part_leads_to_its_page_with_this_text_and_this_place(
+    asked: Any, ask: dict[str, Any], page: str, wanted: dict[str, Any]
+) -> None:
+    subject = look(CLASSIC, "To be").subject
+    leads = target(ask, subject, 40)
+    query, held = dict(leads.query), dict(leads.held)
+    if "shapes_step" in wanted:
+        names = [step.name for step in trace(subject.config, 5)]
+        wanted = wanted | {"shapes_step": str(names.index(str(wanted["shapes_step"]).removeprefix("of ")))}
+    assert leads.path == f"pages/{page}/page.py"
+    assert query["model"] == CLASSIC and query["step"] == "40"
+    assert wanted.items() <= (query | held).items() and all(query[key] == str(held[key]) for key in held)
+    assert "step" not in target(ask, subject, NEWEST).query
+    # A component keeps what was chosen in it: what the address says is told to one that remembers nothing.
+    assert {key for key in query if key.endswith(("_token", "_query", "_position"))} <= {
+        *leads.forgotten,
+        *held,
+    }
+
+
+def test_what_was_cut_is_said_with_the_letters_that_there_were() -> None:
+    """2,000 of 10,000 letters are taken; of their tokens as many as there is room for."""
+    app = home()
+    app.session_state["text"] = ("To be. " * 1500)[:2000]
+    app.session_state["text_length"] = 10_500
+    app.run()
+    said = " ".join(sent(app)["notes"])
+    assert "The text has 10,500 characters; the first 2,000 are taken." in said
+    context = models.model_of(CLASSIC, NEWEST, ()).config.context
+    assert f"They are 2,000 tokens; the first {min(context, 128)} are used" in said
+    assert "The text has 2,000 tokens" not in said
+
+
+def test_what_was_forgotten_is_said_and_counted(asked: Any) -> None:
+    room = min(128, checkpoints_context())
+    text = "a" * room
+    for _ in range(room + 2):
+        state = asked(text, do="write", temperature=1.0, top_k=1)
+        text = state["text"]
+    # the first write finds no room and keeps half of it; half of it is written until it is full again
+    gone = (room + 1 - room // 2) * (1 + (room + 1) // (room - room // 2 + 1))
+    assert state[HELD].forgotten == gone
+    assert len(text) + gone == 2 * room + 2
+    notes = look(CLASSIC, text).notes
+    assert notes == (words.forgotten(gone, room, checkpoints_context()),)
+    assert f"{gone:,} tokens of this text so far" in notes[0] and f"{room} tokens" in notes[0]
+    assert look(CLASSIC, "another").notes == ()

@@ -5,18 +5,29 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import corpora
-from engine.config import ModelConfig
+from engine.checkpoints import pack
+from engine.config import ModelConfig, TrainConfig
 from engine.errors import CorpusError
 from engine.ledger import ledger
+from engine.model import build
+from engine.service.changes import Change
+from engine.service.history import History, HistoryLog
+from engine.tokenizers import Tokenizer
+from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Evaluation
-from pages.start.train import asking
+from pages.start.train import asking, saved
+from pages.start.train.curve_points import curve_of
+from pages.start.train.curves import WHOLE, loss_curves
 from pages.start.train.losses import baselines, vocabulary
+from pages.start.train.whatif import WHAT_IFS
+from tests.pages.helpers import ran
 from tests.pages.stage import history
-from tests.pages.start.training import clicked, opened, sentences
+from tests.pages.start.training import clicked, opened, sentences, unescaped
 from ui.fields import TRAINABLE, preset_values
 
 STEPS = TRAINABLE["fast"].train.steps  # type: ignore[union-attr]
@@ -302,3 +313,336 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     assert not looked(run="run-9").get("progress"), "both of a pair are on the page"
     manager.change("run-0", status="finished")
     assert not looked().get("progress")
+
+
+def looked(*losses: tuple[int, float]) -> HistoryLog:
+    log = HistoryLog()
+    for step, loss in losses:
+        log.add(Evaluation(step, loss, loss, 0.1, False, 1.0, 1.0))
+    return log
+
+
+def test_what_is_trained_already_is_the_first_of_a_pair(manager):
+    page = clicked(opened(what_if="positions"), "train")
+    manager.change("run-0", status="finished")
+    page.run()
+    assert "has been trained already" in page.button(key="train_both").help
+    clicked(page, "train_both")
+    assert list(manager.views) == ["run-0", "run-1"], "one more run, not two"
+    assert manager.views["run-1"].spec.model.position == "none"
+    assert manager.views["run-0"].beside == "run-1" and page.query_params["run"] == "run-0"
+
+
+def test_the_answer_is_what_was_measured_last(manager):
+    """Nats, letters and bits by arithmetic of its own: e^loss, and loss over ln 2 and a character a token."""
+    page = clicked(opened(), "train")
+    log = HistoryLog()
+    log.add(Evaluation(0, 4.0, 4.0, 0.1, False, 6.0, 6.0))
+    log.add(Evaluation(120, 1.2, math.log(7), 0.1, True, 1.0, math.log2(7)))
+    manager.change("run-0", history=log.view(), step=120)
+    page.run()
+    vocabulary = manager.views["run-0"].spec.model.vocab_size
+    assert (
+        f"After **120** steps: **1.95 nats: torn between 7.0 letters** instead of {vocabulary:,}, on text that"
+        " it never read (2.81 bits per character)."
+    ) in sentences(page), "ln 7 = 1.95, log2 7 = 2.81"
+
+
+def test_both_of_a_pair_are_measured(manager, drawn):
+    page = clicked(opened(measure="true"), "train_both")
+    manager.change("run-1", history=looked((0, 4.0), (20, math.log(5))).view())
+    page.run()
+    perplexities = [m.value for m in page.metric if m.label == "Perplexity"]
+    assert perplexities == ["8.17", "5.00"], "e^2.1, and e^(ln 5)"
+    assert {"norm_chart", "norm_chart_other", "rate_chart", "rate_chart_other"} <= set(drawn)
+
+
+@pytest.mark.parametrize("name", sorted(WHAT_IFS))
+def test_every_what_if_starts_a_pair_that_differs_in_it_alone(manager, name):
+    page = clicked(opened(what_if=name), "train_both")
+    first, second = (view.spec for view in manager.views.values())
+    assert (first.model, first.train) != (second.model, second.train)
+    assert second.name == WHAT_IFS[name].label and page.query_params["run"] == "run-0"
+    changed = {
+        field
+        for field in ModelConfig.__dataclass_fields__
+        if getattr(first.model, field) != getattr(second.model, field)
+    }
+    assert len(changed) <= 1 and (changed or first.train.learning_rate * 10 == second.train.learning_rate)
+
+
+def test_both_curves_and_both_texts_are_shown_and_the_mask_is_explained(manager, drawn):
+    page = clicked(opened(), "train_both")
+    manager.change("run-0", history=looked((0, 4.0), (20, 2.0), (40, 1.9)).view())
+    manager.change("run-1", history=looked((0, 4.0), (20, 0.5)).view())
+    page.run()
+    names = [trace.get("name") for trace in drawn["loss_chart"].traces]
+    assert "fast 1.90" in names and "no causal mask 0.50" in names
+    said = sentences(page)
+    assert "After **20** steps" in said and "That is no success" in said, "compared where both were looked at"
+    assert ("watch", "run-1") in manager.asked
+    clicked(page, "pause_button")
+    assert ("pause", "run-0") in manager.asked and ("pause", "run-1") in manager.asked
+
+
+def test_the_run_before_is_laid_over_until_somebody_chooses_otherwise_and_the_link_says_which(manager):
+    page = clicked(clicked(opened(), "train"), "train")
+    assert page.multiselect(key="overlaid").value == ["run-0"] and page.query_params["over"] == "run-0"
+    page.multiselect(key="overlaid").unselect("run-0").run()
+    assert page.query_params["over"] == "none" and page.multiselect(key="overlaid").value == []
+    clicked(page, "train")
+    assert page.multiselect(key="overlaid").value == ["run-1"], "of a new run it is the one before that"
+    linked = opened(run="run-2", over="run-0,run-1")
+    assert linked.multiselect(key="overlaid").value == ["run-0", "run-1"]
+    manager.mine = False
+    stranger = opened(run="run-2", over="run-0,no-such,<b>")
+    assert stranger.multiselect(key="overlaid").value == ["run-0"], "who has the link sees the same"
+    assert not opened(run="run-2").multiselect
+
+
+def test_a_run_that_was_steered_says_so_on_the_curve_and_in_the_table(manager, drawn):
+    page = clicked(clicked(opened(), "train"), "train")
+    change = Change(20, 0.4, "learning_rate", 0.003)
+    manager.change("run-0", changes=(change,), given="fast")
+    page.run()
+    assert "**fast** was changed by hand (learning rate 0.003 from step 20)" in sentences(page)
+    assert any("by hand" in note["text"] for note in drawn["loss_chart"].layout["annotations"])
+    table = page.dataframe[0].value["different from the one before"]
+    assert table[0].endswith("by hand: learning rate 0.003 from step 20")
+
+
+def test_the_batch_and_the_arithmetic_are_folded(manager):
+    page = clicked(opened(measure="true", hand="true"), "train")
+    shown = next(c.value for c in page.code if c.value.startswith("x[0]"))
+    x, y = (line.split("]  ")[1].split() for line in shown.splitlines()[:2])
+    assert y[:20] == x[1:21], "y is x one place further on"
+    said = sentences(page)
+    assert "y[i, t] = x[i, t + 1] holds for **1,134** of 1,134 pairs" in said  # 18 windows, 63 pairs each
+    assert "(= 418," in said or " − 64" in said
+    assert "**0.122**" in said and "**8.17**" in said  # e^-2.1 and e^2.1
+    closed = sentences(clicked(opened(), "train"))
+    assert "y[i, t]" not in closed and "probability of" not in closed
+
+
+def test_before_a_run_the_answer_counts_the_letters_of_the_text(manager):
+    page = opened(steps="321")
+    letters = len(set(corpora.load("python").text))
+    said = f"torn between **{letters:,}** letters ({math.log(letters):.2f} nats)"
+    assert said in sentences(page) and "watch 321 steps" in sentences(page)
+
+
+def test_who_has_a_link_trains_the_same_recipe(manager):
+    clicked(opened(d_model="64"), "train")
+    manager.mine = False
+    page = opened(run="run-0")
+    clicked(page, "train_this")
+    assert manager.views["run-1"].spec == manager.views["run-0"].spec
+
+
+TINY = ModelConfig(vocab_size=3, context=8, d_model=24, n_layers=1, n_heads=3)
+
+
+def zipped(config: ModelConfig = TINY, tokenizer: Tokenizer | None = None, **metrics: object) -> bytes:
+    return pack(build(config), tokenizer or CharTokenizer("abc"), metrics)
+
+
+def uploaded(file: bytes) -> AppTest:
+    page = opened()
+    page.get_by_key("model_upload").upload("model.zip", file)
+    return ran(page)
+
+
+def written(page: AppTest) -> list[str]:
+    page.button[[b.label for b in page.button].index("Write")].click()
+    return [code.value for code in ran(page).code]
+
+
+def test_a_model_can_be_uploaded_and_asked_for_a_text(manager):
+    tokenizer = CharTokenizer.train("abcdefgh \n")
+    config = ModelConfig(
+        vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3, position="alibi"
+    )
+    page = uploaded(zipped(config, tokenizer, evaluations=[{"validation_loss": 1.9}], train={"steps": 77}))
+    assert "validation loss 1.900" in sentences(page)
+    clicked(page, "use_settings")
+    found = [page.session_state[f] for f in ("d_model", "position", "n_layers", "steps")]
+    assert found == [24, "alibi", 1, 77]
+    assert any(len(text) > 200 for text in written(page))
+    assert "not a readable zip" in sentences(uploaded(b"PK\x03\x04 not a zip"))
+
+
+@pytest.mark.parametrize("loss", [10**400, -1, "low"], ids=["endless", "negative", "words"])
+def test_a_model_file_that_somebody_edited_breaks_nothing(manager, loss):
+    train = TrainConfig(sample_prompt="a\ud800").to_dict()
+    odd = CharTokenizer("\ud800\ud801\ud802")
+    page = uploaded(zipped(TINY, odd, evaluations=[{"validation_loss": loss}], train=train))
+    assert "A whole model" in sentences(page) and "validation loss" not in sentences(page)
+    assert any("???" in text for text in written(page))
+    clicked(page, "use_settings")
+    assert page.session_state["sample_prompt"] == "a?"
+
+
+@pytest.mark.parametrize(
+    "metrics", [{"train": [1]}, {"train": {"steps": [1]}}, {"train": 3, "evaluations": [[1]]}]
+)
+def test_metrics_of_another_shape_leave_the_architecture(manager, metrics):
+    page = uploaded(zipped(**metrics))
+    assert not page.error and "A whole model" in sentences(page)
+    clicked(page, "use_settings")
+    assert page.session_state["d_model"] == 24
+
+
+def test_an_uploaded_model_beyond_the_limits_is_a_sentence_and_is_not_kept(manager, monkeypatch):
+    def upload(context: int) -> str:
+        sizes = {"vocab_size": 3, "d_model": 8, "n_layers": 1, "n_heads": 1, "position": "rope"}
+        return sentences(uploaded(zipped(ModelConfig(**sizes, context=context))))
+
+    saved._kept.clear()
+    assert "A whole model" in upload(300)
+    held = saved._kept().bytes
+    assert 0 < held < 100_000
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
+    saved._kept.clear()
+    assert "must be at most 256 here" in upload(300) and not saved._kept().bytes
+    monkeypatch.delenv("GLASSFORMER_PROFILE")
+    monkeypatch.setattr(saved, "KEPT_BYTES", int(2.5 * held))
+    saved._kept.clear()
+    for seed in range(4):
+        assert "A whole model" in upload(30 + seed)
+        assert saved._kept().bytes <= 2.5 * held
+
+
+@pytest.mark.parametrize(
+    ("query", "cut", "size"),
+    [
+        ({"tokenizer": "byte"}, "byte", 256),
+        ({"tokenizer": "bpe:300"}, "bpe:300", 300),
+    ],
+)
+@pytest.mark.parametrize("objective", ["next_token", "masked"])
+def test_a_tokenizer_in_a_link_is_trained_with(manager, query, cut, size, objective):
+    causal = "true" if objective == "next_token" else "false"
+    page = opened(**query, objective=objective, causal=causal, measure="true")
+    assert cut in unescaped(page) and f"**{size + (objective == 'masked')}**" in sentences(page)
+    assert any("|" in c.value for c in page.code), "the tokens of the text are shown"
+    clicked(page, "train")
+    spec = manager.views["run-0"].spec
+    assert (spec.train.tokenizer, spec.model.vocab_size) == (
+        cut,
+        size + (objective == "masked"),
+    )
+    assert cut in spec.name
+    assert "cannot be compared between tokenizers" in sentences(page)
+
+
+@pytest.mark.parametrize("vocabulary", ["256", "8193"])
+def test_a_vocabulary_beyond_the_limits_is_refused_beside_its_control(manager, vocabulary):
+    page = opened(tokenizer="bpe", vocabulary=vocabulary)
+    assert page.button(key="train").disabled
+    assert "bpe:V" in sentences(page) or "at most 8,192" in sentences(page)
+
+
+def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_character(manager, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "pages.start.train.losses.plot",
+        lambda figure, **rest: drawn.append((figure.layout.yaxis.title.text, rest["alt"])),
+    )
+    page = opened()
+    clicked(page, "train")
+    page.get_by_key("loss_in").set_value("bits per character").run()
+    assert drawn[-2][0] == "loss (nats per character)"
+    assert drawn[-1][0] == "loss (bits per character)"
+    assert "bits" in drawn[-1][1]
+    page.get_by_key("loss_in").set_value("nats per token").run()
+    page.get_by_key("tokenizer").set_value("byte").run()
+    clicked(page, "train")
+    page.multiselect(key="overlaid").unselect("run-0").run()
+    assert drawn[-1][0] == "loss (nats per byte)"
+    page.multiselect(key="overlaid").select("run-0").run()
+    assert not page.exception and drawn[-1][0] == "loss (bits per character)"
+    assert "different tokens" in sentences(page)
+    assert "loss_in" not in [g.key for g in page.get("button_group")]
+    assert "tokens char → byte" in str(page.dataframe[0].value["different from the one before"][1])
+    assert list(page.dataframe[0].value["bits / character"]) == pytest.approx([2.1 / math.log(2)] * 2)
+
+
+BASELINES = {"uniform": math.log(65), "unigram": 3.35, "bigram": 2.48}
+
+
+def looks(*kinds: tuple[int, float, bool]) -> History:
+    log = HistoryLog()
+    for step, loss, complete in kinds:
+        log.add(Evaluation(step, 3.0, loss, step / 10, complete, 3.0, 2 * loss))
+    return log.view()
+
+
+def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
+    seen = looks((0, 4.0, False), (50, 2.0, False), (100, 1.8, False), (120, 1.5, True))
+    curve = curve_of("one", seen)
+    assert curve.eval_losses.tolist() == np.float32([4.0, 2.0, 1.8]).tolist()
+    assert curve.whole_losses.tolist() == [1.5] and curve.whole_steps.tolist() == [120]
+    figure = loss_curves(curve, BASELINES, 65, others=[curve_of("another", seen)])
+    traces = {trace.name: trace for trace in figure.data}
+    assert list(traces) == [
+        "another 1.50",
+        "another: validation, whole split",
+        "each batch",
+        "one 1.50",
+        WHOLE,
+        None,  # what an axis needs to be drawn
+    ]
+    for line, mark in (("one 1.50", WHOLE), ("another 1.50", "another: validation, whole split")):
+        assert list(traces[line].x) == [0, 50, 100], "no line leads to the mark"
+        assert traces[mark].mode == "markers"
+        assert (list(traces[mark].x), list(traces[mark].y)) == (
+            [120],
+            [1.5],
+        )
+    said = [a.text for a in figure.layout.annotations if a.xref != "paper"]
+    assert sorted(said) == ["1.50", "1.50"]
+    along = curve_of("one", seen, unit="bits").along("time")
+    assert along[1].tolist() == [0, 5, 10] and along[2].tolist() == [12]
+    low, _ = figure.layout.yaxis.range
+    assert low <= 1.5
+
+
+def test_a_name_is_not_markup():
+    figure = loss_curves(None, {}, 65, others=[curve_of("<b>&x", history(3).view())])
+    assert figure.data[0].name == "&lt;b&gt;&amp;x 2.10"
+
+
+def test_in_bits_per_character_everything_is_in_bits():
+    log = history(40).view()
+    nats, bits = curve_of("one", log), curve_of("one", log, 0, "bits")
+    for in_bits, in_nats in (
+        (bits.losses, nats.losses),
+        (bits.eval_losses, nats.eval_losses),
+        (bits.whole_losses, nats.whole_losses),
+    ):
+        assert len(in_bits) and np.allclose(in_bits, in_nats / math.log(2))
+    figure = loss_curves(bits, {"uniform": 4.79, "unigram": 3.98}, 512, unit="bits", token="token")
+    said = [a.text for a in figure.layout.annotations if a.xref == "paper"]
+    assert said == ["knowing nothing (log₂ 512 a token): 4.79", "token frequencies: 3.98"]
+    assert figure.layout.yaxis.title.text == "loss (bits per character)"
+
+
+def test_what_was_done_by_hand_is_a_mark_on_the_curve():
+    changes = (Change(20, 0.4, "learning_rate", 0.003), Change(40, 0.8, "steps", 100))
+    curve = curve_of("one", history(40).view(), changes=changes)
+    for x, places in (("step", [20, 40]), ("time", [0.4, 0.8])):
+        layout = loss_curves(curve, {}, 65, x=x).layout
+        assert [shape["x0"] for shape in layout["shapes"]] == places
+        said = [a.text for a in layout.annotations if "by hand" in a.text]
+        assert said == [
+            "by hand: learning rate 0.003",
+            "by hand: 100 further steps",
+        ]
+
+
+def test_the_right_axis_says_between_how_many_letters_it_is_torn():
+    axis = loss_curves(curve_of("one", history(40).view()), BASELINES, 65).layout["yaxis2"]
+    assert list(axis["ticktext"]) == ["1", "2", "4", "8", "16", "32", "64"]
+    assert np.allclose(np.exp(axis["tickvals"]), [1, 2, 4, 8, 16, 32, 64])
+    in_bits = loss_curves(curve_of("one", history(40).view(), 0, "bits"), BASELINES, 65, unit="bits")
+    assert "yaxis2" not in in_bits.arrangement

@@ -50,6 +50,12 @@ def ran(page: AppTest) -> AppTest:
     return page
 
 
+def chosen(page: AppTest, key: str, value: Any) -> AppTest:
+    """Gives a control its value. The page must not raise."""
+    page.get_by_key(key).set_value(value)
+    return ran(page)
+
+
 def clicked(page: AppTest, key: str) -> AppTest:
     page.button(key=key).click()
     return ran(page)

@@ -25,14 +25,7 @@ from pages.input.positions import sinusoidal_clock as clock
 from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES
 from tests.pages.helpers import unescaped
-from tests.pages.input.positions import (
-    CLASSIC,
-    ids_of,
-    metrics,
-    plain,
-    positions,
-    shipped,
-)
+from tests.pages.input.positions import CLASSIC, ids_of, metrics, plain, positions, shipped
 from tests.pages.stage import StageManager, view_of
 from ui import course, models, state, subject
 

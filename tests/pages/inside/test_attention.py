@@ -25,38 +25,11 @@ from engine.tokenizers.char import CharTokenizer
 from pages.inside.attention import shared, words
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
-from tests.pages.helpers import FOLDS, opened, said, unescaped
-from tests.pages.inside.models import KINDS, of_letters, only_this, shipped
+from tests.pages.helpers import FOLDS, chosen, opened, said, unescaped
+from tests.pages.inside.models import of_letters, only_this, shipped
 from tests.pages.stage import StageManager
 
 PAGE = "inside/attention"
-
-
-@pytest.fixture
-def variant(
-    monkeypatch: pytest.MonkeyPatch, manager: StageManager, request: pytest.FixtureRequest
-) -> dict[str, Any]:
-    """The model on the page is a tiny one with these fields."""
-    fields: dict[str, Any] = request.param
-    values = {"vocab_size": 11 + (fields.get("causal") is False)} | fields
-    made = loud(tiny(**values), factor=4.0).requires_grad_(False)
-    only_this(monkeypatch, of_letters(made), str(fields))
-    return fields
-
-
-@pytest.mark.parametrize("variant", KINDS, ids=str, indirect=True)
-def test_every_view_takes_every_kind_of_model(variant):
-    page = opened(PAGE, attention_view="heads", text="abc abca bc", **FOLDS)
-    for view in ("heads", "steps", "switches", "mask", "numbers", "shared-keys"):
-        page.get_by_key("attention_view").set_value(view).run()
-        for fold in FOLDS:
-            page.session_state[fold] = True
-        page.run()
-        assert not page.exception and not page.error, view
-        if variant.get("mixer") == "none" and view != "shared-keys":
-            assert "has no mixer" in said(page) and "What you see" not in said(page)
-        else:
-            assert "What you see" in said(page)
 
 
 def test_the_switches_say_what_changed(monkeypatch):
@@ -76,8 +49,7 @@ def test_the_switches_say_what_changed(monkeypatch):
     page.button(key="attention_off_1").click().run()
     assert page.session_state["attention_off"] == ["1.0", "1.1", "1.2", "1.3"]
     for view in ("shared-keys", "switches"):
-        page.get_by_key("attention_view").set_value(view).run()
-        assert not page.exception
+        chosen(page, "attention_view", view)
     assert page.session_state["attention_off"] == ["1.0", "1.1", "1.2", "1.3"], "kept by another view"
 
 
@@ -91,7 +63,7 @@ PATTERNS = RECORDING.stacked("pattern").astype(np.float64)  # (layer, head, quer
 
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
-    only_this(monkeypatch, of_letters(MODEL), "numbers", answers=of_letters(OTHER))
+    only_this(monkeypatch, of_letters(MODEL), "numbers")
 
 
 def attention(view: str, **query: str) -> AppTest:
@@ -167,8 +139,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
         "W_O": found.written,
     }
     for stage, values in shown_in.items():
-        page.get_by_key("attention_stage").set_value(stage).run()
-        assert not page.exception
+        chosen(page, "attention_stage", stage)
         shown = seen(values) if stage in ("mask", "softmax") else values
         np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown, atol=2e-5, err_msg=stage)
     table = page.dataframe[0].value
@@ -182,6 +153,10 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     assert f"({found.q[QUERY, 0]:.2f})({found.k[2, 0]:.2f})" in words
     assert f"= {found.raw[QUERY, 2]:.4f}$" in words
     assert "over the 6 keys that it sees" in words
+    product, score = (f"{x[QUERY, 2]:.2f}".replace("-", "−") for x in (found.raw, found.masked))
+    assert f"How much “{TEXT[QUERY]}” looks at “{TEXT[2]}”: their product q·k is **{product}**" in words
+    assert f"the score made of it **{score}**, and the softmax over all {QUERY + 1} tokens" in words
+    assert f"turns this score into **{PATTERNS[LAYER, HEAD, QUERY, 2]:.0%}** of the weight." in words
     vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
     lengths = [np.linalg.norm(x[QUERY]) for x in vectors]
     own, together, before = (f"{x:.3f}" for x in lengths)
@@ -217,8 +192,7 @@ def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     assert (before["name"], then["name"]) == ("before", "after")
     np.testing.assert_allclose(before["x"], p[place][ids], rtol=1e-5)
     np.testing.assert_allclose(then["x"], q[place][ids], rtol=1e-5)
-    page.get_by_key("attention_each").set_value(True).run()
-    assert not page.exception
+    chosen(page, "attention_each", True)
     heads = [(i, h) for i in range(2) for h in range(4)]
     off = [compare(MODEL, RECORDING, Switches(heads_off=(head,))) for head in heads]
     alone = np.array([one.kl.mean() for one in off]).reshape(2, 4)
@@ -239,17 +213,21 @@ def test_numbers_are_those_of_the_patterns(drawn):
     }
     page = attention("Numbers")
     for name, values in expected.items():
-        page.get_by_key("attention_number").set_value(name).run()
-        assert not page.exception
+        chosen(page, "attention_number", name)
         np.testing.assert_allclose(heat(drawn, "attention_numbers"), values, rtol=1e-5, err_msg=name)
+        if written := {"Entropy": "{:.2f} nats", "First token": "{:.0%}"}.get(name):
+            layer, head = divmod(int(values.argmax()), 4)
+            most, mean = (written.format(x) for x in (values.max(), values.mean()))
+            assert f"{name}: head {head} of layer {layer} has the most, **{most}**" in unescaped(page)
+            assert f"the mean over all heads is **{mean}**." in unescaped(page)
     table = page.dataframe[0].value
     at = (table["layer"] == 1) & (table["head"] == 2)
     assert table[at]["distance"].item() == pytest.approx(expected["Distance"][1, 2])
     assert table[at]["first"].item() == pytest.approx(expected["First token"][1, 2])
     words = said(page)
-    for text, values in (("spreads most evenly", expected["Relative entropy"]),):
-        layer, head = divmod(int(values.argmax()), 4)
-        assert f"**Layer {layer}, head {head}** {text} ({values.max():.0%}" in words
+    even = expected["Relative entropy"]
+    layer, head = divmod(int(even.argmax()), 4)
+    assert f"**Layer {layer}, head {head}** spreads most evenly ({even.max():.0%}" in words
     layer, head = divmod(int(expected["Relative entropy"].argmin()), 4)
     nats = expected["Entropy"][layer, head]
     decided = f"**Layer {layer}, head {head}** is the most decided ({expected['Relative entropy'].min():.0%};"
@@ -319,18 +297,8 @@ def test_shared_keys_counts_the_cache(drawn):
     assert "**66.7% less** than with 12." in said(page)
 
 
-ALPHABET = "abcdefghij "
-CONFIG = tiny(position="alibi", context=24)
-OTHER = loud(CONFIG, factor=6.0).requires_grad_(False)
-LINE = "abc abd ab ejab"
-LINE_IDS = tuple(CharTokenizer(ALPHABET).encode(LINE))
-OTHER_RECORDING = record(OTHER, LINE_IDS)
-OTHER_PATTERNS = OTHER_RECORDING.stacked("pattern").astype(np.float64)  # (layer, head, query, key)
-LAYER, HEAD, ASKED, KEY = 1, 3, 9, 4
-
-
-def told_by(view: str, text: str = LINE, **query: Any) -> str:
-    where = {"model": "untrained-answers", "attention_layer": str(LAYER), "attention_head": str(HEAD)} | query
+def told_by(view: str, text: str = TEXT, **query: Any) -> str:
+    where = {"attention_layer": str(LAYER), "attention_head": str(HEAD)} | query
     return unescaped(opened(PAGE, attention_view=view, text=text, **where))
 
 
@@ -339,7 +307,7 @@ def probabilities(logits: Any) -> np.ndarray:
 
 
 def loss(p: np.ndarray) -> float:
-    return float(np.mean([-math.log(p[i, LINE_IDS[i + 1]]) for i in range(len(LINE_IDS) - 1)]))
+    return float(np.mean([-math.log(p[i, IDS[i + 1]]) for i in range(len(IDS) - 1)]))
 
 
 def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
@@ -348,7 +316,7 @@ def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
     trained = shipped()
     only_this(monkeypatch, trained, "trained")
     line = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
-    text = told_by("heads", text=line, model="untrained-trained")
+    text = told_by("heads", text=line)
     counted = Counter(habit for habit in sent["habits"] if habit)
     sentence = text[text.index("What the 16 heads specialise in") :].split(" | ")[0]
     assert len(counted) == 6 and sum(counted.values()) == 16
@@ -357,30 +325,17 @@ def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
     assert "something else" not in sentence
 
 
-def test_steps_says_the_product_the_score_and_the_weight():
-    text = told_by("steps", attention_query=str(ASKED), attention_key=str(KEY))
-    q, k = (OTHER_RECORDING[f"blocks.{LAYER}.{name}"][HEAD].astype(float) for name in ("q_rot", "k_rot"))
-    away = ASKED - np.arange(15)
-    scores = q[ASKED] @ k.T / math.sqrt(q.shape[1]) - away / 4 ** (HEAD + 1)  # ALiBi's slopes for 4 heads
-    weights = np.exp(scores[: ASKED + 1]) / np.exp(scores[: ASKED + 1]).sum()
-    product, score = (f"{x:.2f}".replace("-", "−") for x in (q[ASKED] @ k[KEY], scores[KEY]))
-    assert f"How much “{LINE[ASKED]}” looks at “{LINE[KEY]}”: their product q·k is **{product}**" in text
-    assert f"the score made of it **{score}**, and the softmax over all {ASKED + 1} tokens" in text
-    assert f"turns this score into **{weights[KEY]:.0%}** of the weight." in text
-    assert re.search(r"\*\*-", text) is None, "a true minus"
-
-
 def test_switches_names_what_is_off_and_what_it_costs():
-    place = 8
+    place = 4
     text = told_by("switches", attention_off=["1.3"], attention_mask="false", attention_at=str(place))
-    found = compare(OTHER, OTHER_RECORDING, Switches(mask=False, heads_off=((1, 3),)))
-    before, after = (probabilities(one["logits"]) for one in (OTHER_RECORDING, found.after))
-    shown = [letter.replace(" ", "␣") for letter in ALPHABET]
+    found = compare(MODEL, RECORDING, Switches(mask=False, heads_off=((1, 3),)))
+    before, after = (probabilities(one["logits"]) for one in (RECORDING, found.after))
+    shown = [letter.replace(" ", "␣") for letter in "abcdefghij "]
     one, other = (shown[int(p[place].argmax())] for p in (before, after))
     assert "Without the mask and head 3 of layer 1, the loss on this text goes from" in text
     choices = math.exp(loss(after))
     told = f"**{loss(after):.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} letters**"
-    assert f"goes from **{loss(before):.2f}** to {told}, and after “{LINE[place]}” " in text
+    assert f"goes from **{loss(before):.2f}** to {told}, and after “{TEXT[place]}” " in text
     p, q = before[place].max(), after[place].max()
     if one == other:
         assert f"still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**" in text
@@ -390,17 +345,17 @@ def test_switches_names_what_is_off_and_what_it_costs():
 
 def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dict[str, Drawn]):
     text = told_by("mask", attention_mask_step="50", measure="true")
-    blind = build(replace(CONFIG, causal=False)).eval()
-    blind.load_state_dict(OTHER.state_dict())
-    free = record(blind, LINE_IDS)
+    blind = build(replace(MODEL.config, causal=False)).eval()
+    blind.load_state_dict(MODEL.state_dict())
+    free = record(blind, IDS)
     without = free[f"blocks.{LAYER}.pattern"][HEAD].astype(float)
     on, off = (drawn[f"attention_mask_{kind}"] for kind in ("on", "off"))
-    later = np.triu(np.ones((15, 15), dtype=bool), 1)
+    later = np.triu(np.ones((8, 8), dtype=bool), 1)
     shown = np.array([[math.nan if v is None else v for v in row] for row in on.traces[0]["z"]], float)
-    np.testing.assert_allclose(shown, np.where(later, np.nan, OTHER_PATTERNS[LAYER, HEAD]), rtol=1e-6)
+    np.testing.assert_allclose(shown, np.where(later, np.nan, PATTERNS[LAYER, HEAD]), rtol=1e-6)
     np.testing.assert_allclose(off.traces[0]["z"], without, rtol=1e-4, atol=1e-6)
     assert on.layout["plot_bgcolor"] != on.traces[0]["colorscale"][0][1], "masked is not the colour of zero"
-    future = np.mean([without[i, i + 1 :].sum() for i in range(14)])
+    future = np.mean([without[i, i + 1 :].sum() for i in range(7)])
     assert f"without it this head would put **{future:.0%}** of its weight there" in text
     both = json.loads(Path("checkpoints/unmasked.json").read_text())
     at = both["masked"]["steps"].index(50)
@@ -409,11 +364,11 @@ def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dic
     for kind, name in (("masked", "with the mask"), ("unmasked", "without it")):
         wrote = " ".join(both[kind]["texts"][at].split())[:12]
         assert f"Trained {name}, it writes: ROMEO: {wrote}"[:45] in text.replace("\\", "")
-    losses = [loss(probabilities(r["logits"])) for r in (OTHER_RECORDING, free)]
+    losses = [loss(probabilities(r["logits"])) for r in (RECORDING, free)]
     assert f"changes the loss from **{losses[0]:.2f}** to **{losses[1]:.2f}** nats" in text
     curves = drawn["attention_mask_losses"].traces
-    for trace, p in zip(curves, (OTHER_RECORDING, free), strict=True):
-        wanted = [-math.log(probabilities(p["logits"])[i, LINE_IDS[i + 1]]) for i in range(14)]
+    for trace, p in zip(curves, (RECORDING, free), strict=True):
+        wanted = [-math.log(probabilities(p["logits"])[i, IDS[i + 1]]) for i in range(7)]
         np.testing.assert_allclose(trace["y"], wanted, rtol=1e-4)
 
 
@@ -433,24 +388,6 @@ def test_self_says_what_a_token_gives_to_itself_three_ways(drawn: dict[str, Draw
     assert f"its own score is **{np.trace(raw) / 8:.1f}** (about √{width})" in text
     assert f"the others spread by {np.std(others):.1f}, so it gives itself **{own:.0%}**." in text
     assert f"One shared matrix keeps that (**{one:.0%}**); with W_Q and W_K apart it is **{two:.0%}**" in text
-
-
-def test_numbers_says_who_has_most_and_what_is_usual():
-    place = np.arange(15)
-    entropy = -(OTHER_PATTERNS * np.log(np.where(OTHER_PATTERNS > 0, OTHER_PATTERNS, 1))).sum(-1).mean(-1)
-    near = (OTHER_PATTERNS * (np.abs(np.subtract.outer(place, place)) <= 3))[..., 4:, :].sum(-1).mean(-1)
-    first = OTHER_PATTERNS[..., 1:, 0].mean(-1)
-    page = opened(PAGE, attention_view="numbers", text=LINE, model="untrained-answers")
-    for name, values, written in (
-        ("Entropy", entropy, "{:.2f} nats"),
-        ("Nearby", near, "{:.0%}"),
-        ("First token", first, "{:.0%}"),
-    ):
-        page.get_by_key("attention_number").set_value(name).run()
-        layer, head = divmod(int(values.argmax()), 4)
-        most, mean = (written.format(x) for x in (values.max(), values.mean()))
-        assert f"{name}: head {head} of layer {layer} has the most, **{most}**" in unescaped(page)
-        assert f"the mean over all heads is **{mean}**." in unescaped(page)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints_paired import PairCheckpoint, load_pair, save_pair
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import RunError
-from engine.measure.alignment import cross_patterns
+from engine.measure.alignment import AlignmentScore, model_alignment
 from engine.measure.crossing import crossing, differing, looked, truth
 from engine.paired_data import pair_text
 from engine.pretrained import sources
@@ -151,10 +151,6 @@ def test_the_masks_stand_alone_where_no_training_came(monkeypatch, drawn):
     assert "Swapped, **6 pairs** look ahead" in said(
         opened(PAGE, cross_view="masks", cross_swap="true", cross_row="1")
     )
-    told = words.opened(
-        hidden=1, ahead=2
-    )  # in every batch they are equally many: what opens there shuts here
-    assert "**2 pairs** look ahead" in told and "**1 pairs** hide a word" in told
 
 
 @pytest.mark.parametrize("swap", [False, True])
@@ -207,22 +203,11 @@ def aligned(**query: str) -> AppTest:
     return opened("inside/crossattention", cross_view="alignment", **query)
 
 
-def counted(step: int) -> tuple[np.ndarray, float, float, int]:
-    """(share of each head, of their mean, of chance, how many symbols), counted one by one."""
-    found = at(step)
+def counted(step: int) -> AlignmentScore:
     pairs = [PAIR_TASKS["reverse"].answer(pair.source) for pair in PAIRS.validation[: shared.ASKED]]
-    right, together, chance, symbols = np.zeros((2, 2)), 0, 0.0, 0
-    for pair, pattern in zip(pairs, cross_patterns(found.model, found.tokenizer, pairs), strict=True):
-        for i, places in enumerate(pair.sources):
-            if not places:
-                continue
-            symbols += 1
-            chance += len(places) / pattern.shape[-1]
-            together += int(pattern[:, :, i].mean((0, 1)).argmax()) in places
-            for layer in range(2):
-                for head in range(2):
-                    right[layer, head] += int(pattern[layer, head, i].argmax()) in places
-    return right / symbols, together / symbols, chance / symbols, symbols
+    found = model_alignment(at(step).model, PAIRS.tokenizer, pairs)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("step", [0, 50])
@@ -232,28 +217,21 @@ def test_the_model_is_that_of_the_step(run: str, step: int, drawn: dict[str, Any
     told = said(page)
     assert f"It writes “{safe(found.text)}”" in told
     np.testing.assert_allclose(drawn["cross_alignment"].table["0 a"], found.pattern(None)[:, 0], rtol=1e-5)
-    heads, together, chance, symbols = counted(step)
-    layer, head = np.unravel_index(heads.argmax(), heads.shape)
+    score = counted(step)
+    layer, head = np.unravel_index(score.heads.argmax(), score.heads.shape)
     assert f"After **{step}** steps of its training, writing 40 targets" in told
-    assert f"a true place for **{together:.0%}** of {symbols:,} symbols" in told
-    assert f"head {layer}.{head} for **{heads.max():.0%}**; by chance it would be {chance:.0%}." in told
+    assert f"a true place for **{score.together:.0%}** of {score.symbols:,} symbols" in told
+    assert (
+        f"head {layer}.{head} for **{score.heads.max():.0%}**; by chance it would be {score.chance:.0%}."
+        in told
+    )
 
 
 def test_by_step_it_is_drawn_how_the_alignment_forms(run: str, drawn: dict[str, Any]) -> None:
     aligned(cross_task=run, measure="true")
     best, together, chance = drawn["cross_grown"].traces
     each = [counted(step) for step in STEPS]
-    np.testing.assert_allclose(best["y"], [heads.max() for heads, *_ in each], rtol=1e-6)
-    np.testing.assert_allclose(together["y"], [one[1] for one in each], rtol=1e-6)
-    np.testing.assert_allclose(chance["y"], [one[2] for one in each], rtol=1e-6)
+    np.testing.assert_allclose(best["y"], [one.heads.max() for one in each], rtol=1e-6)
+    np.testing.assert_allclose(together["y"], [one.together for one in each], rtol=1e-6)
+    np.testing.assert_allclose(chance["y"], [one.chance for one in each], rtol=1e-6)
     assert list(best["x"]) == list(STEPS)
-
-
-def test_a_snapshot_that_went_away_gets_a_sentence(
-    manager: StageManager, run: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def gone(run: str, step: int | None = None) -> PairCheckpoint:
-        raise RunError("No snapshot of step 50 is kept.")
-
-    monkeypatch.setattr(manager, "trained", gone)
-    assert words.refused(safe("No snapshot of step 50 is kept.")) in said(aligned(cross_task=run))

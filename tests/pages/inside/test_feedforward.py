@@ -18,8 +18,8 @@ from engine.probe import Recorder
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.feedforward import contexts as feedforward_contexts
 from tests.engine.helpers import loud, tiny
-from tests.pages.helpers import opened, said
-from tests.pages.inside.models import ALPHABET, KINDS, of_letters, only_this, run_of, shipped
+from tests.pages.helpers import chosen, opened, said
+from tests.pages.inside.models import ALPHABET, of_letters, only_this, run_of, shipped
 from tests.pages.stage import StageManager
 from ui import slow, state, subject
 
@@ -99,20 +99,6 @@ def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     assert "<i>" not in drawn and "&lt;i&gt;" in drawn
 
 
-@pytest.mark.parametrize("fields", KINDS, ids=str)
-def test_every_view_takes_every_kind_of_model(manager, fields):
-    page = feedforward(model=run_of(manager, "text", vocab_size=90, **fields), measure="true", words="true")
-    if fields.get("ffn") == "none":
-        assert "has no feed-forward networks" in said(page) and not page.dataframe
-        assert "What you see" not in said(page)
-    else:
-        assert "is not a corpus of this server" in said(page)
-        assert "tokens read" in said(page) and "What you see" in said(page)
-    for view in ("functions", "parameters"):
-        page.get_by_key("feedforward_view").set_value(view).run()
-        assert not page.exception and page.button_group(key="feedforward_view").value == view
-
-
 def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
     """The scrubber would otherwise read it anew at each step."""
     run = run_of(manager, vocab_size=90, context=16)
@@ -188,8 +174,7 @@ def test_neurons_are_those_of_the_recording(drawn):
         chosen = [*ranked[:5], *ranked[-5:]]
         assert shown == [words[i] for i in chosen]
         np.testing.assert_allclose(bars["x"], scores[chosen], rtol=1e-4, atol=1e-6)
-        page.get_by_key("feedforward_norm").set_value(False).run()
-        assert not page.exception
+        chosen(page, "feedforward_norm", False)
 
 
 @pytest.mark.usefixtures("own")
@@ -215,13 +200,9 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
     gates = RECORDING[f"blocks.{LAYER}.ffn_gate"].astype(float)
     for key, formula in (
         ("feedforward_output", lambda x: x / (1 + math.exp(-x))),
-        (
-            "feedforward_slope",
-            lambda x: (1 / (1 + math.exp(-x))) * (1 + x * (1 - 1 / (1 + math.exp(-x)))),
-        ),
+        ("feedforward_slope", lambda x: (1 / (1 + math.exp(-x))) * (1 + x * (1 - 1 / (1 + math.exp(-x))))),
     ):
-        page.get_by_key("feedforward_drawn").set_value(key.split("_")[1]).run()
-        assert not page.exception
+        chosen(page, "feedforward_drawn", key.split("_")[1])
         silu = next(t for t in drawn[key].traces if t["name"] == "SiLU")
         np.testing.assert_allclose(silu["y"], [formula(x) for x in silu["x"]], atol=1e-6)
         behind = drawn[key].traces[0]

@@ -55,9 +55,7 @@ def metrics(name: str) -> dict[str, Any]:
     "name",
     [n if n in ("reverse", "markov") else pytest.param(n, marks=pytest.mark.exhaustive) for n in NAMES],
 )
-def test_every_task_shows_its_curve_its_floor_and_its_answers(
-    name: str, manager: StageManager, drawn: dict[str, Any]
-) -> None:
+def test_every_task_shows_its_curve_its_floor_and_its_answers(name, manager, drawn):
     page, known = opened("solve", task=name), metrics(name)
     chart, curve = drawn["task_learned"], known["curve"]
     assert chart.traces[0]["y"] == pytest.approx([point["solved"] for point in curve])

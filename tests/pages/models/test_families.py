@@ -19,6 +19,7 @@ from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.errors import RunError
 from engine.ledger import ledger_of
 from engine.ledger.morph import Size, choices_of, costs, morphed, three
+from engine.measure.recording import record
 from engine.measure.square import alone
 from engine.measure.square import opened as without_mask
 from engine.measure.three_ways import carry_on, fill_in
@@ -180,9 +181,9 @@ def test_the_answer_counts_passes_and_what_is_right():
     )
 
 
-def test_the_player_gets_what_the_encoder_filled():
+def test_the_player_gets_what_the_three_wrote():
     page = live()
-    encoder, _, _ = columns(page)
+    encoder, decoder, both = columns(page)
     found = fill_in(*letters("encoders/blanks"), SENTENCE, BLANKS)
     (row,) = encoder["rows"]
     assert row["cells"] == list(SENTENCE.replace(" ", "␣")) and [s["at"] for s in encoder["said"]] == list(
@@ -197,11 +198,6 @@ def test_the_player_gets_what_the_encoder_filled():
         assert one["reads"][0] == pytest.approx(list(found_one.own), abs=1e-4) and len(one["reads"]) == 1
     assert encoder["lines"][0] == "8 blanks to fill"
     assert set(encoder["lines"][1:]) == {"1 pass: 8 blanks, all at once"}
-
-
-def test_the_player_gets_what_the_decoder_wrote():
-    page = live()
-    _, decoder, _ = columns(page)
     found = carry_on(*letters("shakespeare-modern"), SENTENCE, 24, SampleConfig(temperature=0.0))
     assert [(s["at"], s["step"]) for s in decoder["said"]] == [(len(SENTENCE) + i, i + 1) for i in range(24)]
     for one, found_one in zip(decoder["said"], found.said, strict=True):
@@ -217,11 +213,6 @@ def test_the_player_gets_what_the_decoder_wrote():
         "2 passes, 2 letters: one each",
     ]
     assert len(decoder["lines"]) == 25 == sent(page)["last"] + 1
-
-
-def test_the_player_gets_what_the_encoder_decoder_wrote():
-    page = live()
-    *_, both = columns(page)
     source, target = both["rows"]
     assert source["cells"] == [*SENTENCE.split(), "<end>"]
     assert target["cells"] == ["<begin>", *["timuro", "esto", "tald", "ilo", "sem", "veto", "velo"], "<end>"]
@@ -261,14 +252,11 @@ def test_temperature_and_seed_are_the_decoder_s():
     assert encoder == first and both == third
 
 
-def test_an_unknown_word_is_named_and_two_go_on():
+def test_what_cannot_be_read_is_named_and_the_others_go_on():
     page = live(live_text="the zebra sees a cat")
     assert [c["cannot"] for c in columns(page)][:2] == [None, None]
     assert columns(page)[2]["cannot"] == "Cannot: this model's vocabulary of 323 words lacks 'zebra'."
     assert "The encoder filled" in answer(page) and "encoder-decoder" not in answer(page)
-
-
-def test_a_text_that_none_can_read_gets_its_sentence():
     page = live(live_text=" ")
     assert all(c["cannot"] for c in columns(page)) and sent(page)["last"] == 1
     assert answer(page) == "None of the three can read this: each says above why."
@@ -345,9 +333,8 @@ def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, 
     most = max(range(4), key=lambda i: abs(whole[first] - less[i][first]))
     who = ["King Richard II", "Romeo", "Leontes"]
     told = unescaped(page)
-    assert (
-        f"**{who[first]}**, it thinks: **{whole[first]:.0%}**, then {who[second]} {whole[second]:.0%}" in told
-    )
+    assert f"**{who[first]}**, it thinks: **{whole[first]:.0%}**, then " in told
+    assert f", then {who[second]} {whole[second]:.0%}" in told
     assert f"each has {1 / 3:.1%}" in told
     assert f"“{WORDS[most]}”: without it {who[first]} has **{less[most][first]:.0%}**" in told
     assert "New to it, and all alike: “,”." in told
@@ -423,28 +410,13 @@ def metrics(name: str) -> dict:
     return json.loads((CHECKPOINTS / name / "metrics.json").read_text())
 
 
-def patterns(model, ids: list[int]) -> list[np.ndarray]:
-    """A layer's weights (head, query, key), caught on their way."""
-    caught = []
-
-    def probe(name, tensor):
-        if name.endswith(".pattern"):
-            caught.append(tensor[0].double().numpy())
-        return tensor
-
-    model(torch.tensor([ids]), probe)
-    return caught
-
-
 def test_the_answer_has_the_losses_of_the_files():
     masked, cheat, blanks = metrics("square/masked"), metrics("square/unmasked"), metrics("encoders/blanks")
     told = said(shown())
     assert f"With its mask **{masked['validation_loss']:.2f}** nats" in told
     assert f"do worse: **{masked['opened']['validation_loss']:.2f}**" in told
-    assert (
-        f"without it: **{cheat['validation_loss']:.2f}**, copied; but **{cheat['end_loss']:.2f}** at the end"
-        in told
-    )
+    assert f"without it: **{cheat['validation_loss']:.2f}**, copied;" in told
+    assert f"copied; but **{cheat['end_loss']:.2f}** at the end" in told
     assert f"**{blanks['guessed_right']:.1%}** of blanks right" in told
 
 
@@ -462,7 +434,7 @@ def test_the_table_and_the_squares(drawn, layer):
     for column, (name, model) in enumerate(zip(NAMES, models, strict=True)):
         figure = drawn[f"square_{name}"]
         cells = list(table.value.iloc[:, column])
-        found = patterns(model, ids)
+        found = record(model, ids).stacked("pattern").astype(float)
         chosen = found if layer == "all" else [found[int(layer)]]
         mean = sum(one.mean(0) for one in chosen) / len(chosen)
         later = [mean[i, i + 1 :].sum() for i in range(len(ids) - 1)]

@@ -38,9 +38,7 @@ def test_a_preset_is_counted_with_its_source(name):
 def test_it_opens_on_gpt2_and_says_where_the_parameters_are(drawn):
     page = opened()
     said = sentences(page)
-    assert (
-        "**124,439,808 parameters**: 85,054,464 in the 12 blocks (68.3%), 39,385,344 before and after" in said
-    )
+    assert "**124,439,808 parameters**: 85,054,464 in the 12 blocks (68.3%), 39,385,344 before" in said
     assert "**66.6% of the blocks' parameters" in said
     assert "Embedding, positions and output are 31.7% of the whole" in said
     assert "Tying saves: 38,597,376" in said and "117M in the paper" in said
@@ -85,15 +83,10 @@ def test_every_field_has_a_control_and_a_place():
 
 
 def test_a_run_of_mine_and_one_that_went_away(manager):
-    manager.start(
-        RunSpec(ModelConfig(vocab_size=31, d_model=100, n_heads=5), TrainConfig(), "shakespeare"),
-        "this-browser",
-    )
+    config = ModelConfig(vocab_size=31, d_model=100, n_heads=5)
+    manager.start(RunSpec(config, TrainConfig(), "shakespeare"), "this-browser")
     page = opened(model="run-run-0")
-    assert (
-        f"**{ledger(ModelConfig(vocab_size=31, d_model=100, n_heads=5)).total:,} parameters**"
-        in sentences(page)
-    )
+    assert f"**{ledger(config).total:,} parameters**" in sentences(page)
     gone = opened(model="run-gone")
     assert "There is no such model here" in sentences(gone)
     assert "**124,439,808 parameters**" in sentences(gone)
@@ -129,9 +122,7 @@ def test_the_crossover_and_six_n(drawn):
     assert "6 N, the rule of thumb: 747 MFLOP" in said and "87% of what was counted" in said
     flops = ledger(ALL["gpt2"].model).flops(1024)
     matrices = 12 * 12 * 768**2 + 50257 * 768
-    assert (
-        f"With the {matrices:,} that meet a token in a product: {2 * matrices / flops.forward:.0%}." in said
-    )
+    assert f"the {matrices:,} that meet a token in a product: {2 * matrices / flops.forward:.0%}." in said
     assert f"{flop(1024 * flops.forward)} forward, {flop(3 * 1024 * flops.forward)} to be trained" in said
     assert f"misses these {flops.scores / flops.forward:.1%} here" in said
     assert f"Of these, scores and sums: {flops.scores / flops.forward:.1%}" in said
@@ -167,10 +158,8 @@ def test_what_grows_with_the_text_is_written_as_it_is_counted():
     ):
         said = sentences(opened(view="flops", model=name))
         assert formula in said
-    assert (
-        f"{3 * 2 * 2 * 512 * 12 * 64 * 12:,}; the rest does not" in said
-        and "84,934,656 parameters **whatever T is**" in said
-    )  # of all three attentions
+    assert f"{3 * 2 * 2 * 512 * 12 * 64 * 12:,}; the rest does not" in said  # of all three attentions
+    assert "84,934,656 parameters **whatever T is**" in said
     said = sentences(opened(view="flops", model="classic", mixer="mean"))
     assert f"$2\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$ = {2 * 64 * 128 * 4:,}" in said
     assert "This mixer has no parameters" in said
@@ -185,9 +174,7 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     assert "**laptop, 16 GB; card, 24 GB**: writes in bfloat16" in said
     assert "**card, 80 GB**: writes in float32; to be trained" in said
     per_token = 2 * 32 * 32 * 128 * 2
-    assert (
-        f"takes {gigabytes(per_token)} in bfloat16, so at **{2 * weights / per_token:,.0f} tokens**" in said
-    )
+    assert f"takes {gigabytes(per_token)} in bfloat16, so at **{2 * weights / per_token:,.0f} tok" in said
     assert f"as large as the weights, {gigabytes(2 * weights)}. Grouped keys (GQA) divide it." in said
     cache = drawn["parameters_cache"]
     lines = {trace["name"]: trace for trace in cache.traces}

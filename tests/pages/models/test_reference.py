@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
-from torch import Tensor
 
 from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig, TrainConfig
 from engine.measure.carrying import carried as influence_of
-from engine.model import Transformer
-from engine.probe import Recorder
+from engine.measure.recording import record
 from engine.reference import dice
+from engine.reference.compare import compare
 from engine.reference.mistakes import MISTAKES
-from engine.reference.second import RIGHT, Choices, forward
 from engine.service.state import RunSpec
 from pages.models.reference import quick, variations
 from tests.pages import helpers
@@ -186,31 +182,10 @@ def closed(view: str, **query: str) -> str:
     return " | ".join(str(one.value) for one in page.markdown)
 
 
-@torch.no_grad()
-def both(model: Transformer, ids: tuple[int, ...], choices: Choices = RIGHT) -> list[Mapping[str, Tensor]]:
-    """Every activation in the engine and in the second program, run here."""
-    recorder = Recorder()
-    model(torch.tensor([ids]), recorder)
-    weights = dict(model.named_parameters())
-    return [
-        {name: x[0] for name, x in recorder.tensors.items()},
-        forward(model.config, weights, torch.tensor(ids), choices),
-    ]
-
-
-def apart(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> float:
-    """The largest difference at a place of the stream, as a share of the largest number there if above 1."""
-    found = 0.0
-    for name, mine in ours.items():
-        if name.endswith(("resid_mid", "resid_post", "norm_final", "logits")) or name == "blocks.0.resid_pre":
-            found = max(found, float((mine - theirs[name]).abs().max() / mine.abs().max().clamp(min=1.0)))
-    return found
-
-
 @pytest.mark.parametrize(("family", "seed"), [("llama", 0), ("gpt2", 5)])
 def test_two_programs_are_as_far_apart_as_is_said(family, seed):
     rolled = dice.roll(family, seed)
-    far = apart(*both(rolled.model, rolled.ids))
+    far = compare(rolled.model, record(rolled.model, rolled.ids)).worst.relative
     assert 0 < far < 1e-5
     told = closed("dice", reference_family=family, reference_seed=str(seed))
     assert f"The largest difference along the stream is **{number(far)}**" in told
@@ -218,11 +193,9 @@ def test_two_programs_are_as_far_apart_as_is_said(family, seed):
 
 def test_a_mistake_is_as_large_as_is_said():
     rolled = dice.roll("gpt2", 0)
-    ours, theirs = both(rolled.model, rolled.ids, MISTAKES["scale"].choices)
+    found = compare(rolled.model, record(rolled.model, rolled.ids), MISTAKES["scale"].choices)
     told = closed("dice", reference_family="gpt2", reference_mistake="scale")
-    off, size = (ours["logits"] - theirs["logits"]).abs().max(), ours["logits"].abs().max()
-    assert f"and grows to **{number(apart(ours, theirs))}** along the stream" in told
-    assert (
-        f"the logits are off by up to {number(float(off))}, where the largest is {float(size):.3g}." in told
-    )
+    assert f"and grows to **{number(found.worst.relative)}** along the stream" in told
+    assert f"the logits are off by up to {number(found.last.largest)}, where" in told
+    assert f"where the largest is {found.last.size:.3g}." in told
     assert "in block **0**, at `scores`" in told

@@ -22,7 +22,7 @@ from engine.sample import beam_search, generate
 from engine.sample.branches import Tree
 from engine.sample.rivals import ending_with, rivals
 from engine.tokenizers.char import CharTokenizer
-from pages.output.generation import beam, cache_bytes, cache_pairs, cache_steps, cache_why
+from pages.output.generation import beam, cache_pairs, cache_steps, cache_why
 from pages.output.generation import write as generation
 from pages.output.generation.link import LINK, left_out, link, parse
 from pages.output.generation.message import message
@@ -137,10 +137,7 @@ def test_a_pick_begins_a_branch_and_deleting_it_leads_back():
     assert browser.path()[9] == other
     assert len(browser.path()) > 10
     assert len(told["leaves"]) == 2
-    assert link(browser.session)[:2] == (
-        f"{BATCH}_{len(browser.path())}-10.{other}",
-        "1.10",
-    )
+    assert link(browser.session)[:2] == (f"{BATCH}_{len(browser.path())}-10.{other}", "1.10")
     back = browser.ask("pick", after=8, token=first[9])  # the token of the first branch: it is there
     assert back["leaf"] == leaf and len(back["leaves"]) == 2
     told = browser.ask("delete", branch=leaf)
@@ -259,9 +256,7 @@ def test_a_text_stops_after_a_string_and_goes_on_when_it_is_taken_away():
     assert reason(path, browser.session.parts, Limits(4, 400, stop)) == (4, "length")
     browser.limits = Limits(100, 400, stop)
     told = browser.ask("more")
-    assert (
-        told["ends"][str(told["leaf"])] == [where, "stop"] and len(browser.nodes) == BATCH
-    )  # no more is written
+    assert told["ends"][str(told["leaf"])] == [where, "stop"] and len(browser.nodes) == BATCH
     assert [node.token for node in resting(browser.session, browser.limits, False)[0]] == browser.path()[
         :where
     ]
@@ -440,13 +435,9 @@ def test_both_write_the_same_and_the_bytes_agree(drawn):
     words = sentences(page)
     assert "✓ **12 of 12 tokens are identical.**" in words and "✓ **Bytes agree.**" in words
     assert "✗" not in words
-    assert (
-        "17 tokens the formula says 69,632 bytes, and the filled part of the cache's tensor has 69,632"
-        in words
-    )  # 4 · 2 · 4 · 32 · 17 · 4
-    assert (
-        f"room for more, {4 * 2 * 4 * 32 * 64 * 4:,} bytes in all" in words
-    )  # of 64 positions, to begin with
+    assert "17 tokens the formula says 69,632 bytes" in words  # 4 · 2 · 4 · 32 · 17 · 4
+    assert "and the filled part of the cache's tensor has 69,632" in words
+    assert f"room for more, {4 * 2 * 4 * 32 * 64 * 4:,} bytes in all" in words  # of 64 positions
     assert "one position is computed instead of 28" in words and "was full" not in words
     assert [m.label for m in page.metric] == ["With, tokens/s", "Without, tokens/s", "Times as fast"]
     model = models._shipped("shakespeare-classic").model
@@ -473,14 +464,6 @@ def test_what_does_not_agree_is_said_not_to(monkeypatch: pytest.MonkeyPatch):
     words = sentences(cache(kv_length="4"))
     assert "✗ **Bytes differ.**" in words and "✗ **3 of 4 tokens are identical.**" in words
     assert "rounding decided" in words
-    wrong = cache_bytes.sharing
-
-    def sharing(*asked):
-        found = wrong(*asked)
-        return replace(found, sizes={n: replace(size, tensor=7) for n, size in found.sizes.items()})
-
-    monkeypatch.setattr(cache_bytes, "sharing", sharing)
-    assert "✗ The tensor that the engine's" in sentences(cache(kv_part="bytes"))
 
 
 def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyPatch):

@@ -20,7 +20,6 @@ from engine.service.state import RunSpec
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import sent as sent_to
-from tests.pages.stage import StageManager
 from ui import models, subject
 from ui.players import sampler
 
@@ -49,6 +48,13 @@ def logits_of(ids: tuple[int, ...], position: int) -> torch.Tensor:
     """Of the model that the page opens with."""
     with torch.inference_mode():
         return models._shipped("shakespeare-classic").model(torch.tensor([ids]))[0, position].float()
+
+
+def log_probabilities(text: str) -> torch.Tensor:
+    """(query, vocab)"""
+    with torch.inference_mode():
+        model = models._shipped("shakespeare-classic").model
+        return model(torch.tensor([ids_of(text)]))[0].double().log_softmax(-1)
 
 
 def ids_of(text: str) -> tuple[int, ...]:
@@ -121,13 +127,7 @@ def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(draw
     """After “KING RICHARD II:” a line break is certain: at every temperature there would be one bar."""
     text = "KING RICHARD II:"
     page = opened(text=text, sampling_view="temperatures", sampling_seed="1")
-    with torch.inference_mode():
-        logs = (
-            models._shipped("shakespeare-classic")
-            .model(torch.tensor([ids_of(text)]))[0]
-            .double()
-            .log_softmax(-1)
-        )
+    logs = log_probabilities(text)
     choices = (-(logs.exp() * logs).sum(-1)).exp().tolist()
     place = max(i for i, n in enumerate(choices) if n >= 4)
     assert choices[-1] < 1.5 and place == text.index(" ")
@@ -193,15 +193,11 @@ def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_the
 def test_a_text_is_scored_by_the_chain_rule(drawn):
     page = opened(sampling_view="likelihood", text="To be, or not")
     ids = ids_of("To be, or not")
-    with torch.inference_mode():
-        logits = models._shipped("shakespeare-classic").model(torch.tensor([ids]))[0].double()
-    p = [logits[i].softmax(-1)[token].item() for i, token in enumerate(ids[1:])]
+    p = [log_probabilities("To be, or not")[i, token].exp().item() for i, token in enumerate(ids[1:])]
     product = math.prod(p)  # of 12 numbers: float64 holds it
     nats = -math.log(product) / 12
     words = sentences(page)
-    assert (
-        f"**{nats:.2f} nats** a token, its loss, as if torn between **{math.exp(nats):.1f}** letters" in words
-    )
+    assert f"**{nats:.2f} nats** a token, its loss, as if torn between **{math.exp(nats):.1f}** let" in words
     assert f"guessing would cost {math.log(65):.2f}" in words
     power = math.floor(math.log10(product))
     assert f"| {' · '.join(f'{x:.2g}' for x in p[:3])} · … = " in words
@@ -218,9 +214,7 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
 
 
 @pytest.mark.parametrize(("view", "scale"), [("stages", 1e19), ("likelihood", 1e30)])
-def test_a_model_whose_numbers_have_run_away_is_a_sentence(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch, view: str, scale: float
-):
+def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch, view, scale):
     """A diverged run's last snapshot: its weights are numbers, what the model makes of them is none."""
     subject.st.cache_resource.clear()
     real = manager.model

@@ -55,11 +55,7 @@ def test_what_is_sent_is_the_recording(name: str, text: str) -> None:
         means = before[-lanes:].reshape(lanes, 16, -1).mean(-1)
         typical = np.median([np.abs(row).max() for row in means])
         np.testing.assert_allclose(stream[depth] / 127, np.clip(means / typical, -1, 1), atol=1 / 127)
-    for field, activation in (
-        ("middle", "resid_mid"),
-        ("attention", "attn_out"),
-        ("feedforward", "ffn_out"),
-    ):
+    for field, activation in (("middle", "resid_mid"), ("attention", "attn_out"), ("feedforward", "ffn_out")):
         for layer in range(layers):
             means = full[f"blocks.{layer}.{activation}"][-lanes:].reshape(lanes, 16, -1).mean(-1)
             typical = np.median([np.abs(row).max() for row in means])

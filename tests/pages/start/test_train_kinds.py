@@ -6,7 +6,6 @@ import json
 import math
 import random
 import re
-import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -31,14 +30,14 @@ from engine.service.history import HistoryLog
 from engine.service.profiles import PROFILES, check
 from engine.service.state import RunSpec
 from engine.tasks import TASKS
-from engine.tokenizers import bpe, bpe_watch, bpe_work, token_bytes
+from engine.tokenizers import bpe_watch, bpe_work, token_bytes
 from engine.training import kinds
 from engine.training.lapse import open_lapse
 from engine.training.records import Evaluation, HeadScores, Sample, Step, TaskScores
 from engine.training.tasks import recipe
 from pages.input.tokens import shared
 from tests.pages.stage import StageManager, view_of
-from tests.pages.start.training import clicked, opened, sentences
+from tests.pages.start.training import changed, clicked, opened, sentences
 from ui import slow
 from ui.site import ROOT
 
@@ -97,17 +96,13 @@ def heads_watched(manager: StageManager, count: int, **query: str) -> AppTest:
         ),
     ],
 )
-def test_the_answer_is_of_the_newest_look(
-    manager: StageManager, drawn: Any, count: int, says: tuple[str, ...]
-) -> None:
+def test_the_answer_is_of_the_newest_look(manager, drawn, count, says):
     said = sentences(heads_watched(manager, count))
     for words in says:
         assert words in said
 
 
-def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(
-    manager: StageManager, drawn: Any
-) -> None:
+def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(manager, drawn):
     heads_watched(manager, 5)
     figure = drawn["head_scores"]
     lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in figure.traces}
@@ -124,10 +119,13 @@ def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(
 def test_of_a_pair_the_heads_are_those_of_the_run_that_is_chosen(manager: StageManager, drawn: Any) -> None:
     page = clicked(opened(preset="induction", what_if="positions"), "train_both")
     for run, count in (("run-0", 5), ("run-1", 3)):
-        manager.change(
-            run, history=heads_looked(count).view(), snapshots=tuple(one[0] for one in HEADS[:count])
+        changed(
+            page,
+            manager,
+            run,
+            history=heads_looked(count).view(),
+            snapshots=tuple(one[0] for one in HEADS[:count]),
         )
-    page.run()
     lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in drawn["head_scores"].traces}
     assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS])
     assert "Best at copying: induction: head 1.3 with **0.74** of its weight; no positions: head 1.0 with **0.12**" in (
@@ -141,9 +139,7 @@ def test_of_a_pair_the_heads_are_those_of_the_run_that_is_chosen(manager: StageM
     assert page.query_params["heads_of"] == "second"
 
 
-def test_the_patterns_are_those_of_both_heads_at_the_newest_snapshot(
-    manager: StageManager, drawn: Any
-) -> None:
+def test_the_patterns_are_those_of_both_heads_at_the_newest_snapshot(manager, drawn):
     page = heads_watched(manager, 5)
     checkpoint = manager.model("run-0", 40)
     once = draw_letters(ordinary(token_bytes(checkpoint.tokenizer)), 24, 0)
@@ -160,9 +156,7 @@ def test_the_patterns_are_those_of_both_heads_at_the_newest_snapshot(
     assert "Step **40**: random letters, then the same again" in sentences(page)
 
 
-def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(
-    manager: StageManager, drawn: Any
-) -> None:
+def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(manager, drawn):
     """All of it read off the shipped numbers and weights by hand."""
     said = sentences(opened(preset="induction"))
     looks = json.loads((SHIPPED / "metrics.json").read_text())["looks"]
@@ -234,9 +228,7 @@ def test_a_task_is_chosen_described_and_started_with_its_settings(manager: Stage
     assert (spec.corpus, spec.name) == ("pairs-dates", "dates")
 
 
-def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(
-    manager: StageManager, drawn: dict[str, Any]
-) -> None:
+def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(manager, drawn):
     page = opened(data="pairs", pairs="pairs-sort")
     signs = 12 + 3  # a to l, and padding, begin and end
     assert f"torn between **{signs}** symbols ({math.log(signs):.2f} nats)" in sentences(page)
@@ -370,47 +362,10 @@ TASK = {"data": "task", "task": "reverse"}
         (TASK | {"context": "9"}, "must be at least 18"),
     ],
 )
-def test_what_does_not_go_with_pairs_or_a_task_is_said(
-    query: dict[str, str], says: str, manager: StageManager
-) -> None:
+def test_what_does_not_go_with_pairs_or_a_task_is_said(query, says, manager):
     page = opened(**query)
     assert says in sentences(page), sentences(page)
     assert page.button(key="train").disabled
-
-
-TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind. " * 40
-
-
-def test_the_page_draws_while_the_tokens_are_learned_and_lets_one_cancel(manager, monkeypatch) -> None:
-    monkeypatch.setattr(slow, "GLANCE", 0.05)
-    go_on, real = threading.Event(), bpe.learning
-
-    def waits(*asked, **named):
-        steps = real(*asked, **named)
-        yield next(steps)
-        go_on.wait(30)
-        return (yield from steps)
-
-    monkeypatch.setattr(bpe, "learning", waits)
-    page = opened(data="paste", tokenizer="bpe:300")
-    page.text_area(key="pasted").set_value(TEXT).run()
-    assert not page.exception and page.button(key="train").disabled
-    assert "have to be learned first" in sentences(page)
-    (cancel,) = [b for b in page.button if b.label == "Cancel"]
-    cancel.click()
-    page.run()
-    go_on.set()
-    for thread in [t for t in threading.enumerate() if t.name == "measurement"]:
-        thread.join(10)
-    page.run()
-    assert page.button(key="train").disabled and "stopped before the end" in sentences(page)
-    (again,) = [b for b in page.button if b.label == "Measure again"]
-    again.click()
-    page.run()
-    for thread in [t for t in threading.enumerate() if t.name == "measurement"]:
-        thread.join(10)
-    page.run()
-    assert not page.exception and not page.button(key="train").disabled
 
 
 HOSTED = PROFILES["hosted"]

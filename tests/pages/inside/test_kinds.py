@@ -1,0 +1,52 @@
+"""Every page that looks inside a model draws every kind of one, or says why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.pages.helpers import FOLDS, opened, said
+from tests.pages.inside.models import KINDS, run_of
+from tests.pages.stage import StageManager
+
+VIEWS = {
+    "attention": ("heads", "steps", "switches", "mask", "numbers", "shared-keys"),
+    "residual": ("lens", "push", "norms"),
+    "feedforward": ("neurons", "functions", "parameters"),
+    "circuits": ("induction", "sinks", "fact", "steering"),
+}
+ASKED = {"fact_question": "own", "fact_prompt": "ab c", "steering_preset": "question", "text": "abc abca bc"}
+
+
+def stated(room: str, view: str, fields: dict[str, Any]) -> tuple[str, ...]:
+    """One of these is said there."""
+    if room == "attention":
+        none = fields.get("mixer") == "none" and view != "shared-keys"
+        return ("has no mixer",) if none else ("What you see",)
+    if room == "residual" and fields.get("wiring") == "none":
+        return "no residual stream", "Nothing is added here"
+    if room == "residual" and view != "lens" and fields.get("wiring") == "post":
+        return ("post-norm",) if fields.get("norm") != "none" else ("",)
+    if room == "feedforward" and view == "neurons":
+        return ("has no feed-forward networks",) if fields.get("ffn") == "none" else ("tokens read",)
+    if view == "steering":
+        return ("as perplexing",) if fields.get("causal", True) else ("nothing to steer",)
+    return ("",)
+
+
+@pytest.mark.parametrize("fields", KINDS, ids=str)
+@pytest.mark.parametrize("room", VIEWS)
+def test_every_view_draws_every_kind_of_model(
+    room: str, fields: dict[str, Any], manager: StageManager
+) -> None:
+    run = run_of(manager, "text", vocab_size=100, **fields)
+    page = opened(f"inside/{room}", model=run, **{f"{room}_view": VIEWS[room][0]}, **ASKED, **FOLDS)
+    for view in VIEWS[room]:
+        page.get_by_key(f"{room}_view").set_value(view).run()
+        for fold in FOLDS:
+            page.session_state[fold] = True
+        page.run()
+        assert not page.exception and not page.error, view
+        told = said(page)
+        assert any(words in told for words in stated(room, view, fields)), (view, told)

@@ -1,35 +1,103 @@
-"""Positions by themselves: why, learned, sinusoidal."""
+"""The Positions page: every view with every option, each number against a formula, a recording or the engine."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
+import torch
+from streamlit.testing.v1 import AppTest
 
+from engine import checkpoints, corpora, presets
+from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
-from engine.measure.permutation import (
-    SCHEMES,
-    Plan,
-    compare,
-    in_order_and_out,
-    new_order,
-    word_ids,
-    word_order,
-)
+from engine.ledger import component_parameters
+from engine.measure import permutation, sinusoids
+from engine.measure.extrapolation import position_losses, window_starts
+from engine.measure.permutation import Plan, compare, in_order_and_out, new_order, word_ids, word_order
 from engine.measure.position_table import alike
-from engine.measure.sinusoids import similarity
+from engine.measure.recording import Recording, record
+from engine.measure.rotary import layouts, wrong_layout_loss
+from engine.measure.schemes import SCHEMES, similarity
+from engine.model import build
+from engine.presets import PRESETS
 from engine.service.state import RunSpec
+from pages.input.positions import bench_choice, bench_losses, rope_arrows, shared
 from pages.input.positions import sinusoidal_clock as clock
 from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES
-from tests.pages.helpers import unescaped
-from tests.pages.input.positions import CLASSIC, ids_of, metrics, plain, positions, shipped
+from pages.input.positions.rope_arrows import SHIFTS
+from pages.input.positions.t5 import BUCKETS, FARTHEST
+from tests.pages.helpers import FOLDS, opened, unescaped
 from tests.pages.stage import StageManager, view_of
 from ui import course, models, state, subject
+from ui.reading import FIRST_TEXT, most_tokens, read
+from ui.site import ROOT
 
 pytestmark = pytest.mark.usefixtures("manager")
+CLASSIC, MODERN = "shakespeare-classic", "shakespeare-modern"
+SIZES = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64}
+
+
+def positions(view: str, **query: str) -> AppTest:
+    """The page, by a link to that view, its folds open."""
+    return opened("input/positions", **{"positions_view": view} | FOLDS | query)
+
+
+def metrics(page: AppTest) -> list[str]:
+    return [str(metric.value) for metric in page.metric]
+
+
+def plain(text: str) -> float:
+    """A number as it is written on a page.
+
+    >>> plain("−1.5"), plain("1.2 × 10⁻⁷"), plain("12,345")
+    (-1.5, 1.2e-07, 12345.0)
+    """
+    text = text.replace("−", "-").replace(",", "")
+    mantissa, _, power = text.partition(" × 10")
+    return (
+        float(f"{mantissa}e{power.translate(str.maketrans('⁻⁰¹²³⁴⁵⁶⁷⁸⁹', '-0123456789'))}")
+        if power
+        else float(text)
+    )
+
+
+@cache
+def shipped(name: str) -> Checkpoint:
+    return checkpoints.load(ROOT / "checkpoints" / name)
+
+
+def ids_of(name: str, text: str = FIRST_TEXT) -> tuple[int, ...]:
+    """What a shipped model reads of a text."""
+    found = shipped(name)
+    return read(text, found.tokenizer, most_tokens(found.config))[0]
+
+
+@cache
+def recorded(name: str) -> Recording:
+    return record(shipped(name).model, ids_of(name))
+
+
+@contextmanager
+def the_only_preset(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Iterator[None]:
+    """`untrained-classic` is a model with these fields."""
+    preset = replace(presets.PRESETS["classic"], model=ModelConfig(**{**SIZES, **fields}))
+    monkeypatch.setattr(models, "PRESETS", {"classic": preset})
+    monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
 MASKS = {"no mask": False, "causal mask": True}
 
 
@@ -67,9 +135,11 @@ def test_words_in_two_orders(drawn):
 def test_all_schemes_with_and_without_the_mask(drawn):
     page = positions("why", why_sentence="the cat that the dog chased", why_order="shuffle", why_seed="5")
     ids, order = word_ids(["the", "cat", "that", "the", "dog", "chased"]), new_order(6, "shuffle", 5)
-    largest = {(s, m): compare(ids, order, Plan(s, m)).largest for s in SCHEMES for m in (False, True)}
+    largest = {
+        (s, m): compare(ids, order, Plan(s, m)).largest for s in permutation.SCHEMES for m in (False, True)
+    }
     for trace in drawn["why_schemes"].traces:
-        expected = [largest[s, MASKS[trace["name"]]] for s in SCHEMES]
+        expected = [largest[s, MASKS[trace["name"]]] for s in permutation.SCHEMES]
         assert trace["text"] == list(TITLES.values()) and trace["customdata"] == pytest.approx(expected)
     table = drawn["why_schemes"].table
     rows = zip(table["scheme"], table["mask"], table["largest_difference"], strict=True)
@@ -78,7 +148,7 @@ def test_all_schemes_with_and_without_the_mask(drawn):
     )
     for causal in (False, True):
         page.get_by_key("why_causal").set_value(causal).run()
-        for scheme in SCHEMES:
+        for scheme in permutation.SCHEMES:
             page.get_by_key("why_scheme").set_value(scheme).run()
             assert not page.exception and not page.error
             assert plain(metrics(page)[0]) == pytest.approx(largest[scheme, causal], rel=0.05)
@@ -87,7 +157,7 @@ def test_all_schemes_with_and_without_the_mask(drawn):
             ringed = [
                 (scheme, trace["name"])
                 for trace in drawn["why_schemes"].traces
-                for scheme, width in zip(SCHEMES, trace["marker"]["line"]["width"], strict=True)
+                for scheme, width in zip(permutation.SCHEMES, trace["marker"]["line"]["width"], strict=True)
                 if width
             ]
             assert ringed == [(scheme, "causal mask" if causal else "no mask")]
@@ -135,14 +205,6 @@ def test_words_that_look_like_markup_are_drawn_as_they_are():
 
 
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
-
-
-@pytest.fixture
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    subject.st.cache_resource.clear()
-    return stage
 
 
 def cosines(table: np.ndarray) -> np.ndarray:
@@ -300,7 +362,7 @@ def test_likeness_by_distance(drawn):
     assert f"{c[1]:.3f} at distance 1, and **{c[again]:.3f}** at distance {again}" in said and again > 1
     assert "here 1.732, so the cosine is the dot product divided by $d/2$ = 3" in said
     assert "multiples of 2" in said
-    found = similarity(200, 6, 10.0)
+    found = sinusoids.similarity(200, 6, 10.0)
     assert [plain(m) for m in metrics(page)] == pytest.approx([found.deviation, found.deviation64], rel=0.05)
     assert 1e-7 < plain(metrics(page)[0]) < 1e-4
     assert 0 < plain(metrics(page)[1]) < 1e-12
@@ -334,3 +396,546 @@ def test_the_rotation_opens_with_the_worked_example(drawn):
     page.get_by_key("sinusoid_pair").set_value(31).run()
     page.get_by_key("sinusoid_width").set_value(4).run()  # there is no pair 31 any more
     assert not page.exception and "Pair 1 turns" in unescaped(page)
+
+
+HEAD = {"rope_layer": "1", "rope_head": "2"}
+
+
+def rope(topic: str, model: str = MODERN, **query: str):
+    return positions("RoPE", rope_topic=topic, model=model, **query)
+
+
+def vectors(layer: int = 1, head: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """q and k of a head of the modern model, as they meet the rotation, by its own recording."""
+    config, recording = shipped(MODERN).config, recorded(MODERN)
+    group = head // (config.n_heads // config.n_kv_heads)
+    q, k = recording[f"blocks.{layer}.q"][head], recording[f"blocks.{layer}.k"][group]
+    if config.qk_norm:
+        q, k = (x / np.sqrt((x**2).mean(-1, keepdims=True) + config.norm_eps) for x in (q, k))
+    return q.astype(np.float64), k.astype(np.float64)
+
+
+def turned(x: np.ndarray, position: float, base: float) -> np.ndarray:
+    """Half-split pairs as complex numbers: (pair,)."""
+    half = x.shape[-1] // 2
+    return (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * position * base ** (-np.arange(half) / half))
+
+
+def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
+    sent = {}
+    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
+    page = rope("arrows", **HEAD, rope_query="9", rope_key="5")
+    assert page.query_params["rope_at"] == "9-5-0" and page.get_by_key("rope_topic").value == "arrows"
+    (q, k), base = vectors(), shipped(MODERN).config.rope_theta
+    assert sent["data"]["q"] == pytest.approx(q[9], abs=1e-5)
+    assert sent["data"]["k"] == pytest.approx(k[5], abs=1e-5)
+    theta = base ** (-np.arange(len(q[0]) // 2) * 2 / len(q[0]))
+    assert sent["data"]["theta"] == pytest.approx(theta) and sent["data"]["at"] == [9, 5, 0]
+    assert sent["data"]["most"] == shipped(MODERN).config.context - 1
+    terms = (turned(q[9], 9, base) * turned(k[5], 5, base).conj()).real
+    best = int(np.abs(terms).argmax())
+    said = unescaped(page)
+    found = re.search(
+        r"Query at 9, key at 5: .* its scaling is \*\*(\S+)\*\*\. .*Pair (\d+) says most: (\S+); its arrows lie (\w+) than",
+        said,
+    )
+    assert plain(found[1]) == pytest.approx(terms.sum(), abs=1e-3) and int(found[2]) == best
+    assert plain(found[3]) == pytest.approx(terms[best], abs=1e-3)
+    assert found[4] == ("less" if terms[best] > 0 else "more")
+    assert "pair $i$ of q and of k is turned" in said and "random" not in said
+    for shift in SHIFTS:
+        page.get_by_key("rope_shift").set_value(shift).run()
+        assert not page.exception and not page.error
+        table = page.table[0].value
+        assert [*table.index] == ["bfloat16", "float32", "float64"]
+        assert [*table.columns[:2]] == ["q·k at (9, 5)", f"q·k at ({9 + shift:,}, {5 + shift:,})"]
+        before, after = ([plain(x) for x in table[column]] for column in table.columns[:2])
+        assert before[2] == pytest.approx(terms.sum(), abs=1e-5) == after[2]
+        apart = [float(x) for x in table["difference"]]
+        assert apart[2] < 1e-9
+        assert [abs(a - b) for a, b in zip(before, after, strict=True)] == pytest.approx(
+            apart, rel=0.06, abs=2e-6
+        )
+
+
+def test_of_a_head_that_is_partly_turned_the_rest_counts_too(monkeypatch):
+    sent = {}
+    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
+    with the_only_preset(monkeypatch, position="rope", rope_fraction=0.5, vocab_size=65):
+        said = unescaped(rope("arrows", "untrained-classic", rope_query="9", rope_key="5"))
+        found = models._untrained("classic")
+    seen = record(found.model, read(FIRST_TEXT, found.tokenizer, 64)[0])
+    q, k = (seen[f"blocks.0.{name}"][0].astype(float) for name in ("q_rot", "k_rot"))
+    told = re.search(r"its scaling is \*\*(\S+)\*\*", said)
+    assert plain(told[1]) == pytest.approx(q[9] @ k[5], abs=1e-3)
+    assert sent["data"]["theta"] == pytest.approx([1, 0.01]), "4 of 8 numbers are turned, two by two"
+
+
+def test_the_link_says_where_the_arrows_stand():
+    page = rope("arrows", rope_query="9", rope_key="5", rope_at="20-3-7")
+    assert page.query_params["rope_at"] == "20-3-7" and "q·k at (20, 3)" in page.table[0].value.columns
+    page = rope("arrows", rope_query="9", rope_key="5", rope_at="99999-3-700")
+    assert page.query_params["rope_at"] == "127-3-15"
+
+
+def test_the_score_by_distance_is_the_mean_over_all_pairs_of_tokens(drawn):
+    page = rope("distance", **HEAD, rope_base="100", rope_reach="256")
+    q, k = vectors()
+    own, width = shipped(MODERN).config.rope_theta, q.shape[1]
+    curves = drawn["rope_curve"].traces
+    assert [c["name"] for c in curves] == ["base 100", f"base {own:,.0f} (the model's)"]
+    for curve, base in zip(curves, (100.0, own), strict=True):
+        score = [
+            np.mean((turned(q, d, base)[:, None] * turned(k, 0, base)[None].conj()).real.sum(-1))
+            / math.sqrt(width)
+            for d in (0, 1, 50, 256)
+        ]
+        assert [curve["y"][d] for d in (0, 1, 50, 256)] == pytest.approx(score, abs=1e-5)
+        assert curve["x"] == list(range(257))
+    assert drawn["rope_curve"].layout["shapes"][0]["x0"] == shipped(MODERN).config.context
+    y = np.array(curves[0]["y"])
+    said = unescaped(page).replace("−", "-")
+    assert f"at distance 0 the score is **{y[0]:.3f}**, at 256 **{y[-1]:.3f}**" in said
+    assert f"lowest {y.min():.3f} at {y.argmin()}, highest {y.max():.3f} at {y.argmax()}" in said
+
+
+def test_ones_fall_below_half_and_come_back(drawn):
+    page = rope(
+        "distance", rope_base="10,000", rope_reach="4,096", rope_vectors="q = k = ones", rope_width="64"
+    )
+    score = lambda d: 2 * np.cos(d * 10_000.0 ** (-np.arange(32) / 32)).sum() / 8  # noqa: E731
+    half = next(d for d in range(4096) if score(d) < 4)
+    said = unescaped(page)
+    assert "over 32 pairs, divided by √64. At distance 0 it is √64 = 8.000" in said
+    assert f"first falls below half at distance **{half:,}**. It does not stay there: cosines swing" in said
+    curve = drawn["rope_curve"].traces[0]
+    assert curve["y"][30] == pytest.approx(score(30), abs=1e-5) and curve["x"][-1] == 4096
+    assert drawn["rope_curve"].traces[1][
+        "name"
+    ] == f"base {shipped(MODERN).config.rope_theta:,.0f} (the model's)" or (
+        shipped(MODERN).config.rope_theta == 10_000
+    )
+    page.get_by_key("rope_base").set_value(1_000_000)
+    page.get_by_key("rope_reach").set_value(64).run()
+    stays = "It stays above half" in unescaped(page) or "Up to 64 it stays there" in unescaped(page)
+    assert stays and not page.error
+
+
+@pytest.mark.parametrize(
+    ("sizes", "width", "base", "context"),
+    [("the model in the bar", 32, None, 128), ("Llama 3 8B", 128, 5e5, 8_192)],
+)
+def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base, context):
+    page = rope("turns", rope_sizes=sizes)
+    base = base or shipped(MODERN).config.rope_theta
+    count = [context * base ** (-2 * i / width) / (2 * math.pi) for i in range(width // 2)]
+    slow, said = sum(c < 1 for c in count), unescaped(page)
+    assert f"**{slow} of {width // 2} pairs never complete a turn** within {context:,} positions" in said
+    assert f"turns {count[0]:,.1f} times, the slowest {count[-1]:.3g}:" in said
+    assert f": it needs {context / count[-1]:,.0f}" in said
+    assert drawn["rope_turns"].table["positions_per_turn"] == pytest.approx([context / c for c in count])
+    bars = {trace["name"]: trace["y"] for trace in drawn["rope_turns"].traces}
+    assert bars["complete a turn"] == pytest.approx([c for c in count if c >= 1])
+    assert bars["never complete one"] == pytest.approx([c for c in count if c < 1])
+    assert ("Published sizes" in said) == (sizes != "the model in the bar")
+
+
+def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
+    page = rope("layouts", **HEAD)
+    (q, k), model = vectors(), shipped(MODERN).model
+    found = layouts(q, k, model.config.rope_theta)
+    table = page.table[0].value
+    for row, name in zip(table.to_numpy(), ("half", "permuted", "wrong", "crossed"), strict=True):
+        largest = np.abs(getattr(found, name) - found.half).max()
+        assert float(row[0]) == pytest.approx(largest, abs=6e-3 if largest > 1e-3 else 1e-11)
+        assert float(row[1]) == pytest.approx(
+            found.moved[name], abs=6e-3 if found.moved[name] > 1e-3 else 1e-10
+        )
+    changes = [float(x) for x in table["largest change of a score"]]
+    assert changes[0] == 0 and changes[1] < 1e-12 and changes[2] > 1 and changes[3] > 1
+    own = recorded(MODERN)["blocks.1.pattern"][2]
+    assert drawn["rope_pattern_half"].traces[0]["z"] == pytest.approx(own, abs=1e-4)
+    wrong = drawn["rope_pattern_wrong"].traces[0]["z"]
+    row = np.exp(found.wrong[9, :10])
+    assert wrong[9][:10] == pytest.approx(row / row.sum(), abs=1e-5) and max(wrong[9][10:]) == 0
+    loss = wrong_layout_loss(model, ids_of(MODERN))
+    logits = record(model, ids_of(MODERN)).logits
+    targets = torch.tensor(ids_of(MODERN)[1:])
+    plain_loss = torch.nn.functional.cross_entropy(torch.from_numpy(logits[:-1].copy()), targets)
+    assert loss.right == pytest.approx(float(plain_loss), abs=1e-4)
+    assert f"loss on this text goes from **{plain_loss:.3f}** to **{loss.wrong:.3f}** nats" in unescaped(page)
+    assert f"scores change by up to **{changes[2]:.2f}**" in unescaped(page)
+
+
+PLACES = 64
+
+
+def scores_of_a_text(name: str, distance: int, head: int) -> np.ndarray:
+    """The model's own recorded scores of "e" with an "h" that many places before, the query at each place.
+
+    In the first block only the two tokens and their places count, so each place is read in a text of its own:
+    all "e", with an "h" where the key is.
+    """
+    found = shipped(f"positions/{name}")
+    e, h = (found.tokenizer.encode(letter)[0] for letter in "eh")
+    values = []
+    for query in range(distance, PLACES):
+        text = [e] * PLACES
+        text[query - distance] = h
+        values.append(record(found.model, text)["blocks.0.scores"][head, query, query - distance])
+    return np.array(values)
+
+
+def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
+    page = positions("rope-sinusoidal", against_head="1", against_distance="2")
+    for name in ("sinusoidal", "rope"):
+        line = drawn[f"against_{name}"].traces[0]
+        assert line["x"] == list(range(2, 64))
+        assert line["y"] == pytest.approx(scores_of_a_text(name, 2, 1), abs=1e-4)
+    added, turned = (np.array(drawn[f"against_{name}"].traces[0]["y"]) for name in ("sinusoidal", "rope"))
+    said = re.search(
+        r"“e” looks at “h” 2 places back .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*\..*: \*\*(\S+)\*\* everywhere",
+        unescaped(page),
+    )
+    low, high, still = map(plain, said.groups())
+    assert (low, high) == (pytest.approx(added.min(), abs=6e-3), pytest.approx(added.max(), abs=6e-3))
+    assert still == pytest.approx(turned.mean(), abs=6e-3) and np.ptp(turned) < 1e-5
+    assert high - low > 1
+    ranges = {tuple(drawn[f"against_{name}"].layout["yaxis"]["range"]) for name in ("sinusoidal", "rope")}
+    assert len(ranges) == 1
+
+
+def t5(topic: str, model: str = CLASSIC, **query: str):
+    return positions("T5", t5_topic=topic, model=model, **query)
+
+
+def bucket(back: int, buckets: int = 32, far: int = 128) -> int:
+    """Raffel et al. 2020, of a distance back under a causal mask."""
+    exact = buckets // 2
+    if back < exact:
+        return back
+    return min(buckets - 1, exact + int(math.log(back / exact) / math.log(far / exact) * exact + 1e-7))
+
+
+def test_buckets_follow_the_rule(drawn):
+    page = t5("Buckets")
+    assert [*page.dataframe[0].value["key − query"]][15:17] == ["−15", "−16 to −18"]
+    table = drawn["t5_steps"].table
+    assert table["offset"] == list(range(-160, 1))
+    assert table["bucket"] == [bucket(-int(o)) for o in table["offset"]]
+    colours = [[y for y in trace["y"] if y is not None] for trace in drawn["t5_steps"].traces]
+    assert sorted(colours[0]) == list(range(16))
+    assert set(colours[1]) == set(range(16, 31))
+    assert set(colours[2]) == {31}
+    first = next(d for d in range(999) if bucket(d) == 31)
+    said = unescaped(page)
+    assert f"everything from **{first}** on" in said
+    assert "0 to 15 have a bucket each. The next 16 buckets" in said
+    assert "are ever used" not in said and page.get_by_key("t5_topic").value == "buckets"
+    page.get_by_key("t5_mask").set_value("both ways").run()
+    assert "**31 of 32** buckets are ever used: bucket 16" in unescaped(page)
+    assert "0 to 7 have a bucket each on either side. The next 8 buckets" in unescaped(page)
+    for i, buckets in enumerate(BUCKETS):
+        page.get_by_key("t5_buckets").set_value(buckets)
+        for far in (*FARTHEST[i : i + 2], FARTHEST[0]):
+            page.get_by_key("t5_far").set_value(far).run()
+            assert not page.exception and not page.error, (buckets, far)
+    assert "leaves none to share: 64 is used instead" in unescaped(page)
+
+
+def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
+    if shared.example("t5") is None:
+        pytest.skip("checkpoints/positions/t5 is not there")
+    page = t5("Learned bias", t5_head="3")
+    weight = shipped("positions/t5").model.positions.weight.detach().double().numpy()  # (bucket, head)
+    bias = np.array([[weight[bucket(d), h] for d in range(129)] for h in range(4)])  # (head, distance)
+    lines = drawn["t5_lines"].traces
+    assert [line["x"][0] for line in lines] == [-128] * 4
+    assert [line["y"][::-1] for line in lines] == [pytest.approx(row, abs=1e-5) for row in bias]
+    assert drawn["t5_heads"].traces[0]["z"] == pytest.approx(bias[:, ::-1], abs=1e-5)
+    matrix = drawn["t5_matrix"].traces[0]["z"]
+    assert matrix[63][:64] == pytest.approx(bias[3, :64][::-1], abs=1e-5) and matrix[0][1] is None
+    said = unescaped(page)
+    assert "Shown instead: a small model trained with T5's bias" in said
+    assert "32 buckets × 4 heads = 128 learned numbers" in said
+    near = bias[:, :64]
+    spread = near.max(1) - near.min(1)
+    loud = int(spread.argmax())
+    found = re.search(
+        r"Between distance 0 and 63, head (\d) varies .* spans \*\*(\S+)\*\*, .* about (\S+) between", said
+    )
+    assert int(found[1]) == loud and float(found[2]) == pytest.approx(spread[loud], abs=6e-3)
+    assert plain(found[3]) == pytest.approx(math.exp(spread[loud]), rel=0.06)
+    told = re.findall(r"head (\d): distance (\d+), (\S\d\.\d{3})", said)
+    for h, row in enumerate(near):
+        slope = np.polyfit(np.arange(64), row, 1)[0]
+        assert (int(told[h][0]), int(told[h][1])) == (h, row.argmax())
+        assert plain(told[h][2].replace("+", "")) == pytest.approx(-slope, abs=6e-4)
+    # within 64 positions, distances 0 to 63 meet buckets 0 to 26
+    last = bucket(63)
+    found = re.search(
+        r"The (\d+) buckets from distance (\d+) on .* average (\S+), where distance 63 has (\S+)\. So", said
+    )
+    assert int(found[1]) == 31 - last and int(found[2]) == next(d for d in range(99) if bucket(d) > last)
+    assert plain(found[3]) == pytest.approx(weight[last + 1 :].mean(), abs=6e-4)
+    assert plain(found[4]) == pytest.approx(weight[last].mean(), abs=6e-4)
+
+
+def alibi(topic: str, model: str = CLASSIC, **query: str):
+    return positions("ALiBi", alibi_topic=topic, model=model, **query)
+
+
+def test_eight_heads_have_the_paper_s_slopes(drawn):
+    page = alibi("Slopes and reach", alibi_heads="8")
+    slope = [2.0**-i for i in range(1, 9)]
+    rows = page.dataframe[0].value
+    assert [*rows["slope"]] == [f"1/{2**i}" for i in range(1, 9)]
+    assert [*rows["1/e at distance"]] == [f"{1 / s:,.1f}" for s in slope]
+    assert [*rows["1 percent at distance"]] == [f"{math.log(100) / s:,.1f}" for s in slope]
+    assert [*rows["as a number"]] == [f"{s:.6g}" for s in slope]
+    decay = drawn["alibi_decay"].traces
+    assert [t["y"][10] for t in decay] == pytest.approx([math.exp(-10 * s) for s in slope], abs=1e-6)
+    assert decay[0]["x"][-1] == shipped(CLASSIC).config.context - 1
+    reach = {t["name"]: t["y"] for t in drawn["alibi_reach"].traces}
+    assert reach["down to 1/e"] == pytest.approx([1 / s for s in slope])
+    assert reach["down to 1 percent"] == pytest.approx([math.log(100) / s for s in slope])
+    assert drawn["alibi_reach"].layout["shapes"][0]["y0"] == 128
+    said = unescaped(page)
+    assert f"10 tokens back, the steepest of 8 heads leaves **{math.exp(-5):.2%}** of a weight" in said
+    assert f"the flattest **{math.exp(-10 / 256):.2%}**" in said
+    assert drawn["alibi_decay"].layout["shapes"][-1]["x0"] == 10
+    inside = sum(math.exp(-s * 128) < 0.01 for s in slope)
+    assert "Slopes run from **0.5** to **0.003906**" in said and f"**{inside} of 8** heads come down" in said
+    assert f"the flattest head is at {math.exp(-127 / 256):.1%} at its far end" in said
+    assert "For 8 heads these are" in said and page.get_by_key("alibi_topic").value == "slopes"
+    page.get_by_key("alibi_heads").set_value(12).run()
+    assert [*page.dataframe[0].value["slope"]][8:] == ["2^(−0.5)", "2^(−1.5)", "2^(−2.5)", "2^(−3.5)"]
+    assert "12 is not a power of two. The paper's rule for 8 heads" in unescaped(page)
+    assert "The other 4 come from the rule for 16 heads" in unescaped(page)
+
+
+def test_the_matrix_with_every_option(drawn):
+    page = alibi("Bias matrix", alibi_heads="8", alibi_matrix_head="7")
+    assert "**Head 7 of 8**: slope $m$ = 0.00390625" in unescaped(page)
+    assert [*page.table[0].value.iloc[1]] == ["−0.003906", "0", "−∞"]
+    bias = drawn["alibi_matrix"].traces[0]["z"]
+    assert bias[31][:32] == pytest.approx([-(31 - j) / 256 for j in range(32)]) and bias[3][4] is None
+    penalty = 31 / 256
+    told = f"pushed down by **{penalty:.4g}**: to e^(−{penalty:.4g}) = {math.exp(-penalty):.2g} of"
+    assert told in unescaped(page)
+    page.get_by_key("alibi_heads").set_value(4).run()
+    assert "**Head 3 of 4**" in unescaped(page)
+    page.get_by_key("alibi_mask").set_value("both ways").run()
+    assert "both ways" in unescaped(page) and "−∞" not in page.table[0].value.to_string()
+    assert drawn["alibi_matrix"].traces[0]["z"][0][5] == pytest.approx(-5 / 256)
+    page.get_by_key("alibi_heads").set_value(1).run()
+    assert "**Head 0 of 1**" in unescaped(page)
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Of the visible scores of each query."""
+    weights = np.tril(np.exp(scores - scores.max()))
+    return weights / weights.sum(1, keepdims=True)
+
+
+def check_effect(page, drawn, recording, layer: int, head: int, times: float) -> None:
+    """The figures and the sentence against the recorded scores and a slope of 1/4, 1/16 ..."""
+    count = recording.config.n_heads
+    own = recording.config.position == "alibi"
+    place = np.arange(len(recording.logits))
+    apart = np.abs(place[:, None] - place)
+    far = {"without": [], "with": []}
+    for h in range(count):
+        slope = 2.0 ** (-8 * (h + 1) / count)
+        bare = recording[f"blocks.{layer}.scores"][h].astype(np.float64) + own * slope * apart
+        before, after = softmax(bare), softmax(bare - times * slope * apart)
+        far["without"].append((before * apart).sum(1).mean())
+        far["with"].append((after * apart).sum(1).mean())
+        if h == head:
+            assert drawn["alibi_pattern_before"].traces[0]["z"] == pytest.approx(before, abs=1e-4)
+            assert drawn["alibi_pattern_after"].traces[0]["z"] == pytest.approx(after, abs=1e-4)
+            moved = np.maximum(after - before, 0).sum(1).mean()  # what is gained, which is what is lost
+    bars = {t["name"]: t["y"] for t in drawn["alibi_distances"].traces}
+    assert bars["without the bias"] == pytest.approx(far["without"], abs=1e-3)
+    assert bars["with it"] == pytest.approx(far["with"], abs=1e-3)
+    found = re.search(
+        rf"Head {head} looks \*\*(\S+)\*\* tokens away without the bias and \*\*(\S+)\*\* with it; \*\*(\d+)%\*\*",
+        unescaped(page),
+    )
+    assert [float(x) for x in found.groups()] == [
+        pytest.approx(far["without"][head], abs=6e-3),
+        pytest.approx(far["with"][head], abs=6e-3),
+        pytest.approx(100 * moved, abs=0.51),
+    ]
+
+
+def test_the_effect_on_a_pattern(drawn):
+    page = alibi("Effect on a pattern", alibi_layer="0", alibi_head="0")
+    check_effect(page, drawn, recorded(CLASSIC), 0, 0, 1)
+    assert "by hand" in unescaped(page) and "learned positions, which it keeps" in unescaped(page)
+    page.get_by_key("alibi_times").set_value(4)
+    page.get_by_key("alibi_layer").set_value(1)
+    page.get_by_key("alibi_head").set_value(3).run()
+    check_effect(page, drawn, recorded(CLASSIC), 1, 3, 4)
+
+
+@pytest.fixture
+def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
+    stage = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: stage)
+    subject.st.cache_resource.clear()
+    monkeypatch.setattr(bench_choice, "WINDOWS", {"128": 12, "256": 8, "all": 8})
+    monkeypatch.setattr(bench_losses, "SLICE_SECONDS", 60.0)
+    return stage
+
+
+def bench(**query: str) -> AppTest:
+    return positions("bench", **query)
+
+
+def measured(page: AppTest) -> AppTest:
+    """Run until all is measured: a variant each time, where the browser would come back by itself."""
+    for _ in range(12):
+        if page.get("progress") == [] and "Measured now" in unescaped(page):
+            return page
+        page.run()
+        assert not page.exception, page.exception
+    raise AssertionError("it never ends")
+
+
+@cache
+def losses_of(scheme: str, windows: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """(losses (window, position) in nats, where the windows begin) of a shipped model, read anew."""
+    tokens = corpora.load("shakespeare").validation
+    starts = window_starts(len(tokens), 64, windows)
+    return np.concatenate(
+        list(position_losses(shipped(f"positions/{scheme}").model, tokens, starts, 256))
+    ), starts
+
+
+def more_at(losses: np.ndarray, starts: np.ndarray, times: int) -> float:
+    """What the last 8 characters of `times` contexts cost more than as the last 8 of one."""
+    at = {int(start): i for i, start in enumerate(starts)}
+    pairs = [(i, at[s + (times - 1) * 64]) for s, i in at.items() if s + (times - 1) * 64 in at]
+    return float(
+        np.mean([losses[i, 64 * times - 8 : 64 * times].mean() - losses[j, 56:64].mean() for i, j in pairs])
+    )
+
+
+def first_number(cell: str) -> float:
+    return plain(cell.split(" ")[0].replace("+", ""))
+
+
+def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
+    page = bench()
+    facts, small, large = (
+        page.table[len(page.table) - 1].value,
+        shipped("positions/none").config,
+        PRESETS["gpt2"].model,
+    )
+    for name, scheme in SCHEMES.items():
+        for column, config in (("parameters here", small), ("at GPT-2 small's sizes", large)):
+            counts = component_parameters(ModelConfig(**{**config.to_dict(), "position": name}))
+            assert plain(facts.loc[scheme.title, column]) == counts["position"]
+    assert facts.loc["Learned", ["parameters here", "at GPT-2 small's sizes"]].tolist() == [
+        "4,096",
+        "786,432",
+    ]
+    assert facts.loc["RoPE", ["enters at", "tells"]].tolist() == ["queries and keys", "how far back"]
+    measured(page)
+    said, numbers = unescaped(page), page.table[1].value
+    assert "8 windows of 256 characters" in said and "no row for position 64" in said
+    assert list(numbers.index) == [scheme.title for scheme in SCHEMES.values()]
+    valid = {name: shipped(f"positions/{name}").metrics["validation_loss"] for name in SCHEMES}
+    far = {}
+    for name, scheme in SCHEMES.items():
+        row, (losses, starts) = numbers.loc[scheme.title], losses_of(name)
+        assert plain(row["validation loss (nats)"]) == pytest.approx(valid[name], abs=6e-4)
+        assert first_number(row["against none"]) == pytest.approx(valid[name] - valid["none"], abs=6e-4)
+        assert first_number(row["end of 64"]) == pytest.approx(losses[:, 56:64].mean(), abs=6e-4)
+        for times in (2, 4):
+            if name == "learned":
+                assert row[f"more at {64 * times}"] == "no answer"
+            else:
+                far[name] = more_at(losses, starts, times)
+                assert first_number(row[f"more at {64 * times}"]) == pytest.approx(far[name], abs=6e-4)
+    held = re.search(
+        r"cost at most 0\.05 nats more: ([^*]+)\.\*\*(?: They cost more with (.+?)\. A learned)?", said
+    )
+    for text, inside in ((held[1], True), (held[2], False)):
+        shown = dict(re.findall(r"(\w+) \(([+-]\d\.\d\d)\)", text))
+        expected = sorted((v, SCHEMES[n].title) for n, v in far.items() if (v <= 0.05) == inside)
+        assert list(shown) == [title for _, title in expected]
+        assert [float(x) for x in shown.values()] == pytest.approx([v for v, _ in expected], abs=6e-3)
+    best = min(valid, key=valid.get)
+    assert f"{SCHEMES[best].title} is best, at {valid[best]:.3f} nats; with no positions it is" in said
+    assert f"with no positions it is {valid['none']:.3f}" in said
+    lines = {t["name"]: t for t in drawn["bench_losses"].traces if "name" in t}
+    losses, _ = losses_of("rope")
+    assert lines["RoPE"]["y"] == pytest.approx(losses.reshape(8, 32, 8).mean((0, 2)), abs=1e-4)
+    assert lines["RoPE"]["x"][:2] == [3.5, 11.5] and lines["Learned"]["x"][-1] == 59.5
+    table = drawn["bench_losses"].table
+    rows = [i for i, name in enumerate(table["scheme"]) if name == "RoPE"]
+    assert table["first_position"][rows[3]] == 24 and table["last_position"][rows[3]] == 31
+    assert table["above_own_tail_nats"][rows[3]] == pytest.approx(
+        losses[:, 24:32].mean() - losses[:, 56:64].mean(), abs=1e-4
+    )
+
+
+def test_what_they_know_of_distance(manager, drawn, shakespeare):
+    page = bench(bench_trained="true", bench_schemes="RoPE")
+    said, table = unescaped(page), drawn["bench_similarity"].table
+    fresh, trained = {}, {}
+    for name, scheme in SCHEMES.items():
+        checkpoint = shipped(f"positions/{name}")
+        fresh[name] = similarity(build(checkpoint.config, checkpoint.metrics["train"]["seed"]), 256)
+        trained[name] = similarity(checkpoint.model, 256)
+        for found, when in ((fresh[name], "untrained"), (trained[name], "trained")):
+            for line, values in zip(found.lines, found.values, strict=True):
+                shown = table[f"{scheme.title}, {line}, {when}"][: len(values)]
+                assert shown == pytest.approx(values, abs=1e-6)
+    lines = drawn["bench_similarity"].traces
+    assert [t["y"] for t in lines if t["line"]["dash"] == "solid" and t["xaxis"] == "x4"] == [
+        pytest.approx(row, abs=1e-6) for row in fresh["rope"].values
+    ]
+    assert [t["y"] for t in lines if t["line"]["dash"] == "dot" and t["xaxis"] == "x6"] == [
+        pytest.approx(row, abs=1e-6) for row in trained["t5"].values
+    ]
+    for name, title in (("sinusoidal", "Sinusoidal"), ("rope", "RoPE")):
+        values = fresh[name].values[0]
+        assert f"{title} {values[1]:.2f} at distance 1, {values[16]:.2f} at 16" in said
+    far, noise = fresh["alibi"].values[:, 16], fresh["learned"].values[0, 1:]
+    assert f"ALiBi from {far.min():.2f} to {far.max():.2f} at 16" in said
+    assert f"{noise.min():.2f} to {noise.max():.2f} at every distance" in said
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"bench_show": "Above own last 64", "bench_unit": "bits"}, {"bench_windows": "128", "bench_bin": "1"}],
+)
+def test_every_option_is_drawn(manager, shakespeare, drawn, query):
+    page = measured(bench(**query))
+    assert not page.error
+    windows, width = (12 if query.get("bench_windows") == "128" else 8), int(query.get("bench_bin", 8))
+    assert f"{windows} windows" in unescaped(page)
+    losses, _ = losses_of("alibi", windows)
+    y = losses.astype(np.float64).reshape(windows, -1, width).mean((0, 2))
+    line = next(t for t in drawn["bench_losses"].traces if t.get("name") == "ALiBi")
+    if "bench_unit" in query:
+        y = (y - losses[:, 56:64].mean()) / math.log(2)
+        valid = shipped("positions/none").metrics["validation_loss"]
+        shown = page.table[1].value.loc["None", "validation loss (bits)"]
+        assert plain(shown) == pytest.approx(valid / math.log(2), abs=6e-4)
+        assert "Dotted: the same model" not in unescaped(page)
+        assert "bits per character" in drawn["bench_losses"].layout["yaxis"]["title"]["text"]
+    assert line["y"] == pytest.approx(y, abs=1e-3)
+
+
+def test_without_the_text_the_record_is_shown_and_said_to_be_one(manager, monkeypatch):
+    monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
+    page = bench(bench_windows="all", bench_stopgaps="T5: unmet buckets filled")
+    said = unescaped(page)
+    assert "not on this machine" in said
+    assert "were measured when the models were trained, on 20" in said
+    assert "Measured now" not in said
+    assert "ALiBi (+0.00)" in said and len(page.table[1].value) == 6

@@ -31,11 +31,18 @@ from tests.pages.helpers import opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped
 from tests.pages.real import carried
 from tests.pages.stage import StageManager
+from ui import slow
 from ui.models import REAL_MODEL
 
 pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
 PAGE = "inside/circuits"
 CITIZEN = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
+
+
+@pytest.fixture
+def measured_anew() -> None:
+    """No result is kept from another test."""
+    slow._server = slow.Jobs()
 
 
 def circuit(view: str, model: str = SMALL, **query: str) -> AppTest:

@@ -240,6 +240,12 @@ def test_what_will_be_trained_is_summed_up(manager):
     assert "estimated from the speed of your last run" in sentences(page)
     minutes = re.search(r"about \*\*([0-9.]+) min\*\*", sentences(page))
     assert minutes is not None and 10 <= float(minutes[1]) < 15
+    clicked(page, "train")
+    for other in ({"step": 40}, {"status": "finished", "step": 19}):  # it goes on; it is too short to tell
+        assert minutes[0] in sentences(changed(page, manager, "run-1", seconds=4.0, **other))
+    changed(page, manager, "run-1", step=20, seconds=400.0)
+    slower = re.search(r"about \*\*([0-9.]+) (min|h)\*\*", sentences(page))
+    assert slower is not None and float(slower[1]) * {"min": 1, "h": 60}[slower[2]] > 9 * float(minutes[1])
 
 
 def test_a_refusal_stays_while_the_panel_is_drawn_again_and_again(manager, monkeypatch):

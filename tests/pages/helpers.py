@@ -52,7 +52,8 @@ def ran(page: AppTest) -> AppTest:
 
 def chosen(page: AppTest, key: str, value: Any) -> AppTest:
     """Gives a control its value. The page must not raise."""
-    page.get_by_key(key).set_value(value)
+    control: Any = page.get_by_key(key)
+    control.set_value(value)
     return ran(page)
 
 

@@ -91,7 +91,7 @@ def recording() -> Recording:
 
 
 @pytest.mark.exhaustive
-def test_means_leave_out_the_massive_token(recording, drawn):
+def test_means_leave_out_the_massive_token(recording: Recording, drawn: Any) -> None:
     page = inside("residual", residual_view="norms")
     final = np.linalg.norm(recording["blocks.29.resid_post"].astype(np.float64), axis=-1)
     assert drawn["residual_line"].table["mean_norm"][-1] == pytest.approx(final[1:].mean(), rel=1e-5)
@@ -101,7 +101,7 @@ def test_means_leave_out_the_massive_token(recording, drawn):
 
 
 @pytest.mark.exhaustive
-def test_neurons_are_read_behind_the_massive_token(recording, drawn):
+def test_neurons_are_read_behind_the_massive_token(recording: Recording, drawn: Any) -> None:
     page = inside("feedforward", measure="true")
     post = np.stack([recording[f"blocks.{i}.ffn_post"] for i in range(30)])[:, 1:]
     layer, _, neuron = np.unravel_index(np.abs(post).argmax(), post.shape)
@@ -137,7 +137,7 @@ def finished(page: AppTest, what: str, seconds: float = 90) -> str:
 
 
 @pytest.mark.exhaustive
-def test_all_logits_are_sent_but_only_the_words_that_are_read(logits):
+def test_all_logits_are_sent_but_only_the_words_that_are_read(logits: torch.Tensor) -> None:
     page = output_page("sampling")
     data = sent(page, "sampler")
     assert np.allclose(np.frombuffer(base64.b64decode(data["logits"]), np.float32), logits, atol=1e-4)
@@ -155,7 +155,7 @@ def test_all_logits_are_sent_but_only_the_words_that_are_read(logits):
 
 
 @pytest.mark.exhaustive
-def test_a_conversation_puts_the_template_around_the_text():
+def test_a_conversation_puts_the_template_around_the_text() -> None:
     real = known()
     ids = real.tokenizer.chat([{"role": "user", "content": TEXT}])
     page = output_page(

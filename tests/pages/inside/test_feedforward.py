@@ -171,9 +171,9 @@ def test_neurons_are_those_of_the_recording(drawn):
         bars = drawn["feedforward_tokens"].traces[0]
         shown = [name.strip("\u200b\u200c") for name in bars["y"]]
         words = [*ALPHABET[:-1], "␣"]
-        chosen = [*ranked[:5], *ranked[-5:]]
-        assert shown == [words[i] for i in chosen]
-        np.testing.assert_allclose(bars["x"], scores[chosen], rtol=1e-4, atol=1e-6)
+        ends_of = [*ranked[:5], *ranked[-5:]]
+        assert shown == [words[i] for i in ends_of]
+        np.testing.assert_allclose(bars["x"], scores[ends_of], rtol=1e-4, atol=1e-6)
         chosen(page, "feedforward_norm", False)
 
 

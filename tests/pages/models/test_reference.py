@@ -123,7 +123,11 @@ def test_shipped_models_have_a_family(model, title):
 def test_what_has_no_family_keeps_the_one_file(manager):
     page = opened("export", model=run(manager, "refx-none", mixer="similarity"))
     assert "Not for this model" in said(page) and "mixer = 'similarity'" in said(page)
-    assert [button.label for button in page.get("download_button")] == ["model.py", "model.safetensors", "nano.py"]
+    assert [button.label for button in page.get("download_button")] == [
+        "model.py",
+        "model.safetensors",
+        "nano.py",
+    ]
 
 
 def test_the_answer_of_before_says_the_steps_and_what_is_left(drawn):

@@ -200,17 +200,14 @@ def slowly(model: Transformer, ids: tuple[int, ...], top: int, least: float) -> 
     """One head, one key, one sorted list of logits at a time."""
     recording, config = record(model, ids), model.config
     found = np.zeros((config.n_layers, config.n_heads))
-    for layer, head in np.ndindex(found.shape):
-        v = recording[f"blocks.{layer}.v"][head * config.n_kv_heads // config.n_heads]
-        w_o, width = model.blocks[layer].mixer.w_o, config.d_head
-        for key in range(len(ids) - 1):
-            weight = float(recording[f"blocks.{layer}.pattern"][head, -1, key])
-            z = np.zeros(config.n_heads * width, np.float32)
-            z[head * width : (head + 1) * width] = v[key]
-            wrote = z if w_o is None else w_o.weight.numpy() @ z
-            x = model.norm_final(torch.from_numpy(wrote)[None, None])[0, 0].numpy()
-            if weight >= least and ids[key] in np.argsort(-(model.output_matrix.numpy() @ x))[:top]:
-                found[layer, head] += weight
+    for layer, head, key in np.ndindex(*found.shape, len(ids) - 1):
+        w_o, z = model.blocks[layer].mixer.w_o, torch.zeros(config.n_heads, config.d_head)
+        group = config.n_heads // config.n_kv_heads
+        z[head] = torch.tensor(recording[f"blocks.{layer}.v"][head // group, key])
+        x = model.norm_final(z.flatten() if w_o is None else w_o.weight @ z.flatten())
+        weight = float(recording[f"blocks.{layer}.pattern"][head, -1, key])
+        if weight >= least and ids[key] in (model.output_matrix @ x).topk(top).indices:
+            found[layer, head] += weight
     return found
 
 

@@ -204,7 +204,9 @@ FOUR, BACK = (0, 1, 2, 3), np.array([3, 2, 1, 0])
 
 
 def test_every_scheme_is_compared_with_its_own_mask():
-    assert permutation.Plan("rope") == permutation.Plan("rope", causal=False)
+    one = permutation.fresh(permutation.Plan("rope"), 100, 8)
+    spreads = [float(x.std()) for x in (one.blocks[0].mixer.w_qkv.weight, one.embedding)]
+    assert spreads == pytest.approx([one.config.d_model**-0.5, 1.0], rel=0.1)
     found = order_effect(FOUR, BACK)
     assert set(found.found) == {(s, mask) for s in permutation.SCHEMES for mask in (False, True)}
     for scheme, mask in (("rope", True), ("rope", False), ("none", True), ("t5", False)):

@@ -133,7 +133,7 @@ LETTERS = CharTokenizer("\n abcdefghijklmnopqrstuvwxyz")
     ("a" * (MOST + 1), "b" * (MOST + 1), "st", ShapeError, f"at most {MOST}"),
 ])  # fmt: skip
 def test_prompts_that_cannot_be_compared(
-    clean: str, corrupted: str, answers: Any, error: type[Exception], said: str
+    clean: str, corrupted: str, answers: Any, error: Any, said: str
 ) -> None:
     with pytest.raises(error, match=said):
         prompts_of(LETTERS, clean, corrupted, tuple(answers))

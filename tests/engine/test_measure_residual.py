@@ -332,21 +332,18 @@ def test_a_cell_holds_what_is_here_and_what_is_at_the_output():
 
 
 @for_each("fields", [
-    {"attention_bias": True, "norm_bias": True},
-    {"mixer": "none"},
-    {"ffn": "none", "position": "rope"},
+    {"attention_bias": True, "norm_bias": True}, {"mixer": "none"}, {"ffn": "none", "position": "rope"},
     {"n_layers": 6, "n_heads": 8, "d_head": 2},
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_the_bars_sum_to_the_logit(fields):
     model = loud(tiny(**fields), factor=3.0)
     recording = record(model, TEXT)
     found = attribute(model, recording, 5, 7)
     told = pushes(model.config, found)
-    values = [push.value for push in told.writers]
+    values, labels = [push.value for push in told.writers], [push.label for push in told.writers]
     assert sum(values) == pytest.approx(float(recording.logits[5, 7]), abs=1e-3)
     assert told.difference == pytest.approx(sum(values) - found.logit, abs=1e-9)
     assert told.most.value == max(values) and told.least.value == min(values)
-    labels = [push.label for push in told.writers]
     single = found.heads.size <= MOST_HEADS
     assert ("head 1.3" in labels) == (single and "mixer" not in fields) and ("heads 1" in labels) != single
     assert ("ffn 1" in labels) == ("ffn" not in fields) and ("norm bias" in labels) == ("norm_bias" in fields)
@@ -367,13 +364,14 @@ def test_each_bar_has_its_own_number():
 
 def test_what_stands_in_the_model_s_place_is_what_is_told():
     """Names in the configuration that are not what the parts are."""
-    swapped_in = swapped(
-        HEALTHY, "other classes under old names", positions={"none": Learned}, mixers={"attention": NoMixer},
-        feedforwards={"gelu": NoFeedForward},
-    )  # fmt: skip
+    others = {
+        "positions": {"none": Learned},
+        "mixers": {"attention": NoMixer},
+        "feedforwards": {"gelu": NoFeedForward},
+    }
     parts = Attribution(0.0, 1.0, 0.0, np.zeros((2, 4)), np.zeros(2), np.zeros(2), 0.0, 1.0)
-    config = tiny(position="none", ffn="gelu").resolved()
-    assert [p.label for p in pushes(config, parts, swapped_in).writers] == ["embed", "position"]
+    told = pushes(tiny(position="none", ffn="gelu").resolved(), parts, swapped(HEALTHY, "others", **others))
+    assert [p.label for p in told.writers] == ["embed", "position"]
 
 
 @for_each("fields", [{}, {"wiring": "parallel"}, {"wiring": "post"}, {"ffn": "none"}, {"position": "rope"}])

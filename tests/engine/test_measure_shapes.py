@@ -66,11 +66,7 @@ def lines_of(steps, name):
 
 def test_the_lines_that_ran_are_the_lines_that_did_it():
     steps = trace(tiny(), 4)
-    for name, says in {
-        "blocks.0.pattern": "softmax",
-        "blocks.0.scores": "baddbmm",
-        "embed": "F.embed",
-    }.items():
+    for name, says in (("blocks.0.pattern", "softmax"), ("blocks.0.scores", "baddbmm"), ("embed", "F.emb")):
         assert any(says in line for line in lines_of(steps, name))
     normed = lines_of(steps, "blocks.0.norm1")
     assert normed == ["return F.layer_norm(x, x.shape[-1:], self.gain, self.bias, self.eps)"]

@@ -22,7 +22,8 @@ from engine.tokenizers.words import UNKNOWN, WordTokenizer
 from tests.engine.cases import for_each
 
 LEARNED = (
-    "the theme of the thesis is the theory of things; भाषा भाषा 语言 语言 语言 👩‍👧 👩‍👧 ththth aaaa\n" * 3
+    "the theme of the thesis is the theory of these things; भाषा भाषा 语言 语言 语言 👩‍👧 👩‍👧 ththth aaaa\n"
+    * 3
 )
 TEXTS = (
     "", "the thesis", " \n\t ", "भाषा मॉडल", "语言模型。数字", "👩‍👩‍👧‍👦🇩🇪👍🏽", "مرحبا بالعالم",

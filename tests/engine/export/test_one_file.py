@@ -125,9 +125,7 @@ def test_encoder_decoders_run_alone(tmp_path: Path) -> None:
     hold_alone(models, [source, target], tmp_path)
 
 
-@for_each(
-    "task, source", [("dates", "the 3rd of March 1999"), ("language", "the small dog sees a king today")]
-)
+@for_each("task, source", [("dates", "the 3rd of March 1999"), ("language", "the small dog sees a king")])
 def test_a_shipped_encoder_decoder_writes(task: str, source: str, tmp_path: Path) -> None:
     """Letters and words; what is not known is said."""
     shipped = load_pair(ROOT / "checkpoints" / "paired" / task)

@@ -43,7 +43,6 @@ def processes(of: int | None = None) -> list[int]:
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Short texts go there, too."""
     monkeypatch.setattr(apart, "SHORT", -1)
     yield
     assert processes() == []

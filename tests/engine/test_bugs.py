@@ -37,7 +37,6 @@ def test_a_share_of_words_is_counted_by_hand() -> None:
 
 @pytest.fixture(scope="module")
 def raced() -> tuple[RunView, ...]:
-    """A fault beside its twin, as small as can be."""
     corpus, both = verse(), specs(FAULTS["no_mask"])
     order = replace(both[0].train, steps=12, eval_every=4, eval_tokens=512, sample_every=12)
     small = tiny(vocab_size=corpus.vocab_size, context=32, d_model=32, position="rope")
@@ -142,7 +141,6 @@ def test_a_stored_race_shows_what_is_said_of_it(name: str) -> None:
 @pytest.mark.skipif(PLACE is None, reason="Tiny Shakespeare is not here")
 @for_each("name", ["leaky_mask", "keys_not_normed"])
 def test_a_stored_race_can_be_run_again(name: str) -> None:
-    """Its first steps, on the same text and from the same seed."""
     corpus = load("shakespeare")
     for view in shipped(name).race.runs:
         rows = view.history.rows

@@ -25,20 +25,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from engine import checkpoints
-from engine.checkpoints import (
-    CONFIG,
-    METRICS,
-    TOKENIZER,
-    WEIGHTS,
-    load,
-    load_state,
-    load_weights,
-    pack,
-    save,
-    save_state,
-    slim_state,
-    unpack,
-)
+from engine.checkpoints import load, load_state, load_weights, pack, save, save_state, slim_state, unpack
 from engine.checkpoints_paired import load_labels, load_pair, save_labels, save_pair
 from engine.classifier import Classifier, build_classifier
 from engine.config import ModelConfig
@@ -84,21 +71,23 @@ def test_a_model_comes_back_exactly(tmp_path: Path, fields: dict) -> None:
         assert checkpoint.tokenizer == LETTERS and checkpoint.metrics == METRICS_VALUE
         assert torch.equal(checkpoint.model(some_tokens(model.config)), model(some_tokens(model.config)))
         assert not checkpoint.model.training
-    assert sorted(os.listdir(tmp_path)) == sorted([WEIGHTS, CONFIG, TOKENIZER, METRICS])
+    assert sorted(os.listdir(tmp_path)) == sorted(
+        [checkpoints.WEIGHTS, checkpoints.CONFIG, checkpoints.TOKENIZER, checkpoints.METRICS]
+    )
 
 
 def test_weights_can_be_stored_small(tmp_path: Path) -> None:
     model = _model()
     for dtype in (torch.bfloat16, torch.float16):
         save(tmp_path, model, LETTERS, {}, dtype=dtype)
-        stored = load_file(tmp_path / WEIGHTS)
+        stored = load_file(tmp_path / checkpoints.WEIGHTS)
         assert {tensor.dtype for tensor in stored.values()} == {dtype}
         for name, parameter in load(tmp_path).model.named_parameters():
             assert parameter.dtype == torch.float32
             assert torch.allclose(parameter, dict(model.named_parameters())[name], rtol=1e-2, atol=1e-3)
 
 
-@for_each("name", ["", WEIGHTS, CONFIG, TOKENIZER, METRICS])
+@for_each("name", ["", checkpoints.WEIGHTS, checkpoints.CONFIG, checkpoints.TOKENIZER, checkpoints.METRICS])
 def test_what_is_missing_is_named(tmp_path: Path, name: str) -> None:
     folder = _saved(tmp_path)
     (folder / name).unlink() if name else shutil.rmtree(folder)
@@ -107,19 +96,19 @@ def test_what_is_missing_is_named(tmp_path: Path, name: str) -> None:
 
 def test_weights_cut_short_and_headers_that_claim_to_be_huge(tmp_path: Path) -> None:
     folder = _saved(tmp_path)
-    data = (folder / WEIGHTS).read_bytes()
+    data = (folder / checkpoints.WEIGHTS).read_bytes()
     for keep in (0, 1, 7, 8, 100, len(data) // 2, len(data) - 1):
-        (folder / WEIGHTS).write_bytes(data[:keep])
-        _refused(folder, f"{WEIGHTS} is damaged or cut short")
+        (folder / checkpoints.WEIGHTS).write_bytes(data[:keep])
+        _refused(folder, f"{checkpoints.WEIGHTS} is damaged or cut short")
     for wrong in (
         data + b"more",
         *(struct.pack("<Q", length) + data[8:] for length in (2**63, 2**40, 10**6)),
     ):
-        (folder / WEIGHTS).write_bytes(wrong)
-        _refused(folder, WEIGHTS)
+        (folder / checkpoints.WEIGHTS).write_bytes(wrong)
+        _refused(folder, checkpoints.WEIGHTS)
 
 
-@for_each("name", [CONFIG, TOKENIZER, METRICS])
+@for_each("name", [checkpoints.CONFIG, checkpoints.TOKENIZER, checkpoints.METRICS])
 @for_each("text", ["", "{", "[]", "3", "null", "\x00", "{'a': 1}", "[" * 100_000])
 def test_json_that_is_none(tmp_path: Path, name: str, text: str) -> None:
     folder = _saved(tmp_path)
@@ -144,7 +133,7 @@ def _edit(folder: Path, name: str, **changes: object) -> None:
 ])  # fmt: skip
 def test_an_edited_config(tmp_path: Path, changes: dict, says: str) -> None:
     folder = _saved(tmp_path)
-    _edit(folder, CONFIG, **changes)
+    _edit(folder, checkpoints.CONFIG, **changes)
     _refused(folder, says)
 
 
@@ -153,7 +142,7 @@ def test_an_edited_config(tmp_path: Path, changes: dict, says: str) -> None:
 ])  # fmt: skip
 def test_an_edited_tokenizer(tmp_path: Path, changes: dict) -> None:
     folder = _saved(tmp_path)
-    _edit(folder, TOKENIZER, **changes)
+    _edit(folder, checkpoints.TOKENIZER, **changes)
     _refused(folder, "")
 
 
@@ -170,13 +159,13 @@ EDITS: list[tuple[str, Callable[[Tensor], Tensor], str]] = [
 @for_each("name, edit, says", EDITS)
 def test_edited_weights_are_named(tmp_path: Path, name: str, edit: Callable, says: str) -> None:
     folder = _saved(tmp_path)
-    tensors = load_file(folder / WEIGHTS)
-    save_file(tensors | {name: edit(tensors[name])}, folder / WEIGHTS)
+    tensors = load_file(folder / checkpoints.WEIGHTS)
+    save_file(tensors | {name: edit(tensors[name])}, folder / checkpoints.WEIGHTS)
     _refused(folder, f"'{name}' {says}")
     rest = {other: x for other, x in tensors.items() if other != name}
-    save_file(rest, folder / WEIGHTS)
+    save_file(rest, folder / checkpoints.WEIGHTS)
     _refused(folder, "numbers, but the config calls for")
-    save_file(rest | {"another": tensors[name]}, folder / WEIGHTS)
+    save_file(rest | {"another": tensors[name]}, folder / checkpoints.WEIGHTS)
     with pytest.raises(CheckpointError, match=r"is missing|not part of this architecture"):
         load(folder)
 

@@ -18,30 +18,16 @@ from engine.service.cluster import Cluster
 from engine.service.manager import RunManager
 from engine.training.records import Step
 from engine.training.train import train
-from tests.engine.running import (
-    LONG,
-    MODEL,
-    PROFILE,
-    SHORT,
-    TEXT,
-    ended,
-    lives,
-    look,
-    managers,
-    pid,
-    reached,
-    settled,
-    spec,
-    wait,
-)
+from tests.engine import running
+from tests.engine.running import PROFILE, ended, look, reached, spec, wait
 
 ME = "me"
-SLOW = replace(SHORT, steps=600, eval_every=0, sample_every=0, snapshot_every=100, batch_size=128)
+SLOW = replace(running.SHORT, steps=600, eval_every=0, sample_every=0, snapshot_every=100, batch_size=128)
 
 
 @pytest.fixture
 def make(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
-    with managers(tmp_path, opener=cluster.open) as make:
+    with running.managers(tmp_path, opener=cluster.open) as make:
         yield make
 
 
@@ -64,8 +50,8 @@ def test_a_lost_machine_costs_the_steps_since_the_last_snapshot(
     run = manager.start(spec(SLOW), ME)
     reached(manager, run, 120)
     manager.pause(run, ME)
-    settled(manager, run)
-    before, process, home = look(manager, run), pid(manager, run), node_of(manager, nodes, run)
+    running.settled(manager, run)
+    before, process, home = look(manager, run), running.pid(manager, run), node_of(manager, nodes, run)
     manager.resume(run, ME)
     nodes.remove_node(home, allow_graceful=False)
     wait(lambda: look(manager, run).warnings)
@@ -79,9 +65,9 @@ def test_a_lost_machine_costs_the_steps_since_the_last_snapshot(
         reached_step, newest = (int(found) for found in re.findall(r"step (\d+)", said))
         assert newest % SLOW.snapshot_every == 0 and newest >= max(before.snapshots)
         assert 0 <= reached_step - newest <= SLOW.snapshot_every
-    assert not lives(process), "what ran there ended with its machine"
+    assert not running.lives(process), "what ran there ended with its machine"
     # as if nothing had happened: the same losses as of one training without a break
-    here = [r.loss for r in train(MODEL, SLOW, from_text(TEXT)) if isinstance(r, Step)]
+    here = [r.loss for r in train(running.MODEL, SLOW, from_text(running.TEXT)) if isinstance(r, Step)]
     assert list(view.history.steps) == list(range(1, 601))
     assert list(view.history.losses) == pytest.approx(here, rel=1e-4)
 
@@ -92,7 +78,7 @@ def test_what_takes_machine_after_machine_down_does_not_go_on(
 ) -> None:
     monkeypatch.setattr("engine.service.scheduler.MAX_MOVES", 0)
     manager = make()
-    run = manager.start(spec(LONG), ME)
+    run = manager.start(spec(running.LONG), ME)
     reached(manager, run, 5)
     nodes.remove_node(node_of(manager, nodes, run), allow_graceful=False)
     nodes.add_node(num_cpus=3)  # the tests after this one need it

@@ -35,13 +35,7 @@ from tests.engine.helpers import loud, tiny
 from tests.engine.toys import TOYS, BareNorm, DoubledAttention, LogBias, PlainProducts, RunningMean
 
 IDS = (3, 1, 4, 1, 5, 9)
-REGISTRIES: dict[str, Any] = {
-    "norm": NORMS,
-    "position": POSITIONS,
-    "mixer": MIXERS,
-    "ffn": FEEDFORWARDS,
-    "wiring": WIRINGS,
-}
+REGISTRIES = {"norm": NORMS, "position": POSITIONS, "mixer": MIXERS, "ffn": FEEDFORWARDS, "wiring": WIRINGS}
 
 
 @dataclass(frozen=True)
@@ -73,20 +67,14 @@ RICH = [  # every part at once with all that it may have
     Case("t5", dict(position="t5", norm="rmsnorm", score_scale=False)),
     Case("masked head", dict(output_head="masked", norm_bias=True, tie_embeddings=False)),
 ]
+AT = {"positions_twice": {"position": "sinusoidal"}}
+RAW = {
+    "one matrix": {"mixer": "shared_qk"}, "no w_o": {"output_projection": False, "position": "rope"},
+    "qk-norm": {"qk_norm": True, "qk_gain": True, "mixer": "shared_qk"},
+}  # fmt: skip
 FAULTS = [
-    *(
-        Case(name, {"position": "sinusoidal"} if name == "positions_twice" else {}, parts)
-        for name, parts in PARTS.items()
-        if parts is not HEALTHY
-    ),
-    *(
-        Case(f"raw values, {name}", fields, PARTS["raw_values"])
-        for name, fields in (
-            ("one matrix", dict(mixer="shared_qk")),
-            ("no w_o", dict(output_projection=False, position="rope")),
-            ("qk-norm", dict(qk_norm=True, qk_gain=True, mixer="shared_qk")),
-        )
-    ),
+    *(Case(name, AT.get(name, {}), parts) for name, parts in PARTS.items() if parts is not HEALTHY),
+    *(Case(f"raw values, {name}", fields, PARTS["raw_values"]) for name, fields in RAW.items()),
 ]
 NEVER_RAN = "first_block_only"
 FORWARD = ("norms", "positions", "mixers", "feedforwards", "wirings", "outputs", "stack")
@@ -112,19 +100,26 @@ def has_heads(model: Transformer) -> bool:
 
 
 @every
-def test_reading_with_a_cache_is_the_model_s_own_forward(case: Case) -> None:
+def test_what_is_read_and_written_is_the_model_s_own_forward_whether_it_keeps_or_not(case: Case) -> None:
+    """What is written: each id is the likeliest after the forward pass of all before it."""
     model = model_of(case)
-    if not model.keeps:  # what comes later changes what was before: then nothing is kept
+    if model.keeps:
+        with torch.inference_mode():
+            whole = model(torch.tensor([IDS]))[0]
+            decoder = Decoder(model)
+            ours = [decoder.read(IDS[:2]), *(decoder.read([token]) for token in IDS[2:])]
+        np.testing.assert_allclose(torch.stack(ours), whole[1:], atol=1e-5)
+    else:  # what comes later changes what was before: then nothing is kept
         changed = record(model, (*IDS[:-1], 7)).logits[:-1]
         assert np.abs(changed - record(model, IDS).logits[:-1]).max() > 1e-3
         with pytest.raises(ShapeError, match="later"):
             Decoder(model)
-        return
-    with torch.inference_mode():
-        whole = model(torch.tensor([IDS]))[0]
-        decoder = Decoder(model)
-        ours = [decoder.read(IDS[:2]), *(decoder.read([token]) for token in IDS[2:])]
-    np.testing.assert_allclose(torch.stack(ours), whole[1:], atol=1e-5)
+    seen = list(IDS[:3])
+    for record_of in steps(model, seen, 4, SampleConfig(temperature=0)) if model.output.present else ():
+        with torch.inference_mode():
+            wanted = model(torch.tensor([seen]))[0, -1]
+        np.testing.assert_allclose(record_of.logits, wanted, atol=1e-5)
+        seen.append(record_of.token)
 
 
 @every
@@ -133,19 +128,6 @@ def test_the_parts_that_are_known_exactly_go_the_short_way(case: Case) -> None:
     if model.keeps and not {"window", "output_head"} & set(case.fields):
         own = all(getattr(case.parts, name) == getattr(HEALTHY, name) for name in FORWARD)
         assert (Decoder(model)._row is not None) == own
-
-
-@every
-def test_what_is_written_is_the_model_s_own_whether_it_keeps_or_not(case: Case) -> None:
-    """Each id is the likeliest after the forward pass of all before it."""
-    model, seen = model_of(case), list(IDS[:3])
-    if not model.output.present:
-        return
-    for record_of in steps(model, seen, 4, SampleConfig(temperature=0)):
-        with torch.inference_mode():
-            wanted = model(torch.tensor([seen]))[0, -1]
-        np.testing.assert_allclose(record_of.logits, wanted, atol=1e-5)
-        seen.append(record_of.token)
 
 
 def test_dropout_that_was_not_switched_off_drops_in_generation_too() -> None:
@@ -292,7 +274,6 @@ def test_the_position_switch_leaves_nothing_of_the_scheme(case: Case) -> None:
 
 
 def remixed(case: Case, **methods: Any) -> Parts:
-    """The case's parts, with these methods in its mixer."""
     name = case.config.mixer
     return swapped(case.parts, "remixed", mixers={name: type("Other", (case.parts.mixers[name],), methods)})
 

@@ -128,7 +128,6 @@ SHARP = "toy mixer"
 
 @pytest.fixture
 def sharp(monkeypatch: pytest.MonkeyPatch) -> Parts:
-    """A fault that has more tensors than what it stands for."""
     monkeypatch.setitem(PARTS, SHARP, TOYS["mixer"])  # type: ignore[arg-type]
     more = parameter_formula(MODEL, TOYS["mixer"])
     assert more == sum(p.numel() for p in build(MODEL, parts=TOYS["mixer"]).parameters())

@@ -16,15 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine import ledger as ledger_module
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.ledger import (
-    COMPONENTS,
-    GB,
-    component_parameters,
-    ledger,
-    ledger_of,
-    parameter_formula,
-    shape_trace,
-)
+from engine.ledger import GB, component_parameters, ledger, parameter_formula, shape_trace
 from engine.measure.shapes import totals, trace
 from engine.model import build, count_parameters
 from engine.parts.cache import KVCache
@@ -46,7 +38,7 @@ PUBLISHED = {
 
 
 def of(name: str):
-    return ledger_of(EVERY[name])
+    return ledger_module.ledger_of(EVERY[name])
 
 
 def counted(config: ModelConfig) -> dict[str, int]:
@@ -63,7 +55,6 @@ def counted(config: ModelConfig) -> dict[str, int]:
 
 @st.composite
 def legal(draw: st.DrawFn) -> ModelConfig:
-    """Any legal configuration of a small model."""
     sizes: dict[str, list[Any]] = {
         "n_heads": [1, 2, 4], "n_kv_heads": [None, 1, 2, 4], "d_model": [4, 8, 12], "d_head": [None, 2, 3, 6],
         "d_ff": [None, 5, 16], "rope_fraction": [0.25, 0.5, 1.0], "norm_eps": [1e-5], "dropout": [0.0, 0.1],
@@ -94,7 +85,7 @@ def test_any_legal_configuration_is_counted_as_its_model_is_built(config):
     assert found.total == count_parameters(config) == parameter_formula(config)
     assert component_parameters(config) == counted(config) and sum(found.components.values()) == found.total
     assert sum(row.each * row.copies for row in found.rows) == found.total
-    assert {row.component for row in found.rows} <= set(COMPONENTS)
+    assert {row.component for row in found.rows} <= set(ledger_module.COMPONENTS)
 
 
 @settings(max_examples=60, deadline=None)

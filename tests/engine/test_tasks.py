@@ -58,7 +58,6 @@ def all_equal(lines: list[str]) -> list[tuple[str, float]]:
 
 
 def balanced(word: str) -> bool:
-    """By taking pairs out until nothing is left."""
     before = None
     while before != word:
         before, word = word, word.replace("()", "").replace("[]", "")
@@ -336,7 +335,6 @@ def test_what_a_task_cannot_be_trained_with(corpus: Corpus) -> None:
 
 
 def learned(name: str, **fields: Any) -> tuple[list[Evaluation], list[Sample]]:
-    """A short training by the task's recipe, on one fixed seed."""
     model, config = recipe(TASKS[name])
     quick = {"precision": "float32", "eval_tokens": 2048, "snapshot_every": 0, "look_early": False}
     records = list(
@@ -369,7 +367,6 @@ def test_a_sample_goes_on_from_what_is_asked() -> None:
 @pytest.mark.exhaustive
 @for_each("name", list(TASKS))
 def test_the_shipped_models_solve_their_tasks(name: str) -> None:
-    """Each by the recipe that the training page offers, and as well as its metrics say."""
     folder = Path(__file__).parents[2] / "checkpoints" / "tasks" / name
     found, (model, config) = checkpoints.load(folder), recipe(TASKS[name])
     task, corpus = TASKS[name], corpora.load(name)

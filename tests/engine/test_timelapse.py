@@ -38,7 +38,6 @@ def taken(folder: Path) -> Lapse:
 
 
 def trained() -> dict[int, TrainState]:
-    """The states of the same training after every step."""
     every = replace(SETTINGS, snapshot_every=1)
     records = train(MODEL, every, CORPUS, device="cpu")
     return {record.step: record.state for record in records if isinstance(record, Snapshot)}
@@ -113,7 +112,6 @@ def test_an_interrupted_one_goes_on_where_it_was(
 
 
 def _copied(lapse: Lapse, tmp_path: Path) -> Path:
-    """Files of its own, to be damaged."""
     return Path(shutil.copytree(lapse.folder, tmp_path / "copied"))
 
 

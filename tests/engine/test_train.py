@@ -178,7 +178,6 @@ def test_any_prompt_gives_text(prompt: str) -> None:
 
 @for_each(("optimizer", "eval_every"), [("adamw", 0), ("muon", 1)])
 def test_a_diverging_training_says_so_and_which_snapshots_lead_on(optimizer: str, eval_every: int) -> None:
-    """The weights may still be numbers when the loss is none any more."""
     wild = {"learning_rate": 1e3, "muon_learning_rate": 1e3, "warmup_steps": 0, "grad_clip": 0.0}
     records = run(**wild, optimizer=optimizer, steps=300, snapshot_every=1, eval_every=eval_every)
     end = records[-1]
@@ -194,7 +193,6 @@ def test_a_diverging_training_says_so_and_which_snapshots_lead_on(optimizer: str
 
 
 def test_weights_that_are_no_numbers_are_no_snapshot_to_go_on_from() -> None:
-    """Even in a place that no text reaches."""
     from engine.training.train import _Training
 
     training = _Training(MODEL, replace(TRAIN, sample_every=0), CORPUS, Control(), "cpu", HEALTHY)

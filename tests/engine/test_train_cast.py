@@ -23,7 +23,6 @@ TEXT = PairedText("toy", "A toy", PairTokenizer.train(["ab"]), LEARNED, HELD_OUT
 
 
 def test_as_many_parameters_by_another_count():
-    """Those of the built models, for the recipe of each kind of width."""
     for name in ("reverse", "language"):
         pair = pair_recipe(name).model
         one, two = build(cast(pair), device="meta"), build_pair(pair, device="meta")

@@ -23,19 +23,9 @@ from engine.sample.pairs import write_targets
 from engine.seq2seq import build_pair
 from engine.tokenizers import from_dict
 from engine.tokenizers.paired import BEGIN, END, PAD, SIGNS, PairTokenizer
+from engine.training import train_pairs as trainer
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
-from engine.training.train_pairs import (
-    drawn,
-    evaluating,
-    exact,
-    known,
-    label_loss,
-    pair_loss,
-    spread,
-    teacher_forced,
-    train_labels,
-    train_pairs,
-)
+from engine.training.train_pairs import label_loss, pair_loss, teacher_forced, train_labels, train_pairs
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import WORDS, labelling, loud_ending, loud_pair, pair_config, reversing, some
 from tests.engine.trainings import only
@@ -77,7 +67,6 @@ def labels(dropout: float = 0.3, **changes: Any) -> list[Record]:
 
 @functools.cache
 def whole(run: Callable[..., list[Record]], optimizer: str) -> list[Record]:
-    """A training that several tests look at."""
     return run(optimizer=optimizer)
 
 
@@ -92,7 +81,7 @@ def test_letters_and_words() -> None:
     speech = PairTokenizer.train(["On, off!", "on"], "speech", "<other>", 2)
     assert speech.symbols == ("<other>", "on") and speech.encode("Off on") == [3, 4]
     assert speech.unknown("On, off, on") == [",", "off"] and from_dict(speech.to_dict()) == speech
-    assert known(" on e ", speech) == "on e"
+    assert trainer.known(" on e ", speech) == "on e"
     assert tuple(range(len(SIGNS))) == (PAD, BEGIN, END)
 
 
@@ -117,8 +106,8 @@ def test_unknown_symbols_and_ids() -> None:
             PairTokenizer(symbols, by)  # type: ignore[arg-type]
     with pytest.raises(TokenizerError, match="must be one of the symbols"):
         PairTokenizer(("a",), "words", "b")
-    assert known("axb", tokenizer) == "ab"
-    assert known("on e off", PairTokenizer(("on", "off"), "words")) == "on off"
+    assert trainer.known("axb", tokenizer) == "ab"
+    assert trainer.known("on e off", PairTokenizer(("on", "off"), "words")) == "on off"
 
 
 def test_rows_by_hand() -> None:
@@ -155,13 +144,15 @@ def test_what_cannot_be_learned_from() -> None:
 
 
 def test_batches_are_of_the_seed_and_the_step() -> None:
-    one, again = (drawn(50, TRAIN, 3) for _ in range(2))
+    one, again = (trainer.drawn(50, TRAIN, 3) for _ in range(2))
     assert torch.equal(one, again) and one.shape == (6,)
-    assert not torch.equal(one, drawn(50, TRAIN, 4))
-    assert not torch.equal(one, drawn(50, replace(TRAIN, seed=1), 3))
-    many = torch.cat([drawn(5, TRAIN, step) for step in range(200)])
+    assert not torch.equal(one, trainer.drawn(50, TRAIN, 4))
+    assert not torch.equal(one, trainer.drawn(50, replace(TRAIN, seed=1), 3))
+    many = torch.cat([trainer.drawn(5, TRAIN, step) for step in range(200)])
     assert torch.bincount(many).min() > 1200 / 5 * 0.8
-    assert spread(7, 0).tolist() == list(range(7)) and spread(7, 100).tolist() == list(range(7))
+    assert trainer.spread(7, 0).tolist() == list(range(7)) and trainer.spread(7, 100).tolist() == list(
+        range(7)
+    )
 
 
 def test_the_loss_by_hand_and_without_padding() -> None:
@@ -191,12 +182,12 @@ def test_exact_is_all_of_it_and_its_end() -> None:
     ended = [ids[-1] == END for ids in said]
     assert True in ended and False in ended
     whole = [[BEGIN, *(ids if over else [*ids[:-1], END])] for ids, over in zip(said, ended, strict=True)]
-    assert exact(model, Rows(sources, padded(whole))) == ended
+    assert trainer.exact(model, Rows(sources, padded(whole))) == ended
     first = next(row for row, ids in enumerate(said) if ended[row] and len(ids) > 2)
     *start, _ = right = said[first]
     other = 3 if right[0] != 3 else 4
     for wrong in ([*start, 3, END], [*start[:-1], END], [other, *right[1:]]):
-        assert exact(model, Rows(sources[first : first + 1], padded([[BEGIN, *wrong]]))) == [False]
+        assert trainer.exact(model, Rows(sources[first : first + 1], padded([[BEGIN, *wrong]]))) == [False]
 
 
 @for_each("run", [pairs, labels])
@@ -237,7 +228,7 @@ def test_evaluations_are_those_of_the_weights() -> None:
     assert complete.validation_loss == pytest.approx(float(pair_loss(model, teacher_forced(rows))), rel=1e-5)
     assert complete.task is not None
     for split, share in (("train", complete.task.train), ("validation", complete.task.validation)):
-        assert share == sum(exact(model, text.rows[split])) / len(text.rows[split])  # type: ignore[index]
+        assert share == sum(trainer.exact(model, text.rows[split])) / len(text.rows[split])  # type: ignore[index]
     labelled, records = labelling(), whole(labels, "adamw")
     last, complete = only(records, Snapshot)[-1], only(records, Evaluation)[-1]
     other = build_classifier(labelled.fitted(SMALL), 3).requires_grad_(False).eval()
@@ -350,6 +341,6 @@ def test_a_classifier_may_take_the_mean_of_all_its_vectors() -> None:
 
 def test_evaluating_leaves_a_model_as_it_was() -> None:
     model = build_pair(reversing().fitted(SMALL)).train()
-    with evaluating(model, PARTS["healthy"]) as inside:
+    with trainer.evaluating(model, PARTS["healthy"]) as inside:
         assert inside is model and not model.training and torch.is_inference_mode_enabled()
     assert model.training and not torch.is_inference_mode_enabled()

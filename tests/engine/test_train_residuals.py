@@ -49,7 +49,6 @@ def test_the_first_steps_come_out_again():
 
 
 def _begun(steps, count):
-    """The first few of many."""
     yield from (one for one, _ in zip(steps, range(count), strict=False))
 
 

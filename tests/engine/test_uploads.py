@@ -217,7 +217,6 @@ def archive(chance: random.Random) -> None:
 
 
 def entry(chance: random.Random) -> None:
-    """The archive is whole, and one file in it is not."""
     whole = {"config": TINY.to_dict(), "tokenizer": LETTERS.to_dict(), "metrics": {"curve": []}}
     name = chance.choice(list(whole))
     bad = hurt(json.dumps(whole[name]).encode(), chance)

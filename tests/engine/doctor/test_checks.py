@@ -174,7 +174,6 @@ def test_targets_that_are_not_the_next_token() -> None:
 
 
 def test_text_that_was_read_before() -> None:
-    """By a set of strings."""
     wanted = course.WINDOW
     runs = {CORPUS.text[i : i + wanted] for i in range(len(CORPUS.train) - wanted + 1)}
     end = CORPUS.text[len(CORPUS.train) :]

@@ -137,7 +137,6 @@ def test_every_fault_has_its_check() -> None:
 
 @for_each("name", FOUND_BY)
 def test_a_fault_is_found_before_any_training(name: str) -> None:
-    """In the model as it begins, a small one with a few hundred letters to read."""
     fault = FAULTS[name]
     small = ModelConfig(CORPUS.vocab_size, context=16, d_model=32, n_layers=2, n_heads=4, position="rope")
     how = TrainConfig(steps=20, batch_size=4, precision="float32")

@@ -28,7 +28,6 @@ COUNTED = [task for task in TASKS if task not in IN_WORDS]
 
 
 def given_for(exercise: Exercise, value) -> object:
-    """As a person would give it."""
     if isinstance(exercise.form, Choice | Pick):
         return value
     if isinstance(exercise.form, Order):

@@ -22,7 +22,6 @@ def program(source: str, solved: bool) -> str:
 
 
 def fault_of(text: str) -> Exception | None:
-    """What a program fails with; nothing where it runs to its end."""
     state = torch.get_rng_state()
     try:
         exec(compile(text, "notebook", "exec"), {"__name__": "notebook"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,39 +16,13 @@ from engine import checkpoints
 from engine.config import ModelConfig
 from engine.errors import ShapeError
 from engine.measure import embeddings as measured
+from engine.measure import separation, token_classes
 from engine.measure import token_map as maps
 from engine.measure.analogies import analogy, directions_of
 from engine.measure.embeddings import kept_neighbours, neighbours, principal, project
 from engine.measure.position_table import NEAR, alike, learned_table, sinusoidal
 from engine.measure.position_table import measured as of_table
 from engine.measure.recording import record
-from engine.measure.separation import (
-    STRATUM,
-    Course,
-    OneClass,
-    Separation,
-    _dealt,
-    case_cosines,
-    course,
-    separation,
-)
-from engine.measure.token_classes import (
-    CHARACTERS,
-    Vocabulary,
-    case_pairs,
-    token_classes,
-    token_counts,
-    vocabulary,
-)
-from engine.measure.token_map import (
-    JOINED,
-    MARGIN,
-    FrequencyLinks,
-    frame,
-    frequency_links,
-    nearest,
-    token_map,
-)
 from engine.model import build
 from engine.tokenizers import bpe, token_bytes
 from engine.tokenizers.char import CharTokenizer
@@ -232,59 +206,59 @@ EVERY = np.arange(40)
 def test_rows_that_nothing_has_taught_decide_neither_axes_nor_neighbours():
     taught, met = cloud(8, 16), np.arange(8)
     matrix = np.concatenate((taught, np.full((200, 16), -5, np.float32)))
-    ids, cosine = nearest(matrix, 3, met, 10)
+    ids, cosine = maps.nearest(matrix, 3, met, 10)
     alone = neighbours(taught, 3, 10)
     assert ids.tolist() == alone[0].tolist() and np.allclose(cosine, alone[1])
     assert cosine.max() < 0.7 < neighbours(matrix, 3, 1)[1][0]
-    seen, own = token_map(matrix, met), token_map(taught, met)
+    seen, own = maps.token_map(matrix, met), maps.token_map(taught, met)
     assert np.allclose(seen.scores[:8], own.scores, atol=1e-4) and np.allclose(seen.kept, own.kept)
     assert seen.ranges == own.ranges and seen.overlap == own.overlap
-    assert set(nearest(matrix, 100, met, 3)[0]) <= set(met)  # of a token that was never met
+    assert set(maps.nearest(matrix, 100, met, 3)[0]) <= set(met)  # of a token that was never met
 
 
 def test_a_map_is_the_projection_on_the_principal_axes_with_a_margin():
     matrix = cloud()
-    found, own = token_map(matrix, EVERY), principal(matrix)
+    found, own = maps.token_map(matrix, EVERY), principal(matrix)
     scores, kept = project(matrix, own.axes)
     assert np.allclose(found.scores, scores, atol=1e-5) and np.allclose(found.kept, kept)
     assert found.share(2) == pytest.approx(kept[0] + kept[1]) and found.share(3) == pytest.approx(kept.sum())
     low, high = scores.min(0), scores.max(0)
-    margin = MARGIN * (high - low)
+    margin = maps.MARGIN * (high - low)
     assert np.allclose(found.ranges, np.stack([low - margin, high + margin], 1), atol=1e-5)
     assert found.reach == pytest.approx(np.linalg.norm(scores, axis=1).max(), abs=1e-5)
-    overlap = [kept_neighbours(matrix, scores[:, :count], JOINED).mean() for count in (2, 3)]
+    overlap = [kept_neighbours(matrix, scores[:, :count], maps.JOINED).mean() for count in (2, 3)]
     assert found.overlap == pytest.approx(overlap) and overlap[0] < overlap[1]
 
 
 def test_the_scale_of_the_newest_step_holds_still_and_own_axes_keep_more():
     first, last = cloud() * 0.1, cloud(seed=1)
-    newest, at_last = frame(last, EVERY), token_map(last, EVERY)
-    still, own = token_map(first, EVERY, newest, False), token_map(first, EVERY, newest, True)
+    newest, at_last = maps.frame(last, EVERY), maps.token_map(last, EVERY)
+    still, own = maps.token_map(first, EVERY, newest, False), maps.token_map(first, EVERY, newest, True)
     for low, high, (a, b) in zip(newest.low, newest.high, still.ranges, strict=True):
         assert a <= low and b >= high
     assert still.reach == pytest.approx(newest.reach) == pytest.approx(at_last.reach)
     assert own.share(2) > still.share(2)
     assert np.allclose(still.scores, project(first, newest.found.axes)[0], atol=1e-5)
     assert ((own.own.axes * newest.found.axes).sum(1) >= 0).all()  # turned to the same side
-    assert np.allclose(token_map(last, EVERY, newest, False).scores, at_last.scores, atol=1e-5)
+    assert np.allclose(maps.token_map(last, EVERY, newest, False).scores, at_last.scores, atol=1e-5)
 
 
 def test_a_dot_outside_gets_room_and_hits_are_near():
-    found = token_map(np.concatenate((cloud(), np.full((1, 12), 50, np.float32))), EVERY)
+    found = maps.token_map(np.concatenate((cloud(), np.full((1, 12), 50, np.float32))), EVERY)
     ranges, reach = found.holding(40)
     assert all(low <= at <= high for (low, high), at in zip(ranges, found.scores[40], strict=True))
     assert reach == pytest.approx(np.linalg.norm(found.scores[40])) and reach > found.reach
     assert found.holding(0) == (list(found.ranges), found.reach)
     matrix = cloud()
-    found = token_map(matrix, EVERY)
+    found = maps.token_map(matrix, EVERY)
     for token in (0, 7, 39):
-        near = neighbours(matrix, token, JOINED)[0]
+        near = neighbours(matrix, token, maps.JOINED)[0]
         for count in (2, 3):
             flat = found.scores[:, :count]
-            away = np.argsort(np.linalg.norm(flat - flat[token], axis=1))[1 : JOINED + 1]
+            away = np.argsort(np.linalg.norm(flat - flat[token], axis=1))[1 : maps.JOINED + 1]
             assert found.hits(token, near, EVERY, count) == len(set(away) & set(near))
     met = np.arange(20)
-    assert token_map(matrix, met).hits(0, np.arange(30, 36), met, 2) == 0  # no dot, no hit
+    assert maps.token_map(matrix, met).hits(0, np.arange(30, 36), met, 2) == 0  # no dot, no hit
 
 
 def test_frequency_is_found_on_the_axis_where_it_lies():
@@ -292,13 +266,13 @@ def test_frequency_is_found_on_the_axis_where_it_lies():
     frequency = generator.random(40)
     scores = np.stack([generator.random(40), -2 * frequency, generator.random(40)], axis=1)
     matrix = np.ones((40, 4)) * (1 + frequency[:, None])
-    found = frequency_links(matrix, scores, frequency, EVERY)
+    found = maps.frequency_links(matrix, scores, frequency, EVERY)
     wanted = [np.corrcoef(scores[:, i], frequency)[0, 1] for i in range(3)]
     assert np.allclose(found.components, wanted) and found.best == 1  # however it is turned
     assert found.lengths == pytest.approx(1)
-    some = frequency_links(matrix, scores, frequency, np.arange(10))
+    some = maps.frequency_links(matrix, scores, frequency, np.arange(10))
     assert some.components[0] == pytest.approx(np.corrcoef(scores[:10, 0], frequency[:10])[0, 1])
-    assert FrequencyLinks((float("nan"),) * 3, 0.0).best == 0
+    assert maps.FrequencyLinks((float("nan"),) * 3, 0.0).best == 0
 
 
 def test_how_many_of_the_nearest_are_of_the_same_class():
@@ -326,7 +300,7 @@ def test_a_path_keeps_what_lies_in_its_plane():
     assert apart == pytest.approx(np.linalg.norm(table[:, None] - table[None], axis=-1), abs=0.05)
     table[0] *= 3
     found = of_table(table)
-    pairs = [float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for a, b in pairwise(table)]
+    pairs = [float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for a, b in itertools.pairwise(table)]
     assert found.neighbours == pytest.approx(np.mean(pairs), abs=1e-5)
     assert found.first_to_median == pytest.approx(3, abs=1e-3)
     noise = of_table(cloud(60, 32, 1))
@@ -339,7 +313,7 @@ def test_a_path_keeps_what_lies_in_its_plane():
 def test_separation_is_the_mean_over_pairs(seed, rows, kinds):
     classes = np.random.default_rng(seed).permutation(np.arange(rows) % kinds)  # two tokens or more in each
     matrix = cloud(rows, 5, seed)
-    found = separation(matrix, list("abcd"), classes, shuffles=3)
+    found = separation.separation(matrix, list("abcd"), classes, shuffles=3)
     table, pairs = measured.cosines(matrix), np.tri(rows, k=-1, dtype=bool)
     same = classes == classes[:, None]
     within, across = table[pairs & same].mean(), table[pairs & ~same].mean()
@@ -353,47 +327,48 @@ def test_matched_shuffles_stay_within_their_stratum_and_keep_the_class_sizes():
     labels, order = np.arange(50), np.random.default_rng(1).permutation(50)
     place = np.argsort(order)
     for seed in range(20):
-        found = _dealt(labels, order, np.random.default_rng(seed))
+        found = separation._dealt(labels, order, np.random.default_rng(seed))
         assert sorted(found) == labels.tolist()
-        assert (np.abs(place[found] - place[labels]) < STRATUM).all()
+        assert (np.abs(place[found] - place[labels]) < separation.STRATUM).all()
 
 
 def test_tokens_that_never_occur_are_left_out():
     matrix, classes = cloud(30, 6), np.arange(30) % 3
-    found = separation(matrix, list("abc"), classes, counts=np.where(np.arange(30) < 20, 5, 0))
+    found = separation.separation(matrix, list("abc"), classes, counts=np.where(np.arange(30) < 20, 5, 0))
     assert sum(size for size, _, _ in found.by_class.values()) == 20
-    few = separation(matrix[:20], list("abc"), classes[:20])
+    few = separation.separation(matrix[:20], list("abc"), classes[:20])
     assert found.difference == pytest.approx(few.difference, abs=1e-6)
     for classes in (np.zeros(6, np.int64), np.arange(6)):
-        assert np.isnan(separation(cloud(6, 4), list("abcdef"), classes, shuffles=2).difference)
+        assert np.isnan(separation.separation(cloud(6, 4), list("abcdef"), classes, shuffles=2).difference)
 
 
 def test_a_letter_and_its_capital_are_told_from_other_capitals():
-    pairs = case_pairs([c.encode() for c in "abAB."])
+    pairs = token_classes.case_pairs([c.encode() for c in "abAB."])
     assert pairs.tolist() == [[0, 2], [1, 3]]
     matrix = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [-2, -2]], np.float32)
-    own, other = case_cosines(matrix, pairs)
+    own, other = separation.case_cosines(matrix, pairs)
     assert own == pytest.approx(1) and other < own
     for few in (pairs[:1], pairs[:0]):  # a vocabulary of small letters alone has none
-        assert np.isnan(case_cosines(matrix, few)).all()
+        assert np.isnan(separation.case_cosines(matrix, few)).all()
 
 
 def test_the_shipped_model_has_found_its_classes(shakespeare):
     found = checkpoints.load(Path(__file__).parents[2] / "checkpoints" / "shakespeare-classic")
-    names, classes = token_classes(token_bytes(found.tokenizer))
-    counts = token_counts(shakespeare.text, found.tokenizer, found.config.vocab_size)
-    trained = separation(measured.embedding_of(found.model), names, classes, counts=counts)
-    fresh = separation(measured.embedding_of(build(found.config)), names, classes, counts=counts)
+    names, classes = token_classes.token_classes(token_bytes(found.tokenizer))
+    counts = token_classes.token_counts(shakespeare.text, found.tokenizer, found.config.vocab_size)
+    trained = separation.separation(measured.embedding_of(found.model), names, classes, counts=counts)
+    fresh = separation.separation(measured.embedding_of(build(found.config)), names, classes, counts=counts)
     assert trained.matched is not None and trained.difference > trained.matched.max() > trained.chance.max()
     assert fresh.difference < fresh.chance.max()
     ids, _ = measured.neighbours(measured.embedding_of(found.model), found.tokenizer.encode("e")[0], 3)
     assert set(found.tokenizer.decode(ids.tolist())) == {"a", "i", "o"}
 
 
-def scored(difference: float, chance: list[float], matched: list[float] | None = None) -> Separation:
-    by_class = {"a": OneClass(9, 0.5, 0.1), "b": OneClass(2, 0.9, 0.0), "c": OneClass(3, float("nan"), 0.2)}
+def scored(difference: float, chance: list[float], matched: list[float] | None = None) -> Any:
+    sizes = {"a": (9, 0.5, 0.1), "b": (2, 0.9, 0.0), "c": (3, float("nan"), 0.2)}
+    by_class = {name: separation.OneClass(*size) for name, size in sizes.items()}
     frequent = None if matched is None else np.array(matched)
-    return Separation(difference + 0.25, 0.25, np.array(chance), frequent, by_class)
+    return separation.Separation(difference + 0.25, 0.25, np.array(chance), frequent, by_class)
 
 
 def test_chance_and_the_class_of_one_kind():
@@ -408,12 +383,12 @@ def test_chance_and_the_class_of_one_kind():
     for others, like in (([0.6] + [0.0] * 19, False), ([0.6] * 2 + [0.0] * 18, True), ([0.0] * 20, False)):
         assert scored(0.5, others).by_chance.like_chance is like
     assert found.most == ("a", pytest.approx(0.4))
-    assert Separation(0.1, 0.0, np.zeros(3), None, {"b": OneClass(2, 0.9, 0.0)}).most is None
+    assert replace(found, by_class={"b": found.by_class["b"]}).most is None
 
 
 def risen(values: list[float], tops: list[float], matched: list[float] | None = None) -> int | None:
     bands = [None if one is None else np.array([(-9.0, top) for top in one]) for one in (tops, matched)]
-    return Course((0, 10, 20, 30), np.array(values), *bands).risen  # type: ignore[arg-type]
+    return separation.Course((0, 10, 20, 30), np.array(values), *bands).risen  # type: ignore[arg-type]
 
 
 def test_a_course_in_order_of_its_steps_and_where_it_rose():
@@ -423,20 +398,20 @@ def test_a_course_in_order_of_its_steps_and_where_it_rose():
     assert risen([0.3] * 4, [0.3] * 4) is None  # on the band is not above it
     assert risen([0.3] * 4, [0.2] * 4, [0.4, 0.4, 0.4, 0.2]) == 30
     points = {20: scored(0.2, [0.1] * 40, [0.3] * 40), 0: scored(0.1, [0.0] * 40, [0.05] * 40)}
-    found = course(points)
+    found = separation.course(points)
     assert found.steps == (0, 20) and np.allclose(found.differences, [0.1, 0.2])
     assert np.allclose(found.chance, [[0, 0], [0.1, 0.1]])
     assert found.matched is not None and np.allclose(found.matched, [[0.05, 0.05], [0.3, 0.3]])
-    assert course({0: scored(0.1, [0.0]), 1: scored(0.1, [0.0], [0.2])}).matched is None
+    assert separation.course({0: scored(0.1, [0.0]), 1: scored(0.1, [0.0], [0.2])}).matched is None
 
 
 def test_many_rows_are_measured_as_few_are(monkeypatch):
     matrix, classes, pairs = cloud(60, 8) + 2, np.arange(60) % 3, np.array([[1, 2], [30, 40], [50, 3]])
 
     def everything():
-        found = separation(matrix, list("abc"), classes, shuffles=5)
+        found = separation.separation(matrix, list("abc"), classes, shuffles=5)
         by_class = [number for one in found.by_class.values() for number in one]
-        return [found.within, found.across, *found.chance, *by_class, *case_cosines(matrix, pairs)]
+        return [found.within, found.across, *found.chance, *by_class, *separation.case_cosines(matrix, pairs)]
 
     few = everything()
     monkeypatch.setattr(measured, "BLOCK", 16)
@@ -444,7 +419,7 @@ def test_many_rows_are_measured_as_few_are(monkeypatch):
 
 
 def test_characters_have_the_classes_of_a_primer():
-    names, found = token_classes([c.encode() for c in "aeiouybzAZé0٣,$ \n中"], vocab_size=20)
+    names, found = token_classes.token_classes([c.encode() for c in "aeiouybzAZé0٣,$ \n中"], vocab_size=20)
     told = [(name, len([*group])) for name, group in itertools.groupby(names[i] for i in found)]
     assert told == [
         ("vowels", 5), ("consonants", 3), ("capitals", 2), ("vowels", 1), ("digits", 2), ("punctuation", 2),
@@ -454,7 +429,7 @@ def test_characters_have_the_classes_of_a_primer():
 
 def test_pieces_of_a_bpe_are_told_by_their_beginning():
     tokens = [b" the", b"ing", b" The", b"42", b" 7", b"...", b" \n", b"\xe2\x80", b"'ll", b"e"]
-    names, found = token_classes(tokens)
+    names, found = token_classes.token_classes(tokens)
     assert [names[i] for i in found] == [
         "begins a word", "inside a word", "capitalised", "digits", "digits", "punctuation", "whitespace",
         "part of a character", "inside a word", "inside a word",
@@ -467,14 +442,15 @@ def test_every_token_of_a_real_tokenizer_gets_its_bytes_and_counts():
         tokens, ids = token_bytes(tokenizer), tokenizer.encode(text)
         assert len(tokens) == tokenizer.vocab_size
         assert b"".join(tokens[i] for i in ids) == text.encode()
-        counts = token_counts(text, tokenizer, tokenizer.vocab_size + 1)
+        counts = token_classes.token_counts(text, tokenizer, tokenizer.vocab_size + 1)
         assert counts.tolist() == np.bincount(ids, minlength=tokenizer.vocab_size + 1).tolist()
-    assert token_counts("cat?", CharTokenizer("act"), 3).tolist() == [1, 1, 1]  # what it lacks is left out
+    counts = token_classes.token_counts("cat?", CharTokenizer("act"), 3)
+    assert counts.tolist() == [1, 1, 1]  # what it lacks is left out
 
 
-def known_of(counts: list[int] | None) -> Vocabulary:
+def known_of(counts: list[int] | None) -> token_classes.Vocabulary:
     met = None if counts is None else np.array(counts)
-    return Vocabulary(("one", "two"), np.arange(6) % 2, met, np.array([(0, 1), (1, 3)]))
+    return token_classes.Vocabulary(("one", "two"), np.arange(6) % 2, met, np.array([(0, 1), (1, 3)]))
 
 
 def test_tokens_that_were_never_met_are_neither_drawn_nor_members():
@@ -492,12 +468,12 @@ def test_tokens_that_were_never_met_are_neither_drawn_nor_members():
 
 
 def test_the_vocabulary_of_a_model_has_a_class_for_each_of_its_rows():
-    known = vocabulary(CharTokenizer("aAb "), 5, "ab ba")
-    assert known.letters and known.names == CHARACTERS and known.size == 5
+    known = token_classes.vocabulary(CharTokenizer("aAb "), 5, "ab ba")
+    assert known.letters and known.names == token_classes.CHARACTERS and known.size == 5
     assert [known.names[i] for i in known.classes] == [
         "vowels", "capitals", "consonants", "whitespace", "other",
     ]  # fmt: skip
     assert known.counts is not None and known.counts.tolist() == [2, 0, 2, 1, 0]
     assert known.cases.tolist() == [[0, 1]] and known.paired().size == 0  # A was never met
-    pieces = vocabulary(bpe.train("the the the", 258), 258)
+    pieces = token_classes.vocabulary(bpe.train("the the the", 258), 258)
     assert not pieces.letters and pieces.counts is None

@@ -62,7 +62,9 @@ def test_all_curves_grow_together(turns: int, monkeypatch: pytest.MonkeyPatch) -
     assert widest <= 1 / turns + 1 / min(totals) + 1e-9
 
 
-def test_a_slow_one_makes_room_after_a_quarter_of_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_one_makes_room_and_a_budget_of_seconds_ends_all_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Of 10,000 steps a slice is 100: curves that stand still for so long look dead."""
     monkeypatch.setattr("engine.training.loop.time", Watch())
     entrants = [Entrant(MODEL, replace(LONG, steps=10_000), CORPUS) for _ in range(2)]
@@ -73,9 +75,6 @@ def test_a_slow_one_makes_room_after_a_quarter_of_a_second(monkeypatch: pytest.M
         if len(turns) == 16:
             break
     assert turns == [0] * 4 + [1] * 4 + [0] * 4 + [1] * 4
-
-
-def test_a_budget_of_seconds_ends_all_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.training.loop.time", Watch())
     timed = replace(LONG, steps=1000, seconds=1.0, schedule="linear", warmup_steps=2, min_lr_fraction=0.0)
     told = list(race([Entrant(MODEL, timed, CORPUS), Entrant(WIDE, timed, CORPUS)], device="cpu"))

@@ -1,6 +1,10 @@
-"""One row times a matrix in each arithmetic, against float64 products with weights that were rounded here."""
+"""Which arithmetic is chosen; one row times a matrix in each, against float64 products with weights rounded here."""
 
 from __future__ import annotations
+
+import platform
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ import torch.nn.functional as F
 from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer, build
+from engine.numerics import choose, has_bfloat16
 from engine.parts import row_products
 from engine.parts.row_products import ARITHMETICS, Arithmetic, product
 from engine.progress import Progress, finish
@@ -17,6 +22,7 @@ from engine.sample import Decoder, generate, steps
 from engine.sample.branches import Tree, grow
 from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
+from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2, 6)
@@ -187,3 +193,52 @@ def test_an_arithmetic_that_the_machine_lacks_is_refused_with_the_reason(
     monkeypatch.setattr(row_products, "_has_int8", lambda: False)
     with pytest.raises(ConfigError, match="no products of int8"):
         ready(model, "int8")
+
+
+CPU = torch.device("cpu")
+
+
+@for_each(
+    "capability, instructions, native",
+    [("AVX512", True, True), ("AVX2", True, False), ("DEFAULT", True, False), ("AVX512", False, False)],
+)
+def test_a_processor_used_as_an_older_one_is_taken_for_that(
+    monkeypatch: pytest.MonkeyPatch, capability: str, instructions: bool, native: bool
+) -> None:
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda: instructions)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    assert has_bfloat16(CPU) is native
+    assert choose("auto", CPU).dtype == (torch.bfloat16 if native else torch.float32)
+    assert choose("bfloat16", CPU).dtype == torch.bfloat16, "asked for is asked for"
+    assert ("no instructions for it" in choose("bfloat16", CPU).sentence) is not native
+
+
+# Twelve threads that hold memory at one moment, and the pools that they have it from
+POOLS = """
+import ctypes, sys, threading
+from engine.numerics import share_memory
+assert sys.argv[1] == "as it is" or share_memory(int(sys.argv[1]))
+gate = threading.Barrier(12)
+def hold():
+    gate.wait()
+    kept = bytearray(100_000)
+    gate.wait()
+threads = [threading.Thread(target=hold) for _ in range(12)]
+for each in threads: each.start()
+for each in threads: each.join()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen(sys.argv[2].encode(), b"w"))
+libc.malloc_info(0, file), libc.fclose(file)
+print(open(sys.argv[2]).read().count("<heap "))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
+def test_the_threads_of_a_server_share_two_pools_of_memory(tmp_path) -> None:
+    def pools(arenas: str) -> int:
+        command = [sys.executable, "-c", POOLS, arenas, str(tmp_path / "pools.xml")]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
+
+    assert pools("2") <= 2 < pools("as it is")

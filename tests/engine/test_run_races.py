@@ -167,7 +167,7 @@ def test_a_killed_process_ends_the_race_which_goes_on_from_its_snapshots(
     assert look(manager, runs[2]).version == stopped.version, "who was stopped stays so"
 
 
-def test_what_a_race_may_ask_for(make: Callable[..., RunManager]) -> None:
+def test_what_a_race_may_ask_for_and_that_it_counts_as_one(make: Callable[..., RunManager]) -> None:
     manager = make(max_race=3, max_steps=1000, max_race_seconds=10)
     ask = manager.start_race
     with pytest.raises(RunError, match="2 to 3 runs here, not 1"):
@@ -194,9 +194,6 @@ def test_what_a_race_may_ask_for(make: Callable[..., RunManager]) -> None:
     with pytest.raises(RunError, match="GB of memory"):
         ask([spec(SHORT, large), spec(SHORT, large)], ME)
     assert manager.runs(ME) == []
-
-
-def test_a_race_counts_as_one_among_the_runs_that_are_kept(make: Callable[..., RunManager]) -> None:
     manager = make(max_runs_kept=2, max_queued_each=1)
     trio(manager)
     trio(manager)

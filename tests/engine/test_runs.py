@@ -267,21 +267,13 @@ def test_only_the_owner_controls(manager: RunManager) -> None:
     run = manager.start(spec(LONG), ME)
     assert manager.may_control(run, ME) and not manager.may_control(run, STRANGER)
     assert not manager.may_control("no such run", ME)
-    actions: list[Callable[[], Any]] = [
-        lambda: manager.pause(run, STRANGER),
-        lambda: manager.resume(run, STRANGER),
-        lambda: manager.step(run, STRANGER),
-        lambda: manager.stop(run, STRANGER),
-        lambda: manager.set_learning_rate(run, STRANGER, 0.1),
-        lambda: manager.set_prompt(run, STRANGER, "x"),
-        lambda: manager.restart(run, STRANGER),
-        lambda: manager.extend(run, STRANGER, 5),
-        lambda: manager.rename(run, STRANGER, "x"),
-        lambda: manager.remove(run, STRANGER),
-    ]
-    for action in actions:
+    orders: dict[str, tuple[Any, ...]] = dict.fromkeys(
+        ("pause", "resume", "step", "stop", "restart", "remove"), ()
+    )
+    orders |= {"set_learning_rate": (0.1,), "set_prompt": ("x",), "extend": (5,), "rename": ("x",)}
+    for order, what in orders.items():
         with pytest.raises(RunError, match="can be watched here, but not controlled"):
-            action()
+            getattr(manager, order)(run, STRANGER, *what)
     assert look(manager, run).active and manager.runs(STRANGER) == []
     manager.watch("no such run")
     with pytest.raises(RunError, match="no such run"):

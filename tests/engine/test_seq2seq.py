@@ -1,4 +1,4 @@
-"""The encoder-decoder: what reaches what, its masks, its names, its costs, and what it refuses."""
+"""The encoder-decoder: what reaches what, masks, names, costs, refusals, texts without padding, and PyTorch's own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError, ShapeError, TokenizerError
@@ -21,6 +21,7 @@ from engine.parts.masks import causal_mask, check_causal, check_padding, decoder
 from engine.parts.packing import Packing
 from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY
+from engine.presets import ENCODER_DECODERS
 from engine.probe import AXES, Recorder, axes_of
 from engine.reader import reader_of
 from engine.seq2seq import Memory, Seq2Seq, build_pair
@@ -31,7 +32,7 @@ from engine.tokenizers.char import CharTokenizer
 from engine.tokenizers.paired import END, PairTokenizer
 from engine.tokenizers.sources import SourceTokenizer
 from tests.engine.cases import for_each
-from tests.engine.seq2seq_toys import BASE, KINDS, kinds, loud_pair, pair_config, some
+from tests.engine.seq2seq_toys import BASE, KINDS, attending, kinds, loud_pair, pair_config, some
 
 
 @kinds
@@ -288,16 +289,9 @@ def test_bad_input_is_a_sentence(source: torch.Tensor, target: torch.Tensor, say
 
 
 BPE = train("that hat hath heath " * 9, 270)
-SHAPES = [
-    {},
-    {"wiring": "post", "position": "sinusoidal", "embedding_scale": True},
-    {"position": "t5", "norm": "rmsnorm", "score_scale": False},
-    {"position": "learned", "tie_embeddings": False},
-    {"position": "rope", "ffn": "swiglu", "n_kv_heads": 1},
-]
 
 
-@for_each("fields", SHAPES)
+@attending
 def test_the_half_that_reads_is_the_encoder_by_itself(fields: dict[str, Any]) -> None:
     model, source = loud_pair(**fields), torch.tensor([[5, 3, 7, 4, 9, 2]])  # no padding
     read, own, whole = reader_of(model), Recorder(), Recorder()
@@ -436,3 +430,85 @@ def test_what_cannot_be_packed_is_a_sentence() -> None:
         model.said(torch.nn.functional.pad(source, (0, 6)), target, real)
     with pytest.raises(ShapeError, match="empty"):
         model.said(source[:, :0], target[:, :0], real[:, :0])
+
+
+def torch_weights(theirs: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
+    """Of torch.nn.Transformer, whose attentions have biases, by our names."""
+    found: dict[str, Tensor] = {}
+    for tower in ("encoder", "decoder"):
+        for i in range(layers):
+            at, own = f"{tower}.layers.{i}", f"{tower}.blocks.{i}"
+            attentions = {"mixer": "self_attn"} | ({"cross": "multihead_attn"} if tower == "decoder" else {})
+            for name, said in attentions.items():
+                found[f"{own}.{name}.w_qkv.weight"] = theirs[f"{at}.{said}.in_proj_weight"]
+                found[f"{own}.{name}.w_qkv.bias"] = theirs[f"{at}.{said}.in_proj_bias"]
+                for kind in ("weight", "bias"):
+                    found[f"{own}.{name}.w_o.{kind}"] = theirs[f"{at}.{said}.out_proj.{kind}"]
+            for kind in ("weight", "bias"):
+                found[f"{own}.ffn.w_in.{kind}"] = theirs[f"{at}.linear1.{kind}"]
+                found[f"{own}.ffn.w_out.{kind}"] = theirs[f"{at}.linear2.{kind}"]
+            norms = ("norm1", "norm_cross", "norm2") if tower == "decoder" else ("norm1", "norm2")
+            for place, norm in enumerate(norms, 1):
+                found[f"{own}.{norm}.gain"] = theirs[f"{at}.norm{place}.weight"]
+                found[f"{own}.{norm}.bias"] = theirs[f"{at}.norm{place}.bias"]
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@for_each("wiring", ["post", "pre"])
+def test_blocks_compute_what_torch_nn_transformer_does(wiring: str) -> None:
+    d, heads, layers, ff = 18, 3, 2, 29
+    theirs = nn.Transformer(
+        d, heads, layers, layers, ff, dropout=0.0, batch_first=True, norm_first=wiring == "pre"
+    ).eval()
+    theirs.encoder.norm = theirs.decoder.norm = None  # of 2017 there was none after the last block
+    noisy_norms(theirs)
+    base = replace(
+        ENCODER_DECODERS["transformer-base"].model,
+        vocab_size=17,
+        d_model=d,
+        n_heads=heads,
+        n_layers=layers,
+        d_ff=ff,
+        wiring=wiring,  # type: ignore[arg-type]
+        attention_bias=True,
+        position="none",
+        dropout=0.0,
+    )
+    ours = build_pair(Seq2SeqConfig.of(base)).eval().requires_grad_(False)
+    ours.load_state_dict(torch_weights(theirs.state_dict(), layers), strict=False)
+    if wiring == "pre":  # ours ends with a norm there, which is given to theirs
+        for name in ("encoder", "decoder"):
+            norm = nn.LayerNorm(d)
+            getattr(theirs, name).norm = norm.requires_grad_(False)
+    source, target = torch.tensor([[3, 4, 5, 6, 2], [7, 8, 2, 0, 0]]), torch.tensor([[1, 9, 4], [1, 5, 6]])
+    empty = source == 0
+    causal = nn.Transformer.generate_square_subsequent_mask(3)
+    with torch.no_grad():
+        x, y = (ours.embedding[ids] * d**0.5 for ids in (source, target))
+        out = theirs(x, y, tgt_mask=causal, src_key_padding_mask=empty, memory_key_padding_mask=empty)
+        wanted = out @ ours.embedding.T
+    torch.testing.assert_close(ours(source, target), wanted, rtol=1e-4, atol=1e-5)
+
+
+def noisy_norms(model: nn.Module) -> None:
+    generator = torch.Generator().manual_seed(6)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_the_count_of_2017_beside_pytorch_s() -> None:
+    """Theirs has biases in every attention and a norm after each tower, which the paper's has not, and no
+    embedding.
+    """
+    d = 512
+    with torch.device("meta"):
+        theirs = sum(p.numel() for p in nn.Transformer(d, 8, 6, 6, 2048).parameters())
+    attentions = 6 + 2 * 6
+    wanted = theirs - attentions * 4 * d - 2 * 2 * d + 37_000 * d
+    pair = ENCODER_DECODERS["transformer-base"].pair
+    assert pair is not None
+    assert sum(p.numel() for p in build_pair(pair, device="meta").parameters()) == wanted == 63_045_632

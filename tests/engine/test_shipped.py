@@ -154,12 +154,18 @@ def live(model, tokens, windows):
     return curve(np.concatenate(list(position_losses(model, tokens, starts, TIMES * 64))), starts, 64)
 
 
-def test_they_differ_in_their_positions_and_in_nothing_else():
+def test_what_the_page_tells_of_six_that_differ_in_their_positions_alone():
     first = POSITION_RECIPES[POSITIONS[0]]
     for name in POSITIONS:
         recipe = POSITION_RECIPES[name]
         assert recipe.train == first.train and recipe.corpus == first.corpus and recipe.model.context == 64
         assert replace(recipe.model, position="none") == first.model
+    losses = {name: shipped(name).metrics["validation_loss"] for name in POSITIONS}
+    assert max(losses, key=lambda name: losses[name]) == "positions/none"
+    relative = [name for name in POSITIONS if name != "positions/learned"]
+    records = {name: Curve.from_dict(shipped(name).metrics["extrapolation"]) for name in relative}
+    far = {name: record.excess[4][0] for name, record in records.items()}
+    assert far.pop("positions/alibi") < 0.02 and min(far.values()) > 1.0
 
 
 @for_each("name", POSITIONS)
@@ -199,15 +205,6 @@ def test_a_model_reaches_its_loss_and_its_record(name, shakespeare):
         assert again.excess[4][0] == pytest.approx(
             record.excess[4][0], abs=4 * wider * record.excess[4][1] + 0.01
         )
-
-
-def test_what_the_page_tells_of_them():
-    losses = {name: shipped(name).metrics["validation_loss"] for name in POSITIONS}
-    assert max(losses, key=lambda name: losses[name]) == "positions/none"
-    relative = [name for name in POSITIONS if name != "positions/learned"]
-    records = {name: Curve.from_dict(shipped(name).metrics["extrapolation"]) for name in relative}
-    far = {name: record.excess[4][0] for name, record in records.items()}
-    assert far.pop("positions/alibi") < 0.02 and min(far.values()) > 1.0
 
 
 def test_t5_buckets_that_training_never_met_are_as_they_began():

@@ -83,14 +83,6 @@ def test_a_curve_ends_at_the_loss_that_the_table_has() -> None:
     assert course.looked.tolist() == [4.1, 2.2] and not len(course.end), "one curve"
 
 
-def test_smoothing_is_the_mean_of_the_last_losses() -> None:
-    losses = np.random.default_rng(0).normal(3.0, 0.4, 50).astype(np.float32)
-    found = standings.smoothed(losses, 7)
-    wanted = [float(np.mean(losses[max(0, i - 6) : i + 1])) for i in range(50)]
-    assert found.tolist() == pytest.approx(wanted, rel=1e-5)
-    assert standings.smoothed(losses, 1) is losses
-
-
 def test_what_is_left_of_a_race_is_the_sum_of_its_turns() -> None:
     """40 of 200 steps in 0.8 s: 3.2 s of 4 are left. Who had no turn yet needs as long as the others."""
     going = [replace(run(name), status="running") for name in "ab"]
@@ -114,7 +106,7 @@ def test_texts_are_those_of_the_last_step_that_all_have() -> None:
     assert [sample.text for _, sample in found] == ["a200", "b200", "c0"], "who ended early holds nobody back"
 
 
-def test_the_table_of_all_curves() -> None:
+def test_the_table_of_all_curves_and_their_smoothing() -> None:
     found = standings.table([run("a", steps=3), run("b", steps=2)])
     assert found["run"].tolist() == ["a"] * 4 + ["b"] * 3
     assert found["step"].tolist() == [0, 1, 2, 3, 0, 1, 2]
@@ -122,6 +114,11 @@ def test_the_table_of_all_curves() -> None:
     assert found["batch_loss"][1:4].tolist() == pytest.approx([4.0, 3.0, 2 + 2 / 3])
     assert math.isnan(found["batch_loss"][0]) and math.isnan(found["validation_loss"][1])
     assert [found["validation_loss"][i] for i in (0, 3, 6)] == [4.2, 2.1, 2.1]
+    losses = np.random.default_rng(0).normal(3.0, 0.4, 50).astype(np.float32)
+    found = standings.smoothed(losses, 7)
+    wanted = [float(np.mean(losses[max(0, i - 6) : i + 1])) for i in range(50)]
+    assert found.tolist() == pytest.approx(wanted, rel=1e-5)
+    assert standings.smoothed(losses, 1) is losses
 
 
 def test_the_lines_without_a_network_by_counting() -> None:

@@ -90,7 +90,12 @@ def test_a_worker_killed_before_its_first_snapshot(make: Callable[..., RunManage
     reached(manager, manager.restart(run, ME), 3)
 
 
+def oom_score(process: int) -> int:
+    return int(Path(f"/proc/{process}/oom_score_adj").read_text())
+
+
 def test_a_killed_spare_is_replaced_and_a_start_takes_the_warm_one(make: Callable[..., RunManager]) -> None:
+    own = oom_score(OWN_PID)
     manager = make(spare=True)
     spare = warm_spare(manager)
     assert manager.runs(ME) == []
@@ -103,6 +108,7 @@ def test_a_killed_spare_is_replaced_and_a_start_takes_the_warm_one(make: Callabl
     run = manager.start(spec(LONG), ME)
     assert pid(manager, run) == another, "the process that has imported torch already is the one that trains"
     reached(manager, run, 1)
+    assert oom_score(another) == max(own, FIRST) > 500 and oom_score(OWN_PID) == own, "a training ends first"
 
 
 def test_divergence_is_said_and_only_snapshots_that_lead_on_are_kept(make: Callable[..., RunManager]) -> None:
@@ -312,17 +318,3 @@ def test_a_worker_outlives_the_thread_that_asked_for_it(impatient: Callable[...,
     thread.start()
     thread.join()
     reached(manager, started[0], 200)
-
-
-@pytest.mark.exhaustive
-def test_where_memory_runs_out_a_training_ends_and_not_the_server(
-    impatient: Callable[..., RunManager],
-) -> None:
-    def score(process: int) -> int:
-        return int(Path(f"/proc/{process}/oom_score_adj").read_text())
-
-    manager, own = impatient(spare=True), score(os.getpid())
-    spare = warm_spare(manager)
-    assert score(spare) == max(own, FIRST) > 500
-    run = begun(manager, 1)
-    assert score(pid(manager, run)) == max(own, FIRST) and score(os.getpid()) == own

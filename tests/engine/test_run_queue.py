@@ -29,7 +29,6 @@ from tests.engine.running import (
     managers,
     pid,
     reached,
-    settled,
     spec,
     wait,
 )
@@ -74,27 +73,6 @@ def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..
     assert ended(manager, run).status == ended(manager, reference).status == "finished"
     np.testing.assert_array_equal(look(manager, run).history.steps, np.arange(1, 601))
     np.testing.assert_array_equal(look(manager, run).history.losses, look(manager, reference).history.losses)
-
-
-def test_nobody_watching_pauses_and_looking_again_resumes(make: Callable[..., RunManager]) -> None:
-    clock = Clock()
-    manager = make(clock=clock, lease_seconds=15, forget_seconds=1800)
-    mine, held = manager.start(spec(LONG), ME), manager.start(spec(LONG), ME)
-    reached(manager, mine, 5)
-    manager.pause(held, ME)
-    clock.now += 10
-    manager.watch(mine)
-    clock.now += 10  # 20 s after the start, 10 s after the last look
-    manager.tick()
-    assert look(manager, mine).status == "running"
-    clock.now += 10
-    manager.tick()
-    view = settled(manager, mine)
-    assert view.status == "paused" and "nobody was watching" in view.message
-    manager.watch(mine)
-    manager.watch(held)
-    assert reached(manager, mine, view.step + 5).status == "running" and look(manager, mine).message == ""
-    assert look(manager, held).status == "paused", "what its owner paused stays paused"
 
 
 def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> None:

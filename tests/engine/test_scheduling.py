@@ -298,6 +298,29 @@ def test_a_frozen_process_that_was_to_be_saved_is_ended(
     assert look(manager, run).status == "starting" and len(puppets.alive) == 1
 
 
+def test_unwatched_a_run_pauses_and_watched_it_goes_on_but_not_one_that_its_owner_paused(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
+    clock = Clock()
+    manager = make(clock, lease_seconds=15)
+    mine, held = (manager.start(spec(LONG), "me") for _ in range(2))
+    for puppet in puppets.alive:
+        puppet.say(Started("float32"))
+    manager.pause(held, "me")
+    clock.now += 10
+    manager.watch(mine)
+    clock.now += 10  # 20 s after the start, 10 s after the last look
+    manager.tick()
+    assert look(manager, mine).status == "running"
+    clock.now += 10
+    manager.tick()
+    assert look(manager, mine).status == "paused" and "nobody was watching" in look(manager, mine).message
+    for run in (mine, held):
+        manager.watch(run)
+    assert (look(manager, mine).status, look(manager, mine).message) == ("running", "")
+    assert look(manager, held).status == "paused"
+
+
 def test_a_full_queue_is_no_fault_of_who_looks(
     make: Callable[..., RunManager], puppets: type[Puppet]
 ) -> None:

@@ -297,31 +297,18 @@ def a_classifier() -> Classifier:
     return build_classifier(TEXT.fitted(SIZES), 2, seed=1)
 
 
-def rounded(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {name: p.detach().bfloat16().float() for name, p in model.named_parameters()}
-
-
-def test_an_encoder_decoder_comes_back(tmp_path: Path) -> None:
-    model, text = a_pair(), pair_text("reverse", 50, 5)
-    save_pair(tmp_path / "a" / "b", model, text.tokenizer, {"exact": 0.5})
-    found = load_pair(tmp_path / "a" / "b")
-    assert found.model.config == model.config and found.tokenizer == text.tokenizer
-    assert found.metrics == {"exact": 0.5} and not found.model.training
-    assert not any(p.requires_grad for p in found.model.parameters())
-    stored = dict(found.model.named_parameters())
-    assert stored.keys() == rounded(model).keys()
-    assert all(torch.equal(stored[name], value) for name, value in rounded(model).items())
-
-
-def test_a_classifier_comes_back(tmp_path: Path) -> None:
-    model = a_classifier()
-    save_labels(tmp_path, model, TEXT.labels, TEXT.tokenizer, {})
-    found = load_labels(tmp_path)
-    assert found.labels == ("x", "y") and found.model.config == model.config
-    assert not found.model.training  # no dropout: the same twice
-    texts = TEXT.rows["train"].texts
-    assert torch.equal(found.model(texts), found.model(texts))
-    assert all(torch.equal(dict(found.model.named_parameters())[n], v) for n, v in rounded(model).items())
+def test_an_encoder_decoder_and_a_classifier_come_back(tmp_path: Path) -> None:
+    pair, classifier, tokenizer = a_pair(), a_classifier(), pair_text("reverse", 50, 5).tokenizer
+    save_pair(tmp_path / "a" / "b", pair, tokenizer, {"exact": 0.5})
+    save_labels(tmp_path, classifier, TEXT.labels, TEXT.tokenizer, {})
+    one, other = load_pair(tmp_path / "a" / "b"), load_labels(tmp_path)
+    assert one.tokenizer == tokenizer and one.metrics == {"exact": 0.5} and other.labels == ("x", "y")
+    for saved, found in ((pair, one.model), (classifier, other.model)):
+        assert found.config == saved.config and not found.training
+        stored = dict(found.named_parameters())
+        assert stored.keys() == dict(saved.named_parameters()).keys()
+        for name, p in saved.named_parameters():
+            assert torch.equal(stored[name], p.bfloat16().float()) and not stored[name].requires_grad
 
 
 def edited(change: Callable[[dict[str, Any]], object], name: str = "config.json") -> Callable[[Path], None]:

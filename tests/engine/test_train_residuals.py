@@ -15,8 +15,6 @@ from engine.training import residuals
 from engine.training.residuals import DEPTHS, NORMS, STEPS, STRIDE, Pair, Road, compare, likeness, shipped
 from tests.engine.cases import for_each
 
-TEXT = "To be, or not to be: that is the question.\n" * 60
-
 
 def road(loss: float) -> Road:
     return Road(np.array([4.0, loss]), np.array([0.5, 2.0]), np.array([0.1, 0.9]))

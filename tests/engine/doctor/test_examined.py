@@ -70,15 +70,9 @@ def fired(case: Case, names: list[str] = UNSEEN) -> list[str]:
     KINDS,
     fast=16,
 )
-def test_no_check_fires_before_a_training(config: ModelConfig, seed: int) -> None:
-    case = Case(build(config, seed), corpus=CORPUS, train=settings(config, seed=seed))
-    assert fired(case) == []
-
-
-@for_each("config", [replace(BASE, **fields) for fields in KINDS.values()], ids=KINDS, fast=16)
-def test_no_check_of_the_model_fires_when_weights_are_large(config: ModelConfig) -> None:
-    model = [name for name in UNSEEN if CHECKS[name].needs == "model"]
-    assert fired(Case(loud(config, 1)), model) == []
+def test_no_check_fires_before_a_training_nor_where_weights_are_large(config: ModelConfig, seed: int) -> None:
+    assert fired(Case(build(config, seed), corpus=CORPUS, train=settings(config, seed=seed))) == []
+    assert fired(Case(loud(config, 1)), [name for name in UNSEEN if CHECKS[name].needs == "model"]) == []
 
 
 @pytest.mark.exhaustive

@@ -26,7 +26,7 @@ from engine.presets import PRESETS
 from engine.service.bugs import Finding, Side
 from engine.tokenizers.bpe import pieces as cut
 from engine.tokenizers.bpe_watch import watch
-from engine.training.residuals import Pair, Road, shipped
+from engine.training.residuals import shipped
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.engine.naive import merge_everywhere
@@ -216,11 +216,6 @@ def test_the_work_of_a_token_after_twice_the_text(name: str, count: int, right: 
     seen = [min(n, c.window) if c.window else n for n in (count, 2 * count)]
     more = 4 * c.n_layers * c.n_heads * c.d_head * (seen[1] - seen[0])  # q.k and the sum, multiply and add
     assert found.numbers["after"] - found.numbers["before"] == pytest.approx(more, rel=0.01)
-
-
-def pair_of(added: float, replaced: float) -> Pair:
-    roads = [Road(np.array([4.0, loss]), np.ones(2), np.ones(2)) for loss in (added, replaced)]
-    return Pair(4, "layernorm", 4.17, 3.35, *roads)
 
 
 def test_how_far_a_model_without_residuals_comes() -> None:

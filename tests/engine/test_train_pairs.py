@@ -31,38 +31,26 @@ from tests.engine.seq2seq_toys import WORDS, labelling, loud_ending, loud_pair, 
 from tests.engine.trainings import only
 
 SMALL = ModelConfig(d_model=32, n_layers=1, n_heads=2)
-TRAIN = TrainConfig(
-    steps=12,
-    batch_size=6,
-    learning_rate=3e-3,
-    warmup_steps=3,
-    precision="float32",
-    eval_every=5,
-    eval_tokens=30,
-    sample_every=6,
-    sample_prompt="cab",
-    sample_temperature=0.0,
-    snapshot_every=4,
-)
+LOOKS = {"eval_every": 5, "eval_tokens": 30, "sample_every": 6, "snapshot_every": 4}
+SAMPLE = {"sample_prompt": "cab", "sample_temperature": 0.0}
+TRAIN = TrainConfig(12, 6, learning_rate=3e-3, warmup_steps=3, precision="float32", **LOOKS, **SAMPLE)  # type: ignore[arg-type]
 QUICK: dict[str, Any] = dict(
     dropout=0.0, steps=150, optimizer="muon", batch_size=9, eval_every=0, snapshot_every=0
 )
 
 
-def pairs(dropout: float = 0.3, **changes: Any) -> list[Record]:
-    settings = {name: changes.pop(name) for name in ("resume", "control", "parts") if name in changes}
-    text, train = reversing(), replace(TRAIN, **changes)
-    return list(
-        train_pairs(text.fitted(replace(SMALL, dropout=dropout)), train, text, device="cpu", **settings)
-    )
+def pairs(**changes: Any) -> list[Record]:
+    return trained(train_pairs, reversing(), **changes)
 
 
-def labels(dropout: float = 0.3, **changes: Any) -> list[Record]:
+def labels(**changes: Any) -> list[Record]:
+    return trained(train_labels, labelling(), **changes)
+
+
+def trained(train: Callable[..., Any], text: Any, dropout: float = 0.3, **changes: Any) -> list[Record]:
     settings = {name: changes.pop(name) for name in ("resume", "control", "parts") if name in changes}
-    text, train = labelling(), replace(TRAIN, **changes)
-    return list(
-        train_labels(text.fitted(replace(SMALL, dropout=dropout)), train, text, device="cpu", **settings)
-    )
+    model = text.fitted(replace(SMALL, dropout=dropout))
+    return list(train(model, replace(TRAIN, **changes), text, device="cpu", **settings))
 
 
 @functools.cache
@@ -220,23 +208,21 @@ def test_it_is_the_same_again_and_goes_on_exactly(run: Callable[..., list[Record
 
 def test_evaluations_are_those_of_the_weights() -> None:
     """By hand, from the last snapshot."""
-    text, records = reversing(), whole(pairs, "adamw")
-    last, complete = only(records, Snapshot)[-1], only(records, Evaluation)[-1]
-    model = build_pair(text.fitted(SMALL)).requires_grad_(False).eval()
-    model.load_state_dict(last.state.weights())
-    rows = text.rows["validation"]
-    assert complete.validation_loss == pytest.approx(float(pair_loss(model, teacher_forced(rows))), rel=1e-5)
-    assert complete.task is not None
-    for split, share in (("train", complete.task.train), ("validation", complete.task.validation)):
-        assert share == sum(trainer.exact(model, text.rows[split])) / len(text.rows[split])  # type: ignore[index]
-    labelled, records = labelling(), whole(labels, "adamw")
-    last, complete = only(records, Snapshot)[-1], only(records, Evaluation)[-1]
+    text, labelled = reversing(), labelling()
+    pair: Any = build_pair(text.fitted(SMALL)).requires_grad_(False).eval()
     other = build_classifier(labelled.fitted(SMALL), 3).requires_grad_(False).eval()
-    other.load_state_dict(last.state.weights())
-    rest = labelled.rows["validation"]
-    assert complete.validation_loss == pytest.approx(float(label_loss(other, rest)), rel=1e-5)
+    looks = []
+    for model, run in ((pair, pairs), (other, labels)):
+        records = whole(run, "adamw")
+        model.load_state_dict(only(records, Snapshot)[-1].state.weights())
+        looks.append(only(records, Evaluation)[-1])
+    rows, rest = text.rows["validation"], labelled.rows["validation"]
+    wanted = [float(pair_loss(pair, teacher_forced(rows))), float(label_loss(other, rest))]
+    assert [look.validation_loss for look in looks] == pytest.approx(wanted, rel=1e-5)
+    for split, share in (("train", looks[0].task.train), ("validation", looks[0].task.validation)):
+        assert share == sum(trainer.exact(pair, text.rows[split])) / len(text.rows[split])  # type: ignore[index]
     right = (other(rest.texts).argmax(-1) == rest.labels).double().mean()
-    assert complete.task is not None and complete.task.validation == pytest.approx(float(right))
+    assert looks[1].task.validation == pytest.approx(float(right))
 
 
 @pytest.mark.exhaustive

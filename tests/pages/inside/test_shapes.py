@@ -139,10 +139,6 @@ def own(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     only_this(monkeypatch, of_letters(MODEL), "shapes-numbers")
 
 
-def traced(**query: str) -> AppTest:
-    return opened(PAGE, text=TEXT, **FOLDS, **query)
-
-
 def step_of(name: str) -> int:
     steps = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
     return next(i for i, step in enumerate(steps) if step.name == name)
@@ -154,7 +150,7 @@ def cells(matrix: str) -> list[float]:
 
 @pytest.mark.usefixtures("own")
 def test_a_tensor_is_the_recorded_one_at_the_chosen_head(drawn):
-    page = traced(shapes_step=str(step_of("blocks.1.pattern")), shapes_head="2")
+    page = shapes(text=TEXT, shapes_step=str(step_of("blocks.1.pattern")), shapes_head="2")
     heat = drawn["shapes_tensor"].traces[0]
     pattern = RECORDING["blocks.1.pattern"]
     np.testing.assert_allclose(heat["z"], pattern[2], rtol=1e-6)
@@ -162,8 +158,11 @@ def test_a_tensor_is_the_recorded_one_at_the_chosen_head(drawn):
     page.get_by_key("shapes_head").set_value(3).run()
     np.testing.assert_allclose(drawn["shapes_tensor"].traces[0]["z"], pattern[3], rtol=1e-6)
     for name, place in (("k", 1), ("masked_scores", 3), ("ffn_out", None)):
-        page = traced(
-            shapes_step=str(step_of(f"blocks.0.{name}")), shapes_head="3", shapes_kv_head=str(place or 0)
+        page = shapes(
+            text=TEXT,
+            shapes_step=str(step_of(f"blocks.0.{name}")),
+            shapes_head="3",
+            shapes_kv_head=str(place or 0),
         )
         values = RECORDING[f"blocks.0.{name}"]
         limit = np.abs(values[np.isfinite(values)]).max()
@@ -184,14 +183,16 @@ def test_the_totals_are_the_parameters_and_products_of_this_model():
     d, kv, ff, vocab, n = 16, 8, 24, 11, len(TEXT)
     one_layer = 2 * n * d * (d + 2 * kv + d) + 2 * 2 * n * n * d + 2 * 2 * n * d * ff
     products = 2 * one_layer + 2 * n * d * vocab
-    words = said(traced())
+    words = said(shapes(text=TEXT))
     assert f"**{parameters:,} parameters · {products / 1e3:.3g} kFLOP in products" in words
     assert "FLOPs: a product of (m, k) and (k, n) counts 2·m·k·n." in words
 
 
 @pytest.mark.usefixtures("own")
 def test_two_heads_are_worked_out_with_their_own_numbers(drawn):
-    page = traced(shapes_view="hand", shapes_cell_head="2", shapes_cell_key="1", shapes_q="1 2 0.3 0.4")
+    page = shapes(
+        text=TEXT, shapes_view="hand", shapes_cell_head="2", shapes_cell_key="1", shapes_q="1 2 0.3 0.4"
+    )
     q, k = (1, 2, 0.3, 0.4), ((5, 6, 7, 8), (9, 0, 1, 2))
     v = ((1, 0, 0, 1), (0, 1, 1, 0))
     latex = [str(e.value) for e in page.latex]
@@ -222,7 +223,7 @@ def test_two_heads_are_worked_out_with_their_own_numbers(drawn):
 
 @pytest.mark.usefixtures("own")
 def test_the_mask_after_the_softmax_is_drawn_beside_the_right_one(drawn):
-    page = traced(shapes_view="hand", shapes_example="mask", shapes_scores="1, 2, 4")
+    page = shapes(text=TEXT, shapes_view="hand", shapes_example="mask", shapes_scores="1, 2, 4")
     e = [math.exp(x) for x in (1, 2, 4)]
     right, late = drawn["shapes_mask"].traces
     assert right["y"] == pytest.approx([e[0] / (e[0] + e[1]), e[1] / (e[0] + e[1]), 0])

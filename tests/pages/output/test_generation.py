@@ -339,10 +339,6 @@ def test_the_settings_are_those_of_the_writing():
     assert ids[len(prompt) :] == tuple(generate(model, prompt, BATCH, config))
 
 
-def searched(**query: str) -> AppTest:
-    return helpers.opened("output/generation", generation_view="beam", measure="true", **query)
-
-
 def entries(page: AppTest):
     return page.dataframe[0].value
 
@@ -357,7 +353,7 @@ def found_by(depth: int, width: int, stop: str = "", penalty: float = 1.0, seed:
 
 
 def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
-    page = searched(beam_width="8", beam_depth="16")
+    page = opened(generation_view="beam", beam_width="8", beam_depth="16")
     found, said = entries(page), sentences(page)
     kept, ids, beam, three = found_by(16, 8)
     texts = (three.winner, three.greedy, three.sample)
@@ -395,7 +391,9 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
     ],
 )
 def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
-    page = searched(beam_stop=stop, beam_penalty=penalty, beam_width="4", beam_depth="8")
+    page = opened(
+        generation_view="beam", beam_stop=stop, beam_penalty=penalty, beam_width="4", beam_depth="8"
+    )
     found = entries(page)
     three = found_by(8, 4, beam.STOPS[stop], float(penalty))[3]
     assert said in sentences(page)
@@ -407,7 +405,7 @@ def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
 
 
 def test_a_long_text_says_what_is_dropped():
-    said = sentences(searched(text="ab " * 60, beam_depth="20"))
+    said = sentences(opened(generation_view="beam", text="ab " * 60, beam_depth="20"))
     assert "context of 128: the first 19 tokens of the text are dropped" in said
 
 
@@ -418,11 +416,6 @@ def quick(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
         cached.clear()  # their key is the model's name, and the tests give one name to many models
 
 
-def cache(**query: str) -> AppTest:
-    folds = {"measure": "true", "hand": "true"}
-    return helpers.opened("output/generation", generation_view="cache", **folds, **query)
-
-
 def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
     sizes = {"n_layers": 1, "d_model": 16, "n_heads": 4, "d_ff": 32}
     config = ModelConfig(**presets.PRESETS["classic"].model.to_dict() | sizes | fields)
@@ -431,7 +424,7 @@ def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
 
 
 def test_both_write_the_same_and_the_bytes_agree(drawn):
-    page = cache(kv_length="12", kv_part="Step by step")  # as old links name it
+    page = opened(generation_view="cache", kv_length="12", kv_part="Step by step")  # as old links name it
     words = sentences(page)
     assert "✓ **12 of 12 tokens are identical.**" in words and "✓ **Bytes agree.**" in words
     assert "✗" not in words
@@ -461,14 +454,22 @@ def test_what_does_not_agree_is_said_not_to(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cache_steps, "filled_bytes", lambda *_: (69_631, 70_000))
     real = cache_steps.totals
     monkeypatch.setattr(cache_steps, "totals", lambda pairs: replace(real(pairs), same=3))
-    words = sentences(cache(kv_length="4"))
+    words = sentences(opened(generation_view="cache", kv_length="4"))
     assert "✗ **Bytes differ.**" in words and "✗ **3 of 4 tokens are identical.**" in words
     assert "rounding decided" in words
 
 
 def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyPatch):
     small(monkeypatch, context=20)
-    words = sentences(cache(model="untrained-classic", kv_length="16", kv_temperature="1.5", kv_seed="3"))
+    words = sentences(
+        opened(
+            generation_view="cache",
+            model="untrained-classic",
+            kv_length="16",
+            kv_temperature="1.5",
+            kv_seed="3",
+        )
+    )
     # 17 tokens are given; the 4th written one fills the context, and the last 10 of 21 stay.
     assert "Before step 4 the context of 20 tokens was full" in words
     assert "the token that stood at 11 now stands at 0" in words
@@ -478,7 +479,11 @@ def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(("dtype", "heads"), [("float32", 4), ("bfloat16", 1), ("float8", 2)])
 def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: int, drawn):
-    words = sentences(cache(kv_part="bytes", kv_dtype=dtype, kv_heads=str(heads), kv_tokens="1024"))
+    words = sentences(
+        opened(
+            generation_view="cache", kv_part="bytes", kv_dtype=dtype, kv_heads=str(heads), kv_tokens="1024"
+        )
+    )
     number = {"float32": 4, "bfloat16": 2, "float8": 1}[dtype]
     size = 4 * 2 * heads * 32 * 1024 * number
     assert f"= 4 · 2 · {heads} · 32 · 1,024 · {number} = **{size:,} bytes = {gigabytes(size)}**" in words
@@ -500,7 +505,7 @@ def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: i
 
 def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
     """The same weights in a model of another configuration: nothing is edited."""
-    page = cache(kv_part="why", text="ROMEO:\nWhat")
+    page = opened(generation_view="cache", kv_part="why", text="ROMEO:\nWhat")
     said = sentences(page)
     on, off = (float(m.value) for m in page.metric)
     table, traces = drawn["kv_changes"].table, drawn["kv_changes"].traces
@@ -542,7 +547,7 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
 )
 def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkeypatch: pytest.MonkeyPatch):
     small(monkeypatch, **fields)
-    page = cache(model="untrained-classic")
+    page = opened(generation_view="cache", model="untrained-classic")
     models._untrained.clear()
     assert said in sentences(page) and not page.metric
 
@@ -552,7 +557,7 @@ def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: p
     monkeypatch.setattr(
         cache_steps, "speed", lambda *_: asked.append(1) or Speed(7, 2, 1000.0, 250.0 - len(asked), 4.0, 9.0)
     )
-    page = cache(kv_length="8")
+    page = opened(generation_view="cache", kv_length="8")
     page.slider(key="kv_length").set_value(9).run()
     assert len(asked) == 1
     assert page.metric[1].value == "249"

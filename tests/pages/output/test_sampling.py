@@ -233,3 +233,6 @@ def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch,
     page = opened(model=f"run-{run}", sampling_view=view)
     assert [w.value[:27] for w in page.warning] == ["No logit is a finite number"]
     assert not page.error
+    assert "has diverged" in sentences(
+        helpers.opened("output/generation", model=f"run-{run}", measure="true")
+    )

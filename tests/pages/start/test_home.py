@@ -40,20 +40,11 @@ from ui.step import NEWEST
 pytestmark = pytest.mark.usefixtures("manager")
 
 
-def with_preset(preset):
-    """The home page as a link with this preset opens it."""
-    return helpers.opened("app.py", preset=preset)
-
-
-def the_map(app):
-    return helpers.sent(app, "glassformer_map")
-
-
 @pytest.mark.parametrize("name", ["fast", "gpt2", "bert-base", "llama2-70b", "gpt3-175b"])
 def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
-    home = with_preset(name)
+    home = opened(preset=name)
     assert not home.exception
-    drawn, preset = the_map(home), PRESETS[name]
+    drawn, preset = component(home, "glassformer_map"), PRESETS[name]
     counted = ledger(preset.model, preset.encoder)
     assert drawn["alt"].endswith(
         f"{preset.title}: from tokens through {preset.model.n_layers} blocks to probabilities;"
@@ -71,7 +62,7 @@ def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
 def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypatch):
     stage = StageManager()
     monkeypatch.setattr(state, "manager", lambda: stage)
-    app = with_preset(chosen)
+    app = opened(preset=chosen)
     assert stage.asked == []
     app.button(key="train_now").click().run()
     assert not app.exception

@@ -309,13 +309,6 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     assert not looked().get("progress")
 
 
-def looked(*losses: tuple[int, float]) -> HistoryLog:
-    log = HistoryLog()
-    for step, loss in losses:
-        log.add(Evaluation(step, loss, loss, 0.1, False, 1.0, 1.0))
-    return log
-
-
 def test_what_is_trained_already_is_the_first_of_a_pair(manager):
     page = clicked(opened(what_if="positions"), "train")
     changed(page, manager, status="finished")
@@ -342,7 +335,7 @@ def test_the_answer_is_what_was_measured_last(manager):
 
 def test_both_of_a_pair_are_measured(manager, drawn):
     page = clicked(opened(measure="true"), "train_both")
-    manager.change("run-1", history=looked((0, 4.0), (20, math.log(5))).view())
+    manager.change("run-1", history=looks((0, 4.0), (20, math.log(5))))
     page.run()
     perplexities = [m.value for m in page.metric if m.label == "Perplexity"]
     assert perplexities == ["8.17", "5.00"], "e^2.1, and e^(ln 5)"
@@ -365,8 +358,8 @@ def test_every_what_if_starts_a_pair_that_differs_in_it_alone(manager, name):
 
 def test_both_curves_and_both_texts_are_shown_and_the_mask_is_explained(manager, drawn):
     page = clicked(opened(), "train_both")
-    manager.change("run-0", history=looked((0, 4.0), (20, 2.0), (40, 1.9)).view())
-    changed(page, manager, "run-1", history=looked((0, 4.0), (20, 0.5)).view())
+    manager.change("run-0", history=looks((0, 4.0), (20, 2.0), (40, 1.9)))
+    changed(page, manager, "run-1", history=looks((0, 4.0), (20, 0.5)))
     names = [trace.get("name") for trace in drawn["loss_chart"].traces]
     assert "fast 1.90" in names and "no causal mask 0.50" in names
     said = sentences(page)
@@ -539,15 +532,16 @@ def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_chara
 BASELINES = {"uniform": math.log(65), "unigram": 3.35, "bigram": 2.48}
 
 
-def looks(*kinds: tuple[int, float, bool]) -> History:
+def looks(*found: tuple[int, float], whole: tuple[int, float] | None = None) -> History:
+    """Quick ones, and one at the whole split."""
     log = HistoryLog()
-    for step, loss, complete in kinds:
-        log.add(Evaluation(step, 3.0, loss, step / 10, complete, 3.0, 2 * loss))
+    for step, loss in (*found, *([whole] if whole else [])):
+        log.add(Evaluation(step, 3.0, loss, step / 10, (step, loss) == whole, 3.0, 2 * loss))
     return log.view()
 
 
 def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
-    seen = looks((0, 4.0, False), (50, 2.0, False), (100, 1.8, False), (120, 1.5, True))
+    seen = looks((0, 4.0), (50, 2.0), (100, 1.8), whole=(120, 1.5))
     curve = curve_of("one", seen)
     assert curve.eval_losses.tolist() == np.float32([4.0, 2.0, 1.8]).tolist()
     assert curve.whole_losses.tolist() == [1.5] and curve.whole_steps.tolist() == [120]

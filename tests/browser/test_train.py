@@ -15,7 +15,9 @@ WATCH = f"""() => {{
     if (node.nodeType === 1 && (node.matches('{KEPT}, .gf-plot') || node.querySelector('{KEPT}'))) window.__removed++
   }}))).observe(document.body, {{ childList: true, subtree: true }})
 }}"""
-LASTED = "window.__removed === 0 && window.__marks.length >= 2 && window.__marks.every((node) => node.isConnected)"
+LASTED = (
+    "window.__removed === 0 && window.__marks.length >= 2 && window.__marks.every((node) => node.isConnected)"
+)
 
 
 def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_url: str):

@@ -1,10 +1,11 @@
 """Every room of pages/ and its views, without drawing them."""
 
+import re
 import runpy
 from functools import cache
 from pathlib import Path
 
-from ui import look
+from ui import look, site
 from ui.look import Page
 from ui.site import ROOT
 
@@ -22,3 +23,13 @@ def page_of(room: Path) -> Page | None:
     finally:
         look.show = real
     return shown[0] if shown else None
+
+
+@cache
+def views(url: str) -> tuple[str, tuple[str, ...]]:
+    """(the key of a page's views in its address, their ids as they stand there); Home has a frame of its own."""
+    room = ROOT / next(entry.path for entry in site.ENTRIES if entry.url == url)
+    if (page := page_of(room)) is not None:
+        return page.key, tuple(view.id for view in page.views)
+    ids = re.findall(r'\bView\(\s*"(\w+)"', room.read_text("utf-8"))
+    return "home_view" if ids else "", tuple(ids)

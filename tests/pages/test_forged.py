@@ -12,7 +12,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from benchmarks.visitor import Visitor
 from tests.aside import aside
 from tests.browser.server import ROOT, serve
-from tests.pages.views import views
+from tests.pages.rooms import views
 from ui.site import built
 
 pytestmark = pytest.mark.exhaustive

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.asked import links, listening
-from tests.pages.views import views
+from tests.pages.rooms import views
 from ui.site import ROOT, built
 
 LINKS = 1  # to each view: more of them with other seeds is how faults are looked for by hand

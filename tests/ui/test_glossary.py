@@ -5,7 +5,7 @@ import re
 from engine.presets import PRESETS
 from pages.start.home.map_text import describe
 from tests.pages.helpers import opened
-from tests.pages.views import views
+from tests.pages.rooms import views
 from ui import site
 from ui.here import BOXES, strip
 from ui.text.glossary import linked

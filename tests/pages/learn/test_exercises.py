@@ -13,7 +13,7 @@ from engine.exercises.catalogue import SETS, TASKS, make
 from engine.exercises.forms import Choice, Pick
 from engine.exercises.notebooks import NAMES
 from tests.pages import helpers
-from tests.pages.views import views
+from tests.pages.rooms import views
 from ui import site
 
 pytestmark = pytest.mark.usefixtures("manager")

@@ -17,7 +17,17 @@ from ui import explain, site, widgets
 
 FRAME = {"subject_model", "text", "text_example", "model_path", "more_models", *explain.FOLDS}
 FOLDED = {"beam_seed"}  # of a sample that a fold compares with
-WIDGETS = ["slider", "select_slider", "selectbox", "toggle", "checkbox", "number_input", "button_group", "multiselect", "radio"]
+WIDGETS = [
+    "slider",
+    "select_slider",
+    "selectbox",
+    "toggle",
+    "checkbox",
+    "number_input",
+    "button_group",
+    "multiselect",
+    "radio",
+]
 
 
 def controls(page: Any, view_key: str) -> list[Any]:

@@ -23,6 +23,8 @@ from tests.engine.helpers import loud, tiny
 MODEL = loud(tiny(), seed=3, factor=4.0)
 WARM = SampleConfig(temperature=1.0, seed=4)
 PROMPT = (1, 2, 3)
+KINDS = st.sampled_from(["grow", "pick", "delete"])
+MOVES = st.lists(st.tuples(KINDS, st.integers(0, 99), st.integers(0, 10), st.integers(1, 4)), max_size=14)
 
 
 def words(tree: Tree, end: int | None) -> tuple[int, ...]:
@@ -105,10 +107,6 @@ def test_a_pick_changes_only_what_follows_it():
     record = next(steps(MODEL, [*PROMPT, *words(more, new)[:5]], 1, WARM, written=5))
     cumulative = record.logits.softmax(-1).double().cumsum(0)
     assert words(more, new)[5] == int((cumulative <= u * cumulative[-1]).sum())
-
-
-KINDS = st.sampled_from(["grow", "pick", "delete"])
-MOVES = st.lists(st.tuples(KINDS, st.integers(0, 99), st.integers(0, 10), st.integers(1, 4)), max_size=14)
 
 
 @settings(max_examples=40, deadline=None)

@@ -42,6 +42,12 @@ from tests.engine.helpers import loud, some_tokens, tiny
 
 LETTERS = CharTokenizer("abcdefghijk")  # eleven, as tiny() has
 METRICS_VALUE = {"validation_loss": 1.5, "curve": [[0, 4.1], [100, 2.0]], "machine": "a laptop"}
+WEIGHT = torch.randn(3, 4)
+OPTIMISED = {"steps": torch.tensor(7.0), "model.embedding": WEIGHT, "first.embedding": torch.zeros(3, 4)}
+STATE = TrainState(7, 1.25, OPTIMISED)
+SIZES = ModelConfig(d_model=16, n_layers=1, n_heads=2, dropout=0.5)
+TOLD = (Labelled("abc", "x"), Labelled("dab", "y"))
+TEXT = LabelledText("t", "T", PairTokenizer.train(["abcd"]), ("x", "y"), TOLD, (Labelled("cab", "x"),))
 
 
 def _model(**fields: object) -> Transformer:
@@ -207,14 +213,6 @@ def test_names_in_a_zip_cannot_lead_elsewhere(tmp_path: Path, monkeypatch: pytes
     assert not list(tmp_path.iterdir())
 
 
-TENSORS = {
-    "steps": torch.tensor(7.0),
-    "model.embedding": torch.randn(3, 4),
-    "first.embedding": torch.zeros(3, 4),
-}
-STATE = TrainState(7, 1.25, TENSORS)
-
-
 def test_a_state_comes_back_exactly_and_slimmed_with_its_weights_alone(tmp_path: Path) -> None:
     path, meta = tmp_path / "7.safetensors", {"run": "x", "best": 1.5}
     whole = save_state(path, STATE, meta)
@@ -278,11 +276,6 @@ def test_a_full_disk_leaves_the_old_snapshot_and_nothing_else(
     state, meta = load_state(path)
     assert meta == {"version": 1} and state.tensors.keys() == STATE.tensors.keys()
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
-
-
-SIZES = ModelConfig(d_model=16, n_layers=1, n_heads=2, dropout=0.5)
-TOLD = (Labelled("abc", "x"), Labelled("dab", "y"))
-TEXT = LabelledText("t", "T", PairTokenizer.train(["abcd"]), ("x", "y"), TOLD, (Labelled("cab", "x"),))
 
 
 def a_pair() -> Seq2Seq:

@@ -41,6 +41,10 @@ from tests.engine.kept import kept
 CORPUS = from_text("the quick brown fox jumps over the lazy dog. " * 60)
 LOOKS = {"eval_every": 2, "eval_tokens": 128, "snapshot_every": 2, "sample_every": 3}
 SHORT = replace(LECTURE_TRAINING, steps=6, batch_size=2, **LOOKS)
+TEXT = from_text("she saw the ship that the others wished she had not shown them " * 40)
+IDS = (3, 1, 4, 1, 5, 9, 2, 6)
+LINES_OF = {"unigram": 3.35, "bigram": 2.48}
+STORED = [name for name in QUESTIONS if (lab_races.SHIPPED / f"{name}.json").exists()]
 
 
 def test_the_lecture_s_counts_of_parameters() -> None:
@@ -98,10 +102,9 @@ def test_attention_without_values_costs_what_it_says(mixer: str, given: dict[str
 
 
 def test_attention_without_values_needs_heads_that_are_slices_of_the_stream() -> None:
-    parts = PARTS["raw_values"]
     for wrong in ({"n_kv_heads": 1}, {"d_head": 8}):
         with pytest.raises(ConfigError, match="slices of the stream"):
-            build(ModelConfig(vocab_size=9, d_model=64, n_heads=4, **wrong), parts=parts)
+            build(ModelConfig(vocab_size=9, d_model=64, n_heads=4, **wrong), parts=PARTS["raw_values"])
 
 
 @pytest.fixture
@@ -159,10 +162,6 @@ def test_what_the_app_reads_is_what_was_trained(small: dict[str, Published], tmp
     assert found.best == (found.steps[found.validation.index(lowest)], lowest)
     with pytest.raises(CheckpointError, match=r"engine\.pretrain ladder"):
         ladder.shipped(tmp_path / "no.json")
-
-
-TEXT = from_text("she saw the ship that the others wished she had not shown them " * 40)
-IDS = (3, 1, 4, 1, 5, 9, 2, 6)
 
 
 @for_each("d_model", [16, 256])
@@ -320,18 +319,12 @@ def test_a_race_is_ranked() -> None:
     assert bits is not None and bits.best.name == "b" and bits.apart == pytest.approx(0.1)
 
 
-LINES_OF = {"unigram": 3.35, "bigram": 2.48}
-
-
 def test_losses_are_found_by_the_rung_s_name() -> None:
     race = shipped("ladder")
     found = losses(race.runs)
     assert list(found) == list(LADDER)
     by_title = {view.name: view.history.evaluations[-1].validation_loss for view in race.runs}
     assert found["positions"] == by_title["Positions"]
-
-
-STORED = [name for name in QUESTIONS if (lab_races.SHIPPED / f"{name}.json").exists()]
 
 
 @for_each("name", [RUNGS, *STORED])
@@ -370,16 +363,8 @@ def test_the_seeds_are_those_of_the_shipped_race() -> None:
 
 # What the page says of a rung against the one below it (pages.lab.ladder.words.REMARKS).
 BETTER = (
-    "similarity",
-    "values",
-    "attention-1",
-    "attention-4",
-    "block-1",
-    "block-2",
-    "output",
-    "positions",
-    "modern",
-)
+    "similarity", "values", "attention-1", "attention-4", "block-1", "block-2", "output", "positions", "modern",
+)  # fmt: skip
 WORSE = ("mean", "two-matrices")
 
 

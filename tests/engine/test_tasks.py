@@ -263,9 +263,6 @@ def test_what_somebody_types(name: str, typed: str, question: str | None) -> Non
             assert task.right(question + task.answer(question))
 
 
-NAMES = [name for name, task in TASKS.items() if not task.stream]
-
-
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
     return corpora.load("reverse")
@@ -275,7 +272,7 @@ def batches(corpus: Corpus, context: int, **fields: int) -> Batches:
     return Batches(corpus, ModelConfig(corpus.vocab_size, context), TrainConfig(**fields))
 
 
-@for_each("name", NAMES)
+@for_each("name", map(named, LINES))
 def test_every_window_begins_where_a_problem_does(name: str) -> None:
     task, corpus = TASKS[name], corpora.load(name)
     for context in (task.length, 2 * task.length, task.length + 3):

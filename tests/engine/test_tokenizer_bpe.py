@@ -35,6 +35,10 @@ TEXTS = {
 TRAINED = train("".join(TEXTS.values()), 400)
 # halves of characters (lone surrogates) included: `st.text()` alone has none
 ANY = st.text(st.characters(exclude_categories=()))
+LEVELS: tuple[Level, ...] = ("byte", "char")
+SPLITS: tuple[Split, ...] = ("words", "none")
+# halves of characters included
+WILD = st.one_of(st.sampled_from("ab \n"), st.characters(exclude_categories=()))
 
 
 @given(ANY)
@@ -103,12 +107,6 @@ def test_what_cannot_be_learned_from() -> None:
         with pytest.raises(TokenizerError, match="ids must lie between"):
             TRAINED.decode([wrong])
     assert from_dict(TRAINED.to_dict()) == TRAINED
-
-
-LEVELS: tuple[Level, ...] = ("byte", "char")
-SPLITS: tuple[Split, ...] = ("words", "none")
-# halves of characters included
-WILD = st.one_of(st.sampled_from("ab \n"), st.characters(exclude_categories=()))
 
 
 @for_each("level", LEVELS)

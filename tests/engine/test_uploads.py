@@ -43,6 +43,11 @@ DEEP = {**TINY.to_dict(), **EMPTY, "d_model": 1024, "n_heads": 1024, "n_layers":
 WIDE = {**TINY.to_dict(), **EMPTY, "d_model": 1_000_000, "n_heads": 100, "n_layers": 60, "context": 256}
 LONG = {**TINY.to_dict(), **EMPTY, "context": 20_000_000}
 ENDLESS = {**TINY.to_dict(), **EMPTY, "context": 10**9, "position": "sinusoidal"}
+SEEDS = 200
+MOST = 64 * MB  # more than before, at the worst moment; the uploads have a few kB
+ZIP = pack(build(TINY), LETTERS, {"curve": [{"step": 1, "loss": 2.0}]})
+TENSORS = save_tensors({"embedding": torch.zeros(2, 8), "blocks.0.norm1.scale": torch.ones(8)})
+PLAIN = ("To be, or not to be: that is the question. Über Maß, 那只猫 🎉\n" * 20).encode()
 
 
 def of(config: dict[str, Any]) -> bytes:
@@ -185,13 +190,6 @@ def test_the_memory_of_a_checkpoint() -> None:
     found = unpack(pack(build(TINY), LETTERS, {"curve": [{} for _ in range(10_000)]}))
     least = 4 * parameter_formula(TINY) + sys.getsizeof({}) * 10_000
     assert least <= found.memory() < 2 * least + 10_000
-
-
-SEEDS = 200
-MOST = 64 * MB  # more than before, at the worst moment; the uploads have a few kB
-ZIP = pack(build(TINY), LETTERS, {"curve": [{"step": 1, "loss": 2.0}]})
-TENSORS = save_tensors({"embedding": torch.zeros(2, 8), "blocks.0.norm1.scale": torch.ones(8)})
-PLAIN = ("To be, or not to be: that is the question. Über Maß, 那只猫 🎉\n" * 20).encode()
 
 
 def memory(name: str) -> int:

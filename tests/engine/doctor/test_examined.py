@@ -51,6 +51,18 @@ KINDS: dict[str, dict[str, Any]] = {
     "T5's": {"position": "t5", "score_scale": False, "norm": "rmsnorm"}, "normed embedding": {"embedding_norm": True},
     "an encoder": {"causal": False, "vocab_size": CORPUS.vocab_size + 1}, "short": {"context": 4},
 }  # fmt: skip
+ROWS: dict[str, Any] = json.loads(PATH.read_text("utf-8"))["rows"]
+# Which check is meant for which fault: the others may find it, too.
+FOUND_BY = {
+    "no_mask": "future", "transposed_mask": "future", "leaky_mask": "future", "mask_after_softmax": "rows",
+    "unscaled_scores": "spread", "softmax_over_queries": "rows", "half_softmax": "range",
+    "no_transpose": "reference", "keys_not_normed": "reference", "no_positions": "order",
+    "positions_twice": "reference", "no_residual": "reference", "first_block_only": "shapes",
+    "norm_in_loop": "reference", "unscaled_writes": "gradients", "no_clipping": "clipped",
+    "loud_embedding": "first_loss", "reshaped_tie": "reference", "not_shifted": "targets",
+    "shifted_by_two": "targets", "dropout_left_on": "twice", "overlapping_split": "unseen",
+}  # fmt: skip
+OVER_A_TRAINING = {"post_norm_no_warmup", "learning_rate_30x"}
 
 
 def settings(config: ModelConfig, **rest: Any) -> TrainConfig:
@@ -109,20 +121,6 @@ def test_no_check_fires_at_any_age(step: int) -> None:
         pytest.skip("Tiny Shakespeare is not here")
     lapse = open_lapse(Path(__file__).parents[3] / "checkpoints" / "timelapse")
     assert fired(Case(lapse.at(step).model, corpus=corpus, train=lapse.train), QUICK) == []
-
-
-ROWS: dict[str, Any] = json.loads(PATH.read_text("utf-8"))["rows"]
-# Which check is meant for which fault: the others may find it, too.
-FOUND_BY = {
-    "no_mask": "future", "transposed_mask": "future", "leaky_mask": "future", "mask_after_softmax": "rows",
-    "unscaled_scores": "spread", "softmax_over_queries": "rows", "half_softmax": "range",
-    "no_transpose": "reference", "keys_not_normed": "reference", "no_positions": "order",
-    "positions_twice": "reference", "no_residual": "reference", "first_block_only": "shapes",
-    "norm_in_loop": "reference", "unscaled_writes": "gradients", "no_clipping": "clipped",
-    "loud_embedding": "first_loss", "reshaped_tie": "reference", "not_shifted": "targets",
-    "shifted_by_two": "targets", "dropout_left_on": "twice", "overlapping_split": "unseen",
-}  # fmt: skip
-OVER_A_TRAINING = {"post_norm_no_warmup", "learning_rate_30x"}
 
 
 def test_every_fault_has_its_check() -> None:

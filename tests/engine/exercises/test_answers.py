@@ -25,6 +25,11 @@ from tests.engine.exercises.answers import ANSWERS
 SEEDS = range(200)
 IN_WORDS = {*SETS["families"].tasks, *SETS["proofs"].tasks} - {"match"}
 COUNTED = [task for task in TASKS if task not in IN_WORDS]
+ROOT = Path(__file__).parents[3]
+PROOFS = list(SETS["proofs"].tasks)
+# published: Devlin 2019, Liu 2019; Radford 2019, Touvron 2023, Jiang 2023; Raffel 2020, Lewis 2020, Radford 2022, Vaswani 2017
+ENCODERS, DECODERS = {"BERT", "RoBERTa"}, {"GPT-2", "LLaMA", "Mistral"}
+BOTH = {"T5", "BART", "Whisper", "the Transformer of 2017"}
 
 
 def given_for(exercise: Exercise, value) -> object:
@@ -115,13 +120,6 @@ def test_the_worked_numbers_of_the_texts() -> None:
     assert ANSWERS["mini"]({"vocab": 65, "d": 256, "layers": 4}) == 2_916_864
     assert ANSWERS["tying"]({"vocab": 50_257, "d": 768}) == 38_597_376
     assert round(ANSWERS["share"]({"d": 512, "times": 4}), 1) == 66.7
-
-
-ROOT = Path(__file__).parents[3]
-PROOFS = list(SETS["proofs"].tasks)
-# published: Devlin 2019, Liu 2019; Radford 2019, Touvron 2023, Jiang 2023; Raffel 2020, Lewis 2020, Radford 2022, Vaswani 2017
-ENCODERS, DECODERS = {"BERT", "RoBERTa"}, {"GPT-2", "LLaMA", "Mistral"}
-BOTH = {"T5", "BART", "Whisper", "the Transformer of 2017"}
 
 
 def test_families_are_the_published_ones() -> None:

@@ -94,7 +94,9 @@ def oom_score(process: int) -> int:
     return int(Path(f"/proc/{process}/oom_score_adj").read_text())
 
 
-def test_a_killed_spare_is_replaced_and_a_start_takes_the_warm_one(make: Callable[..., RunManager]) -> None:
+def test_a_killed_spare_is_replaced_and_a_start_takes_the_warm_one(
+    make: Callable[..., RunManager], transport: dict[str, Any]
+) -> None:
     own = oom_score(OWN_PID)
     manager = make(spare=True)
     spare = warm_spare(manager)
@@ -108,7 +110,8 @@ def test_a_killed_spare_is_replaced_and_a_start_takes_the_warm_one(make: Callabl
     run = manager.start(spec(LONG), ME)
     assert pid(manager, run) == another, "the process that has imported torch already is the one that trains"
     reached(manager, run, 1)
-    assert oom_score(another) == max(own, FIRST) > 500 and oom_score(OWN_PID) == own, "a training ends first"
+    if not transport:  # where memory runs out, a training ends and not the server
+        assert oom_score(another) == max(own, FIRST) > 500 and oom_score(OWN_PID) == own
 
 
 def test_divergence_is_said_and_only_snapshots_that_lead_on_are_kept(make: Callable[..., RunManager]) -> None:
@@ -136,9 +139,7 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
     manager = make(max_worker_bytes=2**30)
     run = begun(manager)
     worker = pid(manager, run)
-    manager.profile = replace(
-        manager.profile, max_worker_bytes=50 * 2**20
-    )  # less than any process with torch holds
+    manager.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)  # less than torch needs
     view = ended(manager, run)
     assert view.status == "failed" and view.step >= 5
     assert "GB of memory" in view.message and "smaller batch" in view.message
@@ -165,8 +166,7 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     manager = make()
     run = manager.start(spec(replace(LONG, snapshot_every=20)), ME)
     reached(manager, run, 30)
-    # No file of this process may grow beyond 4 kB from now on: each write fails in the middle, as on a full
-    # disk.
+    # No file of this process may grow beyond 4 kB from now on: each write fails in the middle, as on a full disk
     resource.prlimit(pid(manager, run), resource.RLIMIT_FSIZE, (4096, 4096))
     wait(lambda: look(manager, run).warnings)
     at = look(manager, run)
@@ -177,9 +177,8 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     assert view.status == "stopped" and view.resumable and len(view.warnings) == 1
     assert view.history.evaluations[-1].step == view.step > view.snapshots[-1]
     folder = files(manager, run).folder
-    assert sorted(p.name for p in folder.iterdir()) == sorted(
-        ["text.txt", *(f"step-{s:09d}.safetensors" for s in view.snapshots)]
-    ), "no torn file"
+    whole = {"text.txt", *(f"step-{s:09d}.safetensors" for s in view.snapshots)}
+    assert {p.name for p in folder.iterdir()} == whole, "no torn file"
     assert manager.snapshot(run, view.snapshots[-1]).step == view.snapshots[-1]
 
 
@@ -260,11 +259,9 @@ def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "code, says", [(-9, "signal 9"), (-11, "SIGSEGV"), (1, "exit code 1"), (-99, "signal 99")]
-)
-def test_exit_codes_are_sentences(code: int, says: str) -> None:
-    assert says in describe_exit(code, "last words") and describe_exit(code)[-1] == "."
+def test_exit_codes_are_sentences() -> None:
+    for code, says in ((-9, "signal 9"), (-11, "SIGSEGV"), (1, "exit code 1"), (-99, "signal 99")):
+        assert says in describe_exit(code, "last words") and describe_exit(code)[-1] == "."
 
 
 @pytest.fixture
@@ -289,9 +286,8 @@ def test_a_stopped_worker_is_replaced_and_its_run_goes_on(
     freeze(stopped)
     (warning,) = wait(lambda: look(manager, run).warnings, 60)
     assert not lives(stopped)
-    assert (
-        "did not answer any more" in warning and f"from step {look(manager, run).snapshots[-1]:,}" in warning
-    )
+    last = look(manager, run).snapshots[-1]
+    assert "did not answer any more" in warning and f"from step {last:,}" in warning
     if paused:
         assert look(manager, run).status == "paused"
         manager.resume(run, ME)

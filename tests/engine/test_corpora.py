@@ -107,6 +107,8 @@ def test_baselines_against_an_independent_count() -> None:
     trigram = [-math.log((triples[a, b, c] + 1) / (firsts[a, b] + v)) for a, b, c in told]
     assert corpus.baselines["trigram"] == pytest.approx(sum(trigram) / len(trigram))
     assert list(corpus.baselines) == ["uniform", "unigram", "bigram", "trigram"]
+    bits = {name: nats / math.log(2) for name, nats in corpus.baselines.items()}
+    assert dict(baselines(corpus, bits=True)) == pytest.approx(bits)
 
 
 def test_an_edited_or_missing_file_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ import pytest
 from engine.config import ModelConfig, TrainConfig
 from engine.corpora import from_text
 from engine.errors import CheckpointError
-from engine.measure.ngrams import baselines
 from engine.model import build
 from engine.service import standings
 from engine.service.state import RunSpec, RunView
@@ -119,21 +118,6 @@ def test_the_table_of_all_curves_and_their_smoothing() -> None:
     wanted = [float(np.mean(losses[max(0, i - 6) : i + 1])) for i in range(50)]
     assert found.tolist() == pytest.approx(wanted, rel=1e-5)
     assert standings.smoothed(losses, 1) is losses
-
-
-def test_the_lines_without_a_network_by_counting() -> None:
-    corpus = from_text("abracadabra " * 12)
-    train, validation = corpus.train.tolist(), corpus.validation.tolist()
-    v = corpus.vocab_size
-    found = dict(baselines(corpus))
-    assert found["uniform"] == pytest.approx(math.log(v))
-    for given, name in ((0, "unigram"), (1, "bigram"), (2, "trigram")):
-        grams = [tuple(train[i : i + given + 1]) for i in range(len(train) - given)]
-        told = [tuple(validation[i : i + given + 1]) for i in range(len(validation) - given)]
-        losses = [-math.log((grams.count(g) + 1) / (sum(h[:-1] == g[:-1] for h in grams) + v)) for g in told]
-        assert found[name] == pytest.approx(sum(losses) / len(losses)), name
-    bits = dict(baselines(corpus, bits=True))
-    assert bits == pytest.approx({name: nats / math.log(2) for name, nats in found.items()})
 
 
 def test_a_stored_race_is_read_as_it_was(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tests import source
-from tests.source import ENGINE, EVERYTHING, ROOT
+from tests.source import ENGINE, EVERYTHING, ROOT, SCREEN
 
 # Lowest first. A module may import from its own layer and from those below it; of two names that fit, the longer counts.
 LAYERS = [
@@ -131,6 +131,23 @@ def room(module: str) -> str:
 def test_no_modules_import_each_other() -> None:
     graph = {module_of(path): imports(path) & MODULES for path in EVERYTHING}
     TopologicalSorter(graph).prepare()
+
+
+def test_modules_of_ui_are_used_by_several_pages() -> None:
+    users = {name: {module_of(path) for path in SCREEN if name in imports(path)} for name in MODULES}
+
+    def rooms(module: str, seen: frozenset[str] = frozenset()) -> set[str]:
+        """The pages that use a module, also through others of ui/; app.py counts as one."""
+        via = (rooms(user, seen | {module}) for user in users[module] - seen if user.startswith("ui"))
+        return {room(user) for user in users[module] if not user.startswith("ui")}.union(*via)
+
+    few = {name: found for name in MODULES if name.startswith("ui.") and len(found := rooms(name)) < 2}
+    few = {
+        name: found
+        for name, found in few.items()
+        if found != {""} and not (ROOT / name.replace(".", "/")).is_dir()
+    }
+    assert not few, "\n".join(f"{name} belongs to {found}" for name, found in few.items())
 
 
 def test_configs_need_no_torch() -> None:

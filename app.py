@@ -10,12 +10,18 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui import guard, server, site, state, widgets
+from ui import (
+    asgi_limits,
+    server,
+    session,
+    site,
+    widgets,
+)
+from ui.glossary_panel import draw_terms
 from ui.operate import health
 from ui.players import served
 from ui.stage.draw import URL, draw_stage
 from ui.status import sidebar_status
-from ui.terms import draw_terms
 from ui.tour.bar import draw_tour
 
 ASSETS = Path(__file__).parent / "ui" / "assets"
@@ -47,7 +53,7 @@ def route() -> None:
         return
     st.logo(str(WORDMARK), size="large", icon_image=str(LOGO))
     # it may run the page again, which Streamlit takes for Home until there is a navigation
-    state.drop_endless()
+    session.drop_endless()
     widgets.arrived(chosen.url_path)
     draw_tour()
     if problem := served.ensure_static():
@@ -65,7 +71,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     app = st.App(
         __file__,
         lifespan=server.lifespan,
-        middleware=guard.middleware(),
+        middleware=asgi_limits.middleware(),
         routes=health.routes(),
         on_script_error=server.told,
     )

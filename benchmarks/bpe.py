@@ -26,8 +26,14 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks.report import Goals, finish, table
-from engine import corpora
-from engine.tokenizers.bpe import BYTES, BpeTokenizer, Merge, pieces, train
+from engine.data import corpora
+from engine.data.tokenizers.bpe import (
+    BYTES,
+    BpeTokenizer,
+    Merge,
+    pieces,
+    train,
+)
 from tests.engine.naive import merge_everywhere
 
 VOCABULARY = 1024

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from engine import corpora
 from engine.config import TrainConfig
-from engine.corpora import Corpus
-from engine.measure.head_scores import formed, strongest
-from engine.numerics import keep_memory
+from engine.data import corpora
+from engine.data.corpora import Corpus
+from engine.measure.attention.head_scores import formed, strongest
 from engine.presets import PRESETS
+from engine.training.numerics import keep_memory
 from engine.training.records import Evaluation
 from engine.training.train import train
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Goals, finish, table
-from engine import corpora
+from engine.data import corpora
 from engine.presets import PRESETS
 from engine.service import profiles
 from engine.service.manager import RunManager, RunSpec

@@ -21,11 +21,11 @@ import torch
 
 from benchmarks.live import presses, settled, windows
 from benchmarks.report import Goals, finish, table
-from engine import corpora
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus
-from engine.numerics import keep_memory
+from engine.data import corpora
+from engine.data.corpora import Corpus
 from engine.service import profiles
+from engine.training.numerics import keep_memory
 from engine.training.race import Entrant, race
 from engine.training.records import Record
 from engine.training.train import train

@@ -20,13 +20,13 @@ from typing import Any, cast
 import torch
 
 from benchmarks.report import Goals, finish, table
-from engine import corpora
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus
+from engine.data import corpora
+from engine.data.corpora import Corpus
 from engine.ledger import ledger
 from engine.model import build
-from engine.numerics import choose, keep_memory
 from engine.presets import PRESETS
+from engine.training.numerics import choose, keep_memory
 from engine.training.optim import layout
 from engine.training.records import Evaluation, Step
 from engine.training.train import train

@@ -30,10 +30,10 @@ import torch
 from benchmarks.peers import EncoderGPT, PlainStep
 from benchmarks.recipes import NANOGPT_BATCH, NANOGPT_STEPS
 from benchmarks.report import Goals, finish, table
-from engine import corpora
 from engine.config import Precision, TrainConfig
-from engine.numerics import choose, has_bfloat16, keep_memory
+from engine.data import corpora
 from engine.presets import PRESETS
+from engine.training.numerics import choose, has_bfloat16, keep_memory
 from engine.training.records import Evaluation
 from engine.training.train import train
 

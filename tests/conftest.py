@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from engine.corpora import Corpus
+    from engine.data.corpora import Corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 # `make mutants` installs what it imports.
@@ -50,14 +50,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(autouse=True)
 def _rooms_of_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rooms are made with the manager that first needs them: what a test sees must not hang on its turn."""
-    if state := sys.modules.get("ui.state"):
+    if state := sys.modules.get("ui.session"):
         monkeypatch.setattr(state, "_ROOMS", [])
 
 
 @pytest.fixture(scope="session")
 def shakespeare() -> Corpus:
     """The Tiny Shakespeare corpus; its tests are skipped where the text does not lie already."""
-    from engine import corpora
+    from engine.data import corpora
 
     if corpora.shakespeare_path() is None:
         pytest.skip(

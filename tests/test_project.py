@@ -182,4 +182,4 @@ def test_nothing_large_or_private_is_tracked() -> None:
 
 def test_modules_are_short() -> None:
     lines = {source.name(path): len(source.text(path).splitlines()) for path in source.EVERYTHING}
-    assert not {name: count for name, count in lines.items() if count > 400}
+    assert not {name: count for name, count in lines.items() if count > 600}

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.config import MIN_BPE, bpe_size
 from engine.presets import Preset
-from ui import state
+from ui import session
 from ui.fields import (
     CONTROLS,
     DATA,
@@ -69,7 +69,7 @@ def _fill_in() -> None:
 def tokenizer_control() -> str:
     """Draws what the text is cut into. Returns TrainConfig.tokenizer, not yet validated."""
     _part_tokenizer()
-    state.drop_endless()
+    session.drop_endless()
     (control,) = DATA
     # Streamlit's own: `fill` puts values in from a config, and a foreign one is said, not dropped.
     kind = st.segmented_control(

@@ -10,19 +10,19 @@ from typing import Literal
 
 import streamlit as st
 
-from engine import checkpoints
-from engine.checkpoints import Checkpoint
-from engine.checkpoints_paired import PairCheckpoint, load_pair
+from engine.data.tasks.paired import PAIR_TASKS
+from engine.data.tokenizers.blanks import BlankTokenizer
+from engine.data.tokenizers.sources import SourceTokenizer
+from engine.encoder_view import reader_of
 from engine.errors import RunError
-from engine.reader import reader_of
-from engine.tasks.paired import PAIR_TASKS
-from engine.tokenizers.blanks import BlankTokenizer
-from engine.tokenizers.sources import SourceTokenizer
 from engine.training.kinds import PAIRS, PAIRS_OF
-from ui import state
-from ui.reading import GAPS, PAIR
+from engine.weights import checkpoints
+from engine.weights.checkpoints import Checkpoint
+from engine.weights.pair_checkpoints import PairCheckpoint, load_pair
+from ui import session
+from ui.fit_text import GAPS, PAIR
 from ui.site import ROOT
-from ui.step import NEWEST
+from ui.training_step import NEWEST
 
 Family = Literal["encoder", "decoder", "both"]
 RUN = "run-"  # a training of somebody's, on this server
@@ -35,7 +35,7 @@ _FOLDERS = {ENCODER: ROOT / "checkpoints" / "encoders", PAIR: ROOT / "checkpoint
 def pair_task(name: str) -> str | None:
     """The task of an encoder-decoder, shipped or of a run; None for any other model."""
     if name.startswith(RUN):
-        run = state.manager().view(name.removeprefix(RUN))
+        run = session.manager().view(name.removeprefix(RUN))
         return run.spec.corpus.removeprefix(PAIRS_OF) if run is not None and run.spec.kind is PAIRS else None
     task = name.removeprefix(PAIR)
     return task if name.startswith(PAIR) and task in PAIR_TASKS else None
@@ -70,7 +70,7 @@ def title_of(name: str) -> str | None:
 
 
 def kind_of(name: str) -> str | None:
-    """What one reads, as `ui.reading.examples_of` has it; None for a model of another kind."""
+    """What one reads, as `ui.fit_text.examples_of` has it; None for a model of another kind."""
     if (task := pair_task(name)) is not None:
         return PAIR + task
     return GAPS if family_of(name) == "encoder" else None
@@ -99,7 +99,7 @@ def _kept(name: str, step: int) -> int:
     """The step of a run that NEWEST is; of what was not trained here always NEWEST."""
     if not name.startswith(RUN):
         return NEWEST
-    run = state.manager().view(name.removeprefix(RUN))
+    run = session.manager().view(name.removeprefix(RUN))
     if run is None or not run.snapshots:
         raise RunError("There is nothing to look into of that run (any more).")
     return max(run.snapshots) if step == NEWEST else step
@@ -137,7 +137,7 @@ def _encoder(name: str) -> Checkpoint:
 
 @st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _snapshot(name: str, step: int) -> PairCheckpoint:
-    found = state.manager().trained(name.removeprefix(RUN), step)
+    found = session.manager().trained(name.removeprefix(RUN), step)
     assert isinstance(found, PairCheckpoint)
     return found
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.pretrained import sources
-from engine.pretrained.download import download
-from ui import state
-from ui.slow import measured
+from engine.weights.pretrained import sources
+from engine.weights.pretrained.download import download
+from ui import session
+from ui.background_jobs import measured
 from ui.text.markdown import safe
 
 FILE = "file-"  # before the path of a model on this computer
@@ -29,7 +29,7 @@ def files(named: str | None) -> list[str]:
     """The names of models that were opened from files here, and the one that a link names: on a server that
     opens files for who asks, and only if they are models.
     """
-    if not state.profile().may_open_files:
+    if not session.profile().may_open_files:
         return []
     opened: list[str] = st.session_state.setdefault("opened_files", [])
     if named and named.startswith(FILE) and named not in opened and sources.find("", path_of(named)):
@@ -39,7 +39,7 @@ def files(named: str | None) -> list[str]:
 
 def more_models(prefix: str) -> None:
     """Below the choice: what can be fetched, and a path. Nothing where neither is allowed."""
-    profile = state.profile()
+    profile = session.profile()
     if not profile.max_download and not profile.may_open_files:
         return
     with st.expander("More models, trained by others", icon=":material/add:", key="more_models"):
@@ -62,7 +62,7 @@ def offers(names: Sequence[str], chosen: str, prefix: str) -> None:
     """Those of `names` that are not on this server, where it fetches models: what was fetched becomes the
     value of the widget `chosen`, under its name after `prefix`, once `take` puts it there.
     """
-    for name in names if state.profile().max_download else ():
+    for name in names if session.profile().max_download else ():
         if sources.find(name) is None:
             _offer(name, chosen, prefix)
 
@@ -76,7 +76,7 @@ def _offer(name: str, chosen: str, prefix: str) -> None:
     # Streamlit's own: it begins something and has no value.
     button.button("Download", key=f"{asked}_button", on_click=_ask, args=(asked,), width="stretch")
     if st.session_state.get(asked):
-        largest = state.profile().max_download
+        largest = session.profile().max_download
         if measured((asked,), lambda: download(name, largest), f"Fetching {known.short}") is not None:
             st.session_state[FETCHED] = (chosen, prefix + name)
             st.session_state.pop(asked)

@@ -1,9 +1,9 @@
 """Predict, then see: a reader may guess before a figure tells. A small button beside a view's question, and,
 once it is pressed, one line at the bottom of the window.
 
-Which guess holds is worked out in `engine.guesses` from what is shown, and only when somebody wants to guess.
-Whether a reader is asked at all is kept in the browser (ui/assets/guess.js); `guess=off` in the address is a
-lecturer's way, and lasts for the session.
+Which guess holds is worked out in `engine.lab.guesses` from what is shown, and only when somebody wants to
+guess. Whether a reader is asked at all is kept in the browser (ui/assets/guess.js); `guess=off` in the
+address is a lecturer's way, and lasts for the session.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import streamlit as st
 
-from engine.guesses import Truth
-from ui import state, widgets
+from engine.lab.guesses import Truth
+from ui import session, widgets
 from ui.players.component import mounted
 from ui.tour import courses
 
@@ -100,7 +100,7 @@ def _did() -> None:
 
 def _declined() -> bool:
     """Whether the address said that nobody is to be asked; it keeps saying so from page to page."""
-    said = state.from_url(URL, (ON, OFF))
+    said = session.from_url(URL, (ON, OFF))
     if said is not None:
         st.session_state[_OFF] = said == OFF
     elif st.session_state.get(_OFF) and URL not in st.query_params:

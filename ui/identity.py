@@ -17,9 +17,9 @@ import secrets
 from functools import cache
 from pathlib import Path
 
-from engine.corpora import cache_folder
+from engine.data.corpora import cache_folder
 from engine.errors import ConfigError
-from engine.secret import chosen
+from engine.service.secret import chosen
 
 COOKIE = "glassformer"
 TRUST = "GLASSFORMER_TRUST_PROXY"

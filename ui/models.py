@@ -11,25 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from engine import checkpoints, corpora, tokenizers
-from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, passes
+from engine.data import corpora, tokenizers
+from engine.data.tasks import TASKS
 from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.presets import PRESETS
-from engine.pretrained import library, pairs, sources
-from engine.pretrained.library import Pretrained
-from engine.tasks import TASKS
 from engine.training.kinds import LABELS, PAIRS
-from engine.training.lapse import Lapse, open_lapse
-from ui import families, fetching, state, widgets
-from ui.bounded import Bounded
+from engine.training.snapshot_series import Lapse, open_lapse
+from engine.weights import checkpoints
+from engine.weights.checkpoints import Checkpoint
+from engine.weights.pretrained import library, pairs, sources
+from engine.weights.pretrained.library import Pretrained
+from ui import (
+    families,
+    fetching,
+    session,
+    widgets,
+)
+from ui.byte_cache import Bounded
 from ui.fetching import FILE
 from ui.fields import TRAINABLE
 from ui.site import ROOT
-from ui.step import NEWEST
 from ui.text.markdown import safe, whole
+from ui.training_step import NEWEST
 
 if TYPE_CHECKING:
     from engine.service.state import RunView
@@ -63,7 +69,7 @@ def kind_of(name: str) -> str:
         return "words"
     if (kind := families.kind_of(name)) is not None:
         return kind
-    run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     task = run.spec.corpus if run else name.removeprefix(TASK) if name.startswith(TASK) else ""
     return task if task in TASKS else "letters"
 
@@ -94,14 +100,14 @@ def choose_model(
     """
     asked_for = st.query_params.get("model")
     # A path or a model's name may hold more than letters: it counts only if it is among the options.
-    named = asked_for if asked_for and is_pretrained(asked_for) else state.from_url("model")
+    named = asked_for if asked_for and is_pretrained(asked_for) else session.from_url("model")
     views = _runs(named)
     options = [
         *views,
         *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
         *families.offered(),
         *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
-        *(PRETRAINED + name for name in state.published()),
+        *(PRETRAINED + name for name in session.published()),
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
     ]
@@ -140,8 +146,8 @@ def choose_model(
 
 
 def _runs(named: str | None) -> dict[str, RunView]:
-    manager = state.manager()
-    views = {RUN + view.id: view for view in reversed(manager.runs(state.owner())) if _opens(view)}
+    manager = session.manager()
+    views = {RUN + view.id: view for view in reversed(manager.runs(session.owner())) if _opens(view)}
     if (
         named
         and named.startswith(RUN)
@@ -162,7 +168,7 @@ def _opens(view: RunView) -> bool:
 
 def _missing(name: str) -> str:
     if name.startswith(RUN):
-        view = state.manager().view(name.removeprefix(RUN))
+        view = session.manager().view(name.removeprefix(RUN))
         if view is not None and view.spec.kind is LABELS:
             return (
                 "That run gives a label and writes no text, which this page is about: Families, Who speaks,"
@@ -210,7 +216,7 @@ def _shipped(name: str) -> Checkpoint:
 @st.cache_resource(max_entries=2, show_spinner="Reading the model: a few seconds the first time …")
 def _pretrained(name: str, path: str | None) -> Pretrained:
     """One copy for everybody who looks."""
-    return library.load(name, state.profile().max_pretrained, path)
+    return library.load(name, session.profile().max_pretrained, path)
 
 
 def task_model(task: str) -> Checkpoint:
@@ -243,7 +249,7 @@ def model_after(name: str, step: int) -> Checkpoint:
         return lapse_of(name).at(step)
     if (half := families.model_of(name, step)) is not None:
         return half
-    return state.manager().model(name.removeprefix(RUN), step)
+    return session.manager().model(name.removeprefix(RUN), step)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -10,14 +10,19 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
-from engine.corpora import Corpus, from_text
+from engine.data.corpora import Corpus, from_text
 from engine.errors import ConfigError, CorpusError
-from engine.measure.ngrams import baselines
-from engine.numerics import in_bits
-from engine.service import standings
+from engine.experiments import race_table
+from engine.experiments.stored_races import Stored
+from engine.measure.tasks.ngrams import baselines
 from engine.service.state import RunSpec, RunView
-from engine.service.stored import Stored
-from ui import explain, race_words, state, widgets
+from engine.training.numerics import in_bits
+from ui import (
+    explain,
+    race_words,
+    session,
+    widgets,
+)
 from ui.figures.race import WIDE, Curves, race_curves
 from ui.players.plot import plot
 from ui.players.served import ASSETS
@@ -74,9 +79,9 @@ def shown(
 
 def _shown(key: str, title: str, specs: Sequence[RunSpec], stored: Stored | None) -> tuple[RunView, ...]:
     race_id = in_hand(key, title)
-    raced = state.manager().race(race_id) if race_id else ()
+    raced = session.manager().race(race_id) if race_id else ()
     mine = [
-        run for run in state.manager().runs(state.owner()) if run.status == "finished" and not run.changes
+        run for run in session.manager().runs(session.owner()) if run.status == "finished" and not run.changes
     ]
     return shown(raced, mine, specs, stored)
 
@@ -97,7 +102,7 @@ def _panel(
     live = [view for view in views if view.race]
     for view in live:
         if view.active:
-            state.manager().watch(view.id)
+            session.manager().watch(view.id)
     if any(view.active for view in views) != polling:
         st.rerun()
     with st.container(key="race_panel"):
@@ -115,7 +120,7 @@ def _panel(
 
 def _line(
     key: str, title: str, specs: Sequence[RunSpec], views: Sequence[RunView], stored: Stored | None
-) -> tuple[standings.Along, Curves, bool]:
+) -> tuple[race_table.Along, Curves, bool]:
     """The buttons, how the curves are drawn, and how far they are."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="race_line"):
         buttons(key, title, specs, [view for view in views if view.race])
@@ -132,15 +137,15 @@ def _chart(
     key: str,
     views: Sequence[RunView],
     specs: Sequence[RunSpec],
-    along: standings.Along,
+    along: race_table.Along,
     curves: Curves,
     smooth: bool,
     height: int,
     wide: int,
 ) -> None:
     cuts = {one.train.tokenizer for one in ([view.spec for view in views] or specs)}
-    unit: standings.Unit = "bits" if len(cuts) > 1 else "nats"
-    found = [standings.course(view, along, unit, SMOOTH if smooth else 1) for view in views]
+    unit: race_table.Unit = "bits" if len(cuts) > 1 else "nats"
+    found = [race_table.course(view, along, unit, SMOOTH if smooth else 1) for view in views]
     going = any(view.active for view in views)
     figure = race_curves(
         found,
@@ -149,21 +154,21 @@ def _chart(
         curves=curves,
         unit=unit,
         token=token_word(min(cuts)),
-        end=standings.end_of(views, along),
+        end=race_table.end_of(views, along),
         height=height,
         wide=wide,
     )
     plot(
         figure,
         key=f"race_chart_{key}",
-        alt=race_words.alt(standings.standings(views)),
+        alt=race_words.alt(race_table.standings(views)),
         height=height,
-        data=None if going or not views else standings.table(views),  # too much to send at every look
+        data=None if going or not views else race_table.table(views),  # too much to send at every look
         name="race",
     )
 
 
-def _lines(spec: RunSpec, unit: standings.Unit) -> dict[str, float]:
+def _lines(spec: RunSpec, unit: race_table.Unit) -> dict[str, float]:
     """What predictors without a network reach on the text; nothing where it is not here."""
     try:
         corpus = _corpus_of(spec)
@@ -175,7 +180,7 @@ def _lines(spec: RunSpec, unit: standings.Unit) -> dict[str, float]:
 def _corpus_of(spec: RunSpec) -> Corpus:
     if spec.corpus == "text" and spec.text is not None:
         return _own_text(spec.text, spec.train.tokenizer)
-    return state.corpus(spec.corpus, spec.train.tokenizer)
+    return session.corpus(spec.corpus, spec.train.tokenizer)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -183,7 +188,7 @@ def _own_text(text: str, tokenizer: str) -> Corpus:
     return from_text(text, tokenizer=tokenizer)
 
 
-def _floor(corpus: Corpus, context: int, unit: standings.Unit) -> dict[str, float]:
+def _floor(corpus: Corpus, context: int, unit: race_table.Unit) -> dict[str, float]:
     """The lowest loss that a model can reach, where the text is a task and it is known."""
     if corpus.task is None:
         return {}
@@ -199,10 +204,10 @@ def _measured(views: Sequence[RunView], more: Draw | None) -> None:
         st.caption(race_words.NOTHING)
         return
     forms = {name: st.column_config.NumberColumn(format=form) for name, form in race_words.FORMS.items()}
-    lines = race_words.table(standings.standings(views))
+    lines = race_words.table(race_table.standings(views))
     st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=forms, key="race_table")
     st.caption(race_words.MEANT)
-    written = standings.written(views)
+    written = race_table.written(views)
     places = st.columns(2)
     for index, (name, sample) in enumerate(written):
         with places[index % 2]:

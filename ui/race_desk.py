@@ -10,11 +10,16 @@ import streamlit as st
 from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.errors import GlassformerError
-from engine.service import standings
-from engine.service.names import clean_name
+from engine.experiments import race_table
+from engine.experiments.stored_races import Stored
+from engine.service.run_names import clean_name
 from engine.service.state import RunSpec, RunView
-from engine.service.stored import Stored
-from ui import race_words, site, state, widgets
+from ui import (
+    race_words,
+    session,
+    site,
+    widgets,
+)
 from ui.status import RACE, remember_place
 from ui.text.markdown import safe
 
@@ -27,8 +32,8 @@ def in_hand(key: str, title: str) -> str | None:
     """The id of the race that this part of the page shows: the link's, where it is one of this title, else
     the one started here before. The link then says so; another part's race stands in it no longer.
     """
-    manager, place = state.manager(), f"race_{key}"
-    named = state.from_url(RACE)
+    manager, place = session.manager(), f"race_{key}"
+    named = session.from_url(RACE)
     found = manager.race(named) if named else ()
     if found and found[0].race_title == clean_name(title):
         st.session_state[place] = named
@@ -44,8 +49,8 @@ def in_hand(key: str, title: str) -> str | None:
 
 def buttons(key: str, title: str, specs: Sequence[RunSpec], live: Sequence[RunView]) -> None:
     """Every button stays in its place and is greyed out where it has no sense, so that nothing jumps."""
-    manager, active = state.manager(), [view.id for view in live if view.active]
-    mine = bool(live) and manager.may_control(live[0].id, state.owner())
+    manager, active = session.manager(), [view.id for view in live if view.active]
+    mine = bool(live) and manager.may_control(live[0].id, session.owner())
     st.button(
         "Race",
         type="primary",
@@ -72,7 +77,7 @@ def buttons(key: str, title: str, specs: Sequence[RunSpec], live: Sequence[RunVi
 
 def _go(key: str, live: Sequence[RunView], active: Sequence[str], mine: bool) -> None:
     """Pause, resume; go on where the process was lost."""
-    manager = state.manager()
+    manager = session.manager()
     lost = next((view.race for view in live if view.lost), None)
     what: Callable[..., None]
     about: tuple[object, ...]
@@ -96,7 +101,7 @@ def _go(key: str, live: Sequence[RunView], active: Sequence[str], mine: bool) ->
 
 def _one(view: RunView, mine: bool) -> None:
     """A run of the race: how far it is, its own pause and end, and the ways into it."""
-    manager = state.manager()
+    manager = session.manager()
     paused = view.status == "paused"
     st.progress(view.share, text=race_words.one(view))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -131,7 +136,7 @@ def progress(views: Sequence[RunView], specs: Sequence[RunSpec], stored: Stored 
     live = [view for view in views if view.race]
     if any(view.active for view in live):
         share = sum(view.share for view in live) / len(live)
-        st.progress(share, text=race_words.progress(live, standings.left(live)), width="stretch")
+        st.progress(share, text=race_words.progress(live, race_table.left(live)), width="stretch")
     elif views and len(views) < len(specs):
         st.caption(race_words.missing(len(views), len(specs)), width="stretch")
     elif stored is not None and views and not any(view.id for view in views):
@@ -150,28 +155,28 @@ def troubles(live: Sequence[RunView]) -> None:
             (st.error if view.status == "failed" else st.info)(race_words.trouble(view))
         for warning in view.warnings:
             st.warning(race_words.warned(view, warning))
-    if live and not state.manager().may_control(live[0].id, state.owner()):
+    if live and not session.manager().may_control(live[0].id, session.owner()):
         st.caption(race_words.STRANGER)
 
 
 def start(key: str, title: str, specs: Sequence[RunSpec]) -> None:
     """Starts a race, and makes it the one in hand. A refusal becomes a sentence on the page."""
-    runs = _carry_out(state.manager().start_race, specs, state.owner(), title)
-    view = state.manager().view(runs[0]) if isinstance(runs, tuple) else None
+    runs = _carry_out(session.manager().start_race, specs, session.owner(), title)
+    view = session.manager().view(runs[0]) if isinstance(runs, tuple) else None
     if view is not None and view.race is not None:
         st.session_state[f"race_{key}"] = st.query_params[RACE] = view.race
         remember_place(view.race, widgets.page_drawn())
 
 
 def _revive(race: str) -> None:
-    _carry_out(state.manager().revive, race, state.owner())
+    _carry_out(session.manager().revive, race, session.owner())
 
 
 def each(what: Callable[[str, str], object], runs: Sequence[str]) -> None:
     """Carries out a button for some runs of a race; one that has just ended needs it no more."""
     for run in runs:
         with suppress(GlassformerError):
-            what(run, state.owner())
+            what(run, session.owner())
 
 
 def _carry_out(what: Callable[..., object], *arguments: object) -> object:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.service.standings import Along, Standing, name_of
+from engine.experiments.race_table import Along, Standing, name_of
 from engine.service.state import RunView
 from ui.figures.race import Curves
 from ui.status import STATUS

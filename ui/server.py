@@ -14,25 +14,25 @@ from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
 from engine.errors import ConfigError, GlassformerError
-from engine.numerics import share_memory
 from engine.service import profiles, shared
 from engine.service.events import note
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
-from ui import identity, slow, state
+from engine.training.numerics import share_memory
+from ui import background_jobs, identity, session
 from ui.operate import (
-    alone,
-    crowded,
-    forged,
-    hidden,
-    incoming,
-    joined,
-    late,
-    left,
+    coalesced_clicks,
+    duplicate_triggers,
+    expire_sessions,
+    fast_widget_lookup,
+    file_descriptors,
+    hide_script_path,
+    invalid_widget_values,
     log,
-    lookup,
+    message_size_limit,
     metrics,
-    twice,
+    reject_foreign_origins,
+    stale_fragment_reruns,
 )
 
 
@@ -47,34 +47,34 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     PagesManager.uses_pages_directory = False
     share_memory()
     log.arrange()
-    crowded.more_descriptors()
-    crowded.say_seldom(asyncio.get_running_loop())
-    forged.ignore()
-    late.ignore()
-    joined.heed()
-    twice.heed_once()
-    lookup.singly()
-    alone.know_no_address()
-    alone.say_seldom()
-    _guard_against_strangers(state.profile())
-    config.set_option("server.maxUploadSize", state.profile().max_upload_mb)
-    incoming.bound(state.profile().max_message_mb)
+    file_descriptors.more_descriptors()
+    file_descriptors.say_seldom(asyncio.get_running_loop())
+    invalid_widget_values.ignore()
+    stale_fragment_reruns.ignore()
+    coalesced_clicks.heed()
+    duplicate_triggers.heed_once()
+    fast_widget_lookup.singly()
+    reject_foreign_origins.know_no_address()
+    reject_foreign_origins.say_seldom()
+    _guard_against_strangers(session.profile())
+    config.set_option("server.maxUploadSize", session.profile().max_upload_mb)
+    message_size_limit.bound(session.profile().max_message_mb)
     ahead = asyncio.create_task(asyncio.to_thread(_go_ahead))
-    await anyio.to_thread.run_sync(state.manager)
-    for doubt in doubts(state.profile(), state.manager()):
+    await anyio.to_thread.run_sync(session.manager)
+    for doubt in doubts(session.profile(), session.manager()):
         logging.getLogger(__name__).warning(doubt)
     _settle()
     unserve = metrics.serve()
-    note("server started", profile=state.profile().name)
+    note("server started", profile=session.profile().name)
     try:
-        async with left.forgetting():
+        async with expire_sessions.forgetting():
             yield
     finally:
         note("server ends")
         unserve()
         await asyncio.wait([ahead])
-        await anyio.to_thread.run_sync(slow.leave_all)
-        await anyio.to_thread.run_sync(state.close_manager)
+        await anyio.to_thread.run_sync(background_jobs.leave_all)
+        await anyio.to_thread.run_sync(session.close_manager)
 
 
 def heed_settings() -> None:
@@ -110,7 +110,7 @@ def told(error: Exception) -> bool:
     """What nobody else caught (a callback, the router itself): a sentence with a number, and the trace in the
     log under that number. True: Streamlit shows nothing of its own.
     """
-    from ui.look import failed
+    from ui.page_frame import failed
 
     failed(error)
     return True
@@ -121,8 +121,8 @@ def _guard_against_strangers(profile: Profile) -> None:
     they empty its caches.
     """
     if profile.public:
-        forged.keep_caches()
-        hidden.hide()
+        invalid_widget_values.keep_caches()
+        hide_script_path.hide()
         config.set_option("client.showErrorDetails", "none")
 
 
@@ -132,13 +132,13 @@ def _go_ahead() -> None:
     """
     import pandas  # noqa: F401
 
-    from engine.pretrained import library
+    from engine.weights.pretrained import library
     from ui.models import PRETRAINED, REAL_MODEL
 
     name = REAL_MODEL.removeprefix(PRETRAINED)
-    if name in state.published():
+    if name in session.published():
         with suppress(GlassformerError):  # the page that shows it says what is wrong
-            library.make_ready(name, state.profile().max_pretrained)
+            library.make_ready(name, session.profile().max_pretrained)
 
 
 def _settle() -> None:
@@ -146,7 +146,7 @@ def _settle() -> None:
     away.
     """
     import engine.model  # noqa: F401
-    import ui.subject  # noqa: F401
+    import ui.model_bar  # noqa: F401
 
     gc.collect()
     gc.freeze()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.service.state import RunView
-from ui import site, state
+from ui import session, site
 from ui.text.markdown import safe
 from ui.text.numbers import duration
 
@@ -52,7 +52,7 @@ def _elsewhere() -> list[list[RunView]]:
     """Active runs that the page does not show, the runs of a race together."""
     shown, race = st.query_params.get("run", ""), st.query_params.get(RACE, "")
     found: dict[str, list[RunView]] = {}
-    for view in state.manager().runs(state.owner()):
+    for view in session.manager().runs(session.owner()):
         if view.active and shown not in (view.id, view.beside) and (not race or view.race != race):
             found.setdefault(view.race or view.id, []).append(view)
     return list(found.values())
@@ -63,7 +63,7 @@ def _status() -> None:
     if not parties:
         st.rerun()
     for views in parties:
-        state.manager().watch(views[0].id)
+        session.manager().watch(views[0].id)
         with st.container(border=True, gap="xsmall"):
             _one(views[0]) if views[0].race is None else _race(views)
 

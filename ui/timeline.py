@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.measure.head_scores import Formed, formed
+from engine.measure.attention.head_scores import Formed, formed
 from engine.service.history import losses_at
 from engine.service.state import RunView
-from engine.training.lapse import Lapse
-from ui import state
+from engine.training.snapshot_series import Lapse
+from ui import session
 from ui.models import LAPSES, RUN, lapse_of
 from ui.players.scrubber import Mark
 
@@ -36,7 +36,7 @@ def timeline_of(name: str) -> Timeline | None:
     """Of a model in the bar; None for one whose training is not here."""
     if name in LAPSES:
         return of_lapse(lapse_of(name))
-    view = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    view = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     return of_run(view) if view is not None else None
 
 

@@ -364,8 +364,8 @@ def box(label: str, limit: int, key: str, **rest: Any) -> str:
     third more, so that the page can say by how much a text is too long.
 
     What is longer still a browser keeps to itself, without a word (say MUCH_LONGER beside the box): it would
-    be more than the server reads (ui.operate.incoming), and the page would lose its connection. Of what a
-    forger sends no more than that is kept.
+    be more than the server reads (ui.operate.message_size_limit), and the page would lose its connection. Of
+    what a forger sends no more than that is kept.
     """
     # Streamlit's own: a text of somebody's is for nobody's link.
     return st.text_area(label, key=key, max_chars=limit * 4 // 3, persist_state="session", **rest) or ""

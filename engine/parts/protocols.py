@@ -156,7 +156,9 @@ class FeedForward(Protocol):
     title: ClassVar[str]
     sentence: ClassVar[str]
     gated: ClassVar[bool]  # one half of the widened vector decides how much of the other passes
-    act: ClassVar[str]  # the name of `activation`, a key of `engine.measure.activations`; "" for none
+    act: ClassVar[
+        str
+    ]  # the name of `activation`, a key of `engine.measure.feedforward.activation_functions`; "" for none
     exact_zeros: ClassVar[bool]  # many activations are exactly 0
 
     def __init__(self, config: ResolvedConfig) -> None: ...
@@ -325,7 +327,7 @@ class Parts:
     """What a model is built from: a class for each name that a configuration may hold, and seven functions.
 
     A deliberate fault is another Parts and nothing else. `name` is how it travels to a worker and into a
-    file (`engine.faults.PARTS`).
+    file (`engine.lab.faults.PARTS`).
     """
 
     name: str

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import ConfigError
-from engine.numerics import has_bfloat16
+from engine.training.numerics import has_bfloat16
 
 Arithmetic = Literal["float32", "bfloat16", "int8"]
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)

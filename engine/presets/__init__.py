@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.presets.encoders import ENCODERS
 from engine.presets.own import OWN
-from engine.presets.paired import PAIRED
+from engine.presets.pairs import PAIRED
 from engine.presets.preset import Preset
 from engine.presets.published import ENCODER_DECODERS, PUBLISHED
 from engine.presets.taught import TAUGHT

@@ -19,8 +19,8 @@ DEPTHS = (1, 2, 4, 8)
 @dataclass(frozen=True)
 class Rung:
     """One idea more than `below` (None: the lowest). `changes` are all fields in which the two differ, and
-    `parts` what the model is made of (engine.faults.PARTS). `idea` is what is new, for somebody who heard one
-    lecture.
+    `parts` what the model is made of (engine.lab.faults.PARTS). `idea` is what is new, for somebody who heard
+    one lecture.
     """
 
     title: str

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from engine.config import SampleConfig
+from engine.data.progress import Progress, Steps, finish
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
-from engine.progress import Progress, Steps, finish
 from engine.sample.generate import steps
 from engine.sample.outcome import likeliest_ids
 

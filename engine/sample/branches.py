@@ -19,12 +19,12 @@ import torch
 from engine.config import SampleConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
-from engine.numerics import perplexity
 from engine.parts.single_row import Products
+from engine.sample.cache_pool import Held
 from engine.sample.generate import Drawn, steps
-from engine.sample.held import Held
 from engine.sample.outcome import likeliest_ids
 from engine.sample.stages import warp
+from engine.training.numerics import perplexity
 
 SHOWN = 8  # alternatives that are kept with each token
 Pick = tuple[int, int]  # (depth, token)

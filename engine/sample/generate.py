@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, SampleConfig
+from engine.data.progress import Progress, Steps
+from engine.data.tokenizers import Tokenizer, written
 from engine.model import Transformer
 from engine.parts.single_row import Products
-from engine.progress import Progress, Steps
+from engine.sample.cache_pool import Held
 from engine.sample.decoder import Decoder
-from engine.sample.held import Held
 from engine.sample.stages import draw, likeliest, uniform, warp
-from engine.tokenizers import Tokenizer, written
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,15 +10,15 @@ import torch
 from torch import Tensor
 
 from engine.config import SampleConfig
+from engine.data.pairs import source_ids
+from engine.data.progress import finish
+from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ConfigError
-from engine.paired import source_ids
-from engine.progress import finish
 from engine.sample.beam import Beam, check_size, widened
 from engine.sample.generate import Drawn, choose
 from engine.sample.pair_decoder import PairDecoder
 from engine.sample.stages import uniform
 from engine.seq2seq import Seq2Seq
-from engine.tokenizers.paired import PairTokenizer
 
 GREEDY = SampleConfig(temperature=0.0)
 

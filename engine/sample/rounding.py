@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
+from engine.data.progress import Progress, Steps
 from engine.errors import ShapeError
 from engine.model import Transformer
 from engine.parts.row_products import Arithmetic
 from engine.parts.single_row import Products
-from engine.progress import Progress, Steps
 from engine.sample.decoder import Decoder
 
 

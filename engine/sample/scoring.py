@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.errors import ShapeError
-from engine.numerics import perplexity
 from engine.sample.branches import Likelihood
+from engine.training.numerics import perplexity
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,19 +17,19 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from engine.checkpoints import Checkpoint
 from engine.errors import ConfigError, RunError
-from engine.service import admission, places, profiles
+from engine.service import admission, profiles, slots
 from engine.service.admission import Starts
-from engine.service.kept import Found, Trained
-from engine.service.names import clean_name, free_name
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
+from engine.service.run_names import clean_name, free_name
 from engine.service.scheduler import Scheduler
-from engine.service.standing import Standing, standing
+from engine.service.server_stats import Standing, standing
+from engine.service.snapshot_reader import Found, Trained
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
 from engine.service.transport import Opener, Pipe
 from engine.training.records import TrainState
+from engine.weights.checkpoints import Checkpoint
 
 __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
 
@@ -194,7 +194,7 @@ class RunManager:
         they had. One that has no snapshot begins anew. Raises RunError.
         """
         with self._inside.lock:
-            for run in places.racing(self._inside.runs, race_id):
+            for run in slots.racing(self._inside.runs, race_id):
                 if self._owned(run.id, owner).lost and not run.active:
                     self._inside.enqueue(run)
 
@@ -217,7 +217,7 @@ class RunManager:
     def race(self, race_id: str) -> tuple[RunView, ...]:
         """The runs of a race that are still here, in order, for anybody who knows its id."""
         with self._inside.lock:
-            return tuple(run.view(self._place(run)) for run in places.racing(self._inside.runs, race_id))
+            return tuple(run.view(self._place(run)) for run in slots.racing(self._inside.runs, race_id))
 
     def may_control(self, run_id: str, owner: str) -> bool:
         """Whether this owner started it."""
@@ -234,7 +234,7 @@ class RunManager:
             if run is None or self._inside.closed:
                 return
             self._inside.seen[run.owner] = self._inside.clock()
-            for mate in places.racing(self._inside.runs, run.race) or [run]:
+            for mate in slots.racing(self._inside.runs, run.race) or [run]:
                 mate.last_watched = self._inside.seen[run.owner]
                 if mate.status == "paused" and mate.by_lease:
                     with suppress(RunError):  # the queue is full: it is tried again at the next look
@@ -258,7 +258,9 @@ class RunManager:
         return self._kept(run_id, step).trained()
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
-        """A zip for `engine.checkpoints.unpack`: the model after a step, as `model`. Raises as `snapshot`."""
+        """A zip for `engine.weights.checkpoints.unpack`: the model after a step, as `model`. Raises as
+        `snapshot`.
+        """
         return self._kept(run_id, step).zipped(self.view(run_id))
 
     def _kept(self, run_id: str, step: int | None) -> Found:
@@ -361,7 +363,7 @@ class RunManager:
     # Inside -------------------------------------------------------------------------------------
 
     def _place(self, run: Run) -> int:
-        return places.place(self._inside.queue, run)
+        return slots.place(self._inside.queue, run)
 
     def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
         """The name, or with a number where another run of this owner has it."""

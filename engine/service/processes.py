@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.service.events import note
 from engine.service.protocol import Command, Message
-from engine.service.said import without_paths
+from engine.service.redact import without_paths
 from engine.service.transport import Opener, Pipe
 
 SPARE_DELAY = (

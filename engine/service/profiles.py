@@ -11,14 +11,14 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from engine.config import ModelConfig, TrainConfig, bpe_size
-from engine.corpora import training_part
+from engine.data.corpora import training_part
+from engine.data.tokenizers import bpe_work
 from engine.errors import ConfigError, RunError, TokenizerError
-from engine.faults import parts_of
+from engine.lab.faults import parts_of
 from engine.ledger import Pass, activations, parameter_formula
-from engine.machine import cores, memory
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
-from engine.tokenizers import bpe_work
+from engine.service.cpu_quota import cores, memory
 from engine.training.batches import MAX_LOGITS
 from engine.training.kinds import NAMES
 
@@ -47,7 +47,9 @@ class Profile:
     max_heads: int = 128  # of one layer
     max_watched: int = 1_000_000  # characters of a text whose merges are watched (Tokens)
     max_vocabulary: int = 8_192  # of a bpe tokenizer
-    max_merging: int = 12_000_000  # work of learning one (engine.tokenizers.bpe_work): a second for 800,000
+    max_merging: int = (
+        12_000_000  # work of learning one (engine.data.tokenizers.bpe_work): a second for 800,000
+    )
     max_runs: int = 1  # training at once; the others wait in a queue
     max_beside: int = 1  # of a pair, trained beside its other half where all places are taken
     max_queued: int = 20

@@ -11,13 +11,25 @@ from pathlib import Path
 from typing import Literal
 
 from engine.errors import RunError
-from engine.service import admission, budgets, places, protocol
+from engine.service import (
+    admission,
+    budgets,
+    protocol,
+    slots,
+)
 from engine.service.housekeeping import Housekeeping, shut
 from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
-from engine.service.sentences import FROZEN, LATE, MOVED, NOT_SAVED, REPLACED, UNWATCHED
 from engine.service.snapshots import Saved, Store, clear_partial
 from engine.service.state import End, Run
+from engine.service.status_messages import (
+    FROZEN,
+    LATE,
+    MOVED,
+    NOT_SAVED,
+    REPLACED,
+    UNWATCHED,
+)
 from engine.service.transport import Opener
 from engine.training.records import Done
 
@@ -71,7 +83,7 @@ class Scheduler:
         while self.queue and not self.closed:
             free = self.workers.free()
             able = [run for run in self.queue if free or run.seat is not None or self._process_of(run)]
-            if not (ready := [run for run in able if places.admits(self.runs, self.profile, run)]):
+            if not (ready := [run for run in able if slots.admits(self.runs, self.profile, run)]):
                 return  # until a place is free, or a process has ended
             run = ready[0]
             self.queue.remove(run)
@@ -102,7 +114,7 @@ class Scheduler:
             run.seat = Seat(worker, len(worker.jobs))
             worker.jobs.append(Job(run.id, run.folder))
             run.begin()
-            if run.seat.send(run.order(self.profile.threads(places.shares(self.runs, self.profile, run)))):
+            if run.seat.send(run.order(self.profile.threads(slots.shares(self.runs, self.profile, run)))):
                 return
             run.seat = None
             if joined is not None:  # the race's process is gone, as those in it will hear
@@ -113,7 +125,7 @@ class Scheduler:
 
     def _process_of(self, run: Run) -> Worker | None:
         """That of its race, where it is to take turns."""
-        return places.process_of(self.runs, self.profile, run, self.workers.free())
+        return slots.process_of(self.runs, self.profile, run, self.workers.free())
 
     # Pausing and going on -----------------------------------------------------------------------
 
@@ -162,7 +174,7 @@ class Scheduler:
     def _park(self, but: Run | None = None) -> None:
         """Saves and ends the processes that have been paused longest, when too many are."""
         processes = {
-            run.seat.worker: places.seated(self.runs, run.seat.worker)
+            run.seat.worker: slots.seated(self.runs, run.seat.worker)
             for run in self.runs.values()
             if run.seat
         }
@@ -199,7 +211,7 @@ class Scheduler:
             run.become("stopped")
         else:
             # those of its process that were stopped before it take their last looks first
-            ahead = sum(other.stopping for other in places.seated(self.runs, run.seat.worker))
+            ahead = sum(other.stopping for other in slots.seated(self.runs, run.seat.worker))
             run.stop(self.clock() + STOP_GRACE * (1 + ahead))
             run.seat.send(protocol.Stop())
 
@@ -218,7 +230,7 @@ class Scheduler:
         """Tells a process that one of its trainings is over. False where it was the last, and the process
         has nothing to do any more.
         """
-        return bool(places.seated(self.runs, seat.worker)) and seat.send(protocol.Leave())
+        return bool(slots.seated(self.runs, seat.worker)) and seat.send(protocol.Leave())
 
     def fail(self, run: Run, sentence: str, lost: bool = False) -> None:
         """Ends a run with what went wrong, and what is left of it. `lost`: the process did, not the
@@ -256,7 +268,7 @@ class Scheduler:
             owners = {run.owner for run in self.runs.values()}
             self.seen = {owner: when for owner, when in self.seen.items() if owner in owners}
             self.dispatch()
-            idle = places.taken(self.runs) == 0
+            idle = slots.taken(self.runs) == 0
         self.workers.silent()  # `_on_exit` hears of those
         self.workers.trim()
         self.workers.keep_spare(idle)
@@ -280,7 +292,7 @@ class Scheduler:
         mates = (
             []
             if run.seat is None
-            else [mate for mate in places.seated(self.runs, run.seat.worker) if mate is not run]
+            else [mate for mate in slots.seated(self.runs, run.seat.worker) if mate is not run]
         )
         if run.seat is not None:
             run.seat.worker.kill()
@@ -298,7 +310,7 @@ class Scheduler:
         limit = self.profile.max_worker_bytes
         if limit and run.seat is not None and (used := run.seat.worker.resident_bytes()) > limit:
             worker = run.seat.worker
-            runs = places.seated(self.runs, worker)
+            runs = slots.seated(self.runs, worker)
             what = "The training" if len(runs) == 1 else f"The {len(runs)} trainings of this race together"
             sentence = f"{what} used {used / GB:.1f} GB of memory; {limit / GB:.1f} GB are allowed here."
             for each in runs:

@@ -10,8 +10,8 @@ import sys
 from types import FrameType
 
 from engine.errors import GlassformerError
-from engine.secret import SECRET
 from engine.service import profiles
+from engine.service.secret import SECRET
 from engine.service.shared import VARIABLE, Desk, made, place
 
 

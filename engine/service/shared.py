@@ -24,15 +24,15 @@ from multiprocessing.connection import Connection, Listener, answer_challenge, d
 from multiprocessing.context import AuthenticationError
 from typing import Any, cast
 
-from engine.checkpoints import Checkpoint
 from engine.errors import GlassformerError, RunError
-from engine.secret import SECRET, chosen
 from engine.service import cluster
-from engine.service.kept import NO_TOWER, Trained, opened
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
 from engine.service.rooms import Rooms
+from engine.service.secret import SECRET, chosen
+from engine.service.snapshot_reader import NO_TOWER, Trained, opened
 from engine.service.state import RunView
+from engine.weights.checkpoints import Checkpoint
 
 log = logging.getLogger(__name__)
 

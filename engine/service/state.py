@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
-from engine.faults import parts_of
-from engine.service.changes import Change, budget, changed_name
+from engine.lab.faults import parts_of
 from engine.service.events import brief, note
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Seat
 from engine.service.protocol import Train
+from engine.service.run_changes import Change, budget, changed_name
 from engine.service.snapshots import Saved
 from engine.training.kinds import Kind, kind_of
 from engine.training.optim import spent
@@ -40,7 +40,7 @@ FOLLOWS: Mapping[Status, frozenset[Status]] = {
 @dataclass(frozen=True)
 class RunSpec:
     """What to train. `corpus` is a name in engine.training.kinds.NAMES, or "text" for the one in `text`: it
-    says what kind of training this is. `parts` is one in engine.faults.PARTS.
+    says what kind of training this is. `parts` is one in engine.lab.faults.PARTS.
     """
 
     model: ModelConfig

@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from engine.lifeline import die_with, end_first
 from engine.service import protocol
+from engine.service.process_guards import die_with, end_first
 from engine.service.protocol import Command, Message, dump, load_command
-from engine.service.said import without_paths
+from engine.service.redact import without_paths
 
 if TYPE_CHECKING:
     from engine.training.kinds import Data
@@ -97,8 +97,8 @@ class Session:
 
     def entrant(self) -> Entrant:
         """What the race is to train."""
-        from engine.checkpoints import load_state
         from engine.training.race import Entrant
+        from engine.weights.checkpoints import load_state
 
         state = load_state(self.order.resume)[0] if self.order.resume else None
         return Entrant(self.model, self.config, self.corpus, self.parts, self.control, state)
@@ -151,8 +151,8 @@ class Session:
         """Writes a snapshot whole or not at all; a full disk does not end the training."""
         from safetensors import SafetensorError
 
-        from engine.checkpoints import save_state
         from engine.training.kinds import OF_DATA
+        from engine.weights.checkpoints import save_state
 
         kind = OF_DATA[type(self.corpus)]
         path = Path(self.order.folder) / f"step-{snapshot.step:09d}.safetensors"
@@ -181,8 +181,8 @@ class Session:
         """
         from safetensors import SafetensorError
 
-        from engine.checkpoints import slim_state
         from engine.errors import CheckpointError
+        from engine.weights.checkpoints import slim_state
 
         before, self.newest = self.newest, newest
         if before is None or before == newest:
@@ -245,7 +245,7 @@ class Sessions:
     def _enter(self, who: int, order: protocol.Train) -> None:
         import torch
 
-        from engine.numerics import choose
+        from engine.training.numerics import choose
 
         if order.threads:
             torch.set_num_threads(order.threads)
@@ -260,7 +260,7 @@ class Sessions:
 
     def _corpus(self, order: protocol.Train) -> Data:
         """Its text, cut; entrants with the same share one."""
-        from engine import corpora
+        from engine.data import corpora
         from engine.training.kinds import kind_of
 
         own = Path(order.text).read_bytes() if order.text else b""
@@ -327,8 +327,8 @@ def _prepare(threads: int) -> None:
     import torch
 
     from engine.config import ModelConfig, TrainConfig
-    from engine.corpora import from_text
-    from engine.numerics import keep_memory
+    from engine.data.corpora import from_text
+    from engine.training.numerics import keep_memory
     from engine.training.train import train
 
     torch.set_num_threads(threads)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus, check_length
+from engine.data.corpora import Corpus, check_length
 from engine.parts.protocols import Targets
 from engine.parts.registry import shifted
 from engine.training.repeats import with_repeats
@@ -25,7 +25,7 @@ class Loss:
     predicted tokens.
 
     nats = sum / tokens, bits = sum / characters / ln 2, where `sum` is -log p over the predicted tokens. A
-    character that lies in two tokens counts where it begins (engine.tokenizers.characters), so that the
+    character that lies in two tokens counts where it begins (engine.data.tokenizers.characters), so that the
     tokens of a text have exactly its characters.
 
     Nats per token, and perplexity, their exponential, depend on how the text is cut: a longer token is harder

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from engine import numerics
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import Pass, activations, ledger
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
+from engine.training import numerics
 from engine.training.loop import early
 
 MOVED = 560.0  # operations for each number that backward keeps

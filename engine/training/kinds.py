@@ -16,15 +16,15 @@ from typing import Any, ClassVar, Protocol
 
 import torch
 
-from engine import corpora, paired_data
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus
+from engine.data import corpora, pair_corpora
+from engine.data.corpora import Corpus
+from engine.data.pairs import LabelledText, PairedText
+from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import ConfigError, CorpusError, TaskError
 from engine.ledger import ledger
-from engine.paired import LabelledText, PairedText
 from engine.parts.protocols import Parts
 from engine.presets import ENCODERS, PAIRED, Preset
-from engine.tasks.paired import PAIR_TASKS
 from engine.training import estimate
 from engine.training.records import Control, Record, TrainState
 from engine.training.train import train
@@ -171,7 +171,7 @@ class Pairs(_Fitted):
     name, train = "pairs", staticmethod(train_pairs)
 
     def read(self, corpus: str, tokenizer: str) -> PairedText:
-        return paired_data.pair_text(corpus.removeprefix(PAIRS_OF))
+        return pair_corpora.pair_text(corpus.removeprefix(PAIRS_OF))
 
     def towers(self, model: ModelConfig, corpus: str) -> Towers:
         config = self.read(corpus, "").fitted(model)
@@ -217,7 +217,7 @@ class Labels(_Fitted):
     def read(self, corpus: str, tokenizer: str) -> LabelledText:
         if corpus != SPEAKERS:
             raise CorpusError(f"there are no labelled texts called {corpus!r}; there are {SPEAKERS}")
-        return paired_data.speakers().text
+        return pair_corpora.speakers().text
 
     def towers(self, model: ModelConfig, corpus: str) -> Towers:
         return self.read(corpus, "").fitted(model), None
@@ -285,7 +285,7 @@ def is_right(corpus: str, asked: str, said: str) -> bool | None:
     none of the lines.
     """
     if kind_of(corpus).name == LABELS.name:
-        known = {one.text: one.label for one in paired_data.speakers().text.validation}
+        known = {one.text: one.label for one in pair_corpora.speakers().text.validation}
         return known[asked] == said if asked in known else None
     try:
         return PAIR_TASKS[corpus.removeprefix(PAIRS_OF)].answer(asked).target == said

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
 from engine.config import TrainConfig
-from engine.numerics import Numerics, has_bfloat16
 from engine.parts.linear import StackedLinear
+from engine.training.numerics import Numerics, has_bfloat16
 
 
 @dataclass(frozen=True)

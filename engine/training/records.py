@@ -31,9 +31,9 @@ Grid = tuple[tuple[float, ...], ...]  # (layer, head)
 
 @dataclass(frozen=True)
 class HeadScores:
-    """What every head does with random tokens that are read twice (engine.measure.head_scores). `induction`
-    (layer, head): weight from each place of the second reading on the place after its first occurrence;
-    `previous` (layer, head): on the token just before. Losses are those of the two readings.
+    """What every head does with random tokens that are read twice (engine.measure.attention.head_scores).
+    `induction` (layer, head): weight from each place of the second reading on the place after its first
+    occurrence; `previous` (layer, head): on the token just before. Losses are those of the two readings.
     """
 
     induction: Grid
@@ -44,8 +44,8 @@ class HeadScores:
 
 @dataclass(frozen=True)
 class TaskScores:
-    """Share, 0 to 1, of a synthetic task's problems that are solved (engine.measure.task_scores): of those
-    trained on, and of those held out.
+    """Share, 0 to 1, of a synthetic task's problems that are solved (engine.measure.tasks.task_scores): of
+    those trained on, and of those held out.
     """
 
     train: float

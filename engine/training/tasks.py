@@ -2,7 +2,7 @@
 but for modular addition.
 
 The recipes were tried with one thread (CPU seconds are beside the shipped models' curves, in
-checkpoints/tasks/*/metrics.json): `python -m engine.training.pretrain tasks` makes those models again.
+checkpoints/tasks/*/metrics.json): `python -m engine.experiments tasks` makes those models again.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
+from engine.data.tasks import Task
 from engine.presets import PRESETS
-from engine.tasks import Task
 
 STREAM_CONTEXT = 32  # letters that are read of a stream
 

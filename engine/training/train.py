@@ -15,19 +15,19 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus, check_length
+from engine.data.corpora import Corpus, check_length
+from engine.data.tasks import Task
 from engine.errors import ConfigError
-from engine.faults import parts_of
-from engine.measure.head_scores import head_scores
-from engine.measure.task_scores import task_scores
+from engine.lab.faults import parts_of
+from engine.measure.attention.head_scores import head_scores
+from engine.measure.tasks.task_scores import task_scores
 from engine.model import Transformer, build
-from engine.numerics import choose
 from engine.parts.protocols import Parts
 from engine.sample import complete
-from engine.tasks import Task
 from engine.training.batches import Batch, Batches
 from engine.training.evaluation import loss_of, measure
 from engine.training.loop import Loop
+from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, Record, Sample, TrainState
 
 KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}
@@ -106,7 +106,7 @@ def train(
 
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
     snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
-    longer training. `parts` names what the model is made of (engine.faults.PARTS). Raises ConfigError or
+    longer training. `parts` names what the model is made of (engine.lab.faults.PARTS). Raises ConfigError or
     CorpusError at once, before the first record is asked for, when the three do not go together.
     """
     check(model_config, train_config, corpus)

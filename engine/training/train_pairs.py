@@ -14,17 +14,31 @@ from torch import Tensor
 
 from engine.classifier import Classifier, build_classifier
 from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.data.pairs import (
+    LabelledRows,
+    LabelledText,
+    PairedText,
+    Rows,
+    Split,
+    label_ids,
+    padded,
+    source_ids,
+)
+from engine.data.tokenizers.pairs import (
+    BEGIN,
+    END,
+    PAD,
+    PairTokenizer,
+)
 from engine.errors import ConfigError
-from engine.faults import parts_of
-from engine.numerics import choose
-from engine.paired import LabelledRows, LabelledText, PairedText, Rows, Split, label_ids, padded, source_ids
+from engine.lab.faults import parts_of
 from engine.parts.protocols import Parts, Targets
 from engine.parts.registry import shifted
 from engine.sample.pairs import pair_steps, write_targets
 from engine.seq2seq import Seq2Seq, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
-from engine.tokenizers.paired import BEGIN, END, PAD, PairTokenizer
 from engine.training.loop import Loop
+from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, Record, Sample, TaskScores, TrainState
 
 ASKED = 100  # sources of each split that are answered at a quick look, spread evenly over it

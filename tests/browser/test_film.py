@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from PIL import Image, ImageChops
 from playwright.sync_api import Page, expect
 
-from engine.measure.induction import drawn, ordinary
-from engine.tokenizers import token_bytes
-from engine.training.lapse import Lapse, open_lapse
+from engine.data.tokenizers import token_bytes
+from engine.measure.circuits.induction import drawn, ordinary
+from engine.training.snapshot_series import Lapse, open_lapse
 from tests.browser.conftest import settled
 from tests.browser.scrubbing import where
 

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import TIMEOUT_MS, settled
 from tests.browser.server import ARGUMENTS, chromium_path, serve
-from ui import guard, identity
+from ui import asgi_limits, identity
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def strict(browser) -> Iterator[object]:
 def test_in_a_frame_of_a_course_s_page_somebody_stays_who_he_is_and_sends_a_text(
     strict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(guard.FRAMES, "http://localhost:*")
+    monkeypatch.setenv(asgi_limits.FRAMES, "http://localhost:*")
     monkeypatch.setenv(identity.TRUST, "1")
     text = tmp_path / "own.txt"
     text.write_text("the quick brown fox jumps over the lazy dog. " * 200)

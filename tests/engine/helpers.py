@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig
-from engine.corpora import Corpus, from_text
+from engine.data.corpora import Corpus, from_text
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, Parts
 

@@ -19,14 +19,14 @@ from torch import Tensor
 from engine import config
 from engine.config import ModelConfig
 from engine.ledger import ledger, parameter_formula
-from engine.measure import activations
-from engine.measure.ablation import Switches, compare
-from engine.measure.attribution import attribute
-from engine.measure.formulas import formulas
-from engine.measure.heads import stages
+from engine.measure.attention.ablation import Switches, compare
+from engine.measure.attention.heads import stages
+from engine.measure.feedforward import activation_functions
+from engine.measure.positions.schemes import similarity
 from engine.measure.recording import record
-from engine.measure.schemes import similarity
-from engine.measure.shapes import trace
+from engine.measure.residual.attribution import attribute
+from engine.measure.shapes.formulas import formulas
+from engine.measure.shapes.operations import trace
 from engine.model import Transformer
 from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
 from engine.parts.formula import Formula
@@ -129,10 +129,10 @@ def test_a_part_that_was_added_is_honoured_everywhere(fields: dict[str, Any]) ->
 @pytest.mark.parametrize(("ffn", "bent"), [("tanh", "ffn_pre"), ("tanhglu", "ffn_gate")])
 def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
     chosen, model = model_of(ffn=ffn)
-    assert activations.bend(chosen) == "tanh" and activations.bent_input(chosen) == bent
-    functions = activations.functions(chosen)
-    assert [*functions] == [*activations.ACTIVATIONS, "tanh"]
-    drawn = activations.curve("tanh", among=functions)
+    assert activation_functions.bend(chosen) == "tanh" and activation_functions.bent_input(chosen) == bent
+    functions = activation_functions.functions(chosen)
+    assert [*functions] == [*activation_functions.ACTIVATIONS, "tanh"]
+    drawn = activation_functions.curve("tanh", among=functions)
     np.testing.assert_allclose(drawn.y, np.tanh(drawn.x), atol=1e-12)
     assert drawn.written == "tanh"
     recording = record(model, IDS)
@@ -140,14 +140,14 @@ def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
     post = np.tanh(recording["blocks.0." + bent]) * passed
     np.testing.assert_allclose(post, recording["blocks.0.ffn_post"], atol=1e-6)
     gates = {"swiglu": "SwiGLU", "geglu": "GEGLU", "geglu_tanh": "GEGLU (tanh)"}
-    assert activations.gates() == gates | {"tanhglu": "TanhGLU"}
-    axis, surface = activations.gated_surface("tanhglu", 2.0, 5)
+    assert activation_functions.gates() == gates | {"tanhglu": "TanhGLU"}
+    axis, surface = activation_functions.gated_surface("tanhglu", 2.0, 5)
     np.testing.assert_allclose(surface, np.tanh(axis)[None, :] * axis[:, None], atol=1e-6)
 
 
 def test_a_part_in_another_s_place_is_drawn_as_what_it_is() -> None:
     parts = swapped(HEALTHY, "tanh for GELU", feedforwards={"gelu": Tanh})
-    assert activations.bend(tiny(ffn="gelu"), parts) == "tanh"
+    assert activation_functions.bend(tiny(ffn="gelu"), parts) == "tanh"
 
     class Halved(Gelu):
         @staticmethod
@@ -155,5 +155,5 @@ def test_a_part_in_another_s_place_is_drawn_as_what_it_is() -> None:
             return x / 2
 
     parts = swapped(HEALTHY, "halved", feedforwards={"gelu": Halved})
-    found = activations.curve("gelu", among=activations.functions(tiny(ffn="gelu"), parts))
+    found = activation_functions.curve("gelu", among=activation_functions.functions(tiny(ffn="gelu"), parts))
     np.testing.assert_allclose(found.y, found.x / 2)

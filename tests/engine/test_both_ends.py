@@ -11,13 +11,13 @@ import torch
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import ConfigError, HeadError, ShapeError
 from engine.ledger import ledger
-from engine.measure.contrast import Prompts, both_runs
-from engine.measure.embeddings import lookup
-from engine.measure.lens import logit_lens
-from engine.measure.neurons import token_scores
+from engine.measure.circuits.prompt_pairs import Prompts, both_runs
+from engine.measure.embeddings.table import lookup
+from engine.measure.feedforward.neurons import token_scores
 from engine.measure.recording import record
-from engine.measure.residual import shares, states, writes
-from engine.measure.shapes import trace
+from engine.measure.residual.lens import logit_lens
+from engine.measure.residual.writes import shares, states, writes
+from engine.measure.shapes.operations import trace
 from engine.model import count_parameters
 from engine.sample import Decoder
 from engine.training.train import train

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from engine.data.progress import Progress, Steps, finish
+from engine.data.tokenizers import bpe, bpe_process, bpe_watch
+from engine.data.tokenizers.bpe import Level, Split
 from engine.errors import TokenizerError
-from engine.lifeline import FIRST
-from engine.progress import Progress, Steps, finish
-from engine.tokenizers import apart, bpe, bpe_watch
-from engine.tokenizers.bpe import Level, Split
+from engine.service.process_guards import FIRST
 from tests.engine.cases import for_each
 from tests.engine.running import freeze, lives, wait
 
@@ -36,14 +36,18 @@ def processes(of: int | None = None) -> list[int]:
             command = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:  # it has just ended
             continue
-        if int(parent) == (of or os.getpid()) and state != "Z" and b"engine.tokenizers.apart" in command:
+        if (
+            int(parent) == (of or os.getpid())
+            and state != "Z"
+            and b"engine.data.tokenizers.bpe_process" in command
+        ):
             found.append(int(folder.name))
     return found
 
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(apart, "SHORT", -1)
+    monkeypatch.setattr(bpe_process, "SHORT", -1)
     yield
     assert processes() == []
 
@@ -52,25 +56,25 @@ def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(("level", "split"), [("byte", "words"), ("char", "words"), ("byte", "none")])
 def test_the_same_merges(level: Level, split: Split) -> None:
     here = bpe.train(TEXT, 500 if level == "byte" else 60, level=level, split=split)
-    there = finish(apart.learning(TEXT, here.vocab_size, level=level, split=split))
+    there = finish(bpe_process.learning(TEXT, here.vocab_size, level=level, split=split))
     assert there == here and there.encode(TEXT) == here.encode(TEXT)
     watched = bpe_watch.watch(TEXT, 40, level=level, split=split)
-    assert finish(apart.watching(TEXT, 40, level=level, split=split)) == watched
+    assert finish(bpe_process.watching(TEXT, 40, level=level, split=split)) == watched
     assert watched.runners_up[0]
 
 
 def test_a_short_text_needs_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart.subprocess, "Popen", None)
-    assert finish(apart.learning("ab ab", 300)) == bpe.train("ab ab", 300)
-    assert finish(apart.watching("ab ab", 3)) == bpe_watch.watch("ab ab", 3)
+    monkeypatch.setattr(bpe_process.subprocess, "Popen", None)
+    assert finish(bpe_process.learning("ab ab", 300)) == bpe.train("ab ab", 300)
+    assert finish(bpe_process.watching("ab ab", 3)) == bpe_watch.watch("ab ab", 3)
 
 
 @pytest.mark.usefixtures("always")
 def test_what_is_refused_there_is_refused_here() -> None:
     for steps, said in (
-        (apart.learning("", 300), "no text to learn merges from"),
-        (apart.learning("abc", 3), "a vocabulary of 3 is smaller"),
-        (apart.watching("abc", -1), "must not be negative"),
+        (bpe_process.learning("", 300), "no text to learn merges from"),
+        (bpe_process.learning("abc", 3), "a vocabulary of 3 is smaller"),
+        (bpe_process.watching("abc", -1), "must not be negative"),
     ):
         with pytest.raises(TokenizerError, match=said):
             finish(steps)
@@ -80,7 +84,7 @@ LONG = "".join(f"{i * 7919:x}" for i in range(120_000))  # seconds of work
 
 
 def test_it_says_how_far_it_is_and_is_left_at_once() -> None:
-    steps = apart.learning(LONG, 4000, split="none")
+    steps = bpe_process.learning(LONG, 4000, split="none")
     first = next(steps)
     assert first == Progress(0, 4000) and len(processes()) == 1
     assert any((at := next(steps)).total == 4000 - 256 and at.share < 1 for _ in range(200))
@@ -95,7 +99,7 @@ def begun(steps: Steps[object]) -> None:
 
 
 def test_a_killed_process_is_a_sentence() -> None:
-    steps = apart.learning(LONG, 4000, split="none")
+    steps = bpe_process.learning(LONG, 4000, split="none")
     begun(steps)
     score = int(Path(f"/proc/{processes()[0]}/oom_score_adj").read_text())
     assert score >= FIRST, "where memory runs out it is the first, and a server outlives it"
@@ -105,9 +109,9 @@ def test_a_killed_process_is_a_sentence() -> None:
 
 
 def test_a_stopped_process_is_noticed_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = apart.learning(LONG, 4000, split="none")
+    steps = bpe_process.learning(LONG, 4000, split="none")
     begun(steps)
-    monkeypatch.setattr(apart, "SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(bpe_process, "SILENT_SECONDS", 1.0)
     freeze(processes()[0])
     with pytest.raises(TokenizerError, match="ended from outside"):
         finish(steps)
@@ -117,7 +121,7 @@ def test_a_stopped_process_is_noticed_and_ended(monkeypatch: pytest.MonkeyPatch)
 @for_each("stopped", [False, True])
 def test_it_ends_with_who_started_it(stopped: bool) -> None:
     code = (
-        "from engine.tokenizers import apart; import os, time\n"
+        "from engine.data.tokenizers import apart; import os, time\n"
         "steps = apart.learning(''.join(f'{i * 7919:x}' for i in range(300_000)), 60_000, split='none')\n"
         "next(steps), next(steps); print('begun', flush=True); time.sleep(60)"
     )

@@ -9,14 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.corpora import load, shakespeare_path
+from engine.data.corpora import load, shakespeare_path
 from engine.errors import CheckpointError
-from engine.faults import FAULTS
-from engine.measure.known_words import known_share, words_of
-from engine.service import bugs
-from engine.service.bugs import CLOSE, FOLDER, found, shipped, specs
+from engine.experiments import bug_races
+from engine.experiments.bug_races import (
+    CLOSE,
+    FOLDER,
+    found,
+    shipped,
+    specs,
+)
+from engine.experiments.stored_races import Stored, run_race
+from engine.lab.faults import FAULTS
+from engine.measure.tasks.known_words import known_share, words_of
 from engine.service.state import RunView
-from engine.service.stored import Stored, run_race
 from engine.training.records import Step
 from engine.training.train import train
 from tests.engine.cases import for_each
@@ -76,15 +82,15 @@ def test_what_a_loss_says(raced: tuple[RunView, ...], loss: float, died: bool, k
 
 
 def test_patterns_survive_the_file() -> None:
-    made = bugs.Patterns(("a", "b"), (0, 2), np.random.default_rng(0).random((2, 3, 2, 2), np.float32))
-    again = bugs._opened(bugs._packed(made) or {})
+    made = bug_races.Patterns(("a", "b"), (0, 2), np.random.default_rng(0).random((2, 3, 2, 2), np.float32))
+    again = bug_races._opened(bug_races._packed(made) or {})
     assert again.tokens == made.tokens and again.layers == made.layers
     np.testing.assert_allclose(again.weights, made.weights, atol=0.5 / 255 + 1e-6)
 
 
 def test_a_clock_says_what_a_step_costs(raced: tuple[RunView, ...]) -> None:
     costs = {"healthy": 0.5, "no_mask": 0.25}
-    timed = bugs.clocked(Stored("a test", raced), lambda spec: costs[spec.parts])
+    timed = bug_races.clocked(Stored("a test", raced), lambda spec: costs[spec.parts])
     assert [view.seconds for view in timed.runs] == [6.0, 3.0]  # of 12 steps
     assert timed.runs[1].history.rows["seconds"].tolist() == [0.25 * step for step in range(1, 13)]
     before, after = (view.history for view in (raced[0], timed.runs[0]))

@@ -24,19 +24,33 @@ from safetensors.torch import load_file, save_file
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from engine import checkpoints
-from engine.checkpoints import load, load_state, load_weights, pack, save, save_state, slim_state, unpack
-from engine.checkpoints_paired import load_labels, load_pair, save_labels, save_pair
 from engine.classifier import Classifier, build_classifier
 from engine.config import ModelConfig
+from engine.data.pair_corpora import pair_text
+from engine.data.pairs import Labelled, LabelledText
+from engine.data.tokenizers.char import CharTokenizer
+from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import CheckpointError
 from engine.model import Transformer
-from engine.paired import Labelled, LabelledText
-from engine.paired_data import pair_text
 from engine.seq2seq import Seq2Seq, build_pair
-from engine.tokenizers.char import CharTokenizer
-from engine.tokenizers.paired import PairTokenizer
 from engine.training.records import TrainState
+from engine.weights import checkpoints
+from engine.weights.checkpoints import (
+    load,
+    load_state,
+    load_weights,
+    pack,
+    save,
+    save_state,
+    slim_state,
+    unpack,
+)
+from engine.weights.pair_checkpoints import (
+    load_labels,
+    load_pair,
+    save_labels,
+    save_pair,
+)
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from engine.corpora import from_text
+from engine.data.corpora import from_text
 from engine.errors import RunError
 from engine.service import cluster as clusters
 from engine.service.cluster import Cluster

@@ -13,15 +13,15 @@ import torch
 
 from engine.config import ModelConfig, SampleConfig
 from engine.errors import ConfigError, ShapeError
-from engine.faults import PARTS
+from engine.lab.faults import PARTS
 from engine.ledger import parameter_formula
-from engine.measure.ablation import Switches, compare
-from engine.measure.attribution import attribute
-from engine.measure.formulas import formulas
-from engine.measure.heads import stages
+from engine.measure.attention.ablation import Switches, compare
+from engine.measure.attention.heads import stages
 from engine.measure.recording import record
-from engine.measure.residual import outputs, states
-from engine.measure.shapes import tensor_of, trace
+from engine.measure.residual.attribution import attribute
+from engine.measure.residual.writes import outputs, states
+from engine.measure.shapes.formulas import formulas
+from engine.measure.shapes.operations import tensor_of, trace
 from engine.model import Transformer, build
 from engine.parts.heads import HeadMixer
 from engine.parts.positions import NoPosition

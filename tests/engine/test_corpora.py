@@ -16,11 +16,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import corpora
-from engine.corpora import Corpus
+from engine.data import corpora
+from engine.data.corpora import Corpus
 from engine.errors import CorpusError
-from engine.measure.ngrams import baselines
-from engine.training.pretrain import RECIPES, _filled_in
+from engine.experiments.shipped import RECIPES, _filled_in
+from engine.measure.tasks.ngrams import baselines
 from tests.engine.cases import for_each
 
 LINES = "one two three four five six seven eight nine ten\n" * 8

@@ -18,18 +18,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.checkpoints import pack, unpack
 from engine.config import ModelConfig, ResolvedConfig, SampleConfig, TrainConfig
+from engine.data.tokenizers import from_dict
 from engine.errors import CheckpointError, ConfigError
-from engine.faults import FAULTS, LAB_MODEL, LAB_TRAIN, PARTS, Fault, masks, parts_of
-from engine.faults.catalogue import GROUPS
-from engine.faults.data import not_shifted, overlapping, shifted_by_two
-from engine.faults.fault import body
+from engine.lab.faults import (
+    FAULTS,
+    LAB_MODEL,
+    LAB_TRAIN,
+    PARTS,
+    Fault,
+    masks,
+    parts_of,
+)
+from engine.lab.faults.catalogue import GROUPS
+from engine.lab.faults.data import not_shifted, overlapping, shifted_by_two
+from engine.lab.faults.fault import body
 from engine.ledger import ledger, parameter_formula
-from engine.measure.caching import cache_size, compare, filled_bytes
-from engine.measure.caching_totals import sharing
+from engine.measure.attention.shared_keys import shared_keys
+from engine.measure.generation.kv_cache import cache_size, compare, filled_bytes
+from engine.measure.generation.kv_cache_totals import sharing
 from engine.measure.recording import check_climbs
-from engine.measure.shared_keys import shared_keys
 from engine.model import Transformer, build
 from engine.parts.attention import Attention
 from engine.parts.feedforward import Gelu
@@ -39,12 +47,12 @@ from engine.probe import Recorder
 from engine.sample import complete
 from engine.service.profiles import PROFILES, check, check_model, estimate_bytes
 from engine.service.state import Run, RunSpec
-from engine.tokenizers import from_dict
 from engine.training.batches import Batches
 from engine.training.estimate import Pace, forward_flops
 from engine.training.evaluation import measure
 from engine.training.records import Snapshot, Step
 from engine.training.train import train
+from engine.weights.checkpoints import pack, unpack
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny, verse
 from tests.engine.toys import TOYS, RunningMean
@@ -229,7 +237,7 @@ def test_a_diff_is_a_line_or_three_of_the_real_sources(fault: Fault) -> None:
     assert 1 <= len(diff.added) <= 3 and len(diff.removed) <= 2
     for healthy, faulty in fault.sources:
         assert healthy.__module__.startswith("engine.parts.")
-        assert faulty.__module__.startswith("engine.faults.")
+        assert faulty.__module__.startswith("engine.lab.faults.")
     sources = ["".join(inspect.getsource(one) for one in side) for side in zip(*fault.sources, strict=True)]
     for source, lines in zip(sources, (diff.removed, diff.added), strict=False):
         assert all(line.strip() in source for line in lines)

@@ -13,20 +13,27 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.guesses import attention, order, sampling, sizes, tokens, training
-from engine.guesses.truth import closest
+from engine.data.tokenizers.bpe import pieces as cut
+from engine.data.tokenizers.bpe_watch import watch
+from engine.experiments.bug_races import Finding, Side
+from engine.experiments.no_residual import shipped
+from engine.lab.guesses import (
+    attention,
+    order,
+    sampling,
+    sizes,
+    tokens,
+    training,
+)
+from engine.lab.guesses.truth import closest
 from engine.ledger import ledger
-from engine.measure.induction import Repeat, read_twice
-from engine.measure.masking import Unmasked, without_mask
-from engine.measure.order_effect import order_effect
+from engine.measure.attention.mask_removal import Unmasked, without_mask
+from engine.measure.attention.scaling import WIDTHS
+from engine.measure.circuits.induction import Repeat, read_twice
+from engine.measure.positions.order_effect import order_effect
 from engine.measure.recording import record
-from engine.measure.scaling import WIDTHS
 from engine.model import build
 from engine.presets import PRESETS
-from engine.service.bugs import Finding, Side
-from engine.tokenizers.bpe import pieces as cut
-from engine.tokenizers.bpe_watch import watch
-from engine.training.residuals import shipped
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.engine.naive import merge_everywhere

@@ -19,22 +19,35 @@ import pytest
 import torch
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import from_text
+from engine.data.corpora import from_text
 from engine.errors import CheckpointError, ConfigError
-from engine.faults import PARTS, parts_of
+from engine.experiments import bigram_expectations, lab_races, ladder
+from engine.experiments.lab_races import (
+    RUNGS,
+    SEEDS,
+    UNSEEDED,
+    seed_losses,
+    shipped,
+    specs_of,
+)
+from engine.experiments.ladder_gains import (
+    CLEAR,
+    Finish,
+    Idea,
+    finish,
+    idea,
+    losses,
+)
+from engine.experiments.race_table import Standing
+from engine.lab.faults import PARTS, parts_of
 from engine.ledger import ledger
-from engine.measure.following import counted, expected
-from engine.measure.ladder_lines import LINES, lines
-from engine.measure.raw_similarity import KINDS, self_term
+from engine.measure.tasks.ladder_lines import LINES, lines
+from engine.measure.tasks.next_letters import counted, expected
+from engine.measure.tasks.raw_similarity import KINDS, self_term
 from engine.model import build, count_parameters
 from engine.presets.ladder import FIRST_FOUR, LADDER, LECTURE, LECTURE_TRAINING, Published
 from engine.presets.raced import NORM_DEPTHS, QUESTIONS
-from engine.service import lab_races
-from engine.service.climbing import CLEAR, Finish, Idea, finish, idea, losses
-from engine.service.lab_races import RUNGS, SEEDS, UNSEEDED, seed_losses, shipped, specs_of
-from engine.service.standings import Standing
 from engine.service.state import Status
-from engine.training import ladder, pairs
 from tests.engine.cases import for_each
 from tests.engine.kept import kept
 
@@ -219,24 +232,28 @@ def test_what_a_model_expects_is_its_mean_probability_there(rung: str) -> None:
 
 def test_a_table_of_pairs_gives_one_answer_and_positions_two() -> None:
     """What the page says of th and sh, on what is shipped."""
-    found = pairs.shipped()
+    found = bigram_expectations.shipped()
     assert found.apart("last") == pytest.approx(0, abs=1e-9)
     assert found.apart("attention-1") < 0.05 < 0.15 < found.apart("positions") < 1
     for source in ("text", "positions"):
         assert found.of(source, "th", "e") > 1.3 * found.of(source, "sh", "e")
-    for given in pairs.SINGLE:  # the table learned the text's own shares
+    for given in bigram_expectations.SINGLE:  # the table learned the text's own shares
         for letter in found.top(given, 5):
             assert found.of("last", given, letter) == pytest.approx(found.of("text", given, letter), abs=0.03)
-    one, other = (np.asarray(found.text[given]) for given in pairs.DOUBLE)
+    one, other = (np.asarray(found.text[given]) for given in bigram_expectations.DOUBLE)
     assert found.apart("text") == pytest.approx(np.maximum(one - other, 0).sum(), abs=1e-3)
 
 
 def test_pairs_are_measured_and_stored_as_they_are(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "TRAINING", replace(pairs.TRAINING, steps=3, batch_size=2, eval_tokens=64))
-    monkeypatch.setattr(pairs, "SINGLE", ("t", "e"))
-    made = pairs.measure(TEXT, "here")
-    pairs.save(made, tmp_path / "pairs.json")
-    found = pairs.shipped(tmp_path / "pairs.json")
+    monkeypatch.setattr(
+        bigram_expectations,
+        "TRAINING",
+        replace(bigram_expectations.TRAINING, steps=3, batch_size=2, eval_tokens=64),
+    )
+    monkeypatch.setattr(bigram_expectations, "SINGLE", ("t", "e"))
+    made = bigram_expectations.measure(TEXT, "here")
+    bigram_expectations.save(made, tmp_path / "pairs.json")
+    found = bigram_expectations.shipped(tmp_path / "pairs.json")
     assert found.letters == made.letters and found.made == "here"
     np.testing.assert_allclose(found.text["th"], counted(TEXT, "th"), atol=1e-5)
     np.testing.assert_allclose(found.rungs["last"]["sh"], made.rungs["last"]["sh"], atol=1e-5)
@@ -331,7 +348,7 @@ def test_losses_are_found_by_the_rung_s_name() -> None:
 def test_what_is_shipped_is_what_the_button_starts(name: str) -> None:
     found = shipped(name)
     specs = specs_of(name)
-    assert len(found.runs) == len(specs) and "engine.pretrain races" in found.made
+    assert len(found.runs) == len(specs) and "engine.experiments.__main__ races" in found.made
     for view, spec in zip(found.runs, specs, strict=True):
         assert view.spec.same_recipe(spec) and view.name == spec.name
         assert view.status in ("finished", "failed")

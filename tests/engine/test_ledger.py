@@ -17,7 +17,7 @@ from engine import ledger as ledger_module
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.ledger import GB, component_parameters, ledger, parameter_formula, shape_trace
-from engine.measure.shapes import totals, trace
+from engine.measure.shapes.operations import totals, trace
 from engine.model import build, count_parameters
 from engine.parts.cache import KVCache
 from engine.presets import ENCODER_DECODERS, PRESETS

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import machine
+from engine.service import cpu_quota
 from tests.engine.cases import for_each
 
-WHOLE = machine.memory(Path("/nowhere"), Path("/nowhere"))
+WHOLE = cpu_quota.memory(Path("/nowhere"), Path("/nowhere"))
 
 
 def written(root: Path, files: dict[str, str], own: str) -> tuple[Path, Path]:
@@ -37,7 +37,7 @@ def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     ({"cpu/x/cpu.cfs_quota_us": "700000", "cpu/x/cpu.cfs_period_us": "100000"}, "4:cpu:/x\n", 7),
 ])  # fmt: skip
 def test_cores_are_those_of_the_quota(tmp_path: Path, files: dict[str, str], own: str, cores: int) -> None:
-    assert machine.cores(*written(tmp_path, files, own)) == cores
+    assert cpu_quota.cores(*written(tmp_path, files, own)) == cores
 
 
 @for_each(("files", "own", "memory"), [
@@ -48,11 +48,11 @@ def test_cores_are_those_of_the_quota(tmp_path: Path, files: dict[str, str], own
     ({"memory/memory.limit_in_bytes": "9223372036854771712"}, "7:memory:/x\n", WHOLE),
 ])  # fmt: skip
 def test_memory_is_that_of_the_limit(tmp_path: Path, files: dict[str, str], own: str, memory: int) -> None:
-    assert machine.memory(*written(tmp_path, files, own)) == memory
+    assert cpu_quota.memory(*written(tmp_path, files, own)) == memory
 
 
 def test_where_there_are_no_groups_it_is_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nowhere = Path("/nowhere")
-    assert machine.cores(nowhere, nowhere) == 64 and machine.memory(nowhere, nowhere) == WHOLE > 10**8
+    assert cpu_quota.cores(nowhere, nowhere) == 64 and cpu_quota.memory(nowhere, nowhere) == WHOLE > 10**8
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 6}, raising=False)
-    assert machine.cores(*written(tmp_path, {"cpu.max": "800000 100000"}, "0::/\n")) == 3
+    assert cpu_quota.cores(*written(tmp_path, {"cpu.max": "800000 100000"}, "0::/\n")) == 3

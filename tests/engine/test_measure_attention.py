@@ -12,22 +12,47 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.data.progress import finish
 from engine.errors import ConfigError
-from engine.faults import PARTS
-from engine.measure import habits, heads, one_head, repeating, scaling, shared_keys
-from engine.measure.ablation import Switches, compare, each_head_off, edits_for, kl_divergence, reordered
-from engine.measure.consequences import changes_nothing, consequence, is_silent, missed, writes_a_bias
-from engine.measure.distance import visible
-from engine.measure.heads import even_pattern
-from engine.measure.places import by_distance, places, shares, words_of
+from engine.lab.faults import PARTS
+from engine.measure.attention import (
+    habits,
+    heads,
+    one_head,
+    repeated_tokens,
+    scaling,
+    shared_keys,
+)
+from engine.measure.attention.ablation import (
+    Switches,
+    compare,
+    each_head_off,
+    edits_for,
+    kl_divergence,
+    reordered,
+)
+from engine.measure.attention.ablation_effects import (
+    changes_nothing,
+    consequence,
+    is_silent,
+    missed,
+    writes_a_bias,
+)
+from engine.measure.attention.attention_targets import (
+    by_distance,
+    places,
+    shares,
+    words_of,
+)
+from engine.measure.attention.heads import even_pattern
+from engine.measure.attention.scaling import KEYS, among_zeros, theory
+from engine.measure.positions.alibi import visible
 from engine.measure.recording import Recording, record
-from engine.measure.scaling import KEYS, among_zeros, theory
 from engine.model import Transformer, build
 from engine.parts.attention import Attention
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY, swapped
 from engine.presets import PRESETS
-from engine.progress import finish
 from pages.inside.attention import steps
 from tests.engine.cases import for_each
 from tests.engine.helpers import induction_model, loud, tiny
@@ -89,7 +114,7 @@ def test_the_numbers_of_a_model_are_those_of_a_slow_loop():
 
 def test_a_hand_built_induction_model_scores_one_and_copies():
     model = induction_model()
-    found = finish(repeating.repeated(model))
+    found = finish(repeated_tokens.repeated(model))
     assert found is not None
     scores = found.induction
     # The first token sees only itself and takes itself for its own predecessor: the one query that asks for

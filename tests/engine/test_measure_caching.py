@@ -10,9 +10,24 @@ import torch
 
 from engine.config import ModelConfig, SampleConfig
 from engine.ledger import ledger
-from engine.measure.caching import Pair, cache_size, compare, filled_bytes, flops, speed, unchanged
-from engine.measure.caching_totals import by_family, divisors, family, first_refill, sharing, totals
-from engine.measure.tape import Tape, _flops
+from engine.measure.generation.kv_cache import (
+    Pair,
+    cache_size,
+    compare,
+    filled_bytes,
+    flops,
+    speed,
+    unchanged,
+)
+from engine.measure.generation.kv_cache_totals import (
+    by_family,
+    divisors,
+    family,
+    first_refill,
+    sharing,
+    totals,
+)
+from engine.measure.shapes.op_trace import Tape, _flops
 from engine.model import build
 from engine.parts.cache import KVCache
 from engine.presets import PRESETS
@@ -88,12 +103,12 @@ def test_earlier_keys_and_values_change_only_without_the_mask(fields):
 
 def test_speed_is_bounded_and_says_what_it_measured(monkeypatch: pytest.MonkeyPatch):
     ticks = (i / 10_000 for i in range(100_000))
-    monkeypatch.setattr("engine.measure.caching.time.perf_counter", lambda: next(ticks))
+    monkeypatch.setattr("engine.measure.generation.kv_cache.time.perf_counter", lambda: next(ticks))
     found = speed(loud(tiny()), 6, seconds=0.05)
     assert found.tokens == 6 and found.blocks >= 1 and found.cached > 0 < found.uncached
     assert 3.4 < found.work < 3.6  # the mean of 1 to 6 positions: 3.5, and scores that grow
     clock = iter(range(1000))
-    monkeypatch.setattr("engine.measure.caching.time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("engine.measure.generation.kv_cache.time.perf_counter", lambda: float(next(clock)))
     slow = speed(loud(tiny()), 6, seconds=1.0)  # every look at the clock costs a second
     assert slow.tokens == 1 and slow.blocks == 1 and slow.cached == slow.uncached == 1.0 and slow.ratio == 1.0
 

@@ -9,17 +9,30 @@ import pytest
 import torch
 
 from engine.config import ModelConfig
+from engine.data.pair_corpora import pair_text
+from engine.data.tasks.paired import PAIR_TASKS, Aligned, pairs
+from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
 from engine.errors import CorpusError, ShapeError, TokenizerError
-from engine.measure import crossing as measured
-from engine.measure.alignment import alignment_score, cross_patterns, hits, model_alignment
-from engine.measure.crossing import Look, at_the_end, crossing, looked, masks_of, sharpest, with_parts
-from engine.measure.pair_living import writing
-from engine.paired_data import pair_text
+from engine.measure.families import cross_attention as measured
+from engine.measure.families.cross_alignment import (
+    alignment_score,
+    cross_patterns,
+    hits,
+    model_alignment,
+)
+from engine.measure.families.cross_attention import (
+    Look,
+    at_the_end,
+    crossing,
+    looked,
+    masks_of,
+    sharpest,
+    with_parts,
+)
+from engine.measure.home.pair_map import writing
 from engine.probe import Recorder
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
-from engine.tasks.paired import PAIR_TASKS, Aligned, pairs
-from engine.tokenizers.paired import BEGIN, END, PairTokenizer
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import loud_pair
 

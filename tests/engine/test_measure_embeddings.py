@@ -12,20 +12,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import checkpoints
 from engine.config import ModelConfig
+from engine.data.tokenizers import bpe, token_bytes
+from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ShapeError
-from engine.measure import embeddings as measured
-from engine.measure import separation, token_classes
-from engine.measure import token_map as maps
-from engine.measure.analogies import analogy, directions_of
-from engine.measure.embeddings import kept_neighbours, neighbours, principal, project
-from engine.measure.position_table import NEAR, alike, learned_table, sinusoidal
-from engine.measure.position_table import measured as of_table
+from engine.measure.embeddings import separation, token_classes
+from engine.measure.embeddings import table as measured
+from engine.measure.embeddings import token_map as maps
+from engine.measure.embeddings.analogies import analogy, directions_of
+from engine.measure.embeddings.table import (
+    kept_neighbours,
+    neighbours,
+    principal,
+    project,
+)
+from engine.measure.positions.position_table import (
+    NEAR,
+    alike,
+    learned_table,
+    sinusoidal,
+)
+from engine.measure.positions.position_table import measured as of_table
 from engine.measure.recording import record
 from engine.model import build
-from engine.tokenizers import bpe, token_bytes
-from engine.tokenizers.char import CharTokenizer
+from engine.weights import checkpoints
 from tests.engine.cases import for_each
 
 SMALL = {"vocab_size": 11, "context": 16, "d_model": 8, "n_layers": 1, "n_heads": 2}

@@ -12,8 +12,8 @@ import torch
 
 from engine.errors import ShapeError
 from engine.ledger.block import block, block_of, gate_paid, known, shares
-from engine.measure import activations, firing, neurons
-from engine.measure.neurons import Scan
+from engine.measure.feedforward import activation_functions, neuron_examples, neurons
+from engine.measure.feedforward.neurons import Scan
 from engine.measure.recording import record
 from engine.model import Transformer, build
 from engine.parts.registry import FEEDFORWARDS
@@ -39,9 +39,9 @@ def test_the_most_active_neurons_and_the_bend_are_the_models_own(ffn: str) -> No
     assert [abs(p.value) for p in found] == [peaks[at] for at in order]
     assert all(p.value == post[p.layer, p.position, p.neuron] for p in found)
     assert FEEDFORWARDS[ffn].gated == (post.min() < -0.2)
-    name, read = activations.bend(model.config), activations.bent_input(model.config)
+    name, read = activation_functions.bend(model.config), activation_functions.bent_input(model.config)
     assert name is not None
-    bent = activations.ACTIVATIONS[name][1](torch.tensor(recording["blocks.0." + read])).numpy()
+    bent = activation_functions.ACTIVATIONS[name][1](torch.tensor(recording["blocks.0." + read])).numpy()
     if read == "ffn_gate":
         bent = bent * recording["blocks.0.ffn_pre"]
     np.testing.assert_allclose(bent, post[0], rtol=1e-5, atol=1e-6)
@@ -53,9 +53,9 @@ def test_sparsity_counts_zeros_or_small_values() -> None:
     assert neurons.quiet_share(post, FEEDFORWARDS["gelu"].exact_zeros).tolist() == [0.75, 0.25]
     assert neurons.quiet_share(np.zeros((1, 2, 2), np.float32), True).tolist() == [1.0]
     gates = np.arange(1000.0).reshape(10, 100)
-    some, values = activations.some_pairs(gates, 2 * gates, 50)
+    some, values = activation_functions.some_pairs(gates, 2 * gates, 50)
     assert len(set(some)) == 50 and np.array_equal(values, 2 * some)
-    assert len(activations.some_pairs(gates, gates, 5000)[0]) == 1000
+    assert len(activation_functions.some_pairs(gates, gates, 5000)[0]) == 1000
 
 
 @for_each("fields", [
@@ -129,9 +129,9 @@ BY_HAND: dict[str, Callable[[float], float]] = {
 }
 
 
-@for_each("name", list(activations.ACTIVATIONS))
+@for_each("name", list(activation_functions.ACTIVATIONS))
 def test_curves_and_slopes_are_those_of_the_formula(name: str) -> None:
-    found, value = activations.curve(name, -3.0, 5.0, 81), BY_HAND[name]
+    found, value = activation_functions.curve(name, -3.0, 5.0, 81), BY_HAND[name]
     assert (found.x[0], found.x[-1]) == (-3.0, 5.0)
     np.testing.assert_allclose(found.y, [value(x) for x in found.x], atol=1e-12)
     away = np.abs(found.x) > 1e-9  # ReLU has a corner at 0
@@ -140,36 +140,40 @@ def test_curves_and_slopes_are_those_of_the_formula(name: str) -> None:
 
 
 def test_the_two_gelus_differ_by_half_a_thousandth() -> None:
-    x, difference = activations.gelu_difference()
+    x, difference = activation_functions.gelu_difference()
     worst = int(np.abs(difference).argmax())
     assert 4.7e-4 < abs(difference[worst]) < 4.8e-4 and 2.2 < abs(x[worst]) < 2.8
     np.testing.assert_allclose(difference, difference[::-1], atol=1e-12)  # gelu(x) - gelu(-x) = x for both
-    axis, surface = activations.gated_surface("swiglu", 2.0, 5)
+    axis, surface = activation_functions.gated_surface("swiglu", 2.0, 5)
     np.testing.assert_allclose(surface, np.outer(axis, [x * sigmoid(x) for x in axis]), atol=1e-6)
     values = np.array([[-5.0, -1.0], [0.5, 1.5]])
-    found = activations.spread(values, -2.0, 2.0, 4)
+    found = activation_functions.spread(values, -2.0, 2.0, 4)
     np.testing.assert_allclose(found.density, [0, 0.25, 0.25, 0.25])
     assert (found.outside, found.negative, found.mean) == (0.25, 0.5, -1.0)
     assert found.std == pytest.approx(values.std())
     with pytest.raises(ValueError, match="no values"):
-        activations.spread(np.zeros(0))
+        activation_functions.spread(np.zeros(0))
 
 
 def test_what_is_largest_along_a_text_and_a_vocabulary():
     values = np.array([[1.0, -5.0, 2.0], [3.0, 4.0, 4.5]])
-    assert firing.loudest(values) == (0, 1) and firing.loudest(values[1]) == (2,)
-    assert firing.by_size(values[0], 2).tolist() == [1, 2] and firing.by_size(values[0]).tolist() == [0, 1, 2]
-    found = firing.along(np.array([0.5, -2.0, 1.0], dtype=np.float32))
+    assert neuron_examples.loudest(values) == (0, 1) and neuron_examples.loudest(values[1]) == (2,)
+    assert neuron_examples.by_size(values[0], 2).tolist() == [1, 2] and neuron_examples.by_size(
+        values[0]
+    ).tolist() == [0, 1, 2]
+    found = neuron_examples.along(np.array([0.5, -2.0, 1.0], dtype=np.float32))
     assert (found.at, found.peak, found.low, found.high) == (1, -2.0, -2.0, 1.0)
     assert found.sizes.tolist() == [0.25, 1.0, 0.5]
-    assert firing.along(np.array([0.5, -0.125])).sizes.tolist() == [1, 0.25]
-    assert not firing.along(np.zeros(3)).sizes.any()
+    assert neuron_examples.along(np.array([0.5, -0.125])).sizes.tolist() == [1, 0.25]
+    assert not neuron_examples.along(np.zeros(3)).sizes.any()
     scores = np.array([0.1, -3.0, 2.0, -1.0, 5.0])
-    found = firing.promoted(scores, 2)
+    found = neuron_examples.promoted(scores, 2)
     assert found.raised.tolist() == [4, 2] and found.lowered.tolist() == [1, 3]
     assert found.order.tolist() == found.ends(3).tolist() == [4, 2, 0, 3, 1]
     assert found.ends(2).tolist() == [4, 2, 3, 1]
-    assert set(firing.promoted(scores, 9).raised).isdisjoint(firing.promoted(scores, 9).lowered)
+    assert set(neuron_examples.promoted(scores, 9).raised).isdisjoint(
+        neuron_examples.promoted(scores, 9).lowered
+    )
 
 
 def scanned(lowest: list[float]) -> Scan:
@@ -180,22 +184,22 @@ def scanned(lowest: list[float]) -> Scan:
 def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():
     up, down = scanned([-2.0, -1.0]), scanned([-4.0, -1.0])
     for side, shown in (("strongest", (False, True)), ("highest", (False, False)), ("lowest", (True, True))):
-        assert tuple(firing.shows_lowest(scan, 0, side) for scan in (up, down)) == shown
-    assert [x.tolist() for x in firing.places(up, 0, False)] == [[7, 3], [3.0, 1.0]]
-    assert [x.tolist() for x in firing.places(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
+        assert tuple(neuron_examples.shows_lowest(scan, 0, side) for scan in (up, down)) == shown
+    assert [x.tolist() for x in neuron_examples.places(up, 0, False)] == [[7, 3], [3.0, 1.0]]
+    assert [x.tolist() for x in neuron_examples.places(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
     at, values = np.array([9, 4]), np.array([2.0, -4.0])
     near = np.array([[0.0, 2.0, 1.0, 0.5], [-4.0, 1.0, 2.0, 3.0]])
-    assert firing.windows(at, 4) == [8, 4]
-    first, second = firing.excerpts(at, values, near, 4, before=3, after=1)
+    assert neuron_examples.windows(at, 4) == [8, 4]
+    first, second = neuron_examples.excerpts(at, values, near, 4, before=3, after=1)
     assert (first.at, first.first, first.missing, first.value) == (9, 8, 2, 2.0)
     assert first.strengths.tolist() == [0.0, 0.5, 0.25], "shares of 4, the strongest of both"
     assert (second.first, second.missing) == (4, 3) and second.strengths.tolist() == [-1.0, 0.25]
-    (inner,) = firing.excerpts(np.array([10]), np.array([1.0]), near[:1], 4, before=1, after=1)
+    (inner,) = neuron_examples.excerpts(np.array([10]), np.array([1.0]), near[:1], 4, before=1, after=1)
     assert (inner.first, inner.missing) == (9, 0) and inner.strengths.tolist() == [2.0, 1.0, 0.5]
     ids = np.array([5, 7, 5, 9, 7])
-    found = firing.liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
+    found = neuron_examples.liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
     assert (found.token, found.count, found.places, found.value) == (7, 2, 5, 3.0)  # 5 as often, but weaker
-    assert firing.liked(np.array([3]), np.array([-2.0]), ids).token == 9
+    assert neuron_examples.liked(np.array([3]), np.array([-2.0]), ids).token == 9
 
 
 @for_each("fields", [{}, {"ffn": "swiglu", "norm": "rmsnorm"}, {"ffn": "none"}, {"attention_bias": True}])

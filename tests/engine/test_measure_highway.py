@@ -9,9 +9,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.measure import carrying
-from engine.measure.carrying import LAYERS, Carried, carried
-from engine.measure.highway import Plan, _windows, averaged, fresh, measure, ratio
+from engine.measure.families import influence_by_distance
+from engine.measure.families.influence_by_distance import LAYERS, Carried, carried
+from engine.measure.residual.gradient_by_depth import (
+    Plan,
+    _windows,
+    averaged,
+    fresh,
+    measure,
+    ratio,
+)
 from engine.probe import Patcher
 from tests.engine.cases import for_each
 from tests.engine.helpers import verse
@@ -82,9 +89,9 @@ def test_the_same_plan_gives_the_same_numbers_and_other_seeds_others():
 def test_an_rnn_s_influence_is_the_product_of_its_jacobians(monkeypatch):
     """dh_T/dx_t = diag(1 - h²) W ... diag(1 - h²) U, multiplied out in NumPy (Pascanu et al. 2013, eq. 5)."""
     length, width = 6, 5
-    monkeypatch.setattr(carrying, "SEEDS", 1)
+    monkeypatch.setattr(influence_by_distance, "SEEDS", 1)
     chance = torch.Generator().manual_seed(0)
-    net = carrying._net("rnn", width, chance)
+    net = influence_by_distance._net("rnn", width, chance)
     x = torch.randn(1, length, width, dtype=torch.float64, generator=chance)[0].numpy()
     direction = torch.randn(width, dtype=torch.float64, generator=chance).numpy()
     w_in, w_own, b_in, b_own = (p.detach().numpy() for p in net.parameters())
@@ -106,7 +113,7 @@ def test_attention_carries_where_recurrence_forgets():
     assert found["rnn"].left < 1e-8 < found["lstm"].left < 0.05 and 0.5 < found["attention"].left < 2
     falls = np.diff(np.log(found["rnn"].influence))
     assert falls.max() < 0 and np.log(found["rnn"].left) / 30 == pytest.approx(falls.mean())
-    net = carrying._net("lstm", 4, torch.Generator().manual_seed(0))
+    net = influence_by_distance._net("lstm", 4, torch.Generator().manual_seed(0))
     both = (net.bias_hh_l0 + net.bias_ih_l0).detach()  # input, forget, cell, output
     assert both[4:8].tolist() == [1.0] * 4 and not (torch.cat([both[:4], both[8:]]) == 1).any()
     one = Carried("attention", 16, 8, np.ones(15))

@@ -10,19 +10,40 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from engine.data.progress import Progress, finish
+from engine.data.tokenizers import token_bytes
 from engine.errors import ConfigError, ShapeError
-from engine.measure import copying, knockout, repeating
-from engine.measure.habits import Named
-from engine.measure.head_scores import COUNT, DRAWS, Formed, formed, grown, head_scores, read_at, strongest
-from engine.measure.induction import Repeat, drawn, ordered, ordinary, read_twice
-from engine.measure.knockout import knock_out, losses_without, matched, under
+from engine.measure.attention import copying_heads, repeated_tokens
+from engine.measure.attention.habits import Named
+from engine.measure.attention.head_scores import (
+    COUNT,
+    DRAWS,
+    Formed,
+    formed,
+    grown,
+    head_scores,
+    read_at,
+    strongest,
+)
+from engine.measure.circuits import knockout
+from engine.measure.circuits.induction import (
+    Repeat,
+    drawn,
+    ordered,
+    ordinary,
+    read_twice,
+)
+from engine.measure.circuits.knockout import (
+    knock_out,
+    losses_without,
+    matched,
+    under,
+)
+from engine.measure.circuits.sinks import Opened, Sinks, measure
 from engine.measure.recording import record
-from engine.measure.sinks import Opened, Sinks, measure
 from engine.model import Transformer, build
 from engine.parts.cache import KVCache
 from engine.probe import Patcher, Recorder
-from engine.progress import Progress, finish
-from engine.tokenizers import token_bytes
 from engine.training.records import Evaluation, HeadScores
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, induction_model, loud, tiny
@@ -184,16 +205,22 @@ def duplicate_model() -> Transformer:
 
 
 def test_both_scores_come_from_one_reading():
-    found = finish(repeating.repeated(duplicate_model()))
+    found = finish(repeated_tokens.repeated(duplicate_model()))
     assert found is not None
     # Each token of the second half finds two alike: the one before, and itself.
     assert found.duplicate[1, 0] == pytest.approx(0.5, abs=1e-3)
     assert found.induction[1, 0] < 1e-3 and found.duplicate[0].max() < 0.1
-    steps = list(repeating.repeated(build(tiny()), sequences=3))
+    steps = list(repeated_tokens.repeated(build(tiny()), sequences=3))
     assert [(s.done, s.total) for s in steps] == [(1, 3), (2, 3), (3, 3)]
     for config in (tiny(mixer="none"), tiny(context=3)):
-        assert repeating.repeatable(build(config)) == 0 and finish(repeating.repeated(build(config))) is None
-    assert repeating.repeatable(build(tiny()), vocab=1) == 0 and repeating.repeatable(build(tiny())) == 4
+        assert (
+            repeated_tokens.repeatable(build(config)) == 0
+            and finish(repeated_tokens.repeated(build(config))) is None
+        )
+    assert (
+        repeated_tokens.repeatable(build(tiny()), vocab=1) == 0
+        and repeated_tokens.repeatable(build(tiny())) == 4
+    )
 
 
 def slowly(model: Transformer, ids: tuple[int, ...], top: int, least: float) -> np.ndarray:
@@ -215,11 +242,11 @@ def slowly(model: Transformer, ids: tuple[int, ...], top: int, least: float) -> 
 @pytest.mark.parametrize("chunk", [3, 1024])
 @torch.inference_mode()
 def test_name_movers_are_those_of_a_slow_loop(name, chunk, monkeypatch):
-    monkeypatch.setattr(copying, "FIRST_CHUNK", chunk)
-    monkeypatch.setattr(copying, "among", lambda vocab: 4)
+    monkeypatch.setattr(copying_heads, "FIRST_CHUNK", chunk)
+    monkeypatch.setattr(copying_heads, "among", lambda vocab: 4)
     model = loud(tiny(**ARCHITECTURES[name]), factor=3.0)
-    found = copying.name_mover_scores(model, record(model, READ))
-    wanted = slowly(model, READ, 4, copying.LEAST)
+    found = copying_heads.name_mover_scores(model, record(model, READ))
+    wanted = slowly(model, READ, 4, copying_heads.LEAST)
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert wanted.max() > 0 and wanted.min() < 0.9
 

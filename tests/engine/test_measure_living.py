@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.measure import living, living_places, living_said
-from engine.measure.lens import logit_lens
+from engine.measure.home import living_map, map_places, map_predictions
 from engine.measure.recording import record
+from engine.measure.residual.lens import logit_lens
 from engine.parts.positions import alibi_slopes
 from engine.sample.stages import stages
 from tests.engine.cases import for_each
@@ -26,7 +26,7 @@ def test_the_lanes_are_the_recordings(name, text):
     model, tokenizer = opened(name)
     ids = tokenizer.encode(text)
     full = record(model, ids)
-    found = living.read(model, ids).lanes
+    found = living_map.read(model, ids).lanes
     shown, layers = min(len(ids), 16), model.config.n_layers
     assert found.earlier == len(ids) - shown
     ends = "norm2" if model.parts.wiring(model.config).ends_normed else "resid_post"
@@ -51,14 +51,14 @@ def test_the_lanes_are_the_recordings(name, text):
 def test_what_is_said_is_the_lens_and_the_outlook_is_the_samplers(name, text):
     model, tokenizer = opened(name)
     ids = tokenizer.encode(text)
-    found = living.read(model, ids)
+    found = living_map.read(model, ids)
     shown = len(found.lanes.stream[0])
     lens = logit_lens(model, record(model, ids))
-    logits = living_said.depth_logits(model, found.streams)
-    said = living_said.said(logits)
+    logits = map_predictions.depth_logits(model, found.streams)
+    said = map_predictions.said(logits)
     np.testing.assert_array_equal(said.tokens, lens.likeliest[:, -shown:, :3])
     np.testing.assert_allclose(said.chances, lens.here[:, -shown:, :3], rtol=1e-4)
-    last = living_said.outlook(logits[:, -1])
+    last = map_predictions.outlook(logits[:, -1])
     np.testing.assert_allclose(found.logits, logits[-1, -1], atol=1e-4)
     for temperature, top_k in itertools.product((0.1, 0.7, 1.0, 2.0), (0, 5, 40)):
         wanted = stages(found.logits, SampleConfig(temperature=temperature, top_k=top_k))[-1].probabilities
@@ -73,20 +73,20 @@ def shares(last, depth, temperature, top_k):
     powers = np.where(kept, np.exp((logits - logits[0]) / temperature), 0.0)
     beyond = 0.0
     if not top_k:
-        at = [abs(t - temperature) < 1e-9 for t in living_said.TEMPERATURES].index(True)
+        at = [abs(t - temperature) < 1e-9 for t in map_predictions.TEMPERATURES].index(True)
         beyond = float(np.exp(float(last.rest[depth, at]) - logits[0] / temperature))
     return powers / (powers.sum() + beyond)
 
 
 def test_the_rest_is_all_that_is_not_kept():
     logits = torch.linspace(-3, 3, 400)[torch.randperm(400, generator=torch.Generator().manual_seed(1))]
-    found = living_said.outlook(logits[None])
+    found = map_predictions.outlook(logits[None])
     assert found.tokens.shape == (1, 128) and found.rest.shape == (1, 20)
     others = sorted(logits.tolist())[: 400 - 128]
     for at, t in ((0, 0.1), (9, 1.0), (19, 2.0)):
         wanted = np.log(sum(np.exp(np.float64(one) / t) for one in others))
         assert found.rest[0, at] == pytest.approx(wanted, rel=1e-5)
-    assert (living_said.outlook(logits[None, :128]).rest == -np.inf).all()  # nothing is left
+    assert (map_predictions.outlook(logits[None, :128]).rest == -np.inf).all()  # nothing is left
 
 
 @for_each("fields", [
@@ -95,19 +95,19 @@ def test_the_rest_is_all_that_is_not_kept():
 ])  # fmt: skip
 def test_every_kind_of_model_has_lanes(fields):
     model = loud(tiny(**fields))
-    found = living.read(model, [1, 2, 3, 4, 5])
+    found = living_map.read(model, [1, 2, 3, 4, 5])
     assert found.lanes.stream.shape == (3, 5, 16)
     assert (found.lanes.patterns is None) == (fields.get("mixer") == "none")
     assert (found.lanes.neurons is None) == (fields.get("ffn") == "none")
 
 
 def test_strips_and_what_is_typical():
-    at, vector = living_places.edges(20), np.arange(20.0)
+    at, vector = map_places.edges(20), np.arange(20.0)
     assert set(np.diff(at)) == {1, 2} and at[-1] == 20
-    np.testing.assert_allclose(living_places.strips(vector)[0], [vector[a:b].mean() for a, b in pairwise(at)])
-    assert living_places.edges(7).tolist() == list(range(8))
+    np.testing.assert_allclose(map_places.strips(vector)[0], [vector[a:b].mean() for a, b in pairwise(at)])
+    assert map_places.edges(7).tolist() == list(range(8))
     values = np.array([[[900.0, -5000.0], [1.0, -2.0], [3.0, 0.0]], [[0.0, 0.0], [1.0, 1.0], [8.0, -9.0]]])
-    assert living.typical(values).tolist() == [3.0, 1.0]
+    assert living_map.typical(values).tolist() == [3.0, 1.0]
 
 
 IDS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
@@ -121,7 +121,7 @@ def rms(rows):
 @for_each("norm", ["layernorm", "rmsnorm", "none"])
 def test_norms_are_those_that_are_read(wiring, norm):
     model = loud(tiny(context=12, wiring=wiring, norm=norm))
-    full, found = record(model, IDS), living.read(model, IDS).lanes
+    full, found = record(model, IDS), living_map.read(model, IDS).lanes
     if norm == "none":
         assert all(value is None for value in vars(found.norms).values())
         return
@@ -145,20 +145,20 @@ def test_norms_are_those_that_are_read(wiring, norm):
 
 def test_a_place_is_a_vector_a_turn_or_a_handicap():
     learned = loud(tiny(context=12, position="learned"))
-    full, found = record(learned, IDS), living.read(learned, IDS).lanes.placed
+    full, found = record(learned, IDS), living_map.read(learned, IDS).lanes.placed
     np.testing.assert_allclose(found.entering, np.stack([full["embed"], full["pos_embed"]]), rtol=1e-5)
     np.testing.assert_allclose(found.entering_sizes[1], rms(full["pos_embed"]), rtol=1e-5)
     assert found.turned is None and found.added is None
     # RoPE (Su et al. 2021): pair i of d/2 turns by place / base^(2i/d) radians
     for width, fields in ((32, {"rope_theta": 100.0}), (64, {"rope_theta": 50.0, "rope_fraction": 0.5})):
         turns = loud(tiny(context=12, d_model=width, position="rope", **fields))  # a head's four pairs
-        found = living.read(turns, IDS).lanes.placed
+        found = living_map.read(turns, IDS).lanes.placed
         for pair, slow in ((0, 1.0), (1, fields["rope_theta"] ** (-2 * 3 / 8))):
             angles = np.degrees(np.arange(len(IDS)) * slow) % 360
             np.testing.assert_allclose(found.turned[pair], angles, atol=1e-3)
         assert found.entering is None and found.added is None
     # ALiBi (Press et al. 2022): each step of distance costs a head its slope
-    found = living.read(loud(tiny(context=12, position="alibi")), IDS).lanes.placed
+    found = living_map.read(loud(tiny(context=12, position="alibi")), IDS).lanes.placed
     for head, slope in enumerate(alibi_slopes(4)):
         assert found.added[head, 0].tolist() == [0, 0]
         assert found.added[head, 7].tolist() == pytest.approx([-slope, -7 * slope])
@@ -166,17 +166,17 @@ def test_a_place_is_a_vector_a_turn_or_a_handicap():
 
 def test_an_encoder_s_text_is_read_anew():
     model = loud(tiny(causal=False, context=12))
-    first = living.read(model, IDS, None, True)
+    first = living_map.read(model, IDS, None, True)
     assert first.kept is None
-    again = living.read(model, [*IDS, 7], first, True)
-    np.testing.assert_allclose(again.streams, living.read(model, [*IDS, 7]).streams)
+    again = living_map.read(model, [*IDS, 7], first, True)
+    np.testing.assert_allclose(again.streams, living_map.read(model, [*IDS, 7]).streams)
 
 
 def alike(model, before, *texts):
     """What is read of a text by the help of another is what is read of it alone."""
-    had = living.read(model, before, None, True)
+    had = living_map.read(model, before, None, True)
     for after in texts:
-        grown, alone = living.read(model, after, had, True), living.read(model, after)
+        grown, alone = living_map.read(model, after, had, True), living_map.read(model, after)
         assert grown.ids == alone.ids and grown.shapes == alone.shapes
         assert grown.lanes.earlier == alone.lanes.earlier
         pairs = [(grown.lanes, alone.lanes), (grown.lanes.norms, alone.lanes.norms), (grown, alone)]
@@ -201,9 +201,9 @@ def test_a_text_that_grew_is_read_as_if_it_were_new(position):
 
 def test_only_what_follows_is_computed(monkeypatch):
     model, asked = loud(tiny(context=48)), []
-    monkeypatch.setattr(living, "record", lambda m, i, **how: asked.append(len(i)) or record(m, i, **how))
-    first = living.read(model, IDS, None, True)
+    monkeypatch.setattr(living_map, "record", lambda m, i, **how: asked.append(len(i)) or record(m, i, **how))
+    first = living_map.read(model, IDS, None, True)
     for ids in ([*IDS, 7], [*IDS[:-1], 7, 8], [7, *IDS]):
-        living.read(model, ids, first, True)
-    living.read(model, IDS, living.read(model, IDS), True)  # nothing was kept
+        living_map.read(model, ids, first, True)
+    living_map.read(model, IDS, living_map.read(model, IDS), True)  # nothing was kept
     assert asked == [10, 1, 2, 11, 10, 10]

@@ -12,18 +12,24 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.checkpoints import load
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus
+from engine.data.corpora import Corpus
 from engine.errors import ConfigError
+from engine.experiments import no_causal_mask
 from engine.ledger.heads import by_heads
-from engine.measure import permutation, scaling, self_term
-from engine.measure.masking import without_mask
-from engine.measure.order_effect import SAME, order_effect, setting_of
+from engine.measure.attention import scaling, self_term
+from engine.measure.attention.mask_removal import without_mask
+from engine.measure.families.unmasked_attention import (
+    alone,
+    end_loss,
+    opened,
+    read,
+)
+from engine.measure.positions import permutation
+from engine.measure.positions.order_effect import SAME, order_effect, setting_of
 from engine.measure.recording import next_token_losses, record
-from engine.measure.square import alone, end_loss, opened, read
-from engine.training import unmasked
 from engine.training.batches import Batch, Batches
+from engine.weights.checkpoints import load
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, tiny
 
@@ -124,29 +130,29 @@ def test_what_it_writes_when_opened_and_what_that_costs():
 
 
 def test_two_trainings_end_as_two_models(tmp_path, shakespeare: Corpus, monkeypatch):
-    monkeypatch.setattr(unmasked, "SEEN", 256)
-    found, (with_mask, without) = unmasked.both(shakespeare, 1)
+    monkeypatch.setattr(no_causal_mask, "SEEN", 256)
+    found, (with_mask, without) = no_causal_mask.both(shakespeare, 1)
     assert with_mask.config.causal and not without.config.causal and found.masked.steps == (0,)
     short = lambda *_: {"validation_loss": 1.0, "end_loss": 2.0}  # noqa: E731
-    monkeypatch.setattr(unmasked, "losses", short)
-    metrics = unmasked.stored(with_mask, shakespeare, 1, tmp_path / "masked")
+    monkeypatch.setattr(no_causal_mask, "losses", short)
+    metrics = no_causal_mask.stored(with_mask, shakespeare, 1, tmp_path / "masked")
     assert metrics["opened"] == short() and metrics["step"] == 1
-    assert "opened" not in unmasked.stored(without, shakespeare, 1, tmp_path / "unmasked")
-    assert unmasked.square("masked", tmp_path).metrics == metrics
+    assert "opened" not in no_causal_mask.stored(without, shakespeare, 1, tmp_path / "unmasked")
+    assert no_causal_mask.square("masked", tmp_path).metrics == metrics
 
 
 def test_the_shipped_two_are_what_their_metrics_say(shakespeare: Corpus):
     """A part of the unseen text, measured anew; on all of it they differ by what they learned."""
-    curve = unmasked.shipped()
-    for name, learning in ((unmasked.MASKED, curve.masked), (unmasked.UNMASKED, curve.unmasked)):
-        checkpoint = load(unmasked.SQUARE / name)
-        assert TrainConfig.from_dict(checkpoint.metrics["train"]).steps == unmasked.STEPS
+    curve = no_causal_mask.shipped()
+    for name, learning in ((no_causal_mask.MASKED, curve.masked), (no_causal_mask.UNMASKED, curve.unmasked)):
+        checkpoint = load(no_causal_mask.SQUARE / name)
+        assert TrainConfig.from_dict(checkpoint.metrics["train"]).steps == no_causal_mask.STEPS
         assert checkpoint.metrics["validation_loss"] == pytest.approx(learning.losses[-1], abs=0.03)
         batches = Batches(shakespeare, checkpoint.config, TrainConfig.from_dict(checkpoint.metrics["train"]))
         some = list(batches.windows(shakespeare.validation, 30_000))
         assert end_loss(checkpoint.model, some) == pytest.approx(checkpoint.metrics["end_loss"], abs=0.25)
-    masked = json.loads((unmasked.SQUARE / "masked" / "metrics.json").read_text())
-    cheat = json.loads((unmasked.SQUARE / "unmasked" / "metrics.json").read_text())
+    masked = json.loads((no_causal_mask.SQUARE / "masked" / "metrics.json").read_text())
+    cheat = json.loads((no_causal_mask.SQUARE / "unmasked" / "metrics.json").read_text())
     assert cheat["validation_loss"] < 0.1 and cheat["end_loss"] > masked["end_loss"] + 0.5
     assert masked["opened"]["validation_loss"] > masked["validation_loss"] + 0.1
 

@@ -11,21 +11,46 @@ import torch
 import torch.nn.functional as F
 
 from engine.config import ModelConfig, SampleConfig
+from engine.data.progress import Progress, finish
+from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError, ShapeError, TokenizerError
-from engine.measure import patching, steering
-from engine.measure.contrast import MOST, Contrast, Prompts, both_runs, fits, inside_a_word, prompts_of
-from engine.measure.fact import Answer, Fact, Written, answer_of, trace
-from engine.measure.habits import Named
-from engine.measure.patching import Patching, most_copies, patch, sites
-from engine.measure.patching_facts import Cell, Station, stations, strongest, verdict
+from engine.measure.attention.habits import Named
+from engine.measure.circuits import patching, steering
+from engine.measure.circuits.fact_recall import (
+    Answer,
+    Fact,
+    Written,
+    answer_of,
+    trace,
+)
+from engine.measure.circuits.patching import (
+    Patching,
+    most_copies,
+    patch,
+    sites,
+)
+from engine.measure.circuits.patching_facts import (
+    Cell,
+    Station,
+    stations,
+    strongest,
+    verdict,
+)
+from engine.measure.circuits.prompt_pairs import (
+    MOST,
+    Contrast,
+    Prompts,
+    both_runs,
+    fits,
+    inside_a_word,
+    prompts_of,
+)
 from engine.measure.recording import record
 from engine.model import Transformer
 from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY
 from engine.probe import Patcher, Recorder
-from engine.progress import Progress, finish
 from engine.sample.generate import generate
-from engine.tokenizers.char import CharTokenizer
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, stepped, tiny
 

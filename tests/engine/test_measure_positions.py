@@ -12,9 +12,14 @@ import torch
 
 from engine.config import ModelConfig, Position
 from engine.errors import ConfigError, ShapeError
-from engine.measure import distance, sinusoids, t5_buckets
+from engine.measure.positions import alibi, sinusoids, t5_buckets
+from engine.measure.positions.schemes import (
+    SCHEMES,
+    SEAM_WORDS,
+    parameters_added,
+    similarity,
+)
 from engine.measure.recording import record
-from engine.measure.schemes import SCHEMES, SEAM_WORDS, parameters_added, similarity
 from engine.model import build, count_parameters
 from engine.parts.positions import Alibi, Seams, Sinusoidal, sinusoidal_table
 from engine.parts.registry import HEALTHY, POSITIONS, swapped
@@ -23,7 +28,7 @@ from tests.engine.helpers import loud, some_tokens, tiny
 
 
 def test_the_slopes_of_eight_heads_and_how_far_they_reach():
-    found = distance.slopes(8)
+    found = alibi.slopes(8)
     assert found.slope.tolist() == [2.0**-i for i in range(1, 9)]
     assert np.exp(-found.slope * found.to_a_third) == pytest.approx(np.full(8, 1 / math.e))
     assert np.exp(-found.slope * found.to_a_percent) == pytest.approx(np.full(8, 0.01))
@@ -31,13 +36,13 @@ def test_the_slopes_of_eight_heads_and_how_far_they_reach():
     assert [found.within(n) for n in (9, 10, 128, 1178, 1179)] == [0, 1, 4, 7, 8]
     assert (found.steepest, found.flattest) == (1 / 2, 1 / 256)
     assert found.farthest(128) == pytest.approx(math.exp(-127 / 256)) and found.farthest(1) == 1
-    factors = distance.factors(np.array([1.0, 0.5]), np.array([0, 2]))
+    factors = alibi.factors(np.array([1.0, 0.5]), np.array([0, 2]))
     assert factors == pytest.approx(np.array([[1, math.exp(-2)], [1, math.exp(-1)]]))
 
 
 @for_each("heads", range(1, 33))
 def test_every_number_of_heads_has_as_many_slopes_by_the_rule(heads):
-    found, rule = distance.slopes(heads, 4.0).slope, distance.slope_rule(heads)
+    found, rule = alibi.slopes(heads, 4.0).slope, alibi.slope_rule(heads)
     power = 2 ** int(math.log2(heads))
     assert (rule.power, rule.rest) == (power, heads - power)
     by_rule = [[4 * 2 ** (-8 * (i + 1) / n) for i in range(n)] for n in (power, 2 * power)]
@@ -45,21 +50,21 @@ def test_every_number_of_heads_has_as_many_slopes_by_the_rule(heads):
 
 
 def test_alibi_by_hand():
-    bias, inf = distance.alibi_bias(2, 3, 2.0), math.inf  # slopes 1/16 and 1/256, doubled
+    bias, inf = alibi.alibi_bias(2, 3, 2.0), math.inf  # slopes 1/16 and 1/256, doubled
     assert bias[0].tolist() == [[0, -inf, -inf], [-0.125, 0, -inf], [-0.25, -0.125, 0]]
-    both = distance.alibi_bias(2, 3, 2.0, causal=False)
+    both = alibi.alibi_bias(2, 3, 2.0, causal=False)
     assert (both[1] * 128).tolist() == [[0, -1, -2], [-1, 0, -1], [-2, -1, 0]]
-    found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), distance.visible(3, True))
+    found = alibi.alibi_effect(np.zeros((3, 3)), math.log(2), alibi.visible(3, True))
     assert found.before == pytest.approx(np.array([[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]))
     assert found.after == pytest.approx(np.array([[1, 0, 0], [1 / 3, 2 / 3, 0], [1 / 7, 2 / 7, 4 / 7]]))
     assert found.distance_before == pytest.approx((0 + 1 / 2 + 1) / 3)
     assert found.distance_after == pytest.approx((0 + 1 / 3 + 4 / 7) / 3)
     assert found.moved == pytest.approx((0 + 1 / 6 + 5 / 21) / 3)
-    far = distance.alibi_effect(np.array([[0.0, -900.0], [900.0, 0.0]]), 1e6, distance.visible(2, True))
+    far = alibi.alibi_effect(np.array([[0.0, -900.0], [900.0, 0.0]]), 1e6, alibi.visible(2, True))
     assert far.moved == pytest.approx(1 / 2)  # all of row 1, nothing of row 0
-    free = distance.alibi_effect(np.zeros((2, 2)), math.log(3), distance.visible(2, False))
+    free = alibi.alibi_effect(np.zeros((2, 2)), math.log(3), alibi.visible(2, False))
     assert free.after == pytest.approx(np.array([[3, 1], [1, 3]]) / 4)
-    found = distance.farthest_key(0.25, 17)
+    found = alibi.farthest_key(0.25, 17)
     assert found.penalty == 4 and found.factor == pytest.approx(0.0183156, abs=1e-7)
 
 
@@ -68,8 +73,8 @@ def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(fields):
     model = loud(tiny(position="alibi", **fields))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
     for head in range(4):
-        own = distance.own_slope(model.config, head)
-        found = distance.alibi_effect(recording["blocks.1.scores"][head], own, recording.seen(), own)
+        own = alibi.own_slope(model.config, head)
+        found = alibi.alibi_effect(recording["blocks.1.scores"][head], own, recording.seen(), own)
         assert found.after == pytest.approx(recording["blocks.1.pattern"][head], abs=1e-5)
         q, k = recording["blocks.1.q"][head], recording["blocks.1.k"][head]
         seen = np.isfinite(found.bare)
@@ -80,10 +85,10 @@ def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(fields):
 def test_steeper_slopes_look_nearer(window):
     model = loud(tiny(position="learned", window=window))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
-    before, gentle = distance.distances_of_heads(recording, 0, 1.0)
-    same, steep = distance.distances_of_heads(recording, 0, 1000.0)
+    before, gentle = alibi.distances_of_heads(recording, 0, 1.0)
+    same, steep = alibi.distances_of_heads(recording, 0, 1000.0)
     patterns = recording["blocks.0.pattern"]
-    assert before == pytest.approx([distance.mean_distance(p) for p in patterns], abs=1e-5)
+    assert before == pytest.approx([alibi.mean_distance(p) for p in patterns], abs=1e-5)
     assert before.tolist() == same.tolist() and (gentle <= before + 1e-12).all() and (steep < gentle).all()
 
 
@@ -96,10 +101,10 @@ def test_an_alibi_of_another_slope_is_taken_out_with_that() -> None:
     config = tiny(position="alibi").resolved()
     steeper = swapped(HEALTHY, "steeper", positions={"alibi": Steeper})
     for head in range(config.n_heads):
-        once = distance.own_slope(config, head)
-        assert distance.own_slope(config, head, steeper) == pytest.approx(2 * once) and once > 0
+        once = alibi.own_slope(config, head)
+        assert alibi.own_slope(config, head, steeper) == pytest.approx(2 * once) and once > 0
     for position in ("rope", "t5"):
-        assert distance.own_slope(tiny(position=position).resolved(), 0) == 0
+        assert alibi.own_slope(tiny(position=position).resolved(), 0) == 0
 
 
 CONFIG = ModelConfig(vocab_size=65, context=64, d_model=64, n_layers=1, n_heads=4)

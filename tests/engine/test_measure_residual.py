@@ -11,17 +11,53 @@ import pytest
 import torch
 
 from engine.errors import ConfigError, ShapeError
-from engine.measure import lens as lens_module
-from engine.measure.attribution import Attribution, _mean, attribute
-from engine.measure.highway import Plan
-from engine.measure.lens import Lens, first_settled, in_one_step, joined, lens_steps, logit_lens, read_lens
-from engine.measure.norm_example import habits, normed
-from engine.measure.pushes import MOST_HEADS, pushes
 from engine.measure.recording import Recording, next_token_losses, record
-from engine.measure.residual import cosines, is_sum, norms, outputs, shares, states, writes
-from engine.measure.roads import blocks_of, last_block, ratios, reason, road
-from engine.measure.settling import cell, climb, latest, reach, settling, sureness, telling
-from engine.measure.stream import landings, mean, stream, summary, sums
+from engine.measure.residual import lens as lens_module
+from engine.measure.residual.attribution import Attribution, _mean, attribute
+from engine.measure.residual.gradient_by_depth import Plan
+from engine.measure.residual.gradient_verdicts import (
+    blocks_of,
+    last_block,
+    ratios,
+    reason,
+    road,
+)
+from engine.measure.residual.lens import (
+    Lens,
+    first_settled,
+    in_one_step,
+    joined,
+    lens_steps,
+    logit_lens,
+    read_lens,
+)
+from engine.measure.residual.lens_facts import (
+    cell,
+    climb,
+    latest,
+    reach,
+    settling,
+    sureness,
+    telling,
+)
+from engine.measure.residual.logit_pushes import MOST_HEADS, pushes
+from engine.measure.residual.norm_example import habits, normed
+from engine.measure.residual.stream import (
+    landings,
+    mean,
+    stream,
+    summary,
+    sums,
+)
+from engine.measure.residual.writes import (
+    cosines,
+    is_sum,
+    norms,
+    outputs,
+    shares,
+    states,
+    writes,
+)
 from engine.model import Transformer
 from engine.parts.attention import NoMixer
 from engine.parts.feedforward import NoFeedForward

@@ -13,12 +13,24 @@ import torch.nn.functional as F
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 
+from engine.data.progress import Progress, finish
 from engine.errors import ConfigError, ShapeError
-from engine.measure.one_block import made, stored
-from engine.measure.quantising import Losses, chosen, losses, matrices, twin
-from engine.measure.rounding import BITS, Rounding, histogram, rounded, taken
+from engine.measure.circuits.quantisation import (
+    Losses,
+    chosen,
+    losses,
+    matrices,
+    twin,
+)
+from engine.measure.circuits.quantised_block import made, stored
+from engine.measure.circuits.rounding import (
+    BITS,
+    Rounding,
+    histogram,
+    rounded,
+    taken,
+)
 from engine.model import Transformer
-from engine.progress import Progress, finish
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, stepped, tiny
 from tests.engine.pretrained.gguf_files import opened_as

@@ -13,12 +13,18 @@ import torch.nn.functional as F
 
 from engine.errors import ShapeError
 from engine.ledger import parameter_formula
-from engine.measure import byhand, mistakes, tape
-from engine.measure.byhand import masking, multi_head, one_weight
-from engine.measure.formulas import formulas
-from engine.measure.mistakes import division
 from engine.measure.recording import record
-from engine.measure.shapes import Shape, probabilities, tensor_of, totals, trace
+from engine.measure.shapes import attention_by_hand, op_trace, shape_mistakes
+from engine.measure.shapes.attention_by_hand import masking, multi_head, one_weight
+from engine.measure.shapes.formulas import formulas
+from engine.measure.shapes.operations import (
+    Shape,
+    probabilities,
+    tensor_of,
+    totals,
+    trace,
+)
+from engine.measure.shapes.shape_mistakes import division
 from engine.measure.slices import largest, one_place
 from engine.model import build
 from engine.parts.attention import Attention
@@ -80,7 +86,7 @@ def test_a_part_made_inside_a_function_shows_its_lines_too(monkeypatch):
         def scores(self, q, k):
             return 2 * super().scores(q, k)
 
-    monkeypatch.setattr(tape, "_ENGINE", str(Path(__file__).parents[1]))
+    monkeypatch.setattr(op_trace, "_ENGINE", str(Path(__file__).parents[1]))
     steps = trace(tiny(), 4, swapped(HEALTHY, "doubled", mixers={"attention": Doubled}))
     assert lines_of(steps, "blocks.0.scores") == ["return 2 * super().scores(q, k)"]
     (ran,) = named(steps, "blocks.0.scores").ran
@@ -152,7 +158,7 @@ def test_what_no_probe_sees_is_put_together_rightly(changes):
 def test_by_hand_is_what_torch_computes(heads):
     rng = np.random.default_rng(0)
     q, k, v = (rng.normal(size=(rows, 8)) for rows in (2, 3, 3))
-    e = byhand.multi_head(q.tolist(), k.tolist(), v.tolist(), heads, [1])
+    e = attention_by_hand.multi_head(q.tolist(), k.tolist(), v.tolist(), heads, [1])
     tensors = [torch.tensor(x).unflatten(-1, (heads, -1)).transpose(0, 1) for x in (q, k, v)]
     mask = torch.tensor([True, False, True]).expand(2, 3)
     wanted = F.scaled_dot_product_attention(*tensors, attn_mask=mask).transpose(0, 1).flatten(1)
@@ -160,12 +166,12 @@ def test_by_hand_is_what_torch_computes(heads):
 
 
 @for_each("call, words", [
-    (lambda: byhand.multi_head([[1, 2]], [[1, 2, 3]], [[1, 2]], 1), "same number"),
-    (lambda: byhand.multi_head([[1, 2]], [[1, 2]], [[1, 2], [3, 4]], 1), "1 keys but 2 values"),
-    (lambda: byhand.multi_head([[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]], 2), "evenly"),
-    (lambda: byhand.multi_head([[1, 2]], [[1, 2]], [[1, 2]], 1, [0]), "every key is hidden"),
-    (lambda: byhand.masking([], []), "at least one"),
-    (lambda: byhand.masking([1.0], [1]), "hidden key"),
+    (lambda: attention_by_hand.multi_head([[1, 2]], [[1, 2, 3]], [[1, 2]], 1), "same number"),
+    (lambda: attention_by_hand.multi_head([[1, 2]], [[1, 2]], [[1, 2], [3, 4]], 1), "1 keys but 2 values"),
+    (lambda: attention_by_hand.multi_head([[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]], 2), "evenly"),
+    (lambda: attention_by_hand.multi_head([[1, 2]], [[1, 2]], [[1, 2]], 1, [0]), "every key is hidden"),
+    (lambda: attention_by_hand.masking([], []), "at least one"),
+    (lambda: attention_by_hand.masking([1.0], [1]), "hidden key"),
 ])  # fmt: skip
 def test_what_cannot_be_computed_by_hand_is_said(call, words):
     with pytest.raises(ShapeError, match=words):
@@ -173,13 +179,16 @@ def test_what_cannot_be_computed_by_hand_is_said(call, words):
 
 
 def test_mistakes_fail_or_do_harm():
-    who = [name for name, _ in mistakes.split_heads(128, 3).errors]
-    assert who == ["ConfigError", "RuntimeError"] and mistakes.split_heads(128, 4).made == (1, 6, 4, 32)
-    assert "cannot be multiplied" in mistakes.transposed_unembedding(16, 11).errors[0][1]
-    assert "must match the size" in mistakes.wrong_mask(6, 5).errors[0][1]
-    square = mistakes.transposed_unembedding(16, 16)
+    who = [name for name, _ in shape_mistakes.split_heads(128, 3).errors]
+    assert who == ["ConfigError", "RuntimeError"] and shape_mistakes.split_heads(128, 4).made == (1, 6, 4, 32)
+    assert "cannot be multiplied" in shape_mistakes.transposed_unembedding(16, 11).errors[0][1]
+    assert "must match the size" in shape_mistakes.wrong_mask(6, 5).errors[0][1]
+    square = shape_mistakes.transposed_unembedding(16, 16)
     assert square.made == (1, 6, 16) and not square.errors and square.harm > 0.01
-    assert mistakes.wrong_mask(6, 1).harm == pytest.approx(5 / 6) and mistakes.wrong_mask(6, 6).harm == 0
+    assert (
+        shape_mistakes.wrong_mask(6, 1).harm == pytest.approx(5 / 6)
+        and shape_mistakes.wrong_mask(6, 6).harm == 0
+    )
 
 
 def test_what_a_masked_and_a_longer_text_cost():

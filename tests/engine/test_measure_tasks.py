@@ -11,20 +11,31 @@ import numpy as np
 import pytest
 import torch
 
-from engine import corpora
 from engine.config import ModelConfig
-from engine.corpora import Corpus
+from engine.data import corpora
+from engine.data.corpora import Corpus
+from engine.data.tasks import TASKS
 from engine.errors import CheckpointError, TaskError
-from engine.measure.ablation import Switches, edits_for
+from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.recording import record
-from engine.measure.task_curve import first_solved, task_curve
-from engine.measure.task_heads import looking, seen, solved_without, targets
-from engine.measure.task_rules import out_of_turn, out_of_turn_line
-from engine.measure.task_scores import answered, ask, lines_of, share_right, task_scores
+from engine.measure.tasks.learning_curve import first_solved, task_curve
+from engine.measure.tasks.task_heads import (
+    looking,
+    seen,
+    solved_without,
+    targets,
+)
+from engine.measure.tasks.task_rules import out_of_turn, out_of_turn_line
+from engine.measure.tasks.task_scores import (
+    answered,
+    ask,
+    lines_of,
+    share_right,
+    task_scores,
+)
 from engine.model import Transformer
 from engine.probe import Patcher
 from engine.sample import complete
-from engine.tasks import TASKS
 from engine.training.records import Evaluation, TaskScores
 from tests.engine.helpers import loud
 

@@ -10,18 +10,24 @@ import numpy as np
 import pytest
 import torch
 
-from engine.checkpoints import load
-from engine.checkpoints_paired import LabelCheckpoint, load_pair
 from engine.classifier import build_classifier
 from engine.config import ModelConfig, SampleConfig
+from engine.data.pairs import source_ids
+from engine.data.tasks.paired import PAIR_TASKS
+from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
 from engine.errors import CorpusError, ShapeError, TaskError, TokenizerError
-from engine.measure.flows import flows
-from engine.measure.speaking import spoken
-from engine.measure.three_ways import carry_on, fill_in, hidden_places, sentences, translate
-from engine.paired import source_ids
+from engine.measure.families.three_families import (
+    carry_on,
+    fill_in,
+    hidden_places,
+    sentences,
+    translate,
+)
+from engine.measure.families.visibility import flows
+from engine.measure.families.word_ablation import spoken
 from engine.probe import Recorder
-from engine.tasks.paired import PAIR_TASKS
-from engine.tokenizers.paired import BEGIN, END, PairTokenizer
+from engine.weights.checkpoints import load
+from engine.weights.pair_checkpoints import LabelCheckpoint, load_pair
 from tests.engine.cases import for_each
 
 FOLDER = Path(__file__).parents[2] / "checkpoints"

@@ -7,18 +7,29 @@ import math
 import numpy as np
 import pytest
 
-from engine.corpora import Corpus
+from engine.data.corpora import Corpus
+from engine.data.tokenizers import bpe, published
+from engine.data.tokenizers.bpe import BpeTokenizer
+from engine.data.tokenizers.bpe_watch import four_ways, watch
+from engine.data.tokenizers.words import UNKNOWN, WordTokenizer
 from engine.errors import TokenizerError
-from engine.measure import vocabulary
-from engine.measure.comparing import Lines, gain, line_counts, measure_passage, spread
-from engine.measure.merging import Shrinking, achieved, agreement
-from engine.measure.roundtrip import NO_WORD, of_characters, of_tokens, of_words
-from engine.measure.subwords import new_words, per_token, three_ways
-from engine.measure.vocabulary import lengths
-from engine.tokenizers import bpe, published
-from engine.tokenizers.bpe import BpeTokenizer
-from engine.tokenizers.bpe_watch import four_ways, watch
-from engine.tokenizers.words import UNKNOWN, WordTokenizer
+from engine.measure.tokens import vocabulary
+from engine.measure.tokens.merges import Shrinking, achieved, agreement
+from engine.measure.tokens.roundtrip import (
+    NO_WORD,
+    of_characters,
+    of_tokens,
+    of_words,
+)
+from engine.measure.tokens.subwords import new_words, per_token, three_ways
+from engine.measure.tokens.tokenizer_comparison import (
+    Lines,
+    gain,
+    line_counts,
+    measure_passage,
+    spread,
+)
+from engine.measure.tokens.vocabulary import lengths
 from tests.engine.cases import for_each
 
 LEARNED = (

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import checkpoints, nano
+from engine import nano
+from engine.weights import checkpoints
 
 MODERN = Path(__file__).parents[2] / "checkpoints" / "shakespeare-modern"
 PROMPT = "ROMEO:\nWhat light through yonder window breaks"

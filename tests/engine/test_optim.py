@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.config import TrainConfig
 from engine.model import Transformer, build
-from engine.numerics import Numerics, choose
+from engine.training.numerics import Numerics, choose
 from engine.training.optim import Optimiser, layout, learning_rate_factor, orthogonalise
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny

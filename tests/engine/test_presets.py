@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import from_text
+from engine.data.corpora import from_text
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, ENCODERS, PRESETS
 from engine.training.records import Done

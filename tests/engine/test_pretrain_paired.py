@@ -10,20 +10,26 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.checkpoints_paired import load_labels, load_pair
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus, from_text
-from engine.measure.labelling import counting_right, labelled_right, share
+from engine.data.corpora import Corpus, from_text
+from engine.data.pair_corpora import (
+    SHORTEST,
+    frequent_right,
+    pair_text,
+    speakers,
+    speeches,
+)
+from engine.data.pairs import Labelled, LabelledText
+from engine.data.tasks.paired import PAIR_TASKS
+from engine.data.tokenizers.pairs import PairTokenizer
+from engine.experiments import shipped_pairs
+from engine.measure.families.classifier_accuracy import counting_right, labelled_right, share
 from engine.model import build
-from engine.paired import Labelled, LabelledText
-from engine.paired_data import SHORTEST, frequent_right, pair_text, speakers, speeches
-from engine.tasks.paired import PAIR_TASKS
-from engine.tokenizers.paired import PairTokenizer
-from engine.training import pretrain_paired
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right
-from engine.training.paired import LabelRecipe, PairRecipe
+from engine.training.pair_recipes import LabelRecipe, PairRecipe
 from engine.training.train_pairs import exact
+from engine.weights.pair_checkpoints import load_labels, load_pair
 from tests.engine.cases import for_each
 
 SMALL = ModelConfig(d_model=16, n_layers=1, n_heads=2)
@@ -41,8 +47,8 @@ LINES = LabelledText(
 def test_a_pair_is_trained_measured_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = pair_text("reverse", 60, 20)
     recipe = PairRecipe(text.fitted(SMALL), SHORT, text)
-    monkeypatch.setattr(pretrain_paired, "pair_recipe", lambda name: recipe)
-    metrics = pretrain_paired.pretrain("reverse", tmp_path)
+    monkeypatch.setattr(shipped_pairs, "pair_recipe", lambda name: recipe)
+    metrics = shipped_pairs.pretrain("reverse", tmp_path)
     found = load_pair(tmp_path / "paired" / "reverse")
     assert found.metrics == metrics and metrics["step"] == 4
     assert TrainConfig.from_dict(metrics["train"]) == SHORT
@@ -56,8 +62,8 @@ def test_a_classifier_is_that_of_the_last_step(tmp_path: Path, monkeypatch: pyte
     """By the number of their lines: one of the held-out texts has 8, two have 1."""
     config = LINES.fitted(SMALL)
     recipe = LabelRecipe(config, replace(SHORT, steps=40, learning_rate=0.05), LINES, 0.25, (8, 1, 1))
-    monkeypatch.setattr(pretrain_paired, "label_recipe", lambda: recipe)
-    metrics = pretrain_paired.pretrain("speakers", tmp_path)
+    monkeypatch.setattr(shipped_pairs, "label_recipe", lambda: recipe)
+    metrics = shipped_pairs.pretrain("speakers", tmp_path)
     found = load_labels(tmp_path / "paired" / "speakers")
     assert found.labels == ("x", "y") and found.metrics == metrics
     assert metrics["step"] == 40 and metrics["majority"] == 0.25

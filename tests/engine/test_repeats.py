@@ -9,10 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.corpora import from_text
+from engine.data.corpora import from_text
+from engine.training.batch_example import shifted_batch
 from engine.training.batches import Batches
 from engine.training.repeats import parted, piece_lengths, with_repeats
-from engine.training.shifted import shifted_batch
 from tests.engine.cases import for_each
 from tests.engine.trainings import CORPUS, MODEL, TRAIN
 

@@ -12,16 +12,16 @@ import torch
 import torch.nn.functional as F
 
 from engine.config import SampleConfig
+from engine.data.progress import Progress, finish
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer, build
-from engine.numerics import choose, has_bfloat16
 from engine.parts import row_products
 from engine.parts.row_products import ARITHMETICS, Arithmetic, product
-from engine.progress import Progress, finish
 from engine.sample import Decoder, generate, steps
 from engine.sample.branches import Tree, grow
 from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
+from engine.training.numerics import choose, has_bfloat16
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
@@ -217,7 +217,7 @@ def test_a_processor_used_as_an_older_one_is_taken_for_that(
 # Twelve threads that hold memory at one moment, and the pools that they have it from
 POOLS = """
 import ctypes, sys, threading
-from engine.numerics import share_memory
+from engine.training.numerics import share_memory
 assert sys.argv[1] == "as it is" or share_memory(int(sys.argv[1]))
 gate = threading.Barrier(12)
 def hold():

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from engine.errors import RunError
-from engine.lifeline import FIRST
 from engine.service.manager import RunManager
+from engine.service.process_guards import FIRST
 from engine.service.processes import describe_exit
 from tests.engine.running import (
     LONG,

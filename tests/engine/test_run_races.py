@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from engine.errors import ConfigError, RunError
-from engine.service import places
-from engine.service.changes import Change
+from engine.service import slots
 from engine.service.manager import RunManager
 from engine.service.profiles import estimate_bytes
+from engine.service.run_changes import Change
 from tests.engine import running
 from tests.engine.running import (
     MODEL,
@@ -253,7 +253,7 @@ def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_train
     other = manager.start_beside(one, spec(SHORT, name="b"), ME)
     assert (look(manager, one).beside, look(manager, other).beside) == (other, one)
     inside = manager._inside
-    assert not places.shares(inside.runs, inside.profile, inside.runs[other]), (
+    assert not slots.shares(inside.runs, inside.profile, inside.runs[other]), (
         "the first needs no threads any more"
     )
     assert ended(manager, other).status == "finished"

@@ -14,24 +14,25 @@ import numpy as np
 import pytest
 import torch
 
-from engine import checkpoints, corpora
-from engine.checkpoints_paired import LabelCheckpoint, PairCheckpoint, load_pair
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import from_text, shakespeare_path
+from engine.data import corpora
+from engine.data.corpora import from_text, shakespeare_path
+from engine.data.pair_corpora import pair_text, speakers
 from engine.errors import CheckpointError, ConfigError, CorpusError, GlassformerError, RunError
-from engine.faults import PARTS
-from engine.paired_data import pair_text, speakers
+from engine.experiments.stored_races import load_race, run_race
+from engine.lab.faults import PARTS
 from engine.seq2seq import build_pair
 from engine.service import profiles
 from engine.service.manager import RunManager, RunSpec
 from engine.service.shared import Desk, RemoteRuns
-from engine.service.stored import load_race, run_race
 from engine.service.transport import Pipe
 from engine.training import kinds
 from engine.training.estimate import Pace, step_work
 from engine.training.records import Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import train
 from engine.training.train_pairs import train_labels, train_pairs
+from engine.weights import checkpoints
+from engine.weights.pair_checkpoints import LabelCheckpoint, PairCheckpoint, load_pair
 from tests.engine.cases import for_each
 from tests.engine.running import (
     LONG,

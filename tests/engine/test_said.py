@@ -12,20 +12,26 @@ import torch.nn.functional as F
 
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import ShapeError
+from engine.experiments.why_decoders import (
+    at_work,
+    interface,
+    lessons,
+    pair_writing,
+    writing,
+)
 from engine.ledger import ledger
 from engine.ledger.fits import Need, needs, totals, uses
 from engine.ledger.growth import with_weights
 from engine.ledger.morph import Size, three
 from engine.ledger.shares import held
-from engine.measure.byhand import masking
-from engine.measure.embeddings import held_by
+from engine.measure.embeddings.table import held_by
+from engine.measure.shapes.attention_by_hand import masking
 from engine.measure.slices import extent
 from engine.model import build
 from engine.sample.branches import Written
 from engine.sample.scoring import score
 from engine.sample.surprise import odds, surprise
 from engine.service.state import RunSpec
-from engine.training.reasons import at_work, interface, lessons, pair_writing, writing
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.stage import view_of

@@ -13,14 +13,20 @@ from hypothesis import strategies as st
 
 from engine import sample
 from engine.config import SampleConfig
+from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError, ShapeError
 from engine.sample import stages
 from engine.sample.branches import Tree, grow, pick
+from engine.sample.decoding_comparison import (
+    Continuation,
+    Rivals,
+    dropped,
+    ending_with,
+    rivals,
+)
 from engine.sample.generate import write, write_each
 from engine.sample.outcome import last_torn, likeliest_ids, outcome, removed_by, tally
-from engine.sample.rivals import Continuation, Rivals, dropped, ending_with, rivals
 from engine.sample.surprise import surprise
-from engine.tokenizers.char import CharTokenizer
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
+from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
-from engine.faults import PARTS
+from engine.lab.faults import PARTS
 from engine.parts.attention import Attention
 from engine.parts.single_query import known
 from engine.sample.pair_decoder import PairDecoder
 from engine.sample.pairs import beam_pair, pair_steps, write_pair, write_targets
 from engine.seq2seq import Seq2Seq
-from engine.tokenizers.paired import PairTokenizer
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import attending, loud_ending, loud_pair, some
 

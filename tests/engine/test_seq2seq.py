@@ -11,10 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from engine.config import ModelConfig
+from engine.data.tokenizers.blanks import BlankTokenizer
+from engine.data.tokenizers.bpe import train
+from engine.data.tokenizers.char import CharTokenizer
+from engine.data.tokenizers.pairs import END, PairTokenizer
+from engine.data.tokenizers.sources import SourceTokenizer
+from engine.encoder_view import reader_of
 from engine.errors import ConfigError, ShapeError, TokenizerError
 from engine.ledger import ledger
 from engine.ledger.memory import activations
-from engine.measure.shapes import totals, trace_pair
+from engine.measure.shapes.operations import totals, trace_pair
 from engine.model import build
 from engine.parts.costs import Pass
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
@@ -23,14 +29,8 @@ from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY
 from engine.presets import ENCODER_DECODERS
 from engine.probe import AXES, Recorder, axes_of
-from engine.reader import reader_of
 from engine.seq2seq import Memory, Seq2Seq, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
-from engine.tokenizers.blanks import BlankTokenizer
-from engine.tokenizers.bpe import train
-from engine.tokenizers.char import CharTokenizer
-from engine.tokenizers.paired import END, PairTokenizer
-from engine.tokenizers.sources import SourceTokenizer
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import BASE, KINDS, attending, kinds, loud_pair, pair_config, some
 

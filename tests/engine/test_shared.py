@@ -36,7 +36,7 @@ from engine.service.shared import (
 )
 from engine.service.transport import ROOT
 from tests.engine.running import LONG, PROFILE, freeze, lives, spec, wait
-from ui import state
+from ui import session
 from ui.operate import health
 
 ME, KEY = "me", b"a secret of the tests"
@@ -279,7 +279,7 @@ def test_a_service_that_stands_still_is_said_to_and_comes_back(
 
     try:
         runs = opened(lambda: RemoteRuns(where, KEY))
-        monkeypatch.setattr(state, "manager", lambda: runs)
+        monkeypatch.setattr(session, "manager", lambda: runs)
         assert runs.runs(ME) == []
         freeze(service.pid)
         assert 1.5 < seconds(runs) < 10

@@ -11,12 +11,24 @@ import numpy as np
 import pytest
 import torch
 
-from engine import corpora
-from engine.checkpoints import load
-from engine.checkpoints_paired import load_labels, load_pair
 from engine.config import TrainConfig
-from engine.measure.alignment import model_alignment
-from engine.measure.extrapolation import (
+from engine.data import corpora
+from engine.data.tasks.paired import PAIR_TASKS, pairs
+from engine.experiments.shipped import ENCODER_RECIPES, POSITION_RECIPES, RECIPES
+from engine.experiments.shipped_pairs import (
+    ALIGNED,
+    FOLDER,
+    SHIPPED,
+    SPEAKERS,
+)
+from engine.measure.families.classifier_accuracy import (
+    by_size,
+    counting_right,
+    labelled_right,
+    share,
+)
+from engine.measure.families.cross_alignment import model_alignment
+from engine.measure.positions.extrapolation import (
     TIMES,
     Curve,
     curve,
@@ -25,18 +37,16 @@ from engine.measure.extrapolation import (
     stopgap,
     window_starts,
 )
-from engine.measure.labelling import by_size, counting_right, labelled_right, share
-from engine.measure.schemes import parameters_added
+from engine.measure.positions.schemes import parameters_added
 from engine.model import build
 from engine.sample import complete
 from engine.sample.pairs import write_pair
-from engine.tasks.paired import PAIR_TASKS, pairs
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right, measure
-from engine.training.paired import label_recipe, pair_recipe
-from engine.training.pretrain import ENCODER_RECIPES, POSITION_RECIPES, RECIPES
-from engine.training.pretrain_paired import ALIGNED, FOLDER, SHIPPED, SPEAKERS
+from engine.training.pair_recipes import label_recipe, pair_recipe
 from engine.training.train_pairs import exact
+from engine.weights.checkpoints import load
+from engine.weights.pair_checkpoints import load_labels, load_pair
 from tests.engine.cases import for_each
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"

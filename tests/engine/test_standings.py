@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import from_text
+from engine.data.corpora import from_text
 from engine.errors import CheckpointError
+from engine.experiments import race_table
+from engine.experiments.stored_races import load_race, run_race
 from engine.model import build
-from engine.service import standings
 from engine.service.state import RunSpec, RunView
-from engine.service.stored import load_race, run_race
 from engine.training.records import Evaluation, Sample, Step
 from tests.engine.cases import for_each
 from tests.engine.running import MODEL, SHORT, TEXT, spec
@@ -31,7 +31,7 @@ def run(name: str = "a", **rest: object) -> RunView:
 
 def test_a_line_of_the_table_by_hand() -> None:
     """view_of: 40 steps, ends at 2.1 on the whole validation split and 2.05 on the training split."""
-    found = standings.standing(run())
+    found = race_table.standing(run())
     assert (found.loss, found.training_loss, found.complete) == (2.1, 2.05, True)
     assert found.gap == pytest.approx(0.05)
     assert found.perplexity == pytest.approx(math.exp(2.1)) and found.bits == pytest.approx(2.1 / math.log(2))
@@ -44,17 +44,17 @@ def test_a_line_of_the_table_by_hand() -> None:
 
 
 @for_each("along, each", [("steps", 1.0), ("tokens", 24.0), ("seconds", 0.02), ("flops", None)])
-def test_curves_against_each_axis(along: standings.Along, each: float | None) -> None:
+def test_curves_against_each_axis(along: race_table.Along, each: float | None) -> None:
     view = run()
-    each = 24.0 * standings.flops_a_token(view) if each is None else each
-    course = standings.course(view, along)
+    each = 24.0 * race_table.flops_a_token(view) if each is None else each
+    course = race_table.course(view, along)
     assert course.at.tolist() == pytest.approx([each * n for n in range(1, 41)])
     assert course.losses.tolist() == pytest.approx([2 + 2 / n for n in range(1, 41)])
     assert course.looked_at.tolist() == [0.0] and course.looked.tolist() == [4.2]
     assert course.end_at.tolist() == pytest.approx([40 * each]) and course.end.tolist() == [2.1]
     assert course.newest == pytest.approx((40 * each, 2.1))
-    assert standings.end_of([view, run("b", steps=10)], along) == pytest.approx(200 * each)
-    bits = standings.course(view, along, "bits", points=5)
+    assert race_table.end_of([view, run("b", steps=10)], along) == pytest.approx(200 * each)
+    bits = race_table.course(view, along, "bits", points=5)
     some = (1, 10, 20, 30, 40)
     assert bits.at.tolist() == pytest.approx([each * n for n in some])
     assert bits.losses.tolist() == pytest.approx([(2 + 2 / n) / math.log(2) for n in some])
@@ -63,9 +63,9 @@ def test_curves_against_each_axis(along: standings.Along, each: float | None) ->
     timed = view_of(
         RunSpec(TWO, replace(TRAIN, steps=5_000, seconds=2.0), "python", name="a"), "a", "running"
     )
-    assert standings.end_of([timed], along) == pytest.approx(100 * each)
+    assert race_table.end_of([timed], along) == pytest.approx(100 * each)
     unborn = replace(timed, step=0, seconds=0.0)
-    assert standings.end_of([unborn], along) == (2.0 if along == "seconds" else 0.0)
+    assert race_table.end_of([unborn], along) == (2.0 if along == "seconds" else 0.0)
 
 
 def test_a_curve_ends_at_the_loss_that_the_table_has() -> None:
@@ -73,12 +73,12 @@ def test_a_curve_ends_at_the_loss_that_the_table_has() -> None:
     twice = (Evaluation(20, 2.0, 2.9, 0.4, False), Evaluation(40, 2.0, 2.3, 0.8, False), whole)
     for looks, newest, loss in (((), None, math.nan), (twice, (40.0, 2.2), 2.2)):
         view = replace(run(), history=replace(run().history, evaluations=looks))
-        line = standings.standing(view)
-        assert standings.course(view, "steps").newest == newest
+        line = race_table.standing(view)
+        assert race_table.course(view, "steps").newest == newest
         assert line.loss == pytest.approx(loss, nan_ok=True) and math.isnan(line.bits)
         assert line.complete == bool(looks)
     every = (Evaluation(0, 4.0, 4.1, 0.0, True), whole)
-    course = standings.course(replace(run(), history=replace(run().history, evaluations=every)), "steps")
+    course = race_table.course(replace(run(), history=replace(run().history, evaluations=every)), "steps")
     assert course.looked.tolist() == [4.1, 2.2] and not len(course.end), "one curve"
 
 
@@ -86,9 +86,9 @@ def test_what_is_left_of_a_race_is_the_sum_of_its_turns() -> None:
     """40 of 200 steps in 0.8 s: 3.2 s of 4 are left. Who had no turn yet needs as long as the others."""
     going = [replace(run(name), status="running") for name in "ab"]
     waiting = [replace(one, step=0, seconds=0.0) for one in going]
-    assert standings.left([*going, run("c")]) == pytest.approx(2 * 3.2)
-    assert standings.left([going[0], *waiting]) == pytest.approx(3.2 + 2 * 4.0)
-    assert standings.left(waiting) == 0.0
+    assert race_table.left([*going, run("c")]) == pytest.approx(2 * 3.2)
+    assert race_table.left([going[0], *waiting]) == pytest.approx(3.2 + 2 * 4.0)
+    assert race_table.left(waiting) == 0.0
 
 
 def test_texts_are_those_of_the_last_step_that_all_have() -> None:
@@ -96,17 +96,17 @@ def test_texts_are_those_of_the_last_step_that_all_have() -> None:
         samples = tuple(Sample(step, "\n", f"{name}{step}") for step in steps)
         return replace(run(name), history=replace(run().history, samples=samples))
 
-    found = standings.written([wrote("a", 0, 50, 100), wrote("b", 0, 50), wrote("c", 0, 50, 75)])
+    found = race_table.written([wrote("a", 0, 50, 100), wrote("b", 0, 50), wrote("c", 0, 50, 75)])
     assert [(name, sample.text) for name, sample in found] == [("a", "a50"), ("b", "b50"), ("c", "c50")]
-    apart = standings.written([wrote("a", 100), wrote("b", 50), wrote("c")])
+    apart = race_table.written([wrote("a", 100), wrote("b", 50), wrote("c")])
     assert [(name, sample.text) for name, sample in apart] == [("a", "a100"), ("b", "b50")]
     ended = replace(wrote("c", 0), status="stopped")
-    found = standings.written([wrote("a", 0, 100, 200), wrote("b", 0, 100, 200), ended])
+    found = race_table.written([wrote("a", 0, 100, 200), wrote("b", 0, 100, 200), ended])
     assert [sample.text for _, sample in found] == ["a200", "b200", "c0"], "who ended early holds nobody back"
 
 
 def test_the_table_of_all_curves_and_their_smoothing() -> None:
-    found = standings.table([run("a", steps=3), run("b", steps=2)])
+    found = race_table.table([run("a", steps=3), run("b", steps=2)])
     assert found["run"].tolist() == ["a"] * 4 + ["b"] * 3
     assert found["step"].tolist() == [0, 1, 2, 3, 0, 1, 2]
     assert found["tokens"].tolist() == [0, 24, 48, 72, 0, 24, 48]
@@ -114,10 +114,10 @@ def test_the_table_of_all_curves_and_their_smoothing() -> None:
     assert math.isnan(found["batch_loss"][0]) and math.isnan(found["validation_loss"][1])
     assert [found["validation_loss"][i] for i in (0, 3, 6)] == [4.2, 2.1, 2.1]
     losses = np.random.default_rng(0).normal(3.0, 0.4, 50).astype(np.float32)
-    found = standings.smoothed(losses, 7)
+    found = race_table.smoothed(losses, 7)
     wanted = [float(np.mean(losses[max(0, i - 6) : i + 1])) for i in range(50)]
     assert found.tolist() == pytest.approx(wanted, rel=1e-5)
-    assert standings.smoothed(losses, 1) is losses
+    assert race_table.smoothed(losses, 1) is losses
 
 
 def test_a_stored_race_is_read_as_it_was(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_stored_race_is_read_as_it_was(tmp_path: Path) -> None:
         assert after.history.steps.tolist() == before.history.steps.tolist()
         assert after.history.losses == pytest.approx(before.history.losses, rel=1e-4, nan_ok=True)
         assert after.history.tokens.tolist() == before.history.tokens.tolist()
-        one, other = standings.standing(before), standings.standing(after)
+        one, other = race_table.standing(before), race_table.standing(after)
         assert repr(replace(other, seconds=0)) == repr(replace(one, seconds=0))
         assert after.history.samples == before.history.samples
         assert not after.active and after.id == "" and after.race is None

@@ -15,19 +15,32 @@ import numpy as np
 import pytest
 import torch
 
-from engine import checkpoints, corpora
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus
+from engine.data import corpora
+from engine.data.corpora import Corpus
+from engine.data.tasks import (
+    MODULUS,
+    SIGNS,
+    TASKS,
+    Task,
+    marked,
+    problems,
+)
+from engine.data.tasks.lines import adding, repeating, rewriting
+from engine.data.tasks.sources import (
+    brackets,
+    chain,
+    markov,
+    stationary,
+)
 from engine.errors import ConfigError, CorpusError
-from engine.measure.task_scores import task_scores
-from engine.tasks import MODULUS, SIGNS, TASKS, Task, marked, problems
-from engine.tasks.lines import adding, repeating, rewriting
-from engine.tasks.sources import brackets, chain, markov, stationary
+from engine.measure.tasks.task_scores import task_scores
 from engine.training.batches import Batches
 from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Sample
 from engine.training.tasks import recipe
 from engine.training.train import train
+from engine.weights import checkpoints
 from tests.engine.cases import for_each
 from tests.engine.trainings import only
 

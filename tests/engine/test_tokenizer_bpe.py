@@ -12,13 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import tokenizers
+from engine.data import tokenizers
+from engine.data.tokenizers import bpe_watch, from_dict
+from engine.data.tokenizers.bpe import (
+    BYTES,
+    BpeTokenizer,
+    Level,
+    Split,
+    pieces,
+    train,
+)
+from engine.data.tokenizers.bpe_work import rounds
+from engine.data.tokenizers.char import CharTokenizer
+from engine.data.tokenizers.words import UNKNOWN, WordTokenizer, places
 from engine.errors import TokenizerError
-from engine.tokenizers import bpe_watch, from_dict
-from engine.tokenizers.bpe import BYTES, BpeTokenizer, Level, Split, pieces, train
-from engine.tokenizers.bpe_work import rounds
-from engine.tokenizers.char import CharTokenizer
-from engine.tokenizers.words import UNKNOWN, WordTokenizer, places
 from tests.engine.cases import for_each
 from tests.engine.naive import merge_everywhere
 

@@ -14,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import ModelConfig
-from engine.corpora import from_text
+from engine.data.corpora import from_text
+from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.model import build
-from engine.numerics import Numerics
 from engine.parts.registry import HEALTHY
-from engine.tokenizers.char import CharTokenizer
+from engine.training.batch_example import shifted_batch
 from engine.training.batches import MAX_LOGITS, Batches, masked_batch, next_token_batch, windows_at
 from engine.training.compare import Compared, MeanLoss, compared
 from engine.training.evaluation import measure
+from engine.training.numerics import Numerics
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
-from engine.training.shifted import shifted_batch
 from engine.training.train import train, warning
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE

@@ -9,13 +9,23 @@ import pytest
 import torch
 
 from engine.config import ModelConfig, TrainConfig
+from engine.data.pairs import Pair, PairedText
+from engine.data.tokenizers.pairs import END, PAD, PairTokenizer
+from engine.experiments import decoder_twin as casting
+from engine.experiments.decoder_twin import (
+    Both,
+    Spans,
+    _Cast,
+    cast,
+    continued_right,
+    learn,
+    lines,
+    shipped,
+    spans,
+)
 from engine.model import build
-from engine.paired import Pair, PairedText
 from engine.seq2seq import build_pair
-from engine.tokenizers.paired import END, PAD, PairTokenizer
-from engine.training import cast as casting
-from engine.training.cast import Both, Spans, _Cast, cast, continued_right, learn, lines, shipped, spans
-from engine.training.paired import PairRecipe, pair_recipe
+from engine.training.pair_recipes import PairRecipe, pair_recipe
 
 LEARNED = (Pair("a", "b"), Pair("b", "a"), Pair("ab", "ba"))
 HELD_OUT = (Pair("aa", "bb"), Pair("bb", "a"))

@@ -14,15 +14,29 @@ import torch.nn.functional as F
 
 from engine.classifier import build_classifier
 from engine.config import ModelConfig, TrainConfig
+from engine.data.pairs import (
+    Labelled,
+    LabelledText,
+    Pair,
+    PairedText,
+    Rows,
+    padded,
+    source_ids,
+)
+from engine.data.tokenizers import from_dict
+from engine.data.tokenizers.pairs import (
+    BEGIN,
+    END,
+    PAD,
+    SIGNS,
+    PairTokenizer,
+)
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
-from engine.faults import PARTS
-from engine.faults.data import not_shifted
+from engine.lab.faults import PARTS
+from engine.lab.faults.data import not_shifted
 from engine.ledger import ledger
-from engine.paired import Labelled, LabelledText, Pair, PairedText, Rows, padded, source_ids
 from engine.sample.pairs import write_targets
 from engine.seq2seq import build_pair
-from engine.tokenizers import from_dict
-from engine.tokenizers.paired import BEGIN, END, PAD, SIGNS, PairTokenizer
 from engine.training import train_pairs as trainer
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train_pairs import label_loss, pair_loss, teacher_forced, train_labels, train_pairs

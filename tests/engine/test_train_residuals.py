@@ -8,11 +8,21 @@ import math
 import numpy as np
 import pytest
 
-from engine import corpora
+from engine.data import corpora
+from engine.data.progress import Progress
 from engine.errors import CheckpointError
-from engine.progress import Progress
-from engine.training import residuals
-from engine.training.residuals import DEPTHS, NORMS, STEPS, STRIDE, Pair, Road, compare, likeness, shipped
+from engine.experiments import no_residual
+from engine.experiments.no_residual import (
+    DEPTHS,
+    NORMS,
+    STEPS,
+    STRIDE,
+    Pair,
+    Road,
+    compare,
+    likeness,
+    shipped,
+)
 from tests.engine.cases import for_each
 
 
@@ -39,9 +49,9 @@ def test_the_first_steps_come_out_again():
     steps = list(_begun(compare(2, "layernorm", corpus, STEPS), 2 * STRIDE))
     assert steps == [Progress(i + 1, 2 * STEPS) for i in range(2 * STRIDE)]
     for wiring, one in (("pre", kept.added), ("none", kept.replaced)):
-        losses = _begun(residuals._losses(2, "layernorm", wiring, corpus, STEPS), 2 * STRIDE)
+        losses = _begun(no_residual._losses(2, "layernorm", wiring, corpus, STEPS), 2 * STRIDE)
         np.testing.assert_allclose(np.reshape(list(losses), (2, STRIDE)).mean(1), one.losses[:2], atol=5e-3)
-        gradients, alike = residuals._before(2, "layernorm", wiring, corpus)
+        gradients, alike = no_residual._before(2, "layernorm", wiring, corpus)
         np.testing.assert_allclose(gradients, one.gradients, rtol=1e-2)
         np.testing.assert_allclose(alike, one.alike, atol=1e-3)
 
@@ -68,5 +78,5 @@ def test_likeness_is_the_mean_cosine_of_all_pairs():
 @for_each("text", ["", "{}", json.dumps({"pairs": [{"depth": 1}]})])
 def test_a_broken_file_is_said_so(tmp_path, text):
     (tmp_path / "some.json").write_text(text)
-    with pytest.raises(CheckpointError, match=r"python -m engine.training.residuals"):
+    with pytest.raises(CheckpointError, match=r"python -m engine.experiments no-residual"):
         shipped(tmp_path / "some.json")

@@ -23,16 +23,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save as save_tensors
 
-from engine import checkpoints, corpora, weights
-from engine.checkpoints import pack, unpack
 from engine.config import TrainConfig
+from engine.data import corpora
+from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError, ConfigError, GlassformerError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.service.profiles import MB, PROFILES, check, check_model
 from engine.service.state import RunSpec
 from engine.service.transport import ROOT
-from engine.tokenizers.char import CharTokenizer
+from engine.weights import checkpoints, safetensors_header
+from engine.weights.checkpoints import pack, unpack
 from tests.engine.cases import for_each
 from tests.engine.uploading import LETTERS, TINY, zipped
 
@@ -80,7 +81,7 @@ SCRIPT = """
 import resource, sys
 from functools import partial
 from pathlib import Path
-from engine.checkpoints import unpack
+from engine.weights.checkpoints import unpack
 from engine.errors import CheckpointError
 from engine.service.profiles import PROFILES, check_model
 for path in sys.argv[1:]:
@@ -134,8 +135,11 @@ def test_the_limits_of_a_model_are_never_tighter_than_those_of_a_training(
 def test_shapes_are_told_without_loading() -> None:
     tensors = {"a": torch.zeros(2, 3), "b": torch.zeros(()), "c": torch.zeros(0, 5)}
     data = save_tensors(tensors, {"more": "words"})
-    assert weights.shapes(data) == {"a": (2, 3), "b": (), "c": (0, 5)} and weights.numbers(data) == 7
-    assert weights.shapes(data[: data.index(b"}}") + 10]), "the numbers themselves are not needed"
+    assert (
+        safetensors_header.shapes(data) == {"a": (2, 3), "b": (), "c": (0, 5)}
+        and safetensors_header.numbers(data) == 7
+    )
+    assert safetensors_header.shapes(data[: data.index(b"}}") + 10]), "the numbers themselves are not needed"
 
 
 def _header(text: bytes) -> bytes:
@@ -153,7 +157,7 @@ NO_HEADERS = [
 def test_a_header_that_is_none_is_refused() -> None:
     for data in NO_HEADERS:
         with pytest.raises(CheckpointError):
-            pytest.fail(f"{data[:60]!r} was read as {weights.shapes(data)}")
+            pytest.fail(f"{data[:60]!r} was read as {safetensors_header.shapes(data)}")
 
 
 @for_each("sizes", ["9," * 200_000 + "9", f"{2**40}," * 7 + f"{2**40}", "9" * 4_299, "9" * 5_000])
@@ -224,7 +228,7 @@ def entry(chance: random.Random) -> None:
 def headers(chance: random.Random) -> None:
     bad = hurt(TENSORS, chance)
     try:
-        weights.shapes(bad)
+        safetensors_header.shapes(bad)
     finally:
         unpack(zipped(model__safetensors=bad), partial(check_model, HOSTED))
 

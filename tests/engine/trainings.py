@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus
+from engine.data.corpora import Corpus
 from engine.training.records import Control, Record, Step, TrainState
 from engine.training.train import train
 from tests.engine.helpers import verse

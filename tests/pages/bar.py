@@ -11,7 +11,7 @@ from tests.pages import helpers
 def script() -> None:
     import streamlit as st
 
-    from ui.subject import subject_bar
+    from ui.model_bar import subject_bar
 
     with subject_bar() as given:
         found = given.recording()

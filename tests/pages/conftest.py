@@ -17,7 +17,12 @@ import torch
 
 from tests.pages import helpers
 from tests.pages.stage import StageManager
-from ui import explain, look, slow, state
+from ui import (
+    background_jobs,
+    explain,
+    page_frame,
+    session,
+)
 from ui.figures.specs import Figure
 from ui.players import plot
 
@@ -73,7 +78,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     """A run manager without workers, in the place of the server's."""
     stage = StageManager()
     torch.set_num_threads(1)  # as the server's does: tiny operations would wait for a second thread
-    monkeypatch.setattr(state, "manager", lambda: stage)
+    monkeypatch.setattr(session, "manager", lambda: stage)
     return stage
 
 
@@ -107,7 +112,7 @@ def faults_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def failed(error: Exception) -> None:
         raise error
 
-    monkeypatch.setattr(look, "failed", failed)
+    monkeypatch.setattr(page_frame, "failed", failed)
 
 
 CHECKED: set[str] = set()  # Plotly's checks take longer than the rest of a page
@@ -138,7 +143,7 @@ def plotly_agrees(monkeypatch: pytest.MonkeyPatch, drawn: dict[str, Drawn]) -> N
 @pytest.fixture(autouse=True, scope="session")
 def nothing_computes_at_the_end() -> Iterator[None]:
     yield
-    slow._server.leave(60)
+    background_jobs._server.leave(60)
 
 
 @pytest.fixture(autouse=True)
@@ -146,4 +151,4 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait for what they measure, however slow the machine is: most tests are of the result. Those of
     the bar that stands there meanwhile ask for less.
     """
-    monkeypatch.setattr(slow, "GLANCE", 60.0)
+    monkeypatch.setattr(background_jobs, "GLANCE", 60.0)

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
-from engine.service.standings import standing
+from engine.experiments.race_table import standing
+from engine.experiments.stored_races import Stored
 from engine.service.state import RunSpec
-from engine.service.stored import Stored
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 12
 V = len(set(TEXT))

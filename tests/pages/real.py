@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.pretrained import sources
-from ui import slow
+from engine.weights.pretrained import sources
+from ui import background_jobs
 
 REAL = "pretrained-smollm2-135m"
 carried = pytest.mark.skipif(
@@ -16,8 +16,8 @@ def leave_nothing_running() -> None:
     """Ends what a page began to measure in a thread and nobody waits for any more: it would slow other tests,
     and a thread within PyTorch when Python ends is an abort.
     """
-    for job in list(slow._server._jobs.values()):
+    for job in list(background_jobs._server._jobs.values()):
         job.cancel()
-    for job in list(slow._server._jobs.values()):
+    for job in list(background_jobs._server._jobs.values()):
         assert job.wait(60)
-    slow._server = slow.Jobs()
+    background_jobs._server = background_jobs.Jobs()

@@ -5,8 +5,8 @@ import runpy
 from functools import cache
 from pathlib import Path
 
-from ui import look, site
-from ui.look import Page
+from ui import page_frame, site
+from ui.page_frame import Page
 from ui.site import ROOT
 
 ROOMS = sorted((ROOT / "pages").glob("*/*/page.py"))
@@ -15,13 +15,13 @@ ROOMS = sorted((ROOT / "pages").glob("*/*/page.py"))
 @cache
 def page_of(room: Path) -> Page | None:
     shown: list[Page] = []
-    real = look.show
-    look.show = shown.append  # type: ignore[assignment]
+    real = page_frame.show
+    page_frame.show = shown.append  # type: ignore[assignment]
     try:
         if "show(" in room.read_text("utf-8"):
             runpy.run_path(str(room))
     finally:
-        look.show = real
+        page_frame.show = real
     return shown[0] if shown else None
 
 

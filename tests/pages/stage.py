@@ -7,15 +7,15 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import Checkpoint
+from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import RunError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.service.history import HistoryLog
 from engine.service.profiles import PROFILES
 from engine.service.state import RunSpec, RunView
-from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Evaluation, Sample, Step
+from engine.weights.checkpoints import Checkpoint
 
 LETTERS = "".join(
     map(chr, (10, *range(32, 127), *range(161, 700)))

@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints import load
-from engine.checkpoints_paired import load_pair
-from engine.tasks.paired import PAIR_TASKS
+from engine.data.tasks.paired import PAIR_TASKS
+from engine.weights.checkpoints import load
+from engine.weights.pair_checkpoints import load_pair
 from tests.engine.cases import for_each
 from tests.pages.helpers import KINDS, opened, said
 from tests.pages.rooms import ROOMS, page_of
-from ui import families, look
-from ui.reading import GAPS, examples_of, most_tokens, read
+from ui import families, page_frame
+from ui.fit_text import (
+    GAPS,
+    examples_of,
+    most_tokens,
+    read,
+)
 from ui.site import ROOT
 
 MODELS = ("encoder-blanks", "pair-dates", "pair-language")
@@ -41,7 +46,7 @@ pytestmark = pytest.mark.usefixtures("manager")
 @for_each(
     "room, view, model", CASES, ids=lambda case: f"{case[1].id} of {case[0].parent.name}, {case[2]}", fast=10
 )
-def test_a_view_draws_or_says_why_not(room: Path, view: look.View, model: str) -> None:
+def test_a_view_draws_or_says_why_not(room: Path, view: page_frame.View, model: str) -> None:
     page = opened(str(room), model=model, **{page_of(room).key: view.id})
     assert page.selectbox(key="subject_model").value == model
     assert not page.error, "what fails is a sentence with a number"

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from engine.guesses import Truth
+from engine.lab.guesses import Truth
 from tests.pages import helpers
 from ui import guess
 from ui.guess import Choice, Guess, offered, told

@@ -15,8 +15,8 @@ from benchmarks.visitor import Visitor
 from engine.service.profiles import PROFILES, VARIABLE
 from tests.aside import aside
 from tests.browser.server import ROOT, serve
-from ui import guard, identity, uploads
-from ui.guard import ADDRESS, Guard
+from ui import asgi_limits, identity, uploads
+from ui.asgi_limits import ADDRESS, Guard
 from ui.operate import log
 from ui.uploads import Coming, Uploads
 
@@ -33,7 +33,7 @@ def url(home: Path) -> Iterator[str]:
     patch = pytest.MonkeyPatch()
     patch.setenv(log.VARIABLE, "json")
     patch.setenv(identity.TRUST, "1")
-    patch.setenv(guard.FRAMES, "https://moodle.example.org; script-src *")
+    patch.setenv(asgi_limits.FRAMES, "https://moodle.example.org; script-src *")
     with serve(home) as found:
         yield found
     patch.undo()
@@ -99,7 +99,7 @@ def test_in_a_frame_of_another_site_the_cookies_are_such_as_browsers_keep_there(
 
 
 def test_where_nobody_may_frame_the_app_its_cookies_stay_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(guard.FRAMES, raising=False)
+    monkeypatch.delenv(asgi_limits.FRAMES, raising=False)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         told = [(b"content-type", b"text/html")]
@@ -210,7 +210,7 @@ def test_the_app_is_told_the_address_and_nobody_else_can_say_it(
 
 def test_uvicorn_believes_no_proxy_whatever_a_platform_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
-    assert guard.middleware()
+    assert asgi_limits.middleware()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         assert scope["client"] == ("192.0.2.7", 1), "the peer is what it was"
@@ -234,7 +234,7 @@ def put(session: str, size: int, peer: str = "127.0.0.1") -> dict[str, Any]:
 def test_what_sessions_hold_is_limited_each_and_in_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamlit.config.get_option", lambda name: 10 if name.endswith("UploadSize") else "")
     held = {"full": 10 * MB}
-    monkeypatch.setattr(guard, "_held", lambda: held)
+    monkeypatch.setattr(asgi_limits, "_held", lambda: held)
 
     def status(session: str) -> int:
         return int(through(Guard(answered), put(session, 9 * MB))[0]["status"])
@@ -285,8 +285,8 @@ def test_one_address_has_so_many_tabs_and_gets_their_places_back(
 
 def together(monkeypatch: pytest.MonkeyPatch, files: list[dict[str, Any]]) -> list[int]:
     """The answers to files that are sent at once, by somebody who sends a byte a minute: in their order."""
-    monkeypatch.setattr(guard, "_held", dict)
-    monkeypatch.setattr(guard, "UPLOAD_SECONDS", 0.5)
+    monkeypatch.setattr(asgi_limits, "_held", dict)
+    monkeypatch.setattr(asgi_limits, "UPLOAD_SECONDS", 0.5)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(60)
@@ -324,7 +324,7 @@ def test_one_visitor_does_not_hold_every_place(monkeypatch: pytest.MonkeyPatch) 
 def test_one_visitor_does_not_hold_all_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamlit.config.get_option", lambda name: 10 if name.endswith("UploadSize") else "")
     held: dict[str, int] = {}
-    monkeypatch.setattr(guard, "_held", lambda: held)
+    monkeypatch.setattr(asgi_limits, "_held", lambda: held)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         session = scope["path"].split("/")[-2]

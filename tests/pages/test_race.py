@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.corpora import from_text
-from engine.measure.ngrams import baselines
-from engine.service.stored import Stored
+from engine.data.corpora import from_text
+from engine.experiments.stored_races import Stored
+from engine.measure.tasks.ngrams import baselines
 from tests.pages import helpers, raced
 from tests.pages.helpers import clicked, unescaped
 from tests.pages.raced import STORED, TEXT, specs

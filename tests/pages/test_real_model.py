@@ -15,8 +15,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.config import SampleConfig
+from engine.data.progress import finish
 from engine.measure.recording import Recording, record
-from engine.progress import finish
 from engine.sample import draw, generate, stages, steps, uniform
 from engine.sample.decoder import ready
 from engine.sample.rounding import rounding

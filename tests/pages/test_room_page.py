@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.service.rooms import Question, Rooms
 from tests.pages import helpers
-from ui import state
+from ui import session
 
 ANSWERS = ["the future", "the *past*", "nothing"]
 
@@ -15,7 +15,7 @@ ANSWERS = ["the future", "the *past*", "nothing"]
 @pytest.fixture
 def rooms(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rooms]:
     made = Rooms()
-    monkeypatch.setattr(state, "rooms", lambda: made)
+    monkeypatch.setattr(session, "rooms", lambda: made)
     yield made
 
 

@@ -18,14 +18,21 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import PretrainedError
-from engine.pretrained import library
 from engine.service import profiles
 from engine.service.manager import RunManager
 from engine.service.rooms import RoomError
+from engine.weights.pretrained import library
 from tests.aside import aside
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
-from ui import server, state
-from ui.operate import forged, joined, late, left, twice
+from ui import server
+from ui import session as state
+from ui.operate import (
+    coalesced_clicks,
+    duplicate_triggers,
+    expire_sessions,
+    invalid_widget_values,
+    stale_fragment_reruns,
+)
 
 ME = "me"
 GO_AHEAD = server._go_ahead
@@ -57,7 +64,7 @@ def within_a_server(look: Callable[[], Any] = lambda: None) -> Any:
 
 def test_a_server_mends_how_streamlit_takes_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    for part in (forged, joined, late, twice):
+    for part in (invalid_widget_values, coalesced_clicks, stale_fragment_reruns, duplicate_triggers):
         for name in ("ignore", "heed", "heed_once"):
             if hasattr(part, name):
                 monkeypatch.setattr(part, name, lambda name=part.__name__: asked.append(name.split(".")[-1]))
@@ -235,12 +242,12 @@ def test_a_server_lets_closed_tabs_go_when_their_time_is_over(monkeypatch: pytes
         storage.save(SimpleNamespace(session=tab))  # type: ignore[arg-type]
         now[0] += 60.0
     now[0] = 119.0
-    left.forget(storage)
+    expire_sessions.forget(storage)
     assert not ended and len(storage._cache) == 2, "it may come back"
     manager = SimpleNamespace(_session_storage=storage)
     runtime = SimpleNamespace(exists=lambda: True, instance=lambda: SimpleNamespace(_session_mgr=manager))
-    monkeypatch.setattr(left, "Runtime", runtime)
-    monkeypatch.setattr(left, "EVERY", 0.01)
+    monkeypatch.setattr(expire_sessions, "Runtime", runtime)
+    monkeypatch.setattr(expire_sessions, "EVERY", 0.01)
 
     async def serve() -> None:
         async with server.lifespan(None), asyncio.timeout(10):

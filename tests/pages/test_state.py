@@ -11,12 +11,12 @@ from tests.pages.helpers import opened
 def script():
     import streamlit as st
 
-    from ui import state
+    from ui import session
 
-    st.text(state.owner())
-    st.text(state.owner())
-    st.text(str(state.from_url("run")))
-    st.text(str(state.from_url("view", ["a", "b"])))
+    st.text(session.owner())
+    st.text(session.owner())
+    st.text(str(session.from_url("run")))
+    st.text(str(session.from_url("view", ["a", "b"])))
 
 
 def test_owner_is_secret_and_lasts_as_long_as_the_session():

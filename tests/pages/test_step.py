@@ -4,19 +4,19 @@ has nothing else.
 
 from streamlit.testing.v1 import AppTest
 
-from ui import step
-from ui.step import NEWEST
+from ui import training_step
+from ui.training_step import NEWEST
 
 
 def script() -> None:
     import streamlit as st
 
-    from ui import step
+    from ui import training_step
 
     model, steps, asked = st.session_state["given"]
     if asked is not None:  # as the scrubber's callback does, before the script runs
-        step.move(model, asked)
-    st.text(str(step.current(model, steps)))
+        training_step.move(model, asked)
+    st.text(str(training_step.current(model, steps)))
 
 
 class Page:
@@ -32,13 +32,13 @@ class Page:
         self.page.session_state["given"] = (model, steps, moved)
         self.page.run()
         assert not self.page.exception
-        named = self.page.query_params.get(step.IN_URL)
+        named = self.page.query_params.get(training_step.IN_URL)
         return int(self.page.text[0].value), named[0] if isinstance(named, list) else named
 
     def goes_to(self, named: str | None) -> None:
-        self.page.query_params.pop(step.IN_URL, None)
+        self.page.query_params.pop(training_step.IN_URL, None)
         if named is not None:
-            self.page.query_params[step.IN_URL] = named
+            self.page.query_params[training_step.IN_URL] = named
 
 
 def test_the_newest_is_followed_until_the_scrubber_is_moved_and_after_it_came_back():
@@ -82,4 +82,4 @@ def test_what_is_remembered_of_the_url_has_an_end():
     page = Page()
     for one in range(50):
         page(steps=tuple(range(50)), moved=one)
-    assert len(page.page.session_state[step._HELD].heard) == step.REMEMBERED
+    assert len(page.page.session_state[training_step._HELD].heard) == training_step.REMEMBERED

@@ -9,25 +9,31 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
+from engine.data.progress import Progress
+from engine.data.tasks import TASKS
+from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import PretrainedError
 from engine.model import build
-from engine.pretrained import sources
-from engine.progress import Progress
 from engine.service.history import SMOOTH, HistoryLog, losses_at
 from engine.service.state import RunSpec
-from engine.tasks import TASKS
-from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Step
+from engine.weights.pretrained import sources
 from tests.engine.pretrained.gguf_files import FACTS, WORDS, a_llama, plain, written
 from tests.pages.bar import given, opened, said
 from tests.pages.helpers import in_address
 from tests.pages.real import REAL, carried
 from tests.pages.stage import StageManager, view_of
-from ui import fetching, models, subject
+from ui import fetching, model_bar, models
+from ui.fit_text import (
+    FIRST_TEXT,
+    MAX_TEXT,
+    TASK_EXAMPLES,
+    read,
+    show_token,
+)
+from ui.model_bar import Subject
 from ui.models import FIRST_MODEL
-from ui.reading import FIRST_TEXT, MAX_TEXT, TASK_EXAMPLES, read, show_token
-from ui.step import NEWEST
-from ui.subject import Subject
+from ui.training_step import NEWEST
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)
@@ -176,11 +182,11 @@ def test_models_of_runs_are_kept_within_a_size(monkeypatch):
     models._snapshot("run-b", 2)
     assert read[4:] == [2], "another run's is another model"
     models._snapshots.clear()
-    assert subject._recording._info.max_entries is not None
+    assert model_bar._recording._info.max_entries is not None
 
 
 def test_a_text_is_never_cut_inside_a_character():
-    from engine.tokenizers import bpe
+    from engine.data.tokenizers import bpe
 
     tokenizer = bpe.train("abc", 256)
     ids, text, _ = read("a€b" * 4, tokenizer, 8)
@@ -189,7 +195,7 @@ def test_a_text_is_never_cut_inside_a_character():
 
 
 def test_bytes_that_are_no_character_are_shown_as_bytes():
-    from engine.tokenizers import bpe
+    from engine.data.tokenizers import bpe
 
     tokenizer = bpe.train("the the", 258)
     model = build(ModelConfig(vocab_size=258, context=8, d_model=8, n_layers=1, n_heads=1))

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from engine import corpora
+from engine.data import corpora
 from engine.errors import CorpusError
 from tests.engine.cases import for_each
 from tests.pages.helpers import opened, said
 from tests.pages.rooms import ROOMS, page_of
-from ui import slow
+from ui import background_jobs
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -37,7 +37,7 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         st.cache_data.clear()
         assert corpora.shakespeare_path() is None
         yield
-        slow.leave_all()
+        background_jobs.leave_all()
     st.cache_resource.clear()
     st.cache_data.clear()
 

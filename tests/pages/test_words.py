@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine.checkpoints import load
 from engine.config import ModelConfig, passes
-from engine.corpora import SHAKESPEARE_TRAIN
+from engine.data.corpora import SHAKESPEARE_TRAIN
 from engine.ledger import ledger, ledger_of
 from engine.ledger.growth import by_part
 from engine.presets import PRESETS
+from engine.weights.checkpoints import load
 from tests.pages.helpers import opened, said
 from ui import models
 

@@ -1,4 +1,4 @@
-"""A page that measures something slowly, for the tests of ui/slow.py."""
+"""A page that measures something slowly, for the tests of ui/background_jobs.py."""
 
 import threading
 
@@ -8,10 +8,10 @@ GO = threading.Event()  # what a slow one waits for
 def page(kind: str) -> None:
     import streamlit as st
 
+    from engine.data.progress import Progress
     from engine.errors import ShapeError
-    from engine.progress import Progress
     from tests.ui.slow_page import GO
-    from ui.slow import measured
+    from ui.background_jobs import measured
 
     def steps():  # type: ignore[no-untyped-def]
         yield Progress(1, 4)

@@ -7,7 +7,7 @@ from pages.start.home.map_text import describe
 from tests.pages.helpers import opened
 from tests.pages.rooms import views
 from ui import site
-from ui.here import BOXES, strip
+from ui.map_strip import BOXES, strip
 from ui.text.glossary import linked
 from ui.text.glossary import terms as all_terms
 from ui.text.markdown import safe

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError
-from engine.secret import SECRET, SecretError
+from engine.service.secret import SECRET, SecretError
 from tests.engine.cases import for_each
 from ui import identity
 

@@ -12,15 +12,15 @@ from engine.parts.norms import RMSNorm
 from tests.pages import helpers
 from tests.pages.helpers import in_address
 from tests.pages.stage import StageManager, open_page
-from ui import look, state
-from ui.look import Page, View, Words
+from ui import page_frame, session
+from ui.page_frame import Page, View, Words
 
 WORDS = Words("What is seen.", "Why it matters.", "What to try.")
 
 
 @pytest.fixture(autouse=True)
 def _stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "manager", StageManager)
+    monkeypatch.setattr(session, "manager", StageManager)
 
 
 def good(*subject: Any) -> None:
@@ -38,7 +38,7 @@ def stops(*subject: Any) -> None:
 
 
 def script(page):  # type: ignore[no-untyped-def]
-    from ui.look import show
+    from ui.page_frame import show
 
     show(page)
 
@@ -74,7 +74,7 @@ def test_a_view_that_raises_leaves_the_rest_of_the_page_alive(needs_model, caplo
 
 
 def test_a_bar_that_raises_leaves_the_title(monkeypatch, caplog) -> None:
-    monkeypatch.setattr(look, "choose_subject", bad)
+    monkeypatch.setattr(page_frame, "choose_subject", bad)
     page = opened(View("good", "Good", good))
     assert page.title[0].value == "A title" and len(page.error) == 1 and "a fault of ours" in caplog.text
     assert page.header[0].value == "Good"
@@ -96,7 +96,7 @@ def test_stopping_and_running_again_are_no_faults(caplog) -> None:
 
 @pytest.mark.parametrize("needs_model", [True, False])
 def test_words_and_code_come_after_the_view(needs_model) -> None:
-    page = opened(View("good", "Good", good, WORDS, (RMSNorm, look.show), needs_model), words="true")
+    page = opened(View("good", "Good", good, WORDS, (RMSNorm, page_frame.show), needs_model), words="true")
     texts = said(page)
     at = next(i for i, text in enumerate(texts) if text.startswith("good"))
     heads = [text.split("**")[1] for text in texts[at + 1 :]]

@@ -15,11 +15,11 @@ from starlette.testclient import TestClient
 from engine.errors import ConfigError
 from engine.service.events import LOG, note
 from engine.service.profiles import PROFILES
-from engine.service.standing import Standing, WorkerStanding
+from engine.service.server_stats import Standing, WorkerStanding
 from engine.service.state import Process
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
-from ui import state
+from ui import session
 from ui.operate import health, log, metrics
 
 WARM, COLD, BUSY = Process(1, (), True), Process(2, (), False), Process(3, ("a run",), True)
@@ -31,7 +31,7 @@ class Asked:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.processes = 1000.0, [COLD]
         monkeypatch.setattr(health, "monotonic", lambda: self.now)
-        monkeypatch.setattr(state, "manager", lambda: SimpleNamespace(processes=lambda: self.processes))
+        monkeypatch.setattr(session, "manager", lambda: SimpleNamespace(processes=lambda: self.processes))
         self.client = TestClient(Starlette(routes=list(health.routes())))
 
     def __call__(self, *processes: Process, later: float = 0.0) -> tuple[int, dict[str, bool]]:
@@ -45,7 +45,7 @@ def test_it_is_not_ready_until_the_spare_is_warm(monkeypatch: pytest.MonkeyPatch
     asked = Asked(monkeypatch)
     assert asked(COLD) == asked(BUSY) == (503, {"ready": False, "spare": False})
     assert asked(WARM) == (200, {"ready": True, "spare": True})
-    monkeypatch.setattr(state, "profile", lambda: PROFILES["small"])
+    monkeypatch.setattr(session, "profile", lambda: PROFILES["small"])
     assert Asked(monkeypatch)(BUSY) == (200, {"ready": True, "spare": False})
 
 
@@ -128,14 +128,14 @@ def test_a_trace_says_where_and_not_what_somebody_typed(written: StringIO) -> No
     try:
         draw()
     except ExceptionGroup:
-        logging.getLogger("ui.look").exception("a part could not be drawn")
+        logging.getLogger("ui.page_frame").exception("a part could not be drawn")
     try:
         raise ValueError("x" * 1000)
     except ValueError:
-        logging.getLogger("ui.look").exception("another")
-    logging.getLogger("ui.look").error("nothing was raised", exc_info=True)
+        logging.getLogger("ui.page_frame").exception("another")
+    logging.getLogger("ui.page_frame").error("nothing was raised", exc_info=True)
     rows = [json.loads(line) for line in written.getvalue().splitlines()]  # each trace is one line
-    assert rows[0]["level"] == "error" and rows[0]["logger"] == "ui.look"
+    assert rows[0]["level"] == "error" and rows[0]["logger"] == "ui.page_frame"
     lines = [row["trace"] for row in rows]
     assert "Anna" not in lines[0] and "said she" not in lines[0]
     for kept in ("{}[typed]", "in draw", "test_operate.py", "KeyError: …", "ValueError: no such text: … nor …",

@@ -15,7 +15,7 @@ from streamlit.web.server.starlette import starlette_websocket
 
 from tests.aside import aside
 from tests.engine.cases import for_each
-from ui.operate import alone, crowded
+from ui.operate import file_descriptors, reject_foreign_origins
 
 
 def as_streamlit_has_it() -> Any:
@@ -37,9 +37,9 @@ def test_another_sites_origin_is_refused_without_asking_the_world(monkeypatch: p
     monkeypatch.setattr(requests, "get", world)
     monkeypatch.setattr(net_util, "get_external_ip", as_streamlit_has_it().get_external_ip)
     assert not is_url_from_allowed_origins("http://elsewhere.example")
-    assert asked, "Streamlit asks nobody any more: ui/operate/alone.py may go"
+    assert asked, "Streamlit asks nobody any more: ui/operate/reject_foreign_origins.py may go"
     asked.clear()
-    alone.know_no_address()
+    reject_foreign_origins.know_no_address()
     for origin in ("http://elsewhere.example", "http://None", "null", ""):
         assert not is_url_from_allowed_origins(origin)
     assert is_url_from_allowed_origins("http://localhost:8501") and not asked
@@ -59,18 +59,18 @@ def test_the_log_is_not_flooded_by_them_and_has_nothing_that_they_wrote(
         for _ in range(times):
             aside(answer(stranger))
 
-    monkeypatch.setattr(alone.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(reject_foreign_origins.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(starlette_websocket, "_is_origin_allowed", lambda *_: False)
     logger = logging.getLogger(starlette_websocket.__name__)
     monkeypatch.setattr(logger, "filters", [])
     monkeypatch.setattr(logger, "propagate", True)
     logger.addHandler(caplog.handler)
     try:
-        alone.say_seldom()
-        alone.say_seldom()
+        reject_foreign_origins.say_seldom()
+        reject_foreign_origins.say_seldom()
         comes(20)
         assert len({id(one) for one in caplog.records}) == 1 and closed == [1008] * 20
-        now[0] += alone.QUIET_SECONDS
+        now[0] += reject_foreign_origins.QUIET_SECONDS
         comes(1)
         logger.warning("something else")
     finally:
@@ -81,7 +81,7 @@ def test_the_log_is_not_flooded_by_them_and_has_nothing_that_they_wrote(
 
 @for_each(
     "soft, hard, wanted",
-    [(1024, 4096, 4096), (1024, resource.RLIM_INFINITY, crowded.MOST), (4096, 4096, None)],
+    [(1024, 4096, 4096), (1024, resource.RLIM_INFINITY, file_descriptors.MOST), (4096, 4096, None)],
 )
 def test_it_takes_what_the_system_gives(
     monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, wanted: int | None
@@ -89,7 +89,7 @@ def test_it_takes_what_the_system_gives(
     asked: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
-    assert crowded.more_descriptors() == (wanted or soft)
+    assert file_descriptors.more_descriptors() == (wanted or soft)
     assert asked == ([] if wanted is None else [(wanted, hard)])
 
 
@@ -97,11 +97,11 @@ def test_it_is_said_seldom_and_everything_else_as_ever(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now, other = [100.0], []
-    monkeypatch.setattr(crowded.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(file_descriptors.time, "monotonic", lambda: now[0])
     loop = asyncio.new_event_loop()
     try:
         loop.set_exception_handler(lambda _, context: other.append(context["message"]))
-        crowded.say_seldom(loop)
+        file_descriptors.say_seldom(loop)
         with caplog.at_level(logging.WARNING):
             for _ in range(2_000):
                 error = OSError(24, "Too many open files")
@@ -109,7 +109,7 @@ def test_it_is_said_seldom_and_everything_else_as_ever(
                     {"message": "socket.accept() out of system resource", "exception": error}
                 )
             assert len(caplog.records) == 1 and not caplog.records[0].exc_info
-            now[0] += crowded.QUIET_SECONDS
+            now[0] += file_descriptors.QUIET_SECONDS
             loop.call_exception_handler({"message": "socket.accept() out of system resource"})
             loop.call_exception_handler({"message": "a task failed"})
         assert len(caplog.records) == 2 and other == ["a task failed"]

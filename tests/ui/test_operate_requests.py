@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, Scri
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import SessionState, WStates
 
-from ui.operate import joined, late, twice
+from ui.operate import coalesced_clicks, duplicate_triggers, stale_fragment_reruns
 
 ITSELF = dict(serializer=lambda value: value, deserializer=lambda value: value)
 
@@ -21,7 +21,7 @@ ITSELF = dict(serializer=lambda value: value, deserializer=lambda value: value)
 @pytest.fixture(autouse=True)
 def heeded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SessionState, "on_script_will_rerun", SessionState.on_script_will_rerun)
-    joined.heed()
+    coalesced_clicks.heed()
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptRequests]:
         cached_message_hashes=frozenset({"kept"}),
         context_info=None,
     )
-    monkeypatch.setattr(joined, "get_script_run_ctx", lambda: context)
+    monkeypatch.setattr(coalesced_clicks, "get_script_run_ctx", lambda: context)
     yield made
 
 
@@ -130,7 +130,7 @@ def test_a_whole_page_is_not_asked_for_twice(
     monkeypatch: pytest.MonkeyPatch, requests: ScriptRequests, context: Any
 ) -> None:
     found = None if context is None else SimpleNamespace(**context, script_requests=requests)
-    monkeypatch.setattr(joined, "get_script_run_ctx", lambda: found)
+    monkeypatch.setattr(coalesced_clicks, "get_script_run_ctx", lambda: found)
     state().on_script_will_rerun(sent(view="second"))
     assert whole(requests) is None and after(requests) is None
 
@@ -147,9 +147,9 @@ def test_a_whole_page_is_not_asked_for_twice(
 )
 def test_a_part_is_drawn_again_on_its_own_page_only(monkeypatch, asked: RerunData, answered: bool) -> None:
     heard: list[RerunData] = []
-    monkeypatch.setattr(late, "_INSIDE", lambda _, data: heard.append(data))
+    monkeypatch.setattr(stale_fragment_reruns, "_INSIDE", lambda _, data: heard.append(data))
     runner = SimpleNamespace(_pages_manager=SimpleNamespace(current_page_script_hash="shown"))
-    late._run(runner, asked)  # type: ignore[arg-type]
+    stale_fragment_reruns._run(runner, asked)  # type: ignore[arg-type]
     assert heard == [asked] * answered
 
 
@@ -176,8 +176,10 @@ def test_a_click_that_waits_is_not_undone_by_a_part_of_the_page_that_is_left(
     monkeypatch, waits: RerunData, comes: RerunData, answered: tuple[str, list[str]]
 ) -> None:
     monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", ScriptRequests._request_rerun_locked)
-    monkeypatch.setattr(late.ScriptRunner, "_run_script", late.ScriptRunner._run_script)
-    late.ignore()
+    monkeypatch.setattr(
+        stale_fragment_reruns.ScriptRunner, "_run_script", stale_fragment_reruns.ScriptRunner._run_script
+    )
+    stale_fragment_reruns.ignore()
     requests = ScriptRequests()
     assert requests.request_rerun(waits) and requests.request_rerun(comes)
     request = requests.on_scriptrunner_ready()
@@ -187,8 +189,8 @@ def test_a_click_that_waits_is_not_undone_by_a_part_of_the_page_that_is_left(
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A tab's session as far as requests pass through it: `asked` holds what its runs are to draw."""
-    monkeypatch.setattr(AppSession, "request_rerun", twice._REQUEST)
-    twice.heed_once()
+    monkeypatch.setattr(AppSession, "request_rerun", duplicate_triggers._REQUEST)
+    duplicate_triggers.heed_once()
     made: Any = SimpleNamespace(asked=[], has_fragment=lambda part: True, _state=None, _scriptrunner=None)
     made._create_scriptrunner = made.asked.append
     yield made
@@ -219,4 +221,4 @@ def test_what_a_part_asks_for_by_itself_presses_nothing(session: Any) -> None:
 
 
 def test_all_that_is_pressed_is_known() -> None:
-    assert twice.PRESSED == script_requests._TRIGGER_PROTO_FIELDS
+    assert duplicate_triggers.PRESSED == script_requests._TRIGGER_PROTO_FIELDS

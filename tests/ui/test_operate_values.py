@@ -10,7 +10,7 @@ from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import WStates
 from streamlit.testing.v1 import AppTest
 
-from ui.operate import forged, lookup
+from ui.operate import fast_widget_lookup, invalid_widget_values
 
 FIRST = 7.0
 
@@ -19,7 +19,7 @@ FIRST = 7.0
 def states(monkeypatch: pytest.MonkeyPatch) -> WStates:
     """One control that holds a number, as Streamlit's own number input reads it."""
     monkeypatch.setattr(WStates, "__getitem__", WStates.__getitem__)
-    forged.ignore()
+    invalid_widget_values.ignore()
     found = WStates()
 
     def read(sent: Any) -> float | None:
@@ -60,7 +60,7 @@ def test_anything_else_is_what_stood_there_at_first(states: WStates, value: dict
 @pytest.fixture
 def singly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(SafeSessionState, "filtered_state", SafeSessionState.filtered_state)
-    lookup.singly()
+    fast_widget_lookup.singly()
     yield
 
 
@@ -83,8 +83,10 @@ def test_it_holds_what_streamlit_collects(singly: None) -> None:
     at = AppTest.from_function(page, default_timeout=60).run()
     state = at.session_state._state
     assert isinstance(state, SafeSessionState)
-    collected, values = lookup._COLLECTED.__get__(state), state.filtered_state
-    assert isinstance(values, lookup._Values) and {"own", "steps", "emptied", "heat"} <= set(collected)
+    collected, values = fast_widget_lookup._COLLECTED.__get__(state), state.filtered_state
+    assert isinstance(values, fast_widget_lookup._Values) and {"own", "steps", "emptied", "heat"} <= set(
+        collected
+    )
     assert dict(values) == collected and len(values) == len(collected) and repr(values) == repr(collected)
     assert "nobody" not in values
     hidden = [key for key in state._state._keys() if key not in collected]

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.progress import Progress, Steps
+from engine.data.progress import Progress, Steps
 from tests.ui.slow_page import GO, page
-from ui import slow
-from ui.slow import Jobs
+from ui import background_jobs
+from ui.background_jobs import Jobs
 
 
 @pytest.fixture(autouse=True)
 def nothing_under_way(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A test does not wait for its turn behind what the one before it has left."""
-    monkeypatch.setattr(slow, "_server", Jobs())
+    monkeypatch.setattr(background_jobs, "_server", Jobs())
     yield
     GO.set()
 
@@ -44,7 +44,7 @@ def test_two_who_ask_for_the_same_get_one_measurement() -> None:
 def test_cancelled_or_unwatched_means_no_result(cancelled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
     if not cancelled:
-        monkeypatch.setattr(slow, "UNWATCHED", -1.0)
+        monkeypatch.setattr(background_jobs, "UNWATCHED", -1.0)
     job = Jobs().of(("a",), counted([], go))
     if cancelled:
         job.cancel()
@@ -76,7 +76,7 @@ def test_a_quick_one_is_there_at_once_and_a_slow_one_after_its_bar() -> None:
     assert [button.label for button in at.button] == ["Cancel"]
     assert "`None`" in [m.value for m in at.markdown]
     GO.set()
-    slow._server.of(("test_slow", "slow"), lambda: pytest.fail("began twice")).wait(10)
+    background_jobs._server.of(("test_slow", "slow"), lambda: pytest.fail("began twice")).wait(10)
     assert "`42`" in [m.value for m in at.run().markdown] and not at.button
 
 
@@ -85,7 +85,7 @@ def test_cancel_is_said_and_can_be_undone() -> None:
     at.button[0].click().run()
     assert "stopped before the end" in at.caption[0].value
     GO.set()  # the one that is left looks up and goes
-    job = slow._server.get(("test_slow", "slow"))
+    job = background_jobs._server.get(("test_slow", "slow"))
     assert job is not None and job.wait(10)
     GO.clear()
     at.button[0].click().run()
@@ -99,9 +99,9 @@ def test_what_is_refused_is_a_sentence_and_what_is_broken_is_raised() -> None:
 
 
 def test_one_tab_has_a_few_under_way_and_a_server_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow, "WAITING", 6)
+    monkeypatch.setattr(background_jobs, "WAITING", 6)
     jobs, go = Jobs(), threading.Event()
-    mine = [jobs.of((n,), counted([], go), "me") for n in range(slow.MINE)]
+    mine = [jobs.of((n,), counted([], go), "me") for n in range(background_jobs.MINE)]
     others = jobs.of(("theirs",), counted([], go), "they")
     assert not others.ended
     mine[1].wait(0, "they")
@@ -112,10 +112,10 @@ def test_one_tab_has_a_few_under_way_and_a_server_so_many(monkeypatch: pytest.Mo
     go.clear()
     for n in range(6):
         jobs.of((n + 20,), counted([], go), f"tab {n}")
-    with pytest.raises(slow.TooMany, match="6 measurements wait on this server"):
+    with pytest.raises(background_jobs.TooMany, match="6 measurements wait on this server"):
         jobs.of(("one more",), counted([]), "nobody")
     assert jobs.get(("one more",)) is None
-    monkeypatch.setattr(slow, "_server", jobs)
+    monkeypatch.setattr(background_jobs, "_server", jobs)
     assert "try again in a minute" in run("quick").error[0].value
     go.set()
     jobs.leave()
@@ -136,9 +136,9 @@ def test_who_leaves_does_not_take_it_from_others() -> None:
 
 def test_one_address_leaves_room_for_the_others() -> None:
     jobs, go = Jobs(), threading.Event()
-    for n in range(slow.NEAR):
+    for n in range(background_jobs.NEAR):
         jobs.of((n,), counted([], go), f"tab{n}", "192.0.2.7")
-    with pytest.raises(slow.TooMany, match="of your network"):
+    with pytest.raises(background_jobs.TooMany, match="of your network"):
         jobs.of(("more",), counted([], go), "another", "192.0.2.7")
     assert jobs.of((0,), counted([], go), "another", "192.0.2.7") is jobs.get((0,)), (
         "what is under way is for all"

@@ -7,7 +7,7 @@ import segno
 
 from engine.service import profiles
 from engine.service.rooms import Rooms
-from ui import state
+from ui import session
 from ui.stage import address, draw
 from ui.stage.address import code, for_phones
 
@@ -39,8 +39,8 @@ def test_strangers_are_not_told_where_the_server_lies_in_its_own_network(
     rooms.ask("me", "One?", ["a", "b"])
     monkeypatch.setenv(profiles.VARIABLE, profile)
     monkeypatch.setattr(address, "local_address", lambda: "10.1.2.3")
-    monkeypatch.setattr(state, "rooms", lambda: rooms)
-    monkeypatch.setattr(state, "owner", lambda: "me")
+    monkeypatch.setattr(session, "rooms", lambda: rooms)
+    monkeypatch.setattr(session, "owner", lambda: "me")
     held = {draw.KEY: {"address": f"http://{host}/attention"}}
     monkeypatch.setattr(draw.st, "session_state", held)
     found = draw._told()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from engine import corpora
+from engine.data import corpora
 from engine.errors import CorpusError
-from ui import state
+from ui import session
 
 
 @pytest.fixture
@@ -23,10 +23,10 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[st
     monkeypatch.delenv("GLASSFORMER_DATA", raising=False)
     monkeypatch.setattr(corpora, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(corpora, "_download", download)
-    for cache in (state._corpus, state.refusals):
+    for cache in (session._corpus, session.refusals):
         cache.clear()
     yield asked
-    for cache in (state._corpus, state.refusals):
+    for cache in (session._corpus, session.refusals):
         cache.clear()
 
 
@@ -35,10 +35,10 @@ def test_a_text_that_could_not_be_had_is_not_waited_for_by_every_page(
 ) -> None:
     for cut in ("char", "char", "bpe512"):
         with pytest.raises(CorpusError, match="could not be downloaded"):
-            state.corpus("shakespeare", cut)
+            session.corpus("shakespeare", cut)
     assert nowhere == ["shakespeare"]
-    assert len(state.corpus("python").text) > 100_000, "what is here is read"
+    assert len(session.corpus("python").text) > 100_000, "what is here is read"
     text = b"To be or not to be.\n" * 40
     (tmp_path / corpora.SHAKESPEARE_FILE).write_bytes(text)
     monkeypatch.setattr(corpora, "SHAKESPEARE_SHA256", corpora.hashlib.sha256(text).hexdigest())
-    assert state.corpus("shakespeare").text.startswith("To be"), "it was put there"
+    assert session.corpus("shakespeare").text.startswith("To be"), "it was put there"

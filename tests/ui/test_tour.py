@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages import helpers
 from tests.pages.stage import StageManager
-from ui import state
+from ui import session
 from ui.tour import bar
 from ui.tour.courses import FOLDER, CourseError, parse, shelf
 
@@ -98,7 +98,7 @@ TEN = shelf().courses["ten-minutes"]
 @pytest.fixture(autouse=True)
 def staged(monkeypatch):
     made = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: made)
+    monkeypatch.setattr(session, "manager", lambda: made)
 
 
 def opened(**query: str) -> AppTest:

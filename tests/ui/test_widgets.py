@@ -18,9 +18,9 @@ KINDS = ("row", "pills", "list")
 def choices() -> None:
     import streamlit as st
 
-    from ui import state, widgets
+    from ui import session, widgets
 
-    state.drop_endless()
+    session.drop_endless()
     asked = dict(st.session_state["asked"])
     several = asked.pop("several", False)
     for kind in ("pills", "list") if several else ("row", "pills", "list"):
@@ -31,9 +31,9 @@ def choices() -> None:
 def numbers() -> None:
     import streamlit as st
 
-    from ui import state, widgets
+    from ui import session, widgets
 
-    state.drop_endless()
+    session.drop_endless()
     low, high = st.session_state["asked"]
     st.session_state["whole"] = widgets.whole("Whole", low, high, 3, "n_whole", step=1)
     st.session_state["slide"] = widgets.slide("Slide", low, high, 3, "n_slide")

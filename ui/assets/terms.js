@@ -10,7 +10,7 @@ import { cardPlace, matching } from "./terms_state.js"
 /** @typedef {import("./terms_state.js").Term} Term */
 
 const TERMS = 'a[href^="#term-"]'
-const HERE = "a.gf-strip" // of ui/here.py
+const HERE = "a.gf-strip" // of ui/map_strip.py
 const SOON = 250 // milliseconds in which a pointer may go from the term to its card
 
 /** @param {HTMLElement} place */

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.service.standings import Along, Course, Unit
+from engine.experiments.race_table import Along, Course, Unit
 from ui.figures import specs as go
 from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour

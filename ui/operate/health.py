@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from engine.errors import GlassformerError
 from engine.service.state import Process
-from ui import state
+from ui import session
 
 PATH = "/healthz"
 LASTS = 60.0  # seconds: who starts a training takes the spare, and the next is warm in some of them
@@ -36,11 +36,11 @@ class Health:
     def answer(self, _: Request) -> JSONResponse:
         now = monotonic()
         try:
-            processes = state.manager().processes()
+            processes = session.manager().processes()
         except GlassformerError:  # the service that holds the runs is not there: nothing would start
             return _said(False, False)
         warm = self._last > -inf and any(process.ready for process in processes)
-        if warm or ready(processes, state.profile().spares):
+        if warm or ready(processes, session.profile().spares):
             self._last = now
         return _said(now - self._last < LASTS, any(one.ready and not one.runs for one in processes))
 

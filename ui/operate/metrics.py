@@ -14,9 +14,9 @@ from streamlit.runtime import Runtime
 
 from engine.errors import ConfigError
 from engine.service.manager import Status
-from engine.service.standing import Standing
-from ui import state
-from ui.operate import reruns
+from engine.service.server_stats import Standing
+from ui import session
+from ui.operate import rerun_timing
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -55,8 +55,8 @@ def serve() -> Callable[[], None]:
     from prometheus_client import start_http_server
 
     host, port = place
-    found, observe = registry(lambda: state.manager().standing(), sessions)
-    reruns.measure(observe)
+    found, observe = registry(lambda: session.manager().standing(), sessions)
+    rerun_timing.measure(observe)
     try:
         server, thread = start_http_server(port, host, found)
     except OSError as error:

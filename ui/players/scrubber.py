@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ui import step as training_step
-from ui import widgets
+from ui import training_step, widgets
 from ui.players import served
 from ui.players.component import mounted
 
@@ -29,8 +28,8 @@ def scrubber(
     key: str,
 ) -> None:
     """Draws it. `steps` are the snapshots, `losses` those of the training (nats per token), `shown` the one
-    that the page has just drawn, or NEWEST. What it asks for goes to `ui.step`, which owns the step of
-    `model`.
+    that the page has just drawn, or NEWEST. What it asks for goes to `ui.training_step`, which owns the step
+    of `model`.
 
     It waits for the page to have drawn one step before it asks for another, so that a fast drag never starves
     the pictures.

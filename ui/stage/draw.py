@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit import config
 
 from engine.errors import GlassformerError
-from ui import state
+from ui import session
 from ui.players.component import mounted
 from ui.stage.address import Found, code, for_phones
 
@@ -47,13 +47,13 @@ def _told() -> dict[str, Any]:
 
 def _for_phones(address: str) -> Found:
     """What a browser says is its address was perhaps written by a stranger."""
-    return for_phones(address, listens=config.get_option("server.address"), public=state.profile().public)
+    return for_phones(address, listens=config.get_option("server.address"), public=session.profile().public)
 
 
 def _room(address: str) -> dict[str, Any] | None:
     """The question that this browser has put to the room, its counts and the way there."""
     try:
-        asked = state.rooms().mine(state.owner())
+        asked = session.rooms().mine(session.owner())
     except GlassformerError as error:
         st.session_state[_SAID] = str(error)
         return None
@@ -71,14 +71,14 @@ def _asked() -> None:
     done = (st.session_state.get(KEY) or {}).get("room")
     if not isinstance(done, Mapping):
         return
-    owner, do = state.owner(), done.get("do")
+    owner, do = session.owner(), done.get("do")
     st.session_state[_SAID] = ""
     try:
         if do == "ask":
-            state.rooms().ask(owner, done.get("text"), done.get("answers"))
+            session.rooms().ask(owner, done.get("text"), done.get("answers"))
         elif do == "close":
-            state.rooms().close(owner)
+            session.rooms().close(owner)
         elif do == "end":
-            state.rooms().end(owner)
+            session.rooms().end(owner)
     except GlassformerError as error:
         st.session_state[_SAID] = str(error)

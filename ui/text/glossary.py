@@ -1,7 +1,7 @@
 """The field's words: what each means in a sentence, which page shows it, and where they stand in a text.
 
 The words themselves lie in glossary.toml. Markdown of ours goes through `linked`, and the browser explains
-what is linked there (`ui.terms`).
+what is linked there (`ui.glossary_panel`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.numerics import perplexity
+from engine.training.numerics import perplexity
 
 
 def number(value: float) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from engine.tokenizers import Tokenizer, token_bytes
-from engine.tokenizers.blanks import BlankTokenizer
-from engine.tokenizers.paired import SIGNS
-from engine.tokenizers.sources import SourceTokenizer
+from engine.data.tokenizers import Tokenizer, token_bytes
+from engine.data.tokenizers.blanks import BlankTokenizer
+from engine.data.tokenizers.pairs import SIGNS
+from engine.data.tokenizers.sources import SourceTokenizer
 
 LONGEST = 120  # characters of a token that are shown
 _KEPT = {" ": "␣", "\n": "⏎", "\t": "⇥", "\x7f": "␡"}
@@ -93,7 +93,7 @@ def _visible(c: str, *, inside: bool, first: bool) -> str:
 def names_of(tokenizer: Tokenizer) -> list[str]:
     """Every token as it is shown, by id: signs that no text holds by their names.
 
-    >>> from engine.tokenizers.char import CharTokenizer
+    >>> from engine.data.tokenizers.char import CharTokenizer
     >>> names_of(BlankTokenizer(CharTokenizer("a ")))
     ['a', '␣', '[mask]']
     """

@@ -10,10 +10,15 @@ from typing import Any
 
 import streamlit as st
 
-from engine.pretrained import sources
-from ui import explain, site, state, widgets
+from engine.weights.pretrained import sources
+from ui import (
+    explain,
+    session,
+    site,
+    widgets,
+)
+from ui.fit_text import examples_of
 from ui.players.component import mounted
-from ui.reading import examples_of
 from ui.tour.courses import Course, Scene, shelf
 
 KEY, COURSE, SCENE, STAGE = "tour", "course", "scene", "stage"
@@ -49,7 +54,7 @@ def start(course: Course) -> None:
 
 def missing(course: Course) -> list[str]:
     """The models that scenes of it show and this server has not."""
-    here = state.published()
+    here = session.published()
     names = [name.removeprefix(_PRETRAINED) for name in course.models if name.startswith(_PRETRAINED)]
     return [
         sources.KNOWN[name].title if name in sources.KNOWN else name for name in names if name not in here
@@ -67,7 +72,7 @@ def _now() -> tuple[Course, int] | None:
     if COURSE not in st.query_params:
         st.session_state.pop(_HELD, None)  # somebody went back to before the course
         return None
-    course = courses.get(state.from_url(COURSE, courses) or "")
+    course = courses.get(session.from_url(COURSE, courses) or "")
     if course is None:
         _forget()
         st.toast("There is no such course here. The page Courses lists those that there are.")
@@ -102,7 +107,7 @@ def _told(course: Course, at: int) -> dict[str, Any]:
 def _said(scene: Scene) -> str:
     """What the scene says; where its model is not here, that."""
     name = scene.model.removeprefix(_PRETRAINED)
-    if not scene.model.startswith(_PRETRAINED) or name in state.published():
+    if not scene.model.startswith(_PRETRAINED) or name in session.published():
         return scene.text
     title = sources.KNOWN[name].title if name in sources.KNOWN else name
     return f"This scene shows {title}, which is not installed here: another model stands in. {scene.text}"
@@ -138,7 +143,7 @@ def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[s
     return [
         name
         for name in held
-        if name in ours or (name.startswith(tuple(topics)) and not state.TEXTS.search(name))
+        if name in ours or (name.startswith(tuple(topics)) and not session.TEXTS.search(name))
     ]
 
 

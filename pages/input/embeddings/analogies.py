@@ -6,14 +6,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.analogies import Analogy, Directions, analogy, directions_of
+from engine.measure.embeddings.analogies import (
+    Analogy,
+    Directions,
+    analogy,
+    directions_of,
+)
 from pages.input.embeddings import words
 from pages.input.embeddings.analogy_figure import nearest_bars
 from pages.input.embeddings.shared import Vocabulary, matrix_of, typed_token, vocabulary_of
 from ui import explain
+from ui.fit_text import token_named
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.reading import token_named
-from ui.subject import Subject
 
 Four = tuple[str, str, str, str]
 OF_WORDS: tuple[Four, ...] = (

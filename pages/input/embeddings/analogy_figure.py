@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.measure.analogies import Analogy
+from engine.measure.embeddings.analogies import Analogy
 from pages.input.embeddings.looks import MONO
 from ui.figures import specs as go
 from ui.figures.labels import plain

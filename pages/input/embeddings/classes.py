@@ -11,19 +11,19 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.embeddings import cosines, embedding_of, fresh_embedding
-from engine.measure.separation import Separation, case_cosines, separation
-from engine.measure.separation import course as course_of
+from engine.measure.embeddings.separation import Separation, case_cosines, separation
+from engine.measure.embeddings.separation import course as course_of
+from engine.measure.embeddings.table import cosines, embedding_of, fresh_embedding
 from engine.model import Transformer
 from pages.input.embeddings import classes_figures as figures
 from pages.input.embeddings import words
 from pages.input.embeddings.shared import Vocabulary, matrix_of, vocabulary_of
 from ui import explain
-from ui.course import course, steps_of
 from ui.layout import scrolled
+from ui.model_bar import Subject
 from ui.models import UNTRAINED
 from ui.players.plot import plot
-from ui.subject import Subject
+from ui.snapshot_measure import course, steps_of
 
 MATRIX_TOKENS = 96  # in the matrix of cosines
 MEMBERS = 14  # of a class that are named

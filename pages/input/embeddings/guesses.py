@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.guesses import tokens
+from engine.lab.guesses import tokens
 from ui.guess import Choice, Guess
 
 SAID = {

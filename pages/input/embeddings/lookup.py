@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.embeddings import Lookup, lookup, reach
+from engine.measure.embeddings.table import Lookup, lookup, reach
 from pages.input.embeddings import words
 from pages.input.embeddings.lookup_figure import lookup_figure
 from pages.input.embeddings.shared import POSITION, Vocabulary, matrix_of, vocabulary_of
 from ui import explain
+from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.site import built
-from ui.subject import Subject
 from ui.text.numbers import minus, number
 
 FIRST = 4  # position that is followed until another is chosen

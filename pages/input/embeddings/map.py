@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.measure.embeddings import embedding_of, held_by, random_shares
-from engine.measure.token_map import (
+from engine.measure.embeddings.table import embedding_of, held_by, random_shares
+from engine.measure.embeddings.token_map import (
     JOINED,
     Frame,
     TokenMap,
@@ -36,11 +36,11 @@ from pages.input.embeddings.shared import (
     vocabulary_of,
 )
 from ui import explain
-from ui.course import steps_of
 from ui.guess import ask
+from ui.model_bar import Subject
 from ui.models import model_after
 from ui.players.plot import plot
-from ui.subject import Subject
+from ui.snapshot_measure import steps_of
 from ui.widgets import one_of
 
 COLOURS = ("class", "frequency")

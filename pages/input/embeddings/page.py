@@ -2,16 +2,23 @@
 and arithmetic with rows.
 """
 
-from engine.measure.analogies import analogy
-from engine.measure.embeddings import cosines, kept_neighbours, lookup, neighbours, principal, project
-from engine.measure.separation import separation
+from engine.measure.embeddings.analogies import analogy
+from engine.measure.embeddings.separation import separation
+from engine.measure.embeddings.table import (
+    cosines,
+    kept_neighbours,
+    lookup,
+    neighbours,
+    principal,
+    project,
+)
 from pages.input.embeddings import words
 from pages.input.embeddings.analogies import draw_analogies
 from pages.input.embeddings.classes import draw_classes
 from pages.input.embeddings.lookup import draw_lookup
 from pages.input.embeddings.map import draw_map
 from pages.input.embeddings.shared import old_link
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 from ui.widgets import renamed
 
 KEY = "embed_view"

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import streamlit as st
 
-from engine import corpora
+from engine.data import corpora
+from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
-from engine.measure import token_classes
-from engine.measure.embeddings import embedding_of
-from engine.tokenizers import Tokenizer
-from ui import state, widgets
+from engine.measure.embeddings import token_classes
+from engine.measure.embeddings.table import embedding_of
+from ui import session, widgets
 from ui.fields import visible
-from ui.reading import token_named
-from ui.subject import Subject
+from ui.fit_text import token_named
+from ui.model_bar import Subject
 from ui.text.markdown import safe
 from ui.text.tokens import names_of
 
@@ -64,7 +64,7 @@ def _text(corpus: str | None) -> str | None:
     if corpus is None or (corpus == "shakespeare" and corpora.shakespeare_path() is None):
         return None
     try:
-        return state.corpus(corpus).text
+        return session.corpus(corpus).text
     except GlassformerError:
         return None
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.config import ModelConfig
-from engine.measure.analogies import Analogy
-from engine.measure.embeddings import Lookup
-from engine.measure.separation import Course, Separation
-from engine.measure.token_classes import Vocabulary
-from engine.measure.token_map import Alike, FrequencyLinks, TokenMap
-from ui.look import Words
+from engine.measure.embeddings.analogies import Analogy
+from engine.measure.embeddings.separation import Course, Separation
+from engine.measure.embeddings.table import Lookup
+from engine.measure.embeddings.token_classes import Vocabulary
+from engine.measure.embeddings.token_map import Alike, FrequencyLinks, TokenMap
+from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import distance as measured
+from engine.measure.positions import alibi as measured
 from pages.input.positions import alibi_figures as figures
 from pages.input.positions.alibi_effect import choose_multiplier, draw_effect
 from pages.input.positions.answers import alibi_told

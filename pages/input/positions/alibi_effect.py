@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import distance as measured
+from engine.measure.positions import alibi as measured
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from pages.input.positions import alibi_figures as figures
@@ -16,9 +16,9 @@ from pages.input.positions.shared import example, thousands
 from pages.input.positions.shared_figures import half_width_pattern
 from ui import widgets
 from ui.figures.patterns import pattern_table
+from ui.fit_text import most_tokens, read, show_token
+from ui.model_bar import Subject, subject_bar
 from ui.players.plot import plot
-from ui.reading import most_tokens, read, show_token
-from ui.subject import Subject, subject_bar
 
 MULTIPLIERS = (0.25, 0.5, 1, 2, 4, 8, 16)
 IN_THE_BAR, TRAINED = "the model in the bar", "a small model trained with ALiBi"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.config import Position
-from engine.measure.extrapolation_facts import Reach
-from engine.measure.order_effect import OrderEffect
-from engine.measure.permutation import SCHEMES as ALL
-from engine.measure.place_scores import PlaceRow
-from engine.measure.position_table import PositionTable
-from engine.measure.rotary import LayoutLoss, Layouts
-from engine.measure.rotary_curves import Decay, Score, Turns
-from engine.measure.schemes import SCHEMES
-from engine.measure.sinusoids import Similarity, TurnedPair, Waves
-from engine.measure.t5_buckets import Buckets
+from engine.measure.positions.extrapolation_facts import Reach
+from engine.measure.positions.order_effect import OrderEffect
+from engine.measure.positions.permutation import SCHEMES as ALL
+from engine.measure.positions.position_scores import PlaceRow
+from engine.measure.positions.position_table import PositionTable
+from engine.measure.positions.rope import LayoutLoss, Layouts
+from engine.measure.positions.rope_curves import Decay, Score, Turns
+from engine.measure.positions.schemes import SCHEMES
+from engine.measure.positions.sinusoids import Similarity, TurnedPair, Waves
+from engine.measure.positions.t5_buckets import Buckets
 from pages.input.positions.shared import signed
 from ui.text.numbers import minus, number
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine import checkpoints
-from engine.checkpoints import Checkpoint
 from engine.config import Position
 from engine.errors import CheckpointError
-from engine.measure.extrapolation import TIMES, Curve
-from engine.measure.extrapolation_facts import costs, least, reach_of
-from engine.measure.schemes import SCHEMES, SEAM_WORDS, parameters_added
+from engine.measure.positions.extrapolation import TIMES, Curve
+from engine.measure.positions.extrapolation_facts import costs, least, reach_of
+from engine.measure.positions.schemes import SCHEMES, SEAM_WORDS, parameters_added
 from engine.presets import PRESETS
+from engine.weights import checkpoints
+from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import bench_figures as figures
 from pages.input.positions.answers import TITLES, reach_told
 from pages.input.positions.bench_curves import above_rows
@@ -36,7 +36,7 @@ def draw_bench() -> None:
     if not models:
         st.error(
             "The models of this view are not there:"
-            " `python -m engine.training.pretrain positions` trains them into `checkpoints/positions`."
+            " `python -m engine.experiments positions` trains them into `checkpoints/positions`."
         )
         return
     figure, controls = st.columns([4, 1], gap="medium")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.config import Position
-from engine.measure.extrapolation import TAIL, Stopgap
-from engine.measure.extrapolation_facts import UNITS, Unit
-from engine.measure.schemes import SCHEMES
+from engine.measure.positions.extrapolation import TAIL, Stopgap
+from engine.measure.positions.extrapolation_facts import UNITS, Unit
+from engine.measure.positions.schemes import SCHEMES
 from ui import widgets
 
 Variant = tuple[Position, Stopgap | None]  # a scheme as it is, or with a stopgap

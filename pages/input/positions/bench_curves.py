@@ -5,10 +5,14 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.checkpoints import Checkpoint
 from engine.config import Position
-from engine.measure.extrapolation import BLOCK, TAIL, TIMES, Curve
-from engine.measure.extrapolation_facts import (
+from engine.measure.positions.extrapolation import (
+    BLOCK,
+    TAIL,
+    TIMES,
+    Curve,
+)
+from engine.measure.positions.extrapolation_facts import (
     HELD,
     Unit,
     above_tail,
@@ -18,8 +22,9 @@ from engine.measure.extrapolation_facts import (
     least,
     reach_of,
 )
-from engine.measure.schemes import SCHEMES
+from engine.measure.positions.schemes import SCHEMES
 from engine.model import Transformer
+from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import bench_figures as figures
 from pages.input.positions.bench_choice import Choice, Variant, name_of
 from pages.input.positions.bench_figures import Line

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.extrapolation import Curve
-from engine.measure.extrapolation_facts import UNITS, Unit, above_tail
-from engine.measure.schemes import Similarity
+from engine.measure.positions.extrapolation import Curve
+from engine.measure.positions.extrapolation_facts import UNITS, Unit, above_tail
+from engine.measure.positions.schemes import Similarity
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 

@@ -9,11 +9,10 @@ import time
 import numpy as np
 import streamlit as st
 
-from engine import corpora
-from engine.checkpoints import Checkpoint
 from engine.config import Position
+from engine.data import corpora
 from engine.errors import CorpusError
-from engine.measure.extrapolation import (
+from engine.measure.positions.extrapolation import (
     TAIL,
     TIMES,
     Curve,
@@ -24,9 +23,10 @@ from engine.measure.extrapolation import (
     window_starts,
 )
 from engine.model import Transformer
+from engine.weights.checkpoints import Checkpoint
 from pages.input.positions.bench_choice import WINDOWS, Choice, Variant, choose, name_of
 from pages.input.positions.bench_curves import draw_curves
-from ui import state
+from ui import session
 from ui.text.markdown import safe
 
 SLICE_SECONDS = 0.25  # of work between two drawings
@@ -60,7 +60,7 @@ def _no_corpus(models: dict[Position, Checkpoint]) -> str:
     if corpora.shakespeare_path() is None:
         return "Tiny Shakespeare is not on this machine, and these models know no other text."
     try:
-        corpus = state.corpus("shakespeare")
+        corpus = session.corpus("shakespeare")
     except CorpusError as error:
         return safe(f"{error}.")
     same = all(corpus.tokenizer == checkpoint.tokenizer for checkpoint in models.values())
@@ -79,7 +79,7 @@ def _curve(variant: Variant, windows: int, width: int, context: int) -> Curve:
 
 
 def _starts(windows: int, context: int) -> np.ndarray:
-    return window_starts(len(state.corpus("shakespeare").validation), context, windows)
+    return window_starts(len(session.corpus("shakespeare").validation), context, windows)
 
 
 def _measure_and_draw(models: dict[Position, Checkpoint], choice: Choice, context: int) -> None:
@@ -121,7 +121,7 @@ def _advance(
     """
     work = st.session_state.get(_WORK)
     if work is None or work["of"] != (variant, windows):
-        tokens = state.corpus("shakespeare").validation
+        tokens = session.corpus("shakespeare").validation
         batches = position_losses(_model(models, variant), tokens, starts, TIMES * context)
         work = st.session_state[_WORK] = {"of": (variant, windows), "batches": batches, "parts": []}
     until = time.monotonic() + SLICE_SECONDS

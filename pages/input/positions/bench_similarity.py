@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.checkpoints import Checkpoint
 from engine.config import Position
-from engine.measure.extrapolation import TIMES
-from engine.measure.schemes import SCHEMES, Similarity, similarity
+from engine.measure.positions.extrapolation import TIMES
+from engine.measure.positions.schemes import SCHEMES, Similarity, similarity
 from engine.model import build
+from engine.weights.checkpoints import Checkpoint
 from pages.input.positions.bench_figures import similarity_panels
 from ui import widgets
 from ui.layout import scrolled

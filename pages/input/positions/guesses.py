@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.config import Position
-from engine.guesses import order
-from engine.measure.order_effect import OrderEffect
+from engine.lab.guesses import order
+from engine.measure.positions.order_effect import OrderEffect
 from ui.guess import Choice, Guess, offered
 from ui.text.numbers import number
 

@@ -9,16 +9,22 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from engine.measure.position_table import PositionTable, alike, learned_table, measured, sinusoidal
+from engine.measure.positions.position_table import (
+    PositionTable,
+    alike,
+    learned_table,
+    measured,
+    sinusoidal,
+)
 from engine.model import Transformer
 from pages.input.positions import learned_figures as figures
 from pages.input.positions.answers import TITLES, learned_told
 from pages.input.positions.shared import one_that_fits
 from ui import explain, widgets
-from ui.course import course, steps_of
+from ui.model_bar import Subject
 from ui.models import FIRST_MODEL
 from ui.players.plot import plot
-from ui.subject import Subject
+from ui.snapshot_measure import course, steps_of
 
 MOST = 512  # positions that are drawn
 LEARNED, SINUSOIDAL = "learned", "sinusoidal"

@@ -1,11 +1,16 @@
 """Positions: how a Transformer knows the order of its tokens, why it must be told, and six ways to do so."""
 
-from engine.measure import extrapolation, schemes
-from engine.measure.distance import alibi_effect
-from engine.measure.permutation import compare, fresh, in_order_and_out, new_order
-from engine.measure.place_scores import entrances, place_scores
-from engine.measure.position_table import alike, sinusoidal
-from engine.measure.rotary import rotate_interleaved, score_curve, turns
+from engine.measure.positions import extrapolation, schemes
+from engine.measure.positions.alibi import alibi_effect
+from engine.measure.positions.permutation import (
+    compare,
+    fresh,
+    in_order_and_out,
+    new_order,
+)
+from engine.measure.positions.position_scores import entrances, place_scores
+from engine.measure.positions.position_table import alike, sinusoidal
+from engine.measure.positions.rope import rotate_interleaved, score_curve, turns
 from engine.parts.positions import Alibi, Learned, Rope, T5Bias, alibi_slopes, rotate_half_pairs, t5_bucket
 from pages.input.positions import words
 from pages.input.positions.alibi import draw_alibi
@@ -16,7 +21,7 @@ from pages.input.positions.rope_against import draw_against
 from pages.input.positions.sinusoidal import chosen_part, draw_sinusoidal
 from pages.input.positions.t5 import draw_t5
 from pages.input.positions.why import draw_why
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.measure.rotary import turned_by
+from engine.measure.positions.rope import turned_by
 from engine.model import Transformer
 from pages.input.positions.answers import TITLES
 from pages.input.positions.rope_arrows import draw_arrows
@@ -13,7 +13,7 @@ from pages.input.positions.rope_layouts import draw_layouts
 from pages.input.positions.rope_turns import draw_turns
 from pages.input.positions.shared import one_that_fits
 from ui import widgets
-from ui.subject import Subject
+from ui.model_bar import Subject
 
 TURNS = "shakespeare-modern"  # stands in for a model that turns nothing
 TOPICS = {

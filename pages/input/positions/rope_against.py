@@ -11,8 +11,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.checkpoints import Checkpoint
-from engine.measure.place_scores import PlaceRow, PlaceScores, entrances, place_scores
+from engine.measure.positions.position_scores import (
+    PlaceRow,
+    PlaceScores,
+    entrances,
+    place_scores,
+)
+from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import rope_against_figures as figures
 from pages.input.positions.answers import against_told
 from pages.input.positions.shared import example
@@ -40,7 +45,7 @@ def draw_against() -> None:
     models = {name: found for name in KINDS if (found := example(name)) is not None}
     if len(models) < len(KINDS):
         st.info(
-            "The two small models of this view are not there: `python -m engine.training.pretrain positions`"
+            "The two small models of this view are not there: `python -m engine.experiments positions`"
             " trains them into `checkpoints/positions`."
         )
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.place_scores import PlaceRow, PlaceScores
+from engine.measure.positions.position_scores import PlaceRow, PlaceScores
 from pages.input.positions.shared_figures import SCALE, counted
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, base_layout, colour

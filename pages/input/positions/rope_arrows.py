@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import rotary
-from engine.measure.rotary import frequencies, unturned
-from engine.measure.rotary_curves import Score, score_at
+from engine.measure.positions import rope
+from engine.measure.positions.rope import frequencies, unturned
+from engine.measure.positions.rope_curves import Score, score_at
 from pages.input.positions.answers import arrows_told, pair_told
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared import signed, thousands
 from ui import explain, widgets
 from ui.figures import theme
+from ui.model_bar import Subject
 from ui.players.component import mounted
 from ui.players.tokens import token_strip
-from ui.subject import Subject
 
 FIRST = 12  # place of the query, until somebody chooses
 STRIP = 130  # pixels: four rows of letters, the others a turn of the wheel away
@@ -64,7 +64,7 @@ def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turni
     st.markdown(pair_told(found_now))
     st.markdown("**Shift both positions, and the score stays**")
     shift = widgets.slide_over("Shift both by", SHIFTS, 10, "rope_shift", written=thousands)
-    found = rotary.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)
+    found = rope.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)
     table = pd.DataFrame(
         {
             f"q·k at ({at[0]}, {at[1]})": [signed(s.before, 6) for s in found],

@@ -6,14 +6,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.rotary_curves import Decay, decay, mean_score, some_distances
+from engine.measure.positions.rope_curves import (
+    Decay,
+    decay,
+    mean_score,
+    some_distances,
+)
 from pages.input.positions import rope_figures as figures
 from pages.input.positions.answers import distance_told
 from pages.input.positions.rope_turning import BASES, WIDTHS, Turning, near, near_base, turning
 from pages.input.positions.shared import thousands
 from ui import explain, widgets
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 REACHES = (64, 128, 256, 512, 1_024, 4_096, 16_384)

@@ -7,28 +7,28 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.measure import rotary
-from engine.measure.rotary import SHIFT, LayoutLoss, Layouts
-from engine.measure.rotary_curves import layout_pattern
+from engine.measure.positions import rope
+from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts
+from engine.measure.positions.rope_curves import layout_pattern
 from pages.input.positions import rope_figures as figures
 from pages.input.positions.answers import layouts_told
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared_figures import half_width_pattern
 from ui import explain
 from ui.figures.patterns import pattern_table
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _layout_numbers(key: tuple[str, int], ids: tuple[int, ...], words: str, _turning: Turning) -> Layouts:
-    return rotary.layouts(_turning.q, _turning.k, _turning.base, _turning.rotary)
+    return rope.layouts(_turning.q, _turning.k, _turning.base, _turning.rotary)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _layout_loss(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> LayoutLoss | None:
-    return rotary.wrong_layout_loss(_subject.model, ids)
+    return rope.wrong_layout_loss(_subject.model, ids)
 
 
 def draw_layouts(subject: Subject) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from engine.measure import rotary
+from engine.measure.positions import rope as rotary
 from ui import widgets
-from ui.subject import Subject
+from ui.model_bar import Subject
 
 BASES = (100, 200, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
 WIDTHS = (4, 8, 16, 32, 48, 64, 96, 128, 256)

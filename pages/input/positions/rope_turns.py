@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.rotary import turned_by
-from engine.measure.rotary_curves import turns_within
+from engine.measure.positions.rope import turned_by
+from engine.measure.positions.rope_curves import turns_within
 from pages.input.positions import rope_figures as figures
 from pages.input.positions.answers import turns_told
 from pages.input.positions.rope_turning import BASES, WIDTHS, near, near_base
 from pages.input.positions.shared import thousands
 from ui import explain, widgets
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 
 BAR, YOURS = "the model in the bar", "your own"
 CONTEXTS = (64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072)

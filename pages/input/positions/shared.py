@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine import checkpoints
-from engine.checkpoints import Checkpoint
 from engine.errors import GlassformerError
 from engine.model import Transformer
+from engine.weights import checkpoints
+from engine.weights.checkpoints import Checkpoint
 from ui import explain, widgets
+from ui.fit_text import most_tokens, read
+from ui.model_bar import Subject
 from ui.models import SHIPPED, model_of
-from ui.reading import most_tokens, read
 from ui.site import ROOT
-from ui.step import NEWEST
-from ui.subject import Subject
 from ui.text.markdown import safe
 from ui.text.numbers import minus
+from ui.training_step import NEWEST
 
 MASKS = ("causal", "both ways")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from engine.measure.sinusoids import (
+from engine.measure.positions.sinusoids import (
     frequencies,
     rotation_matrix,
     rotation_residual,
@@ -25,8 +25,8 @@ from pages.input.positions.sinusoidal_clock import draw_clock
 from pages.input.positions.sinusoidal_rotation import draw_rotation
 from pages.input.positions.sinusoidal_similarity import draw_similarity
 from pages.input.positions.sinusoidal_table import draw_table
-from ui import state, widgets
-from ui.look import Code, Words
+from ui import session, widgets
+from ui.page_frame import Code, Words
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -78,7 +78,7 @@ PARTS = {
 
 def draw_sinusoidal() -> None:
     """The chosen part, its sizes beside it."""
-    state.drop_endless()
+    session.drop_endless()
     figure, controls = st.columns([3, 1], gap="medium")
     titles = {name: part.title for name, part in PARTS.items()}
     with controls:

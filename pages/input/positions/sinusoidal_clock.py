@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from engine.measure.sinusoids import waves
+from engine.measure.positions.sinusoids import waves
 from pages.input.positions.answers import clock_told
 from ui import explain, widgets
 from ui.figures import theme

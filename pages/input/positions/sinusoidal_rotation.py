@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.sinusoids import Residual, TurnedPair, rotation_matrix, rotation_residual, turned_pair
+from engine.measure.positions.sinusoids import (
+    Residual,
+    TurnedPair,
+    rotation_matrix,
+    rotation_residual,
+    turned_pair,
+)
 from pages.input.positions import sinusoidal_figures as figures
 from pages.input.positions.answers import rotation_told
 from ui import explain, widgets

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.sinusoids import Similarity, similarity
+from engine.measure.positions.sinusoids import Similarity, similarity
 from pages.input.positions import sinusoidal_figures as figures
 from pages.input.positions.answers import likeness_told
 from ui import explain

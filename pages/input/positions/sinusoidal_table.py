@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.sinusoids import Waves, waves
+from engine.measure.positions.sinusoids import Waves, waves
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions import sinusoidal_figures as figures
 from pages.input.positions.answers import waves_told

@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import t5_buckets as measured
+from engine.measure.positions import t5_buckets as measured
 from engine.parts.positions import T5Bias
 from pages.input.positions import t5_figures as figures
 from pages.input.positions.answers import buckets_told
 from pages.input.positions.shared import choose_mask, opened_by, thousands
 from pages.input.positions.t5_learned import draw_learned_bias
 from ui import explain, widgets
+from ui.model_bar import subject_bar
 from ui.players.plot import plot
-from ui.subject import subject_bar
 from ui.text.numbers import minus
 
 BUCKETS = (4, 8, 16, 32, 64, 128)

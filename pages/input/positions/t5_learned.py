@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import t5_buckets as measured
+from engine.measure.positions import t5_buckets as measured
 from pages.input.positions import t5_figures as figures
 from pages.input.positions.shared import example, signed
 from pages.input.positions.shared_figures import bias_heatmap
 from ui import widgets
 from ui.figures.patterns import pattern_table
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 MOST_TOLD, FARTHEST, MOST_DRAWN = 8, 160, 64  # heads in the sentence, offsets of the lines, of the matrix

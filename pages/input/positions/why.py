@@ -9,14 +9,19 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import Position
-from engine.measure.order_effect import OrderEffect, order_effect
-from engine.measure.permutation import Comparison, Move, new_order, word_ids
+from engine.measure.positions.order_effect import OrderEffect, order_effect
+from engine.measure.positions.permutation import (
+    Comparison,
+    Move,
+    new_order,
+    word_ids,
+)
 from pages.input.positions import guesses
 from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES, order_told
 from pages.input.positions.shared import opened_by
 from pages.input.positions.why_measured import THROUGH, draw_measured
-from ui import explain, state, widgets
+from ui import explain, session, widgets
 from ui.guess import ask
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
@@ -74,7 +79,7 @@ def _choose_order() -> tuple[Move, int]:
     move = widgets.one_of("New order", MOVES, "why_order", hint=hint, wrap=True)
     if move != "shuffle":
         return move, 0
-    state.drop_endless()
+    session.drop_endless()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         seed = widgets.whole("Seed of the shuffle", 0, MAX_SEED, 0, "why_seed", width=110)
         st.button(

@@ -9,8 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import Position
-from engine.measure.order_effect import OrderEffect
-from engine.measure.permutation import SCHEMES, Comparison, Move, Plan
+from engine.measure.positions.order_effect import OrderEffect
+from engine.measure.positions.permutation import (
+    SCHEMES,
+    Comparison,
+    Move,
+    Plan,
+)
 from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES
 from pages.input.positions.why_figures import short

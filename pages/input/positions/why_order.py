@@ -6,15 +6,21 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.order_effect import moves_nothing, setting_of
-from engine.measure.permutation import Move, Setting, in_order_and_out, new_order, word_order
+from engine.measure.positions.order_effect import moves_nothing, setting_of
+from engine.measure.positions.permutation import (
+    Move,
+    Setting,
+    in_order_and_out,
+    new_order,
+    word_order,
+)
 from engine.model import Transformer
 from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES
 from ui import explain, widgets
 from ui.layout import fewer_labels_on_phones
+from ui.model_bar import Subject, subject_bar
 from ui.players.plot import plot
-from ui.subject import Subject, subject_bar
 from ui.text.markdown import safe
 from ui.text.numbers import number
 

@@ -1,6 +1,6 @@
 """What the views of Positions say around their figures."""
 
-from ui.look import Words
+from ui.page_frame import Words
 
 WHY = Words(
     see=(

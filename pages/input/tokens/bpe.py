@@ -7,16 +7,16 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine import corpora
-from engine.measure.merging import achieved
-from engine.measure.subwords import Ways
-from engine.tokenizers.bpe import Level, Split
+from engine.data import corpora
+from engine.data.tokenizers.bpe import Level, Split
+from engine.measure.tokens.merges import achieved
+from engine.measure.tokens.subwords import Ways
 from pages.input.tokens import guesses, words
 from pages.input.tokens.bpe_result import draw_result
 from pages.input.tokens.bpe_text import OWN, SHAKESPEARE, SOURCES, Texts, choose_texts, typed_text
 from pages.input.tokens.shared import Sources, known_words
 from pages.input.tokens.watching import Watching, learned, watching
-from ui import explain, state
+from ui import explain, session
 from ui.guess import ask
 from ui.players.component import mounted
 from ui.text.markdown import safe
@@ -74,7 +74,7 @@ def _large_list(texts: Texts) -> int | None:
     """How many words all of Tiny Shakespeare has; None where it is not here, or is what is learned from."""
     if texts.name == SOURCES[SHAKESPEARE] or corpora.shakespeare_path() is None:
         return None
-    known = known_words(Sources(SHAKESPEARE, "", state.corpus(SHAKESPEARE).text))
+    known = known_words(Sources(SHAKESPEARE, "", session.corpus(SHAKESPEARE).text))
     return None if known is None else known.vocab_size
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.merging import Shrinking, achieved, agreement
-from engine.tokenizers.bpe import BpeTokenizer
-from engine.tokenizers.bpe_watch import Watched, Way
-from engine.tokenizers.bpe_watch import four_ways as train_four_ways
+from engine.data.tokenizers.bpe import BpeTokenizer
+from engine.data.tokenizers.bpe_watch import Watched, Way
+from engine.data.tokenizers.bpe_watch import four_ways as train_four_ways
+from engine.measure.tokens.merges import Shrinking, achieved, agreement
 from pages.input.tokens import bpe_figures as figures
 from pages.input.tokens import words
 from pages.input.tokens.bpe_text import Texts
@@ -219,7 +219,7 @@ def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
         )
         st.caption("Computed just now, by both, from the same ranks. In a notebook:")
         st.code(
-            "import json\nfrom engine.tokenizers.bpe import BpeTokenizer\n\nown ="
+            "import json\nfrom engine.data.tokenizers.bpe import BpeTokenizer\n\nown ="
             ' BpeTokenizer.from_dict(json.load(open("tokenizer.json")))\nencoding = own.as_tiktoken()  # a'
             ' tiktoken.Encoding\nencoding.encode_ordinary("any text")',
             language="python",

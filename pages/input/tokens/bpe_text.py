@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine import corpora
+from engine.data import corpora
+from engine.data.tokenizers.bpe import Level, Split
+from engine.data.tokenizers.bpe_watch import MAX_SYMBOLS, affordable
 from engine.errors import CorpusError
-from engine.tokenizers.bpe import Level, Split
-from engine.tokenizers.bpe_watch import MAX_SYMBOLS, affordable
-from ui import state, widgets
+from ui import session, widgets
 from ui.text.markdown import safe, whole
 
 EXAMPLES = {
@@ -65,7 +65,7 @@ def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts |
     """What is learned from and where it is watched; says what was left out. None, with a sentence, where
     there is nothing to learn from.
     """
-    limit = state.profile().max_watched
+    limit = session.profile().max_watched
     if not typed and source == OWN:
         st.info(
             "The box is empty. Type or paste something, or take an example: merges are learned from what"
@@ -125,7 +125,7 @@ def typed_text() -> str:
 
 
 def _box() -> str:
-    most = state.profile().max_watched
+    most = session.profile().max_watched
     text = widgets.box(
         "Your text",
         most,
@@ -165,7 +165,7 @@ def _corpus(source: str) -> tuple[str, str]:
         )
         source = PYTHON
     try:
-        return state.corpus(source).text, SOURCES[source] if source == SHAKESPEARE else manual
+        return session.corpus(source).text, SOURCES[source] if source == SHAKESPEARE else manual
     except CorpusError as error:
         st.caption(f":material/info: {safe(str(error))}. The Python manual is used.")
-        return state.corpus(PYTHON).text, manual
+        return session.corpus(PYTHON).text, manual

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from engine.data.tokenizers import published
+from engine.data.tokenizers.published import PUBLISHED
 from engine.errors import TokenizerError
-from engine.measure.vocabulary import Cut
-from engine.tokenizers import published
-from engine.tokenizers.published import PUBLISHED
+from engine.measure.tokens.vocabulary import Cut
 from pages.input.tokens import guesses, shared
 from pages.input.tokens.chips import Row, token_chips
 from pages.input.tokens.compared import Comparison, draw_answer, draw_lines, draw_others, draw_summary

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.comparing import Passage, gain, measure_passage
-from engine.measure.subwords import NewWords, new_words, per_token
-from engine.measure.vocabulary import Cost, costs
-from engine.tokenizers.published import PUBLISHED, PublishedTokenizer
+from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer
+from engine.measure.tokens.subwords import NewWords, new_words, per_token
+from engine.measure.tokens.tokenizer_comparison import Passage, gain, measure_passage
+from engine.measure.tokens.vocabulary import Cost, costs
 from pages.input.tokens import figures, shared, words
 from pages.input.tokens.textbook import draw_line, draw_thousand_words
 from ui import explain

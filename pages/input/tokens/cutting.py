@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer
 from engine.errors import TokenizerError
-from engine.measure.vocabulary import Cut, cut_bytes, cut_characters, cut_tokens, cut_words
-from engine.tokenizers.published import PUBLISHED, PublishedTokenizer
+from engine.measure.tokens.vocabulary import (
+    Cut,
+    cut_bytes,
+    cut_characters,
+    cut_tokens,
+    cut_words,
+)
 from pages.input.tokens import shared
 
 SIZES = (300, 512, 1024, 4096)

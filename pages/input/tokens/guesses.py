@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.guesses import tokens
-from engine.tokenizers.bpe_watch import Watched
+from engine.data.tokenizers.bpe_watch import Watched
+from engine.lab.guesses import tokens
 from pages.input.tokens.examples import EXAMPLES
 from ui.guess import Choice, Guess, offered
 from ui.text.tokens import show_bytes

@@ -2,18 +2,23 @@
 the size of a vocabulary costs.
 """
 
-from engine.measure.roundtrip import of_characters, of_tokens
-from engine.measure.subwords import three_ways
-from engine.measure.vocabulary import costs, cut_tokens, cut_words, prefix
-from engine.tokenizers.bpe import BpeTokenizer, train
-from engine.tokenizers.char import CharTokenizer
-from engine.tokenizers.published import PublishedTokenizer
+from engine.data.tokenizers.bpe import BpeTokenizer, train
+from engine.data.tokenizers.char import CharTokenizer
+from engine.data.tokenizers.published import PublishedTokenizer
+from engine.measure.tokens.roundtrip import of_characters, of_tokens
+from engine.measure.tokens.subwords import three_ways
+from engine.measure.tokens.vocabulary import (
+    costs,
+    cut_tokens,
+    cut_words,
+    prefix,
+)
 from pages.input.tokens import words
 from pages.input.tokens.bpe import draw_bpe
 from pages.input.tokens.compare import draw_compare
 from pages.input.tokens.cost import draw_cost
 from pages.input.tokens.roundtrip import draw_roundtrip
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 from ui.widgets import renamed
 
 KEY = "tokens_view"

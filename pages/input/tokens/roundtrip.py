@@ -7,8 +7,13 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from engine.measure.roundtrip import RoundTrip, of_characters, of_tokens, of_words
-from engine.tokenizers.published import whole_characters
+from engine.data.tokenizers.published import whole_characters
+from engine.measure.tokens.roundtrip import (
+    RoundTrip,
+    of_characters,
+    of_tokens,
+    of_words,
+)
 from pages.input.tokens import shared, words
 from pages.input.tokens.chips import Row, token_chips
 from pages.input.tokens.special import draw_glitch, draw_special

@@ -13,16 +13,21 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from engine.data.progress import Steps
+from engine.data.tokenizers import (
+    bpe,
+    bpe_process,
+    bpe_work,
+    published,
+)
+from engine.data.tokenizers.bpe import BpeTokenizer
+from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer, whole_characters
+from engine.data.tokenizers.words import WordTokenizer
 from engine.errors import CorpusError, TokenizerError
-from engine.measure.vocabulary import prefix
-from engine.progress import Steps
-from engine.tokenizers import apart, bpe, bpe_work, published
-from engine.tokenizers.bpe import BpeTokenizer
-from engine.tokenizers.published import PUBLISHED, PublishedTokenizer, whole_characters
-from engine.tokenizers.words import WordTokenizer
+from engine.measure.tokens.vocabulary import prefix
 from pages.input.tokens.examples import EXAMPLES, LINE
-from ui import state, widgets
-from ui.slow import Key, known, measured
+from ui import session, widgets
+from ui.background_jobs import Key, known, measured
 from ui.text.markdown import safe
 from ui.widgets import one_of
 
@@ -65,7 +70,7 @@ def own_text() -> str | None:
         wrap=True,
         on_change=_take_example,
     )
-    limit = state.profile().max_watched
+    limit = session.profile().max_watched
     hint = (
         f"Anything, up to {limit:,} characters; {widgets.MUCH_LONGER} Ctrl+Enter takes it over. A long text"
         " is not part of the link."
@@ -116,7 +121,7 @@ def source(name: str, own: str) -> Sources | None:
     are learned, with a bar, or where that was cancelled or is too much work, with a sentence.
     """
     found = Sources("yours", own, own) if name == "yours" and own else _built_in(name)
-    most = state.profile().max_merging if found.own else None
+    most = session.profile().max_merging if found.own else None
     doing = f"Learning the tokens of {'your text' if found.own else SOURCES[found.name]}"
     learned = measured(_merges_of(found.name, found.own), partial(_learning, found.text, most), doing)
     return None if learned is None else found
@@ -130,13 +135,13 @@ def _built_in(name: str) -> Sources:
         )
         name = "python"
     try:
-        return Sources(name, "", state.corpus(name).text)
+        return Sources(name, "", session.corpus(name).text)
     except CorpusError as error:
         st.caption(
             f":material/info: {SOURCES[name]} is not here: the Python manual is used instead.",
             help=safe(str(error)),
         )
-        return Sources("python", "", state.corpus("python").text)
+        return Sources("python", "", session.corpus("python").text)
 
 
 def trained(found: Sources) -> BpeTokenizer:
@@ -161,7 +166,7 @@ def _trained(name: str, own: str, _text: str) -> BpeTokenizer:
 
 
 def _merges_of(name: str, own: str) -> Key:
-    """Under this key their training is known (ui.slow)."""
+    """Under this key their training is known (ui.background_jobs)."""
     return "merges", name, hashlib.sha256(own.encode("utf-8", "surrogatepass")).hexdigest(), LARGEST
 
 
@@ -169,7 +174,7 @@ def _learning(text: str, most: int | None) -> Steps[BpeTokenizer]:
     """Refuses what is more work than `most`."""
     if most is not None:
         bpe_work.check(text, LARGEST, most)
-    return (yield from apart.learning(text, LARGEST))
+    return (yield from bpe_process.learning(text, LARGEST))
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)

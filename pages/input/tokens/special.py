@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.tokenizers.published import END_OF_TEXT
+from engine.data.tokenizers.published import END_OF_TEXT
 from pages.input.tokens import words
 from pages.input.tokens.cutting import Encodings
 from ui.text.tokens import show_bytes

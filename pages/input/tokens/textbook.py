@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.measure.comparing import Passage, line_counts
-from engine.measure.vocabulary import costs
-from engine.tokenizers.published import PublishedTokenizer
+from engine.data.tokenizers.published import PublishedTokenizer
+from engine.measure.tokens.tokenizer_comparison import Passage, line_counts
+from engine.measure.tokens.vocabulary import costs
 from pages.input.tokens import shared, words
 from pages.input.tokens.examples import LINE
 from ui.text.markdown import safe

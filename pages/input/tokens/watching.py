@@ -11,11 +11,18 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.measure.subwords import Ways, three_ways
-from engine.tokenizers.apart import watching as apart
-from engine.tokenizers.bpe import Level, Split
-from engine.tokenizers.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, replay, watch
-from ui.slow import Key, known, measured
+from engine.data.tokenizers.bpe import Level, Split
+from engine.data.tokenizers.bpe_process import watching as apart
+from engine.data.tokenizers.bpe_watch import (
+    RUNNERS_UP,
+    UNKNOWN,
+    Replay,
+    Watched,
+    replay,
+    watch,
+)
+from engine.measure.tokens.subwords import Ways, three_ways
+from ui.background_jobs import Key, known, measured
 from ui.text.tokens import is_partial, show_bytes
 
 

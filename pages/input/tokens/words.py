@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.measure.comparing import Gain, Passage, Spread
-from engine.measure.merging import Achieved, Shrinking
-from engine.measure.roundtrip import RoundTrip
-from engine.measure.subwords import NewWords, Way, Ways
-from engine.measure.vocabulary import Cost, Cut
-from ui.look import Words
+from engine.measure.tokens.merges import Achieved, Shrinking
+from engine.measure.tokens.roundtrip import RoundTrip
+from engine.measure.tokens.subwords import NewWords, Way, Ways
+from engine.measure.tokens.tokenizer_comparison import Gain, Passage, Spread
+from engine.measure.tokens.vocabulary import Cost, Cut
+from ui.page_frame import Words
 from ui.text.markdown import safe
 
 BPE_ASKED = "Why byte-pair encoding (BPE)?"

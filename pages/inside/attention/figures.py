@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.measure.heads import Sink
+from engine.measure.attention.heads import Sink
 from pages.inside.attention import axes
 from ui.figures import specs as go
 from ui.figures.labels import plain

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.guesses import attention
-from engine.measure.masking import Unmasked
-from engine.measure.scaling import OneQuery
+from engine.lab.guesses import attention
+from engine.measure.attention.mask_removal import Unmasked
+from engine.measure.attention.scaling import OneQuery
 from ui import explain
 from ui.guess import Choice, Guess, offered
-from ui.subject import Subject
+from ui.model_bar import Subject
 
 WIDTH = {
     "sharper": Choice(

@@ -8,17 +8,22 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from engine.measure.copying import name_mover_scores
-from engine.measure.habits import Habit, counts, habit_of_each, score_of
-from engine.measure.heads import HeadNumbers, head_numbers
-from engine.measure.induction import ordinary
-from engine.measure.places import shares
+from engine.data.tokenizers import Tokenizer, token_bytes
+from engine.measure.attention.attention_targets import shares
+from engine.measure.attention.copying_heads import name_mover_scores
+from engine.measure.attention.habits import (
+    Habit,
+    counts,
+    habit_of_each,
+    score_of,
+)
+from engine.measure.attention.heads import HeadNumbers, head_numbers
+from engine.measure.attention.repeated_tokens import Repeated, repeatable, repeated
+from engine.measure.circuits.induction import ordinary
 from engine.measure.recording import Recording
-from engine.measure.repeating import Repeated, repeatable, repeated
 from engine.model import Transformer
-from engine.tokenizers import Tokenizer, token_bytes
-from ui.slow import measured
-from ui.subject import Subject
+from ui.background_jobs import measured
+from ui.model_bar import Subject
 
 NAMES: dict[Habit, str] = {
     "previous": "previous token",

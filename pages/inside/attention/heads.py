@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from engine.ledger.heads import by_heads
-from engine.measure.habits import (
+from engine.measure.attention.habits import (
     Habit,
     clearest,
     counts,
@@ -16,15 +16,15 @@ from engine.measure.habits import (
     measured_habits,
     ranked,
 )
-from engine.measure.heads import HeadNumbers
+from engine.measure.attention.heads import HeadNumbers
 from pages.inside.attention import words
 from pages.inside.attention.figures import read_pattern
 from pages.inside.attention.habits import NAMES, numbers_of
 from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
 from ui import explain, widgets
 from ui.figures.patterns import heatmap_height, pattern_table
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 
 KIND, LAYERS = "kind", "layer"
 SORTED_BEFORE = "attention_sorted_before"

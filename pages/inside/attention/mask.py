@@ -6,18 +6,18 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.masking import Unmasked, without_mask
+from engine.experiments.no_causal_mask import shipped
+from engine.measure.attention.mask_removal import Unmasked, without_mask
 from engine.measure.recording import Recording
 from engine.model import Transformer
-from engine.training.unmasked import shipped
 from pages.inside.attention import guesses
 from pages.inside.attention import words_mask as words
 from pages.inside.attention.mask_figures import learning_curves, losses_by_place, one_pattern
 from pages.inside.attention.shared import TOPIC, has_heads
 from ui import explain, widgets
 from ui.guess import ask
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 HEIGHT, CURVES = 365, 215

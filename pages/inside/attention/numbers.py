@@ -6,9 +6,22 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.habits import STRONG, Named, Resting, extremes, followers, largest, resting
-from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
-from engine.measure.places import NEAREST
+from engine.measure.attention.attention_targets import NEAREST
+from engine.measure.attention.habits import (
+    STRONG,
+    Named,
+    Resting,
+    extremes,
+    followers,
+    largest,
+    resting,
+)
+from engine.measure.attention.heads import (
+    HeadNumbers,
+    Sink,
+    resting_place,
+    sink,
+)
 from engine.measure.recording import Recording
 from engine.measure.slices import extent
 from pages.inside.attention import words
@@ -16,8 +29,8 @@ from pages.inside.attention.figures import head_heatmap, head_table, sink_bars
 from pages.inside.attention.habits import REPEATED, can_repeat, numbers_of
 from pages.inside.attention.shared import has_heads
 from ui import explain, widgets
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 # name on screen -> (field, unit, largest value or None, what it means)

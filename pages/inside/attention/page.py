@@ -2,13 +2,18 @@
 
 import streamlit as st
 
-from engine.measure import copying, heads, repeating, scaling
-from engine.measure.ablation import compare, edits_for
-from engine.measure.masking import without_mask
-from engine.measure.self_term import compared
-from engine.measure.shared_keys import shared_keys
+from engine.experiments.no_causal_mask import learn
+from engine.measure.attention import (
+    copying_heads,
+    heads,
+    repeated_tokens,
+    scaling,
+)
+from engine.measure.attention.ablation import compare, edits_for
+from engine.measure.attention.mask_removal import without_mask
+from engine.measure.attention.self_term import compared
+from engine.measure.attention.shared_keys import shared_keys
 from engine.parts.attention import Attention
-from engine.training.unmasked import learn
 from pages.inside.attention import words, words_mask, words_scores, words_switches
 from pages.inside.attention.heads import draw_heads
 from pages.inside.attention.mask import draw_mask
@@ -18,8 +23,8 @@ from pages.inside.attention.scaling import draw_scaling
 from pages.inside.attention.shared_keys import draw_shared_keys
 from pages.inside.attention.steps import draw_steps
 from pages.inside.attention.switches import draw_switches
-from ui.look import Page, View, show
-from ui.reading import ENGLISH
+from ui.fit_text import ENGLISH
+from ui.page_frame import Page, View, show
 
 HEADS = words.with_heads((Attention, Attention.forward, heads.head_numbers), ())
 STEPS = words.with_heads((Attention, Attention.forward, heads.stages), ())
@@ -28,10 +33,10 @@ MASK = words.with_heads((without_mask, learn), ())
 NUMBERS = words.with_heads(
     (
         heads.head_numbers,
-        repeating.induction_score,
-        repeating.duplicate_score,
-        repeating.repeated,
-        copying.name_mover_scores,
+        repeated_tokens.induction_score,
+        repeated_tokens.duplicate_score,
+        repeated_tokens.repeated,
+        copying_heads.name_mover_scores,
         heads.sink,
     ),
     (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.measure.self_term import WAYS, compared
+from engine.measure.attention.self_term import WAYS, compared
 from pages.inside.attention import words_scores as words
 from pages.inside.attention.scaling_figures import compared_map
 from ui import explain, widgets

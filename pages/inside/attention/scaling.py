@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import scaling as measured
-from engine.measure.scaling import (
+from engine.measure.attention import scaling as measured
+from engine.measure.attention.scaling import (
     CHOICES,
     KEYS,
     QUERIES,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.scaling import OneQuery, Scaled
-from engine.measure.self_term import Compared
+from engine.measure.attention.scaling import OneQuery, Scaled
+from engine.measure.attention.self_term import Compared
 from pages.inside.attention.axes import LOOKED, LOOKS
 from ui.figures import specs as go
 from ui.figures.theme import SEQUENTIAL, base_layout, colour

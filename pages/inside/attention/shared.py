@@ -11,13 +11,13 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from engine.measure.habits import Habit, habit_of_each
-from engine.measure.heads import HeadNumbers
+from engine.measure.attention.habits import Habit, habit_of_each
+from engine.measure.attention.heads import HeadNumbers
 from pages.inside.attention.habits import hints, legend, names, scores
 from ui import widgets
 from ui.figures import theme
+from ui.model_bar import Subject
 from ui.players.component import mounted
-from ui.subject import Subject
 
 MAX_PIXELS = 300_000  # of all small pictures together; beyond that they are drawn coarser
 TOPIC = "attention"  # of the head that is looked at, in all views: see `widgets.head`

@@ -6,15 +6,22 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig, ResolvedConfig
-from engine.measure.shared_keys import SharedKeys, fitting, kind, saved, served_by, shared_keys
+from engine.measure.attention.shared_keys import (
+    SharedKeys,
+    fitting,
+    kind,
+    saved,
+    served_by,
+    shared_keys,
+)
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.presets import PRESETS
 from pages.inside.attention import words
 from pages.inside.attention.figures import shared_figure
 from ui import explain, widgets
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 
 PUBLISHED = {"LLaMA-2 70B": "llama2-70b", "LLaMA-2 7B": "llama2-7b", "GPT-2 small": "gpt2"}
 MINE, OWN, FIRST = "this model", "own", "LLaMA-2 70B"

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import heads as measured
-from engine.measure import one_head
-from engine.measure.heads import Stages
-from engine.measure.one_head import WrittenOut
+from engine.measure.attention import heads as measured
+from engine.measure.attention import one_head
+from engine.measure.attention.heads import Stages
+from engine.measure.attention.one_head import WrittenOut
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention import axes, words
@@ -17,9 +17,9 @@ from pages.inside.attention.figures import parts_heatmap
 from pages.inside.attention.shared import TOPIC, has_heads
 from ui import explain, widgets
 from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table
+from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 HEIGHT, TALL, WIDE = 410, 320, 230  # pixels: of the figure, and of its cells where they have least room

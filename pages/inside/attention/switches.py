@@ -10,8 +10,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.ablation import Ablation, Comparison, Order, Switches, compare, each_head_off
-from engine.measure.consequences import (
+from engine.measure.attention.ablation import (
+    Ablation,
+    Comparison,
+    Order,
+    Switches,
+    compare,
+    each_head_off,
+)
+from engine.measure.attention.ablation_effects import (
     Consequence,
     changes_nothing,
     consequence,
@@ -20,19 +27,19 @@ from engine.measure.consequences import (
     surest_place,
     writes_a_bias,
 )
-from engine.measure.formulas import formulas
 from engine.measure.recording import Recording
+from engine.measure.shapes.formulas import formulas
 from engine.model import Transformer
 from pages.inside.attention import guesses
 from pages.inside.attention import words_switches as words
 from pages.inside.attention.figures import head_heatmap, head_table, heads_height, kl_bars, two_bars
 from pages.inside.attention.shared import has_heads
 from ui import explain, widgets
+from ui.background_jobs import measured
 from ui.guess import ask
+from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.slow import measured
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 ORDERS: dict[str, Order] = {"as written": "kept", "shuffled": "shuffled", "reversed": "reversed"}

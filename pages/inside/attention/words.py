@@ -8,11 +8,11 @@ from typing import TypeVar
 import pandas as pd
 
 from engine.ledger.heads import Cut
-from engine.measure.habits import STRONG, Counts, Habit
-from engine.measure.one_head import WrittenOut
-from engine.measure.places import NEAREST
-from ui.look import Words
-from ui.subject import Subject
+from engine.measure.attention.attention_targets import NEAREST
+from engine.measure.attention.habits import STRONG, Counts, Habit
+from engine.measure.attention.one_head import WrittenOut
+from ui.model_bar import Subject
+from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus
 

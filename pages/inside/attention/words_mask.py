@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.measure.masking import Unmasked
-from engine.training.unmasked import PROMPT, STEPS
+from engine.experiments.no_causal_mask import PROMPT, STEPS
+from engine.measure.attention.mask_removal import Unmasked
 from pages.inside.attention.words import with_heads
-from ui.look import Words
+from ui.page_frame import Words
 
 QUESTION = "What does the causal mask do?"
 TRAINED_FOR = "Trained for so many steps (right)"
@@ -20,7 +20,7 @@ RECIPE = (
     f"The curves were measured once, and come with the app: the preset “fast”, {STEPS} steps on Tiny"
     " Shakespeare, the same seed, with the mask and without; loss on unseen text; letters drawn at"
     " temperature"
-    f" 0.8 after “{PROMPT}” (`engine/training/unmasked.py` does it again)."
+    f" 0.8 after “{PROMPT}” (`engine/experiments/no_causal_mask.py` does it again)."
 )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from engine.measure.scaling import OneQuery
-from engine.measure.self_term import Compared, Way
-from ui.look import Words
+from engine.measure.attention.scaling import OneQuery
+from engine.measure.attention.self_term import Compared, Way
+from ui.page_frame import Words
 
 # √d_k -------------------------------------------------------------------------------------------
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engine.measure.ablation import Comparison, Switches
-from engine.measure.consequences import Consequence, changes_nothing
+from engine.measure.attention.ablation import Comparison, Switches
+from engine.measure.attention.ablation_effects import Consequence, changes_nothing
 from pages.inside.attention.words import with_heads
-from ui.look import Words
-from ui.subject import Subject
+from ui.model_bar import Subject
+from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import nats
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
-from engine.measure.fact import Fact, answer_of, trace
+from engine.measure.circuits.fact_recall import Fact, answer_of, trace
 from engine.measure.recording import record
-from engine.tokenizers import Tokenizer
 from pages.inside.circuits.fact_figure import climb
 from pages.inside.circuits.induction import name_of
 from pages.inside.circuits.needs import writes
 from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, OWN, line
 from ui import explain, widgets
+from ui.fit_text import most_tokens, read
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.reading import most_tokens, read
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 HEIGHT = 360

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.guesses import attention
-from engine.measure.induction import Repeat
+from engine.lab.guesses import attention
+from engine.measure.circuits.induction import Repeat
 from engine.model import Transformer
 from ui import explain
 from ui.guess import Choice, Guess, offered

@@ -7,21 +7,27 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ResolvedConfig
-from engine.measure.habits import STRONG, Named
-from engine.measure.induction import Repeat, drawn, guessing, ordinary, read_twice
-from engine.measure.knockout import WEAK, Knockout, knock_out
-from engine.tokenizers import Tokenizer, token_bytes
+from engine.data.tokenizers import Tokenizer, token_bytes
+from engine.measure.attention.habits import STRONG, Named
+from engine.measure.circuits.induction import (
+    Repeat,
+    drawn,
+    guessing,
+    ordinary,
+    read_twice,
+)
+from engine.measure.circuits.knockout import WEAK, Knockout, knock_out
 from pages.inside.circuits import guesses
 from pages.inside.circuits import induction_figures as figures
 from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.needs import looks, writes
 from ui import explain, widgets
+from ui.background_jobs import measured
+from ui.fit_text import most_tokens
 from ui.guess import ask
+from ui.model_bar import Subject
 from ui.models import UNTRAINED
 from ui.players.plot import plot
-from ui.reading import most_tokens
-from ui.slow import measured
-from ui.subject import Subject
 
 COUNTS = (8, 16, 24, 32, 48)
 MOST_SEED = 9999

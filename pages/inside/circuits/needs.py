@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.inside.circuits.words import TEXT
-from ui.reading import read
-from ui.subject import Subject
+from ui.fit_text import read
+from ui.model_bar import Subject
 
 SHORT = 16  # tokens: a shorter text has no second half to speak of, and its loss is an accident
 

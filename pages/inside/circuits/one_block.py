@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.one_block import OneBlock, made, stored
-from engine.measure.rounding import BLOCK
-from engine.pretrained.load import Opened, open_model
+from engine.measure.circuits.quantised_block import OneBlock, made, stored
+from engine.measure.circuits.rounding import BLOCK
+from engine.weights.pretrained.load import Opened, open_model
 from pages.inside.circuits import weights_figures as figures
 from ui import explain, widgets
+from ui.model_bar import Subject
 from ui.models import model_of
 from ui.players.plot import plot
-from ui.step import NEWEST
-from ui.subject import Subject
 from ui.text.numbers import minus
+from ui.training_step import NEWEST
 
 MADE = "It is made here, as Q4_1 would keep it: this model's weights lie in 32 bits each."
 

@@ -1,11 +1,16 @@
 """Circuits: famous experiments, each one click from its result."""
 
-from engine.measure import fact, induction, knockout, sinks
-from engine.measure.contrast import both_runs
-from engine.measure.patching import patch
-from engine.measure.quantising import twin
-from engine.measure.rounding import rounded
-from engine.measure.steering import continued, direction
+from engine.measure.circuits import (
+    fact_recall,
+    induction,
+    knockout,
+    sinks,
+)
+from engine.measure.circuits.patching import patch
+from engine.measure.circuits.prompt_pairs import both_runs
+from engine.measure.circuits.quantisation import twin
+from engine.measure.circuits.rounding import rounded
+from engine.measure.circuits.steering import continued, direction
 from pages.inside.circuits import words, words_behaviour, words_weights
 from pages.inside.circuits.fact import draw_fact
 from pages.inside.circuits.induction import draw_induction
@@ -13,12 +18,12 @@ from pages.inside.circuits.patching import draw_patching
 from pages.inside.circuits.quantisation import draw_quantisation
 from pages.inside.circuits.sinks import draw_sinks
 from pages.inside.circuits.steering import draw_steering
-from ui.look import Page, View, show
 from ui.models import REAL_MODEL
+from ui.page_frame import Page, View, show
 
 PATCHED = (patch, both_runs)
 REPEATED = (induction.read_twice, knockout.knock_out, knockout.losses_without)
-SUNK, TRACED = (sinks.measure,), (fact.trace,)
+SUNK, TRACED = (sinks.measure,), (fact_recall.trace,)
 
 show(
     Page(

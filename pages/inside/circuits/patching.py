@@ -6,16 +6,26 @@ import numpy as np
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.measure.contrast import Contrast, Prompts, inside_a_word, prompts_of
-from engine.measure.patching import Patching, Site, patch, sites
+from engine.measure.circuits.patching import (
+    Patching,
+    Site,
+    patch,
+    sites,
+)
+from engine.measure.circuits.prompt_pairs import (
+    Contrast,
+    Prompts,
+    inside_a_word,
+    prompts_of,
+)
 from pages.inside.circuits import patching_figure as figures
 from pages.inside.circuits.patching_answer import SITES, depth_names, sentence, untouched
 from pages.inside.circuits.prompts import OWN, Pair, own_pair, pairs_for
 from ui import explain, widgets
+from ui.background_jobs import measured
 from ui.figures.labels import crowded
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.slow import measured
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 SAID: dict[Site, str] = {

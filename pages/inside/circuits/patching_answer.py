@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from engine.measure.contrast import Contrast
-from engine.measure.patching import Patching, Site
-from engine.measure.patching_facts import Station, Verdict, stations, strongest, verdict
+from engine.measure.circuits.patching import Patching, Site
+from engine.measure.circuits.patching_facts import (
+    Station,
+    Verdict,
+    stations,
+    strongest,
+    verdict,
+)
+from engine.measure.circuits.prompt_pairs import Contrast
 from ui.text.markdown import safe
 from ui.text.numbers import minus
 

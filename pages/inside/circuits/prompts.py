@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.measure.contrast import fits
-from engine.tokenizers import Tokenizer
+from engine.data.tokenizers import Tokenizer
+from engine.measure.circuits.prompt_pairs import fits
 from ui.fields import visible
 from ui.text.markdown import whole
 

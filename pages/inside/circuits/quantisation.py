@@ -9,18 +9,34 @@ import numpy as np
 import streamlit as st
 from torch import Tensor
 
-from engine.measure.quantising import Losses, Scope, chosen, losses, matrices
-from engine.measure.rounding import BITS, BLOCK, FULL, Histogram, Rounding, Taken, histogram, rounded, taken
-from engine.pretrained.blocks import kinds
+from engine.measure.circuits.quantisation import (
+    Losses,
+    Scope,
+    chosen,
+    losses,
+    matrices,
+)
+from engine.measure.circuits.rounding import (
+    BITS,
+    BLOCK,
+    FULL,
+    Histogram,
+    Rounding,
+    Taken,
+    histogram,
+    rounded,
+    taken,
+)
+from engine.weights.pretrained.blocks import kinds
 from pages.inside.circuits import weights_figures as figures
 from pages.inside.circuits import words_weights as words
 from pages.inside.circuits.needs import long_text
 from pages.inside.circuits.one_block import draw_block, opened_of
 from ui import explain, widgets
+from ui.background_jobs import measured
+from ui.fit_text import most_tokens
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.reading import most_tokens
-from ui.slow import measured
-from ui.subject import Subject
 
 KINDS = {
     "mixer.w_qkv.weight": "queries, keys, values",

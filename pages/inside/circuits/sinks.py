@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.measure.sinks import OPENINGS, Opened, Opening, Sinks, measure
-from engine.tokenizers import Tokenizer
+from engine.data.tokenizers import Tokenizer
+from engine.measure.circuits.sinks import (
+    OPENINGS,
+    Opened,
+    Opening,
+    Sinks,
+    measure,
+)
 from pages.inside.circuits import sinks_figures as figures
 from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.induction import name_of
 from pages.inside.circuits.needs import SHORT, long_text, looks, writes
 from ui import explain, widgets
+from ui.background_jobs import measured
+from ui.fit_text import most_tokens
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.reading import most_tokens
-from ui.slow import measured
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 FRONT = ("\n", " the", ".", "e", "Z")

@@ -9,8 +9,9 @@ import numpy as np
 import streamlit as st
 
 from engine.config import SampleConfig
+from engine.data.tokenizers import written
 from engine.errors import CorpusError, GlassformerError
-from engine.measure.steering import (
+from engine.measure.circuits.steering import (
     Continued,
     Cost,
     Direction,
@@ -24,15 +25,14 @@ from engine.measure.steering import (
     room,
     rows_of,
 )
-from engine.tokenizers import written
 from pages.inside.circuits import weights_figures as figures
 from pages.inside.circuits import words_weights as words
 from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, OWN, WORDS, Preset, own_preset
 from pages.inside.circuits.words_weights import NEUTRAL
-from ui import explain, state, widgets
+from ui import explain, session, widgets
+from ui.background_jobs import measured
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.slow import measured
-from ui.subject import Subject
 from ui.text.markdown import safe
 from ui.text.numbers import minus
 from ui.text.tokens import show_characters
@@ -192,7 +192,7 @@ def _neutral(subject: Subject) -> list[int]:
     text = NEUTRAL
     if subject.corpus is not None:
         with suppress(CorpusError):
-            text = state.corpus(subject.corpus).text[-2000:]
+            text = session.corpus(subject.corpus).text[-2000:]
     unknown = set(subject.tokenizer.unknown(text))
     return subject.tokenizer.encode("".join(c for c in text if c not in unknown))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.measure.steering import Where
+from engine.measure.circuits.steering import Where
 from ui.fields import visible
 from ui.text.markdown import whole
 

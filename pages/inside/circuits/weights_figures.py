@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.one_block import OneBlock
-from engine.measure.rounding import FULL, Histogram
+from engine.measure.circuits.quantised_block import OneBlock
+from engine.measure.circuits.rounding import FULL, Histogram
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour

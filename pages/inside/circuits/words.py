@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from ui.look import Words
-from ui.subject import Subject
+from ui.model_bar import Subject
+from ui.page_frame import Words
 
 TEXT = (
     "The capital of France is Paris, and the capital of Italy is Rome. Most people who visit Europe for the"

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from engine.measure.induction import Repeat
-from ui.look import Words
-from ui.subject import Subject
+from engine.measure.circuits.induction import Repeat
+from ui.model_bar import Subject
+from ui.page_frame import Words
 
 INDUCTION_QUESTION = "Can the model repeat what it has read only once?"
 INDUCTION = Words(

@@ -1,9 +1,9 @@
 """What the views of steering and of weights in few bits say."""
 
-from engine.measure.quantising import Losses
-from engine.measure.rounding import BITS, FULL, Taken
-from engine.measure.steering import Continued, Cost, Direction
-from ui.look import Words
+from engine.measure.circuits.quantisation import Losses
+from engine.measure.circuits.rounding import BITS, FULL, Taken
+from engine.measure.circuits.steering import Continued, Cost, Direction
+from ui.page_frame import Words
 
 STEERING_QUESTION = "Can a mood be added while a model writes?"
 QUANTISATION_QUESTION = "How few bits does a weight need?"

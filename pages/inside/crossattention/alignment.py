@@ -7,12 +7,20 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import GlassformerError
-from engine.measure.crossing import Change, Crossing, at_the_end, differing, looked, sharpest, truth
-from engine.pretrained.sources import KNOWN
-from engine.tasks.paired import PAIR_TASKS
+from engine.measure.families.cross_attention import (
+    Change,
+    Crossing,
+    at_the_end,
+    differing,
+    looked,
+    sharpest,
+    truth,
+)
 from engine.training.kinds import PAIRS
 from engine.training.train_pairs import spread
+from engine.weights.pretrained.sources import KNOWN
 from pages.inside.crossattention import words
 from pages.inside.crossattention.figures import alignment_figure, grown_figure
 from pages.inside.crossattention.shared import (
@@ -24,12 +32,17 @@ from pages.inside.crossattention.shared import (
     shipped,
     task_of,
 )
-from ui import explain, fetching, state, widgets
+from ui import (
+    explain,
+    fetching,
+    session,
+    widgets,
+)
 from ui.models import PRETRAINED, RUN, is_pretrained
 from ui.players.plot import plot
+from ui.run_picker import runs, scrubbed
 from ui.text.markdown import safe
 from ui.timeline import timeline_of
-from ui.trained import runs, scrubbed
 
 TASK = "cross_task"
 HEIGHT, LETTERS, GROWN = 420, 160, 260
@@ -136,7 +149,7 @@ def _choose_head(name: str, at: int) -> str:
 def _more() -> None:
     """Encoder-decoders that can be fetched, where this server fetches models."""
     absent = [name for name, facts in KNOWN.items() if facts.pair and PRETRAINED + name not in published()]
-    if absent and state.profile().max_download:
+    if absent and session.profile().max_download:
         with st.popover(words.MORE, icon=":material/add:"):
             fetching.offers(absent, TASK, PRETRAINED)
 

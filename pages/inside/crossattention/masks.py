@@ -7,8 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from engine.measure.crossing import masks_of
-from engine.training.swapped import HEALTHY, SWAPPED, Swapped, shipped
+from engine.experiments.masks_swapped import (
+    HEALTHY,
+    SWAPPED,
+    Swapped,
+    shipped,
+)
+from engine.measure.families.cross_attention import masks_of
 from pages.inside.crossattention import words
 from pages.inside.crossattention.figures import mask_pair, swapped_curves
 from ui import explain, widgets

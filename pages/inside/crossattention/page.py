@@ -1,14 +1,14 @@
 """Cross-attention: how a text that is being written looks at another one."""
 
-from engine.measure.alignment import hits
-from engine.measure.crossing import crossing, masks_of
+from engine.experiments.masks_swapped import learn
+from engine.measure.families.cross_alignment import hits
+from engine.measure.families.cross_attention import crossing, masks_of
 from engine.parts.crossing import DecoderBlock, PreNormDecoderBlock
 from engine.parts.masks import causal_mask, decoder_masks, padding_mask
-from engine.training.swapped import learn
 from pages.inside.crossattention import words
 from pages.inside.crossattention.alignment import draw_alignment
 from pages.inside.crossattention.masks import draw_masks
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.checkpoints_paired import PairCheckpoint, load_pair
+from engine.data.pair_corpora import pair_text
+from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import RunError
-from engine.measure.alignment import AlignmentScore, model_alignment
-from engine.measure.crossing import Change, Crossing, crossing
-from engine.paired_data import pair_text
-from engine.pretrained import pairs
-from engine.pretrained.pairs import PretrainedPair
-from engine.tasks.paired import PAIR_TASKS
+from engine.measure.families.cross_alignment import AlignmentScore, model_alignment
+from engine.measure.families.cross_attention import Change, Crossing, crossing
 from engine.training.kinds import PAIRS_OF
-from ui import state
+from engine.weights.pair_checkpoints import PairCheckpoint, load_pair
+from engine.weights.pretrained import pairs
+from engine.weights.pretrained.pairs import PretrainedPair
+from ui import session
 from ui.models import PRETRAINED, RUN, is_pretrained, title_of
+from ui.run_picker import run_of
 from ui.site import ROOT
-from ui.step import NEWEST
-from ui.trained import run_of
+from ui.training_step import NEWEST
 
 FOLDER = ROOT / "checkpoints" / "paired"
 ASKED = 40  # held-out pairs whose alignment is scored
@@ -33,7 +33,7 @@ def shipped() -> dict[str, str]:
 
 def published() -> dict[str, str]:
     """Those that others trained, by their names in links -> title, as far as they are on this server."""
-    names = pairs.available() if state.profile().max_pretrained else ()
+    names = pairs.available() if session.profile().max_pretrained else ()
     return {PRETRAINED + name: title_of(PRETRAINED + name) for name in names}
 
 
@@ -61,12 +61,12 @@ def _shipped(name: str) -> PairCheckpoint:
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the model: a few seconds the first time …")
 def _published(name: str) -> PretrainedPair:
-    return pairs.load_pair(name, state.profile().max_pretrained)
+    return pairs.load_pair(name, session.profile().max_pretrained)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _snapshot(run: str, step: int) -> PairCheckpoint:
-    found = state.manager().trained(run, step)
+    found = session.manager().trained(run, step)
     if not isinstance(found, PairCheckpoint):
         raise RunError("That run does not learn from pairs.")
     return found
@@ -87,6 +87,6 @@ def aligned(name: str, step: int) -> AlignmentScore | None:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def crossed(name: str, text: str, change: Change, seed: int, step: int = NEWEST) -> Crossing:
-    """Raises what `opened` and `engine.measure.crossing.crossing` raise."""
+    """Raises what `opened` and `engine.measure.families.cross_attention.crossing` raise."""
     found, longest = opened(name, step), LONGEST if is_pretrained(name) else None
     return crossing(found.model, found.tokenizer, text, change, seed, longest)

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.measure.alignment import AlignmentScore
-from engine.measure.crossing import Change, Crossing, Look, Looked
-from engine.training.swapped import HEALTHY, SOURCE, SWAPPED, Swapped
-from ui.look import Words
+from engine.experiments.masks_swapped import (
+    HEALTHY,
+    SOURCE,
+    SWAPPED,
+    Swapped,
+)
+from engine.measure.families.cross_alignment import AlignmentScore
+from engine.measure.families.cross_attention import (
+    Change,
+    Crossing,
+    Look,
+    Looked,
+)
+from ui.page_frame import Words
 from ui.text.markdown import safe
 
 ASK_ALIGNMENT = "What does the writer look at in the source?"
@@ -215,5 +225,5 @@ MASKS_BY_HAND = (
     " **Padding**, (batch, 1, 1, source): $-\\infty$ where a shorter source was filled up. The ones stand"
     " for every head and every query.\n\nThe engine checks the shapes and would refuse this; where sources"
     " and targets happen to be equally long in a code without checks, nothing would say so. The curves"
-    " were measured once and come with the app (`engine/training/swapped.py` does it again)."
+    " were measured once and come with the app (`engine/experiments/masks_swapped.py` does it again)."
 )

@@ -11,15 +11,29 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine import corpora
+from engine.data import corpora
 from engine.errors import CorpusError
-from engine.measure.firing import SIDES, Excerpt, Liked, excerpts, liked, places, shows_lowest, windows
-from engine.measure.neurons import Scan, activations_near, nearing, scanning
-from ui import state, widgets
+from engine.measure.feedforward.neuron_examples import (
+    SIDES,
+    Excerpt,
+    Liked,
+    excerpts,
+    liked,
+    places,
+    shows_lowest,
+    windows,
+)
+from engine.measure.feedforward.neurons import (
+    Scan,
+    activations_near,
+    nearing,
+    scanning,
+)
+from ui import session, widgets
+from ui.background_jobs import begun, measured
 from ui.figures import theme
+from ui.model_bar import Subject
 from ui.models import is_training
-from ui.slow import begun, measured
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 SLOW_SPANS = {"2,048": 2_048, "8,192": 8_192}  # of a large model, which reads a few hundred in a second
@@ -139,7 +153,7 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     if name == "shakespeare" and corpora.shakespeare_path() is None:
         return nothing, "Tiny Shakespeare, which this model was trained on, is not on this server."
     try:
-        corpus = state.corpus(name)
+        corpus = session.corpus(name)
     except CorpusError as error:
         return nothing, safe(f"{str(error)[:1].upper()}{str(error)[1:]}.")
     text = corpus.text[-len(corpus.validation) :]  # a corpus is cut into characters

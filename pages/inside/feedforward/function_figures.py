@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.activations import Curve, Inputs
+from engine.measure.feedforward.activation_functions import Curve, Inputs
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, base_layout, colour
 

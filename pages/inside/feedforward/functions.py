@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import activations
-from engine.measure.activations import Curve, Difference, Inputs
+from engine.measure.feedforward import activation_functions
+from engine.measure.feedforward.activation_functions import Curve, Difference, Inputs
 from pages.inside.feedforward import function_figures as figures
 from pages.inside.feedforward import words
 from ui import explain, widgets
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 
 REACHES = (2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 DOTS = 500
@@ -25,7 +25,10 @@ DRAWN = ("output", "slope")
 def draw_functions(subject: Subject) -> None:
     """The functions, or their slopes, over the model's own inputs; two GELUs and gates are folded."""
     parts = subject.model.parts
-    own, functions = activations.bend(subject.config, parts), activations.functions(subject.config, parts)
+    own, functions = (
+        activation_functions.bend(subject.config, parts),
+        activation_functions.functions(subject.config, parts),
+    )
     names = list(functions)
     left, right = st.columns([3, 1], gap="medium")
     with right:
@@ -41,7 +44,7 @@ def draw_functions(subject: Subject) -> None:
         layer = widgets.one_of(
             "Inputs of layer", layers, "feedforward_inputs", kind="list", hint=hint, disabled=own is None
         )
-    name = activations.bent_input(subject.config, parts)
+    name = activation_functions.bent_input(subject.config, parts)
     inputs = _inputs(subject.key, subject.ids, layer, reach, subject.recording(), name) if own else None
     wanted = widgets.only(chosen, names)
     every = _all_curves(reach, subject.config.ffn, parts.name, functions)
@@ -52,7 +55,7 @@ def draw_functions(subject: Subject) -> None:
         explain.answer(words.no_inputs(part.present))
     else:
         gate = f", on the gate of {part.title}" if part.gated else ""
-        explain.answer(words.functions_answer(activations.written(own) + gate, inputs))
+        explain.answer(words.functions_answer(activation_functions.written(own) + gate, inputs))
     explain.measure_it(_more, subject, inputs)
 
 
@@ -72,10 +75,10 @@ def _more(subject: Subject, inputs: Inputs | None) -> None:
 
 @st.cache_resource(max_entries=4 * len(REACHES), show_spinner=False)
 def _all_curves(
-    reach: float, ffn: str, made_of: str, _functions: Mapping[str, activations.Written]
+    reach: float, ffn: str, made_of: str, _functions: Mapping[str, activation_functions.Written]
 ) -> list[Curve]:
     """`ffn` and the parts' name stand for the functions in the key."""
-    return [activations.curve(name, -reach, reach, among=_functions) for name in _functions]
+    return [activation_functions.curve(name, -reach, reach, among=_functions) for name in _functions]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -83,7 +86,7 @@ def _inputs(
     key: tuple[str, int], ids: tuple[int, ...], layer: str, reach: float, _recording: Any, name: str
 ) -> Inputs:
     values = _recording.stacked(name) if layer == "all" else _recording[f"blocks.{layer}.{name}"]
-    return activations.spread(values, -reach, reach)
+    return activation_functions.spread(values, -reach, reach)
 
 
 def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, *, slopes: bool) -> None:
@@ -127,19 +130,19 @@ def _two_gelus() -> None:
 
 @st.cache_resource(show_spinner=False)
 def _difference() -> Difference:
-    return activations.worst_difference()
+    return activation_functions.worst_difference()
 
 
 def _gated(subject: Subject) -> None:
     st.subheader("With a gate", anchor=False)
     own, parts = subject.config.ffn, subject.model.parts
-    gates = activations.gates(parts)
+    gates = activation_functions.gates(parts)
     left, right = st.columns(2)
     with left:
         kind = widgets.one_of("Kind", gates, "feedforward_gate")
     with right:
         form = widgets.one_of("Drawn as", ("map", "slices"), "feedforward_form")
-    axis, surface = activations.gated_surface(kind, parts=parts)
+    axis, surface = activation_functions.gated_surface(kind, parts=parts)
     table = pd.DataFrame(
         {"value": np.repeat(axis, len(axis)), "gate": np.tile(axis, len(axis)), "output": surface.ravel()}
     )
@@ -167,7 +170,7 @@ def _gated(subject: Subject) -> None:
             data=table,
             name=kind,
         )
-    bend = activations.written(parts.feedforwards[kind].act)
+    bend = activation_functions.written(parts.feedforwards[kind].act)
     shown = (
         f" The dots are {DOTS} pairs of this model on this text; some lie outside."
         if own == kind and form != "slices"
@@ -183,4 +186,6 @@ def _gated(subject: Subject) -> None:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _pairs(key: tuple[str, int], ids: tuple[int, ...], _recording: Any) -> tuple[np.ndarray, np.ndarray]:
     """(gates, values) of some neurons at some tokens, spread evenly over all there are: both (DOTS,)."""
-    return activations.some_pairs(_recording.stacked("ffn_gate"), _recording.stacked("ffn_pre"), DOTS)
+    return activation_functions.some_pairs(
+        _recording.stacked("ffn_gate"), _recording.stacked("ffn_pre"), DOTS
+    )

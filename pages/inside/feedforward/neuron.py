@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.measure import firing, neurons
-from engine.measure.firing import Promoted
+from engine.measure.feedforward import neuron_examples, neurons
+from engine.measure.feedforward.neuron_examples import Promoted
 from pages.inside.feedforward import figures, words
 from pages.inside.feedforward.contexts import Seen, contexts
 from ui import explain, widgets
+from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 SAVED = 500  # tokens at each end of a large vocabulary that the saved table has
@@ -35,7 +35,7 @@ def draw_neuron(
         seen = contexts(subject, layer, neuron, is_signed, controls)
     raised = [subject.vocabulary[i] for i in found.raised[:3]]
     if seen is None:
-        peak = firing.along(along)
+        peak = neuron_examples.along(along)
         explain.answer(words.on_this_text(layer, neuron, subject.labels[peak.at], peak.peak, raised))
     else:
         liked = seen.liked
@@ -46,7 +46,7 @@ def draw_neuron(
 def _writes(subject: Subject, layer: int, neuron: int) -> Promoted:
     through = _through_norm()
     scores = neurons.token_scores(subject.model, layer, neuron, through_norm=through)
-    found, vocabulary = firing.promoted(scores), subject.vocabulary
+    found, vocabulary = neuron_examples.promoted(scores), subject.vocabulary
     alt = (
         f"The tokens promoted most: {' '.join(vocabulary[i] for i in found.raised)}; suppressed most:"
         f" {' '.join(vocabulary[i] for i in found.lowered)}."
@@ -84,7 +84,7 @@ def norm_choice(subject: Subject, is_signed: bool) -> None:
 def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) -> None:
     """Where it fires on the text: along (query,)."""
     st.subheader(f"Neuron {neuron} of layer {layer} on this text", anchor=False)
-    found = firing.along(along)
+    found = neuron_examples.along(along)
     st.caption("Shaded by the size of its activation. Choose a token to read the number.")
     hints = [f"position {i}: {v:.4f}" for i, v in enumerate(along)]
     label = f"The text, shaded by the activation of neuron {neuron}"

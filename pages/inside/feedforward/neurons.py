@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import firing, neurons
+from engine.measure.feedforward import neuron_examples, neurons
 from engine.measure.slices import extent
 from engine.parts.feedforward import FeedForward, GatedFeedForward
 from pages.inside.feedforward import figures, words
 from pages.inside.feedforward.contexts import Seen
 from pages.inside.feedforward.neuron import draw_neuron, norm_choice, on_the_text
 from ui import explain, widgets
-from ui.look import Code
+from ui.model_bar import Subject
+from ui.page_frame import Code
 from ui.players.plot import Table, plot
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 MOST = 32
@@ -80,7 +80,7 @@ def code_of_neurons(subject: Subject) -> Code:
 
 def _skipped(subject: Subject, post: np.ndarray) -> int:
     """Tokens at the beginning that do not count: the first, where it drowns all others."""
-    if not firing.first_is_massive(post):
+    if not neuron_examples.first_is_massive(post):
         return 0
     name = f"Leave out “{safe(subject.labels[0])}”"
     return int(widgets.switch(name, True, "feedforward_apart", hint=words.MASSIVE))
@@ -100,13 +100,13 @@ def _choose(values: np.ndarray, place: Any) -> tuple[int, int]:
     if go is not None:
         st.session_state["feedforward_layer"], st.session_state["feedforward_neuron"] = go
     hint = "0 is the first block, next to the embedding."
-    layer = _number("Layer", "feedforward_layer", firing.loudest(values)[0], layers, hint, place)
+    layer = _number("Layer", "feedforward_layer", neuron_examples.loudest(values)[0], layers, hint, place)
     hint = (
         f"One of the {width:,} entries of `ffn_post` in each layer. A click on a picture or in the table"
         f" under"
         " *Measure it* chooses it as well."
     )
-    first = firing.loudest(values[layer])[0]
+    first = neuron_examples.loudest(values[layer])[0]
     return layer, _number("Neuron", "feedforward_neuron", first, width, hint, place)
 
 
@@ -157,7 +157,7 @@ def _whole_model(
         st.caption(
             f"The strongest activation of each of the {layers} × {width:,} neurons, anywhere in the text."
         )
-        top, beyond = firing.scale_end(values)
+        top, beyond = neuron_examples.scale_end(values)
         if beyond:
             st.caption(f"The colours end at {top:.3g}: one neuron in a thousand goes beyond.")
         table: Table = {"neuron": np.arange(width), **{f"layer_{i}": row for i, row in enumerate(values)}}
@@ -169,7 +169,7 @@ def _whole_model(
             }
         alt = (
             f"Heatmap of {layers} layers by {width} neurons: the strongest activation on the text. The"
-            f" largest is {abs(values[firing.loudest(values)]):.2f}."
+            f" largest is {abs(values[neuron_examples.loudest(values)]):.2f}."
         )
         clicked = plot(
             figures.overview(values, now, top, signed=diverging),
@@ -221,7 +221,7 @@ def _layer(
     """post (query, d_ff), values (d_ff,)"""
     st.subheader(f"Layer {layer}", anchor=False)
     width = len(values)
-    order = firing.by_size(values, MOST if shown != "all" else None)
+    order = neuron_examples.by_size(values, MOST if shown != "all" else None)
     left, right = st.columns([16, 9], gap="small")
     with left:
         many, length = len(order), len(post)
@@ -237,7 +237,7 @@ def _layer(
             f"Heatmap of {len(order)} neurons of layer {layer} by {len(post)} tokens of the text: their"
             f" activation, {least:.2f} to {most:.2f}."
         )
-        top, beyond = firing.scale_end(post[skip:])
+        top, beyond = neuron_examples.scale_end(post[skip:])
         if beyond or skip:
             st.caption(f"The colours end at {top:.3g}; a few activations lie beyond.")
         figure = figures.layer_map(post, order, subject.labels, layer, neuron, top, signed=diverging)

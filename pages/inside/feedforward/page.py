@@ -1,13 +1,13 @@
 """The feed-forward networks: their neurons, their activation functions, their parameters."""
 
 from engine.ledger import component_parameters, parameter_rows
-from engine.measure.activations import curve
+from engine.measure.feedforward.activation_functions import curve
 from engine.parts.feedforward import GatedFeedForward, gelu_tanh, relu2
 from pages.inside.feedforward import words
 from pages.inside.feedforward.functions import draw_functions
 from pages.inside.feedforward.neurons import code_of_neurons, draw_neurons
 from pages.inside.feedforward.parameters import draw_parameters
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

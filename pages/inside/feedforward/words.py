@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from engine.ledger.block import BlockParameters
-from engine.measure.activations import Inputs
-from engine.measure.firing import Liked
-from ui.look import Words
-from ui.subject import Subject
+from engine.measure.feedforward.activation_functions import Inputs
+from engine.measure.feedforward.neuron_examples import Liked
+from ui.model_bar import Subject
+from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus
 

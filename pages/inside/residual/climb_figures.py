@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.measure.settling import Climb
+from engine.measure.residual.lens_facts import Climb
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import plain, short

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.guesses import training
-from engine.training.residuals import Pair
+from engine.experiments.no_residual import Pair
+from engine.lab.guesses import training
 from ui.guess import Choice, Guess, offered
 
 SAID = {

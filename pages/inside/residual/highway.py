@@ -7,16 +7,21 @@ from typing import get_args
 import pandas as pd
 import streamlit as st
 
-from engine import corpora
 from engine.config import Norm
-from engine.training.residuals import DEPTHS, Pair, compare, shipped
+from engine.data import corpora
+from engine.experiments.no_residual import (
+    DEPTHS,
+    Pair,
+    compare,
+    shipped,
+)
 from pages.inside.residual import guesses, words
 from pages.inside.residual.pair_figures import NAMES, Shown, pair_lines
 from pages.inside.residual.wirings import draw_wirings
-from ui import explain, state, widgets
+from ui import explain, session, widgets
+from ui.background_jobs import measured
 from ui.guess import ask
 from ui.players.plot import plot
-from ui.slow import measured
 
 NORMS: dict[Norm, str] = {"layernorm": "LayerNorm", "none": "none"}
 SHOWN: dict[Shown, str] = {"losses": "loss", "alike": "likeness"}
@@ -77,7 +82,7 @@ def _more(depth: int, norm: Norm) -> None:
 
 
 def _again(depth: int, norm: Norm) -> None:
-    corpus = state.corpus(corpora.default_name())
+    corpus = session.corpus(corpora.default_name())
     found = measured(
         ("residuals", depth, norm, corpus.name), lambda: compare(depth, norm, corpus), "Training both models"
     )

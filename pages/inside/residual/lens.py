@@ -11,17 +11,28 @@ import numpy as np
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.lens import Lens, in_one_step, lens_steps, logit_lens
-from engine.measure.settling import cell, climb, latest, reach, settling
+from engine.measure.residual.lens import (
+    Lens,
+    in_one_step,
+    lens_steps,
+    logit_lens,
+)
+from engine.measure.residual.lens_facts import (
+    cell,
+    climb,
+    latest,
+    reach,
+    settling,
+)
 from pages.inside.residual import figures, words
 from pages.inside.residual.climb_figures import climb_bars
 from ui import explain, widgets
+from ui.background_jobs import measured
 from ui.figures.labels import crowded, plain
 from ui.layout import scrolled
+from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.slow import measured
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 CELL = "residual_cell"

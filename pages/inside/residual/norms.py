@@ -9,9 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import HeadError
-from engine.measure.norm_example import EXAMPLE, habits, normed
-from engine.measure.residual import Write
-from engine.measure.stream import (
+from engine.measure.residual.norm_example import EXAMPLE, habits, normed
+from engine.measure.residual.stream import (
     Stream,
     Term,
     landings,
@@ -24,13 +23,14 @@ from engine.measure.stream import (
     without,
     writer_of,
 )
+from engine.measure.residual.writes import Write
 from pages.inside.residual import figures, words
 from pages.inside.residual.push import POSITION, first_position, not_a_sum
 from ui import explain, widgets
 from ui.layout import scrolled
+from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 BLOCKS_WORKED = 3

@@ -2,18 +2,18 @@
 
 import streamlit as st
 
-from engine.measure.attribution import attribute
-from engine.measure.highway import fresh, measure
-from engine.measure.lens import first_settled, lens_steps, read_lens
-from engine.measure.residual import cosines, shares, states
+from engine.experiments.no_residual import compare, likeness
+from engine.measure.residual.attribution import attribute
+from engine.measure.residual.gradient_by_depth import fresh, measure
+from engine.measure.residual.lens import first_settled, lens_steps, read_lens
+from engine.measure.residual.writes import cosines, shares, states
 from engine.parts.blocks import NoResidualBlock, PreNormBlock
-from engine.training.residuals import compare, likeness
 from pages.inside.residual import words
 from pages.inside.residual.highway import draw_highway
 from pages.inside.residual.lens import draw_lens
 from pages.inside.residual.norms import draw_norms
 from pages.inside.residual.push import draw_push
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 Q = words.QUESTIONS
 ROAD = (PreNormBlock, NoResidualBlock, compare, likeness, measure, fresh)

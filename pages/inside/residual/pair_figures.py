@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.training.residuals import Pair, Road
+from engine.experiments.no_residual import Pair, Road
 from pages.inside.residual.figures import decades
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour

@@ -7,18 +7,18 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ResolvedConfig
-from engine.measure.attribution import Attribution, Versus, attribute
-from engine.measure.pushes import Pushes, pushes
-from engine.measure.residual import is_sum
-from engine.measure.settling import sureness, telling
+from engine.measure.residual.attribution import Attribution, Versus, attribute
+from engine.measure.residual.lens_facts import sureness, telling
+from engine.measure.residual.logit_pushes import Pushes, pushes
+from engine.measure.residual.writes import is_sum
 from engine.parts.protocols import Parts
 from pages.inside.residual import figures, words
 from pages.inside.residual.lens import blanks, following, read_so_far
 from pages.inside.residual.targets import choose_tokens
 from ui import explain, widgets
+from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 POSITION = "residual_position"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.measure.attribution import Versus
+from engine.measure.residual.attribution import Versus
 from engine.sample.outcome import likeliest_ids
 from ui import widgets
-from ui.subject import Subject
+from ui.model_bar import Subject
 
 TOP, ITSELF, MEAN = "top guess", "nothing", "mean of all"
 FEW = 1000  # tokens that all stand in the list

@@ -9,13 +9,30 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine import corpora
 from engine.config import Norm, Wiring
+from engine.data import corpora
 from engine.errors import CorpusError
-from engine.measure.highway import Init, Plan, Profile, Quantity, averaged, measure, slice_of
-from engine.measure.roads import EPS, LastBlock, blocks_of, last_block, ratios, reason, road, unusable
+from engine.measure.residual.gradient_by_depth import (
+    Init,
+    Plan,
+    Profile,
+    Quantity,
+    averaged,
+    measure,
+    slice_of,
+)
+from engine.measure.residual.gradient_verdicts import (
+    EPS,
+    LastBlock,
+    blocks_of,
+    last_block,
+    ratios,
+    reason,
+    road,
+    unusable,
+)
 from pages.inside.residual import figures
-from ui import explain, state, widgets
+from ui import explain, session, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
@@ -127,7 +144,7 @@ def _advance(plan: Plan, corpus: str, seconds: float) -> tuple[tuple[Profile, ..
     """
     work = st.session_state.get(_WORK)
     if work is None or work["of"] != (plan, corpus):
-        found = state.corpus(corpus)
+        found = session.corpus(corpus)
         work = st.session_state[_WORK] = {
             "of": (plan, corpus),
             "iterator": measure(plan, found.train, found.vocab_size),

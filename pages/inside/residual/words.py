@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from engine.measure.attribution import Versus
-from engine.measure.norm_example import Habit, Normed
-from engine.measure.pushes import Pushes
-from engine.measure.settling import Climb
-from engine.measure.stream import Summary
-from engine.training.residuals import Pair
-from ui.look import Words
+from engine.experiments.no_residual import Pair
+from engine.measure.residual.attribution import Versus
+from engine.measure.residual.lens_facts import Climb
+from engine.measure.residual.logit_pushes import Pushes
+from engine.measure.residual.norm_example import Habit, Normed
+from engine.measure.residual.stream import Summary
+from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus, nats, number
 
@@ -278,7 +278,8 @@ SHOWN_HINT = (
 )
 GRADIENT_TITLE = "The gradient after each block, before the first step"
 MADE_BY = (
-    "The lines above were made once, by `python -m engine.training.residuals`: width 64, 4 heads, windows of"
+    "The lines above were made once, by `python -m engine.experiments no-residual`: width 64, 4 heads,"
+    " windows of"
     " 64 letters of Tiny Shakespeare, 8 at a time, AdamW at 0.001, one seed."
 )
 AGAIN_HINT = "Takes from 10 seconds with 1 block to a minute with 8."

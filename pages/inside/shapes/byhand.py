@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.measure import byhand
+from engine.measure.shapes import attention_by_hand
 from pages.inside.shapes import words
 from pages.inside.shapes.masking import draw_mask
 from pages.inside.shapes.two_heads import draw_heads
 from ui import widgets
-from ui.look import Code, Words
+from ui.page_frame import Code, Words
 
 EXAMPLES = {"heads": "Two heads", "mask": "Masking"}
 EXAMPLE = "shapes_example"
@@ -33,7 +33,10 @@ def words_by_hand() -> Words:
 
 
 def code_by_hand() -> Code:
-    return byhand.masking if _is_mask() else byhand.multi_head, byhand.softmax
+    return (
+        attention_by_hand.masking if _is_mask() else attention_by_hand.multi_head,
+        attention_by_hand.softmax,
+    )
 
 
 def _is_mask() -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from engine.measure.byhand import HandExample, MaskExample
+from engine.measure.shapes.attention_by_hand import HandExample, MaskExample
 from ui.figures import specs as go
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour

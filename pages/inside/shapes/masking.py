@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ShapeError
-from engine.measure.byhand import MaskExample, masking
+from engine.measure.shapes.attention_by_hand import MaskExample, masking
 from pages.inside.shapes import words
 from pages.inside.shapes.figures import weight_bars
 from pages.inside.shapes.notation import number, numbers, plain

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.measure import mistakes
+from engine.measure.shapes import shape_mistakes
 from pages.inside.shapes import words
 from pages.inside.shapes.words import Told
 from ui import explain, widgets
@@ -34,7 +34,7 @@ def _heads_mistake(place: DeltaGenerator) -> Told:
     d_model, n_heads = _sizes(
         place, ("d_model", 1, 1024, 128, "shapes_d_model"), ("n_heads", 1, 64, 3, "shapes_n_heads")
     )
-    attempt, found = mistakes.split_heads(d_model, n_heads), mistakes.division(d_model, n_heads)
+    attempt, found = shape_mistakes.split_heads(d_model, n_heads), shape_mistakes.division(d_model, n_heads)
     st.code(
         f"x.unflatten(-1, (n_heads, d_model // n_heads))  # (1, 6, {d_model}) -> (1, 6, {n_heads},"
         f" {found.each})",
@@ -67,7 +67,7 @@ def _unembedding_mistake(place: DeltaGenerator) -> Told:
         f"F.linear(x, embedding.T)  # embedding: ({vocab}, {d_model}); F.linear transposes again",
         language="python",
     )
-    attempt = mistakes.transposed_unembedding(d_model, vocab)
+    attempt = shape_mistakes.transposed_unembedding(d_model, vocab)
     return Told(
         attempt,
         expected=(
@@ -98,7 +98,7 @@ def _mask_mistake(place: DeltaGenerator) -> Told:
         f"scores + causal_mask({size})  # scores (1, 4, {length}, {length}), mask ({size}, {size})",
         language="python",
     )
-    attempt = mistakes.wrong_mask(length, size)
+    attempt = shape_mistakes.wrong_mask(length, size)
     return Told(
         attempt,
         expected=(

@@ -1,13 +1,13 @@
 """The forward pass, step by step, with every shape; attention by hand; and what wrong shapes do."""
 
-from engine.measure.mistakes import split_heads, transposed_unembedding, wrong_mask
-from engine.measure.shapes import trace
-from engine.measure.tape import Tape
+from engine.measure.shapes.op_trace import Tape
+from engine.measure.shapes.operations import trace
+from engine.measure.shapes.shape_mistakes import split_heads, transposed_unembedding, wrong_mask
 from pages.inside.shapes import words
 from pages.inside.shapes.byhand import ask_by_hand, code_by_hand, draw_by_hand, words_by_hand
 from pages.inside.shapes.mistakes import draw_mistakes
 from pages.inside.shapes.walk import draw_walk
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ShapeError
-from engine.measure.byhand import HandExample, multi_head, one_weight
+from engine.measure.shapes.attention_by_hand import HandExample, multi_head, one_weight
 from pages.inside.shapes import words
 from pages.inside.shapes.figures import head_bars
 from pages.inside.shapes.notation import matrix, number, numbers, signed

@@ -10,14 +10,19 @@ from typing import Any
 import streamlit as st
 
 from engine.measure import slices
-from engine.measure.shapes import Ran, Shape, TraceStep, tensor_of
+from engine.measure.shapes.operations import (
+    Ran,
+    Shape,
+    TraceStep,
+    tensor_of,
+)
 from pages.inside.shapes import figures, words
 from pages.inside.shapes.sources import OWN, WRITES, Source, chosen_source, steps_of, total_sentence
 from ui import explain, widgets
 from ui.figures import theme
+from ui.model_bar import Subject
 from ui.players.component import mounted
 from ui.players.plot import plot
-from ui.subject import Subject
 
 WALK = "shapes_walk"
 PARTS = {

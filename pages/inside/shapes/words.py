@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.measure.byhand import HandExample, MaskExample
-from engine.measure.mistakes import Attempt
-from engine.measure.tape import TraceStep
-from ui.look import Words
+from engine.measure.shapes.attention_by_hand import HandExample, MaskExample
+from engine.measure.shapes.op_trace import TraceStep
+from engine.measure.shapes.shape_mistakes import Attempt
+from ui.page_frame import Words
 
 ASK_PASS = "What shape has each tensor?"
 ASK_HAND = {

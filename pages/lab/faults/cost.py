@@ -7,17 +7,23 @@ from functools import partial
 
 import streamlit as st
 
-from engine import corpora
-from engine.corpora import Corpus
+from engine.data import corpora
+from engine.data.corpora import Corpus
 from engine.errors import CheckpointError
-from engine.faults import FAULTS, Fault
-from engine.service.bugs import CORPUS, Bug, found, shipped, specs
+from engine.experiments.bug_races import (
+    CORPUS,
+    Bug,
+    found,
+    shipped,
+    specs,
+)
+from engine.lab.faults import FAULTS, Fault
 from engine.service.state import RunView
 from pages.lab.faults import guesses, words
 from pages.lab.faults.patterns import draw_patterns
-from ui import state, widgets
+from ui import session, widgets
 from ui.guess import Guess, ask
-from ui.look import Words
+from ui.page_frame import Words
 from ui.race import show_race
 
 FIRST = "no_mask"
@@ -70,7 +76,7 @@ def told() -> Words:
 
 def _corpus() -> Corpus:
     """Tiny Shakespeare; where it is not here and cannot be fetched, the text that every Python carries."""
-    return state.corpus(CORPUS if corpora.shakespeare_path() else "python")
+    return session.corpus(CORPUS if corpora.shakespeare_path() else "python")
 
 
 def _vocab_size(text: str) -> int:

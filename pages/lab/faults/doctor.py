@@ -7,19 +7,24 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from engine import corpora
 from engine.config import TrainConfig
-from engine.corpora import Corpus
-from engine.doctor.case import Case, Course
-from engine.doctor.check import Finding
-from engine.doctor.checks import CHECKS, examine
-from engine.doctor.grafted import fitting, grafted
+from engine.data import corpora
+from engine.data.corpora import Corpus
 from engine.errors import CorpusError
+from engine.lab.doctor.case import Case, Course
+from engine.lab.doctor.check import Finding
+from engine.lab.doctor.checks import CHECKS, examine
+from engine.lab.doctor.grafted import fitting, grafted
 from engine.service.state import RunView
 from pages.lab.faults import words_doctor as words
-from ui import explain, models, state, widgets
-from ui.slow import measured
-from ui.subject import Subject
+from ui import (
+    explain,
+    models,
+    session,
+    widgets,
+)
+from ui.background_jobs import measured
+from ui.model_bar import Subject
 from ui.text.markdown import safe
 
 NONE = "none"
@@ -69,7 +74,7 @@ def _case(subject: Subject, bug: str) -> Case:
     name, step = subject.key
     model = grafted(subject.model, bug) if bug != NONE else subject.model
     if name.startswith(models.RUN):
-        run = state.manager().view(name.removeprefix(models.RUN))
+        run = session.manager().view(name.removeprefix(models.RUN))
         if run is not None:
             return Case(model, None, _text_of(run, subject), run.spec.train, _course(run, step))
     if subject.is_pretrained:
@@ -96,7 +101,7 @@ def _text_of(run: RunView, subject: Subject) -> Corpus | None:
 def _text(name: str | None, cut: str) -> Corpus | None:
     """A text of the house; None, with a sentence, where it cannot be had: what needs it is left out."""
     try:
-        return state.corpus(name, cut) if name else None
+        return session.corpus(name, cut) if name else None
     except CorpusError as error:
         st.caption(f":material/info: {safe(str(error))}.")
         return None

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.doctor.check import Check
-from engine.doctor.patient import Patient
-from engine.doctor.story import Told
-from engine.doctor.table import Chart
+from engine.lab.doctor.check import Check
+from engine.lab.doctor.patient import Patient
+from engine.lab.doctor.story import Told
+from engine.lab.doctor.table import Chart
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 

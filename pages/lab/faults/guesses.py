@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from engine.faults import Fault
-from engine.guesses import training
-from engine.service.bugs import Finding
+from engine.experiments.bug_races import Finding
+from engine.lab.faults import Fault
+from engine.lab.guesses import training
 from ui.guess import Choice, Guess, offered
 
 SAID = {

@@ -1,22 +1,22 @@
 """The bug lab: what each mistake costs, and which checks would have caught it."""
 
-from engine.doctor.case import apart
-from engine.doctor.checks import examine
-from engine.doctor.course import what_it_writes
-from engine.doctor.forward import sees_the_future
-from engine.doctor.start import gradients_by_block, stream_gradients
-from engine.doctor.story import play, unscaled
-from engine.doctor.table import case_of, examined, trained
-from engine.faults import Fault
-from engine.faults.masks import transposed_mask
-from engine.service.bugs import found, specs
+from engine.experiments.bug_races import found, specs
+from engine.lab.doctor.case import apart
+from engine.lab.doctor.checks import examine
+from engine.lab.doctor.course import what_it_writes
+from engine.lab.doctor.forward import sees_the_future
+from engine.lab.doctor.start import gradients_by_block, stream_gradients
+from engine.lab.doctor.story import play, unscaled
+from engine.lab.doctor.table import case_of, examined, trained
+from engine.lab.faults import Fault
+from engine.lab.faults.masks import transposed_mask
 from pages.lab.faults import words, words_doctor
 from pages.lab.faults.cost import draw_cost, told
 from pages.lab.faults.doctor import draw_doctor
 from pages.lab.faults.patient import draw_patient
 from pages.lab.faults.story import draw_story
 from pages.lab.faults.which import draw_which
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 Q = words_doctor.QUESTIONS
 show(

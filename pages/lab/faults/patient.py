@@ -11,9 +11,16 @@ import random
 import pandas as pd
 import streamlit as st
 
-from engine.doctor.checks import CHECKS
-from engine.doctor.patient import BUDGET, MOST, Patient, affordable, cost, patient_of
-from engine.doctor.table import shipped, subject_of
+from engine.lab.doctor.checks import CHECKS
+from engine.lab.doctor.patient import (
+    BUDGET,
+    MOST,
+    Patient,
+    affordable,
+    cost,
+    patient_of,
+)
+from engine.lab.doctor.table import shipped, subject_of
 from pages.lab.faults import words_doctor as words
 from pages.lab.faults.doctor_figures import curves
 from ui import explain, widgets

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.service.bugs import Bug, Patterns, patterns
+from engine.experiments.bug_races import Bug, Patterns, patterns
 from engine.service.state import RunView
 from pages.lab.faults import words
 from ui import widgets

@@ -8,14 +8,22 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from engine import corpora
-from engine.doctor.story import READ, STAGES, Told, baselines, later, play, shipped
+from engine.data import corpora
+from engine.lab.doctor.story import (
+    READ,
+    STAGES,
+    Told,
+    baselines,
+    later,
+    play,
+    shipped,
+)
 from pages.lab.faults import words_doctor as words
 from pages.lab.faults.doctor_figures import course, gradient_norms
-from ui import explain, state, widgets
+from ui import explain, session, widgets
+from ui.background_jobs import measured
 from ui.figures.patterns import pattern_heatmap
 from ui.players.plot import plot
-from ui.slow import measured
 
 HEIGHT = 400
 LIVE_STEPS = 200
@@ -124,7 +132,7 @@ def _more(chapter: str, told: Mapping[str, Told]) -> None:
     st.caption(words.STORY_MADE)
     name = names[-1]
     if widgets.switch(words.LIVE, False, "story_live", hint=words.LIVE_HINT):
-        corpus = state.corpus(corpora.default_name())
+        corpus = session.corpus(corpora.default_name())
         found = measured(
             ("story", name, corpus.name), lambda: play(STAGES[name], corpus, LIVE_STEPS), words.LIVE_DOING
         )

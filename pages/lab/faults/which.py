@@ -7,8 +7,13 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from engine.doctor.checks import CHECKS
-from engine.doctor.table import HEALTHY, Chart, shipped, subject_of
+from engine.lab.doctor.checks import CHECKS
+from engine.lab.doctor.table import (
+    HEALTHY,
+    Chart,
+    shipped,
+    subject_of,
+)
 from pages.lab.faults import words_doctor as words
 from pages.lab.faults.doctor_figures import grid
 from ui import explain, widgets

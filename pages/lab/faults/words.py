@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.faults import Fault
-from engine.service.bugs import Finding, Side
-from ui.look import Words
+from engine.experiments.bug_races import Finding, Side
+from engine.lab.faults import Fault
+from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.tokens import show_characters
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from engine.doctor.check import Check, Finding, shown
-from engine.doctor.patient import Patient
-from engine.doctor.story import STEPS, Told
-from engine.doctor.table import Chart
-from engine.faults import Fault
-from ui.look import Words
+from engine.lab.doctor.check import Check, Finding, shown
+from engine.lab.doctor.patient import Patient
+from engine.lab.doctor.story import STEPS, Told
+from engine.lab.doctor.table import Chart
+from engine.lab.faults import Fault
+from ui.page_frame import Words
 from ui.text.markdown import safe
 
 QUESTIONS = {
@@ -57,7 +57,7 @@ def number(check: Check, found: Finding) -> str:
 def should_be(check: Check) -> str:
     """What a healthy model gives, in short.
 
-    >>> from engine.doctor.checks import CHECKS
+    >>> from engine.lab.doctor.checks import CHECKS
     >>> [should_be(CHECKS[name]) for name in ("future", "spread", "targets", "learned", "first_loss")]
     ['0', '0.67 to 1.50', '100%', 'below -0.20', '±0.50']
     """
@@ -120,8 +120,8 @@ WHICH = Words(
     attempt="Click a row. Look for faults that the loss alone would never have shown.",
 )
 MADE = (
-    "Made by `python -m engine.doctor.table`: each fault was trained once on Tiny Shakespeare and examined;"
-    " nothing in this grid is typed in."
+    "Made by `python -m engine.experiments doctor`: each fault was trained once on Tiny Shakespeare and"
+    " examined; nothing in this grid is typed in."
 )
 
 
@@ -324,8 +324,8 @@ STORY = Words(
     attempt="Train a step again, now, under “Measure it”: the same weights and windows give the same curve.",
 )
 STORY_MADE = (
-    f"Made by `python -m engine.doctor.story`: the preset “Classic”, {STEPS:,} steps at the learning rates of"
-    " that training, the faulty ones stopped after 500. The texts that tell the story say: output “the the"
+    f"Made by `python -m engine.experiments story`: the preset “Classic”, {STEPS:,} steps at the learning"
+    " rates of that training, the faulty ones stopped after 500. The texts that tell the story say: output “the the"
     " the"
     " the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats a model of 65"
     " letters"

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from engine.errors import CorpusError
-from engine.measure.ngrams import baselines
+from engine.experiments.lab_races import question_specs
+from engine.experiments.ladder_gains import finish
+from engine.experiments.race_table import standings
+from engine.measure.tasks.ngrams import baselines
 from engine.presets.raced import QUESTIONS
-from engine.service.climbing import finish
-from engine.service.lab_races import question_specs
-from engine.service.standings import standings
 from engine.service.state import RunView
 from pages.lab.ladder import words_compare as words
 from pages.lab.ladder.shared import stored
-from ui import state, widgets
+from ui import session, widgets
 from ui.race import show_race
 
 KEY = "ladder_question"
@@ -39,6 +39,6 @@ def draw_compare() -> None:
 def _lines(bits: bool) -> Mapping[str, float]:
     """What counting reaches; nothing where the text is not here."""
     try:
-        return dict(baselines(state.corpus("shakespeare"), bits))
+        return dict(baselines(session.corpus("shakespeare"), bits))
     except CorpusError:
         return {}

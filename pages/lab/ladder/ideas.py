@@ -8,17 +8,22 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import CorpusError
-from engine.measure.ladder_lines import lines
-from engine.measure.ngrams import baselines
+from engine.experiments.lab_races import RUNGS, SEEDS
+from engine.experiments.ladder_gains import idea, losses
+from engine.experiments.race_table import standings
+from engine.experiments.stored_races import Stored
+from engine.measure.tasks.ladder_lines import lines
+from engine.measure.tasks.ngrams import baselines
 from engine.presets.ladder import LADDER
-from engine.service.climbing import idea, losses
-from engine.service.lab_races import RUNGS, SEEDS
-from engine.service.standings import standings
-from engine.service.stored import Stored
 from pages.lab.ladder import words
 from pages.lab.ladder.ideas_figure import rungs
 from pages.lab.ladder.shared import seeds, stored
-from ui import explain, race_words, state, widgets
+from ui import (
+    explain,
+    race_words,
+    session,
+    widgets,
+)
 from ui.players.plot import plot
 
 HEIGHT = 440
@@ -72,7 +77,7 @@ def _difference(name: str) -> None:
 def _lines() -> Mapping[str, float]:
     """What counting reaches on the text of the stored race; nothing where that is not here."""
     try:
-        return dict(baselines(state.corpus("shakespeare")))
+        return dict(baselines(session.corpus("shakespeare")))
     except CorpusError:
         return {}
 

@@ -6,8 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import CheckpointError
+from engine.experiments.ladder import (
+    Experiment,
+    Overfit,
+    of_checkpoint,
+    shipped,
+)
 from engine.presets.ladder import LECTURE
-from engine.training.ladder import Experiment, Overfit, of_checkpoint, shipped
 from pages.lab.ladder import words_lecture as words
 from pages.lab.ladder.lecture_figure import beside, over_steps, readings
 from ui import explain, widgets

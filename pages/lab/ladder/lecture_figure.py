@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.experiments.ladder import Experiment, Overfit
 from engine.presets.ladder import LECTURE
-from engine.training.ladder import Experiment, Overfit
 from pages.lab.ladder.words_lecture import row_label
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour

@@ -1,9 +1,9 @@
 """The ladder: from a table of pairs to a Transformer, one idea a rung."""
 
-from engine.measure.following import counted, expected
-from engine.measure.raw_similarity import self_term
+from engine.experiments.ladder import climb
+from engine.measure.tasks.next_letters import counted, expected
+from engine.measure.tasks.raw_similarity import self_term
 from engine.presets.ladder import Rung
-from engine.training.ladder import climb
 from engine.training.race import race
 from pages.lab.ladder import words, words_compare, words_lecture, words_pairs, words_self
 from pages.lab.ladder.compare import draw_compare
@@ -12,7 +12,7 @@ from pages.lab.ladder.lecture import draw_lecture
 from pages.lab.ladder.pairs import draw_pairs
 from pages.lab.ladder.race import draw_race
 from pages.lab.ladder.self_term import draw_self
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

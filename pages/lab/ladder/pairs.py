@@ -6,7 +6,14 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import CheckpointError
-from engine.training.pairs import DOUBLE, SEEING, SINGLE, TABLE, Expectations, shipped
+from engine.experiments.bigram_expectations import (
+    DOUBLE,
+    SEEING,
+    SINGLE,
+    TABLE,
+    Expectations,
+    shipped,
+)
 from pages.lab.ladder import words_pairs as words
 from pages.lab.ladder.pairs_figure import panels
 from ui import explain, widgets

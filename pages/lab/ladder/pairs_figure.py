@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from engine.experiments.bigram_expectations import (
+    DOUBLE,
+    SINGLE,
+    TABLE,
+    Expectations,
+)
 from engine.presets.ladder import LADDER
-from engine.training.pairs import DOUBLE, SINGLE, TABLE, Expectations
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
-from ui.reading import show_token
+from ui.fit_text import show_token
 
 COLUMNS = 3
 GAP = 0.05  # between panels, of the width

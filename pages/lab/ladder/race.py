@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine import corpora
+from engine.data import corpora
 from engine.errors import CorpusError
-from engine.measure.ngrams import baselines
+from engine.experiments.lab_races import RUNGS, rung_specs
+from engine.experiments.ladder_gains import finish
+from engine.experiments.race_table import standings
+from engine.measure.tasks.ngrams import baselines
 from engine.presets.ladder import FIRST_FOUR, LADDER, RACE_TRAINING
-from engine.service.climbing import finish
-from engine.service.lab_races import RUNGS, rung_specs
-from engine.service.standings import standings
 from engine.service.state import RunView
 from pages.lab.ladder import words
 from pages.lab.ladder.shared import stored
-from ui import state, widgets
+from ui import session, widgets
 from ui.race import show_race
 from ui.text.markdown import safe
 
@@ -53,7 +53,7 @@ def draw_race() -> None:
         st.info(words.FEW)
         names = list(FIRST_FOUR)
     try:
-        corpus = corpora.from_text(typed) if typed else state.corpus(text)
+        corpus = corpora.from_text(typed) if typed else session.corpus(text)
         size = corpus.vocab_size
         lines = dict(baselines(corpus))
     except CorpusError as error:
@@ -71,5 +71,5 @@ def draw_race() -> None:
 
 
 def _typed() -> str | None:
-    limit = state.profile().max_text
+    limit = session.profile().max_text
     return widgets.box(words.YOURS, limit, TYPED, height=80, placeholder=words.YOURS_HINT) or None

@@ -6,16 +6,21 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.raw_similarity import KINDS, WIDTHS, SelfTerm, self_term
-from engine.service.climbing import losses
-from engine.service.lab_races import RUNGS
-from engine.tokenizers.char import CharTokenizer
+from engine.data.tokenizers.char import CharTokenizer
+from engine.experiments.lab_races import RUNGS
+from engine.experiments.ladder_gains import losses
+from engine.measure.tasks.raw_similarity import (
+    KINDS,
+    WIDTHS,
+    SelfTerm,
+    self_term,
+)
 from pages.lab.ladder import words_self as words
 from pages.lab.ladder.self_figure import three
 from pages.lab.ladder.shared import stored
 from ui import explain, widgets
+from ui.fit_text import show_token
 from ui.players.plot import plot
-from ui.reading import show_token
 
 TEXT = "First Citizen:"
 HEIGHT = 360

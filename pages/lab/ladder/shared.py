@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.errors import CheckpointError
-from engine.service.lab_races import seed_losses, shipped
-from engine.service.stored import Stored
+from engine.experiments.lab_races import seed_losses, shipped
+from engine.experiments.stored_races import Stored
 
 
 def stored(name: str) -> Stored | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from engine.data.tasks import TASKS
+from engine.experiments.ladder_gains import Finish, Idea
+from engine.experiments.race_table import Standing
 from engine.presets.ladder import LADDER
-from engine.service.climbing import Finish, Idea
-from engine.service.standings import Standing
-from engine.tasks import TASKS
 from ui.fields import label_of, show
-from ui.look import Words
+from ui.page_frame import Words
 
 ASK_IDEAS = "What does each idea buy?"
 ASK_RACE = "Which rung learns most in the same time?"
@@ -30,7 +30,7 @@ YOURS_HINT = (
 )
 TOO_SHORT = "Paste a text of some thousand letters under **Text**, and press **Race**."
 NOTHING_NEW = "No new line: only a number differs."
-NOT_STORED = "There is no stored race here: `python -m engine.pretrain races ladder` makes it."
+NOT_STORED = "There is no stored race here: `python -m engine.experiments races ladder` makes it."
 SEEDS = (
     "The same trainings with other seeds: first weights and batches differ. Losses on all unseen text, nats."
 )

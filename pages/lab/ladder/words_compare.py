@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.service.climbing import Finish
+from engine.experiments.ladder_gains import Finish
 from pages.lab.ladder.words import BEFORE, ended_early
-from ui.look import Words
+from ui.page_frame import Words
 
 ASK = "What matters, and what does not?"
 QUESTION = "Question"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.experiments.ladder import (
+    NEAR,
+    Climbed,
+    Experiment,
+    Overfit,
+)
 from engine.presets.ladder import LECTURE
-from engine.training.ladder import NEAR, Climbed, Experiment, Overfit
-from ui.look import Words
+from ui.page_frame import Words
 from ui.text.markdown import safe
 
 ASK = "Does the lecture's ladder come out the same here?"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from engine.experiments.bigram_expectations import (
+    DOUBLE,
+    SEEING,
+    TABLE,
+    Expectations,
+)
 from engine.presets.ladder import LADDER
-from engine.training.pairs import DOUBLE, SEEING, TABLE, Expectations
-from ui.look import Words
+from ui.page_frame import Words
 from ui.text.markdown import safe
 
 ASK = "What does a table of pairs know, and what not?"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.measure.raw_similarity import SelfTerm
-from ui.look import Words
+from engine.measure.tasks.raw_similarity import SelfTerm
+from ui.page_frame import Words
 
 ASK = "Why is raw similarity no better than the last letter?"
 WIDTH = "Numbers in a vector"

@@ -5,14 +5,20 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.checkpoints import Checkpoint
-from engine.measure.task_heads import Looking, Seen, looking, seen, solved_without
-from engine.measure.task_rules import OutOfTurn, out_of_turn
-from engine.measure.task_scores import lines_of
-from engine.tasks import TASKS, Task
+from engine.data.tasks import TASKS, Task
+from engine.measure.tasks.task_heads import (
+    Looking,
+    Seen,
+    looking,
+    seen,
+    solved_without,
+)
+from engine.measure.tasks.task_rules import OutOfTurn, out_of_turn
+from engine.measure.tasks.task_scores import lines_of
+from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import figures, words
 from pages.lab.tasks.shipped import choose_task, look_inside, shipped
-from ui import explain, state, widgets
+from ui import explain, session, widgets
 from ui.players.plot import plot
 
 HEIGHT, BARS = 430, 250
@@ -85,7 +91,7 @@ def _measured(task: Task, found: Checkpoint, scored: Looking) -> None:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _looking(name: str, _found: Checkpoint) -> Looking | None:
     task = TASKS[name]
-    lines = lines_of(state.corpus(name).validation, task.length, LOOKED_AT)
+    lines = lines_of(session.corpus(name).validation, task.length, LOOKED_AT)
     return looking(_found.model, _found.tokenizer, task, lines)
 
 
@@ -93,7 +99,7 @@ def _looking(name: str, _found: Checkpoint) -> Looking | None:
 def _seen(name: str, which: int, _found: Checkpoint) -> Seen:
     """One of the held-out problems, with its right answer."""
     task = TASKS[name]
-    line = lines_of(state.corpus(name).validation, task.length, LOOKED_AT)[which, 1:-1]
+    line = lines_of(session.corpus(name).validation, task.length, LOOKED_AT)[which, 1:-1]
     return seen(_found.model, _found.tokenizer, task, _found.tokenizer.decode(line.tolist()))
 
 
@@ -101,7 +107,7 @@ def _seen(name: str, which: int, _found: Checkpoint) -> Seen:
 def _without(name: str, heads: tuple[tuple[int, int], ...], _found: Checkpoint) -> float:
     """The share that is solved without some heads."""
     task = TASKS[name]
-    lines = lines_of(state.corpus(name).validation, task.length, LOOKED_AT)
+    lines = lines_of(session.corpus(name).validation, task.length, LOOKED_AT)
     return solved_without(_found.model, _found.tokenizer, task, lines, heads)
 
 

@@ -8,16 +8,21 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.data.tasks import TASKS
 from engine.errors import CheckpointError
-from engine.measure.task_rules import by_carries
-from engine.measure.task_scores import lines_of
-from engine.service.lab_races import ADDITIONS, DIGITS, shipped, specs_of
-from engine.service.standings import name_of
+from engine.experiments.lab_races import (
+    ADDITIONS,
+    DIGITS,
+    shipped,
+    specs_of,
+)
+from engine.experiments.race_table import name_of
+from engine.experiments.stored_races import Stored
+from engine.measure.tasks.task_rules import by_carries
+from engine.measure.tasks.task_scores import lines_of
 from engine.service.state import RunView
-from engine.service.stored import Stored
-from engine.tasks import TASKS
 from pages.lab.tasks import words
-from ui import state
+from ui import session
 from ui.figures.race import DASHES, SHADES
 from ui.figures.solved import Solved, solved_curves
 from ui.models import task_model
@@ -78,5 +83,5 @@ def _carries(_: Sequence[RunView]) -> None:
 @st.cache_resource(max_entries=2, show_spinner=False)
 def _by_carries(name: str) -> Mapping[bool, tuple[int, float]]:
     task, found = TASKS[name], task_model(name)
-    lines = lines_of(state.corpus(name).validation, task.length, SUMS)
+    lines = lines_of(session.corpus(name).validation, task.length, SUMS)
     return by_carries(found.model, found.tokenizer, task, lines)

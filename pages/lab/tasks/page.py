@@ -1,16 +1,16 @@
 """Tasks: problems whose answers can be checked and whose best possible loss is known."""
 
-from engine.measure.task_heads import looking, solved_without
-from engine.measure.task_rules import by_carries, out_of_turn
-from engine.measure.task_scores import answered
-from engine.tasks.lines import adding, remainders
+from engine.data.tasks.lines import adding, remainders
+from engine.measure.tasks.task_heads import looking, solved_without
+from engine.measure.tasks.task_rules import by_carries, out_of_turn
+from engine.measure.tasks.task_scores import answered
 from engine.training.tasks import recipe
 from pages.lab.tasks import words
 from pages.lab.tasks.grokking import draw_grokking
 from pages.lab.tasks.heads import draw_heads
 from pages.lab.tasks.order import draw_order
 from pages.lab.tasks.solve import draw_solve
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.checkpoints import Checkpoint
-from engine.corpora import Corpus
+from engine.data.corpora import Corpus
+from engine.data.tasks import TASKS, Task
 from engine.errors import GlassformerError
-from engine.measure.task_curve import TaskCurve, task_curve
-from engine.service.lab_races import task_spec
-from engine.tasks import TASKS, Task
+from engine.experiments.lab_races import task_spec
+from engine.measure.tasks.learning_curve import TaskCurve, task_curve
+from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import words
-from ui import site, state, widgets
+from ui import session, site, widgets
 from ui.models import TASK, task_model
 from ui.text.markdown import safe
 
@@ -27,14 +27,14 @@ def choose_task(names: Sequence[str]) -> Task:
 def shipped(task: Task) -> tuple[Checkpoint, TaskCurve, Corpus]:
     """A task's model, its curve and the task's problems."""
     found = task_model(task.name)
-    return found, task_curve(found.metrics), state.corpus(task.name)
+    return found, task_curve(found.metrics), session.corpus(task.name)
 
 
 def train_it(task: Task) -> None:
     """The button that trains it live, on the training page."""
     if st.session_state.pop("train_task", None) == task.name:
         try:
-            run = state.manager().start(task_spec(task.name), state.owner())
+            run = session.manager().start(task_spec(task.name), session.owner())
         except GlassformerError as error:
             st.error(safe(str(error)))
         else:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.checkpoints import Checkpoint
+from engine.data.tasks import TASKS, Task, marked
 from engine.errors import TaskError
-from engine.measure.task_curve import TaskCurve
-from engine.measure.task_scores import Answered, answered, ask, lines_of
+from engine.measure.tasks.learning_curve import TaskCurve
+from engine.measure.tasks.task_scores import (
+    Answered,
+    answered,
+    ask,
+    lines_of,
+)
 from engine.sample import complete
-from engine.tasks import TASKS, Task, marked
+from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import figures, words
 from pages.lab.tasks.shipped import choose_task, look_inside, shipped, train_it
-from ui import explain, state, widgets
+from ui import explain, session, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
@@ -82,7 +87,7 @@ def _own(task: Task, found: Checkpoint, own: str) -> None:
 def _answers(name: str, which: int, _found: Checkpoint) -> list[Answered]:
     """Of one of the sets of problems, spread over those that are held out."""
     task = TASKS[name]
-    lines = lines_of(state.corpus(name).validation, task.length, SHOWN * (MOST_SHIFT + 1))
+    lines = lines_of(session.corpus(name).validation, task.length, SHOWN * (MOST_SHIFT + 1))
     return answered(_found.model, _found.tokenizer, task, lines[which :: MOST_SHIFT + 1][:SHOWN])
 
 
@@ -96,7 +101,7 @@ def _stream(task: Task, found: Checkpoint) -> None:
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _written(name: str, _found: Checkpoint) -> list[tuple[str, bool]]:
     task = TASKS[name]
-    start = state.corpus(name).text[:2]
+    start = session.corpus(name).text[:2]
     text = complete(_found.model, _found.tokenizer, start, WRITTEN, 1.0, seed=0)
     return marked(task, start + text)
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.measure.habits import Named
-from engine.measure.task_curve import SOLVED, TaskCurve, first_solved
-from engine.measure.task_heads import HALF, Looking
-from engine.measure.task_rules import OutOfTurn
-from engine.measure.task_scores import Answered
-from engine.service.standings import name_of
+from engine.data.tasks import Task
+from engine.experiments.race_table import name_of
+from engine.measure.attention.habits import Named
+from engine.measure.tasks.learning_curve import SOLVED, TaskCurve, first_solved
+from engine.measure.tasks.task_heads import HALF, Looking
+from engine.measure.tasks.task_rules import OutOfTurn
+from engine.measure.tasks.task_scores import Answered
 from engine.service.state import RunView
-from engine.tasks import Task
 from ui.figures.solved import Solved
-from ui.look import Words
+from ui.page_frame import Words
 
 SOLVE_QUESTION = "Has it found the rule, or only learned examples by heart?"
 SOLVE = Words(
@@ -164,7 +164,7 @@ def when(task: Task, curve: TaskCurve, metrics: Mapping[str, Any]) -> str:
     spent = f" and {cpu:,.0f} seconds of one core, looks included" if cpu else ""
     return (
         f"{found} Trained with seed {train['seed']}, {train['steps']:,} steps of {train['batch_size']}"
-        f" windows by {train['optimizer']}{spent}, by the command `python -m engine.training.pretrain"
+        f" windows by {train['optimizer']}{spent}, by the command `python -m engine.experiments"
         f" tasks/{task.name}` on {metrics['date']} ({metrics['machine']['processor']})."
     )
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.exercises.notebooks import NAMES, counts, notebook, stub_of, task_of, title_of
+from engine.lab.exercises.notebooks import (
+    NAMES,
+    counts,
+    notebook,
+    stub_of,
+    task_of,
+    title_of,
+)
 from pages.learn.exercises import words
 from ui import explain, widgets
 

@@ -1,13 +1,13 @@
 """Exercises: worked out by hand, checked with a hint, printed on a sheet."""
 
-from engine.exercises.exercise import check
-from engine.exercises.notebooks import notebook
-from engine.exercises.sheet import chosen
+from engine.lab.exercises.exercise import check
+from engine.lab.exercises.notebooks import notebook
+from engine.lab.exercises.sheet import chosen
 from pages.learn.exercises import words
 from pages.learn.exercises.code import draw_code
 from pages.learn.exercises.paper import draw_sheet
 from pages.learn.exercises.practise import draw_practise
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

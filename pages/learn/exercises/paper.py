@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.exercises.catalogue import LARGEST_SEED, SETS
-from engine.exercises.exercise import Exercise
-from engine.exercises.sheet import chosen, sheet
+from engine.lab.exercises.catalogue import LARGEST_SEED, SETS
+from engine.lab.exercises.exercise import Exercise
+from engine.lab.exercises.sheet import chosen, sheet
 from pages.learn.exercises import words
 from ui import explain, widgets
 

@@ -8,9 +8,14 @@ from typing import Any
 import streamlit as st
 from streamlit.errors import StreamlitPageNotFoundError
 
-from engine.exercises.catalogue import LARGEST_SEED, SETS, TASKS, make
-from engine.exercises.exercise import Exercise, Verdict, check
-from engine.exercises.forms import Choice, Pick
+from engine.lab.exercises.catalogue import (
+    LARGEST_SEED,
+    SETS,
+    TASKS,
+    make,
+)
+from engine.lab.exercises.exercise import Exercise, Verdict, check
+from engine.lab.exercises.forms import Choice, Pick
 from pages.learn.exercises import words
 from ui import explain, site, widgets
 from ui.players.component import mounted

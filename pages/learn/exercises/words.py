@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.exercises.exercise import Exercise, Verdict
-from engine.exercises.forms import Order
-from ui.look import Words
+from engine.lab.exercises.exercise import Exercise, Verdict
+from engine.lab.exercises.forms import Order
+from ui.page_frame import Words
 
 PRACTISE_QUESTION = "Can you work it out?"
 PRACTISE = Words(

@@ -7,11 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from engine.checkpoints import Checkpoint, load
-from engine.checkpoints_paired import PairCheckpoint, load_pair
 from engine.config import SampleConfig
 from engine.errors import GlassformerError
-from engine.measure.three_ways import (
+from engine.measure.families.three_families import (
     Continued,
     Filled,
     Hiding,
@@ -23,6 +21,8 @@ from engine.measure.three_ways import (
     sentences,
     translate,
 )
+from engine.weights.checkpoints import Checkpoint, load
+from engine.weights.pair_checkpoints import PairCheckpoint, load_pair
 from pages.models.families import words_live as words
 from ui import explain, widgets
 from ui.figures import theme

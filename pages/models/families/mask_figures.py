@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.flows import DONE, HIDDEN, LATER, NOW, Flow
+from engine.measure.families.visibility import (
+    DONE,
+    HIDDEN,
+    LATER,
+    NOW,
+    Flow,
+)
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 

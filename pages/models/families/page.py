@@ -1,14 +1,14 @@
 """Families: encoder, decoder, and both; and the few choices that tell models apart."""
 
 from engine.classifier import Classifier
+from engine.experiments.decoder_twin import cast, lines
+from engine.experiments.why_decoders import lessons, writing
 from engine.ledger.morph import choices_of, morphed
-from engine.measure.flows import flows
-from engine.measure.speaking import spoken
-from engine.measure.square import end_loss, opened, read
-from engine.measure.three_ways import carry_on, fill_in, translate
+from engine.measure.families.three_families import carry_on, fill_in, translate
+from engine.measure.families.unmasked_attention import end_loss, opened, read
+from engine.measure.families.visibility import flows
+from engine.measure.families.word_ablation import spoken
 from engine.seq2seq import Seq2Seq
-from engine.training.cast import cast, lines
-from engine.training.reasons import lessons, writing
 from pages.models.families import (
     words_live,
     words_machine,
@@ -23,7 +23,7 @@ from pages.models.families.speaks import draw_speaks
 from pages.models.families.square import draw_square
 from pages.models.families.three import draw_three
 from pages.models.families.why import draw_why
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

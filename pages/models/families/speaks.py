@@ -7,21 +7,26 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from engine.checkpoints_paired import LabelCheckpoint, load_labels
+from engine.data.pair_corpora import frequent_right, speakers
 from engine.errors import CorpusError, GlassformerError, RunError
-from engine.measure.labelling import by_size, counting_right, labelled_right, share
-from engine.measure.speaking import Spoken, spoken
-from engine.paired_data import frequent_right, speakers
+from engine.measure.families.classifier_accuracy import (
+    by_size,
+    counting_right,
+    labelled_right,
+    share,
+)
+from engine.measure.families.word_ablation import Spoken, spoken
 from engine.training.kinds import LABELS
+from engine.weights.pair_checkpoints import LabelCheckpoint, load_labels
 from pages.models.families import words_speaks as words
 from pages.models.families.speaks_figure import speaks_figure
-from ui import explain, state, widgets
+from ui import explain, session, widgets
 from ui.models import RUN
 from ui.players.plot import plot
+from ui.run_picker import runs, scrubbed
 from ui.site import ROOT
-from ui.step import NEWEST
 from ui.text.markdown import safe
-from ui.trained import runs, scrubbed
+from ui.training_step import NEWEST
 
 MODEL, TEXT = "speaks_model", "speaks_text"
 SHIPPED = "shipped"
@@ -154,7 +159,7 @@ def _shipped() -> LabelCheckpoint:
 
 @st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _snapshot(run: str, step: int) -> LabelCheckpoint:
-    found = state.manager().trained(run, step)
+    found = session.manager().trained(run, step)
     if not isinstance(found, LabelCheckpoint):
         raise RunError(words.OTHER_KIND)
     return found

@@ -8,10 +8,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.checkpoints import Checkpoint, load
 from engine.errors import GlassformerError
-from engine.measure.square import Square, alone, opened, read
-from engine.training.unmasked import MASKED, UNMASKED, square
+from engine.experiments.no_causal_mask import MASKED, UNMASKED, square
+from engine.measure.families.unmasked_attention import (
+    Square,
+    alone,
+    opened,
+    read,
+)
+from engine.weights.checkpoints import Checkpoint, load
 from pages.models.families import words_square as words
 from pages.models.families.square_figure import square_figure
 from ui import explain, widgets

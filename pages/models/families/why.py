@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from engine.experiments.decoder_twin import shipped
+from engine.experiments.why_decoders import Reasons, reasons
 from engine.ledger.morph import Size, three
-from engine.training.cast import shipped
-from engine.training.reasons import Reasons, reasons
 from pages.models.families import words_why as words
 from ui import explain, widgets
 

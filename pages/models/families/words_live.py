@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from engine.measure.three_ways import Continued, Filled, Hiding, Said, Translated
-from ui.look import Words
+from engine.measure.families.three_families import (
+    Continued,
+    Filled,
+    Hiding,
+    Said,
+    Translated,
+)
+from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.tokens import show_characters
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.ledger.morph import OFFERED, TOKENS, Costs
 from engine.presets.variations import MODELS
-from ui.look import Words
+from ui.page_frame import Words
 
 QUESTION = "Which few choices turn one model into another?"
 TITLES = {name: preset.title.removesuffix(" (published)") for name, preset in MODELS.items()} | {

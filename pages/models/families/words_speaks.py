@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.measure.speaking import Spoken
-from ui.look import Words
+from engine.measure.families.word_ablation import Spoken
+from ui.page_frame import Words
 from ui.text.markdown import safe
 
 QUESTION = "Which words give a speaker away?"

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.measure.flows import DONE, HIDDEN, LATER, NOW, Flow
-from ui.look import Words
+from engine.measure.families.visibility import (
+    DONE,
+    HIDDEN,
+    LATER,
+    NOW,
+    Flow,
+)
+from ui.page_frame import Words
 
 QUESTION = "Encoder, decoder, or both: what is the difference?"
 FAMILIES = {"encoder": "Encoder", "decoder": "Decoder", "both": "Encoder-decoder"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.training.cast import Both
-from engine.training.reasons import DRAWS, Reasons
-from ui.look import Words
+from engine.experiments.decoder_twin import Both
+from engine.experiments.why_decoders import DRAWS, Reasons
+from ui.page_frame import Words
 
 QUESTION = "Why did models that only continue win?"
 REASONS = {
@@ -86,7 +86,8 @@ def by_hand(forms: Mapping[str, Both]) -> str:
 CAST = (
     "**The same task in both forms**: source and target as one text, continued by a decoder with the"
     " parameters, the steps and the pairs of the encoder-decoder; the share of 1,000 held-out sources that"
-    " is right (in brackets the encoder-decoder's), once trained each (`python -m engine.pretrain cast`):"
+    " is right (in brackets the encoder-decoder's), once trained each"
+    " (`python -m engine.experiments decoder-twins`):"
 )
 
 

@@ -22,7 +22,7 @@ from pages.models.parameters.choice import (
     plain,
     say_changes,
 )
-from ui import fields, state
+from ui import fields, session
 from ui.fields import Control
 from ui.text.markdown import safe
 
@@ -155,7 +155,7 @@ def _fields(config: ModelConfig, note: str) -> tuple[dict[str, Any], dict[str, D
     """Every field as a control, in groups, below what is to be known of the model: (the values for a
     ModelConfig, places below those of sizes that can be derived).
     """
-    state.drop_endless()
+    session.drop_endless()
     values: dict[str, Any] = {}
     notes: dict[str, DeltaGenerator] = {}
     with st.popover("Change any field", icon=":material/tune:"):

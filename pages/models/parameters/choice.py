@@ -8,17 +8,17 @@ from typing import Any
 
 import streamlit as st
 
-from engine import checkpoints
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
-from engine.faults import parts_of
+from engine.lab.faults import parts_of
 from engine.ledger import Ledger, ledger
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.presets import ENCODER_DECODERS, PRESETS, TAUGHT, Preset
-from engine.pretrained import pairs, sources
-from engine.pretrained.load import open_model
-from ui import state
+from engine.weights import checkpoints
+from engine.weights.pretrained import pairs, sources
+from engine.weights.pretrained.load import open_model
+from ui import session
 from ui.models import LAPSES, PRETRAINED, RUN, SHIPPED, title_of
 from ui.site import ROOT
 from ui.text.markdown import safe, whole
@@ -61,14 +61,14 @@ class Choice:
 
 def options() -> dict[str, str]:
     """Name -> title: this person's runs, newest first, the shipped models, those of others, the presets."""
-    mine = [view for view in state.manager().runs(state.owner()) if view.spec.kind.inside]
+    mine = [view for view in session.manager().runs(session.owner()) if view.spec.kind.inside]
     runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(mine)}
     shipped = {
         name: title
         for name, title in (SHIPPED | LAPSES).items()
         if (ROOT / "checkpoints" / name / checkpoints.CONFIG).is_file()
     }
-    published = {PRETRAINED + name: title_of(PRETRAINED + name) for name in state.published()}
+    published = {PRETRAINED + name: title_of(PRETRAINED + name) for name in session.published()}
     return {**runs, **shipped, **published, **{name: preset.title for name, preset in ALL.items()}}
 
 
@@ -93,7 +93,7 @@ def found(name: str) -> Found:
         return Found(config, parts=parts)
     if name.startswith(PRETRAINED):
         return Found(*_opened(name.removeprefix(PRETRAINED)))
-    view = state.manager().view(name.removeprefix(RUN))
+    view = session.manager().view(name.removeprefix(RUN))
     if view is None:
         raise GlassformerError("That run is not on this server (any more).")
     return Found(view.spec.model, parts=parts_of(view.spec.parts))
@@ -126,7 +126,7 @@ def choose(
     if (
         named.startswith(RUN)
         and named not in titles
-        and (view := state.manager().view(named.removeprefix(RUN))) is not None
+        and (view := session.manager().view(named.removeprefix(RUN))) is not None
     ):
         titles = {named: f"A run: {view.name}"} | titles  # somebody else's, by its link
     current = st.session_state.get(key)

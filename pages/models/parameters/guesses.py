@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.guesses import sizes
+from engine.lab.guesses import sizes
 from pages.models.parameters.change import SLIDERS
 from pages.models.parameters.choice import LENGTHS
 from pages.models.parameters.choice import Choice as Model

@@ -11,7 +11,7 @@ from pages.models.parameters.memory import draw_memory
 from pages.models.parameters.two import draw_two
 from pages.models.parameters.where import draw_where
 from pages.models.parameters.worked import draw_by_hand
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

@@ -9,7 +9,7 @@ from engine.ledger.growth import BreakEven, Headed, Work
 from engine.ledger.shares import Where
 from engine.ledger.sizes import TILE, Fitting
 from pages.models.parameters.choice import Choice
-from ui.look import Words
+from ui.page_frame import Words
 from ui.text.numbers import flop, gigabytes, percent, short
 
 WHERE = Words(

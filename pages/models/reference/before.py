@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.carrying import LAYERS, Carried, carried
+from engine.measure.families.influence_by_distance import LAYERS, Carried, carried
 from pages.models.reference import words_before as words
 from pages.models.reference.before_figure import influence_lines
 from ui import explain, widgets

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.measure.carrying import Carried
+from engine.measure.families.influence_by_distance import Carried
 from pages.models.reference.words_before import NAMES
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour

@@ -7,11 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from engine.lab.reference import dice
+from engine.lab.reference.compare import Comparison, compare
+from engine.lab.reference.dice import Rolled
 from engine.ledger import parameter_formula
 from engine.measure.recording import record
-from engine.reference import dice
-from engine.reference.compare import Comparison, compare
-from engine.reference.dice import Rolled
 from pages.models.reference.shared import (
     Wrong,
     choose_mistake,

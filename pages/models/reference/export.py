@@ -10,21 +10,21 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from engine.checkpoints import FILES
-from engine.checkpoints_paired import PairCheckpoint, pack_files
+from engine.data.tokenizers import Tokenizer
+from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import PretrainedError
-from engine.export import pack
-from engine.export.hugging_face import Plan, plan
-from engine.export.one_file import one_file
-from engine.export.writers import WRITERS
 from engine.model import Transformer
 from engine.nano import __file__ as NANO
 from engine.seq2seq import Seq2Seq
-from engine.tokenizers import Tokenizer
-from engine.tokenizers.paired import PairTokenizer
+from engine.weights.checkpoints import FILES
+from engine.weights.export import pack
+from engine.weights.export.hugging_face import Plan, plan
+from engine.weights.export.one_file import one_file
+from engine.weights.export.writers import WRITERS
+from engine.weights.pair_checkpoints import PairCheckpoint, pack_files
 from pages.models.reference import words
-from ui import explain, state, widgets
-from ui.subject import Subject
+from ui import explain, session, widgets
+from ui.model_bar import Subject
 from ui.text.markdown import safe
 
 OPEN = """import torch
@@ -77,7 +77,7 @@ def draw_export(subject: Subject) -> None:
     )
     size = pack.size(taken.model, dtype)
     try:
-        size.allow(state.profile().max_export)
+        size.allow(session.profile().max_export)
     except PretrainedError as error:
         st.warning(safe(f"This model is not packed here: {error}."))
         return

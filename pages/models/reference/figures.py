@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.reference.compare import TOLERANCE, Comparison, Difference
+from engine.lab.reference.compare import TOLERANCE, Comparison, Difference
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ConfigError
-from engine.reference.compare import Comparison, compare
+from engine.lab.reference.compare import Comparison, compare
 from pages.models.reference.shared import (
     Wrong,
     choose_mistake,
@@ -15,7 +15,7 @@ from pages.models.reference.shared import (
     wrong,
 )
 from ui import explain
-from ui.subject import Subject
+from ui.model_bar import Subject
 from ui.text.markdown import safe
 
 

@@ -1,7 +1,7 @@
 """Two programs on the same weights, models to take along, and what to look up."""
 
 from engine.ledger.shares import quick_reference
-from engine.measure.carrying import carried
+from engine.measure.families.influence_by_distance import carried
 from engine.presets.variations import variation
 from pages.models.reference import words, words_before
 from pages.models.reference.before import draw_before
@@ -10,7 +10,7 @@ from pages.models.reference.export import draw_export
 from pages.models.reference.model import draw_model
 from pages.models.reference.quick import draw_quick
 from pages.models.reference.variations import draw_variations
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

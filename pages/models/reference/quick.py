@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger.shares import Line, quick_reference
-from engine.measure.formulas import formulas
+from engine.measure.shapes.formulas import formulas
 from pages.models.reference import words
 from pages.models.reference.variations import ALL
 from ui import explain, widgets

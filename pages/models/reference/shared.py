@@ -8,9 +8,9 @@ import numpy as np
 import streamlit as st
 
 from engine.config import ResolvedConfig
-from engine.reference.compare import TOLERANCE, Comparison
-from engine.reference.mistakes import MISTAKES, Mistake
-from engine.reference.second import RIGHT, Choices
+from engine.lab.reference.compare import TOLERANCE, Comparison
+from engine.lab.reference.mistakes import MISTAKES, Mistake
+from engine.lab.reference.second import RIGHT, Choices
 from pages.models.reference import figures
 from pages.models.reference.words import NAMES
 from ui import widgets

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from engine.export.gather import gather
-from engine.export.hugging_face import Plan, plan, tensors, undone
-from engine.export.writers import WRITERS
+from engine.lab.reference.mistakes import neighbours_turned, other_eps, tiled
+from engine.lab.reference.places import hidden, position_bias, turned
+from engine.lab.reference.second import (
+    attention,
+    block,
+    feedforward,
+    forward,
+    gelu,
+    gelu_by_tanh,
+    norm,
+    shared,
+)
 from engine.ledger.shares import Line
-from engine.reference.mistakes import neighbours_turned, other_eps, tiled
-from engine.reference.places import hidden, position_bias, turned
-from engine.reference.second import attention, block, feedforward, forward, gelu, gelu_by_tanh, norm, shared
-from ui.look import Words
+from engine.weights.export.gather import gather
+from engine.weights.export.hugging_face import (
+    Plan,
+    plan,
+    tensors,
+    undone,
+)
+from engine.weights.export.writers import WRITERS
+from ui.page_frame import Words
 from ui.text.numbers import percent
 
 ASK_DICE = "Do two programs with the same weights give the same numbers?"

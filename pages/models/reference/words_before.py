@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.measure.carrying import Carried
-from ui.look import Words
+from engine.measure.families.influence_by_distance import Carried
+from ui.page_frame import Words
 from ui.text.numbers import number
 
 ASK = "Why did attention replace recurrent networks?"

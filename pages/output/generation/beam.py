@@ -7,17 +7,23 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.progress import Progress, Steps
+from engine.data.progress import Progress, Steps
 from engine.sample import Beam, beam_search
 from engine.sample.beam import searching
-from engine.sample.rivals import Continuation, Rivals, dropped, ending_with, rivals
+from engine.sample.decoding_comparison import (
+    Continuation,
+    Rivals,
+    dropped,
+    ending_with,
+    rivals,
+)
 from pages.output.generation.beam_figures import beam_tree, rows, spread
 from pages.output.generation.settings import conversation
 from ui import explain, widgets
+from ui.background_jobs import measured
+from ui.fit_text import show_token
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.reading import show_token
-from ui.slow import measured
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 WIDEST, DEEPEST = 8, 24

@@ -11,7 +11,7 @@ from pages.output.generation.cache_bytes import draw_bytes
 from pages.output.generation.cache_steps import draw_steps
 from pages.output.generation.cache_why import draw_why
 from ui import widgets
-from ui.subject import Subject
+from ui.model_bar import Subject
 
 PARTS = {"steps": "Step by step", "bytes": "Bytes", "why": "Why it may be kept"}
 

@@ -11,13 +11,20 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.caching import DTYPES, CacheSize
-from engine.measure.caching_totals import Family, Sharing, by_family, can_share, family, sharing
+from engine.measure.generation.kv_cache import DTYPES, CacheSize
+from engine.measure.generation.kv_cache_totals import (
+    Family,
+    Sharing,
+    by_family,
+    can_share,
+    family,
+    sharing,
+)
 from engine.presets import PRESETS, Preset
 from pages.output.generation import cache_figures as figures
 from ui import explain, widgets
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.markdown import safe
 from ui.text.numbers import gigabytes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.measure.caching import Pair, compare, comparing
-from ui.slow import measured
-from ui.subject import Subject
+from engine.measure.generation.kv_cache import Pair, compare, comparing
+from ui.background_jobs import measured
+from ui.model_bar import Subject
 
 CHUNK, SLOW_CHUNK = 32, 8  # tokens that are computed at once; by a large model
 

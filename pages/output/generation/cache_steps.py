@@ -9,17 +9,23 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.measure.caching import Pair, Speed, cache_size, filled_bytes, speed
-from engine.measure.caching_totals import Totals, first_refill, totals
+from engine.measure.generation.kv_cache import (
+    Pair,
+    Speed,
+    cache_size,
+    filled_bytes,
+    speed,
+)
+from engine.measure.generation.kv_cache_totals import Totals, first_refill, totals
 from pages.output.generation import cache_figures as figures
 from pages.output.generation import words
 from pages.output.generation.cache_pairs import written_twice
 from pages.output.generation.settings import conversation
 from ui import explain, widgets
 from ui.figures import theme
+from ui.model_bar import Subject
 from ui.players.component import mounted
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.numbers import flop
 
 LONGEST, FIRST = 128, 24  # tokens that are written: at most, and at first

@@ -8,13 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.measure.caching import Unchanged, unchanged
+from engine.measure.generation.kv_cache import Unchanged, unchanged
 from pages.output.generation import cache_figures as figures
 from pages.output.generation import words
 from pages.output.generation.cache_pairs import written_twice
 from ui import explain
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 

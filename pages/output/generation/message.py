@@ -10,7 +10,7 @@ from typing import Any
 from engine.sample.branches import Written
 from pages.output.generation.records import Limits, Session, reason
 from pages.output.generation.session import whole_of
-from ui.subject import Subject
+from ui.model_bar import Subject
 
 
 def message(session: Session, ask: Mapping[str, Any], subject: Subject, limits: Limits) -> dict[str, Any]:

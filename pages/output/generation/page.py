@@ -1,6 +1,11 @@
 """Generation: token by token, with a KV cache, and by beam search."""
 
-from engine.measure.caching import cache_size, compare, flops, unchanged
+from engine.measure.generation.kv_cache import (
+    cache_size,
+    compare,
+    flops,
+    unchanged,
+)
 from engine.parts.cache import KVCache
 from engine.parts.single_row import Mixing
 from engine.sample.beam import beam_search
@@ -11,7 +16,7 @@ from pages.output.generation import words
 from pages.output.generation.beam import draw_beam
 from pages.output.generation.cache import draw_cache
 from pages.output.generation.write import draw_tokens
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

@@ -9,8 +9,8 @@ from engine.parts.row_products import ARITHMETICS, Arithmetic, check
 from engine.sample.rounding import Rounding, rounding
 from pages.output.generation.session import products_of
 from ui import widgets
-from ui.slow import measured
-from ui.subject import Subject
+from ui.background_jobs import measured
+from ui.model_bar import Subject
 
 NAMES: dict[Arithmetic, str] = {"float32": "32 bits", "bfloat16": "bfloat16", "int8": "8 bits"}
 

@@ -15,18 +15,18 @@ from typing import Any
 import streamlit as st
 
 from engine.config import SampleConfig
+from engine.data.tokenizers import token_bytes
 from engine.model import Transformer
 from engine.parts.row_products import Arithmetic
 from engine.parts.single_row import Products
 from engine.sample.branches import Tree, Written, follow, pick
 from engine.sample.branches import grow as grown
+from engine.sample.cache_pool import Held
 from engine.sample.decoder import ready
-from engine.sample.held import Held
-from engine.tokenizers import token_bytes
 from pages.output.generation.link import parse
 from pages.output.generation.records import AGAIN, BATCH, BRANCHES, SECONDS, Limits, Session, reason
 from ui import widgets
-from ui.subject import Subject
+from ui.model_bar import Subject
 from ui.text.tokens import show_bytes
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.pretrained.conversation import asked
-from engine.pretrained.vocabulary import PretrainedTokenizer
-from engine.tokenizers import ends as ends_of
+from engine.data.tokenizers import ends as ends_of
+from engine.weights.pretrained.conversation import asked
+from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 from pages.output.generation.records import LENGTHS, Limits
 from pages.output.generation.rounding import choose_arithmetic
-from ui import state, widgets
+from ui import session, widgets
 from ui.fields import visible
+from ui.model_bar import Subject
 from ui.players import sampler
-from ui.subject import Subject
 
 LENGTH = 200
 FARTHEST = 10**9  # a number of tokens that can be asked for; how many are written is said beside it
@@ -86,7 +86,7 @@ def settings(subject: Subject, ends: frozenset[int], places: Sequence[Any]) -> t
     with e.popover("Cuts", width="stretch"):
         values |= _cuts(subject.config.vocab_size)
         arithmetic = choose_arithmetic(subject)
-    most = LENGTHS.get(state.profile().name, min(LENGTHS.values()))
+    most = LENGTHS.get(session.profile().name, min(LENGTHS.values()))
     _say_length(wanted, most)
     limits = Limits(min(max(wanted, 0), most), most, visible(str(stop or ""))[:40], ends, arithmetic)
     return sampler.valid(values, seed), limits

@@ -16,8 +16,8 @@ from ui import explain
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 

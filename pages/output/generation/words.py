@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from engine.measure.caching import Pair, Unchanged
-from engine.measure.caching_totals import Totals
+from engine.measure.generation.kv_cache import Pair, Unchanged
+from engine.measure.generation.kv_cache_totals import Totals
 from engine.sample.surprise import Surprise
-from ui.look import Words
-from ui.subject import Subject
+from ui.model_bar import Subject
+from ui.page_frame import Words
 
 TOKENS_QUESTION = "How does a model write a text?"
 CACHE_QUESTION = "What is a KV cache for, and why is it allowed?"

@@ -22,8 +22,8 @@ from pages.output.generation.settings import conversation, row, settings
 from pages.output.generation.surprise import draw_surprise
 from ui import widgets
 from ui.figures import theme
+from ui.model_bar import Subject
 from ui.players.component import mounted
-from ui.subject import Subject
 
 KEY, SESSIONS = "writer", "generation_sessions"
 # It plays what it has while the server writes on: it is never out of date.

@@ -10,9 +10,9 @@ from engine.sample.outcome import Tally, likeliest_ids, tally
 from pages.output.sampling import figures, words
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
+from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.sampler import sampler, settings
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 DRAWS = 1000

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.guesses import sampling
+from engine.lab.guesses import sampling
 from engine.sample.outcome import likeliest_ids
 from ui.guess import Choice, Guess, offered
 

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine import checkpoints
 from engine.errors import CorpusError, ShapeError
 from engine.sample.scoring import Scored, ladder, score
+from engine.weights import checkpoints
 from pages.output.sampling import figures, words
-from ui import explain, state
+from ui import explain, session
 from ui.figures.labels import crowded
+from ui.model_bar import Subject
 from ui.models import FIRST_MODEL
 from ui.players.plot import plot
 from ui.site import ROOT
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 HEIGHT = 330
@@ -81,7 +81,7 @@ def _ours() -> dict[str, float]:
     """Validation losses in nats, by the names of the ladder."""
     found: dict[str, float] = {}
     with suppress(CorpusError):
-        baselines = state.corpus("shakespeare").baselines
+        baselines = session.corpus("shakespeare").baselines
         found = {"guessing": baselines["uniform"], "pairs": baselines["bigram"]}
     metrics = checkpoints.load(ROOT / "checkpoints" / FIRST_MODEL).metrics
     return found | {"4 layers": float(metrics["validation_loss"])}

@@ -10,7 +10,7 @@ from pages.output.sampling.draws import draw_draws
 from pages.output.sampling.likelihood import draw_likelihood
 from pages.output.sampling.stages import draw_stages
 from pages.output.sampling.temperatures import draw_temperatures
-from ui.look import Page, View, show
+from ui.page_frame import Page, View, show
 
 show(
     Page(

@@ -11,8 +11,8 @@ from engine.sample import Stage, stages
 from engine.sample.outcome import last_torn
 from pages.output.sampling import words
 from ui import widgets
+from ui.model_bar import Subject
 from ui.players.tokens import token_strip
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 LIKELIEST = 15  # tokens that are drawn and listed

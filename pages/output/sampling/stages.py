@@ -12,9 +12,9 @@ from pages.output.sampling import figures, guesses, words
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
 from ui.guess import ask
+from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.sampler import sampler, settings
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 TITLES = {

@@ -9,18 +9,18 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
+from engine.data.tokenizers import ends
 from engine.sample import Stage
 from engine.sample.generate import write_each
 from engine.sample.outcome import likeliest_ids
-from engine.tokenizers import ends
 from pages.output.sampling import figures, guesses, words
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
+from ui.background_jobs import measured
 from ui.guess import ask
 from ui.layout import scrolled
+from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.slow import measured
-from ui.subject import Subject
 from ui.text.markdown import safe
 
 TEMPERATURES = (0.2, 0.5, 0.8, 1.0, 1.5)

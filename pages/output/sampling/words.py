@@ -7,7 +7,7 @@ import numpy as np
 from engine.sample import Stage
 from engine.sample.outcome import Outcome, Tally
 from engine.sample.scoring import Scored
-from ui.look import Words
+from ui.page_frame import Words
 from ui.text.numbers import minus
 
 SEED = "The same seed draws the same token."

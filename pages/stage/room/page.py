@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.service.rooms import Question
-from ui import state
+from ui import session
 from ui.text.markdown import safe
 
 POLL_SECONDS = 2.0
@@ -16,10 +16,10 @@ CHOSEN = "room_answer"
 @st.fragment(run_every=POLL_SECONDS)
 def draw_room() -> None:
     """The question of the moment; it is looked for again and again, until the room has ended."""
-    room, person = st.query_params.get("id"), state.owner()
+    room, person = st.query_params.get("id"), session.owner()
     try:
-        asked = state.rooms().look(room)
-        chosen = state.rooms().choice(room, person)
+        asked = session.rooms().look(room)
+        chosen = session.rooms().choice(room, person)
     except GlassformerError as error:
         st.info(str(error), icon=":material/info:")
         return
@@ -39,7 +39,7 @@ def draw_room() -> None:
 
 def _choose(asked: Question, person: str, answer: int) -> None:
     try:
-        state.rooms().choose(asked.room, person, asked.number, answer)
+        session.rooms().choose(asked.room, person, asked.number, answer)
     except GlassformerError as error:
         st.toast(str(error), icon=":material/info:")
 

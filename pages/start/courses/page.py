@@ -3,8 +3,8 @@
 import streamlit as st
 
 from pages.start.courses import words
-from ui import explain, state
-from ui.look import boundary
+from ui import explain, session
+from ui.page_frame import boundary
 from ui.text.markdown import safe
 from ui.tour import bar
 from ui.tour.courses import Course, shelf
@@ -23,7 +23,7 @@ def draw_course(course: Course) -> None:
             bar.start(course)
 
 
-state.drop_endless()
+session.drop_endless()
 st.title(words.TITLE, anchor=False)
 with st.container(key="question_line"):
     st.header(words.QUESTION, anchor=False)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.measure.shapes import trace
+from engine.measure.shapes.operations import trace
 from ui import site
-from ui.reading import most_tokens, read
-from ui.step import NEWEST
-from ui.subject import Subject
+from ui.fit_text import most_tokens, read
+from ui.model_bar import Subject
+from ui.training_step import NEWEST
 
 LISTED = 4096  # tokens that Embeddings has in a list; of more, one is typed, and a bare word in quotes
 # The view of Positions about each scheme, and what that calls a token's place.

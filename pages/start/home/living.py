@@ -10,24 +10,23 @@ from typing import Any
 import streamlit as st
 
 from engine.config import SampleConfig
+from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.errors import ConfigError
-from engine.measure import living
-from engine.measure.lens import first_settled
-from engine.measure.living_said import Said
+from engine.measure.home import living_map as living
+from engine.measure.home.map_predictions import Said
+from engine.measure.residual.lens import first_settled
 from engine.sample.stages import draw, stages
-from engine.tokenizers.blanks import BlankTokenizer
 from pages.start.home import links, words
 from pages.start.home.map_text import describe
 from pages.start.home.packing import KEY, living_map, living_map_further, packed, spoken
 from pages.start.home.reading import HELD, Heard, Looked, at_once, grown, in_full, last_lane, look, reading_of
 from pages.start.home.running_pair import draw_running_pair
-from ui import explain, families, site, widgets
-from ui import step as training_step
+from ui import explain, families, site, training_step, widgets
+from ui.fit_text import ENGLISH, MAX_TEXT, WITH_GAPS
+from ui.model_bar import Subject, choose_subject, wait_for_snapshots
 from ui.models import LAPSES, REAL_MODEL
-from ui.reading import ENGLISH, MAX_TEXT, WITH_GAPS
-from ui.step import NEWEST
-from ui.subject import Subject, choose_subject, wait_for_snapshots
 from ui.timeline import timeline_of
+from ui.training_step import NEWEST
 
 SHOWN, ANSWERED, WROTE, GO, BEFORE = "home_shown", "home_answered", "home_wrote", "home_go", "home_before"
 START = {"temperature": 1.0, "top_k": 0}

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.living import Reading, typical
-from engine.measure.living_said import TEMPERATURES, Outlook, Said
+from engine.measure.home.living_map import Reading, typical
+from engine.measure.home.map_predictions import TEMPERATURES, Outlook, Said
 from ui.figures import theme
 from ui.players.component import mounted
 

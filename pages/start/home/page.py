@@ -5,16 +5,21 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.measure.living import lanes, read
-from engine.measure.living_said import depth_logits, outlook
-from engine.measure.pair_living import writing
+from engine.measure.home.living_map import lanes, read
+from engine.measure.home.map_predictions import depth_logits, outlook
+from engine.measure.home.pair_map import writing
 from engine.seq2seq import Seq2Seq
 from pages.start.home import words, words_pair
 from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living
 from pages.start.home.map import draw_map
-from ui import explain, site, state
-from ui.look import View, boundary, choose_view, header
+from ui import explain, session, site
+from ui.page_frame import (
+    View,
+    boundary,
+    choose_view,
+    header,
+)
 
 
 def draw_published() -> None:
@@ -40,7 +45,7 @@ LIVING_OF = {
     "encoder": replace(VIEWS[0], words=words.FILLING),
     "both": replace(VIEWS[0], words=words_pair.RUNNING, code=(writing, Seq2Seq.forward)),
 }
-state.drop_endless()
+session.drop_endless()
 if "preset" in st.query_params and "home_view" not in {*st.query_params, *st.session_state}:
     st.query_params["home_view"] = "published"  # links to a drawing are older than the choice
 

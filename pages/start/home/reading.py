@@ -7,16 +7,21 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.measure import living
-from engine.measure.living_said import Outlook, Said, depth_logits, outlook, said
+from engine.measure.home import living_map
+from engine.measure.home.map_predictions import (
+    Outlook,
+    Said,
+    depth_logits,
+    outlook,
+    said,
+)
 from engine.model import Transformer
 from pages.start.home.words import forgotten
-from ui import state
-from ui import step as training_step
+from ui import session, training_step
 from ui.fields import visible
+from ui.fit_text import MAX_TEXT, most_tokens, read
+from ui.model_bar import LARGE, Subject, seen
 from ui.models import RUN, model_of
-from ui.reading import MAX_TEXT, most_tokens, read
-from ui.subject import LARGE, Subject, seen
 from ui.timeline import Timeline, timeline_of
 
 HELD, SAID, BEFORE = "home_ids", "home_said", "home_before_reading"
@@ -49,7 +54,7 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
     """The model of a name at the step that is looked at, reading a text, which is what was taken of so many
     `letters` (0: all of it).
     """
-    run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     course = timeline_of(name)
     steps = course.steps if course else ()
     step = training_step.current(name, steps)
@@ -81,7 +86,7 @@ def grown(looked: Looked, token: int) -> Held:
     return Held(subject.key[0], text, ids, gone)
 
 
-def reading_of(subject: Subject) -> living.Reading:
+def reading_of(subject: Subject) -> living_map.Reading:
     """What was found of the text before is used again where it is the same text's beginning; it is worth the
     trouble in a large model only.
     """
@@ -99,11 +104,11 @@ def _reading(
     key: tuple[str, int],
     ids: tuple[int, ...],
     _model: Transformer,
-    _before: living.Reading | None,
+    _before: living_map.Reading | None,
     _keep: bool,
     _gap: int | None,
-) -> living.Reading:
-    return living.read(_model, ids, _before, _keep, _gap)
+) -> living_map.Reading:
+    return living_map.read(_model, ids, _before, _keep, _gap)
 
 
 def _large(subject: Subject) -> bool:
@@ -124,7 +129,7 @@ class Heard:
     whole: bool
 
 
-def at_once(subject: Subject, reading: living.Reading) -> Heard:
+def at_once(subject: Subject, reading: living_map.Reading) -> Heard:
     """What the bars need, and what is known already. Of a small model that is everything."""
     depths, shown = reading.streams.shape[:2]
     if reading.logits is None:
@@ -137,7 +142,7 @@ def at_once(subject: Subject, reading: living.Reading) -> Heard:
     return Heard(reading.said, known, reading.end, (depths - 1,), False)
 
 
-def last_lane(subject: Subject, reading: living.Reading) -> Said | None:
+def last_lane(subject: Subject, reading: living_map.Reading) -> Said | None:
     """What is said at every depth after the lane that is asked, the last one, or at it where it is a gap."""
     if reading.logits is None:
         return None
@@ -146,7 +151,7 @@ def last_lane(subject: Subject, reading: living.Reading) -> Said | None:
     return found
 
 
-def in_full(subject: Subject, reading: living.Reading) -> Heard:
+def in_full(subject: Subject, reading: living_map.Reading) -> Heard:
     """All there is to know, the lane that is asked first. Another question of the reader's ends it between
     two lanes: what was found by then is remembered.
     """
@@ -167,14 +172,14 @@ def in_full(subject: Subject, reading: living.Reading) -> Heard:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _ends(
-    key: tuple[str, int], ids: tuple[int, ...], _reading: living.Reading, _model: Transformer
+    key: tuple[str, int], ids: tuple[int, ...], _reading: living_map.Reading, _model: Transformer
 ) -> tuple[Said, Outlook]:
     """Of the lane that is asked at every depth: what is said, and the outlook."""
     logits = depth_logits(_model, _reading.streams[:, _reading.asked : _reading.asked + 1])
     return said(logits), outlook(logits[:, 0])
 
 
-def _name(subject: Subject, reading: living.Reading, lane: int) -> tuple[object, ...]:
+def _name(subject: Subject, reading: living_map.Reading, lane: int) -> tuple[object, ...]:
     """What is said after a token of a causal model depends on nothing behind it, so what was found of a
     shorter text still holds.
     """
@@ -182,12 +187,12 @@ def _name(subject: Subject, reading: living.Reading, lane: int) -> tuple[object,
     return subject.key, subject.ids[:behind], -1 if subject.config.causal else lane
 
 
-def _remembered(subject: Subject, reading: living.Reading, lane: int) -> Said | None:
+def _remembered(subject: Subject, reading: living_map.Reading, lane: int) -> Said | None:
     memory: dict[tuple[object, ...], Said] = st.session_state.setdefault(SAID, {})
     return memory.get(_name(subject, reading, lane))
 
 
-def _remember(subject: Subject, reading: living.Reading, lane: int, found: Said) -> None:
+def _remember(subject: Subject, reading: living_map.Reading, lane: int, found: Said) -> None:
     """What was asked for last is the last to go."""
     memory = st.session_state.setdefault(SAID, {})
     memory.pop(name := _name(subject, reading, lane), None)

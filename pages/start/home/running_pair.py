@@ -8,14 +8,14 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.ledger import ledger
-from engine.measure.pair_living import Writing, writing
+from engine.measure.home.pair_map import Writing, writing
 from pages.start.home import words_pair as words
 from pages.start.home.map import draw_towers
 from ui import explain, families, models, widgets
-from ui.reading import read
-from ui.step import NEWEST
-from ui.subject import Choice
+from ui.fit_text import read
+from ui.model_bar import Choice
 from ui.text.markdown import safe
+from ui.training_step import NEWEST
 
 
 def draw_running_pair(choice: Choice) -> None:

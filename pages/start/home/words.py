@@ -3,8 +3,8 @@
 from engine.ledger import Ledger
 from engine.ledger.shares import beyond_the_map, where
 from engine.presets import Preset
-from ui.look import Words
-from ui.reading import ENGLISH
+from ui.fit_text import ENGLISH
+from ui.page_frame import Words
 from ui.text.markdown import safe
 
 TITLE = "A Transformer, with the lid off"

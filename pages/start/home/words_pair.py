@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from engine.ledger import Ledger
-from engine.measure.pair_living import Writing
+from engine.measure.home.pair_map import Writing
 from engine.presets import Preset
-from ui.look import Words
+from ui.page_frame import Words
 from ui.text.markdown import safe
 
 LONGEST = 20  # characters of a text that stand in a box

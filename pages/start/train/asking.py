@@ -11,7 +11,7 @@ import streamlit as st
 from engine.errors import GlassformerError
 from engine.service.state import RunSpec, RunView
 from pages.start.train import beside
-from ui import state
+from ui import session
 from ui.text.markdown import safe
 
 REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
@@ -19,14 +19,14 @@ REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several
 
 def start(spec: RunSpec) -> None:
     """Starts a run and makes it the one that is shown. A refusal becomes a sentence on the page."""
-    act(state.manager().start, spec, state.owner())
+    act(session.manager().start, spec, session.owner())
 
 
 def start_pair(first: RunSpec, second: RunSpec) -> None:
     """Starts two runs that train together; the first is the one that is shown, with the second beside it."""
     st.session_state.pop("refused", None)
     try:
-        one, _ = state.manager().start_pair(first, second, state.owner())
+        one, _ = session.manager().start_pair(first, second, session.owner())
     except GlassformerError as error:
         _refuse(error)
     else:
@@ -37,7 +37,7 @@ def start_beside(first: RunView, second: RunSpec) -> None:
     """Trains a second recipe beside a run that has ended; that one is shown, with the second beside it."""
     st.session_state.pop("refused", None)
     try:
-        state.manager().start_beside(first.id, second, state.owner())
+        session.manager().start_beside(first.id, second, session.owner())
     except GlassformerError as error:
         _refuse(error)
     else:
@@ -59,7 +59,11 @@ def selected() -> str | None:
     A run id in a URL may be anything; one that no run has is left for the panel to explain.
     """
     named = st.query_params.get("run")
-    if named is None and (kept := st.session_state.get("run_id")) and state.manager().view(kept) is not None:
+    if (
+        named is None
+        and (kept := st.session_state.get("run_id"))
+        and session.manager().view(kept) is not None
+    ):
         st.query_params["run"] = named = kept
     st.session_state["run_id"] = named
     return named

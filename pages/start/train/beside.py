@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.service.state import RunSpec, RunView
 from pages.start.train.curve_points import curve_of
-from ui import state
+from ui import session
 
 OVER = "over"  # in the link
 NONE = "none"
@@ -18,14 +18,14 @@ IDS = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 def other_of(view: RunView) -> RunView | None:
     """The second of a pair: the run to which this one was started, if it is still here."""
-    return state.manager().view(view.beside) if view.beside else None
+    return session.manager().view(view.beside) if view.beside else None
 
 
 def trained_already(spec: RunSpec) -> RunView | None:
     """This browser's last run of exactly this recipe and seed, if it is finished and nobody changed it by
     hand: training it again would give the same numbers.
     """
-    runs = state.manager().runs(state.owner())
+    runs = session.manager().runs(session.owner())
     same = [one for one in runs if one.status == "finished" and not one.changes]
     return next((one for one in reversed(same) if one.spec.same_recipe(spec)), None)
 
@@ -36,7 +36,7 @@ def laid_over(view: RunView) -> list[RunView]:
     """
     mine = [
         one
-        for one in state.manager().runs(state.owner())
+        for one in session.manager().runs(session.owner())
         if one.id not in (view.id, view.beside) and comparable(one, view)
     ]
     found = {one.id: one for one in [*mine, *_linked(view)]}
@@ -75,7 +75,7 @@ def forget() -> None:
 def _linked(view: RunView) -> list[RunView]:
     """The runs that the link names, whoever started them: who knows a run's id may watch it."""
     names = [name for name in st.query_params.get(OVER, "").split(",")[:MOST] if IDS.fullmatch(name)]
-    found = [state.manager().view(name) for name in names if name not in (view.id, view.beside)]
+    found = [session.manager().view(name) for name in names if name not in (view.id, view.beside)]
     return [one for one in found if one is not None]
 
 
@@ -94,7 +94,7 @@ def _begin(view: RunView, mine: list[RunView], known: list[str]) -> None:
         st.session_state["overlaid"] = [run for run in linked.split(",") if run in known][:MOST]
     else:
         # runs are listed oldest first, so this run stands where `mine` has no entry newer than it
-        everybody = [one.id for one in state.manager().runs(state.owner())]
+        everybody = [one.id for one in session.manager().runs(session.owner())]
         place = everybody.index(view.id) if view.id in everybody else len(everybody)
         older = [one.id for one in mine if everybody.index(one.id) < place]
         st.session_state["overlaid"] = older[-1:]

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from engine.service.changes import Change
 from engine.service.history import History
+from engine.service.run_changes import Change
 from engine.training.records import Evaluation
 
 XAxis = Literal["step", "time"]

@@ -9,22 +9,22 @@ from functools import partial
 
 import streamlit as st
 
-from engine import corpora, tokenizers
 from engine.config import bpe_size
-from engine.corpora import Corpus
+from engine.data import corpora, tokenizers
+from engine.data.corpora import Corpus
+from engine.data.pairs import LabelledText, PairedText
+from engine.data.tasks import TASKS
 from engine.errors import ConfigError, CorpusError
-from engine.paired import LabelledText, PairedText
 from engine.presets import ENCODERS, Preset
 from engine.service import profiles
 from engine.service.profiles import Profile
-from engine.tasks import TASKS
 from engine.training import kinds
 from engine.training.tasks import recipe
 from pages.start.train import pairs, words_pairs, words_tasks
-from ui import state, widgets
+from ui import session, widgets
+from ui.background_jobs import Key, known, measured
 from ui.controls import fill, tokenizer_control
 from ui.fields import label_of
-from ui.slow import Key, known, measured
 from ui.text.markdown import safe
 
 SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
@@ -103,7 +103,7 @@ def _task(cut: str) -> Data:
         help=words_tasks.settings(TASKS[name]),
     )
     try:
-        return Data(name, None, state.corpus(name, cut))
+        return Data(name, None, session.corpus(name, cut))
     except CorpusError as error:
         return Data(name, None, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
 
@@ -166,14 +166,14 @@ def _built_in(source: str, cut: str) -> Data:
         note = _fetch_shakespeare()
         name = "python" if note else name
     try:
-        text = state.corpus(name).text
+        text = session.corpus(name).text
     except CorpusError as error:
         name, note = "python", f"{error}. The Python manual is used instead."
-        text = state.corpus(name).text
+        text = session.corpus(name).text
     key = ("merges", name, cut)
     if not _learned(key, text, cut):
         return Data(name, None, None, FIRST)
-    return Data(name, None, state.corpus(name, cut, known(key)), note)
+    return Data(name, None, session.corpus(name, cut, known(key)), note)
 
 
 def _fetch_shakespeare() -> str:
@@ -184,7 +184,7 @@ def _fetch_shakespeare() -> str:
         "Tiny Shakespeare is not on this machine and could not be downloaded, so the Python manual is"
         " used: it needs no network."
     )
-    if failed := state.refusals():
+    if failed := session.refusals():
         return missing
     words = "Downloading Tiny Shakespeare (1.1 MB), once"
     bar = st.progress(0.0, text=words)
@@ -276,7 +276,7 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
 
 
 def _merges_of(text: str, cut: str) -> Key:
-    """Under this key their training is known (ui.slow)."""
+    """Under this key their training is known (ui.background_jobs)."""
     return "merges", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), cut
 
 

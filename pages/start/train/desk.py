@@ -28,10 +28,10 @@ from pages.start.train.setup import (
 )
 from pages.start.train.table import runs_table
 from pages.start.train.whatif import WHAT_IFS
-from ui import explain, state, widgets
+from ui import explain, session, widgets
 from ui.controls import control_groups, preset_picker
 from ui.fields import Values
-from ui.look import boundary, header
+from ui.page_frame import boundary, header
 from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.text.markdown import whole
@@ -75,7 +75,7 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
     line = st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_line")
     with drawer:
         summed_up = st.empty()
-        data = data_group(state.profile())
+        data = data_group(session.profile())
         chosen_values, places = control_groups(preset)
         values: Values = {"tokenizer": data.tokenizer, **chosen_values}
     paired = pairs.paired_of(data.name)
@@ -136,7 +136,7 @@ def _start_line(chosen: Setup) -> None:
 
 def last_finished() -> RunView | None:
     """This browser's last run that did enough steps to tell its speed."""
-    runs = [view for view in state.manager().runs(state.owner()) if view.step >= 20 and not view.active]
+    runs = [view for view in session.manager().runs(session.owner()) if view.step >= 20 and not view.active]
     return runs[-1] if runs else None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.faults import parts_of
+from engine.lab.faults import parts_of
 from engine.service.profiles import Profile
 from engine.service.state import RunSpec, RunView
 from engine.training import estimate as arithmetic

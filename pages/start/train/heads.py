@@ -11,16 +11,23 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.corpora import Corpus
+from engine.data.corpora import Corpus
+from engine.data.tokenizers import token_bytes
 from engine.errors import GlassformerError
-from engine.measure.habits import Named
-from engine.measure.head_scores import Grown, Kind, Twice, formed, grown, patterns_twice
+from engine.measure.attention.habits import Named
+from engine.measure.attention.head_scores import (
+    Grown,
+    Kind,
+    Twice,
+    formed,
+    grown,
+    patterns_twice,
+)
 from engine.presets import Preset
 from engine.service.state import RunSpec, RunView
-from engine.tokenizers import token_bytes
-from engine.training.lapse import Lapse
+from engine.training.batch_example import shifted_batch
 from engine.training.repeats import parted
-from engine.training.shifted import shifted_batch
+from engine.training.snapshot_series import Lapse
 from pages.start.train import heads_figures as figures
 from pages.start.train import words_heads as words
 from ui import widgets

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.habits import Named
-from engine.measure.head_scores import HALF, Formed, Kind
+from engine.measure.attention.habits import Named
+from engine.measure.attention.head_scores import HALF, Formed, Kind
 from engine.training.records import HeadScores
 from ui.figures import specs as go
 from ui.figures.patterns import named_cells, placed

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from engine.corpora import Corpus
+from engine.data.corpora import Corpus
 from engine.errors import ConfigError, CorpusError
-from engine.numerics import in_bits, perplexity
 from engine.service.state import RunSpec, RunView
+from engine.training.numerics import in_bits, perplexity
 from engine.training.records import Evaluation
 from pages.start.train import curve_points, curves, words
 from pages.start.train.beside import laid_over
@@ -20,7 +20,7 @@ from pages.start.train.data import own_corpus
 from pages.start.train.pairs import baselines as of_pairs
 from pages.start.train.pairs import noun_of, paired_of
 from pages.start.train.tasks import floor
-from ui import state, widgets
+from ui import session, widgets
 from ui.players.plot import plot
 from ui.text.markdown import token_word
 
@@ -101,7 +101,7 @@ def corpus_of(spec: RunSpec) -> Corpus | None:
     try:
         if spec.corpus == "text" and spec.text:
             return own_corpus(spec.text, cut)
-        return state.corpus(spec.corpus, cut)
+        return session.corpus(spec.corpus, cut)
     except (CorpusError, ConfigError):
         return None
 

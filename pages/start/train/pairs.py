@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from engine.paired import LabelledText, PairedText
+from engine.data.pairs import LabelledText, PairedText
+from engine.data.tasks.paired import PAIR_TASKS
 from engine.presets import ENCODERS, PAIRED, Preset
 from engine.service.state import RunSpec, RunView
-from engine.tasks.paired import PAIR_TASKS
 from engine.training import kinds
 from engine.training.records import Evaluation, Sample
 from engine.training.train import warning

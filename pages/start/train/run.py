@@ -6,9 +6,9 @@ import math
 
 import streamlit as st
 
-from engine.measure.head_scores import Grown
+from engine.data.tasks import Task
+from engine.measure.attention.head_scores import Grown
 from engine.service.state import RunView
-from engine.tasks import Task
 from engine.training.compare import compared
 from pages.start.train import heads, pairs, tasks, words
 from pages.start.train.asking import refusal, start
@@ -17,7 +17,7 @@ from pages.start.train.losses import bits, losses, number, vocabulary
 from pages.start.train.measured import by_hand, measured
 from pages.start.train.samples import samples
 from pages.start.train.steer import bar, buttons, look_inside, steering
-from ui import explain, state
+from ui import explain, session
 from ui.players.served import ASSETS
 from ui.status import POLL_SECONDS, STATUS, progress_words
 from ui.text.markdown import safe
@@ -27,7 +27,7 @@ HEIGHT = 318  # of the chart; the text beside it is as high as the chart and its
 
 def run_panel(run_id: str) -> None:
     """Everything about one run, and about the second of its pair."""
-    view = state.manager().view(run_id)
+    view = session.manager().view(run_id)
     if view is None:
         st.info(words.GONE)
         return
@@ -44,7 +44,7 @@ def _going(view: RunView, other: RunView | None) -> bool:
 
 
 def _panel(run_id: str, polling: bool) -> None:
-    manager = state.manager()
+    manager = session.manager()
     manager.watch(run_id)
     view = manager.view(run_id)
     other = other_of(view) if view is not None else None
@@ -52,7 +52,7 @@ def _panel(run_id: str, polling: bool) -> None:
         manager.watch(other.id)
     if view is None or _going(view, other) != polling or st.session_state.get("run_id") != run_id:
         st.rerun()
-    mine = manager.may_control(run_id, state.owner())
+    mine = manager.may_control(run_id, session.owner())
     _line(view, other, mine)
     refusal()
     with_heads = heads.scored(view) is not None or (other is not None and heads.scored(other) is not None)

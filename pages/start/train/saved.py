@@ -11,18 +11,18 @@ from typing import Any
 
 import streamlit as st
 
-from engine import checkpoints
-from engine.checkpoints import Checkpoint
 from engine.config import TrainConfig
+from engine.data.tokenizers import Tokenizer
+from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.errors import CheckpointError, GlassformerError
 from engine.ledger import parameter_formula
 from engine.sample import complete
 from engine.sample.generate import fills_gaps
 from engine.service.profiles import check_model
-from engine.tokenizers import Tokenizer
-from engine.tokenizers.bpe import BpeTokenizer
-from ui import state
-from ui.bounded import Bounded
+from engine.weights import checkpoints
+from engine.weights.checkpoints import Checkpoint
+from ui import session
+from ui.byte_cache import Bounded
 from ui.controls import fill
 from ui.fields import visible
 from ui.text.markdown import safe, whole
@@ -44,7 +44,7 @@ def unpacked(data: bytes) -> Checkpoint:
     """
     digest = hashlib.sha256(data).hexdigest()
     if (found := _kept().get(digest)) is None:
-        limits = state.profile()
+        limits = session.profile()
         with st.spinner("Checking the model …"):
             found = checkpoints.unpack(data, partial(check_model, limits))
         _kept().put(digest, found, found.memory())
@@ -54,7 +54,7 @@ def unpacked(data: bytes) -> Checkpoint:
 def saved_model() -> None:
     """The uploader and, once a model is there, what can be done with it."""
     with st.expander("Use a model downloaded earlier", icon=":material/upload_file:"):
-        most = state.profile().max_upload_mb
+        most = session.profile().max_upload_mb
         file = st.file_uploader("A zip from the Model button above", key="model_upload", max_upload_size=most)
         if file is None:
             return

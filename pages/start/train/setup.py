@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.data.pairs import LabelledText, PairedText
 from engine.errors import ConfigError, GlassformerError
-from engine.paired import LabelledText, PairedText
 from engine.presets import ENCODERS, PAIRED, PRESETS, Preset
 from engine.service import profiles
 from engine.service.state import RunSpec, RunView
@@ -20,7 +20,7 @@ from engine.training.train import check
 from pages.start.train import pairs, words
 from pages.start.train.data import Data
 from pages.start.train.estimate import estimate
-from ui import state
+from ui import session
 from ui.controls import fill
 from ui.fields import CONTROLS, DATA, GROUPS, Values, changes, configs, label_of, preset_values, show
 from ui.text.markdown import safe
@@ -50,7 +50,7 @@ def setup(preset: Preset, values: Values, data: Data) -> Setup:
     for look in (model.validate, train.validate):
         _note(problems, look)
     if not problems:
-        _note(problems, lambda: profiles.check(state.profile(), spec))
+        _note(problems, lambda: profiles.check(session.profile(), spec))
     if data.paired is None and data.corpus is None:
         if "tokenizer" not in problems:  # which is why there is none
             problems.setdefault(SOMEWHERE_ELSE, data.problem)
@@ -127,7 +127,7 @@ def in_short(chosen: Setup, last: RunView | None) -> None:
     if chosen.problems:
         return
     train, parameters = chosen.spec.train, chosen.spec.parameters
-    guess = estimate(chosen.spec, chosen.validation_tokens, state.profile(), last)
+    guess = estimate(chosen.spec, chosen.validation_tokens, session.profile(), last)
     said = words.in_short(parameters, train.steps, guess.words if guess else "")
     st.markdown(said, width="content")
 
@@ -137,7 +137,7 @@ def summary(chosen: Setup, last: RunView | None) -> None:
     if chosen.problems:
         return
     model, train = chosen.spec.model, chosen.spec.train
-    guess = estimate(chosen.spec, chosen.validation_tokens, state.profile(), last)
+    guess = estimate(chosen.spec, chosen.validation_tokens, session.profile(), last)
     per_token = chosen.characters_per_token
     what = pairs.noun_of(chosen.spec) if chosen.spec.kind is not kinds.LABELS else "symbol"
     tokens = chosen.spec.kind.tokens(model, train, chosen.spec.corpus)

@@ -11,7 +11,7 @@ from streamlit.errors import StreamlitPageNotFoundError
 from engine.service.state import RunView
 from engine.training.kinds import LABELS, PAIRS
 from pages.start.train.asking import act, act_on_all
-from ui import site, state
+from ui import session, site
 from ui.fields import visible
 
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
@@ -23,7 +23,7 @@ LABELLED, CROSSED = ("families", {"families_view": "speaks", "speaks_model": ""}
 
 def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
     """Every button stays in its place and is greyed out where it has no sense, so that nothing jumps."""
-    manager, owner, run = state.manager(), state.owner(), view.id
+    manager, owner, run = session.manager(), session.owner(), view.id
     both = [run, *([other.id] if other is not None and other.active else [])]
     active = view.active or len(both) > 1
     go: tuple[str, str, str, bool, Callable[..., Any], tuple[Any, ...]]
@@ -80,7 +80,7 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
 
 def bar(view: RunView, mine: bool) -> None:
     """On a phone, at the bottom of the screen: the step, the loss, and the button that holds it."""
-    manager, owner = state.manager(), state.owner()
+    manager, owner = session.manager(), session.owner()
     loss = f" · loss **{float(view.history.losses[-1]):.2f}**" if len(view.history.losses) else ""
     with st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
         st.markdown(f"step **{view.step:,}** of {view.total_steps:,}{loss}", width="stretch")
@@ -180,17 +180,17 @@ def _more_key(view: RunView) -> str:
 def _set_rate(run: str, key: str) -> None:
     value = st.session_state[key]
     if value is not None:
-        act(state.manager().set_learning_rate, run, state.owner(), float(value))
+        act(session.manager().set_learning_rate, run, session.owner(), float(value))
 
 
 def _set_prompt(run: str, key: str) -> None:
-    act(state.manager().set_prompt, run, state.owner(), visible(st.session_state[key] or ""))
+    act(session.manager().set_prompt, run, session.owner(), visible(st.session_state[key] or ""))
 
 
 def _extend(view: RunView) -> None:
     act(
-        state.manager().extend,
+        session.manager().extend,
         view.id,
-        state.owner(),
+        session.owner(),
         int(st.session_state.get(_more_key(view)) or undone(view)),
     )

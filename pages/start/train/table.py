@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.service.changes import Change
+from engine.service.run_changes import Change
 from engine.service.state import RunSpec, RunView
 from pages.start.train.asking import act, select
 from pages.start.train.curve_points import curve_table
 from pages.start.train.losses import slug
-from ui import state
+from ui import session
 from ui.fields import changes, label_of, show
 from ui.status import duration_exact
 
@@ -41,7 +41,7 @@ TABLE_SECONDS = 2.0  # between looks at the runs in the table, while one of them
 
 def runs_table() -> None:
     """Draws the table of this browser's runs and its controls, folded."""
-    views = state.manager().runs(state.owner())
+    views = session.manager().runs(session.owner())
     if not views:
         return
     with st.expander("All runs: what they changed, what they reached", icon=":material/table_rows:"):
@@ -69,7 +69,7 @@ def _drawer(views: list[RunView]) -> None:
 def _overview() -> None:
     """The table, kept up to date while something runs."""
     st.dataframe(
-        table(state.manager().runs(state.owner())),
+        table(session.manager().runs(session.owner())),
         hide_index=True,
         width="stretch",
         key="runs_overview",
@@ -145,7 +145,7 @@ def _flat(spec: RunSpec) -> dict[str, Any]:
 
 
 def _actions(view: RunView) -> None:
-    manager, run, file = state.manager(), view.id, slug(view.name)
+    manager, run, file = session.manager(), view.id, slug(view.name)
     with st.container(horizontal=True):
         st.button("Show", icon=":material/visibility:", on_click=select, args=(run,), key="show_run")
         with st.popover("Rename", icon=":material/edit:"):
@@ -202,8 +202,8 @@ def _actions(view: RunView) -> None:
 
 def _remove(run: str) -> None:
     """Removes a run, and its id from the address when it was the one shown."""
-    act(state.manager().remove, run, state.owner())
-    if state.manager().view(run) is None and st.query_params.get("run") == run:
+    act(session.manager().remove, run, session.owner())
+    if session.manager().view(run) is None and st.query_params.get("run") == run:
         st.query_params.pop("run", None)
         st.session_state.pop("run_id", None)
 
@@ -211,7 +211,7 @@ def _remove(run: str) -> None:
 def _rename(run: str) -> None:
     name = str(st.session_state[f"name-{run}"] or "").strip()
     if name:
-        act(state.manager().rename, run, state.owner(), name)
+        act(session.manager().rename, run, session.owner(), name)
         # Widgets know their choice by its words, which are other ones now: without this they would fall back
         # to the first run.
         st.session_state["run_in_hand"] = run
@@ -219,5 +219,5 @@ def _rename(run: str) -> None:
 
 
 def _continue(view: RunView) -> None:
-    act(state.manager().extend, view.id, state.owner(), view.spec.train.steps)
+    act(session.manager().extend, view.id, session.owner(), view.spec.train.steps)
     select(view.id)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from engine.data.tasks import TASKS, Task, marked
 from engine.service.state import RunSpec, RunView
-from engine.tasks import TASKS, Task, marked
 from engine.training.records import Evaluation
 from pages.start.train import words_tasks as words
 from pages.start.train.curve_points import newest_of_each

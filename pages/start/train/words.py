@@ -4,9 +4,9 @@ given.
 
 from __future__ import annotations
 
-from engine.numerics import perplexity
+from engine.training.batch_example import ShiftedBatch
 from engine.training.compare import Compared, MeanLoss
-from engine.training.shifted import ShiftedBatch
+from engine.training.numerics import perplexity
 from ui.text.markdown import safe
 from ui.text.numbers import nats
 

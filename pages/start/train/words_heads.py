@@ -5,8 +5,8 @@ values that it is given.
 from __future__ import annotations
 
 from engine.config import ModelConfig, TrainConfig
-from engine.measure.habits import Named
-from engine.measure.head_scores import Grown, Kind
+from engine.measure.attention.habits import Named
+from engine.measure.attention.head_scores import Grown, Kind
 from ui.text.markdown import safe
 from ui.timeline import DOES
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from engine.tasks import Task
+from engine.data.tasks import Task
 from engine.training.records import Evaluation
 
 RIGHT, WRONG = "✓ right", "✗ wrong"  # a sign and a word, for whoever sees no colours

@@ -14,16 +14,21 @@ import torch
 import torch.nn.functional as F
 
 from engine.config import ModelConfig, TrainConfig
-from engine.doctor import course, forward, start
-from engine.doctor.case import Case, Course, NotAsked
-from engine.doctor.check import Check, Finding, Found, one
-from engine.doctor.checks import CHECKS, examine
-from engine.faults import PARTS
+from engine.data.progress import finish
+from engine.lab.doctor import course, forward, start
+from engine.lab.doctor.case import Case, Course, NotAsked
+from engine.lab.doctor.check import (
+    Check,
+    Finding,
+    Found,
+    one,
+)
+from engine.lab.doctor.checks import CHECKS, examine
+from engine.lab.faults import PARTS
 from engine.model import Transformer, build
 from engine.parts.masks import causal_mask
 from engine.parts.registry import HEALTHY, swapped
 from engine.probe import Recorder
-from engine.progress import finish
 from engine.training.records import Evaluation
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, verse

@@ -11,20 +11,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import corpora
 from engine.config import ModelConfig, TrainConfig
-from engine.doctor import table
-from engine.doctor.case import Case, Course
-from engine.doctor.checks import CHECKS, examine
-from engine.doctor.table import HEALTHY, PATH, Chart, read, subject_of
+from engine.data import corpora
+from engine.data.progress import finish
 from engine.errors import CorpusError
-from engine.faults import FAULTS, parts_of
+from engine.lab.doctor import table
+from engine.lab.doctor.case import Case, Course
+from engine.lab.doctor.checks import CHECKS, examine
+from engine.lab.doctor.table import (
+    HEALTHY,
+    PATH,
+    Chart,
+    read,
+    subject_of,
+)
+from engine.lab.faults import FAULTS, parts_of
 from engine.model import build
 from engine.presets import PRESETS
 from engine.presets.own import OWN
-from engine.progress import finish
-from engine.training.lapse import open_lapse
 from engine.training.records import Evaluation, Snapshot, Step
+from engine.training.snapshot_series import open_lapse
 from engine.training.train import train
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, verse
@@ -161,7 +167,7 @@ def test_what_is_stored_is_whole(name: str) -> None:
 
 def test_a_part_of_what_is_stored_is_found_again() -> None:
     """The first loss and the targets need no training: the fault's own start and batch give the stored numbers."""
-    from engine import corpora
+    from engine.data import corpora
 
     try:
         corpus = corpora.load("shakespeare")

@@ -12,13 +12,18 @@ from random import Random
 
 import numpy as np
 
-from engine.exercises import reading
-from engine.exercises.catalogue import SETS, TASKS, make
-from engine.exercises.exercise import RIGHT, Exercise, check
-from engine.exercises.forms import Choice, Numbers, Order, Pick
-from engine.exercises.markup import block
-from engine.exercises.sets import families
-from engine.exercises.sheet import chosen, sheet
+from engine.lab.exercises import reading
+from engine.lab.exercises.catalogue import SETS, TASKS, make
+from engine.lab.exercises.exercise import RIGHT, Exercise, check
+from engine.lab.exercises.forms import (
+    Choice,
+    Numbers,
+    Order,
+    Pick,
+)
+from engine.lab.exercises.markup import block
+from engine.lab.exercises.sets import families
+from engine.lab.exercises.sheet import chosen, sheet
 from tests.engine.cases import for_each
 from tests.engine.exercises.answers import ANSWERS
 
@@ -212,7 +217,7 @@ def test_a_decimal_comma_is_neither_thousands_nor_two_numbers(task: str, given: 
 def test_the_same_seed_makes_the_same_exercise_in_every_process() -> None:
     """Sets of words have an order of their own in each process: a link must not show another one every time."""
     told = (
-        "from engine.exercises.catalogue import TASKS, make\n"
+        "from engine.lab.exercises.catalogue import TASKS, make\n"
         "made = [make(task, seed) for task in TASKS for seed in range(3)]\n"
         "for one in made: print(repr((one.id, one.statement, getattr(one.form, 'options', ()), one.steps)))"
     )

@@ -13,15 +13,15 @@ from typing import Any, get_args, get_type_hints
 import pytest
 import torch
 
-from engine import checkpoints
-from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig
-from engine.export import pack
-from engine.export.one_file import one_file
-from engine.faults import parts_of
+from engine.lab.faults import parts_of
 from engine.model import Transformer, build
 from engine.sample.pairs import write_pair
 from engine.seq2seq import Seq2Seq, build_pair
+from engine.weights import checkpoints
+from engine.weights.export import pack
+from engine.weights.export.one_file import one_file
+from engine.weights.pair_checkpoints import load_pair
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.seq2seq_toys import loud_pair, pair_config, some

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.data.tokenizers import bpe
+from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import TokenizerError
-from engine.export.tokenizer_json import tokenizer_json
-from engine.tokenizers import bpe
-from engine.tokenizers.char import CharTokenizer
+from engine.weights.export.tokenizer_json import tokenizer_json
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 

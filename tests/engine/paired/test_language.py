@@ -8,8 +8,7 @@ from itertools import product
 
 import pytest
 
-from engine.errors import TaskError
-from engine.tasks.paired.grammar import (
+from engine.data.tasks.paired.grammar import (
     ADJECTIVES,
     ADVERBS,
     DETERMINERS,
@@ -22,7 +21,8 @@ from engine.tasks.paired.grammar import (
     english_verbs,
     plural,
 )
-from engine.tasks.paired.language import LANGUAGE, answer, draw
+from engine.data.tasks.paired.language import LANGUAGE, answer, draw
+from engine.errors import TaskError
 from tests.engine.cases import for_each
 
 

@@ -7,10 +7,21 @@ from datetime import date, timedelta
 
 import pytest
 
+from engine.data.tasks.paired import (
+    PAIR_TASKS,
+    Aligned,
+    PairTask,
+    pairs,
+)
+from engine.data.tasks.paired.dates import (
+    DATES,
+    FIRST,
+    FORMATS,
+    LAST,
+    written,
+)
+from engine.data.tasks.paired.numbers import into_digits, into_words
 from engine.errors import TaskError
-from engine.tasks.paired import PAIR_TASKS, Aligned, PairTask, pairs
-from engine.tasks.paired.dates import DATES, FIRST, FORMATS, LAST, written
-from engine.tasks.paired.numbers import into_digits, into_words
 from tests.engine.cases import for_each
 
 TASKS = [*PAIR_TASKS.values()]

@@ -14,9 +14,9 @@ from engine.errors import HeadError, PretrainedError, ShapeError
 from engine.ledger import parameter_formula
 from engine.measure.recording import record
 from engine.parts.masks import padding_mask
-from engine.pretrained.load import open_model
 from engine.probe import Recorder
 from engine.sample import Decoder
+from engine.weights.pretrained.load import open_model
 from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens
 from tests.engine.pretrained.odd import CAUSAL, KINDS, made, said

@@ -12,10 +12,10 @@ import torch
 from gguf import GGMLQuantizationType
 
 from engine.errors import PretrainedError
-from engine.pretrained import gguf
-from engine.pretrained.blocks import block_at, kinds
-from engine.pretrained.gguf import KINDS
-from engine.pretrained.load import open_model
+from engine.weights.pretrained import gguf
+from engine.weights.pretrained.blocks import block_at, kinds
+from engine.weights.pretrained.gguf import KINDS
+from engine.weights.pretrained.load import open_model
 from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens
 from tests.engine.pretrained.gguf_files import (

@@ -16,15 +16,20 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from engine.config import ModelConfig
+from engine.data.progress import Progress, finish
 from engine.errors import PretrainedError
-from engine.measure.rounding import Rounding, rounded
+from engine.measure.circuits.rounding import Rounding, rounded
 from engine.parts.row_products import Arithmetic
-from engine.pretrained import cache, library, load, sources
-from engine.pretrained.blocks import block_at, kinds
-from engine.pretrained.download import download
-from engine.progress import Progress, finish
 from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
+from engine.weights.pretrained import (
+    cache,
+    library,
+    load,
+    sources,
+)
+from engine.weights.pretrained.blocks import block_at, kinds
+from engine.weights.pretrained.download import download
 from tests.engine.cases import for_each
 from tests.engine.pretrained.gguf_files import FACTS, LETTERS, WORDS, llama_file, written
 from tests.engine.pretrained.hub import COMMIT, Hub, served

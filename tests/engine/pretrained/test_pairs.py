@@ -13,10 +13,10 @@ from torch import Tensor
 
 from engine.errors import PretrainedError
 from engine.ledger import ledger
-from engine.pretrained import cache, pairs, sources
-from engine.pretrained.load import open_model
-from engine.pretrained.pairs import open_pair
 from engine.sample.pairs import pair_steps
+from engine.weights.pretrained import cache, pairs, sources
+from engine.weights.pretrained.load import open_model
+from engine.weights.pretrained.pairs import open_pair
 from tests.engine.cases import for_each
 from tests.engine.pretrained.vocabularies import READ, TEXTS, clean, unigram
 

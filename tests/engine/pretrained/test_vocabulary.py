@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from engine.data.tokenizers import ends
 from engine.errors import PretrainedError, TokenizerError
-from engine.pretrained import folder, vocabulary
-from engine.pretrained.conversation import asked
-from engine.tokenizers import ends
+from engine.weights.pretrained import folder, vocabulary
+from engine.weights.pretrained.conversation import asked
 from tests.engine.cases import for_each
 from tests.engine.pretrained.vocabularies import (
     HAS_TRANSFORMERS,

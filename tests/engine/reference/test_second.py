@@ -15,12 +15,12 @@ import torch
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
+from engine.lab.reference import dice, second
+from engine.lab.reference.compare import compare, held
+from engine.lab.reference.mistakes import MISTAKES, other_eps
+from engine.lab.reference.second import forward
 from engine.measure.recording import Recording, record
-from engine.pretrained.load import open_model
-from engine.reference import dice, second
-from engine.reference.compare import compare, held
-from engine.reference.mistakes import MISTAKES, other_eps
-from engine.reference.second import forward
+from engine.weights.pretrained.load import open_model
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.pretrained.odd import KINDS, made, said
@@ -88,7 +88,7 @@ def test_every_field_has_been_thought_of() -> None:
 def test_it_shares_no_code(name: str) -> None:
     tree = [*ast.walk(ast.parse((ROOT / "engine" / "reference" / f"{name}.py").read_text()))]
     ours = {str(node.module) for node in tree if isinstance(node, ast.ImportFrom)}
-    own = {"engine.config", "engine.errors", "engine.reference.places"}
+    own = {"engine.config", "engine.errors", "engine.lab.reference.places"}
     assert {module for module in ours if module.startswith("engine.")} <= own
     assert not any(isinstance(node, ast.ClassDef) and "Module" in ast.unparse(node) for node in tree)
 

@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints
-from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
-from engine.measure.analogies import Analogy
-from engine.measure.embeddings import random_shares
-from engine.measure.separation import case_cosines, separation
-from engine.measure.token_classes import token_classes
-from engine.measure.token_map import frequency_links, nearest, token_map
+from engine.data.tokenizers import bpe, token_bytes
+from engine.measure.embeddings.analogies import Analogy
+from engine.measure.embeddings.separation import case_cosines, separation
+from engine.measure.embeddings.table import random_shares
+from engine.measure.embeddings.token_classes import token_classes
+from engine.measure.embeddings.token_map import frequency_links, nearest, token_map
 from engine.model import build
 from engine.service.state import RunSpec
-from engine.tokenizers import bpe, token_bytes
+from engine.weights import checkpoints
+from engine.weights.checkpoints import Checkpoint
 from pages.input.embeddings import analogies, shared, words
 from pages.input.embeddings import cloud as embeddings_cloud
 from tests.pages.helpers import opened, said
 from tests.pages.stage import LETTERS, StageManager, view_of
-from ui import course as embeddings_course
-from ui import models, state, subject
-from ui.reading import FIRST_TEXT
+from ui import model_bar, models, session
+from ui import snapshot_measure as embeddings_course
+from ui.fit_text import FIRST_TEXT
 
 ROOT = Path(__file__).parents[3]
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
@@ -37,9 +37,9 @@ TEXT = "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpe
 def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     """The tokens are counted in a text that is on every machine."""
     stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
+    monkeypatch.setattr(session, "manager", lambda: stage)
     monkeypatch.setattr(shared, "_text", lambda corpus: TEXT)
-    subject.st.cache_resource.clear()
+    model_bar.st.cache_resource.clear()
     return stage
 
 
@@ -277,7 +277,7 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, vi
     monkeypatch.setattr(
         manager, "model", lambda run, step=None: whole(run, step) if step == 0 else model(run, step)
     )
-    subject.st.cache_resource.clear()
+    model_bar.st.cache_resource.clear()
     page = embeddings(embed_view="map", model=name, step="0")  # only the newest step went astray
     assert "The picture keeps" in said(page)
 

@@ -16,20 +16,29 @@ import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints, corpora, presets
-from engine.checkpoints import Checkpoint
+from engine import presets
 from engine.config import ModelConfig, TrainConfig
+from engine.data import corpora
 from engine.ledger import component_parameters
-from engine.measure import permutation, sinusoids
-from engine.measure.extrapolation import position_losses, window_starts
-from engine.measure.permutation import Plan, compare, in_order_and_out, new_order, word_ids, word_order
-from engine.measure.position_table import alike
+from engine.measure.positions import permutation, sinusoids
+from engine.measure.positions.extrapolation import position_losses, window_starts
+from engine.measure.positions.permutation import (
+    Plan,
+    compare,
+    in_order_and_out,
+    new_order,
+    word_ids,
+    word_order,
+)
+from engine.measure.positions.position_table import alike
+from engine.measure.positions.rope import layouts, wrong_layout_loss
+from engine.measure.positions.schemes import SCHEMES, similarity
 from engine.measure.recording import Recording, record
-from engine.measure.rotary import layouts, wrong_layout_loss
-from engine.measure.schemes import SCHEMES, similarity
 from engine.model import build
 from engine.presets import PRESETS
 from engine.service.state import RunSpec
+from engine.weights import checkpoints
+from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import bench_choice, bench_losses, rope_arrows, shared
 from pages.input.positions import sinusoidal_clock as clock
 from pages.input.positions import why_figures as figures
@@ -38,8 +47,13 @@ from pages.input.positions.rope_arrows import SHIFTS
 from pages.input.positions.t5 import BUCKETS, FARTHEST
 from tests.pages.helpers import FOLDS, opened, unescaped
 from tests.pages.stage import StageManager, view_of
-from ui import course, models, state, subject
-from ui.reading import FIRST_TEXT, most_tokens, read
+from ui import (
+    model_bar,
+    models,
+    session,
+    snapshot_measure,
+)
+from ui.fit_text import FIRST_TEXT, most_tokens, read
 from ui.site import ROOT
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -280,7 +294,7 @@ def test_an_untrained_table_has_not_learned_what_near_is(manager):
 
 
 def test_the_course_over_a_run(manager, monkeypatch, drawn):
-    monkeypatch.setattr(course, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(snapshot_measure, "SLICE_SECONDS", 0.0)
     spec = RunSpec(
         ModelConfig(**SMALL, vocab_size=30, position="learned"),
         TrainConfig(steps=40),
@@ -782,8 +796,8 @@ def test_the_effect_on_a_pattern(drawn):
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    subject.st.cache_resource.clear()
+    monkeypatch.setattr(session, "manager", lambda: stage)
+    model_bar.st.cache_resource.clear()
     monkeypatch.setattr(bench_choice, "WINDOWS", {"128": 12, "256": 8, "all": 8})
     monkeypatch.setattr(bench_losses, "SLICE_SECONDS", 60.0)
     return stage

@@ -11,23 +11,23 @@ import pytest
 import tiktoken
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora
 from engine.config import ModelConfig
-from engine.measure.vocabulary import cut_bytes, cut_tokens, cut_words
+from engine.data import corpora
+from engine.data.tokenizers import bpe, published
+from engine.data.tokenizers.bpe import BpeTokenizer
+from engine.data.tokenizers.bpe_watch import replay, watch
+from engine.data.tokenizers.published import END_OF_TEXT, PUBLISHED, PublishedTokenizer
+from engine.data.tokenizers.words import WordTokenizer
+from engine.measure.tokens.vocabulary import cut_bytes, cut_tokens, cut_words
 from engine.model import build
 from engine.service import profiles
-from engine.tokenizers import bpe, published
-from engine.tokenizers.bpe import BpeTokenizer
-from engine.tokenizers.bpe_watch import replay, watch
-from engine.tokenizers.published import END_OF_TEXT, PUBLISHED, PublishedTokenizer
-from engine.tokenizers.words import WordTokenizer
 from pages.input.tokens import bpe_result, bpe_text, cutting, roundtrip, shared, watching
 from pages.input.tokens import chips as token_chips
 from pages.input.tokens import cost as tokens_cost
 from pages.input.tokens.bpe_text import EXAMPLES
 from tests.engine.cases import for_each
 from tests.pages.helpers import opened, said
-from ui import state
+from ui import session as state
 from ui.text import tokens as token_words
 from ui.text.tokens import LONGEST, is_partial, show_bytes
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from engine import checkpoints
-from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
+from engine.data.tokenizers.char import CharTokenizer
 from engine.model import Transformer
 from engine.service.state import RunSpec
-from engine.tokenizers.char import CharTokenizer
+from engine.weights import checkpoints
+from engine.weights.checkpoints import Checkpoint
 from tests.pages.stage import StageManager, view_of
 from ui import models
 from ui.site import ROOT

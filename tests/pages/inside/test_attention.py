@@ -16,12 +16,12 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.faults import PARTS
-from engine.measure.ablation import Switches, compare
-from engine.measure.heads import head_numbers, stages
+from engine.data.tokenizers.char import CharTokenizer
+from engine.lab.faults import PARTS
+from engine.measure.attention.ablation import Switches, compare
+from engine.measure.attention.heads import head_numbers, stages
 from engine.measure.recording import Recording, record
 from engine.model import build
-from engine.tokenizers.char import CharTokenizer
 from pages.inside.attention import shared, words
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn

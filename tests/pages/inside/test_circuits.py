@@ -11,16 +11,27 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, SampleConfig
-from engine.measure import fact, induction, knockout, sinks, steering
-from engine.measure.contrast import Contrast, prompts_of
-from engine.measure.habits import Named
-from engine.measure.one_block import made
-from engine.measure.patching import Patching, patch
-from engine.measure.quantising import chosen, losses
+from engine.data.progress import finish
+from engine.data.tokenizers import token_bytes, written
+from engine.measure.attention.habits import Named
+from engine.measure.circuits import (
+    fact_recall,
+    induction,
+    knockout,
+    sinks,
+    steering,
+)
+from engine.measure.circuits.patching import Patching, patch
+from engine.measure.circuits.prompt_pairs import Contrast, prompts_of
+from engine.measure.circuits.quantisation import chosen, losses
+from engine.measure.circuits.quantised_block import made
+from engine.measure.circuits.rounding import (
+    Rounding,
+    histogram,
+    rounded,
+    taken,
+)
 from engine.measure.recording import record
-from engine.measure.rounding import Rounding, histogram, rounded, taken
-from engine.progress import finish
-from engine.tokenizers import token_bytes, written
 from pages.inside.circuits import steering as steering_view
 from pages.inside.circuits.fact import PARTS
 from pages.inside.circuits.induction import sentences, without_them
@@ -31,7 +42,7 @@ from tests.pages.helpers import opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped
 from tests.pages.real import carried
 from tests.pages.stage import StageManager
-from ui import slow
+from ui import background_jobs
 from ui.models import REAL_MODEL
 
 pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
@@ -42,7 +53,7 @@ CITIZEN = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
 @pytest.fixture
 def measured_anew() -> None:
     """No result is kept from another test."""
-    slow._server = slow.Jobs()
+    background_jobs._server = background_jobs.Jobs()
 
 
 def circuit(view: str, model: str = SMALL, **query: str) -> AppTest:
@@ -165,11 +176,11 @@ def test_a_model_that_reads_too_little_gets_a_sentence(manager: StageManager) ->
     assert "reads too few tokens" in unescaped(circuit("sinks", run_of(manager, context=12)))
 
 
-def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact.Fact:
+def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact_recall.Fact:
     found = shipped(name)
     recording = record(found.model, found.tokenizer.encode(prompt))
     token = None if answer is None else found.tokenizer.encode(answer)[0]
-    return fact.trace(found.model, recording, token)
+    return fact_recall.trace(found.model, recording, token)
 
 
 def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:

@@ -9,19 +9,24 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints_paired import PairCheckpoint, load_pair, save_pair
 from engine.config import ModelConfig, TrainConfig
+from engine.data.pair_corpora import pair_text
+from engine.data.tasks.paired import PAIR_TASKS
+from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import RunError
-from engine.measure.alignment import AlignmentScore, model_alignment
-from engine.measure.crossing import crossing, differing, looked, truth
-from engine.paired_data import pair_text
-from engine.pretrained import sources
+from engine.experiments.masks_swapped import HEALTHY, SWAPPED, Swapped
+from engine.measure.families.cross_alignment import AlignmentScore, model_alignment
+from engine.measure.families.cross_attention import (
+    crossing,
+    differing,
+    looked,
+    truth,
+)
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.service.state import RunSpec
-from engine.tasks.paired import PAIR_TASKS
-from engine.tokenizers.paired import PairTokenizer
-from engine.training.swapped import HEALTHY, SWAPPED, Swapped
+from engine.weights.pair_checkpoints import PairCheckpoint, load_pair, save_pair
+from engine.weights.pretrained import sources
 from pages.inside.crossattention import shared, words
 from pages.start.home import running_pair
 from tests.pages.helpers import opened, said

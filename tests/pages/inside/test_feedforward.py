@@ -12,16 +12,16 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora
+from engine.data import corpora
+from engine.data.tokenizers.char import CharTokenizer
 from engine.measure.recording import record
 from engine.probe import Recorder
-from engine.tokenizers.char import CharTokenizer
 from pages.inside.feedforward import contexts as feedforward_contexts
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import chosen, opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this, run_of, shipped
 from tests.pages.stage import StageManager
-from ui import slow, state, subject
+from ui import background_jobs, model_bar, session
 
 pytestmark = pytest.mark.usefixtures("manager")
 PAGE = "inside/feedforward"
@@ -32,9 +32,9 @@ def short_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """A corpus that is there on every machine, and short."""
     text = "ROMEO:\nBut, soft! what light through yonder window breaks?\n" * 200
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: Path("here"))
-    monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
+    monkeypatch.setattr(session, "corpus", lambda name: corpora.from_text(text, name))
     feedforward_contexts._validation.clear()
-    slow._server = slow.Jobs()
+    background_jobs._server = background_jobs.Jobs()
 
 
 def feedforward(**query: str) -> AppTest:
@@ -88,13 +88,13 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
 
 def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     text = "<img src=x onerror=alert(1)>&amp;" * 400
-    monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
+    monkeypatch.setattr(session, "corpus", lambda name: corpora.from_text(text, name))
     monkeypatch.setattr("ui.text.tokens.show_bytes", lambda t: "<i>" + t.decode())
-    subject._vocabulary.clear()
+    model_bar._vocabulary.clear()
     feedforward_contexts._validation.clear()
-    slow._server = slow.Jobs()
+    background_jobs._server = background_jobs.Jobs()
     page = feedforward()
-    subject._vocabulary.clear()
+    model_bar._vocabulary.clear()
     (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
     assert "<i>" not in drawn and "&lt;i&gt;" in drawn
 

@@ -12,18 +12,18 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.measure import residual as stream
-from engine.measure.attribution import attribute
-from engine.measure.highway import Plan, averaged, measure
-from engine.measure.lens import logit_lens
+from engine.data.tokenizers.char import CharTokenizer
 from engine.measure.recording import record
-from engine.tokenizers.char import CharTokenizer
+from engine.measure.residual import writes as stream
+from engine.measure.residual.attribution import attribute
+from engine.measure.residual.gradient_by_depth import Plan, averaged, measure
+from engine.measure.residual.lens import logit_lens
 from pages.inside.residual import wirings as highway
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import in_address, opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this
 from tests.pages.stage import StageManager
-from ui import state
+from ui import session as state
 from ui.site import ROOT
 
 PAGE = "inside/residual"
@@ -250,7 +250,7 @@ def assert_gradient_is_told(row: dict[str, Any], sentence: str) -> None:
 
 
 def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
-    from engine import corpora
+    from engine.data import corpora
 
     corpus = corpora.from_text("to be or not to be, that is the question. " * 30, "python")
     monkeypatch.setattr(state, "corpus", lambda name: corpus)

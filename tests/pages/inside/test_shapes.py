@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig
+from engine.data.tokenizers.char import CharTokenizer
 from engine.measure.recording import record
-from engine.tokenizers.char import CharTokenizer
 from pages.inside.shapes import sources, walk
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import FOLDS, KINDS, opened, said

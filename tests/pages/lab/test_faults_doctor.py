@@ -11,13 +11,23 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
-from engine.doctor.checks import CHECKS
-from engine.doctor.patient import BUDGET, affordable, cost, patient_of
-from engine.doctor.story import PATH as STORY
-from engine.doctor.table import HEALTHY, PATH, shipped, subject_of
-from engine.faults import FAULTS
-from engine.service.bugs import FOLDER, Side
-from engine.service.bugs import Finding as Both
+from engine.experiments.bug_races import FOLDER, Side
+from engine.experiments.bug_races import Finding as Both
+from engine.lab.doctor.checks import CHECKS
+from engine.lab.doctor.patient import (
+    BUDGET,
+    affordable,
+    cost,
+    patient_of,
+)
+from engine.lab.doctor.story import PATH as STORY
+from engine.lab.doctor.table import (
+    HEALTHY,
+    PATH,
+    shipped,
+    subject_of,
+)
+from engine.lab.faults import FAULTS
 from engine.service.state import RunSpec
 from pages.lab.faults import words as words_bugs
 from pages.lab.faults import words_doctor as words
@@ -25,7 +35,7 @@ from pages.lab.faults.story import SHOWN
 from tests.pages import helpers
 from tests.pages.conftest import Drawn
 from tests.pages.stage import StageManager, view_of
-from ui import slow
+from ui import background_jobs
 
 ROWS = json.loads(PATH.read_text("utf-8"))["rows"]
 pytestmark = pytest.mark.usefixtures("manager")
@@ -33,7 +43,7 @@ pytestmark = pytest.mark.usefixtures("manager")
 
 @pytest.fixture(autouse=True)
 def no_bars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow, "GLANCE", 240.0)
+    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
 
 
 def opened(view: str, **query: str) -> AppTest:
@@ -184,7 +194,7 @@ LAST = {name: stage["looks"][-1] for name, stage in STAGE.items()}
 def chapter(name: str) -> str:
     """What a chapter says; skipped where a model of it was not trained yet."""
     if missing := set(SHOWN[name]) - set(STAGE):
-        pytest.skip(f"{missing} were not trained yet: python -m engine.doctor.story")
+        pytest.skip(f"{missing} were not trained yet: python -m engine.experiments story")
     return said(opened("story", story_step=name))
 
 

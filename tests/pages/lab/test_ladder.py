@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora
-from engine.measure.ladder_lines import lines
-from engine.measure.ngrams import baselines
-from engine.measure.raw_similarity import self_term
+from engine.data import corpora
+from engine.data.tasks import TASKS
+from engine.experiments.ladder_gains import Finish
+from engine.experiments.race_table import Standing
+from engine.measure.tasks.ladder_lines import lines
+from engine.measure.tasks.ngrams import baselines
+from engine.measure.tasks.raw_similarity import self_term
 from engine.model import build
 from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.raced import QUESTIONS
 from engine.service import profiles
-from engine.service.climbing import Finish
-from engine.service.standings import Standing
-from engine.tasks import TASKS
 from engine.training.train import check
 from pages.lab.ladder import race as race_view
 from pages.lab.ladder import words, words_compare

@@ -12,12 +12,13 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints, corpora
-from engine.measure.task_rules import out_of_turn
-from engine.measure.task_scores import answered, lines_of
+from engine.data import corpora
+from engine.data.tasks import TASKS
+from engine.measure.tasks.task_rules import out_of_turn
+from engine.measure.tasks.task_scores import answered, lines_of
 from engine.probe import Recorder
 from engine.sample import complete
-from engine.tasks import TASKS
+from engine.weights import checkpoints
 from pages.lab.tasks import shipped
 from tests.pages import helpers
 from tests.pages.helpers import unescaped as said

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.exercises.catalogue import SETS, TASKS, make
-from engine.exercises.forms import Choice, Pick
-from engine.exercises.notebooks import NAMES
+from engine.lab.exercises.catalogue import SETS, TASKS, make
+from engine.lab.exercises.forms import Choice, Pick
+from engine.lab.exercises.notebooks import NAMES
 from tests.pages import helpers
 from tests.pages.rooms import views
 from ui import site

@@ -12,24 +12,24 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import load
-from engine.checkpoints_paired import LabelCheckpoint
 from engine.classifier import build_classifier
 from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.data.pair_corpora import Speakers
+from engine.data.pairs import Labelled, LabelledText
+from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import RunError
+from engine.experiments.why_decoders import lessons, writing
 from engine.ledger import ledger_of
 from engine.ledger.morph import Size, choices_of, costs, morphed, three
+from engine.measure.families.three_families import carry_on, fill_in
+from engine.measure.families.unmasked_attention import alone
+from engine.measure.families.unmasked_attention import opened as without_mask
 from engine.measure.recording import record
-from engine.measure.square import alone
-from engine.measure.square import opened as without_mask
-from engine.measure.three_ways import carry_on, fill_in
-from engine.paired import Labelled, LabelledText
-from engine.paired_data import Speakers
 from engine.presets.variations import MODELS
 from engine.service.state import RunSpec
-from engine.tokenizers.paired import PairTokenizer
 from engine.training import kinds
-from engine.training.reasons import lessons, writing
+from engine.weights.checkpoints import load
+from engine.weights.pair_checkpoints import LabelCheckpoint
 from pages.models.families import speaks, words_speaks
 from tests.pages import helpers
 from tests.pages.helpers import said

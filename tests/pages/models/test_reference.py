@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig, TrainConfig
-from engine.measure.carrying import carried as influence_of
+from engine.lab.reference import dice
+from engine.lab.reference.compare import compare
+from engine.lab.reference.mistakes import MISTAKES
+from engine.measure.families.influence_by_distance import carried as influence_of
 from engine.measure.recording import record
-from engine.reference import dice
-from engine.reference.compare import compare
-from engine.reference.mistakes import MISTAKES
 from engine.service.state import RunSpec
+from engine.weights.pair_checkpoints import load_pair
 from pages.models.reference import quick, variations
 from tests.pages import helpers
 from tests.pages.stage import StageManager, view_of
@@ -148,10 +148,10 @@ def test_the_answer_of_before_says_the_steps_and_what_is_left(drawn):
 
 
 def test_a_hosted_server_packs_no_more_than_it_can(monkeypatch):
-    from ui import state
+    from ui import session
 
-    small = state.profile().__class__("hosted", 1, 1, 1, 1, 1, max_export=3_000_000)
-    monkeypatch.setattr(state, "profile", lambda: small)
+    small = session.profile().__class__("hosted", 1, 1, 1, 1, 1, max_export=3_000_000)
+    monkeypatch.setattr(session, "profile", lambda: small)
     page = opened("export", model="shakespeare-classic")
     assert "This model is not packed here" in said(page) and "at most 3 MB" in said(page)
     assert not page.get("download_button")

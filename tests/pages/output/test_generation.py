@@ -15,13 +15,13 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig, SampleConfig
-from engine.measure.caching import Speed, compare
+from engine.data.tokenizers.char import CharTokenizer
+from engine.measure.generation.kv_cache import Speed, compare
 from engine.measure.recording import record
 from engine.model import build
 from engine.sample import beam_search, generate
 from engine.sample.branches import Tree
-from engine.sample.rivals import ending_with, rivals
-from engine.tokenizers.char import CharTokenizer
+from engine.sample.decoding_comparison import ending_with, rivals
 from pages.output.generation import beam, cache_pairs, cache_steps, cache_why
 from pages.output.generation import write as generation
 from pages.output.generation.link import LINK, left_out, link, parse
@@ -34,8 +34,8 @@ from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.stage import StageManager
 from ui import models
-from ui.reading import show_token
-from ui.subject import Subject
+from ui.fit_text import show_token
+from ui.model_bar import Subject
 from ui.text.numbers import flop, gigabytes
 
 pytestmark = pytest.mark.usefixtures("manager")

@@ -14,13 +14,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import presets
-from engine.checkpoints import Checkpoint
 from engine.sample import draw, stages, uniform
 from engine.service.state import RunSpec
+from engine.weights.checkpoints import Checkpoint
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import sent as sent_to
-from ui import models, subject
+from ui import model_bar, models
 from ui.players import sampler
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -216,7 +216,7 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
 @pytest.mark.parametrize(("view", "scale"), [("stages", 1e19), ("likelihood", 1e30)])
 def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch, view, scale):
     """A diverged run's last snapshot: its weights are numbers, what the model makes of them is none."""
-    subject.st.cache_resource.clear()
+    model_bar.st.cache_resource.clear()
     real = manager.model
 
     def model(run: str, step: int | None = None) -> Checkpoint:

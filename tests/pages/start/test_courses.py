@@ -13,12 +13,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.ledger.morph import OFFERED
-from engine.measure.lens import logit_lens
 from engine.measure.recording import record
+from engine.measure.residual.lens import logit_lens
 from engine.presets.ladder import LADDER
-from engine.pretrained import sources
-from engine.pretrained.library import load as load_real
 from engine.service.rooms import Rooms
+from engine.weights.pretrained import sources
+from engine.weights.pretrained.library import load as load_real
 from pages.start.courses import words
 from ui.players import sampler
 from ui.tour import bar

@@ -14,16 +14,16 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from engine import checkpoints
-from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig
 from engine.ledger import component_parameters, ledger, ledger_of
-from engine.measure.crossing import crossing
-from engine.measure.lens import logit_lens
+from engine.measure.families.cross_attention import crossing
 from engine.measure.recording import record
-from engine.measure.shapes import trace
+from engine.measure.residual.lens import logit_lens
+from engine.measure.shapes.operations import trace
 from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.seq2seq import build_pair
+from engine.weights import checkpoints
+from engine.weights.pair_checkpoints import load_pair
 from pages.start.home import living, words
 from pages.start.home.links import target
 from pages.start.home.map_drawing import model_map
@@ -33,9 +33,16 @@ from tests.conftest import ROOT
 from tests.pages import helpers
 from tests.pages.stage import StageManager
 from tests.pages.start.home import CLASSIC, array, home, sent
-from ui import models, site, state, widgets
-from ui.reading import MAX_TEXT
-from ui.step import NEWEST
+from ui import (
+    models,
+    site,
+    widgets,
+)
+from ui import (
+    session as state,
+)
+from ui.fit_text import MAX_TEXT
+from ui.training_step import NEWEST
 
 pytestmark = pytest.mark.usefixtures("manager")
 

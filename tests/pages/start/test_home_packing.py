@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.measure import living, living_said
+from engine.measure.home import living_map, map_predictions
 from engine.measure.recording import record
 from engine.sample.stages import stages
 from pages.start.home.packing import packed, spoken
@@ -29,11 +29,11 @@ IDS = [7 * i % 300 for i in range(3, 23)]
 
 def picture(model: Any, ids: list[int], words: list[str]) -> dict[str, Any]:
     """All that can be known of a text, as it is sent."""
-    reading = living.read(model, ids)
-    logits = living_said.depth_logits(model, reading.streams)
-    said = {lane: living_said.said(logits[:, lane : lane + 1]) for lane in range(logits.shape[1])}
+    reading = living_map.read(model, ids)
+    logits = map_predictions.depth_logits(model, reading.streams)
+    said = {lane: map_predictions.said(logits[:, lane : lane + 1]) for lane in range(logits.shape[1])}
     depths = range(logits.shape[0])
-    outlook = living_said.outlook(logits[:, -1])
+    outlook = map_predictions.outlook(logits[:, -1])
     return (
         packed(reading, words) | spoken("name", reading.said, said, outlook, depths, words) | {"whole": True}
     )
@@ -103,7 +103,7 @@ def values() -> dict[str, Any]:
     """A small picture, and what is to be read from it: by the engine's own functions."""
     model = made()
     sent, full = picture(model, IDS, [f"w{i}" for i in range(300)]), record(model, IDS)
-    logits = living_said.depth_logits(model, living.read(model, IDS).streams)
+    logits = map_predictions.depth_logits(model, living_map.read(model, IDS).streams)
     outlooks = []
     for depth, temperature, top_k in ((2, 1.0, 0), (2, 0.3, 0), (1, 2.0, 7), (0, 0.7, 50), (2, 1.6, 1)):
         last = stages(logits[depth, -1], SampleConfig(temperature=temperature, top_k=top_k))[-1]

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora
-from engine.checkpoints import pack
 from engine.config import ModelConfig, TrainConfig
+from engine.data import corpora
+from engine.data.tokenizers import Tokenizer
+from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CorpusError
 from engine.ledger import ledger
 from engine.model import build
-from engine.service.changes import Change
 from engine.service.history import History, HistoryLog
-from engine.tokenizers import Tokenizer
-from engine.tokenizers.char import CharTokenizer
+from engine.service.run_changes import Change
 from engine.training.records import Evaluation
+from engine.weights.checkpoints import pack
 from pages.start.train import asking, saved
 from pages.start.train.curve_points import curve_of
 from pages.start.train.curves import WHOLE, loss_curves

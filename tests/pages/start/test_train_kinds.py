@@ -16,29 +16,29 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import shakespeare_path
+from engine.data import corpora
+from engine.data.corpora import shakespeare_path
+from engine.data.pair_corpora import pair_text
+from engine.data.progress import finish
+from engine.data.tasks import TASKS
+from engine.data.tokenizers import bpe_watch, bpe_work, token_bytes
 from engine.errors import RunError, TokenizerError
-from engine.measure.induction import drawn as draw_letters
-from engine.measure.induction import ordinary
-from engine.paired_data import pair_text
+from engine.measure.circuits.induction import drawn as draw_letters
+from engine.measure.circuits.induction import ordinary
 from engine.presets import PAIRED
 from engine.probe import Recorder
-from engine.progress import finish
 from engine.service.history import HistoryLog
 from engine.service.profiles import PROFILES, check
 from engine.service.state import RunSpec
-from engine.tasks import TASKS
-from engine.tokenizers import bpe_watch, bpe_work, token_bytes
 from engine.training import kinds
-from engine.training.lapse import open_lapse
 from engine.training.records import Evaluation, HeadScores, Sample, Step, TaskScores
+from engine.training.snapshot_series import open_lapse
 from engine.training.tasks import recipe
 from pages.input.tokens import shared
 from tests.pages.stage import StageManager, view_of
 from tests.pages.start.training import changed, clicked, opened, sentences
-from ui import slow
+from ui import background_jobs
 from ui.site import ROOT
 
 SHIPPED = Path(__file__).parents[3] / "checkpoints" / "timelapse"
@@ -411,7 +411,7 @@ def test_the_heaviest_that_is_let_in_can_be_cancelled_and_others_are_answered(so
     }[source]
     other = AppTest.from_file(str(ROOT / "pages/models/parameters/page.py"), default_timeout=60)
     for visited in (True, False):
-        job = slow.Jobs().of((source,), steps)
+        job = background_jobs.Jobs().of((source,), steps)
         while not job.progress.done:
             assert not job.wait(0.01), "it is over before anybody can leave it"
         if visited:

@@ -1,0 +1,121 @@
+"""Texts for encoder-decoders and classifiers, by name: a task's pairs, and who speaks in Shakespeare."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+from engine.data import corpora
+from engine.data.pairs import (
+    Labelled,
+    LabelledText,
+    Pair,
+    PairedText,
+)
+from engine.data.tasks.paired import PAIR_TASKS, Aligned, pairs
+from engine.data.tokenizers.pairs import PairTokenizer
+from engine.errors import CorpusError
+
+LEARNED, HELD_OUT = 20_000, 1_000  # pairs of a task
+SPEAKERS = 8
+STRETCHES = {1: 1, 2: 1, 4: 2, 8: 4}  # lines of a speech that are one text, and lines from one to the next
+SHORTEST = 20  # characters of a text: a shorter one says too little
+OTHER = "<other>"  # is read for words that were heard less than OFTEN times
+OFTEN = 2
+
+
+@lru_cache(maxsize=8)
+def pair_text(name: str, learned: int = LEARNED, held_out: int = HELD_OUT, seed: int = 0) -> PairedText:
+    """The pairs of a task, by its name; the same ones for the same seed. Raises CorpusError for a name that
+    is none.
+    """
+    if name not in PAIR_TASKS:
+        raise CorpusError(f"there is no task {name!r}; there are {', '.join(PAIR_TASKS)}")
+    task = PAIR_TASKS[name]
+    train, validation = pairs(task, learned, held_out, seed)
+    both = [text for one in (*train, *validation) for text in (one.source, one.target)]
+    tokenizer = PairTokenizer.train(both, task.by)
+    return PairedText(name, task.title, tokenizer, _plain(train), _plain(validation))
+
+
+def _plain(found: list[Aligned]) -> tuple[Pair, ...]:
+    return tuple(Pair(one.source, one.target) for one in found)
+
+
+@dataclass(frozen=True)
+class Speakers:
+    """Stretches of speeches with who says them; `lines`: how many lines each held-out one has. `majority`:
+    what share of the held-out ones the most frequent speaker of the learned ones says; a model that knows no
+    more is right as often.
+    """
+
+    text: LabelledText
+    lines: tuple[int, ...]
+    majority: float
+
+
+@lru_cache(maxsize=2)
+def speakers(count: int = SPEAKERS) -> Speakers:
+    """Stretches of 1, 2, 4 and 8 lines of Tiny Shakespeare, of the `count` characters who speak most lines;
+    without their names. Whole speeches are held out, so that no text's neighbours are learned from, and cut
+    into stretches that do not overlap; what is learned from may. A text that stands on both sides is left
+    out of what is learned.
+
+    Raises CorpusError where the text cannot be had.
+    """
+    found = speeches(corpora.load("shakespeare").text)
+    most = Counter({who: 0 for who, _ in found})
+    for who, speech in found:
+        most[who] += speech.count("\n") + 1
+    labels = tuple(who for who, _ in most.most_common(count))
+    said = [one for one in found if one[0] in labels]
+    held = _stretches([one for one in said if _is_held_out(one[1])], {size: size for size in STRETCHES})
+    learned = _stretches([one for one in said if not _is_held_out(one[1])], STRETCHES)
+    texts = [one for one in learned if one not in held]
+    lines = [one for one in texts if learned[one][1] == 1]
+    text = LabelledText(
+        "speakers",
+        "Who speaks?",
+        PairTokenizer.train(lines, "speech", OTHER, OFTEN),
+        labels,
+        tuple(Labelled(one, learned[one][0]) for one in texts),
+        tuple(Labelled(one, who) for one, (who, _) in held.items()),
+        "mean",
+    )
+    right = frequent_right(text)
+    return Speakers(text, tuple(size for _, size in held.values()), sum(right) / len(right))
+
+
+def _stretches(said: list[tuple[str, str]], steps: dict[int, int]) -> dict[str, tuple[str, int]]:
+    """Text -> (who says it, how many lines it has), each text once; `steps` as STRETCHES."""
+    found: dict[str, tuple[str, int]] = {}
+    for who, speech in said:
+        lines = speech.split("\n")
+        for size, step in steps.items():
+            for first in range(0, len(lines) - size + 1, step):
+                text = " ".join(lines[first : first + size])
+                if len(text) >= SHORTEST:
+                    found.setdefault(text, (who, size))
+    return found
+
+
+def speeches(text: str) -> list[tuple[str, str]]:
+    """(who, what is said) of every speech of a play, which begins with a name and a colon.
+
+    >>> speeches("KING:\\nWho is there?\\n\\nNurse:\\nI,\\nmy lord.")
+    [('KING', 'Who is there?'), ('Nurse', 'I,\\nmy lord.')]
+    """
+    parts = [block.partition(":\n") for block in text.strip().split("\n\n")]
+    return [(who, said) for who, colon, said in parts if colon]
+
+
+def _is_held_out(speech: str) -> bool:
+    return zlib.crc32(speech.encode()) % 5 == 0
+
+
+def frequent_right(text: LabelledText) -> list[bool]:
+    """Whether each held-out text has the label that is most frequent among the learned ones."""
+    label = Counter(one.label for one in text.train).most_common(1)[0][0]
+    return [one.label == label for one in text.validation]

@@ -1,0 +1,56 @@
+"""The tasks that there are, by the names in links."""
+
+from __future__ import annotations
+
+from engine.data.tasks.lines import (
+    adding,
+    remainders,
+    repeating,
+    rewriting,
+)
+from engine.data.tasks.sources import brackets, markov
+from engine.data.tasks.task import Task
+
+SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijk"  # for the numbers from 0 to 46
+MODULUS = len(SIGNS)  # a prime
+LETTERS = "abcdefgh"
+
+_ALL = (
+    rewriting("copy", "Copy", "Write the letters once more.", LETTERS, 8, lambda q: range(len(q))),
+    rewriting(
+        "reverse", "Reverse", "Write the letters backwards.", LETTERS, 8, lambda q: range(len(q))[::-1]
+    ),
+    rewriting(
+        "sort",
+        "Sort",
+        "Write the letters in the order of the alphabet.",
+        LETTERS,
+        8,
+        lambda q: sorted(range(len(q)), key=lambda i: q[i]),
+        alike=True,
+    ),
+    repeating(
+        "repeat",
+        "Repeat",
+        "Find where the piece begins again, and go on with it.",
+        "abcdefghijklmnop",
+        5,
+        9,
+        24,
+    ),
+    adding("addition", "Addition", "Write the sum, its first digit first.", 3, backwards=False),
+    adding(
+        "addition_reversed", "Addition, ones first", "Write the sum, its last digit first.", 3, backwards=True
+    ),
+    brackets("brackets", "Brackets", "Close every bracket, the last one opened first.", ("()", "[]"), 8),
+    remainders(
+        "modular",
+        "Modular addition",
+        f"Add on a clock of {MODULUS} hours.",
+        SIGNS,
+        held_out=0.35,
+    ),
+    markov("markov", "Markov source", "Two letters decide which can follow.", "abcdef"),
+)
+
+TASKS: dict[str, Task] = {task.name: task for task in _ALL}

@@ -1,0 +1,24 @@
+"""The tasks with a source and a target that there are, by the names in links."""
+
+from __future__ import annotations
+
+from engine.data.tasks.paired.dates import DATES
+from engine.data.tasks.paired.language import LANGUAGE
+from engine.data.tasks.paired.letters import alphabetical, backwards, reordering
+from engine.data.tasks.paired.numbers import NUMBERS, WORDS
+from engine.data.tasks.paired.task import PairTask
+
+_LETTERS = "abcdefghijkl"
+
+_ALL = (
+    DATES,
+    LANGUAGE,
+    NUMBERS,
+    WORDS,
+    reordering("reverse", "Reverse", "Write the letters backwards.", _LETTERS, 3, 12, backwards),
+    reordering(
+        "sort", "Sort", "Write the letters in the order of the alphabet.", _LETTERS, 3, 12, alphabetical, True
+    ),
+)
+
+PAIR_TASKS: dict[str, PairTask] = {task.name: task for task in _ALL}

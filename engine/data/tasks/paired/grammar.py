@@ -1,0 +1,194 @@
+"""Velan, a language that nobody speaks: its words, and the rules by which English becomes Velan.
+
+Every rule is one function or one table here, and stands in words in RULES
+(engine/data/tasks/paired/language.py reads the English). Nouns are of the sun or of the moon. Neither English
+nor the noun itself shows which: it shows in the endings of all that agrees with the noun.
+
+A lecturer projects these words: no form of Velan may be, or begin as, a slur or an obscenity of a language
+that many speak (tests/engine/paired/test_language.py), and no English sentence may hurt (read a page of what
+`draw` gives after a change).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Places = tuple[int, ...]
+Velan = list[tuple[str, Places]]  # words, each with the places of the English words that it comes from
+
+# English -> (Velan stem, gender, second word). Two English words may be one in Velan, and one two.
+Gender = Literal["sun", "moon"]
+NOUNS: dict[str, tuple[str, Gender, str]] = {
+    "king": ("ker", "sun", ""),
+    "dog": ("vuf", "moon", ""),
+    "cat": ("mir", "sun", ""),
+    "horse": ("tald", "moon", ""),
+    "bird": ("pil", "sun", ""),
+    "river": ("arun", "moon", ""),
+    "tree": ("bosk", "sun", ""),
+    "house": ("dom", "moon", ""),
+    "friend": ("sem", "moon", ""),
+    "teacher": ("ludar", "sun", ""),
+    "doctor": ("henar", "moon", ""),
+    "farmer": ("gradar", "sun", ""),
+    "sailor": ("navar", "moon", ""),
+    "singer": ("lirar", "sun", ""),
+    "child": ("kin", "moon", ""),
+    "woman": ("zen", "sun", ""),
+    "mouse": ("sor", "moon", ""),
+    "wolf": ("rog", "sun", ""),
+    "police officer": ("vik", "sun", ""),
+    "post office": ("mel", "moon", ""),
+    "grandmother": ("mam", "moon", "olda"),
+    "lighthouse": ("tur", "sun", "luma"),
+}
+PLURALS = {"child": "children", "woman": "women", "mouse": "mice", "wolf": "wolves"}
+
+# English, base form -> (Velan stem, where it stands in a main clause, particle before it).
+Stands = Literal["last", "first"]
+VERBS: dict[str, tuple[str, Stands, str]] = {
+    "see": ("ved", "last", ""),
+    "hear": ("ort", "last", ""),
+    "help": ("aud", "last", ""),
+    "follow": ("lek", "last", ""),
+    "carry": ("port", "last", ""),
+    "paint": ("kol", "last", ""),
+    "look for": ("ser", "last", ""),
+    "wake up": ("mat", "last", ""),
+    "greet": ("tun", "last", "hale"),
+    "love": ("am", "first", ""),
+    "fear": ("tim", "first", ""),
+    "trust": ("fid", "first", ""),
+    "admire": ("od", "first", ""),
+    "forgive": ("nal", "first", "dol"),
+}
+
+# No two stems may differ in an ending's letters alone. They stand beside every noun, people too: no colours.
+ADJECTIVES = {
+    "small": "tir",
+    "big": "gran",
+    "old": "vet",
+    "brave": "nov",
+    "gentle": "mild",
+    "funny": "vel",
+    "clever": "sab",
+    "tired": "las",
+    "happy": "fel",
+    "silent": "kev",
+}
+DETERMINERS = {"the": "il", "a": "un", "some": "un", "this": "est", "these": "est"}
+ADVERBS = {"today": "idis", "often": "sepe", "again": "nove", "slowly": "lentu", "everywhere": "tutlok"}
+ENDINGS = {("sun", False): "a", ("sun", True): "ai", ("moon", False): "o", ("moon", True): "oi"}
+NOT, FUTURE, RELATIVE = "nek", "ur", "k"
+
+
+@dataclass(frozen=True)
+class Word:
+    """One entry of the English half: its base form, and where its words stand in the sentence."""
+
+    base: str
+    places: Places
+
+
+@dataclass(frozen=True)
+class Action:
+    """A verb with its helpers: `will`, `does not` or `do not`, `will not`."""
+
+    verb: Word
+    future: Places = ()
+    negated: Places = ()
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A noun with what belongs to it."""
+
+    determiner: Word
+    adjectives: tuple[Word, ...]
+    noun: Word
+    plural: bool
+    clause: Clause | None = None
+
+
+@dataclass(frozen=True)
+class Clause:
+    """`that` and what follows it: a verb and its object, or a subject of its own and its verb."""
+
+    that: Places
+    other: Phrase
+    action: Action
+    has_subject: bool  # `other` is who does it: that the king loves
+
+
+@dataclass(frozen=True)
+class Sentence:
+    subject: Phrase
+    action: Action
+    object: Phrase
+    adverb: Word | None = None
+
+
+def agreeing(stem: str, own: Places, phrase: Phrase) -> tuple[str, Places]:
+    """A stem with the ending of a noun's gender and number; it comes from its own words and from the noun."""
+    gender = NOUNS[phrase.noun.base][1]
+    return stem + ENDINGS[gender, phrase.plural], own + phrase.noun.places
+
+
+def noun(phrase: Phrase) -> Velan:
+    """The plural ends in i, and no ending shows the gender; some nouns are two words."""
+    stem, _, second = NOUNS[phrase.noun.base]
+    found = [(stem + ("i" if phrase.plural else ""), phrase.noun.places)]
+    return [*found, (second, phrase.noun.places)] if second else found
+
+
+def verb(action: Action, subject: Phrase) -> Velan:
+    """It agrees with its subject, however far away that stands. The future is a part of the word; `not` and
+    the particle of some verbs come before it.
+    """
+    stem, _, particle = VERBS[action.verb.base]
+    found: Velan = [(NOT, action.negated)] if action.negated else []
+    if particle:
+        found.append((particle, action.verb.places))
+    ending = FUTURE if action.future else ""
+    return [*found, agreeing(stem + ending, action.verb.places + action.future, subject)]
+
+
+def phrase(of: Phrase) -> Velan:
+    """Determiner, noun, adjectives in turned order, clause."""
+    before = agreeing(DETERMINERS[of.determiner.base], of.determiner.places, of)
+    after = [agreeing(ADJECTIVES[one.base], one.places, of) for one in reversed(of.adjectives)]
+    return [before, *noun(of), *after, *(clause(of.clause, of) if of.clause else ())]
+
+
+def clause(of: Clause, head: Phrase) -> Velan:
+    """The relative word agrees with the noun before it; the verb of a relative clause is always last."""
+    subject = of.other if of.has_subject else head
+    return [agreeing(RELATIVE, of.that, head), *phrase(of.other), *verb(of.action, subject)]
+
+
+def sentence(of: Sentence) -> Velan:
+    """The adverb first. Most verbs stand last; those of the heart stand before their subject."""
+    said = verb(of.action, of.subject)
+    things = phrase(of.subject), phrase(of.object)
+    order = (said, *things) if VERBS[of.action.verb.base][1] == "first" else (*things, said)
+    first: Velan = [(ADVERBS[of.adverb.base], of.adverb.places)] if of.adverb else []
+    return [*first, *(word for part in order for word in part)]
+
+
+def english_verbs() -> Iterator[tuple[str, str, bool]]:
+    """(form, base, whether it is the one that goes with one noun) of every verb: looks for, look for."""
+    for base in VERBS:
+        first, _, rest = base.partition(" ")
+        single = f"{first[:-1]}ies" if first.endswith("ry") else f"{first}s"
+        yield f"{single} {rest}".strip(), base, True
+        yield base, base, False
+
+
+def plural(base: str) -> str:
+    """
+    >>> plural("mouse"), plural("police officer")
+    ('mice', 'police officers')
+    """
+    return PLURALS.get(base, f"{base}s")

@@ -1,0 +1,221 @@
+"""English sentences for Velan: how they are drawn, how they are read, and the task.
+
+sentence -> phrase verb phrase [adverb]
+phrase   -> determiner adjective* noun [that verb phrase | that phrase verb]    (a clause holds no other)
+verb     -> [will | does | do] [not] form
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+
+from engine.data.tasks.paired import grammar
+from engine.data.tasks.paired.grammar import (
+    ADJECTIVES,
+    ADVERBS,
+    DETERMINERS,
+    NOUNS,
+    VERBS,
+    Action,
+    Clause,
+    Phrase,
+    Sentence,
+    Word,
+)
+from engine.data.tasks.paired.task import Aligned, PairTask, Rule
+from engine.errors import TaskError
+
+_NOUNS = {base: (base, False) for base in NOUNS} | {grammar.plural(base): (base, True) for base in NOUNS}
+_VERBS = {form: (base, single) for form, base, single in grammar.english_verbs()}
+_SINGLE = {base: form for form, (base, single) in _VERBS.items() if single}
+FORM = "a sentence as “the small dog that the king loves does not see a river today”"
+
+
+class _Reader:
+    """Reads a sentence from left to right; `at` is the place of the next word."""
+
+    def __init__(self, text: str) -> None:
+        self.words, self.at = text.split(), 0
+
+    def next_is(self, choices: Collection[str]) -> str | None:
+        """The longest of some entries, of one or two words, that stands next."""
+        for length in (2, 1):
+            said = " ".join(self.words[self.at : self.at + length])
+            if said in choices and self.at + length <= len(self.words):
+                return said
+        return None
+
+    def take(self, choices: Collection[str], what: str) -> tuple[str, grammar.Places]:
+        said = self.next_is(choices)
+        if said is None:
+            raise TaskError(f"{self._where()} {what} must stand. Type {FORM}")
+        start, self.at = self.at, self.at + len(said.split())
+        return said, tuple(range(start, self.at))
+
+    def _where(self) -> str:
+        if self.at >= len(self.words):
+            return "at the end of the sentence"
+        return f"in place of “{self.words[self.at][:30]}”, word {self.at + 1},"
+
+    def maybe(self, word: str) -> grammar.Places:
+        return self.take((word,), word)[1] if self.next_is((word,)) else ()
+
+    def phrase(self, clause: bool) -> Phrase:
+        determiner, where = self.take(DETERMINERS, "a word such as “the”, “a” or “some”")
+        adjectives = []
+        while self.next_is(ADJECTIVES):
+            adjectives.append(Word(*self.take(ADJECTIVES, "")))
+        said, places = self.take(_NOUNS, "a noun that is known")
+        base, many = _NOUNS[said]
+        if determiner != "the" and many != (determiner in ("some", "these")):
+            raise TaskError(f"“{determiner}” and “{said}” do not agree: one is of one, one of several")
+        of = Phrase(Word(determiner, where), tuple(adjectives), Word(base, places), many)
+        if not clause or not (that := self.maybe("that")):
+            return of
+        return Phrase(of.determiner, of.adjectives, of.noun, many, self._clause(that, of))
+
+    def _clause(self, that: grammar.Places, head: Phrase) -> Clause:
+        if self.next_is(DETERMINERS):
+            other = self.phrase(clause=False)
+            return Clause(that, other, self.action(other), has_subject=True)
+        action = self.action(head)
+        return Clause(that, self.phrase(clause=False), action, has_subject=False)
+
+    def action(self, subject: Phrase) -> Action:
+        """Raises TaskError where the verb does not agree with its subject."""
+        future = self.maybe("will")
+        helper = () if future else self.maybe("do" if subject.plural else "does")
+        negated = self.maybe("not") if future or helper else ()
+        if helper and not negated:
+            raise TaskError(f"after “{self.words[helper[0]]}” the word “not” must stand")
+        single = not (future or helper or subject.plural)
+        forms = {form for form, (_, one) in _VERBS.items() if one == single}
+        said, places = self.take(forms, f"a verb that goes with “{self._named(subject)}”")
+        return Action(Word(_VERBS[said][0], places), future, helper + negated if negated else ())
+
+    def _named(self, subject: Phrase) -> str:
+        return " ".join(self.words[place] for place in subject.noun.places)
+
+
+def read(text: str) -> Sentence:
+    """Raises TaskError naming the word that does not fit."""
+    reader = _Reader(text)
+    subject = reader.phrase(clause=True)
+    action = reader.action(subject)
+    target = reader.phrase(clause=True)
+    adverb = Word(*reader.take(ADVERBS, "")) if reader.next_is(ADVERBS) else None
+    if reader.at < len(reader.words):
+        raise TaskError(f"the sentence is over before “{reader.words[reader.at][:30]}”. Type {FORM}")
+    return Sentence(subject, action, target, adverb)
+
+
+def answer(source: str) -> Aligned:
+    """The sentence in Velan; a word that agrees comes from its own English words and from the noun."""
+    found = grammar.sentence(read(source))
+    text = " ".join(source.split())
+    return Aligned(text, " ".join(word for word, _ in found), tuple(places for _, places in found))
+
+
+def draw(draws: random.Random) -> str:
+    """A sentence of 5 to some 25 words: half of the subjects and three in ten objects have a clause."""
+    subject, many = _phrase(draws)
+    words = [subject]
+    if draws.random() < 0.5:
+        words.append(_clause(draws, many))
+    words.append(_action(draws, many))
+    target, many = _phrase(draws)
+    words.append(target)
+    if draws.random() < 0.3:
+        words.append(_clause(draws, many))
+    if draws.random() < 0.3:
+        words.append(draws.choice([*ADVERBS]))
+    return " ".join(words)
+
+
+def _phrase(draws: random.Random) -> tuple[str, bool]:
+    many = draws.random() < 0.5
+    determiner = draws.choice(("the", "the", "some", "these") if many else ("the", "the", "a", "this"))
+    adjectives = draws.sample([*ADJECTIVES], draws.choice((0, 0, 0, 1, 1, 2)))
+    base = draws.choice([*NOUNS])
+    return " ".join([determiner, *adjectives, grammar.plural(base) if many else base]), many
+
+
+def _action(draws: random.Random, many: bool) -> str:
+    base = draws.choice([*VERBS])
+    plain = base if many else _SINGLE[base]
+    helper = "do not" if many else "does not"
+    return draws.choice((plain, plain, plain, f"{helper} {base}", f"will {base}", f"will not {base}"))
+
+
+def _clause(draws: random.Random, many: bool) -> str:
+    other, others = _phrase(draws)
+    if draws.random() < 0.5:
+        return f"that {other} {_action(draws, others)}"
+    return f"that {_action(draws, many)} {other}"
+
+
+def _rule(title: str, words: str, source: str) -> Rule:
+    return Rule(title, words, source, answer(source).target)
+
+
+RULES = (
+    _rule(
+        "Most verbs stand last",
+        "First who does it, then to whom, then what is done.",
+        "the king sees the dog",
+    ),
+    _rule(
+        "Verbs of the heart stand first",
+        "Love, fear, trust, admire and forgive come before who feels it.",
+        "the king loves the dog",
+    ),
+    _rule(
+        "In a clause the verb is always last",
+        "Also a verb of the heart, and whoever does it.",
+        "the king that loves the dog sees the cat",
+    ),
+    _rule(
+        "Two genders",
+        "A noun is of the sun (a, ai) or of the moon (o, oi); only what agrees with it shows which.",
+        "the dog sees the king",
+    ),
+    _rule(
+        "All agree with the noun",
+        "The, a, this, adjectives and “that” take the ending of their noun's gender and number.",
+        "these tired dogs see a funny cat",
+    ),
+    _rule(
+        "Verbs agree over a distance",
+        "A verb takes the ending of its subject, however many words stand between.",
+        "the dogs that the king sees will hear a cat",
+    ),
+    _rule(
+        "Adjectives follow, the last one first",
+        "Small funny dog is dog funny small.",
+        "a cat hears a small funny dog",
+    ),
+    _rule(
+        "Two words for one",
+        "Grandmother, lighthouse, greet and forgive are two words.",
+        "a grandmother greets a lighthouse",
+    ),
+    _rule(
+        "One word for two",
+        "Police officer, post office, look for, wake up are one word; so are “will see” and “does not”.",
+        "a police officer does not look for a post office",
+    ),
+    _rule("The adverb opens the sentence", "In English it closes it.", "the wolf follows the horse today"),
+)
+
+LANGUAGE = PairTask(
+    name="language",
+    title="A small language",
+    rule="Say an English sentence in Velan, a language that nobody speaks.",
+    by="words",
+    form=FORM,
+    draw=draw,
+    answer=answer,
+    held_out_by="sentence",
+    rules=RULES,
+)

@@ -1,0 +1,84 @@
+"""What a task with a source and a target is: the source is drawn at random, a rule makes the target of it and
+says where each piece of the target comes from. What a model looks at can be held against that.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine.data.tasks.task import Sources
+from engine.data.tokenizers.pairs import By
+
+HELD_OUT = 0.1  # share of the keys that are never learned from
+TRIES = 2000  # draws in a row that add nothing, after which a task has no more to give
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A source, the one target that is right for it, and where each of its symbols comes from.
+
+    `sources` has, for each symbol of the target, the places of the source's symbols that it is made of; none
+    for what is always there, as the strokes of a date are. Symbols are letters or words, counted from 0. The
+    decoder's query i writes symbol i of the target; key j of its cross-attention is symbol j of the source.
+    """
+
+    source: str
+    target: str
+    sources: Sources
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of a task in words, with an example: a source and its target."""
+
+    title: str
+    words: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class PairTask:
+    """`draw` makes a source; `answer` makes of any source its target and its alignment, and raises TaskError
+    with a sentence for what is no source of this task. Sources with the same `key` are never parted between
+    what is learned from and what is held out.
+    """
+
+    name: str
+    title: str
+    rule: str  # what is to be done, as a sentence
+    by: By  # what a symbol is
+    form: str  # what one may type, in words
+    draw: Callable[[random.Random], str] = field(repr=False)
+    answer: Callable[[str], Aligned] = field(repr=False)
+    key: Callable[[str], str] = field(default=lambda source: source, repr=False)
+    held_out_by: str = "source"  # what a key is, in a word: these are new in what is held out
+    rules: tuple[Rule, ...] = field(default=(), repr=False)
+    repeats: bool = False  # a source may be learned from several times: the short ones, which are few
+
+    def for_validation(self, source: str) -> bool:
+        """Whether a source is held out: the same answer for ever, whatever else is drawn."""
+        return zlib.crc32(f"{self.name}:{self.key(source)}".encode()) < HELD_OUT * 2**32
+
+
+def pairs(task: PairTask, train: int, validation: int, seed: int = 0) -> tuple[list[Aligned], list[Aligned]]:
+    """So many pairs to learn from and to hold out, by a seed; fewer where a task has no more. Each source
+    once, but for what a task that `repeats` learns from. No source, nor one with its key, is in both.
+    """
+    draws = random.Random(f"{task.name}-{seed}")
+    kept: tuple[list[str], list[str]] = ([], [])
+    seen: set[str] = set()
+    idle = 0
+    while (len(kept[0]) < train or len(kept[1]) < validation) and idle < TRIES:
+        source = task.draw(draws)
+        part = kept[task.for_validation(source)]
+        full = len(part) >= (validation if part is kept[1] else train)
+        idle += 1
+        if not full and (source not in seen or (task.repeats and part is kept[0])):
+            seen.add(source)
+            part.append(source)
+            idle = 0
+    return tuple([task.answer(source) for source in part] for part in kept)  # type: ignore[return-value]

@@ -1,0 +1,116 @@
+"""Text to ids and back. Every tokenizer has `vocab_size`, `encode`, `decode`, `unknown`."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from engine.data.tokenizers.bpe import BpeTokenizer
+from engine.data.tokenizers.char import CharTokenizer
+from engine.data.tokenizers.pairs import PairTokenizer
+from engine.errors import TokenizerError
+
+
+class Tokenizer(Protocol):
+    """What the rest of the engine asks of a tokenizer."""
+
+    @property
+    def vocab_size(self) -> int: ...
+    def encode(self, text: str) -> list[int]: ...
+    def decode(self, ids: list[int]) -> str: ...
+    def unknown(self, text: str) -> list[str]: ...
+
+
+class Storable(Tokenizer, Protocol):
+    """One that is trained here: it is kept beside its model, as JSON."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class OfBytes(Protocol):
+    """One whose tokens are bytes: a token may hold a part of a character."""
+
+    @property
+    def tokens(self) -> Sequence[bytes]: ...
+    def decode_bytes(self, ids: Iterable[int]) -> bytes: ...
+
+
+@runtime_checkable
+class Ending(Protocol):
+    """One that has tokens by which a model says that its text is at an end."""
+
+    @property
+    def stops(self) -> frozenset[int]: ...
+
+
+KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer] | type[PairTokenizer]] = {
+    "char": CharTokenizer,
+    "bpe": BpeTokenizer,
+    "paired": PairTokenizer,
+}
+
+
+def from_dict(values: Mapping[str, Any]) -> Storable:
+    """A tokenizer from what its `to_dict` gave. Raises TokenizerError for anything else."""
+    kind = values.get("kind") if isinstance(values, Mapping) else None
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise TokenizerError(f"unknown tokenizer kind {kind!r}; known: {', '.join(KINDS)}")
+    return KINDS[kind].from_dict(values)
+
+
+def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
+    """The UTF-8 bytes of every token, by id. A token may hold a part of a character."""
+    if isinstance(tokenizer, OfBytes):
+        return list(tokenizer.tokens)
+    return [tokenizer.decode([i]).encode("utf-8", "surrogatepass") for i in range(tokenizer.vocab_size)]
+
+
+def ends(tokenizer: Tokenizer) -> frozenset[int]:
+    """The ids by which a model says that its text, or its turn, is at an end; none of a tokenizer that has no
+    such token.
+    """
+    return tokenizer.stops if isinstance(tokenizer, Ending) else frozenset()
+
+
+def characters(tokenizer: Tokenizer) -> np.ndarray:
+    """Characters that begin in each token, by id: int64 (vocab,).
+
+    A character begins at the one byte of its UTF-8 that is not of the form 10xxxxxx (RFC 3629). So the sum
+    over the tokens of a text is the text's length, even where a character lies in two tokens: it counts where
+    it begins, and nowhere else.
+
+    >>> from engine.data.tokenizers.char import CharTokenizer
+    >>> characters(CharTokenizer("aé")).tolist()
+    [1, 1]
+    """
+    return np.array(
+        [sum(byte & 0xC0 != 0x80 for byte in token) for token in token_bytes(tokenizer)], dtype=np.int64
+    )
+
+
+def readable(data: bytes, final: bool = True) -> str:
+    r"""Bytes as text; a byte that belongs to no whole character is shown as itself, as Python writes it.
+
+    With `final` False, bytes at the end that may still become a character are held back.
+
+    >>> readable(b"\xe2\x82"), readable("€".encode()), readable(b"a\xe2\x82", final=False)
+    ('\\xe2\\x82', '€', 'a')
+    """
+    return codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(data, final)
+
+
+def written(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """What a model wrote, as far as it has become characters: never a replacement sign.
+
+    A byte in the middle that is no character is shown as by `readable`; a character that has begun at the end
+    is held back.
+    """
+    return (
+        readable(tokenizer.decode_bytes(ids), final=False)
+        if isinstance(tokenizer, OfBytes)
+        else tokenizer.decode(list(ids))
+    )

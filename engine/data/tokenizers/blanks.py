@@ -1,0 +1,58 @@
+"""Texts with gaps in them, as an encoder reads them that fills gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from engine.data.tokenizers import Storable
+
+BLANK = "_"  # how a gap is written
+
+
+@dataclass(frozen=True)
+class BlankTokenizer:
+    """The tokenizer of a model that was trained to guess hidden tokens, and one id more: the mask's, which
+    stands where the text has a BLANK.
+
+    >>> from engine.data.tokenizers.char import CharTokenizer
+    >>> t = BlankTokenizer(CharTokenizer("aht"))
+    >>> t.encode("h_t"), t.decode([1, 3, 2]), t.unknown("h_x")
+    ([1, 3, 2], 'h_t', ['x'])
+    """
+
+    inner: Storable
+
+    @property
+    def vocab_size(self) -> int:
+        return self.inner.vocab_size + 1
+
+    @property
+    def mask(self) -> int:
+        return self.inner.vocab_size
+
+    def unknown(self, text: str) -> list[str]:
+        return [char for char in self.inner.unknown(text) if char != BLANK]
+
+    def encode(self, text: str) -> list[int]:
+        """Raises what the inner one raises for what lies between the gaps."""
+        first, *others = text.split(BLANK)
+        ids = self.inner.encode(first)
+        for piece in others:
+            ids += [self.mask, *self.inner.encode(piece)]
+        return ids
+
+    def decode(self, ids: list[int]) -> str:
+        return BLANK.join(self.inner.decode(ids[a + 1 : b]) for a, b in pairwise(self._gaps(ids)))
+
+    def _gaps(self, ids: list[int]) -> Iterator[int]:
+        """Where the masks are, between one place before the first token and the place behind the last."""
+        yield -1
+        yield from (i for i, token in enumerate(ids) if token == self.mask)
+        yield len(ids)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is kept beside its model, whose vocabulary says that there is a mask: the inner one's."""
+        return self.inner.to_dict()

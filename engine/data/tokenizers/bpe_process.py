@@ -1,0 +1,183 @@
+"""BPE learned in a process of its own: `python -m engine.data.tokenizers.bpe_process PARENT`; it ends with
+PARENT.
+
+Learning merges is Python from the first line to the last, and the Python of a server computes one thing at a
+time: a megabyte learned there is a second in which nobody else's page is drawn, or many while others draw
+theirs. It goes where there is another core; leaving it ends that process at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Literal, NoReturn
+
+from engine.data.progress import Progress, Steps
+from engine.data.tokenizers import bpe, bpe_watch
+from engine.data.tokenizers.bpe import BpeTokenizer, Level, Split
+from engine.data.tokenizers.bpe_watch import RUNNERS_UP, Watched
+from engine.errors import TokenizerError
+from engine.service.process_guards import die_with, end_first
+
+ROOT = Path(__file__).resolve().parents[3]
+SHORT = 20_000  # characters: learned here before a process has begun, which takes 0.2 s
+BEAT_SECONDS = 0.2  # between two words of the process, so that its listener can leave
+SILENT_SECONDS = 20.0  # without a word: it is stopped, or the machine is
+GONE = "the process that learned the merges was ended from outside, perhaps for want of memory; ask again"
+
+Kind = Literal["learning", "watching"]
+
+
+def learning(
+    text: str, vocab_size: int, *, level: Level = "byte", split: Split = "words"
+) -> Steps[BpeTokenizer]:
+    """As `engine.data.tokenizers.bpe.learning`, apart. Raises as it does, and TokenizerError where the
+    process was ended from outside.
+    """
+    if len(text) <= SHORT:
+        return (yield from bpe.learning(text, vocab_size, level=level, split=split))
+    told = yield from _apart("learning", text, vocab_size, level, split)
+    return BpeTokenizer.from_dict(told["tokenizer"])
+
+
+def watching(text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words") -> Steps[Watched]:
+    """As `engine.data.tokenizers.bpe_watch.learning`, apart. Raises as `learning` here."""
+    if len(text) <= SHORT:
+        return (yield from bpe_watch.learning(text, new_tokens, level=level, split=split))
+    told = yield from _apart("watching", text, new_tokens, level, split)
+    runners_up = tuple(
+        tuple(((first, second), count) for first, second, count in rows) for rows in told["runners_up"]
+    )
+    tokenizer = BpeTokenizer.from_dict(told["tokenizer"])
+    return Watched(tokenizer, runners_up, told["characters"], told["bytes"], told["length"])
+
+
+def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Steps[dict[str, Any]]:
+    """What the process tells at its end. Closing the generator ends the process."""
+    order = json.dumps({"kind": kind, "text": text, "size": size, "level": level, "split": split})
+    child = subprocess.Popen(
+        [sys.executable, "-m", "engine.data.tokenizers.bpe_process", str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+        start_new_session=True,  # Ctrl-C in the terminal reaches the server alone
+    )
+    heard: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+    talk = threading.Thread(target=_talk, args=(child, order, heard), name="merges", daemon=True)
+    try:
+        talk.start()
+        yield Progress(0, size)
+        for said in _words(heard):
+            if "refused" in said:
+                raise TokenizerError(said["refused"])
+            if "done" not in said:
+                return said
+            yield Progress(said["done"], said["total"])
+        raise TokenizerError(GONE)
+    finally:
+        child.kill()
+        child.wait()
+        if talk.ident is not None:
+            talk.join()
+
+
+def _words(heard: queue.SimpleQueue[dict[str, Any] | None]) -> Iterator[dict[str, Any]]:
+    """What it says, until it says no more."""
+    with suppress(queue.Empty):
+        while (said := heard.get(timeout=SILENT_SECONDS)) is not None:
+            yield said
+
+
+def _talk(
+    child: subprocess.Popen[bytes], order: str, heard: queue.SimpleQueue[dict[str, Any] | None]
+) -> None:
+    """Says the order, listens to the end. The child's input stays open: it ends with whoever started it."""
+    assert child.stdin is not None and child.stdout is not None
+    with suppress(OSError, ValueError), child.stdout, child.stdin:  # it was killed, perhaps within a line
+        child.stdin.write(order.encode() + b"\n")
+        child.stdin.flush()
+        for line in child.stdout:
+            heard.put(json.loads(line))
+    heard.put(None)
+
+
+# In the process ---------------------------------------------------------------------------------
+
+
+def _serve(orders: IO[bytes], out: IO[bytes]) -> None:
+    """One order, its progress, its result."""
+    order = json.loads(orders.readline())
+    threading.Thread(target=_end_with, args=(orders,), daemon=True).start()
+    say = _Voice(out)
+    try:
+        say.all(_result(order, say))
+    except TokenizerError as error:
+        say.all({"refused": str(error)})
+
+
+class _Voice:
+    """Lines of JSON. How far it is, it says every BEAT_SECONDS from a thread, however long a step takes."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self.at = Progress(0, 1)
+        self._out = out
+        self._ended = threading.Event()
+        self._beats = threading.Thread(target=self._beat, daemon=True)
+        self._beats.start()
+
+    def all(self, result: dict[str, Any]) -> None:
+        """The last line."""
+        self._ended.set()
+        self._beats.join()
+        self._line(result)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
+            self._line({"done": self.at.done, "total": self.at.total})
+
+    def _line(self, what: dict[str, Any]) -> None:
+        self._out.write(json.dumps(what).encode() + b"\n")
+        self._out.flush()
+
+
+def _result(order: dict[str, Any], say: _Voice) -> dict[str, Any]:
+    text, size, how = order["text"], order["size"], {"level": order["level"], "split": order["split"]}
+    if order["kind"] == "learning":
+        return {"tokenizer": _heeded(bpe.learning(text, size, **how), say).to_dict()}
+    seen = _heeded(bpe_watch.learning(text, size, **how, keep=RUNNERS_UP), say)
+    return {
+        "tokenizer": seen.tokenizer.to_dict(),
+        "runners_up": [[(*pair, count) for pair, count in rows] for rows in seen.runners_up],
+        "characters": seen.characters,
+        "bytes": seen.bytes,
+        "length": seen.length,
+    }
+
+
+def _heeded(steps: Steps[Any], say: _Voice) -> Any:
+    while True:
+        try:
+            say.at = next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def _end_with(orders: IO[bytes]) -> NoReturn:
+    """Nobody wants the result of who started this and is gone."""
+    orders.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    die_with(int(sys.argv[1]))
+    end_first()
+    _serve(sys.stdin.buffer, sys.stdout.buffer)
+    os._exit(0)  # a thread still reads the input: Python would abort over it

@@ -1,0 +1,255 @@
+"""BPE for those who watch: the pairs that lost, the borders that fall in a text of one's own, and four ways
+to start.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from engine.data.progress import Progress, Steps, finish
+from engine.data.tokenizers.bpe import (
+    BYTE,
+    PROGRESS_EVERY,
+    BpeTokenizer,
+    Level,
+    Split,
+    Trainer,
+    pieces,
+    starting_symbols,
+)
+from engine.errors import TokenizerError
+
+STAYS, WORD_BORDER, UNKNOWN = -1, -2, -1
+MAX_SYMBOLS = 400_000  # that a training keeps in memory, about 250 bytes each: about a second
+RUNNERS_UP = 5
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A training with what lost at each of its merges. `length` is in starting symbols, before the first
+    merge.
+    """
+
+    tokenizer: BpeTokenizer
+    runners_up: tuple[tuple[tuple[Pair, int], ...], ...] = field(
+        repr=False
+    )  # for each merge, best first: (pair, count) at that moment
+    characters: int
+    bytes: int
+    length: int
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of the training text after 0, 1, 2 ... merges: int64 (merges + 1,)."""
+        return np.array([self.length, *(merge.length for merge in self.tokenizer.merges)], dtype=np.int64)
+
+
+def watch(
+    text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words", keep: int = RUNNERS_UP
+) -> Watched:
+    """As `learning`, to its end."""
+    return finish(learning(text, new_tokens, level=level, split=split, keep=keep))
+
+
+def learning(
+    text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words", keep: int = RUNNERS_UP
+) -> Steps[Watched]:
+    """`engine.data.tokenizers.bpe.train` with `new_tokens` beyond the starting symbols, and the `keep`
+    runners-up of every merge.
+
+    Raises TokenizerError for a text without characters, a negative number, and an unknown level or split.
+    """
+    if new_tokens < 0:
+        raise TokenizerError(f"the number of tokens to learn must not be negative, not {new_tokens}")
+    base = starting_symbols(text, level)
+    yield Progress(0, new_tokens)
+    trainer = Trainer(base, Counter(pieces(text, split)), level)
+    length = trainer.length
+    merges = []
+    for merge in trainer.merges(len(base) + new_tokens, keep):
+        merges.append(merge)
+        if merge.rank % PROGRESS_EVERY == 0:
+            yield Progress(merge.rank, new_tokens)
+    return Watched(
+        BpeTokenizer(level, split, base, tuple(merges)),
+        tuple(trainer.runners_up),
+        len(text),
+        len(text.encode("utf-8", "surrogatepass")),
+        length,
+    )
+
+
+def affordable(text: str, level: Level, split: Split, limit: int = MAX_SYMBOLS) -> int:
+    """How many of the text's characters can be learned from without keeping more than `limit` symbols: all of
+    them, mostly.
+
+    A word that comes again costs nothing, so that prose is never cut; a text without splitting, or without
+    blanks, may be.
+    """
+    if len(text) * 4 <= limit:
+        return len(text)
+    seen: set[str] = set()
+    symbols = characters = 0
+    for piece in pieces(text, split):
+        if piece not in seen:
+            seen.add(piece)
+            size = len(piece) if level == "char" else len(piece.encode("utf-8", "surrogatepass"))
+            if symbols + size > limit:
+                return characters + (limit - symbols) // max(1, -(-size // len(piece)))
+            symbols += size
+        characters += len(piece)
+    return characters
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A text under a tokenizer's merges, all of its history in one array: border i stands between symbols i
+    and i + 1.
+
+    `fallen[i]` is the rank of the merge that takes it away, STAYS, or WORD_BORDER where no merge may. So
+    after k merges the tokens are the runs between borders whose rank is not in 0 ... k - 1.
+    """
+
+    symbols: (
+        np.ndarray
+    )  # int32 (n,): ids of the starting symbols, UNKNOWN where the alphabet lacks the character
+    fallen: np.ndarray  # int32 (max(n - 1, 0),)
+
+    def lengths(self, merges: int) -> np.ndarray:
+        """Tokens after 0, 1, ... `merges` merges: int64 (merges + 1,)."""
+        by_rank = np.bincount(self.fallen[self.fallen >= 0], minlength=merges)[:merges]
+        return len(self.symbols) - np.concatenate([[0], np.cumsum(by_rank)]).astype(np.int64)
+
+
+def replay(tokenizer: BpeTokenizer, text: str) -> Replay:
+    """What each merge, in its turn and from left to right, does to a text. n log n in the length of a
+    piece.
+    """
+    return _Borders(tokenizer).of(text)
+
+
+class _Borders:
+    def __init__(self, tokenizer: BpeTokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.base = {token: i for i, token in enumerate(tokenizer.base)}
+        self.made = [merge.token for merge in tokenizer.merges]
+
+    @cached_property
+    def turns(self) -> dict[Pair, list[int]]:
+        """The ranks at which a pair is merged: one, save where a token was made in two ways."""
+        turns: dict[Pair, list[int]] = defaultdict(list)
+        for merge in self.tokenizer.merges:
+            turns[merge.pair].append(merge.rank)
+        return dict(turns)
+
+    def of(self, text: str) -> Replay:
+        known: dict[str, tuple[list[int], list[int]]] = {}
+        symbols: list[int] = []
+        fallen: list[int] = []
+        for piece in pieces(text, self.tokenizer.split):
+            if piece not in known:
+                start = self._symbols(piece)
+                known[piece] = start, self._piece(start)
+            start, borders = known[piece]
+            fallen += ([WORD_BORDER] if symbols else []) + borders
+            symbols += start
+        return Replay(np.array(symbols, dtype=np.int32), np.array(fallen, dtype=np.int32))
+
+    def _symbols(self, piece: str) -> list[int]:
+        if self.tokenizer.level == "byte":
+            return [self.base[BYTE[b]] for b in piece.encode("utf-8", "surrogatepass")]
+        return [self.base.get(c.encode("utf-8", "surrogatepass"), UNKNOWN) for c in piece]
+
+    def _turn(self, pair: Pair, after: int) -> int | None:
+        """The first merge of a pair whose rank lies beyond `after`."""
+        ranks = self.turns.get(pair, ())
+        place = bisect_right(ranks, after)
+        return ranks[place] if place < len(ranks) else None
+
+    def _piece(self, start: list[int]) -> list[int]:
+        symbols, count = list(start), len(start)
+        following, before, alive = list(range(1, count + 1)), list(range(-1, count - 1)), [True] * count
+        fallen = [STAYS] * (count - 1)
+        heap = [
+            (rank, i)
+            for i in range(count - 1)
+            if (rank := self._turn((symbols[i], symbols[i + 1]), -1)) is not None
+        ]
+        heapq.heapify(heap)
+        while heap:
+            rank, i = heapq.heappop(heap)
+            j = following[i]
+            if not alive[i] or j >= count or (symbols[i], symbols[j]) != self.tokenizer.merges[rank].pair:
+                continue  # one of the two has merged with another meanwhile
+            fallen[j - 1] = rank
+            symbols[i], alive[j] = self.made[rank], False
+            following[i] = k = following[j]
+            if k < count:
+                before[k] = i
+            for a, b in ((before[i], i), (i, k)):
+                if a >= 0 and b < count and (turn := self._turn((symbols[a], symbols[b]), rank)) is not None:
+                    heapq.heappush(heap, (turn, a))
+        return fallen
+
+
+@dataclass(frozen=True)
+class Way:
+    """One of the four ways to start, trained on the same text for the same number of new tokens. Lengths are
+    tokens of the text.
+    """
+
+    level: Level
+    split: Split
+    start: int
+    length: int
+    vocab_size: int
+    characters: int  # of the text
+    crossing: tuple[bytes, ...] = field(
+        repr=False
+    )  # learned tokens that run across a border of words, first learned first
+
+    @property
+    def characters_per_token(self) -> float:
+        return self.characters / self.length
+
+    @property
+    def by_heart(self) -> bool:
+        """Whether (nearly) the whole text has become a token."""
+        return self.length <= 2
+
+
+def four_ways(text: str, new_tokens: int) -> list[Way]:
+    """Bytes or characters, split into words or not. Raises as `watch`."""
+    ways = []
+    for level, split in (("byte", "words"), ("byte", "none"), ("char", "words"), ("char", "none")):
+        seen = watch(text, new_tokens, level=level, split=split, keep=0)  # type: ignore[arg-type]
+        own = seen.tokenizer
+        ways.append(
+            Way(
+                own.level,
+                own.split,
+                seen.length,
+                int(seen.lengths[-1]),
+                own.vocab_size,
+                seen.characters,
+                tuple(filter(crosses, own.tokens[len(own.base) :])),
+            )
+        )
+    return ways
+
+
+def crosses(token: bytes) -> bool:
+    """Whether a token would have been cut by splitting into words first.
+
+    >>> crosses(b" the"), crosses(b"e t"), crosses(b"e ")
+    (False, True, True)
+    """
+    return len(pieces(token.decode("utf-8", "replace"), "words")) > 1

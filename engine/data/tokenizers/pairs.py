@@ -1,0 +1,137 @@
+"""Tokens of sources, targets and labelled texts: letters or words, after three signs that no text holds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol, get_args
+
+from engine.errors import TokenizerError
+
+PAD, BEGIN, END = 0, 1, 2
+SIGNS = ("<pad>", "<begin>", "<end>")  # padding, before a target's first token, after a text's last
+By = Literal["letters", "words", "speech"]
+
+
+class Symbols(Protocol):
+    """What cuts the texts of an encoder-decoder: PairTokenizer, or a published vocabulary (PairWords of
+    engine.weights.pretrained.pairs).
+    """
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without signs around it. May raise TokenizerError."""
+        ...
+
+    def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Each token as it is written below a figure, signs too."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids up to the first end, without signs."""
+        ...
+
+
+@dataclass(frozen=True)
+class PairTokenizer:
+    """`symbols` are letters, words with a blank between them, or those of speech: words in small letters, and
+    signs. The id of the first is 3, after those of SIGNS. `other`: the symbol that is read for all that the
+    vocabulary lacks; None: there is none, and such a text is refused.
+
+    >>> t = PairTokenizer.train(["two one", "one"], by="words")
+    >>> t.encode("one two"), t.decode([1, 3, 2, 0]), t.shown([1, 3, 2])
+    ([3, 4], 'one', ('<begin>', 'one', '<end>'))
+    """
+
+    symbols: tuple[str, ...]
+    by: By = "letters"
+    other: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.by not in get_args(By):
+            raise TokenizerError(f"a text is cut into letters, words or speech, not into {self.by!r}")
+        if not self.symbols or len(set(self.symbols)) != len(self.symbols):
+            raise TokenizerError("a vocabulary needs at least one symbol, and each only once")
+        fits = (lambda s: len(s) == 1) if self.by == "letters" else (lambda s: s and s.split() == [s])
+        if not all(map(fits, self.symbols)) or set(self.symbols) & set(SIGNS):
+            raise TokenizerError(f"each symbol must be one of the {self.by}, and none of {', '.join(SIGNS)}")
+        if self.other is not None and self.other not in self.symbols:
+            raise TokenizerError(f"{self.other!r}, read for what is unknown, must be one of the symbols")
+
+    @classmethod
+    def train(
+        cls, texts: Iterable[str], by: By = "letters", other: str | None = None, often: int = 1
+    ) -> PairTokenizer:
+        """The distinct symbols of some texts that stand there `often` at least, sorted; and `other`."""
+        counts = Counter(symbol for text in texts for symbol in cut(text, by))
+        kept = {symbol for symbol, count in counts.items() if count >= often}
+        return cls(tuple(sorted(kept | ({other} if other else set()))), by, other)
+
+    @property
+    def vocab_size(self) -> int:
+        return len(SIGNS) + len(self.symbols)
+
+    @property
+    def stops(self) -> frozenset[int]:
+        """The ids by which a model says that its text is at an end."""
+        return frozenset({END})
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {symbol: len(SIGNS) + i for i, symbol in enumerate(self.symbols)}
+
+    def unknown(self, text: str) -> list[str]:
+        """The symbols of a text that the vocabulary lacks, each once, in order of appearance."""
+        return [symbol for symbol in dict.fromkeys(cut(text, self.by)) if symbol not in self._ids]
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without signs around it. Raises TokenizerError naming what is unknown, unless
+        there is an `other` for it.
+        """
+        unknown = self.unknown(text)
+        if self.other is not None:
+            return [self._ids.get(symbol, self._ids[self.other]) for symbol in cut(text, self.by)]
+        if unknown:
+            named = " ".join(repr(symbol) for symbol in unknown[:8])
+            raise TokenizerError(f"this model's vocabulary of {len(self.symbols)} {self.by} lacks {named}")
+        return [self._ids[symbol] for symbol in cut(text, self.by)]
+
+    def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Each token as it is written below a figure, signs too. Raises TokenizerError for an id outside the
+        vocabulary.
+        """
+        if any(not 0 <= i < self.vocab_size for i in ids):
+            raise TokenizerError(f"ids must lie between 0 and {self.vocab_size - 1}")
+        names = SIGNS + self.symbols
+        return tuple(names[i] for i in ids)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids up to the first END, without signs."""
+        shown = self.shown(ids)
+        over = list(ids).index(END) if END in ids else len(ids)
+        said = [symbol for i, symbol in zip(ids[:over], shown, strict=False) if i >= len(SIGNS)]
+        return ("" if self.by == "letters" else " ").join(said)
+
+    def to_dict(self) -> dict[str, Any]:
+        said = {"kind": "paired", "symbols": list(self.symbols), "by": self.by}
+        return said if self.other is None else said | {"other": self.other}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PairTokenizer:
+        symbols, by = values.get("symbols"), values.get("by")
+        if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+            raise TokenizerError("a tokenizer of pairs needs its symbols, as a list of texts")
+        return cls(tuple(symbols), by, values.get("other"))  # type: ignore[arg-type]
+
+
+def cut(text: str, by: By) -> Sequence[str]:
+    """The symbols of a text, whatever a vocabulary knows of them.
+
+    >>> cut("Ay, 'tis he!", "words"), cut("Ay, 'tis he!", "speech")
+    (['Ay,', "'tis", 'he!'], ['ay', ',', "'tis", 'he', '!'])
+    """
+    if by == "speech":
+        return re.findall(r"[a-z']+|[^\sa-z']", text.lower())
+    return text if by == "letters" else text.split()

@@ -1,0 +1,67 @@
+"""Makes what is stored under checkpoints/: `python -m engine.experiments NAME [OPTION ...]`.
+
+`--list` prints every NAME with what it writes; `NAME --help` prints the options of one. Long trainings are
+resumable: the same command goes on from where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+# Name -> (the module whose main(arguments) runs it, what it writes)
+EXPERIMENTS = {
+    "bigrams": (
+        "engine.experiments.bigram_expectations",
+        "races/pairs.json: what rungs of the ladder expect after a letter or two",
+    ),
+    "bugs": ("engine.experiments.bug_races", "bugs/: every fault beside its healthy twin"),
+    "decoder-twins": (
+        "engine.experiments.decoder_twin",
+        "cast.json: decoders that do the tasks of the encoder-decoders",
+    ),
+    "doctor": ("engine.lab.doctor.table", "doctor.json: which check finds which bug"),
+    "encoder-decoders": (
+        "engine.experiments.shipped_pairs",
+        "paired/: the encoder-decoders and the classifier",
+    ),
+    "ladder": ("engine.experiments.ladder", "ladder.json: the lecture's experiment, repeated"),
+    "masks-swapped": (
+        "engine.experiments.masks_swapped",
+        "swapped.json: the two masks of an encoder-decoder swapped",
+    ),
+    "no-causal-mask": (
+        "engine.experiments.no_causal_mask",
+        "unmasked.json and square/: a decoder without its mask",
+    ),
+    "no-residual": ("engine.experiments.no_residual", "residuals.json: models without residual connections"),
+    "races": (
+        "engine.experiments.lab_races",
+        "races/: the races that are shown before anybody presses a button",
+    ),
+    "story": ("engine.lab.doctor.story", "story.json: a Transformer that does not learn, and why"),
+    "timelapse": ("engine.experiments.timelapse", "timelapse/: one training at many of its steps"),
+}
+MODELS = ("engine.experiments.shipped", "a shipped model, or `positions` or `tasks` for all of these")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Runs the experiment of the first argument with the rest as its options."""
+    name, *options = arguments or ["--help"]
+    if name in ("-h", "--help", "--list"):
+        from engine.experiments.shipped import ALL_RECIPES
+
+        rows = {name: what for name, (_, what) in EXPERIMENTS.items()}
+        rows |= {name: f"{name}/: a shipped model" for name in ALL_RECIPES}
+        width = max(map(len, rows))
+        sys.stdout.write(
+            (__doc__ or "") + "\n" + "".join(f"{name:{width}}  {what}\n" for name, what in rows.items())
+        )
+        return
+    module, _ = EXPERIMENTS.get(name, MODELS)
+    import_module(module).main(options if name in EXPERIMENTS else arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

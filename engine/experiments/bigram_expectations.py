@@ -1,0 +1,135 @@
+"""What rungs of the ladder expect after a letter or two, beside how often it comes.
+
+`python -m engine.experiments bigrams` trains them (a minute or two) and writes checkpoints/races/pairs.json,
+which the app shows.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from engine.data import corpora
+from engine.data.corpora import Corpus
+from engine.errors import CheckpointError
+from engine.experiments.command import places, processor
+from engine.lab.faults import parts_of
+from engine.measure.tasks.next_letters import counted, expected
+from engine.model import Transformer, build
+from engine.presets.ladder import LADDER, RACE_TRAINING
+from engine.training.records import Evaluation, Snapshot
+from engine.training.train import train
+from engine.weights.checkpoints import write_whole
+
+log = logging.getLogger("glassformer.pairs")
+SHIPPED = Path(__file__).parents[2] / "checkpoints" / "races" / "pairs.json"
+SINGLE = ("t", "e", " ", "\n")
+DOUBLE = ("th", "sh")
+TABLE = "last"  # a table of pairs
+SEEING = ("attention-1", "positions")  # rungs that see more than one letter
+# Five times as long as a race: that h is not the same after t and after s is learned late.
+TRAINING = replace(RACE_TRAINING, steps=1500, eval_every=0, sample_every=0, snapshot_every=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Expectations:
+    """Shares (letter,) by what was read before: those of the text, and those that each rung expects.
+    `letters` says which letter is which; `losses` are the rungs' own, nats a letter on unseen text.
+    """
+
+    letters: tuple[str, ...]
+    text: Mapping[str, np.ndarray]
+    rungs: Mapping[str, Mapping[str, np.ndarray]]
+    losses: Mapping[str, float]
+    made: str
+
+    def of(self, source: str, given: str, letter: str) -> float:
+        """The share of one letter; `source` is `text` or a rung."""
+        found = self.text if source == "text" else self.rungs[source]
+        return float(found[given][self.letters.index(letter)])
+
+    def top(self, given: str, count: int) -> tuple[str, ...]:
+        """The letters that come most often in the text, first the likeliest."""
+        return tuple(self.letters[i] for i in np.argsort(-self.text[given], kind="stable")[:count])
+
+    def apart(self, source: str) -> float:
+        """How differently a source goes on after the two of DOUBLE, 0 (alike) to 1 (nothing in common): half
+        the sum of the differences (total variation).
+        """
+        found = self.text if source == "text" else self.rungs[source]
+        one, other = (found[given] for given in DOUBLE)
+        return float(np.abs(one - other).sum() / 2)
+
+
+def trained(name: str, corpus: Corpus) -> tuple[Transformer, float]:
+    """A rung after TRAINING, and its loss on the whole validation split."""
+    rung = LADDER[name]
+    config = rung.at(corpus.vocab_size, rung.model.context, rung.model.d_model)
+    loss, last = float("nan"), None
+    for record in train(config, TRAINING, corpus, parts=rung.parts, device="cpu"):
+        if isinstance(record, Evaluation):
+            loss = record.validation_loss
+        elif isinstance(record, Snapshot):
+            last = record
+    assert last is not None
+    model = build(config, parts=parts_of(rung.parts)).eval().requires_grad_(False)
+    model.load_state_dict(last.state.weights())
+    return model, loss
+
+
+def measure(corpus: Corpus, made: str = "") -> Expectations:
+    """Trains the rungs and asks them."""
+    given = (*SINGLE, *DOUBLE)
+    rungs, losses = {}, {}
+    for name in (TABLE, *SEEING):
+        model, losses[name] = trained(name, corpus)
+        rungs[name] = {each: expected(model, corpus, each) for each in given}
+        log.info("%s: %.3f", name, losses[name])
+    letters = tuple(corpus.tokenizer.decode([i]) for i in range(corpus.vocab_size))
+    return Expectations(letters, {each: counted(corpus, each) for each in given}, rungs, losses, made)
+
+
+@cache
+def shipped(path: Path = SHIPPED) -> Expectations:
+    """What comes with the app. Raises CheckpointError where it cannot be read."""
+    try:
+        found = json.loads(path.read_text())
+        text = {given: np.array(shares) for given, shares in found["text"].items()}
+        rungs = {
+            name: {given: np.array(shares) for given, shares in each.items()}
+            for name, each in found["rungs"].items()
+        }
+        return Expectations(tuple(found["letters"]), text, rungs, found["losses"], found["made"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"{path.name} is not what `python -m engine.experiments bigrams` writes"
+        ) from error
+
+
+def save(found: Expectations, path: Path) -> None:
+    def rounded(shares: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
+        return {given: [round(float(share), 5) for share in each] for given, each in shares.items()}
+
+    what = {
+        "made": found.made,
+        "letters": list(found.letters),
+        "losses": {name: round(loss, 4) for name, loss in found.losses.items()},
+        "text": rounded(found.text),
+        "rungs": {name: rounded(each) for name, each in found.rungs.items()},
+    }
+    write_whole(path, (json.dumps(what, separators=(",", ":")) + "\n").encode())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = places(__doc__).parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    made = f"python -m engine.experiments bigrams, {time.strftime('%Y-%m-%d')}, on {processor()}"
+    (options.into / "races").mkdir(parents=True, exist_ok=True)
+    save(measure(corpora.load("shakespeare"), made), options.into / "races" / "pairs.json")

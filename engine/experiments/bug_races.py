@@ -1,0 +1,306 @@
+"""Each fault of the lab against its healthy twin: what is raced on the page, and what comes with the app.
+
+`python -m engine.experiments bugs [name ...]` trains them and writes `checkpoints/bugs/<name>.json`: both
+curves and texts, and what each head looked at in the end. A healthy twin that several faults share is trained
+once. It may be stopped and called again: what is there for the same settings is left as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from engine.data import corpora
+from engine.data.tokenizers import Tokenizer
+from engine.errors import CheckpointError
+from engine.experiments.stored_races import Stored, load_race, run_race
+from engine.lab.faults import FAULTS, Fault, parts_of
+from engine.measure.recording import record
+from engine.measure.tasks.known_words import known_share, words_of
+from engine.model import Transformer
+from engine.service.state import RunSpec, RunView
+from engine.training.compare import compared
+from engine.training.records import Record, Sample, Snapshot, Step
+from engine.training.train import train
+from engine.weights.checkpoints import model_with, write_whole
+
+log = logging.getLogger("glassformer.bugs")
+FOLDER = Path(__file__).resolve().parents[2] / "checkpoints" / "bugs"
+COMMAND = "python -m engine.experiments bugs"
+CORPUS = "shakespeare"
+HEALTHY, BROKEN = "healthy", "with the bug"
+READ = "First Citizen:\nBefore we"  # what the patterns are of
+MOST_LAYERS = 4  # of a deep model, that are kept
+TIMED, CLOCK = 12, "processor time of one thread, median of 12 steps"
+CLOSE = 0.03  # nats: two losses nearer than that are told apart by the seed alone
+Kind = Literal["unknown", "dies", "hides", "costs", "flatters"]
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """What the heads of some layers look at in a text: weights (layer, head, query, key) in [0, 1]."""
+
+    tokens: tuple[str, ...]
+    layers: tuple[int, ...]
+    weights: np.ndarray = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Bug:
+    """A fault's race as it comes with the app: the healthy run, then the faulty one, and their patterns; None
+    where the weights were numbers no more.
+    """
+
+    fault: Fault
+    race: Stored
+    patterns: tuple[Patterns | None, ...]
+
+    def read(self, text: str | None) -> Stored:
+        """The race of a short text, which is not stored: with it, so that it can be told from others."""
+        runs = tuple(replace(run, spec=replace(run.spec, text=text)) for run in self.race.runs)
+        return replace(self.race, runs=runs)
+
+
+def specs(fault: Fault, vocab_size: int = 65, text: str | None = None) -> tuple[RunSpec, RunSpec]:
+    """What is raced: the healthy twin and the faulty one. `text` is the one to be read, where the fault is
+    shown on a short one.
+    """
+    found = []
+    for name, (model, order, parts) in ((HEALTHY, fault.healthy()), (BROKEN, fault.faulty())):
+        model = replace(model, vocab_size=vocab_size)
+        corpus = "text" if fault.letters else CORPUS
+        found.append(RunSpec(model, order, corpus, text if fault.letters else None, name, parts))
+    return found[0], found[1]
+
+
+def patterns(model: Transformer, tokenizer: Tokenizer, text: str = READ) -> Patterns:
+    """Of a model without heads there is nothing to see: raises KeyError."""
+    unknown = set(tokenizer.unknown(text))
+    ids = tokenizer.encode("".join(letter for letter in text if letter not in unknown))
+    recording = record(model, ids, only={"pattern"})
+    ran = recording.names()
+    some = np.unique(np.linspace(0, len(ran) - 1, min(MOST_LAYERS, len(ran))).astype(int))
+    weights = np.stack([recording[ran[i]] for i in some])
+    layers = tuple(int(ran[i].split(".")[1]) for i in some)
+    return Patterns(tuple(tokenizer.decode([i]) for i in ids), layers, weights)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two runs as far as it is. `loss` is on the validation split, nats per token, NaN before the
+    first; `text` what it wrote last after `prompt`, `words` the share of that which lies in words of the text
+    that it reads. `died` is the step at which its numbers were none any more.
+    """
+
+    loss: float
+    step: int
+    prompt: str
+    text: str
+    words: float
+    died: int | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The two beside each other, at the same step where both still train."""
+
+    healthy: Side
+    broken: Side
+
+    @property
+    def cost(self) -> float:
+        """Nats by which the bug's loss lies above the healthy one."""
+        return self.broken.loss - self.healthy.loss
+
+    @property
+    def kind(self) -> Kind:
+        """What the loss says of the bug."""
+        if self.broken.died is not None:
+            return "dies"
+        if math.isnan(self.cost):
+            return "unknown"
+        return "hides" if abs(self.cost) < CLOSE else "costs" if self.cost > 0 else "flatters"
+
+
+def found(views: Sequence[RunView], text: str) -> Finding:
+    """Of the healthy run and the faulty one, and the text that they read."""
+    healthy, broken = views
+    both = compared(healthy.history.evaluations, broken.history.evaluations)
+    if both is not None and broken.status != "failed":  # the healthy one goes on where the other has died
+        losses, steps = both.losses, both.steps
+    else:
+        losses = (_newest(healthy), _newest(broken))
+        steps = (healthy.step, broken.step)
+    return Finding(*(_side(v, loss, at, text) for v, loss, at in zip(views, losses, steps, strict=True)))
+
+
+def _newest(view: RunView) -> float:
+    looks = view.history.evaluations
+    return looks[-1].validation_loss if looks else math.nan
+
+
+def _side(view: RunView, loss: float, step: int, text: str) -> Side:
+    written = view.history.samples[-1] if view.history.samples else Sample(0, "", "")
+    died = view.step if view.status == "failed" else None
+    share = known_share(written.text, words_of(text))
+    return Side(loss, step, written.prompt, written.text, share, died)
+
+
+# What is shipped ----------------------------------------------------------------------------------
+
+
+def shipped(name: str, folder: Path = FOLDER) -> Bug:
+    """Raises CheckpointError for a file that cannot be read, or is of other settings than the fault has."""
+    path, fault = folder / f"{name}.json", FAULTS[name]
+    race = load_race(path)
+    try:
+        held = json.loads(path.read_text("utf-8"))["patterns"]
+        found = tuple(None if each is None else _opened(each) for each in held)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"{path.name} holds no patterns: {error}. `{COMMAND} {name}` makes it"
+        ) from error
+    ours = specs(fault, race.runs[0].spec.model.vocab_size)
+    for spec, run in zip(ours, race.runs, strict=True):
+        if not replace(run.spec, corpus=spec.corpus, name=spec.name) == spec:
+            raise CheckpointError(f"{path.name} is of other settings: `{COMMAND} {name}` makes it anew")
+    return Bug(fault, race, found)
+
+
+def _packed(found: Patterns | None) -> Mapping[str, Any] | None:
+    if found is None:
+        return None
+    steps = np.clip(np.rint(found.weights * 255), 0, 255).astype(np.uint8)
+    return {
+        "tokens": found.tokens,
+        "layers": found.layers,
+        "shape": steps.shape,
+        "weights": base64.b64encode(steps.tobytes()).decode(),
+    }
+
+
+def _opened(values: Mapping[str, Any]) -> Patterns:
+    steps = np.frombuffer(base64.b64decode(values["weights"]), np.uint8).reshape(values["shape"])
+    return Patterns(tuple(values["tokens"]), tuple(values["layers"]), steps.astype(np.float32) / 255)
+
+
+@dataclass
+class _Kept:
+    """The newest weights that were numbers."""
+
+    snapshot: Snapshot | None = None
+
+    def hear(self, who: int, record: Record) -> None:
+        if isinstance(record, Snapshot) and record.finite:
+            self.snapshot = record
+
+
+def clocked(race: Stored, cost: Callable[[RunSpec], float]) -> Stored:
+    """With the seconds of each run as `cost` says of a step: those that it took are of little use where other
+    programs ran beside it.
+    """
+    runs = []
+    for view in race.runs:
+        each, history = cost(view.spec), view.history
+        rows = history.rows.copy()
+        rows["seconds"] = rows["step"] * each
+        looks = tuple(replace(look, seconds=look.step * each) for look in history.evaluations)
+        history = replace(history, rows=rows, evaluations=looks)
+        runs.append(replace(view, seconds=view.step * each, history=history))
+    return replace(race, runs=tuple(runs))
+
+
+def seconds_a_step(spec: RunSpec, corpus: corpora.Corpus, steps: int = TIMED) -> float:
+    """Of the processor's own time, the median of a few steps."""
+    quick = replace(
+        spec.train, eval_every=0, eval_tokens=spec.model.context, sample_every=0, look_early=False
+    )
+    short = replace(corpus, validation=corpus.validation[: 2 * spec.model.context])
+    took: list[float] = []
+    before = time.process_time()
+    for event in train(spec.model, quick, short, device="cpu", parts=spec.parts):
+        now = time.process_time()
+        if isinstance(event, Step):
+            took.append(now - before)
+        before = now
+        if len(took) == steps:
+            break
+    return statistics.median(took)
+
+
+def _train(spec: RunSpec, made: str) -> tuple[RunView, Patterns | None]:
+    torch.manual_seed(0)  # dropout that was left on draws while it is measured
+    kept = _Kept()
+    view = run_race([spec], made, "cpu", kept.hear).runs[0]
+    if kept.snapshot is None:
+        return view, None
+    corpus = corpora.from_text(spec.text) if spec.text else corpora.load(spec.corpus)
+    model = model_with(spec.model, kept.snapshot.state.weights(), parts=parts_of(spec.parts))
+    return view, patterns(model, corpus.tokenizer)
+
+
+def _write(path: Path, more: Mapping[str, Any]) -> None:
+    """Adds to a file."""
+    values = json.loads(path.read_text("utf-8")) | more
+    write_whole(path, (json.dumps(values, separators=(",", ":")) + "\n").encode())
+
+
+def _clock(name: str, whole: corpora.Corpus, known: dict[str, float]) -> None:
+    """Puts the processor's own time into a file, once."""
+    path, fault = FOLDER / f"{name}.json", FAULTS[name]
+    values = json.loads(path.read_text("utf-8"))
+    if values.get("clock") == CLOCK:
+        return
+    corpus = corpora.from_text(whole.text[: fault.letters]) if fault.letters else whole
+
+    def cost(spec: RunSpec) -> float:
+        key = repr((spec.model, spec.train.batch_size, spec.train.optimizer, spec.parts))
+        if key not in known:
+            known[key] = seconds_a_step(spec, corpus)
+        return known[key]
+
+    clocked(load_race(path), cost).save(path)
+    _write(path, {"patterns": values["patterns"], "clock": CLOCK})
+
+
+def main(names: Sequence[str] = ()) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    torch.set_num_threads(1)
+    made = f"{COMMAND}, one thread of {os.cpu_count()}, torch {torch.__version__}"
+    whole, trained = corpora.load(CORPUS), dict[str, tuple[RunView, Patterns | None]]()
+    FOLDER.mkdir(exist_ok=True)
+    for name in names or FAULTS:
+        try:
+            shipped(name)
+            continue
+        except CheckpointError as why:
+            log.info("%s", why)
+        fault = FAULTS[name]
+        text = whole.text[: fault.letters] if fault.letters else None
+        vocab_size = corpora.from_text(text).vocab_size if text else whole.vocab_size
+        both = []
+        for spec in specs(fault, vocab_size, text):
+            key = repr((spec.model, spec.train, spec.parts, fault.letters))
+            if key not in trained:
+                trained[key] = _train(spec, made)
+            both.append(trained[key])
+        path = FOLDER / f"{name}.json"
+        Stored(made, tuple(replace(view, spec=replace(view.spec, text=None)) for view, _ in both)).save(path)
+        _write(path, {"patterns": [_packed(found) for _, found in both]})
+        log.info("%s: %s", name, [view.history.evaluations[-1].validation_loss for view, _ in both])
+
+    known: dict[str, float] = {}
+    for name in names or FAULTS:
+        _clock(name, whole, known)

@@ -1,0 +1,145 @@
+"""The races that come with the app: `python -m engine.experiments races` trains them and writes
+`checkpoints/races/NAME.json`, to be looked at before anybody presses a button.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from engine.data.tasks import TASKS
+from engine.errors import CheckpointError
+from engine.experiments.command import places, processor
+from engine.experiments.ladder_gains import losses
+from engine.experiments.stored_races import Stored, load_race, run_race
+from engine.presets.ladder import FIRST_FOUR, LADDER, MOST_STEPS, RACE_TRAINING
+from engine.presets.raced import QUESTIONS
+from engine.service.state import RunSpec
+from engine.training.numerics import keep_memory
+from engine.training.tasks import recipe
+from engine.weights.checkpoints import write_whole
+
+log = logging.getLogger("glassformer.races")
+SHIPPED = Path(__file__).parents[2] / "checkpoints" / "races"
+CORPUS, LETTERS = "shakespeare", 65
+SEEDS = (0, 1, 2)
+UNSEEDED = ("attention-8", "block-8")  # they explode, and cost most
+RUNGS = "ladder"  # the race of all rungs, beside those of QUESTIONS
+DIGITS, ADDITIONS = "digits", ("addition", "addition_reversed")  # the same sums, written from either end
+
+
+def rung_specs(
+    names: Sequence[str],
+    corpus: str = CORPUS,
+    text: str | None = None,
+    vocab_size: int = LETTERS,
+    seed: int = 0,
+    steps: int = RACE_TRAINING.steps,
+    seconds: float = 0.0,
+) -> tuple[RunSpec, ...]:
+    """What a race of rungs trains, in the order given. The budget is all that else may be changed: `steps`,
+    or so many `seconds` of computing each, in which a larger rung does fewer steps.
+    """
+    train = replace(RACE_TRAINING, seed=seed, steps=MOST_STEPS if seconds else steps, seconds=seconds)
+    return tuple(
+        RunSpec(replace(r.model, vocab_size=vocab_size), train, corpus, text, r.title, r.parts)
+        for r in (LADDER[name] for name in names)
+    )
+
+
+def question_specs(name: str, seed: int = 0) -> tuple[RunSpec, ...]:
+    """What a race of QUESTIONS trains."""
+    return tuple(
+        RunSpec(c.model, replace(c.train, seed=seed), CORPUS, name=c.title)
+        for c in QUESTIONS[name].contestants
+    )
+
+
+def task_spec(name: str) -> RunSpec:
+    """What trains a synthetic task by its recipe."""
+    model, train = recipe(TASKS[name])
+    return RunSpec(model, train, name, name=TASKS[name].title)
+
+
+def specs_of(name: str) -> tuple[RunSpec, ...]:
+    """Of a shipped race."""
+    if name == DIGITS:
+        return tuple(map(task_spec, ADDITIONS))
+    return rung_specs(tuple(LADDER)) if name == RUNGS else question_specs(name)
+
+
+@cache
+def shipped(name: str) -> Stored:
+    """A race that comes with the app. Raises CheckpointError where it cannot be read."""
+    return load_race(SHIPPED / f"{name}.json")
+
+
+def seed_losses(name: str) -> tuple[float, ...]:
+    """A rung's losses on unseen text after the shipped race's training with each of SEEDS; none where it was
+    not trained with them. Raises CheckpointError where the file cannot be read.
+    """
+    return _seeds().get(name, ())
+
+
+@cache
+def _seeds() -> dict[str, tuple[float, ...]]:
+    try:
+        found = json.loads((SHIPPED / "seeds.json").read_text("utf-8"))["losses"]
+        return {name: tuple(map(float, losses)) for name, losses in found.items()}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"seeds.json holds no losses of rungs: {error}") from error
+
+
+def train_seeds(folder: Path) -> None:
+    """Trains the rungs with the seeds that the shipped race has not, validated at their ends alone, and
+    writes `seeds.json` after each: the same command goes on with those that are missing.
+    """
+    first = losses(load_race(folder / f"{RUNGS}.json").runs)
+    path = folder / "seeds.json"
+    found: dict[str, list[float]] = json.loads(path.read_text())["losses"] if path.exists() else {}
+    for name in (n for n in (*FIRST_FOUR, *LADDER) if n not in UNSEEDED and n not in found):
+        over = [round(first[name], 4)]
+        for seed in SEEDS[1:]:
+            (spec,) = rung_specs([name], seed=seed)
+            quiet = replace(spec.train, eval_every=0, sample_every=0, snapshot_every=0)
+            (view,) = run_race([replace(spec, train=quiet)], "").runs
+            over.append(round(view.history.evaluations[-1].validation_loss, 4))
+        found[name] = over
+        log.info("%s: %s", name, over)
+        ordered = {name: found[name] for name in LADDER if name in found}
+        what = {"made": _made("seeds"), "seeds": SEEDS, "losses": ordered}
+        write_whole(path, (json.dumps(what, indent=0) + "\n").encode())
+
+
+def _made(name: str) -> str:
+    threads = torch.get_num_threads()
+    how = f"{threads} thread{'s' if threads > 1 else ''}"
+    return f"python -m engine.experiments races {name}, {time.strftime('%Y-%m-%d')}, on {processor()}, {how}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = places(__doc__)
+    parser.add_argument(
+        "races", nargs="*", help=f"of {', '.join((RUNGS, DIGITS, *QUESTIONS, 'seeds'))} (default: all)"
+    )
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    keep_memory()
+    folder = options.into / "races"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in options.races or (RUNGS, DIGITS, *QUESTIONS, "seeds"):
+        if name == "seeds":
+            train_seeds(folder)
+            continue
+        found = run_race(specs_of(name), _made(name))
+        found.save(folder / f"{name}.json")
+        looked = {view.name: view.history.evaluations for view in found.runs}
+        ends = {who: round(looks[-1].validation_loss, 3) for who, looks in looked.items() if looks}
+        log.info("%s: %s", name, ends)

@@ -1,0 +1,251 @@
+"""The lecture's own experiment, repeated: `python -m engine.experiments ladder` trains its rungs one after
+the other, those first whose steps cost least, and writes `checkpoints/ladder.json`, which the app shows.
+
+Resumable: every 250 steps the whole training state goes to the work folder, and the same command goes on from
+there. On a GPU where there is one; on a processor the deep ones take days, so `--collect` writes what there
+is so far, and what was not reached is not made up.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.config import TrainConfig, passes
+from engine.data import corpora
+from engine.data.corpora import Corpus
+from engine.errors import CheckpointError
+from engine.experiments.command import machine, places, processor
+from engine.lab.faults import parts_of
+from engine.model import count_parameters
+from engine.presets.ladder import LECTURE, LECTURE_TRAINING
+from engine.training.numerics import choose, keep_memory
+from engine.training.records import Done, Evaluation, Sample, Snapshot
+from engine.training.train import train
+from engine.weights.checkpoints import load_state, save_state, write_whole
+
+log = logging.getLogger("glassformer.ladder")
+SHIPPED = Path(__file__).parents[2] / "checkpoints" / "ladder.json"
+CORPUS = "shakespeare"
+NEAR = 0.05  # nats: as near to the lecture's loss counts as the same
+
+
+@dataclass(frozen=True)
+class Climbed:
+    """What became of one rung. `steps` (look,) with the losses there, nats a letter: `train` on a fixed part
+    of what it learns from, `validation` on a part of what it never saw. `whole` is the loss on all of that
+    after the last step; None where the end was not reached. `text` is what it wrote last.
+    """
+
+    name: str
+    parameters: int
+    steps: tuple[int, ...]
+    train: tuple[float, ...]
+    validation: tuple[float, ...]
+    of: int
+    seconds: float
+    whole: float | None = None
+    text: str = ""
+    numerics: str = ""
+    processor: str = ""
+
+    @property
+    def finished(self) -> bool:
+        return self.steps[-1] >= self.of
+
+    @property
+    def published(self) -> float | None:
+        """What the lecture says of its training loss."""
+        return LECTURE[self.name].loss
+
+    @property
+    def off(self) -> float | None:
+        """Our training loss less the lecture's; None where it gave none, or ours is not at its end."""
+        if self.published is None or not self.finished:
+            return None
+        return self.train[-1] - self.published
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether ours is within NEAR of the lecture's; None where the two cannot be compared."""
+        return None if self.off is None else abs(self.off) <= NEAR
+
+    @property
+    def best(self) -> tuple[int, float]:
+        """(step, loss) where the loss on unseen text was lowest: later it only learned by heart."""
+        at = min(range(len(self.steps)), key=lambda i: self.validation[i])
+        return self.steps[at], self.validation[at]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that was run, by name in LECTURE's order, and the letters of the text that is learned from."""
+
+    rungs: Mapping[str, Climbed]
+    letters: int
+    made: Mapping[str, Any]
+
+    @property
+    def passes(self) -> float:
+        """How often the lecture's training reads its text."""
+        c = LECTURE_TRAINING
+        context = LECTURE["last"].rung.model.context
+        return passes(c.steps, c.batch_size, context, self.letters)
+
+    @property
+    def agreeing(self) -> tuple[str, ...]:
+        """Rungs at their end whose training loss is within NEAR of the lecture's."""
+        return tuple(name for name, each in self.rungs.items() if each.agrees)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """Rungs at their end of which the lecture gave a number."""
+        return tuple(name for name, each in self.rungs.items() if each.off is not None)
+
+    @property
+    def processors(self) -> tuple[str, ...]:
+        """On which the rungs were trained."""
+        return tuple(dict.fromkeys(each.processor for each in self.rungs.values() if each.processor))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Rungs of which not a step was run."""
+        return tuple(name for name in LECTURE if name not in self.rungs)
+
+
+@dataclass(frozen=True)
+class Overfit:
+    """A training that was validated on the way: losses (nats a letter) on what it learns from and on what it
+    never saw, after `passes` (look,) readings of its text.
+    """
+
+    name: str
+    passes: tuple[float, ...]
+    train: tuple[float, ...]
+    validation: tuple[float, ...]
+
+    @property
+    def gap(self) -> float:
+        """At the end."""
+        return self.validation[-1] - self.train[-1]
+
+
+def of_checkpoint(name: str, letters: int, folder: Path = SHIPPED.parent) -> Overfit:
+    """That of a model that comes with the app. Raises CheckpointError where its story cannot be read."""
+    try:
+        story = json.loads((folder / name / "metrics.json").read_text())
+        context = json.loads((folder / name / "config.json").read_text())["context"]
+        batch = story["train"]["batch_size"]
+        looks = story["curve"]
+        return Overfit(
+            name,
+            tuple(passes(look["step"], batch, context, letters) for look in looks),
+            tuple(look["train_loss"] for look in looks),
+            tuple(look["validation_loss"] for look in looks),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{name} has no story of its training: {error}") from error
+
+
+@cache
+def shipped(path: Path = SHIPPED) -> Experiment:
+    """What comes with the app. Raises CheckpointError where it cannot be read."""
+    try:
+        found = json.loads(path.read_text())
+        rungs = {}
+        for name, each in found["rungs"].items():
+            curve = tuple(zip(*each.pop("curve"), strict=True))
+            rungs[name] = Climbed(name=name, steps=curve[0], train=curve[1], validation=curve[2], **each)
+        return Experiment(rungs, found["letters"], found["made"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"{path} is not what `python -m engine.experiments ladder` writes: {error}"
+        ) from error
+
+
+def climb(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECTURE_TRAINING) -> None:
+    """Trains a rung from its newest state in `work` to its end, leaving state, curve and text there."""
+    rung = LECTURE[name].rung
+    model = replace(rung.model, vocab_size=corpus.vocab_size)
+    state_file, story_file = work / f"{name}.state", work / f"{name}.json"
+    made_by = {"model": model.to_dict(), "train": config.to_dict(), "parts": rung.parts}
+    resume = None
+    story: dict[str, Any] = {"parameters": count_parameters(model, parts_of(rung.parts)), "curve": []}
+    story |= {"of": config.steps, "seconds": 0.0, "numerics": choose(config.precision).sentence}
+    story |= {"processor": processor()}
+    if state_file.exists():
+        resume, found = load_state(state_file)
+        if found != made_by:
+            raise CheckpointError(f"{state_file} was made by another recipe")
+        story = json.loads(story_file.read_text())
+        if resume.step >= config.steps:
+            return
+        log.info("%s: going on from step %d", name, resume.step)
+    for record in train(model, config, corpus, resume=resume, parts=rung.parts):
+        if isinstance(record, Evaluation):
+            _look(story, record)
+            log.info("%s: %s", name, story["curve"][-1])
+        elif isinstance(record, Sample):
+            story["text"] = record.text
+        elif isinstance(record, Snapshot):
+            story["seconds"] = round(record.state.seconds, 1)
+            save_state(state_file, record.state, made_by)
+            write_whole(story_file, json.dumps(story).encode())
+        elif isinstance(record, Done):
+            log.info("%s: %s, %.0f s", name, record.message, record.seconds)
+
+
+def _look(story: dict[str, Any], seen: Evaluation) -> None:
+    if seen.complete:
+        story["whole"] = round(seen.validation_loss, 4)
+    elif not story["curve"] or seen.step > story["curve"][-1][0]:
+        story["curve"].append([seen.step, round(seen.train_loss, 4), round(seen.validation_loss, 4)])
+
+
+def collect(work: Path, into: Path, corpus: Corpus, config: TrainConfig = LECTURE_TRAINING) -> Experiment:
+    """Writes what lies in `work` as `into/ladder.json`, and gives it as the app will read it."""
+    rungs = {
+        name: json.loads(path.read_text()) for name in LECTURE if (path := work / f"{name}.json").exists()
+    }
+    made = {
+        "command": "python -m engine.experiments ladder",
+        "corpus": corpus.name,
+        "measured": (
+            f"nats a letter, in windows of {LECTURE['last'].rung.model.context}: curves on about"
+            f" {config.eval_tokens:,} letters of each split, `whole` on the whole validation split"
+        ),
+        "train": config.to_dict(),
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+    what = {"made": made, "letters": len(corpus.train), "rungs": rungs}
+    write_whole(into / "ladder.json", json.dumps(what, indent=0).encode())
+    shipped.cache_clear()
+    return shipped(into / "ladder.json")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = places(__doc__)
+    parser.add_argument("rungs", nargs="*", choices=[*LECTURE, []], help="which ones (default: all)")
+    parser.add_argument("--collect", action="store_true", help="write what there is, and train nothing")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    keep_memory()
+    corpus = corpora.load(CORPUS, tokenizer=LECTURE_TRAINING.tokenizer)
+    work = options.work or corpora.cache_folder() / "ladder"
+    work.mkdir(parents=True, exist_ok=True)
+    for name in () if options.collect else options.rungs or LECTURE:
+        climb(name, corpus, work)
+    found = collect(work, options.into, corpus)
+    log.info(
+        "%d of %d rungs, %d of them to their end",
+        len(found.rungs),
+        len(LECTURE),
+        sum(r.finished for r in found.rungs.values()),
+    )

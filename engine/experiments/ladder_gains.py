@@ -1,0 +1,138 @@
+"""What a race of the ladder has come to: what an idea buys, and who is ahead by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.experiments.race_table import Standing, standing
+from engine.presets.ladder import LADDER
+from engine.service.state import RunView
+
+CLEAR = 0.02  # nats: a smaller difference may be that of two seeds
+EXPLODED = 6.0  # nats: knowing nothing of 65 letters is 4.2, of 255 is 5.5; what is above is lost
+NEAR_COUNTING = 0.15  # nats: no further below the unigram line, a model has learned how often letters come
+Verdict = Literal["better", "worse", "alike", "exploded"]
+
+
+@dataclass(frozen=True)
+class Idea:
+    """A rung and the one below it after the same training: losses on unseen text, nats a token."""
+
+    name: str
+    before: float
+    after: float
+    others: tuple[float, ...] = ()  # the same difference with other seeds, where it was measured
+
+    @property
+    def seeds(self) -> int:
+        """How many trainings of both agree on who is better; 0 where they do not, or there was one alone."""
+        alike = self.others and all((other > 0) == (self.saved > 0) for other in self.others)
+        return len(self.others) + 1 if alike else 0
+
+    @property
+    def saved(self) -> float:
+        return self.before - self.after
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.after > EXPLODED:
+            return "exploded"
+        if abs(self.saved) < CLEAR:
+            return "alike"
+        return "better" if self.saved > 0 else "worse"
+
+
+def losses(views: Sequence[RunView]) -> dict[str, float]:
+    """rung -> its newest loss on unseen text, of the runs that are rungs (told by their names)."""
+    named = {rung.title: name for name, rung in LADDER.items()}
+    found = {named[v.given or v.name]: standing(v).loss for v in views if (v.given or v.name) in named}
+    return {name: found[name] for name in LADDER if name in found and math.isfinite(found[name])}
+
+
+def idea(
+    name: str, found: Mapping[str, float], seeds: Callable[[str], Sequence[float]] = lambda rung: ()
+) -> Idea | None:
+    """What a rung buys; None for the lowest, and where one of the two is missing. `seeds` gives the losses
+    of a rung with several seeds, the first of which is that of `found`.
+    """
+    below = LADDER[name].below
+    if below is None or below not in found or name not in found:
+        return None
+    others = tuple(b - a for b, a in zip(seeds(below)[1:], seeds(name)[1:], strict=False))
+    return Idea(name, found[below], found[name], others)
+
+
+@dataclass(frozen=True)
+class Finish:
+    """A race as it stands, the lowest loss first. `unit` is nats a token, or bits a letter where the texts
+    are cut differently.
+    """
+
+    order: tuple[Standing, ...]
+    unit: Literal["nats", "bits"]
+    unigram: float | None = None
+    bigram: float | None = None
+
+    def loss(self, line: Standing) -> float:
+        return line.bits if self.unit == "bits" else line.loss
+
+    @property
+    def best(self) -> Standing:
+        return self.order[0]
+
+    @property
+    def worst(self) -> Standing:
+        return self.order[-1]
+
+    @property
+    def apart(self) -> float:
+        """From the best to the worst."""
+        return self.loss(self.worst) - self.loss(self.best)
+
+    @property
+    def clear(self) -> bool:
+        """Whether that is more than two seeds may differ by."""
+        return self.apart >= CLEAR
+
+    @property
+    def complete(self) -> bool:
+        """Nobody learns any more."""
+        return all(line.ended for line in self.order)
+
+    @property
+    def early(self) -> tuple[Standing, ...]:
+        """Those that were ended, or failed, before their budget was spent."""
+        return tuple(line for line in self.order if line.ended and line.status != "finished")
+
+    @property
+    def below_bigram(self) -> tuple[Standing, ...]:
+        """Those that know more than which letter follows which."""
+        if self.bigram is None:
+            return ()
+        return tuple(line for line in self.order if self.loss(line) < self.bigram)
+
+    @property
+    def stalled(self) -> tuple[Standing, ...]:
+        """Those that have learned little more than how often each letter occurs, and have not exploded."""
+        if self.unigram is None:
+            return ()
+        low, high = self.unigram - NEAR_COUNTING, self.unigram + 1
+        return tuple(line for line in self.order if low <= self.loss(line) <= high)
+
+
+def finish(
+    lines: Sequence[Standing],
+    unit: Literal["nats", "bits"] = "nats",
+    baselines: Mapping[str, float] | None = None,
+) -> Finish | None:
+    """None where fewer than two have learned anything: before the first step, no loss says who is better."""
+    looked = [line for line in lines if line.looked > 0]
+    known = [line for line in looked if math.isfinite(line.bits if unit == "bits" else line.loss)]
+    if len(known) < 2:
+        return None
+    ordered = sorted(known, key=lambda line: line.bits if unit == "bits" else line.loss)
+    found = baselines or {}
+    return Finish(tuple(ordered), unit, found.get("unigram"), found.get("bigram"))

@@ -1,0 +1,88 @@
+"""What the two masks of an encoder-decoder are for: the same training with them in their places, and swapped.
+
+`python -m engine.experiments masks-swapped` trains both and writes checkpoints/swapped.json, which comes with
+the app.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from engine.training.pair_recipes import pair_recipe
+from engine.training.records import Evaluation, Sample
+from engine.training.train_pairs import train_pairs
+from engine.weights.checkpoints import write_whole
+
+SHIPPED = Path(__file__).parents[2] / "checkpoints" / "swapped.json"
+TASK, SOURCE, EVERY = "dates", "the 21st of November 2026", 25
+HEALTHY, SWAPPED = "healthy", "swapped_masks"  # names of parts
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """One training: at each of `steps` the `losses` on held-out pairs (nats per symbol, the right beginning
+    given, as in training), the share of held-out sources whose target is `right` when the model writes alone,
+    and what it writes for SOURCE.
+    """
+
+    steps: tuple[int, ...]
+    losses: tuple[float, ...]
+    right: tuple[float, ...]
+    texts: tuple[str, ...]
+
+
+def learn(parts: str, steps: int = 0) -> Swapped:
+    """Trains the task's own recipe with these parts; `steps` in the place of its own, if not 0."""
+    recipe = pair_recipe(TASK)
+    config = replace(
+        recipe.train,
+        steps=steps or recipe.train.steps,
+        eval_every=EVERY,
+        sample_every=EVERY,
+        sample_prompt=SOURCE,
+    )
+    looks: dict[int, tuple[float, float]] = {}
+    texts: dict[int, str] = {}
+    for record in train_pairs(recipe.model, config, recipe.text, parts=parts):
+        if isinstance(record, Evaluation) and record.task is not None:
+            looks[record.step] = (record.validation_loss, record.task.validation)
+        elif isinstance(record, Sample):
+            texts[record.step] = record.text
+    found = sorted(looks)
+    return Swapped(
+        tuple(found),
+        tuple(looks[step][0] for step in found),
+        tuple(looks[step][1] for step in found),
+        tuple(texts.get(step, "") for step in found),
+    )
+
+
+@cache
+def shipped(path: Path = SHIPPED) -> dict[str, Swapped]:
+    """What comes with the app, by the name of the parts; nothing where it was not made yet."""
+    if not path.is_file():
+        return {}
+    read = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        name: Swapped(*(tuple(read[name][field]) for field in ("steps", "losses", "right", "texts")))
+        for name in (HEALTHY, SWAPPED)
+    }
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    data = {}
+    for name in (HEALTHY, SWAPPED):
+        one = learn(name)
+        data[name] = {
+            "steps": one.steps,
+            "losses": [round(x, 4) for x in one.losses],
+            "right": [round(x, 4) for x in one.right],
+            "texts": one.texts,
+        }
+    write_whole(SHIPPED, json.dumps(data, ensure_ascii=False, indent=1).encode())

@@ -1,0 +1,191 @@
+"""What the causal mask is for: the same training with it and without, step by step.
+
+`python -m engine.experiments no-causal-mask` trains both (half a minute) and writes checkpoints/unmasked.json
+and the two models, checkpoints/square, which come with the app.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.data import corpora
+from engine.data.corpora import Corpus
+from engine.experiments.command import machine
+from engine.measure.families.unmasked_attention import end_loss, opened
+from engine.model import Transformer, build
+from engine.parts.registry import HEALTHY
+from engine.presets import PRESETS
+from engine.sample.generate import generate
+from engine.training.batches import Batches
+from engine.training.evaluation import loss_of, measure
+from engine.training.numerics import choose
+from engine.training.optim import Optimiser, learning_rate_factor
+from engine.weights.checkpoints import (
+    Checkpoint,
+    load,
+    model_with,
+    save,
+    write_whole,
+)
+
+SHIPPED = Path(__file__).parents[2] / "checkpoints" / "unmasked.json"
+SQUARE = SHIPPED.parent / "square"
+MASKED, UNMASKED = "masked", "unmasked"  # folders of it
+PRESET, PROMPT = "fast", "ROMEO:"
+STEPS, EVERY = 200, 10
+WRITTEN, SEEN = 60, 8192  # letters; tokens of unseen text
+
+
+@dataclass(frozen=True)
+class Learning:
+    """One training: at each of `steps`, the `losses` on unseen text (nats per letter, what training
+    minimises) and the `texts` that the model writes after PROMPT, a letter at a time.
+    """
+
+    steps: tuple[int, ...]
+    losses: tuple[float, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Both:
+    """The same model, texts, seed and steps with the causal mask and without."""
+
+    masked: Learning
+    unmasked: Learning
+
+
+def learn(
+    model_config: ModelConfig, config: TrainConfig, corpus: Corpus
+) -> Generator[tuple[int, float, str], None, Transformer]:
+    """(step, loss on unseen text, what is written) every EVERY steps: next-token training, also without the
+    mask, which `engine.training.train` guards against. Returns the trained model.
+    """
+    numerics = choose("float32", "cpu")
+    model = build(model_config, config.seed, init=config.init)
+    HEALTHY.mode(model, True)
+    optimiser, batches = Optimiser(model, config, numerics), Batches(corpus, model_config, config)
+    for step in range(config.steps + 1):
+        if step % EVERY == 0:
+            loss = measure(model, batches, corpus.validation, SEEN).nats
+            yield step, loss, written(model, corpus, config.seed)
+        if step < config.steps:
+            optimiser.update(
+                loss_of(model, batches.at(step), numerics.device), learning_rate_factor(config, step)
+            )
+    return model
+
+
+def written(model: Transformer, corpus: Corpus, seed: int) -> str:
+    """WRITTEN letters after PROMPT, each drawn from the last position's probabilities."""
+    HEALTHY.mode(model, False)
+    ids = generate(
+        model,
+        corpus.tokenizer.encode(PROMPT),
+        WRITTEN,
+        SampleConfig(temperature=0.8, seed=seed),
+        cached=False,
+    )
+    text = corpus.tokenizer.decode(list(ids))
+    HEALTHY.mode(model, True)
+    return text
+
+
+def both(corpus: Corpus, steps: int) -> tuple[Both, tuple[Transformer, Transformer]]:
+    """Trains with the mask, then without; and the two models."""
+    preset, found, models = PRESETS[PRESET], [], []
+    config = replace(preset.train or TrainConfig(), steps=steps)
+    for causal in (True, False):
+        model = replace(preset.model, causal=causal, vocab_size=corpus.vocab_size)
+        rows: list[tuple[int, float, str]] = []
+        models.append(_followed(learn(model, config, corpus), rows))
+        found.append(Learning(*(tuple(column) for column in zip(*rows, strict=True))))
+    return Both(*found), (models[0], models[1])
+
+
+def _followed(
+    training: Generator[tuple[int, float, str], None, Transformer], rows: list[tuple[int, float, str]]
+) -> Transformer:
+    """The model at the end; the looks on the way go into `rows`."""
+    while True:
+        try:
+            rows.append(next(training))
+        except StopIteration as over:
+            model: Transformer = over.value
+            return model
+
+
+def losses(model: Transformer, batches: Batches) -> dict[str, float]:
+    """On the whole validation split, nats a letter: `validation_loss` over all places of a window, as
+    training counts it; `end_loss` at its last place alone, whose next letter is not in the window.
+    """
+    tokens = batches.corpus.validation
+    return {
+        "validation_loss": round(measure(model, batches, tokens).nats, 4),
+        "end_loss": round(end_loss(model, batches.windows(tokens, 0)), 4),
+    }
+
+
+def stored(model: Transformer, corpus: Corpus, steps: int, into: Path) -> dict[str, Any]:
+    """Writes one of the two models into a folder, and returns its metrics: its losses, measured on the
+    weights as they lie on disk; of one with a mask also those of the same weights without it, `opened`.
+    """
+    weights = {name: p.detach().bfloat16().float() for name, p in model.named_parameters()}
+    rounded = model_with(model.config, weights)
+    config = replace(PRESETS[PRESET].train or TrainConfig(), steps=steps)
+    batches = Batches(corpus, rounded.config, config)
+    metrics: dict[str, Any] = {"corpus": corpus.name, **losses(rounded, batches)}
+    if rounded.config.causal:
+        metrics["opened"] = losses(opened(rounded), batches)
+    metrics |= {
+        "measured": (
+            f"nats per letter over the whole validation split, in windows of {rounded.config.context}, in"
+            " float32, on the stored weights; end_loss at the last place of each window"
+        ),
+        "step": steps,
+        "train": config.to_dict(),
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+    save(into, rounded, corpus.tokenizer, metrics, torch.bfloat16)
+    return metrics
+
+
+@cache
+def square(name: str, folder: Path = SQUARE) -> Checkpoint:
+    """The model that comes with the app: MASKED or UNMASKED. Raises CheckpointError where it is not there."""
+    return load(folder / name)
+
+
+@cache
+def shipped(path: Path = SHIPPED) -> Both:
+    """What comes with the app: STEPS steps of the preset "fast" on Tiny Shakespeare."""
+    read = json.loads(path.read_text(encoding="utf-8"))
+    return Both(
+        *(
+            Learning(*(tuple(read[name][field]) for field in ("steps", "losses", "texts")))
+            for name in ("masked", "unmasked")
+        )
+    )
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    corpus = corpora.load("shakespeare")
+    found, models = both(corpus, STEPS)
+    data = {
+        name: {"steps": one.steps, "losses": [round(x, 4) for x in one.losses], "texts": one.texts}
+        for name, one in ((MASKED, found.masked), (UNMASKED, found.unmasked))
+    }
+    write_whole(SHIPPED, json.dumps(data, ensure_ascii=False, indent=1).encode())
+    for name, model in zip((MASKED, UNMASKED), models, strict=True):
+        stored(model, corpus, STEPS, SQUARE / name)

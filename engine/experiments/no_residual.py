@@ -1,0 +1,228 @@
+"""Why residual connections? The same models trained with and without them, from the same weights, on the same
+windows: `python -m engine.experiments no-residual` writes `checkpoints/residuals.json`, which the app shows.
+
+He et al. 2015 ("Deep residual learning for image recognition") brought them in; that tokens become alike
+without them is Dong et al. 2021 ("Attention is not all you need").
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from engine.config import ModelConfig, Norm, TrainConfig, Wiring
+from engine.data import corpora
+from engine.data.corpora import Corpus
+from engine.data.progress import Progress, Steps, finish
+from engine.errors import CheckpointError
+from engine.measure.recording import record
+from engine.measure.residual.gradient_by_depth import Plan, fresh, measure
+from engine.measure.residual.writes import outputs
+from engine.training.records import Step
+from engine.training.train import train
+from engine.weights.checkpoints import write_whole
+
+log = logging.getLogger("glassformer.residuals")
+PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "residuals.json"
+DEPTHS = (1, 2, 4, 8)
+NORMS: tuple[Norm, ...] = ("layernorm", "none")
+STEPS, STRIDE = 300, 10  # the losses of STRIDE steps are one point of a curve
+WIDTH, HEADS, CONTEXT, BATCH, RATE, WARMUP, SEED = 64, 4, 64, 8, 1e-3, 20, 0
+CLOSE = 0.2  # nats: nearer than that to a loss counts as being there
+Learned = Literal["nothing", "counts", "less", "more"]
+
+
+@dataclass(frozen=True, eq=False)
+class Road:
+    """One model. `losses` (point,): training loss in nats, the mean of STRIDE steps each. Before its first
+    step, at the output of each block (block,): `gradients`, the norm of d loss / d stream, and `alike`, the
+    mean cosine between the vectors of two tokens of a text: 1 where all are the same.
+    """
+
+    losses: np.ndarray = field(repr=False)
+    gradients: np.ndarray = field(repr=False)
+    alike: np.ndarray = field(repr=False)
+
+    @property
+    def loss(self) -> float:
+        """At the end of the training."""
+        return float(self.losses[-1])
+
+    @property
+    def last_alike(self) -> float:
+        """After the last block."""
+        return float(self.alike[-1])
+
+    @property
+    def reached(self) -> float:
+        """What part of the last block's gradient arrives at the first; NaN where even the last has none."""
+        last = float(self.gradients[-1])
+        return float(self.gradients[0]) / last if last > 0 else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The two models of one depth: `added`, with residual connections, and `replaced`, without. `uniform` and
+    `counting` are the losses of knowing nothing, and of knowing how often each token occurs, nats. `points`
+    (point,) are the steps after which the losses stand.
+    """
+
+    depth: int
+    norm: Norm
+    uniform: float
+    counting: float
+    added: Road
+    replaced: Road
+
+    @property
+    def points(self) -> np.ndarray:
+        return STRIDE * np.arange(1, len(self.added.losses) + 1)
+
+    @property
+    def steps(self) -> int:
+        return int(self.points[-1])
+
+    @property
+    def learned(self) -> Learned:
+        """How far the model without residual connections came."""
+        loss = self.replaced.loss
+        if loss > self.uniform - CLOSE:
+            return "nothing"
+        return "counts" if loss > self.counting - CLOSE else "less" if loss > self.added.loss else "more"
+
+
+def compare(depth: int, norm: Norm, corpus: Corpus, steps: int = STEPS) -> Steps[Pair]:
+    """Trains both models; a progress after each step. What the app does live, and `main` for all depths."""
+    kinds: tuple[Wiring, ...] = ("pre", "none")
+    roads = []
+    for n, wiring in enumerate(kinds):
+        losses = []
+        for loss in _losses(depth, norm, wiring, corpus, steps):
+            losses.append(loss)
+            yield Progress(n * steps + len(losses), len(kinds) * steps)
+        points = np.array(losses[: steps // STRIDE * STRIDE]).reshape(-1, STRIDE).mean(1)
+        roads.append(Road(points, *_before(depth, norm, wiring, corpus)))
+    return Pair(depth, norm, corpus.baselines["uniform"], corpus.baselines["unigram"], *roads)
+
+
+def _losses(depth: int, norm: Norm, wiring: Wiring, corpus: Corpus, steps: int) -> Iterator[float]:
+    """The loss of each step."""
+    model = ModelConfig(
+        vocab_size=corpus.vocab_size,
+        context=CONTEXT,
+        d_model=WIDTH,
+        n_layers=depth,
+        n_heads=HEADS,
+        norm=norm,
+        wiring=wiring,
+    )
+    how = TrainConfig(
+        steps=steps,
+        batch_size=BATCH,
+        learning_rate=RATE,
+        warmup_steps=WARMUP,
+        precision="float32",
+        seed=SEED,
+        eval_every=0,
+        eval_tokens=CONTEXT,
+        sample_every=0,
+        tokenizer=corpus.cut,
+    )
+    # Without norms and residual connections numbers get so small that a processor takes a hundred times as
+    # long over each. The setting is the calling thread's alone.
+    torch.set_flush_denormal(True)
+    try:
+        for event in train(model, how, corpus, device="cpu"):
+            if isinstance(event, Step):
+                yield event.loss
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def _before(depth: int, norm: Norm, wiring: Wiring, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+    """(gradients, alike), both (block,), of the model before its first step."""
+    plan = Plan(
+        (depth,), (wiring,), norm, seeds=1, d_model=WIDTH, n_heads=HEADS, context=CONTEXT, batch=BATCH
+    )
+    (profile,) = measure(plan, corpus.train, corpus.vocab_size)
+    model = fresh(plan, wiring, depth, SEED, corpus.vocab_size)
+    recording = record(model, corpus.train[:CONTEXT].tolist())
+    return profile.gradients[1:], np.array([likeness(stream) for stream in outputs(recording)[1:]])
+
+
+def likeness(stream: np.ndarray) -> float:
+    """Mean cosine between the vectors of two different tokens: stream (query, d_model), of at least two.
+
+    >>> likeness(np.array([[1.0, 0.0], [0.0, 2.0]])), likeness(np.array([[1.0, 0.0], [3.0, 0.0]]))
+    (0.0, 1.0)
+    """
+    x = stream.astype(np.float64)
+    lengths = np.linalg.norm(x, axis=-1, keepdims=True)
+    x = np.divide(x, lengths, out=np.zeros_like(x), where=lengths > 0)
+    n = len(x)
+    return float((np.square(x.sum(0)).sum() - np.square(x).sum()) / (n * (n - 1)))
+
+
+# What is shipped ----------------------------------------------------------------------------------
+
+
+def shipped(path: Path = PATH) -> dict[tuple[int, Norm], Pair]:
+    """(depth, norm) -> what was measured once. Raises CheckpointError for a file that cannot be read."""
+    try:
+        rows = json.loads(path.read_text("utf-8"))["pairs"]
+        pairs = [_pair(row) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"{path} cannot be read: {error}. `python -m engine.experiments no-residual` makes it anew"
+        ) from error
+    return {(pair.depth, pair.norm): pair for pair in pairs}
+
+
+def _pair(row: Mapping[str, Any]) -> Pair:
+    roads = [
+        Road(*(np.array(row[name][what], dtype=float) for what in ("losses", "gradients", "alike")))
+        for name in ("added", "replaced")
+    ]
+    return Pair(int(row["depth"]), row["norm"], float(row["uniform"]), float(row["counting"]), *roads)
+
+
+def _row(pair: Pair) -> dict[str, Any]:
+    def digits(values: np.ndarray) -> list[float]:
+        return [float(f"{v:.5g}") for v in values]
+
+    sides = {
+        name: {what: digits(getattr(road, what)) for what in ("losses", "gradients", "alike")}
+        for name, road in (("added", pair.added), ("replaced", pair.replaced))
+    }
+    knowing = {"uniform": round(pair.uniform, 4), "counting": round(pair.counting, 4)}
+    return {"depth": pair.depth, "norm": pair.norm} | knowing | sides
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    torch.set_num_threads(1)
+    corpus = corpora.load("shakespeare")
+    rows = []
+    for norm in NORMS:
+        for depth in DEPTHS:
+            pair = finish(compare(depth, norm, corpus))
+            log.info(
+                "%s, %d blocks: %.3f added, %.3f replaced", norm, depth, pair.added.loss, pair.replaced.loss
+            )
+            rows.append(_row(pair))
+    about = {
+        "made_by": "python -m engine.experiments no-residual",
+        "corpus": corpus.name,
+        "model": {"d_model": WIDTH, "n_heads": HEADS, "context": CONTEXT, "seed": SEED},
+        "train": {"steps": STEPS, "batch_size": BATCH, "learning_rate": RATE, "warmup_steps": WARMUP},
+        "machine": {"cores": os.cpu_count(), "threads": 1, "torch": torch.__version__},
+    }
+    write_whole(PATH, (json.dumps(about | {"pairs": rows}) + "\n").encode())

@@ -1,0 +1,124 @@
+"""A finished race as a small file, to be shown before anybody has trained: the same curves and texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.config import ModelConfig, TrainConfig
+from engine.data.corpora import from_text
+from engine.errors import CheckpointError
+from engine.service.history import SHOWN, History
+from engine.service.state import Run, RunSpec, RunView
+from engine.training.kinds import Data, kind_of
+from engine.training.race import Entrant, race
+from engine.training.records import Done, Evaluation, Record, Sample, TaskScores
+
+POINTS = 200  # of a curve's batches that are stored
+DIGITS = 5
+
+
+@dataclass(frozen=True)
+class Stored:
+    """`made` says by what command, on which machine, when; `runs` are views of runs that have ended, of which
+    there are no snapshots.
+    """
+
+    made: str
+    runs: tuple[RunView, ...]
+
+    def save(self, path: Path) -> None:
+        """Some tens of kilobytes of JSON."""
+        values = {"made": self.made, "runs": [_packed(view) for view in self.runs]}
+        path.write_text(json.dumps(values, separators=(",", ":")) + "\n", "utf-8")
+
+
+def run_race(
+    specs: Sequence[RunSpec],
+    made: str,
+    device: str = "auto",
+    heard: Callable[[int, Record], object] = lambda who, record: None,
+) -> Stored:
+    """Trains all of them in turns, in this process and to their ends: what a command does that makes the
+    file. `heard` is told every record, with the place of its run. Raises ConfigError or CorpusError before
+    the first step.
+    """
+    texts = {(s.corpus, s.text, s.train.tokenizer): None for s in specs}
+    corpora = {key: _corpus(*key) for key in texts}
+    entrants = [
+        Entrant(s.model, s.train, corpora[s.corpus, s.text, s.train.tokenizer], s.parts) for s in specs
+    ]
+    runs = [Run("", "", spec, Path(), 0.0, status="running") for spec in specs]
+    for who, record in race(entrants, device=device):
+        heard(who, record)
+        if isinstance(record, Done):
+            runs[who].become("failed" if record.reason == "diverged" else "finished")
+        else:
+            runs[who].take_in(record)
+    return Stored(made, tuple(run.view(0) for run in runs))
+
+
+def _corpus(name: str, text: str | None, tokenizer: str) -> Data:
+    return from_text(text, tokenizer=tokenizer) if text else kind_of(name).read(name, tokenizer)
+
+
+def load_race(path: Path) -> Stored:
+    """Raises CheckpointError when it is not whole."""
+    try:
+        values = json.loads(path.read_text("utf-8"))
+        return Stored(str(values["made"]), tuple(_opened(each) for each in values["runs"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path.name} holds no race: {error}") from error
+
+
+def _packed(view: RunView) -> dict[str, Any]:
+    rows, spec = view.history.rows, view.spec
+    some = np.unique(np.linspace(0, len(rows) - 1, min(POINTS, len(rows))).astype(np.int64))
+    return {
+        "name": view.given or view.name,
+        "model": spec.model.to_dict(),
+        "train": spec.train.to_dict(),
+        "corpus": spec.corpus,
+        "parts": spec.parts,
+        "status": view.status,
+        "message": view.message,
+        "step": view.step,
+        "seconds": round(view.seconds, 2),
+        "precision": view.precision,
+        "curve": {
+            name: _rounded(rows[name][some]) for name in ("step", "loss", "grad_norm", "seconds", "bits")
+        },
+        "looks": [asdict(e) | {"heads": None} for e in view.history.evaluations],
+        "samples": [asdict(s) for s in view.history.samples],
+    }
+
+
+def _rounded(values: np.ndarray) -> list[float | None]:
+    return [float(f"{v:.{DIGITS}g}") if np.isfinite(v) else None for v in values.tolist()]
+
+
+def _look(values: Mapping[str, Any]) -> Evaluation:
+    """An evaluation, with its scores of a task where it has some."""
+    task = values.get("task")
+    return Evaluation(**{**values, "task": TaskScores(**task) if task else None})
+
+
+def _opened(values: Mapping[str, Any]) -> RunView:
+    model, train = ModelConfig.from_dict(values["model"]), TrainConfig.from_dict(values["train"])
+    curve = values["curve"]
+    rows = np.zeros(len(curve["step"]), SHOWN)
+    rows["learning_rate"] = np.nan  # is not stored
+    for name, column in curve.items():
+        rows[name] = [np.nan if v is None else v for v in column]
+    rows["tokens"] = rows["step"] * kind_of(values["corpus"]).tokens(model, train, values["corpus"])
+    looks = tuple(_look(look) for look in values["looks"])
+    history = History(rows, looks, tuple(Sample(**sample) for sample in values["samples"]))
+    spec = RunSpec(model, train, values["corpus"], name=values["name"], parts=values["parts"])
+    run = Run("", "", spec, Path(), 0.0, status=values["status"], message=values["message"])
+    run.step, run.seconds, run.precision = values["step"], values["seconds"], values["precision"]
+    return replace(run.view(0), history=history)

@@ -1,0 +1,1 @@
+"""Faults, the doctor, a second implementation, exercises and guesses."""

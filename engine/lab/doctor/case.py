@@ -1,0 +1,164 @@
+"""What is examined: a model, what it was meant to be, and as much of its training as is known."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.config import ModelConfig, ResolvedConfig, TrainConfig
+from engine.data.corpora import Corpus
+from engine.model import Transformer, build
+from engine.training.batches import Batch, Batches
+from engine.training.records import Evaluation
+
+LARGE = 5_000_000  # parameters: from here on no copy in double precision is made
+TEXTS, TOKENS = 3, 24  # of the texts that a model reads when nothing else is asked for
+
+
+class NotAsked(Exception):
+    """A check has nothing to say of this case: the message is why, a whole sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """How a training went. `losses` (step,): of the batches, nats per token, in order; `steps` (step,) the
+    updates that they belong to. Some steps of a long training may have been left out.
+    """
+
+    steps: np.ndarray = field(repr=False)
+    losses: np.ndarray = field(repr=False)
+    evaluations: tuple[Evaluation, ...] = ()
+    diverged: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """`model` is what lies on the table, and is not changed. `meant` is what its maker believes to have built
+    (None: just that), and `train` how it was trained, or will be; `corpus` the text, `course` how that went.
+    What is not known is None, and the checks that need it say so.
+    """
+
+    model: Transformer = field(repr=False)
+    meant: ModelConfig | None = None
+    corpus: Corpus | None = field(default=None, repr=False)
+    train: TrainConfig | None = None
+    course: Course | None = field(default=None, repr=False)
+
+    @cached_property
+    def wanted(self) -> ResolvedConfig:
+        """What it was meant to be, with nothing left to be derived."""
+        return (self.meant or self.model.config).resolved()
+
+    @property
+    def large(self) -> bool:
+        return sum(p.numel() for p in self.model.parameters()) > LARGE
+
+    @cached_property
+    def settings(self) -> TrainConfig:
+        """How it is trained: as is known, else as usual."""
+        return self.train or TrainConfig()
+
+    @cached_property
+    def exact(self) -> Transformer:
+        """The model in double precision and without dropout, to be experimented on; a large one as it is."""
+        if self.large:
+            return self.model
+        return copy.deepcopy(self.model).double().train(False).requires_grad_(False)
+
+    def copied(self) -> Transformer:
+        """The model once more, to be put into other modes; a large one, which others evaluate too, itself."""
+        return self.model if self.large else copy.deepcopy(self.model)
+
+    @cached_property
+    def evaluated(self) -> Transformer:
+        """The model in its own precision and without dropout."""
+        return self.copied().train(False)
+
+    @cached_property
+    def ids(self) -> Tensor:
+        """A few texts, (TEXTS, TOKENS) or as many tokens as the model reads: of its own text where that is
+        here, else of tokens drawn by chance.
+        """
+        length = min(TOKENS, self.model.config.context)
+        random = torch.Generator().manual_seed(0)
+        device = next(self.model.parameters()).device
+        if self.corpus is None or len(self.corpus.validation) <= length:
+            below = self.model.config.vocab_size
+            return torch.randint(below, (TEXTS, length), generator=random).to(device)
+        starts = torch.randint(len(self.corpus.validation) - length, (TEXTS,), generator=random)
+        return torch.stack([self.corpus.validation[i : i + length] for i in starts.tolist()]).to(device)
+
+    @property
+    def predicts_next(self) -> bool:
+        """Whether it is asked for the next token: an encoder is not, unless it is trained on it."""
+        c = self.model.config
+        asked = self.train is not None and self.train.objective == "next_token"
+        return c.output_head == "linear" and (c.causal or asked)
+
+    def twin(self) -> Transformer:
+        """The same model before its first step, made of the same parts. Raises NotAsked where its start is
+        not ours to repeat.
+        """
+        if self.large:
+            raise NotAsked("Others made this model, and how it began is not known here.")
+        s = self.settings
+        return build(self.model.config, s.seed, parts=self.model.parts, init=s.init).train(False)
+
+    def batches(self) -> Batches:
+        """Where its windows come from, the text split as for its training. Raises NotAsked without its
+        text.
+        """
+        if self.corpus is None:
+            raise NotAsked("The text that it was trained on is not here.")
+        parts = self.model.parts
+        train, validation = parts.split(self.corpus.train, self.corpus.validation)
+        corpus = replace(self.corpus, train=train, validation=validation)
+        return Batches(corpus, self.model.config, self.settings, parts.targets)
+
+    def batch(self) -> Batch:
+        """The first batch of its training; without its text, of tokens drawn by chance."""
+        if self.corpus is not None:
+            return self.batches().at(0)
+        windows = torch.randint(
+            self.model.config.vocab_size,
+            (8, min(64, self.model.config.context) + 1),
+            generator=torch.Generator().manual_seed(0),
+        )
+        return Batch(*self.model.parts.targets(windows))
+
+    def smoothed(self, window: int = 10) -> np.ndarray:
+        """The losses of its training, each the mean of `window` of them: (step - window + 1,). Raises
+        NotAsked where there is no training, or it is too short.
+        """
+        if self.course is None:
+            raise NotAsked("There is no training to look back on.")
+        if len(self.course.losses) < 3 * window:
+            raise NotAsked("The training was too short to be judged.")
+        found: np.ndarray = np.convolve(self.course.losses, np.full(window, 1 / window), "valid")
+        return found
+
+
+def apart(one: Tensor, other: Tensor) -> float:
+    """The largest distance between two numbers that should be one, as a share of the largest of the first
+    tensor; infinite where a number is none.
+    """
+    size = max(float(one.abs().max()), 1e-12)
+    found = float((one - other).abs().max()) / size
+    return found if math.isfinite(found) else math.inf
+
+
+def by_the_book(case: Case) -> Transformer:
+    """The model that was meant, of healthy parts, as it begins by the book (N(0, 0.02), writes scaled by
+    1/sqrt(2 n_layers)). Raises NotAsked where it would be large.
+    """
+    if case.large:
+        raise NotAsked("Others made this model, and how it began is not known here.")
+    return build(replace(case.wanted, vocab_size=case.model.config.vocab_size), case.settings.seed).train(
+        False
+    )

@@ -1,0 +1,109 @@
+"""One check: a small experiment, one number, one limit, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.data.progress import Progress, Steps
+from engine.lab.doctor.case import Case, NotAsked
+
+Verdict = Literal["pass", "fail", "not applicable"]
+Need = Literal["model", "start", "text", "training"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an experiment gave: the number that is judged, and what else its sentence says."""
+
+    number: float
+    facts: Mapping[str, str | int | float] = field(default_factory=dict)
+
+
+Experiment = Callable[[Case], Found]
+
+
+@dataclass(frozen=True)
+class Check:
+    """`low` to `high` is what a healthy model gives, and `reason` why the limit lies there. `passed` and
+    `failed` are sentences (Markdown) into which `number` and the facts are put.
+
+    `needs` is the most that it asks for: the model alone, its start (untrained), its text, or the course of
+    its training. `minutes` are what somebody needs for it by hand; `slow` ones are not done unasked.
+    """
+
+    name: str
+    needs: Need
+    measure: Experiment
+    low: float
+    high: float
+    written: str  # how the number is shown
+    minutes: int
+    slow: bool
+    title: str
+    question: str
+    reason: str
+    passed: str
+    failed: str
+
+    @property
+    def slack(self) -> bool:
+        """Whether the limit is 0 but for rounding."""
+        return self.low == 0.0 and self.high <= 1e-3
+
+    def judge(self, found: Found, seconds: float = 0.0) -> Finding:
+        """The finding of an experiment."""
+        fine = self.low <= found.number <= self.high  # no number at all is not fine
+        said = (self.passed if fine else self.failed).format(
+            number=shown(found.number, self.written), **found.facts
+        )
+        return Finding(self.name, "pass" if fine else "fail", found.number, said, seconds)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found: `number` is None where it was not asked, and `sentence` then says why. `seconds` is
+    what it cost.
+    """
+
+    check: str
+    verdict: Verdict
+    number: float | None
+    sentence: str
+    seconds: float = 0.0
+
+
+def shown(number: float, written: str) -> str:
+    """A number as it is written in a sentence.
+
+    >>> shown(0.0, "{:.1e}"), shown(1.256, "{:.2f}"), shown(math.inf, "{:.1f}")
+    ('0', '1.26', 'no number')
+    """
+    if not math.isfinite(number):
+        return "no number"
+    return "0" if number == 0 else written.format(number)
+
+
+def one(check: Check, case: Case) -> Finding:
+    """A check done on a case."""
+    started = time.perf_counter()
+    try:
+        found = check.measure(case)
+    except NotAsked as why:
+        return Finding(check.name, "not applicable", None, str(why), time.perf_counter() - started)
+    return check.judge(found, time.perf_counter() - started)
+
+
+def each(checks: Sequence[Check], case: Case) -> Steps[tuple[Finding, ...]]:
+    """Checks done one after the other, with a progress after each."""
+    found: list[Finding] = []
+    for check in checks:
+        found.append(one(check, case))
+        yield Progress(len(found), len(checks))
+    return tuple(found)
+
+
+__all__ = ["Case", "Check", "Finding", "Found", "NotAsked", "each", "one", "shown"]

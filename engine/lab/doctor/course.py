@@ -1,0 +1,122 @@
+"""Checks of what goes into a training, and of how it went."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from engine.config import SampleConfig
+from engine.data.tokenizers import written
+from engine.lab.doctor.case import Case, NotAsked
+from engine.lab.doctor.check import Found
+from engine.sample import generate
+from engine.training.evaluation import measure
+
+YOUNG = 0.3  # nats above counting pairs: a model that young writes noise, healthy or not
+WINDOW = 32  # tokens of validation text that are looked for in the training text
+ENOUGH, READ = 100, 75_000  # steps and tokens before which a training is not judged
+LENGTH, SHOWN = 80, 60  # tokens that a model writes to be judged, and letters of them that are shown
+TEMPERATURE = 0.8  # the usual one: at 1 a young model writes more noise than its loss says
+LOOKED = 8192  # tokens of unseen text that it reads
+
+
+def next_tokens(case: Case) -> Found:
+    """The share of targets that are the token that follows in the inputs."""
+    if case.settings.objective != "next_token":
+        raise NotAsked("This model is trained to fill gaps, not to guess the next token.")
+    batch = case.batch()
+    x, y = batch.inputs[:, 1:], batch.targets[:, :-1]
+    here = float((batch.inputs == batch.targets).double().mean())
+    return Found(float((x == y).double().mean()), {"here": here})
+
+
+def unseen(case: Case) -> Found:
+    """The share of windows of WINDOW tokens of the validation split that stand in the training split, too."""
+    corpus = case.batches().corpus
+    train, validation = (_windows(tokens.numpy()) for tokens in (corpus.train, corpus.validation))
+    if not len(train) or not len(validation):
+        raise NotAsked(f"There are not {WINDOW} tokens to look for.")
+    return Found(float(np.isin(validation, train).mean()), {"window": WINDOW})
+
+
+def _windows(tokens: np.ndarray) -> np.ndarray:
+    """Every run of WINDOW tokens as one number (a polynomial modulo 2^64)."""
+    count = max(0, len(tokens) - WINDOW + 1)
+    found, factor = np.zeros(count, np.uint64), np.uint64(6364136223846793005)
+    with np.errstate(over="ignore"):
+        for i in range(WINDOW):
+            found = found * factor + tokens[i : i + count].astype(np.uint64) + np.uint64(1)
+    return found
+
+
+def gap(case: Case) -> Found:
+    """Validation loss less training loss at the end, nats."""
+    looks = case.course.evaluations if case.course else ()
+    looks = tuple(e for e in looks if e.step >= ENOUGH)
+    if not looks:
+        raise NotAsked("There is no training long enough to look back on.")
+    last = looks[-1]
+    return Found(
+        last.validation_loss - last.train_loss,
+        {"train": last.train_loss, "validation": last.validation_loss},
+    )
+
+
+def learned(case: Case) -> Found:
+    """The loss at the end of the training less that of counting letters, nats."""
+    losses, counting = case.smoothed(), case.batches().corpus.baselines["unigram"]
+    assert case.course is not None
+    read = case.course.steps[-1] * case.settings.batch_size * case.model.config.context
+    if case.course.steps[-1] < ENOUGH or read < READ:
+        raise NotAsked(f"It has read {read:,} tokens: too few to be judged.")
+    return Found(float(losses[-1]) - counting, {"loss": float(losses[-1]), "counting": counting})
+
+
+def steady(case: Case) -> Found:
+    """How far the loss, smoothed, ever rose above its lowest value before, nats."""
+    losses = case.smoothed()
+    assert case.course is not None
+    if case.course.diverged or not np.isfinite(losses).all():
+        return Found(math.inf, {"step": int(case.course.steps[-1])})
+    rises = losses - np.minimum.accumulate(losses)
+    at = int(rises.argmax())
+    return Found(float(rises[at]), {"step": int(case.course.steps[min(at + 9, len(losses) - 1)])})
+
+
+@torch.no_grad()
+def what_it_writes(case: Case) -> Found:
+    """How surprising what it writes is to counted pairs of tokens, less how surprising its loss lets one
+    expect, nats per token; of TEXTS texts the middle one. Far above 0 it writes nonsense, far below it
+    repeats itself.
+    """
+    if case.corpus is None or not case.predicts_next:
+        raise NotAsked("There is no text to hold its writing against.")
+    if case.settings.objective != "next_token":
+        raise NotAsked("This model fills gaps, and writes no text.")
+    model, batches = case.evaluated, case.batches()
+    corpus = batches.corpus
+    loss = measure(model, batches, corpus.validation, LOOKED).nats
+    if not loss < corpus.baselines["bigram"] + YOUNG:
+        raise NotAsked(f"At a loss of {loss:.2f} nats it has nothing to say yet.")
+    texts = []
+    for seed, prompt in enumerate(case.ids.tolist()):
+        ids = list(generate(model, prompt, LENGTH, SampleConfig(temperature=TEMPERATURE, seed=seed)))
+        texts.append((surprise(corpus.train.numpy(), np.array(ids), corpus.vocab_size), seed, ids))
+    counted, _, ids = sorted(texts)[len(texts) // 2]
+    expected = max(loss, corpus.baselines["bigram"])
+    text = " ".join(written(corpus.tokenizer, ids).split())[:SHOWN]
+    return Found(counted - expected, {"loss": loss, "counted": counted, "text": text})
+
+
+def surprise(train: np.ndarray, ids: np.ndarray, vocab: int) -> float:
+    """Mean -ln p of each token after the one before it, p = (count of the two + 1) / (count of the one + V)
+    in the training text.
+    """
+    pairs, often = np.unique(train[:-1].astype(np.int64) * vocab + train[1:], return_counts=True)
+    asked = ids[:-1].astype(np.int64) * vocab + ids[1:]
+    place = np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)
+    both = np.where(pairs[place] == asked, often[place], 0)
+    before = np.bincount(train[:-1], minlength=vocab)[ids[:-1]]
+    return float(-np.log((both + 1.0) / (before + vocab)).mean())

@@ -1,0 +1,251 @@
+"""Checks that need nothing but the model: what one forward pass, or two, give away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from engine.config import ResolvedConfig
+from engine.errors import ConfigError, GlassformerError
+from engine.lab.doctor.case import Case, NotAsked, apart
+from engine.lab.doctor.check import Found
+from engine.lab.reference.compare import held
+from engine.lab.reference.second import forward
+from engine.measure.recording import record
+from engine.model import Transformer, build
+from engine.parts.heads import HeadMixer
+from engine.probe import Patcher, Recorder
+from engine.sample import Decoder
+
+STRESS = (20.0, 100_000.0)  # largest scores that a softmax must survive
+MASKED = "masked_scores"  # where minus infinity is meant
+ROUNDED = 1e-4  # in single precision: what is less is rounding
+ENTRIES = 64  # vectors of queries and of keys that are compared
+
+
+def _mixes(case: Case) -> None:
+    if not case.model.parts.mixer(case.wanted).present:
+        raise NotAsked("In this model tokens never talk to each other.")
+
+
+@torch.no_grad()
+def sees_the_future(case: Case) -> Found:
+    """The largest change of a logit, as a share of the largest one, when all tokens after it are replaced by
+    others: of texts side by side, the others' tokens among them.
+    """
+    if not case.predicts_next:
+        raise NotAsked("This model reads both ways by design: it fills gaps, and guesses no next token.")
+    model, ids = case.exact, case.ids
+    before = model(ids)
+    length, vocab = ids.shape[1], model.config.vocab_size
+    worst, where = 0.0, 0
+    for place in range(length - 1):
+        changed = ids.clone()
+        changed[:, place + 1 :] = (changed[:, place + 1 :] + 1 + place % (vocab - 1)) % vocab
+        change = apart(before[:, : place + 1], model(changed)[:, : place + 1])
+        if change > worst:
+            worst, where = change, place
+    alone = apart(before[:1], model(ids[:1]))  # other texts of a batch are none of its business
+    return Found(max(worst, alone), {"place": where, "next": where + 1})
+
+
+@torch.no_grad()
+def rows_of_the_pattern(case: Case) -> Found:
+    """How far the weights of a query are from 1 in all, at most."""
+    _mixes(case)
+    patterns = _kept(case, {"pattern"})
+    if not patterns:
+        raise NotAsked("This model shows no pattern of weights.")
+    worst = max(float((p.double().sum(-1) - 1).abs().nan_to_num(torch.inf).max()) for p in patterns.values())
+    sums = torch.cat([p.double().sum(-1).flatten() for p in patterns.values()])
+    return Found(worst, {"least": float(sums.min()), "most": float(sums.max()), "rows": sums.numel()})
+
+
+@torch.no_grad()
+def spread_of_scores(case: Case) -> Found:
+    """The standard deviation of the scores that the first mixer gives to queries and keys whose entries are
+    N(0, 1): sqrt(d_head) without the division, 1 with it (Vaswani et al. 2017, 3.2.1).
+    """
+    _mixes(case)
+    mixer, c = next(m for m in case.exact.modules() if _is_mixer(m, case)), case.wanted
+    if not (isinstance(mixer, HeadMixer) and mixer.scored):
+        raise NotAsked("This model compares no queries with keys.")
+    if not c.score_scale:
+        raise NotAsked("This model is meant to leave its scores as they are, as T5 does.")
+    random = torch.Generator().manual_seed(0)
+    like = next(case.exact.parameters())
+    q, k = (
+        torch.randn(1, n, ENTRIES, c.d_head, generator=random).to(like) for n in (c.n_heads, c.n_kv_heads)
+    )
+    return Found(float(mixer.scores(q, k).double().std()), {"d_head": c.d_head})
+
+
+def _is_mixer(module: object, case: Case) -> bool:
+    return isinstance(module, case.model.parts.mixer(case.wanted))
+
+
+@torch.no_grad()
+def bag_of_words(case: Case) -> Found:
+    """What the order of the words does to the logits, with the mask taken off: the largest change of a
+    token's own logits when all are shuffled, as a share of the largest one. Without positions it is 0.
+    (Reversed would not do: ALiBi knows distances only, which stay.)
+    """
+    _mixes(case)
+    if case.wanted.position == "none":
+        raise NotAsked("This model is meant to have no positions.")
+    if case.wanted.mixer == "mean" and case.wanted.position == "rope":
+        raise NotAsked("An average compares nothing, so there is nothing for RoPE to turn.")
+    model, ids = case.exact, case.ids
+    order = torch.randperm(ids.shape[1], generator=torch.Generator().manual_seed(0))
+    mask = model.mask
+    model.mask = lambda *about: None  # type: ignore[method-assign]
+    try:
+        change = apart(model(ids[:, order]), model(ids)[:, order])
+    finally:
+        model.mask = mask  # type: ignore[method-assign]
+    return Found(0.0 if case.large and change < ROUNDED else change)
+
+
+def shapes_and_names(case: Case) -> Found:
+    """How many activations are missing, too many, passed another number of times, or of another shape than
+    in the model that was meant; both read texts of sizes that differ in every axis.
+    """
+    texts, tokens = 3, min(7, case.model.config.context)
+    ids = torch.zeros(texts, tokens, dtype=torch.int64)
+    theirs, ours = _Seen(), _Seen()
+    meant = replace(case.wanted, vocab_size=case.model.config.vocab_size)
+    build(meant, device="meta").train(False)(ids.to("meta"), theirs)
+    with torch.no_grad():
+        case.exact(ids.to(next(case.exact.parameters()).device), ours)
+    names = [*theirs.shapes, *(name for name in ours.shapes if name not in theirs.shapes)]
+    wrong = [name for name in names if ours.shapes.get(name) != theirs.shapes.get(name)]
+    first = wrong[0] if wrong else ""
+    said: dict[str, str | int] = {
+        "wanted": _written(theirs.shapes.get(first)),
+        "there": _written(ours.shapes.get(first)),
+        "first": first,
+        "checked": len(theirs.shapes),
+    }
+    return Found(float(len(wrong)), said)
+
+
+class _Seen:
+    """A probe that writes down every shape that passes, by name."""
+
+    def __init__(self) -> None:
+        self.shapes: dict[str, list[tuple[int, ...]]] = {}
+
+    def __call__(self, name: str, x: Tensor) -> Tensor:
+        self.shapes.setdefault(name, []).append(tuple(x.shape))
+        return x
+
+
+def _written(shapes: list[tuple[int, ...]] | None) -> str:
+    if not shapes:
+        return "missing"
+    return f"{shapes[0]}" if len(shapes) == 1 else f"there {len(shapes)} times"
+
+
+def numbers_and_range(case: Case) -> Found:
+    """How many numbers are none (NaN or infinite): in a forward and a backward pass, and in the patterns when
+    the queries are enlarged until the largest score is one of STRESS.
+    """
+    model, recorder = case.copied().train(False), Recorder()
+    if case.large:
+        with torch.no_grad():
+            model(case.ids, recorder)
+        gradients: tuple[Tensor, ...] = ()
+    else:
+        out = model.requires_grad_(True)(case.ids, recorder)
+        gradients = torch.autograd.grad(
+            out.logsumexp(-1).mean(), list(model.parameters()), materialize_grads=True
+        )
+    seen = [
+        x.nan_to_num(torch.nan, 0.0, 0.0) if name.endswith(MASKED) else x
+        for name, x in recorder.tensors.items()
+    ]
+    plain = sum(map(_bad, (*seen, *gradients)))
+    stressed = [_stressed(model, case, recorder, largest) for largest in STRESS]
+    facts: dict[str, str | int] = {"plain": f"{plain:,}", "most": f"{STRESS[-1]:,.0f}", "checked": len(seen)}
+    return Found(float(plain + sum(stressed)), facts)
+
+
+def _bad(x: Tensor) -> int:
+    return int((~x.isfinite()).sum()) if x.is_floating_point() else 0
+
+
+@torch.no_grad()
+def _stressed(model: Transformer, case: Case, seen: Recorder, largest: float) -> int:
+    """Numbers that are none in the patterns, when queries are so long that the largest score is `largest`."""
+    edits = {}
+    for name, scores in seen.tensors.items():
+        if name.endswith(".scores"):
+            size = float(scores.float().nan_to_num(0.0, 0.0, 0.0).abs().max())
+            edits[f"{name.removesuffix('scores')}q_rot"] = partial(torch.mul, other=largest / max(size, 1e-6))
+    again = Recorder({"pattern"})
+    model(case.ids, Patcher(edits, again))
+    return sum(map(_bad, again.tensors.values()))
+
+
+@torch.no_grad()
+def twice_the_same(case: Case) -> Found:
+    """The largest difference between two evaluations of one text, as a share of the largest logit."""
+    model = case.copied()
+    if not case.large:
+        model.parts.mode(model, True)
+        model.parts.mode(model, False)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return Found(apart(model(case.ids), model(case.ids)))
+
+
+def like_the_reference(case: Case) -> Found:
+    """How far the stream and the logits are from those of the second implementation of what was meant, on the
+    same weights: the largest distance as a share of the largest number there.
+    """
+    ids = case.ids[0]
+    weights = {name: p.detach().float().cpu() for name, p in case.model.named_parameters()}
+    try:
+        theirs = forward(_same_vocabulary(case), weights, ids.cpu())
+    except ConfigError as error:
+        raise NotAsked(f"The second implementation does not cover this model: {error}.") from error
+    except KeyError as missing:
+        return Found(float("inf"), {"begins": f"the tensor {missing.args[0]}, which is not there"})
+    except RuntimeError:
+        return Found(float("inf"), {"begins": "the shape of a tensor"})
+    try:
+        found = held(record(case.evaluated, ids.tolist()), theirs)
+    except GlassformerError as error:
+        return Found(float("inf"), {"begins": str(error)})
+    begins = found.begins
+    return Found(
+        max(found.worst.relative, found.last.relative),
+        {"begins": f"`{begins.name}`" if begins else "nowhere"},
+    )
+
+
+def _same_vocabulary(case: Case) -> ResolvedConfig:
+    return replace(case.wanted, vocab_size=case.model.config.vocab_size)
+
+
+@torch.inference_mode()
+def cached_alike(case: Case) -> Found:
+    """The largest difference of the last logits between reading a text whole and reading it token by token
+    with a cache of keys and values.
+    """
+    if not case.model.output.present or not case.model.keeps:
+        raise NotAsked("This model keeps no keys and values: later tokens change what was read before them.")
+    model, ids = case.evaluated, case.ids[0].tolist()
+    whole = model(torch.tensor([ids], device=case.ids.device))[0]
+    decoder = Decoder(model)
+    rows = [decoder.read([i]) for i in ids]
+    return Found(apart(torch.stack(rows), whole), {"tokens": len(ids)})
+
+
+def _kept(case: Case, names: set[str]) -> dict[str, Tensor]:
+    recorder = Recorder(names)
+    case.evaluated(case.ids, recorder)
+    return recorder.tensors

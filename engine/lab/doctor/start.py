@@ -1,0 +1,127 @@
+"""Checks that begin the model anew: its first loss, its first gradients, and one batch learned by heart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.lab.doctor.case import Case, NotAsked, by_the_book
+from engine.lab.doctor.check import Found
+from engine.model import Transformer
+from engine.training.batches import Batch
+from engine.training.evaluation import loss_of
+from engine.training.numerics import choose
+from engine.training.optim import Optimiser, learning_rate_factor
+
+CPU = torch.device("cpu")
+ROWS, PLACES, UPDATES = 4, 32, 150  # of the batch that is learned by heart, and how often
+
+
+@torch.no_grad()
+def first_loss(case: Case) -> Found:
+    """The loss before the first step, less ln V."""
+    batch = case.batch()
+    loss, uniform = float(loss_of(case.twin(), batch, CPU)), math.log(case.model.config.vocab_size)
+    return Found(loss - uniform, {"loss": loss, "uniform": uniform, "vocab": case.model.config.vocab_size})
+
+
+def gradients_by_block(case: Case) -> Found:
+    """How much larger the gradient is where the stream begins than where it ends, before the first step, as a
+    multiple of what it is in the model that was meant, started by the book. Infinite where a block gets none.
+    """
+    batch = case.batch()
+    ours, theirs = (stream_gradients(model, batch) for model in (case.twin(), by_the_book(case)))
+    if len(ours.blocks) and not ours.blocks.min() > 0:
+        missing = int(np.argmin(ours.blocks))
+        said = f"block {missing} gets no gradient at all"
+        return Found(math.inf, {"said": said, "ours": ours.growth, "theirs": theirs.growth})
+    said = (
+        f"the gradient at the bottom is {ours.growth:.1f} times that at the top, where it should be"
+        f" {theirs.growth:.1f} times"
+    )
+    return Found(ours.growth / theirs.growth, {"said": said, "ours": ours.growth, "theirs": theirs.growth})
+
+
+class Gradients:
+    """Norms of d loss / d stream before the first block and after the last, and of d loss / d parameters of
+    each block, (layer,).
+    """
+
+    def __init__(self, first: float, last: float, blocks: np.ndarray) -> None:
+        self.first, self.last, self.blocks = first, last, blocks
+
+    @property
+    def growth(self) -> float:
+        return self.first / self.last if self.last > 0 else math.inf
+
+
+def stream_gradients(model: Transformer, batch: Batch) -> Gradients:
+    """One backward pass."""
+    kept: dict[str, Tensor] = {}
+    last = len(model.blocks) - 1
+
+    def probe(name: str, x: Tensor) -> Tensor:
+        ends = name.startswith(f"blocks.{last}.") and name.endswith(("resid_post", "norm2"))
+        if name == "blocks.0.resid_pre" or ends:
+            if not x.requires_grad:
+                x = x.requires_grad_(True)
+            kept["first" if name == "blocks.0.resid_pre" else "last"] = x
+            x.retain_grad()
+        return x
+
+    with torch.enable_grad():
+        logits = model.requires_grad_(True)(batch.inputs, probe)
+        loss = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=-1)
+        loss.backward()
+    squares = [
+        sum(float(p.grad.double().square().sum()) for p in block.parameters() if p.grad is not None)
+        for block in model.blocks
+    ]
+    norms = {name: float(x.grad.double().norm()) if x.grad is not None else 0.0 for name, x in kept.items()}
+    return Gradients(norms.get("first", 0.0), norms.get("last", 0.0), np.sqrt(np.array(squares)))
+
+
+def clipped(case: Case) -> Found:
+    """The norm of the first gradient as it reaches the optimiser, after it was clipped."""
+    batch = case.batch()
+    model = case.twin().requires_grad_(True)
+    gradients = torch.autograd.grad(
+        loss_of(model, batch, CPU), list(model.parameters()), materialize_grads=True
+    )
+    norm = math.sqrt(sum(float(g.double().square().sum()) for g in gradients))
+    limit = case.settings.grad_clip
+    return Found(min(norm, limit) if limit > 0 else norm, {"norm": norm})
+
+
+def one_batch_by_heart(case: Case) -> Found:
+    """The loss on a batch of ROWS texts of PLACES tokens after it alone was learned from UPDATES times, by
+    the training's own optimiser and learning rate.
+    """
+    if case.wanted.mixer != "attention":
+        raise NotAsked(
+            "Without attention nothing can be learned by heart: the next token depends on too little."
+        )
+    batch = small(case.batch())
+    settings = replace(
+        case.settings, schedule="constant", steps=UPDATES, warmup_steps=min(case.settings.warmup_steps, 20)
+    )
+    model = case.twin().requires_grad_(True)
+    optimiser = Optimiser(model, settings, choose("float32", CPU))
+    first = value = math.nan
+    for step in range(UPDATES):
+        loss = loss_of(model, batch, CPU)
+        value = float(loss.detach())
+        first = value if step == 0 else first
+        if not math.isfinite(value):
+            break
+        optimiser.update(loss, learning_rate_factor(settings, step))
+    return Found(value, {"first": first, "tokens": batch.inputs.numel(), "updates": UPDATES})
+
+
+def small(batch: Batch) -> Batch:
+    return Batch(batch.inputs[:ROWS, :PLACES].contiguous(), batch.targets[:ROWS, :PLACES].contiguous())

@@ -1,0 +1,226 @@
+"""A story told of many first Transformers: the loss does not fall, what it writes is "the the the the", and
+two causes are found one after the other, by printing shapes and by logging gradient norms. Here with our own
+model.
+
+`python -m engine.experiments story` trains every stage and writes checkpoints/story.json, which comes with
+the app.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.config import Init, ModelConfig, TrainConfig
+from engine.data import corpora
+from engine.data.corpora import Corpus
+from engine.data.progress import Progress, Steps, finish
+from engine.lab.doctor.start import stream_gradients
+from engine.lab.faults.masks import transposed_mask
+from engine.measure.recording import record
+from engine.model import Transformer, build
+from engine.parts.registry import HEALTHY, Parts, swapped
+from engine.presets import PRESETS
+from engine.sample import complete
+from engine.training.batches import Batches
+from engine.training.evaluation import loss_of, measure
+from engine.training.numerics import choose
+from engine.training.optim import Optimiser, learning_rate_factor
+from engine.weights.checkpoints import write_whole
+
+log = logging.getLogger("glassformer.story")
+PATH = Path(__file__).resolve().parents[3] / "checkpoints" / "story.json"
+STEPS, STRIDE, SEEN = 2000, 10, 8192  # updates; of which each STRIDE are a point; tokens of unseen text
+LOOKS = (0, 20, 100, 200, 500, 1000, 2000)
+LETTERS, READ = 60, "ROMEO:\nWhat"
+CPU = torch.device("cpu")
+
+
+def unscaled(name: str, std: float) -> float:
+    """The matrices of the blocks as `torch.randn` draws them: the spread 1, whatever they read."""
+    return 1.0 if name.startswith("blocks.") else std
+
+
+MASK = swapped(HEALTHY, "the mask transposed", mask=transposed_mask)
+BOTH = swapped(MASK, "both", spread=unscaled)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A model of the story: what it is made of, how its weights begin, and for how many steps it is watched;
+    all have the learning rates of a training of STEPS.
+    """
+
+    name: str
+    parts: Parts
+    init: Init = "scaled"
+    steps: int = STEPS
+
+
+STAGES: Mapping[str, Stage] = {
+    stage.name: stage
+    for stage in (
+        Stage("both", BOTH, steps=500),
+        Stage("mask", MASK, steps=500),
+        Stage("told", MASK, "plain", 500),
+        Stage("mended", HEALTHY),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """A model after a step: its loss on unseen text, nats per letter, and what it writes after READ's name,
+    always the likeliest letter (`greedy`), and drawn.
+    """
+
+    step: int
+    loss: float
+    greedy: str
+    drawn: str
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A stage as it went. `losses` and `norms` (point,): of the batches and of the whole gradient before it
+    is clipped, each the mean of STRIDE steps. Before the first step: `blocks` (layer,), the gradient norm of
+    each block's parameters, and `growth`, the gradient at the stream's beginning over that at its end.
+    `pattern` (query, key): what the first head of the last block looks at in the end, reading READ.
+    """
+
+    name: str
+    losses: np.ndarray = field(repr=False)
+    norms: np.ndarray = field(repr=False)
+    first_norm: float
+    blocks: np.ndarray = field(repr=False)
+    growth: float
+    looks: tuple[Look, ...]
+    pattern: np.ndarray = field(repr=False)
+
+    @property
+    def points(self) -> np.ndarray:
+        """The steps after which the losses stand."""
+        return STRIDE * np.arange(1, len(self.losses) + 1)
+
+    @property
+    def last(self) -> Look:
+        return self.looks[-1]
+
+
+def recipe(corpus: Corpus) -> tuple[ModelConfig, TrainConfig]:
+    """The preset "classic", for STEPS steps."""
+    preset = PRESETS["classic"]
+    assert preset.train is not None
+    settings = replace(preset.train, steps=STEPS, precision="float32")
+    return replace(preset.model, vocab_size=corpus.vocab_size), settings
+
+
+def play(stage: Stage, corpus: Corpus, steps: int = 0) -> Steps[Told]:
+    """Trains a stage (for fewer steps, where asked for), with a progress after each step."""
+    config, settings = recipe(corpus)
+    total = min(steps or stage.steps, stage.steps)
+    model = build(config, settings.seed, parts=stage.parts, init=stage.init)
+    batches = Batches(corpus, config, settings)
+    first = stream_gradients(model, batches.at(0))
+    optimiser = Optimiser(model, settings, choose("float32", CPU))
+    losses, norms, looks = [], [], []
+    for step in range(total + 1):
+        if step in LOOKS or step == total:
+            looks.append(_look(model, batches, corpus, step))
+        if step == total:
+            break
+        stage.parts.mode(model, True)
+        loss = loss_of(model, batches.at(step), CPU)
+        losses.append(float(loss.detach()))
+        norms.append(optimiser.update(loss, learning_rate_factor(settings, step)))
+        yield Progress(step + 1, total)
+    pattern = record(model, corpus.tokenizer.encode(READ), only={"pattern"}).stacked("pattern")[-1, 0]
+    return Told(
+        stage.name, _means(losses), _means(norms), norms[0], first.blocks, first.growth, tuple(looks), pattern
+    )
+
+
+def _means(values: list[float]) -> np.ndarray:
+    whole = values[: len(values) // STRIDE * STRIDE]
+    found: np.ndarray = np.array(whole).reshape(-1, STRIDE).mean(1)
+    return found
+
+
+def _look(model: Transformer, batches: Batches, corpus: Corpus, step: int) -> Look:
+    loss = measure(model, batches, corpus.validation, SEEN).nats
+    name = READ.split("\n")[0] + "\n"
+    greedy, drawn = (complete(model, corpus.tokenizer, name, LETTERS, t, 0) for t in (0.0, 0.8))
+    return Look(step, loss, greedy, drawn)
+
+
+def later(told: Told) -> float:
+    """The share of all weight that lies on letters which come later."""
+    return float(np.triu(told.pattern, 1).sum() / told.pattern.sum())
+
+
+def row(told: Told) -> dict[str, Any]:
+    """As it is stored: five digits of every number."""
+
+    def digits(values: np.ndarray) -> list[float]:
+        return [float(f"{v:.5g}") for v in values]
+
+    return {
+        "losses": digits(told.losses),
+        "norms": digits(told.norms),
+        "first_norm": float(f"{told.first_norm:.5g}"),
+        "blocks": digits(told.blocks),
+        "growth": float(f"{told.growth:.5g}"),
+        "looks": [asdict(look) | {"loss": float(f"{look.loss:.5g}")} for look in told.looks],
+        "pattern": [digits(line) for line in told.pattern],
+    }
+
+
+def read(name: str, stored: Mapping[str, Any]) -> Told:
+    """The inverse of `row`."""
+    arrays = {what: np.array(stored[what]) for what in ("losses", "norms", "blocks", "pattern")}
+    looks = tuple(Look(**look) for look in stored["looks"])
+    return Told(name, first_norm=stored["first_norm"], growth=stored["growth"], looks=looks, **arrays)
+
+
+@cache
+def shipped(path: Path = PATH) -> Mapping[str, Told]:
+    """The stages that come with the app, by name."""
+    stages = json.loads(path.read_text(encoding="utf-8"))["stages"]
+    return {name: read(name, stages[name]) for name in STAGES if name in stages}
+
+
+@cache
+def baselines(path: Path = PATH) -> Mapping[str, float]:
+    """The losses of counting (`Corpus.baselines`) on the text of the story."""
+    found: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))["lines"]
+    return found
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # numbers too small to matter would take a hundred times as long
+    corpus = corpora.load("shakespeare")
+    about = {
+        "made_by": "python -m engine.experiments story",
+        "corpus": corpus.name,
+        "preset": "classic",
+        "steps": STEPS,
+        "torch": torch.__version__,
+        "lines": {name: round(nats, 4) for name, nats in corpus.baselines.items()},
+    }
+    stages: dict[str, Any] = json.loads(PATH.read_text("utf-8"))["stages"] if PATH.exists() else {}
+    for name, stage in STAGES.items():
+        if name in stages:
+            continue
+        stages[name] = row(finish(play(stage, corpus)))
+        log.info("%s: %s", name, stages[name]["looks"][-1])
+        write_whole(PATH, (json.dumps(about | {"stages": stages}, ensure_ascii=False) + "\n").encode())

@@ -1,0 +1,202 @@
+"""Which check finds which bug, measured: `python -m engine.experiments doctor [--work FOLDER] [--again NAME
+...]` trains every fault of the lab, examines what comes of it, and writes checkpoints/doctor.json, which the
+app shows.
+
+What is trained lies in the work folder, so that a check that was changed is done again in seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.data import corpora
+from engine.data.corpora import Corpus
+from engine.data.progress import finish
+from engine.experiments.command import places
+from engine.lab.doctor.case import Case, Course
+from engine.lab.doctor.check import Finding
+from engine.lab.doctor.checks import CHECKS, examine
+from engine.lab.faults import FAULTS, Fault, parts_of
+from engine.model import build
+from engine.training.records import Done, Evaluation, Sample, Snapshot, Step, TrainState
+from engine.training.train import train
+from engine.weights.checkpoints import load_state, save_state, write_whole
+
+log = logging.getLogger("glassformer.doctor")
+NAME = "doctor.json"
+PATH = Path(__file__).resolve().parents[3] / "checkpoints" / NAME
+HEALTHY = "healthy"
+STRIDE = 5  # the losses of so many steps are one point of a stored curve
+DIGITS = 4
+LOOKS: dict[str, Any] = {
+    "eval_every": 50,
+    "eval_tokens": 4096,
+    "look_early": False,
+}  # fewer than on a page, for time
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """What is known of one trained model: its curve (each point the mean of STRIDE batches, nats per token),
+    its looks at unseen text, what it wrote, and what the checks found, by check.
+    """
+
+    name: str
+    steps: np.ndarray = field(repr=False)  # (point,): the last step of each
+    losses: np.ndarray = field(repr=False)
+    evaluations: tuple[Evaluation, ...]
+    samples: tuple[Sample, ...]
+    diverged: bool
+    counting: float  # the loss of counting letters on its text
+    findings: Mapping[str, Finding]
+
+    @property
+    def caught_by(self) -> tuple[str, ...]:
+        """The checks that it failed."""
+        return tuple(name for name, found in self.findings.items() if found.verdict == "fail")
+
+
+def subject_of(name: str) -> Fault:
+    """A fault of the lab, or none at all."""
+    return FAULTS[name] if name in FAULTS else Fault(HEALTHY, "Nothing is wrong", "", "", "")
+
+
+def text_of(fault: Fault, corpus: Corpus) -> Corpus:
+    """The text that a fault is shown on."""
+    return corpora.from_text(corpus.text[: fault.letters], corpus.name) if fault.letters else corpus
+
+
+def trained(fault: Fault, corpus: Corpus) -> tuple[TrainState, dict[str, Any]]:
+    """The model with its fault after its training, and how that went."""
+    corpus = text_of(fault, corpus)
+    model, settings, parts = fault.faulty()
+    model, settings = replace(model, vocab_size=corpus.vocab_size), replace(settings, **LOOKS)
+    losses: list[float] = []
+    looks: list[dict[str, Any]] = []
+    samples: list[dict[str, Any]] = []
+    state, diverged = None, False
+    for record in train(model, settings, corpus, parts=parts, device="cpu"):
+        match record:
+            case Step():
+                losses.append(record.loss)
+            case Evaluation():
+                looks.append(asdict(record))
+            case Sample():
+                samples.append(asdict(record))
+            case Snapshot():
+                state = record.state
+            case Done():
+                diverged = record.reason == "diverged"
+    assert state is not None
+    return state, {"losses": losses, "looks": looks, "samples": samples, "diverged": diverged}
+
+
+def case_of(fault: Fault, state: TrainState, went: Mapping[str, Any], corpus: Corpus) -> Case:
+    """What lies before the doctor: the model, what it was meant to be, its text and its training."""
+    corpus = text_of(fault, corpus)
+    meant, _, _ = fault.healthy()
+    config, settings, parts = fault.faulty()
+    meant, config = (replace(c, vocab_size=corpus.vocab_size) for c in (meant, config))
+    model = build(config, parts=parts_of(parts))
+    model.load_state_dict(state.weights())
+    losses = np.array(went["losses"])
+    looks = tuple(Evaluation(**look) for look in went["looks"])
+    course = Course(np.arange(1, len(losses) + 1), losses, looks, went["diverged"])
+    return Case(model, meant, corpus, settings, course)
+
+
+def examined(fault: Fault, state: TrainState, went: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
+    """One row of the stored table."""
+    findings = finish(examine(case_of(fault, state, went, corpus)))
+    losses = np.array(went["losses"])
+    whole = losses[: len(losses) // STRIDE * STRIDE].reshape(-1, STRIDE).mean(1)
+    return {
+        "losses": [round(float(loss), DIGITS) for loss in whole],
+        "looks": [
+            [look["step"], round(look["train_loss"], DIGITS), round(look["validation_loss"], DIGITS)]
+            for look in went["looks"]
+        ],
+        "samples": [[sample["step"], sample["prompt"], sample["text"]] for sample in went["samples"]],
+        "diverged": went["diverged"],
+        "counting": round(text_of(fault, corpus).baselines["unigram"], DIGITS),
+        "findings": {
+            f.check: [f.verdict, _digits(f.number), f.sentence, round(f.seconds, 2)] for f in findings
+        },
+    }
+
+
+def _digits(number: float | None) -> float | None:
+    return None if number is None or not np.isfinite(number) else float(f"{number:.5g}")
+
+
+def read(name: str, stored: Mapping[str, Any]) -> Chart:
+    """A row of the stored table."""
+    losses = np.array(stored["losses"], dtype=np.float64)
+    return Chart(
+        name,
+        STRIDE * np.arange(1, len(losses) + 1),
+        losses,
+        tuple(Evaluation(step, one, other, 0.0, False) for step, one, other in stored["looks"]),
+        tuple(Sample(*sample) for sample in stored["samples"]),
+        stored["diverged"],
+        stored["counting"],
+        {check: Finding(check, *values) for check, values in stored["findings"].items()},
+    )
+
+
+@cache
+def shipped(path: Path = PATH) -> Mapping[str, Chart]:
+    """Every fault of the lab that was examined, and the healthy model, by name."""
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return {name: read(name, rows[name]) for name in (HEALTHY, *FAULTS) if name in rows}
+
+
+def make(into: Path, work: Path, corpus: Corpus, names: Sequence[str], again: Sequence[str]) -> None:
+    """Trains what is not in `work` yet, examines all, and writes the table after each."""
+    work.mkdir(parents=True, exist_ok=True)
+    rows: dict[str, Any] = {}
+    for name in names:
+        fault, file, notes = subject_of(name), work / f"{name}.state", work / f"{name}.json"
+        made_by = [*(part.to_dict() for part in fault.faulty()[:2]), fault.parts, fault.letters]
+        kept = json.loads(notes.read_text("utf-8")) if notes.exists() and file.exists() else {}
+        if kept.get("made_by") != json.loads(json.dumps(made_by)) or name in again:
+            state, went = trained(fault, corpus)
+            save_state(file, state, {})
+            kept = {"made_by": made_by, "went": went}
+            write_whole(notes, json.dumps(kept).encode())
+        rows[name] = examined(fault, load_state(file)[0], kept["went"], corpus)
+        caught = [check for check, found in rows[name]["findings"].items() if found[0] == "fail"]
+        log.info("%s: %s", name, ", ".join(caught) or "nothing found")
+        write_whole(
+            into / NAME, (json.dumps(_about(corpus) | {"rows": rows}, ensure_ascii=False) + "\n").encode()
+        )
+
+
+def _about(corpus: Corpus) -> dict[str, Any]:
+    return {
+        "made_by": "python -m engine.experiments doctor",
+        "corpus": corpus.name,
+        "stride": STRIDE,
+        "checks": list(CHECKS),
+        "torch": torch.__version__,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = places(__doc__)
+    parser.add_argument("--again", nargs="*", default=[], help="faults to be trained anew")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # numbers too small to matter would take a hundred times as long
+    work = options.work or corpora.cache_folder() / "doctor"
+    make(options.into, work, corpora.load("shakespeare"), [HEALTHY, *FAULTS], options.again)

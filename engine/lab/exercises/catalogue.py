@@ -1,0 +1,73 @@
+"""All exercises, by sets; `make` makes one from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+
+from engine.errors import ExerciseError
+from engine.lab.exercises.exercise import Exercise
+from engine.lab.exercises.sets import (
+    attention,
+    cache,
+    families,
+    generation,
+    masks,
+    parameters,
+    positions,
+    proofs,
+    shapes,
+    tokens,
+    training,
+)
+
+Maker = Callable[[Random], Exercise]
+MANY = 200  # drawings after which a clear one must have come
+LARGEST_SEED = 9999
+
+
+@dataclass(frozen=True)
+class Set:
+    """Exercises about one thing: id -> (title, what makes one)."""
+
+    title: str
+    tasks: Mapping[str, tuple[str, Maker]]
+
+
+def _set(title: str, tasks: tuple[tuple[str, str, Maker], ...]) -> Set:
+    return Set(title, {id_: (name, maker) for id_, name, maker in tasks})
+
+
+SETS: Mapping[str, Set] = {
+    "attention": _set("Attention", attention.TASKS),
+    "masks": _set("Masks", masks.TASKS),
+    "shapes": _set("Shapes", shapes.TASKS),
+    "positions": _set("Positions", positions.TASKS),
+    "tokens": _set("Tokens", tokens.TASKS),
+    "parameters": _set("Parameters", parameters.TASKS),
+    "training": _set("Training", training.TASKS),
+    "generation": _set("Generation", generation.TASKS),
+    "cache": _set("KV cache", cache.TASKS),
+    "families": _set("Families and bugs", families.TASKS),
+    "proofs": _set("Proofs", proofs.TASKS),
+}
+TASKS: Mapping[str, tuple[str, Maker]] = {
+    id_: task for chosen in SETS.values() for id_, task in chosen.tasks.items()
+}
+
+
+def make(task: str, seed: int = 1) -> Exercise:
+    """The exercise `task` for a seed: the same seed makes the same one. Raises ExerciseError for one that
+    there is not.
+
+    Numbers that would give two mistakes the same result, or a mistake the right one, are drawn again.
+    """
+    if task not in TASKS:
+        raise ExerciseError(f"there is no exercise {task!r}: choose one of {', '.join(TASKS)}")
+    title, maker = TASKS[task]
+    for turn in range(MANY):
+        found = maker(Random(f"{task}/{seed}/{turn}"))
+        if found.clear:
+            return replace(found, id=task, title=title, seed=seed)
+    raise AssertionError(f"{task} with seed {seed}: no clear one in {MANY}")

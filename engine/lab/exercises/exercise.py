@@ -1,0 +1,130 @@
+"""An exercise: what is asked, what is right, how one gets there, and what comes out of the usual mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.errors import ExerciseError
+from engine.lab.exercises.forms import (
+    Form,
+    Numbers,
+    Order,
+    Pick,
+    Pieces,
+)
+
+RIGHT = "Right."
+CLOSE = 0.03  # of the answer: somebody who rounded too early, or too much
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What came out if one made it, and the hint that names it. `alone`: it is one option too many, and the
+    hint is true of that option whatever else was chosen.
+    """
+
+    id: str
+    value: Any
+    hint: str
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class See:
+    """The view that shows the thing: a page's address and what stands behind it."""
+
+    page: str
+    query: Mapping[str, str]
+
+
+def see(page: str, **query: str) -> See:
+    return See(page, query)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """Made for one seed. `given` are the numbers that were drawn; `statement` and `steps`, the worked
+    solution, are Markdown with LaTeX in $...$. The catalogue adds the id, the title and the seed.
+    """
+
+    statement: str
+    form: Form
+    answer: Any
+    steps: tuple[str, ...]
+    mistakes: tuple[Mistake, ...]
+    see: See
+    given: Mapping[str, Any]
+    id: str = ""
+    title: str = ""
+    seed: int = 0
+
+    @property
+    def clear(self) -> bool:
+        """Whether every answer is either right or one mistake: a hint then never names a wrong one."""
+        values = [self.answer, *(mistake.value for mistake in self.mistakes)]
+        return not any(
+            self.form.near(one, other) for place, one in enumerate(values) for other in values[:place]
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`mistake` is the id of a known one; nothing for an answer that is right, unknown or cannot be read."""
+
+    right: bool
+    hint: str
+    mistake: str = ""
+
+
+def check(exercise: Exercise, given: object) -> Verdict:
+    """Looks at an answer as a person gave it: a line of text, or the options that were chosen."""
+    form = exercise.form
+    try:
+        value = form.read(given)
+    except ExerciseError as error:
+        said = str(error)
+        return Verdict(False, f"{said[0].upper()}{said[1:]}.")
+    if form.same(value, exercise.answer):
+        return Verdict(True, RIGHT)
+    for mistake in exercise.mistakes:
+        if form.same(value, mistake.value):
+            return Verdict(False, mistake.hint, mistake.id)
+        if mistake.alone and mistake.value - exercise.answer <= value:
+            return Verdict(False, mistake.hint, mistake.id)
+    return Verdict(False, _unknown(form, value, exercise.answer))
+
+
+def _unknown(form: Form, value: Any, answer: Any) -> str:
+    """Of an answer that is no known mistake: as much as can be said of it without giving it away."""
+    if isinstance(form, Order | Pieces):
+        return form.fault(value)
+    if isinstance(form, Pick):
+        return _picked(len(value - answer), len(answer - value))
+    if isinstance(form, Numbers):
+        if len(value) != len(answer):
+            return f"It takes {len(answer)} numbers, and {len(value)} stand there."
+        if len(answer) > 1:
+            single = Numbers(1, form.decimals)
+            right = sum(single.same((a,), (b,)) for a, b in zip(value, answer, strict=True))
+            return f"{right} of {len(answer)} numbers are right."
+        larger = "larger" if value[0] < answer[0] else "smaller"
+        if form.decimals and abs(value[0] - answer[0]) < CLOSE * abs(answer[0]):
+            return f"Close: to {form.decimals} decimal places it is {larger}."
+        return f"The right number is {larger}."
+    raise AssertionError("a choice has a hint for each of its options")
+
+
+def _picked(extra: int, missing: int) -> str:
+    """
+    >>> _picked(0, 1), _picked(2, 0)
+    ('What you chose belongs, and 1 is missing.', '2 of them do not belong.')
+    >>> _picked(1, 2)
+    '1 of them does not belong, and 2 are missing.'
+    """
+    lacking = f"{missing} {'is' if missing == 1 else 'are'} missing"
+    if not extra:
+        return f"What you chose belongs, and {lacking}."
+    strange = f"{extra} of them {'does' if extra == 1 else 'do'} not belong"
+    return f"{strange}, and {lacking}." if missing else f"{strange}."

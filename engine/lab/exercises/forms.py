@@ -1,0 +1,185 @@
+"""The kinds of answers: numbers, pieces of a word, one of several options, some of them, steps in order.
+
+Each form can `read` what a person gave (raising ExerciseError with a sentence), tell whether two values are
+the `same`, whether they are so `near` that one given answer could be both, and how a value is `said`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from engine.errors import ExerciseError
+from engine.lab.exercises import reading
+
+LETTERS = "ABCDEFGHIJKLMNOP"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """`count` numbers (None: any), to `decimals` places; none are whole numbers."""
+
+    count: int | None = 1
+    decimals: int = 0
+    unit: str = ""
+
+    @property
+    def ask(self) -> str:
+        what = "one number" if self.count == 1 else "numbers with blanks between them"
+        unit = f" in {self.unit}" if self.unit else ""
+        places = f", to {self.decimals} decimal place{'s' * (self.decimals > 1)}" if self.decimals else ""
+        return f"{what}{unit}{places}"
+
+    def read(self, given: object) -> tuple[float, ...]:
+        return reading.numbers(given, self.count, self.unit, whole=not self.decimals)
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether a given value `one` is the wanted one, `other`."""
+        return self._within(one, other, 1.0, other)
+
+    def near(self, one: Any, other: Any) -> bool:
+        return self._within(one, other, 2.5, (*one, *other))
+
+    def _within(self, one: Any, other: Any, times: float, wanted: Any) -> bool:
+        """Whole numbers are exact. Where others are wanted, one unit of the last place that is asked for is
+        allowed, and a little: rounding on the way is no mistake.
+        """
+        if len(one) != len(other):
+            return False
+        whole = not self.decimals and not any(number % 1 for number in wanted)
+        far = 0.0 if whole else 1.05 * times * 10 ** -(self.decimals or 2)
+        return all(abs(a - b) <= far + 1e-9 * max(abs(a), abs(b)) for a, b in zip(one, other, strict=True))
+
+    def said(self, value: Any) -> str:
+        """
+        >>> Numbers().said((1048576,)), Numbers(2, 2).said((0.5, -0.251))
+        ('1,048,576', '[0.50, -0.25]')
+        """
+        comma = "," if self.count == 1 else ""  # in a list commas stand between the numbers
+        each = [f"{one:{comma}.{self.decimals}f}" for one in value]
+        found = each[0] if self.count == 1 else f"[{', '.join(each)}]"
+        return f"{found} {self.unit}".strip()
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of `word`, in order; of no word for a pair that is asked for. `other` is said of others."""
+
+    other: str
+    word: str = ""
+    ask: ClassVar[str] = "pieces with blanks between them"
+
+    def read(self, given: object) -> tuple[str, ...]:
+        return reading.pieces(given)
+
+    def fault(self, pieces: tuple[str, ...]) -> str:
+        """What is wrong with pieces that are not the wanted ones, in a sentence."""
+        if self.word and "".join(pieces) != self.word:
+            return f"Put together, the pieces must spell `{self.word}`."
+        if not self.word and len(pieces) != 2:
+            return "A pair is two pieces: write a blank between them."
+        return self.other
+
+    def same(self, one: Any, other: Any) -> bool:
+        return tuple(one) == tuple(other)
+
+    near = same
+
+    def said(self, value: Any) -> str:
+        return f"`{' '.join(value)}`"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the options."""
+
+    options: tuple[str, ...]
+    ask: ClassVar[str] = "one of these"
+
+    def read(self, given: object) -> str:
+        if given not in self.options:
+            raise ExerciseError("choose one of the answers, then press Check")
+        return str(given)
+
+    def same(self, one: Any, other: Any) -> bool:
+        return bool(one == other)
+
+    near = same
+
+    def said(self, value: Any) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Some of the options, in any order."""
+
+    options: tuple[str, ...]
+    ask: ClassVar[str] = "all that belong, and no others"
+
+    def read(self, given: object) -> frozenset[str]:
+        found = frozenset(given) if isinstance(given, list | tuple | set | frozenset) else frozenset()
+        if not found or not found <= set(self.options):
+            raise ExerciseError("choose one or more of the answers, then press Check")
+        return found
+
+    def same(self, one: Any, other: Any) -> bool:
+        return frozenset(one) == frozenset(other)
+
+    near = same
+
+    def said(self, value: Any) -> str:
+        return ", ".join(option for option in self.options if option in value)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Steps to be put in order. `needs`: step -> the steps that must stand before it; a step that is not in
+    it is a distractor, and `wrong` says why it has no place.
+    """
+
+    steps: tuple[str, ...]
+    needs: Mapping[str, tuple[str, ...]]
+    wrong: Mapping[str, str]
+
+    @property
+    def letters(self) -> str:
+        return LETTERS[: len(self.steps)]
+
+    @property
+    def ask(self) -> str:
+        return f"the letters of the {len(self.needs)} steps that are needed, in order"
+
+    def letter(self, step: str) -> str:
+        return LETTERS[self.steps.index(step)]
+
+    def read(self, given: object) -> tuple[str, ...]:
+        return tuple(self.steps[LETTERS.index(one)] for one in reading.letters(given, self.letters))
+
+    def fault(self, steps: tuple[str, ...]) -> str:
+        """What is wrong with an order, in a sentence; nothing where it is a proof."""
+        for step in steps:
+            if step not in self.needs:
+                return f"Step {self.letter(step)} has no place in it: {self.wrong[step]}"
+        for place, step in enumerate(steps):
+            late = next((one for one in self.needs[step] if one not in steps[:place]), None)
+            if late is not None and late in steps:
+                return f"Step {self.letter(step)} uses step {self.letter(late)}, which comes only later."
+        missing = len(self.needs) - len(steps)
+        if missing:
+            return f"So far so good, but {missing} {'step is' if missing == 1 else 'steps are'} missing."
+        return ""
+
+    def same(self, one: Any, other: Any) -> bool:
+        """A value is right with any order that the needs allow."""
+        return one == other or not (self.fault(tuple(one)) or self.fault(tuple(other)))
+
+    def near(self, one: Any, other: Any) -> bool:
+        return bool(one == other)
+
+    def said(self, value: Any) -> str:
+        return " ".join(self.letter(step) for step in value)
+
+
+Form = Numbers | Pieces | Choice | Pick | Order

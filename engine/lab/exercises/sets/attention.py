@@ -1,0 +1,233 @@
+"""Attention by hand: a score, a row of weights, one head, several heads (Vaswani et al. 2017, 3.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+from engine.lab.exercises.arithmetic import (
+    NOTHING,
+    Row,
+    dot,
+    matrix,
+    mixed,
+    shown,
+    softmax,
+    times,
+)
+from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.forms import Numbers
+
+
+def _row(rng: Random, length: int, low: int = -3, high: int = 4) -> list[int]:
+    return [rng.randint(low, high) for _ in range(length)]
+
+
+def score(rng: Random) -> Exercise:
+    d = rng.choice([2, 3, 5, 6])
+    q, k = _row(rng, d), _row(rng, d)
+    product = dot(q, k)
+    root = math.sqrt(d)
+    return Exercise(
+        f"The query of one token is $q = {shown(q)}$, the key of another $k = {shown(k)}$, with $d_k = {d}$."
+        " Which score does attention give this key, before the softmax?",
+        Numbers(1, 2),
+        (product / root,),
+        (
+            f"The dot product: $q \\cdot k = {product}$.",
+            f"Divided by $\\sqrt{{{d}}} = {root:.3f}$: **{product / root:.2f}**.",
+        ),
+        (
+            Mistake(
+                "root", (product,), "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."
+            ),
+            Mistake("width", (product / d,), "You divided by $d_k$ itself. It is its square root."),
+            Mistake("times", (product * root,), "You multiplied by $\\sqrt{d_k}$ instead of dividing."),
+        ),
+        see("attention", attention_view="scaling"),
+        {"q": q, "k": k},
+    )
+
+
+def row(rng: Random) -> Exercise:
+    places = rng.choice([4, 5])
+    at = rng.randint(1, places - 2)  # something is hidden, and something is left to share
+    scores = [rng.randint(-4, 6) / 2 for _ in range(places)]
+    kept = [s if key <= at else NOTHING for key, s in enumerate(scores)]
+    weights = softmax(kept)
+    whole = softmax(scores)
+    late = tuple(w if key <= at else 0.0 for key, w in enumerate(whole))
+    zeros = softmax([s if key <= at else 0.0 for key, s in enumerate(scores)])
+    short = softmax([s if key < at else NOTHING for key, s in enumerate(scores)])
+    powers = " + ".join(f"e^{{{s:g}}}" for s in scores[: at + 1])
+    return Exercise(
+        f"The scores of token {at + 1} of {places} with all tokens are ${shown(scores, 1)}$, already divided"
+        f" by $\\sqrt{{d_k}}$. Apply the causal mask and the softmax: its {places} weights?",
+        Numbers(places, 2),
+        weights,
+        (
+            f"Token {at + 1} may see tokens 1 to {at + 1}. The others get $-\\infty$: ${shown(kept, 1)}$.",
+            f"The softmax divides each $e^s$ by ${powers} ="
+            f" {sum(math.exp(s) for s in scores[: at + 1]):.3f}$;"
+            " $e^{-\\infty} = 0$.",
+            f"The weights: **{shown(weights, 2)}**. They sum to 1.",
+        ),
+        (
+            Mistake("late", late, "You masked after the softmax: what is left no longer sums to 1."),
+            Mistake("unmasked", whole, "There is no mask in it: this token looks at tokens to come."),
+            Mistake("zero", zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not nothing."),
+            Mistake("self", short, "Off by one: a token may look at itself, too."),
+        ),
+        see("attention", attention_view="mask"),
+        {"scores": scores, "at": at},
+    )
+
+
+def one_head(rng: Random) -> Exercise:
+    """The middle token of three, so that the mask hides one place and leaves two."""
+    x = [_row(rng, 2, -1, 2) for _ in range(3)]
+    w_q, w_k, w_v = ([_row(rng, 2, -1, 2) for _ in range(2)] for _ in range(3))
+    q, k, v = ([times(one, w) for one in x] for w in (w_q, w_k, w_v))
+    root = math.sqrt(2)
+
+    def out(query: Row, keys: Sequence[Row], values: Sequence[Row], scale: float = root) -> tuple[float, ...]:
+        return mixed(softmax([dot(query, one) / scale for one in keys]), values)
+
+    scores = [dot(q[1], one) / root for one in k]
+    weights = softmax(scores[:2])
+    late = mixed(softmax(scores)[:2], v[:2])
+    return Exercise(
+        f"Three tokens, $d = 2$: $x = {matrix(x)}$. One head with $W_Q = {matrix(w_q)}$,"
+        f" $W_K = {matrix(w_k)}$, $W_V = {matrix(w_v)}$ (row by row; a token is a row, $q = x W_Q$), a causal"
+        " mask, no $W_O$. What does the head write for the **second** token?",
+        Numbers(2, 2),
+        out(q[1], k[:2], v[:2]),
+        (
+            f"$q_2 = {shown(q[1])}$; the keys it may see: $k_1 = {shown(k[0])}$, $k_2 = {shown(k[1])}$.",
+            f"Scores $q_2 \\cdot k / \\sqrt{{2}}$: ${shown(scores[:2], 2)}$; the third is masked.",
+            f"Softmax: ${shown(weights, 3)}$.",
+            f"Values $v_1 = {shown(v[0])}$, $v_2 = {shown(v[1])}$, weighted and summed:"
+            f" **{shown(out(q[1], k[:2], v[:2]), 2)}**.",
+        ),
+        (
+            Mistake(
+                "root", out(q[1], k[:2], v[:2], 1.0), "You forgot to divide the scores by $\\sqrt{d_k}$."
+            ),
+            Mistake(
+                "swapped", out(k[1], q[:2], v[:2]), "You swapped query and key: the second token *asks*."
+            ),
+            Mistake("unmasked", out(q[1], k, v), "There is no mask in it: the third token must not be seen."),
+            Mistake("late", late, "You masked after the softmax: the weights no longer sum to 1."),
+            Mistake(
+                "values",
+                out(q[1], k[:2], x[:2]),
+                "You mixed the tokens themselves. What is mixed is $x W_V$.",
+            ),
+        ),
+        see("attention", attention_view="numbers"),
+        {"x": x, "w_q": w_q, "w_k": w_k, "w_v": w_v},
+    )
+
+
+def split(rng: Random) -> Exercise:
+    q, k = _row(rng, 4, 0, 9), _row(rng, 4, 0, 9)
+    heads = (dot(q[:2], k[:2]), dot(q[2:], k[2:]))
+    root = math.sqrt(2)
+    return Exercise(
+        f"$q = {shown(q)}$ and $k = {shown(k)}$, with $d = 4$ and $H = 2$ heads. Which dot product does each"
+        " head compute? (Not scaled: two numbers, head 1 first.)",
+        Numbers(2),
+        heads,
+        (
+            f"Each head has $d / H = 2$ numbers: head 1 the first two, ${shown(q[:2])} \\cdot {shown(k[:2])}"
+            f" = {heads[0]}$.",
+            f"Head 2 the last two: ${shown(q[2:])} \\cdot {shown(k[2:])} = {heads[1]}$.",
+            f"**{shown(heads)}**. Their sum {sum(heads)} is what a single head would have.",
+        ),
+        (
+            Mistake(
+                "woven",
+                (dot(q[::2], k[::2]), dot(q[1::2], k[1::2])),
+                "You took every other number. A head has a slice of neighbours: the first $d/H$, the"
+                " next $d/H$.",
+            ),
+            Mistake(
+                "whole",
+                (sum(heads), sum(heads)),
+                "Each head used all $d$ numbers. A head only has its own $d/H$ of them.",
+            ),
+            Mistake(
+                "order", heads[::-1], "Those are the right numbers in the wrong order: head 1 comes first."
+            ),
+            Mistake(
+                "scaled",
+                (heads[0] / root, heads[1] / root),
+                "You divided by $\\sqrt{d_k}$; here the bare dot product is asked for.",
+            ),
+        ),
+        see("shapes", shapes_view="hand"),
+        {"q": q, "k": k},
+    )
+
+
+def spread(rng: Random) -> Exercise:
+    d, heads = rng.choice([(64, 4), (128, 8), (256, 4), (320, 5), (512, 8), (768, 12), (1024, 4), (288, 6)])
+    wide = d // heads
+    return Exercise(
+        f"All entries of $q$ and $k$ are independent, with mean 0 and variance 1. A model has $d = {d}$ and"
+        f" $H = {heads}$ heads. How large is the standard deviation of a score $q \\cdot k$ of **one head**,"
+        " before it is scaled?",
+        Numbers(1, 2),
+        (math.sqrt(wide),),
+        (
+            f"One head has $d_k = {d} / {heads} = {wide}$ numbers.",
+            f"A dot product sums {wide} products of variance 1: its variance is {wide}.",
+            f"Standard deviation: $\\sqrt{{{wide}}}$ = **{math.sqrt(wide):.2f}**. That is why scores are"
+            " divided by it.",
+        ),
+        (
+            Mistake("variance", (wide,), "That is the variance. The standard deviation is its square root."),
+            Mistake("model", (math.sqrt(d),), "You used $d$; a head only has $d/H$ numbers."),
+            Mistake("one", (1.0,), "That is the spread *after* dividing by $\\sqrt{d_k}$."),
+            Mistake("both", (d,), "You used $d$, a head only has $d/H$; and that would be the variance."),
+        ),
+        see("attention", attention_view="scaling"),
+        {"d": d, "heads": heads},
+    )
+
+
+def self_term(rng: Random) -> Exercise:
+    d = rng.choice([16, 25, 36, 49, 64, 81, 100, 144, 196, 256, 324, 400])
+    return Exercise(
+        f"Attention without $W_Q$ and $W_K$: the score of two tokens is $e_i \\cdot e_j / \\sqrt{{d}}$. The"
+        f" embeddings have $d = {d}$ entries of mean 0 and variance 1. Which score does a token have"
+        " **with itself**, on average?",
+        Numbers(1, 1),
+        (math.sqrt(d),),
+        (
+            f"$e \\cdot e$ is a sum of {d} squares, each 1 on average: {d}.",
+            f"Divided by $\\sqrt{{{d}}} = {math.sqrt(d):.0f}$: **{math.sqrt(d):.1f}**, while scores with"
+            " others"
+            " are around 0, give or take 1: the softmax sits on the diagonal.",
+        ),
+        (
+            Mistake("root", (d,), "You forgot to divide by $\\sqrt{d}$."),
+            Mistake("one", (1.0,), "You divided by $d$. It is its square root."),
+            Mistake(
+                "zero", (0.0,), "That is the mean with *other* tokens. With itself, no square is negative."
+            ),
+        ),
+        see("ladder", ladder_view="self"),
+        {"d": d},
+    )
+
+
+TASKS = (
+    ("score", "A scaled score", score),
+    ("row", "A row under the mask", row),
+    ("one-head", "One head by hand", one_head),
+    ("split", "Two heads", split),
+    ("spread", "Why √d", spread),
+    ("self-term", "A token and itself", self_term),
+)

@@ -1,0 +1,79 @@
+"""The KV cache: its bytes, and the work that it saves."""
+
+from __future__ import annotations
+
+from random import Random
+
+from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.forms import Numbers
+
+MIB = 2**20
+
+
+def size(rng: Random) -> Exercise:
+    layers, kv, wide = rng.choice([12, 16, 24, 32]), rng.choice([2, 4, 8]), rng.choice([64, 128])
+    heads, length, width = kv * rng.choice([2, 4]), rng.choice([1024, 2048, 4096]), rng.choice([2, 4])
+    numbers = 2 * layers * kv * wide * length
+    found = numbers * width / MIB
+    return Exercise(
+        f"{layers} layers, {heads} query heads that share {kv} KV heads of {wide} numbers. How many MiB"
+        f" ($2^{{20}}$ bytes) does the KV cache of one text of {length:,} tokens take, at {width} bytes a"
+        " number?",
+        Numbers(1, 1, "MiB"),
+        (found,),
+        (
+            f"Keys *and* values: $2 \\cdot L \\cdot H_{{kv}} \\cdot d_{{head}}$ = 2 · {layers} · {kv} ·"
+            f" {wide}"
+            f" = {2 * layers * kv * wide:,} numbers a token.",
+            f"Times {length:,} tokens times {width} bytes = {numbers * width:,} bytes.",
+            f"Divided by 1,048,576: **{found:,.1f} MiB**.",
+        ),
+        (
+            Mistake("two", (found / 2,), "You forgot the factor 2: keys and values are both kept."),
+            Mistake(
+                "queries", (found * heads / kv,), "You counted the query heads. Only the KV heads are kept."
+            ),
+            Mistake("bytes", (found / width,), f"Those are numbers. Each takes {width} bytes."),
+            Mistake("layers", (found / layers,), "That is one layer. Every layer has its own cache."),
+            Mistake("mega", (numbers * width / 1e6,), "You divided by a million. A MiB has 1,048,576 bytes."),
+            Mistake("head", (found / kv,), "That is one KV head. Every one of them is kept."),
+        ),
+        see("generation", generation_view="cache"),
+        {"layers": layers, "kv": kv, "wide": wide, "heads": heads, "length": length, "width": width},
+    )
+
+
+def rows(rng: Random) -> Exercise:
+    prompt, new = rng.randint(5, 60), rng.randint(5, 60)
+    naive = sum(prompt + step for step in range(new))
+    kept = prompt + new - 1
+    return Exercise(
+        f"A prompt of {prompt} tokens, then {new} new tokens are written, one by one, **without** a KV cache."
+        " How many rows of keys does one layer compute in all? (The last new token is never read.)",
+        Numbers(),
+        (naive,),
+        (
+            f"For the first new token it reads {prompt} tokens, for the next {prompt + 1}, for the last"
+            f" {prompt + new - 1}.",
+            f"Their sum: {new} · ({prompt} + {prompt + new - 1}) / 2 = **{naive:,}**. With a cache: {kept}.",
+        ),
+        (
+            Mistake("cache", (kept,), "That is *with* a cache: each token's key is computed once."),
+            Mistake(
+                "long",
+                (new * (prompt + new),),
+                "The text is not as long from the start: it grows token by token.",
+            ),
+            Mistake("late", (naive + new,), "Off by one: the first new token needs the prompt only."),
+            Mistake("prompt", (naive - new * prompt,), "The prompt is read again at every step, too."),
+            Mistake("short", (new * prompt,), "The new tokens are read, too: the text grows."),
+        ),
+        see("generation", generation_view="cache"),
+        {"prompt": prompt, "new": new},
+    )
+
+
+TASKS = (
+    ("size", "The cache's bytes", size),
+    ("rows", "Without a cache", rows),
+)

@@ -1,0 +1,163 @@
+"""Which family fits which task; which bugs look healthy. The words are drawn, the answers are not."""
+
+from __future__ import annotations
+
+from random import Random
+
+from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.forms import Choice, Pick
+
+ENCODER, DECODER, BOTH = "Encoder only", "Decoder only", "Encoder and decoder"
+WORK = {
+    ENCODER: (
+        "sort mails into wanted and unwanted",
+        "find the most similar of a million sentences by one vector each",
+        "mark the names of persons and places in a text",
+        "say whether a review is friendly",
+        "fill a gap in the middle of a sentence, with what stands on both sides",
+    ),
+    DECODER: (
+        "go on with a story, token by token",
+        "answer in a chat, with all that was said in one stream of text",
+        "complete a program while it is typed",
+        "write poems in the manner of its training text",
+    ),
+    BOTH: (
+        "translate, with the whole source read both ways before a word is written",
+        "turn speech into text",
+        "map a long article, read once, onto a short summary of its own",
+        "correct a sentence by writing it anew, with every word of the faulty one in view",
+    ),
+}
+KNOWN = {
+    ENCODER: ("BERT", "RoBERTa"),
+    DECODER: ("GPT-2", "LLaMA", "Mistral"),
+    BOTH: ("T5", "BART", "Whisper", "the Transformer of 2017"),
+}
+WHY = {
+    ENCODER: "the whole text is there at once, and nothing has to be written: it may look both ways",
+    DECODER: "what it writes goes on from what stands there: one stream, and nobody looks ahead",
+    BOTH: "one text is read as a whole, and another one is written from it: cross-attention joins them",
+}
+HINT = {
+    ENCODER: "An encoder looks both ways, and cannot write token by token.",
+    DECODER: "A decoder alone sees only what came before, in one stream.",
+    BOTH: "Two stacks pay where one text is read whole and *another* one is written.",
+}
+
+
+def match(rng: Random) -> Exercise:
+    family = rng.choice(list(WORK))
+    work = rng.choice(WORK[family])
+    return Exercise(
+        f"The task: **{work}**. Which family is made for it, by its masks?",
+        Choice((ENCODER, DECODER, BOTH)),
+        family,
+        (
+            f"Here {WHY[family]}.",
+            f"**{family}**. (Large decoders do nearly all of these today, in one stream.)",
+        ),
+        tuple(Mistake(other.lower(), other, HINT[other]) for other in WORK if other != family),
+        see("families", families_view="three"),
+        {"work": work},
+    )
+
+
+def known(rng: Random) -> Exercise:
+    family = rng.choice(list(KNOWN))
+    others = sorted(name for group, names in KNOWN.items() if group != family for name in names)
+    members = rng.sample(KNOWN[family], 2)
+    options = tuple(sorted((*members, *rng.sample(others, 4)), key=lambda one: rng.random()))
+    right = frozenset(members)
+    return Exercise(
+        f"Which of these are of the family *{family.lower()}*?",
+        Pick(options),
+        right,
+        (f"**{', '.join(sorted(right))}**: {WHY[family]}.",),
+        tuple(
+            Mistake(
+                one.lower(), right | {one}, f"{one} is of another family: {_family(one).lower()}.", alone=True
+            )
+            for one in options
+            if one not in right
+        ),
+        see("families", families_view="three"),
+        {"family": family, "options": options},
+    )
+
+
+def _family(name: str) -> str:
+    return next(family for family, names in KNOWN.items() if name in names)
+
+
+FINE = (
+    "The causal mask is forgotten",
+    "The mask is transposed or broadcast wrongly, so that some rows see ahead",
+    "The decoder gets the padding mask where the causal one belongs",
+    "The labels are not shifted: every token predicts itself",
+)
+BAD = {
+    "The learning rate is a hundred times too high": "the loss explodes or stalls: it is no low loss",
+    "$\\sqrt{d_k}$ is forgotten": "the loss falls slowly or sticks: it is seen in the loss",
+    "No gradient clipping": "it shows as spikes and NaN in the loss",
+    "Positions are forgotten": "the loss stays too high: a bag of words",
+    "Post-norm in 48 layers without warm-up": "the loss stalls near the start",
+}
+
+
+def healthy_looking(rng: Random) -> Exercise:
+    fine, bad = rng.sample(FINE, 3), rng.sample(list(BAD), 3)
+    options = tuple(sorted((*fine, *bad), key=lambda one: rng.random()))
+    right = frozenset(fine)
+    return Exercise(
+        "Three of these bugs give a **low training loss and poor text**: the worst kind. Which?",
+        Pick(options),
+        right,
+        (
+            "A low loss and poor text come from cheating: the answer is in sight while it trains, and is not"
+            " there when it writes.",
+            *(f"*{one}*: the next token can be seen, or is not asked for." for one in sorted(right)),
+        ),
+        tuple(
+            Mistake(f"bad-{place}", right | {one}, f"Not “{one}”: {BAD[one]}.", alone=True)
+            for place, one in enumerate(bad)
+        ),
+        see("bugs", bugs_view="which"),
+        {"options": options},
+    )
+
+
+def masks(rng: Random) -> Exercise:
+    source, causal, both = "Padding of the source", "Causal", "Causal, and padding of the source"
+    place, right = rng.choice(
+        [
+            ("the encoder's self-attention", source),
+            ("the decoder's cross-attention", source),
+            ("the self-attention of a decoder that trains on whole windows of text", causal),
+        ]
+    )
+    hints = {
+        source: "Its own tokens must not see ahead: that takes a causal mask. Whole windows have no padding.",
+        causal: "The keys are those of the source. It is there as a whole: nothing of it is to come, but it"
+        " may be padded.",
+        both: "Padding is right. But the source is there as a whole: nothing of it is to come.",
+    }
+    if right == causal:
+        hints[both] = "Causal is right. But whole windows have no padding, and a decoder alone has no source."
+    return Exercise(
+        f"Which mask belongs to **{place}**?",
+        Choice(tuple(hints)),
+        right,
+        (f"**{right}**.", "Causal masks hide what is to come; padding masks hide places without a token."),
+        tuple(Mistake(name.lower(), name, hint) for name, hint in hints.items() if name != right),
+        see("crossattention", cross_view="masks"),
+        {"place": place},
+    )
+
+
+TASKS = (
+    ("match", "A family for a task", match),
+    ("known", "Known models", known),
+    ("masks", "A mask for a place", masks),
+    ("healthy-looking", "Bugs that look healthy", healthy_looking),
+)

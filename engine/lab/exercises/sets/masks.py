@@ -1,0 +1,106 @@
+"""Who may look at whom, counted."""
+
+from __future__ import annotations
+
+from random import Random
+
+from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.forms import Numbers
+
+
+def causal(rng: Random) -> Exercise:
+    length = rng.randint(5, 64)
+    allowed = length * (length + 1) // 2
+    return Exercise(
+        f"A text of $T = {length}$ tokens under the causal mask. How many of the (query, key) pairs may"
+        " be looked at?",
+        Numbers(),
+        (allowed,),
+        (
+            "Token 1 sees 1 token, token 2 sees 2, and so on.",
+            f"$1 + 2 + ... + {length} = {length} \\cdot {length + 1} / 2$ = **{allowed:,}**.",
+        ),
+        (
+            Mistake("self", (allowed - length,), "You left the diagonal out: a token may look at itself."),
+            Mistake("all", (length**2,), "That is the full square, without a mask."),
+            Mistake(
+                "hidden-half",
+                (length**2 // 2,),
+                "Half of the square is near, but the diagonal belongs to it whole.",
+            ),
+        ),
+        see("attention", attention_view="mask"),
+        {"length": length},
+    )
+
+
+def padding(rng: Random) -> Exercise:
+    length = rng.randint(6, 40)
+    empty = rng.randint(2, length // 2)
+    allowed = length * (length - empty)
+    return Exercise(
+        f"An encoder reads $T = {length}$ places; the last {empty} are padding. The padding mask hides those"
+        f" **keys**; all {length} queries are computed. How many pairs stay open?",
+        Numbers(),
+        (allowed,),
+        (
+            f"Each query may look at {length} − {empty} = {length - empty} keys, in both directions.",
+            f"{length} · {length - empty} = **{allowed:,}**.",
+        ),
+        (
+            Mistake("all", (length**2,), "You forgot the padding: nobody may look at it."),
+            Mistake(
+                "both",
+                ((length - empty) ** 2,),
+                "You took the queries out, too. The mask hides keys; rows stay.",
+            ),
+            Mistake("once", (length**2 - empty,), "Each padded key is hidden from *every* query, not once."),
+            Mistake(
+                "causal",
+                ((length - empty) * (length - empty + 1) // 2,),
+                "You applied a causal mask. An encoder looks both ways.",
+            ),
+        ),
+        see("crossattention", cross_view="masks"),
+        {"length": length, "empty": empty},
+    )
+
+
+def cross(rng: Random) -> Exercise:
+    source, target = rng.randint(6, 30), rng.randint(4, 25)
+    empty = rng.randint(1, source // 2)
+    real = source - empty
+    return Exercise(
+        f"Translation: the source has {source} places, {empty} of them padding; the target has {target}"
+        " tokens. How many (query, key) pairs of the **cross-attention** are open in one head?",
+        Numbers(),
+        (target * real,),
+        (
+            f"Queries: the decoder's {target} tokens. Keys: the encoder's {real} real places.",
+            f"Every query may look at the whole source, so there is no causal mask: {target} · {real} ="
+            f" **{target * real:,}**.",
+        ),
+        (
+            Mistake("padding", (target * source,), "You forgot the padding of the source."),
+            Mistake("source", (source * real,), "The queries are the decoder's tokens, not the encoder's."),
+            Mistake(
+                "causal",
+                (target * (target + 1) // 2,),
+                "That is the causal mask of the decoder's self-attention. In cross-attention the whole"
+                " source is"
+                " open.",
+            ),
+            Mistake(
+                "target", (target * target,), "The keys come from the encoder's source, not from the target."
+            ),
+        ),
+        see("crossattention", cross_view="masks"),
+        {"source": source, "target": target, "empty": empty},
+    )
+
+
+TASKS = (
+    ("causal", "Pairs under the causal mask", causal),
+    ("padding", "Pairs with padding", padding),
+    ("cross", "Pairs between two texts", cross),
+)

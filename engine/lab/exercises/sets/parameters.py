@@ -1,0 +1,194 @@
+"""Counting parameters, floating-point operations and what tying saves."""
+
+from __future__ import annotations
+
+from random import Random
+
+from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.forms import Numbers
+
+GPT2 = {"small": (12, 768), "medium": (24, 1024), "large": (36, 1280), "XL": (48, 1600)}
+GPT2_VOCAB, GPT2_CONTEXT = 50_257, 1024
+
+
+def block(rng: Random) -> Exercise:
+    d = rng.choice([32, 48, 64, 96, 128, 192, 256, 384, 512, 640, 768, 1024])
+    heads = rng.choice([2, 4, 8])
+    attention, feedforward, norms = 4 * d * d, 8 * d * d, 4 * d
+    total = attention + feedforward + norms
+    return Exercise(
+        f"A block with $d = {d}$, $H = {heads}$, $d_{{ff}} = {4 * d}$ and two LayerNorms (a gain and a bias"
+        " each). Its matrices, $W_O$ among them, have **no** biases. How many parameters does it have?",
+        Numbers(),
+        (total,),
+        (
+            f"Attention, four matrices: $4 d^2$ = {attention:,}. The number of heads changes nothing.",
+            f"Feed-forward: $2 \\cdot d \\cdot d_{{ff}}$ = {feedforward:,}.",
+            f"Two norms, each $2d$: {norms:,}.",
+            f"Together **{total:,}**.",
+        ),
+        (
+            Mistake("output", (total - d * d,), "You left $W_O$ out: attention has four matrices."),
+            Mistake("biases", (total + 9 * d,), "You counted biases, but the matrices here have none."),
+            Mistake("norms", (total - norms,), "The two norms are missing, $2d$ each."),
+            Mistake("gains", (total - norms // 2,), "Each LayerNorm has a gain *and* a bias."),
+            Mistake(
+                "heads",
+                (total + (heads - 1) * attention,),
+                "You multiplied by the number of heads. They share the $d$ columns: the cost stays the same.",
+            ),
+            Mistake("one", (total - feedforward // 2,), "The feed-forward network has two matrices."),
+        ),
+        see("parameters", parameters_view="byhand"),
+        {"d": d, "heads": heads},
+    )
+
+
+def tying(rng: Random) -> Exercise:
+    vocab = rng.choice([50_257, 32_000, 30_522, 65, 10_000, 16_384])
+    d = rng.choice([256, 512, 768, 1024, 1280, 2048])
+    return Exercise(
+        f"A model with $V = {vocab:,}$ and $d = {d}$ uses its embedding table as unembedding, too"
+        " ($W_U = E^T$). How many parameters does this tying save?",
+        Numbers(),
+        (vocab * d,),
+        (
+            f"Untied there are two tables of $V \\cdot d$: {vocab:,} · {d} each.",
+            f"Tied there is one: **{vocab * d:,}** are saved.",
+        ),
+        (
+            Mistake("both", (2 * vocab * d,), "Those are both tables. One of them is still needed."),
+            Mistake(
+                "square", (d * d,), "The tables have a row for each entry of the vocabulary: $V \\cdot d$."
+            ),
+            Mistake("bias", (vocab * d + vocab,), "There is no bias here: only the table itself is saved."),
+        ),
+        see("parameters", parameters_view="where"),
+        {"vocab": vocab, "d": d},
+    )
+
+
+def share(rng: Random) -> Exercise:
+    d, times = rng.choice([128, 256, 512, 768, 1024]), rng.choice([2, 3, 4, 5, 6, 8])
+    found = 2 * times / (4 + 2 * times) * 100
+    return Exercise(
+        f"Attention has $4 d^2$ weights. With $d = {d}$ and $d_{{ff}} = {times * d}$: which share of a"
+        " block's"
+        " weights lies in the feed-forward network? (No biases, no norms; in percent.)",
+        Numbers(1, 1, "%"),
+        (found,),
+        (
+            f"Attention: {4 * d * d:,}. Feed-forward: 2 · {d} · {times * d} = {2 * times * d * d:,}.",
+            f"{2 * times * d * d:,} / {(4 + 2 * times) * d * d:,} = **{found:.1f} %**.",
+        ),
+        (
+            Mistake("rest", (100 - found,), "That is attention's share."),
+            Mistake("output", (200 * times / (3 + 2 * times),), "You left $W_O$ out: attention has $4 d^2$."),
+            Mistake("one", (100 * times / (4 + times),), "The feed-forward network has two matrices."),
+            Mistake("fraction", (found / 100,), "The answer is asked for in percent."),
+        ),
+        see("feedforward", feedforward_view="parameters"),
+        {"d": d, "times": times},
+    )
+
+
+def gpt2(rng: Random) -> Exercise:
+    """The four published sizes: everything has biases, the tables are tied."""
+    name = rng.choice(list(GPT2))
+    layers, d = GPT2[name]
+    tables = GPT2_VOCAB * d, GPT2_CONTEXT * d
+    one = 12 * d * d + 13 * d
+    total = sum(tables) + layers * one + 2 * d
+    return Exercise(
+        f"GPT-2 {name}: $V = 50257$, a learned table of $1024$ positions, $d = {d}$, {layers} blocks with"
+        " $d_{ff} = 4d$. Every matrix of a block has biases, every LayerNorm a gain and a bias, one more norm"
+        " stands at the end, the tables are tied. How many parameters?",
+        Numbers(),
+        (total,),
+        (
+            f"Tokens: 50,257 · {d} = {tables[0]:,}; positions: 1,024 · {d} = {tables[1]:,}.",
+            f"A block: $12 d^2$ weights, $4d + 4d + d$ biases, $4d$ in two norms: $12 d^2 + 13 d$ = {one:,}."
+            f" {layers} of them: {layers * one:,}.",
+            f"The last norm: {2 * d:,}. Together **{total:,}**.",
+        ),
+        (
+            Mistake("untied", (total + tables[0],), "You counted the table twice: it is tied."),
+            Mistake("positions", (total - tables[1],), "The table of positions is missing."),
+            Mistake("final", (total - 2 * d,), "The norm after the last block is missing."),
+            Mistake(
+                "biases", (total - 9 * layers * d,), "The biases of the matrices are missing: $9d$ a block."
+            ),
+            Mistake(
+                "norms",
+                (total - layers * 4 * d - 2 * d,),
+                "The norms are missing, each with a gain and a bias.",
+            ),
+        ),
+        see("parameters", parameters_view="byhand"),
+        {"layers": layers, "d": d},
+    )
+
+
+def mini(rng: Random) -> Exercise:
+    """The lecture's ladder: no biases, no norms, no W_O (2Vd + 11Ld²)."""
+    vocab, d, layers = rng.choice([27, 65, 96, 256]), rng.choice([64, 128, 192, 256]), rng.randint(2, 8)
+    total = 2 * vocab * d + 11 * layers * d * d
+    return Exercise(
+        f"A whole model: $V = {vocab}$, $d = {d}$, {layers} blocks with one head, $d_{{ff}} = 4d$; no biases,"
+        " no norms, no $W_O$, positions without parameters, tables **not** tied. How many parameters?",
+        Numbers(),
+        (total,),
+        (
+            f"Two tables: 2 · {vocab} · {d} = {2 * vocab * d:,}.",
+            f"A block: $3d^2 + 8d^2 = 11 d^2$ = {11 * d * d:,}; {layers} of them: {11 * layers * d * d:,}.",
+            f"Together **{total:,}**.",
+        ),
+        (
+            Mistake(
+                "output", (total + layers * d * d,), "You counted $W_O$, which this model does not have."
+            ),
+            Mistake(
+                "tied", (total - vocab * d,), "You counted one table. Here they are not tied: there are two."
+            ),
+            Mistake("one", (2 * vocab * d + 11 * d * d,), "That is one block. There are more of them."),
+            Mistake("tables", (11 * layers * d * d,), "The two tables are missing."),
+        ),
+        see("ladder", ladder_view="lecture"),
+        {"vocab": vocab, "d": d, "layers": layers},
+    )
+
+
+def flops(rng: Random) -> Exercise:
+    """6 N per token of training (Kaplan et al. 2020): 2 N forwards, 4 N backwards."""
+    size, tokens = rng.choice([10, 25, 50, 85, 125, 350, 760, 1300]), rng.choice([1, 2, 3, 5, 8, 20])
+    found = 6 * size * 1e6 * tokens * 1e9 / 1e18
+    return Exercise(
+        f"A model of {size} million parameters is trained on {tokens} billion tokens. By the rule of thumb,"
+        " how many floating-point operations is that? (In units of $10^{18}$.)",
+        Numbers(1, 2),
+        (found,),
+        (
+            "A token costs about $2N$ operations forwards (a product and a sum for each weight) and"
+            " twice that"
+            " backwards: $6N$.",
+            f"6 · {size}·10⁶ · {tokens}·10⁹ = **{found:.2f}** · 10¹⁸.",
+        ),
+        (
+            Mistake("forwards", (found / 3,), "That is $2N$ a token, the way forwards only."),
+            Mistake("backwards", (found * 2 / 3,), "That is $4N$ a token, the way backwards only."),
+            Mistake("half", (found / 2,), "A weight costs a product *and* a sum: two operations."),
+            Mistake("once", (found / 6,), "That is one operation for each weight and token. There are six."),
+        ),
+        see("parameters", parameters_view="flops"),
+        {"size": size, "tokens": tokens},
+    )
+
+
+TASKS = (
+    ("block", "A block", block),
+    ("share", "The feed-forward share", share),
+    ("tying", "What tying saves", tying),
+    ("gpt2", "GPT-2, to the last one", gpt2),
+    ("mini", "The lecture's model", mini),
+    ("flops", "FLOPs of a training", flops),
+)

@@ -1,0 +1,251 @@
+"""Positions: sinusoids and their rotation (Vaswani et al. 2017), RoPE (Su et al. 2021), ALiBi (Press et al.
+2022).
+"""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+from engine.lab.exercises.arithmetic import dot, shown, times
+from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.forms import Numbers, Pick
+
+BASE = 10_000
+
+
+def _encoding(place: float, rates: list[float]) -> tuple[float, ...]:
+    return tuple(turn(place * rate) for rate in rates for turn in (math.sin, math.cos))
+
+
+def _rotation(angle: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """R with PE(p + k) = R PE(p) for the pair [sin, cos]."""
+    return (math.cos(angle), math.sin(angle)), (-math.sin(angle), math.cos(angle))
+
+
+def _entries(angle: float) -> tuple[float, ...]:
+    """Those of R, row by row."""
+    return tuple(entry for row in _rotation(angle) for entry in row)
+
+
+def sinusoid(rng: Random) -> Exercise:
+    place, d = rng.randint(1, 9), 4
+    rates = [BASE ** (-2 * pair / d) for pair in range(2)]
+    right = _encoding(place, rates)
+    return Exercise(
+        f"The sinusoidal encoding of position $p = {place}$ with $d = 4$ and base 10,000 (angles in"
+        " radians, positions counted from 0). Its four numbers?",
+        Numbers(4, 3),
+        right,
+        (
+            "Pair $i$ turns by $10000^{-2i/d}$ a step: 1 for $i = 0$, $10000^{-2/4} = 0.01$ for $i = 1$.",
+            f"$[\\sin {place}, \\cos {place}, \\sin {place / 100:g}, \\cos {place / 100:g}]$",
+            f"= **{shown(right, 3)}**.",
+        ),
+        (
+            Mistake(
+                "exponent",
+                _encoding(place, [1.0, BASE ** (-1 / d)]),
+                "The exponent is $2i/d$: the factor 2 is missing.",
+            ),
+            Mistake(
+                "swapped",
+                (right[1], right[0], right[3], right[2]),
+                "Sine stands on the even places, cosine on the odd ones: not the other way round.",
+            ),
+            Mistake(
+                "degrees",
+                _encoding(math.radians(place), rates),
+                "Your calculator is set to degrees. The angles are radians.",
+            ),
+            Mistake("next", _encoding(place + 1, rates), "Off by one: positions are counted from 0."),
+            Mistake("before", _encoding(place - 1, rates), "Off by one: that is the position before."),
+        ),
+        see("positions", positions_view="sinusoidal"),
+        {"place": place},
+    )
+
+
+def rotation(rng: Random) -> Exercise:
+    steps, rate = rng.randint(2, 9), rng.choice([0.05, 0.1, 0.2, 0.25])
+    right = _entries(steps * rate)
+    return Exercise(
+        f"One pair of the encoding turns by $\\theta = {rate}$ a position: $[\\sin(\\theta p), \\cos(\\theta"
+        f" p)]$. Which matrix $R$ leads from $p$ to $p + {steps}$, for every $p$? (Four numbers, row by"
+        " row.)",
+        Numbers(4, 3),
+        right,
+        (
+            f"$k\\theta$ = {steps} · {rate} = {steps * rate:g}.",
+            "$\\sin(a + b) = \\cos b \\sin a + \\sin b \\cos a$ and $\\cos(a + b) = -\\sin b \\sin a +"
+            " \\cos b"
+            " \\cos a$.",
+            f"Row by row: **{shown(right, 3)}**. The position $p$ is not in it.",
+        ),
+        (
+            Mistake(
+                "turned",
+                (right[0], right[2], right[1], right[3]),
+                "That turns backwards: it leads from $p$ to $p - k$.",
+            ),
+            Mistake("one", _entries(rate), "That is one step. The angle is $k\\theta$."),
+            Mistake(
+                "degrees",
+                _entries(math.radians(steps * rate)),
+                "The angles are radians, not degrees.",
+            ),
+            Mistake(
+                "swapped",
+                (right[1], right[0], right[3], right[2]),
+                "Sine and cosine have changed places: $\\cos k\\theta$ stands on the diagonal.",
+            ),
+        ),
+        see("positions", positions_view="sinusoidal"),
+        {"steps": steps, "rate": rate},
+    )
+
+
+def shift(rng: Random) -> Exercise:
+    place, steps, rate = rng.randint(1, 9), rng.randint(2, 6), rng.choice([0.1, 0.2, 0.3])
+    here = _encoding(place, [rate])
+    right = _encoding(place + steps, [rate])
+    return Exercise(
+        f"A pair of the encoding with $\\theta = {rate}$ holds ${shown(here, 3)}$ at position $p = {place}$."
+        f" What does it hold {steps} positions later? (Two numbers, $\\sin$ first.)",
+        Numbers(2, 3),
+        right,
+        (
+            f"$R({steps})$ with $k\\theta = {steps * rate:g}$:"
+            f" ${shown(_entries(steps * rate), 3)}$, row by row.",
+            f"Times ${shown(here, 3)}$: **{shown(right, 3)}**.",
+        ),
+        (
+            Mistake(
+                "backwards", _encoding(place - steps, [rate]), "You turned backwards, to position $p - k$."
+            ),
+            Mistake("only", _encoding(steps, [rate]), "That is position $k$ itself. You start at $p$."),
+            Mistake("swapped", right[::-1], "Sine and cosine have changed places."),
+            Mistake(
+                "short", _encoding(place + steps - 1, [rate]), "Off by one: that is one position too early."
+            ),
+        ),
+        see("positions", positions_view="sinusoidal"),
+        {"place": place, "steps": steps, "rate": rate},
+    )
+
+
+def rope(rng: Random) -> Exercise:
+    q, k = ([rng.randint(-3, 4) for _ in range(2)] for _ in range(2))
+    m, n, rate = rng.randint(5, 9), rng.randint(0, 4), rng.choice([0.1, 0.2, 0.3, 0.5])
+
+    def turned(row: list[int], angle: float) -> tuple[float, ...]:
+        """The plane turned against the clock, as RoPE turns a pair."""
+        return times(row, _rotation(angle))
+
+    def value(angle: float) -> float:
+        return dot(turned(q, angle), k)
+
+    angle = (m - n) * rate
+    return Exercise(
+        f"RoPE with one pair: $q = {shown(q)}$ at position {m}, $k = {shown(k)}$ at position {n},"
+        f" $\\theta = {rate}$. A vector at position $p$ is turned by $p\\theta$ against the clock:"
+        " $[a \\cos - b \\sin, a \\sin + b \\cos]$. Which dot product comes out? (Not scaled.)",
+        Numbers(1, 2),
+        (value(angle),),
+        (
+            f"Turned: $q$ becomes ${shown(turned(q, m * rate), 3)}$, $k$ becomes"
+            f" ${shown(turned(k, n * rate), 3)}$.",
+            f"Their dot product: **{value(angle):.2f}**. The same as turning $q$ alone by the difference"
+            f" {m - n} · {rate} = {angle:g}.",
+        ),
+        (
+            Mistake("bare", (float(dot(q, k)),), "Nothing is turned: that is the bare $q \\cdot k$."),
+            Mistake("sum", (value((m + n) * rate),), "Both turn the same way, so the angles are subtracted."),
+            Mistake("sign", (value(-angle),), "You turned the wrong way round: it is $m - n$, not $n - m$."),
+            Mistake("query", (value(m * rate),), "You turned the query only. The key is turned, too."),
+        ),
+        see("positions", positions_view="rope"),
+        {"q": q, "k": k, "m": m, "n": n, "rate": rate},
+    )
+
+
+def distance(rng: Random) -> Exercise:
+    m, gap = rng.randint(8, 20), rng.randint(2, 6)
+    n = m - gap
+
+    def pair(query: int, key: int) -> str:
+        return f"{query} and {key}"
+
+    far = rng.sample(range(21, 200), 2)
+    same = [pair(one, one - gap) for one in far]
+    right = frozenset(same)
+    back, double, same_sum = pair(n, m), pair(2 * m, 2 * n), pair(m + 1, n - 1)
+    options = sorted((*same, back, double, same_sum), key=lambda one: rng.random())
+    return Exercise(
+        f"With RoPE, the same $q$ at position {m} and the same $k$ at position {n} have some score. At which"
+        " positions (query and key) is it the same, whatever $q$ and $k$ are?",
+        Pick(tuple(options)),
+        right,
+        (
+            f"Only $m - n$ counts: here {gap}.",
+            f"The pairs with this difference: **{' and '.join(sorted(right))}**.",
+        ),
+        (
+            Mistake(
+                "back",
+                right | {back},
+                f"Not {back}: the sign counts. There the key stands *behind* the query.",
+                alone=True,
+            ),
+            Mistake(
+                "double",
+                right | {double},
+                f"Not {double}: twice the positions are twice the distance.",
+                alone=True,
+            ),
+            Mistake("sum", frozenset((same_sum,)), "It is the difference that counts, not the sum."),
+        ),
+        see("positions", positions_view="rope"),
+        {"m": m, "n": n, "right": sorted(right)},
+    )
+
+
+def alibi(rng: Random) -> Exercise:
+    length, power = rng.choice([4, 5]), rng.randint(1, 4)
+    slope = 2.0**-power
+    right = tuple(-slope * (length - 1 - key) for key in range(length))
+    return Exercise(
+        f"ALiBi with slope $1/{2**power}$: what is added to the {length} scores of the last of {length}"
+        " tokens"
+        " with tokens 1, 2, ... and itself?",
+        Numbers(length, 4),
+        right,
+        (
+            f"The distances: {', '.join(str(length - 1 - key) for key in range(length))}.",
+            f"Minus slope times distance: **{shown(right, 4)}**.",
+        ),
+        (
+            Mistake(
+                "sign", tuple(-one for one in right), "The far ones are made *smaller*: the sign is minus."
+            ),
+            Mistake("self", tuple(one - slope for one in right), "Off by one: the distance to itself is 0."),
+            Mistake("slope", tuple(one / slope for one in right), "You forgot the slope."),
+            Mistake(
+                "reversed",
+                right[::-1],
+                "The other way round: the token itself, the last one, has distance 0.",
+            ),
+        ),
+        see("positions", positions_view="alibi"),
+        {"length": length, "power": power},
+    )
+
+
+TASKS = (
+    ("sinusoid", "Four numbers of a position", sinusoid),
+    ("rotation", "From p to p + k", rotation),
+    ("shift", "Some positions later", shift),
+    ("rope", "A turned score", rope),
+    ("distance", "Only the distance", distance),
+    ("alibi", "A slope", alibi),
+)

@@ -1,0 +1,182 @@
+"""Proofs as steps to put in order: a step may stand wherever all that it uses stands before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+
+from engine.lab.exercises.exercise import (
+    Exercise,
+    Mistake,
+    See,
+    see,
+)
+from engine.lab.exercises.forms import Order
+
+
+@dataclass(frozen=True)
+class Proof:
+    """`steps`: name -> (what it says, the names that it uses), in one valid order; `wrong`: what has no place
+    in it -> why.
+    """
+
+    claim: str
+    steps: Mapping[str, tuple[str, tuple[str, ...]]]
+    wrong: Mapping[str, str]
+    shows: See
+
+
+EQUIVARIANCE = Proof(
+    "Attention without positions and without a mask is **equivariant**: if $P$ puts the tokens in another"
+    " order, then $\\text{Attn}(PX) = P \\, \\text{Attn}(X)$.",
+    {
+        "qkv": ("Each row makes its own query, key and value: $PX$ gives $PQ$, $PK$, $PV$.", ()),
+        "scores": ("The scores become $(PQ)(PK)^T = P (QK^T) P^T$.", ("qkv",)),
+        "softmax": ("The softmax acts on each row by itself: the weights become $P A P^T$.", ("scores",)),
+        "sum": ("The weighted sum becomes $(P A P^T)(P V)$.", ("softmax", "qkv")),
+        "cancel": ("$P^T P = I$ for every permutation, so this is $P (A V)$.", ("sum",)),
+    },
+    {
+        "The weights stay $A$, since the same tokens are there.": "rows and columns of the weights move,"
+        " too.",
+        "So the output does not change at all.": "that would be invariance; here the rows of the output"
+        " move.",
+    },
+    see("positions", positions_view="why"),
+)
+ROTATION = Proof(
+    "For each pair of the sinusoidal encoding there is a matrix $R(k)$ with $PE(p + k) = R(k) \\, PE(p)$.",
+    {
+        "pair": ("Take one pair: $[\\sin \\theta p, \\cos \\theta p]$.", ()),
+        "shifted": (
+            "At $p + k$ it is $[\\sin(\\theta p + \\theta k), \\cos(\\theta p + \\theta k)]$.",
+            ("pair",),
+        ),
+        "sine": (
+            "$\\sin(\\theta p + \\theta k) = \\cos \\theta k \\sin \\theta p + \\sin \\theta k \\cos"
+            " \\theta p$.",
+            ("shifted",),
+        ),
+        "cosine": (
+            "$\\cos(\\theta p + \\theta k) = -\\sin \\theta k \\sin \\theta p + \\cos \\theta k \\cos"
+            " \\theta p$.",
+            ("shifted",),
+        ),
+        "matrix": (
+            "Both lines are one matrix times the pair; its entries hold $k$ and no $p$.",
+            ("sine", "cosine"),
+        ),
+    },
+    {
+        "$\\sin(\\theta p + \\theta k) = \\sin \\theta p + \\sin \\theta k$.": "sine is not linear.",
+        "So $R$ depends on $p$, and has to be learned.": "the entries hold the distance $k$ only.",
+    },
+    see("positions", positions_view="sinusoidal"),
+)
+ROPE = Proof(
+    "With RoPE the score of a query at $m$ and a key at $n$ depends on $m - n$ only.",
+    {
+        "turn": ("RoPE turns both: $q' = R(m) q$ and $k' = R(n) k$.", ()),
+        "score": ("The score is $q'^T k' = (R(m) q)^T (R(n) k)$.", ("turn",)),
+        "transpose": ("Transposed, this is $q^T R(m)^T R(n) k$.", ("score",)),
+        "back": ("A rotation transposed turns backwards: $R(m)^T = R(-m)$.", ()),
+        "add": (
+            "Angles add up: $R(-m) R(n) = R(n - m)$, so $m$ and $n$ occur as $n - m$ only.",
+            ("transpose", "back"),
+        ),
+    },
+    {
+        "$R(m)^T R(n) = R(m + n)$.": "transposing turns *backwards*, so the angles are subtracted.",
+        "The values are turned as well, so that it cancels.": "RoPE leaves the values as they are.",
+    },
+    see("positions", positions_view="rope"),
+)
+CACHE = Proof(
+    "Keys and values may be **kept** while a decoder writes, because of the causal mask.",
+    {
+        "new": ("A new token is written behind the text: positions $1, \\dots, t$ keep their tokens.", ()),
+        "embed": ("So what goes into the first layer at these positions stays the same.", ("new",)),
+        "mask": ("Under the causal mask position $i$ looks at positions up to $i$ only.", ()),
+        "layer": (
+            "So what a layer writes at $i \\le t$ does not depend on the new token.",
+            ("embed", "mask"),
+        ),
+        "deep": ("By induction this holds for the input of every layer.", ("layer",)),
+        "keys": (
+            "Keys and values are made from it row by row: they stay, and can be kept.",
+            ("deep",),
+        ),
+    },
+    {
+        "The softmax of every row is computed anew, so old outputs change.": "the old rows do not see"
+        " the new token.",
+        "Queries must be kept, too.": "an old query is never used again: only the new token asks.",
+    },
+    see("generation", generation_view="cache"),
+)
+STREAM = Proof(
+    "In a pre-norm model the gradient has a way from the last block to the first that passes **no norm**.",
+    {
+        "block": ("A sublayer writes $x' = x + F(\\text{Norm}(x))$.", ()),
+        "derive": ("Its derivative is $I + J$, with $J$ the one of $F(\\text{Norm}(x))$.", ("block",)),
+        "chain": ("By the chain rule the stack has the product $(I + J_1)(I + J_2) \\cdots$.", ("derive",)),
+        "expand": ("Multiplied out, one of its terms is $I$, without any $J$.", ("chain",)),
+    },
+    {
+        "The derivative is $J$ alone.": "$x$ itself is added: its derivative is $I$.",
+        "So $x' = \\text{Norm}(x + F(x))$.": "that is post-norm: there every way passes the norms.",
+    },
+    see("residual", residual_view="highway"),
+)
+
+
+def _order(proof: Proof, rng: Random) -> Exercise:
+    text = {name: said for name, (said, _) in proof.steps.items()}
+    steps = tuple(sorted((*text.values(), *proof.wrong), key=lambda _: rng.random()))
+    needs = {said: tuple(text[one] for one in uses) for said, uses in proof.steps.values()}
+    form = Order(steps, needs, proof.wrong)
+    right = tuple(text.values())
+    listed = "".join(f"\n- **{form.letter(step)}** {step}" for step in steps)
+    return Exercise(
+        f"{proof.claim} Put the {len(right)} steps of the proof in order; {len(proof.wrong)} have no place"
+        f" in it.\n{listed}",
+        form,
+        right,
+        tuple(f"**{form.letter(step)}** {step}" for step in right),
+        tuple(
+            Mistake(f"wrong-{place}", (*right, step), f"Step {form.letter(step)} has no place in it: {why}")
+            for place, (step, why) in enumerate(proof.wrong.items())
+        ),
+        proof.shows,
+        {"steps": steps},
+    )
+
+
+def equivariance(rng: Random) -> Exercise:
+    return _order(EQUIVARIANCE, rng)
+
+
+def turning(rng: Random) -> Exercise:
+    return _order(ROTATION, rng)
+
+
+def relative(rng: Random) -> Exercise:
+    return _order(ROPE, rng)
+
+
+def keeping(rng: Random) -> Exercise:
+    return _order(CACHE, rng)
+
+
+def highway(rng: Random) -> Exercise:
+    return _order(STREAM, rng)
+
+
+TASKS = (
+    ("equivariance", "Another order of tokens", equivariance),
+    ("turning", "A turn by k", turning),
+    ("relative", "RoPE and the distance", relative),
+    ("keeping", "Why a cache works", keeping),
+    ("highway", "A way past the norms", highway),
+)

@@ -1,0 +1,124 @@
+"""Shapes on the way through a Transformer (CURRICULUM: the walk (1,3,4) -> (1,3,2,2) -> ... -> (1,3,4))."""
+
+from __future__ import annotations
+
+from random import Random
+
+from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.forms import Numbers
+
+ANY = Numbers(None)
+
+
+def _sizes(rng: Random) -> tuple[int, int, int, int, int]:
+    """(batch, length, heads, numbers a head, width): all different, so that no mistake hides."""
+    batch, length, heads, wide = rng.sample([2, 3, 4, 5, 6, 7, 8, 10, 12], 4)
+    return batch, length, heads, wide, heads * wide
+
+
+def queries(rng: Random) -> Exercise:
+    b, t, h, w, d = _sizes(rng)
+    return Exercise(
+        f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$ heads. The queries are split among the"
+        " heads so that each head can compute with its own. What is their shape then?",
+        ANY,
+        (b, h, t, w),
+        (
+            f"After $W_Q$: ({b}, {t}, {d}). Each head gets $d / H = {w}$ numbers: ({b}, {t}, {h}, {w}).",
+            f"Heads and positions change places: **({b}, {h}, {t}, {w})**. Now each head has its own"
+            f" ({t}, {w}).",
+        ),
+        (
+            Mistake(
+                "turned", (b, t, h, w), "The split is right. Now heads and positions still change places."
+            ),
+            Mistake("wide", (b, h, t, d), "Each head has $d/H$ numbers, not all $d$."),
+            Mistake("before", (b, t, d), "That is before the split."),
+            Mistake("batch", (h, t, w), "That is one text. There is a whole batch of them."),
+        ),
+        see("shapes", shapes_view="pass"),
+        {"batch": b, "length": t, "heads": h, "d": d},
+    )
+
+
+def scores(rng: Random) -> Exercise:
+    b, t, h, w, d = _sizes(rng)
+    return Exercise(
+        f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$ heads. Which shape do the scores"
+        " $Q K^T$ of a layer have?",
+        ANY,
+        (b, h, t, t),
+        (
+            f"Queries ({b}, {h}, {t}, {w}) times keys, transposed: ({b}, {h}, {w}, {t}).",
+            f"The {w} numbers are summed away: **({b}, {h}, {t}, {t})**, a square for each head of each"
+            " text.",
+        ),
+        (
+            Mistake("heads", (b, t, t), "Each head has a square of its own: the heads are missing."),
+            Mistake(
+                "wide", (b, h, w, w), "You multiplied the wrong way round: the positions were summed away."
+            ),
+            Mistake(
+                "queries",
+                (b, h, t, w),
+                "That is the shape of the queries. A score belongs to *two* positions.",
+            ),
+            Mistake("batch", (h, t, t), "That is one text. There is a whole batch of them."),
+        ),
+        see("shapes", shapes_view="pass"),
+        {"batch": b, "length": t, "heads": h, "d": d},
+    )
+
+
+def walk(rng: Random) -> Exercise:
+    """Five places of the walk, one drawn."""
+    b, t, h, w, d = _sizes(rng)
+    vocab, d_ff = rng.choice([65, 256, 1024, 50257]), 4 * d
+    where, right, how, mistakes = rng.choice(
+        [
+            (
+                "inside the feed-forward network, between its two matrices",
+                (b, t, d_ff),
+                f"$W_1$ goes from {d} to {d_ff}; positions stay as they are",
+                (("narrow", (b, t, d), "That is before $W_1$ and after $W_2$. In between it is wider."),),
+            ),
+            (
+                "the logits",
+                (b, t, vocab),
+                f"the unembedding goes from {d} to {vocab}, at every position",
+                (("last", (b, vocab), "There are logits at *every* position, not only at the last."),),
+            ),
+            (
+                "attention's output, the heads joined again",
+                (b, t, d),
+                f"{h} heads of {w} numbers stand side by side again: {d}",
+                (("split", (b, h, t, w), "That is before the heads are joined."),),
+            ),
+            (
+                "the embedded tokens with their positions added",
+                (b, t, d),
+                f"every id becomes {d} numbers; adding positions changes no shape",
+                (("glued", (b, t, 2 * d), "Positions are added, not put beside the embedding."),),
+            ),
+        ]
+    )
+    general = ("batch", right[1:], "The batch is missing.")
+    return Exercise(
+        f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$, $d_ff = {d_ff}$,".replace(
+            "d_ff", "d_{ff}"
+        )
+        + f" $V = {vocab}$. Which shape has this: {where}?",
+        ANY,
+        right,
+        (f"The tokens' ids: ({b}, {t}).", f"Here {how}: **({', '.join(map(str, right))})**."),
+        tuple(Mistake(*one) for one in (*mistakes, general)),
+        see("shapes", shapes_view="pass"),
+        {"batch": b, "length": t, "heads": h, "d": d, "d_ff": d_ff, "vocab": vocab, "where": where},
+    )
+
+
+TASKS = (
+    ("queries", "The queries of the heads", queries),
+    ("scores", "The scores' shape", scores),
+    ("walk", "Somewhere on the way", walk),
+)

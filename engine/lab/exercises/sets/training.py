@@ -1,0 +1,155 @@
+"""The loss and what it means; the shifted batch."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.forms import Numbers
+
+
+def start(rng: Random) -> Exercise:
+    vocab = rng.choice([27, 65, 96, 128, 256, 512, 1024, 10_000, 32_000, 50_257])
+    right = math.log(vocab)
+    return Exercise(
+        f"A fresh model with $V = {vocab}$ knows nothing: every token is equally likely. Near which loss, in"
+        " nats, does its training begin?",
+        Numbers(1, 2, "nats"),
+        (right,),
+        (
+            f"The right token has $p = 1/{vocab}$.",
+            f"$-\\ln(1/{vocab}) = \\ln {vocab}$ = **{right:.2f}** nats.",
+        ),
+        (
+            Mistake("bits", (math.log2(vocab),), "You used $\\log_2$: those are bits. Nats take $\\ln$."),
+            Mistake("ten", (math.log10(vocab),), "You used $\\log_{10}$. Nats take $\\ln$."),
+            Mistake("choices", (vocab,), "That is the perplexity. The loss is its logarithm."),
+            Mistake("sign", (-right,), "A loss is *minus* the logarithm of a probability."),
+        ),
+        see("sampling", sampling_view="likelihood"),
+        {"vocab": vocab},
+    )
+
+
+def perplexity(rng: Random) -> Exercise:
+    chances = [rng.choice([0.05, 0.1, 0.2, 0.25, 0.4, 0.5, 0.6, 0.8]) for _ in range(rng.choice([2, 3, 4]))]
+    losses = [-math.log(p) for p in chances]
+    mean = sum(losses) / len(losses)
+    right = math.exp(mean)
+    return Exercise(
+        "A model gave the right tokens of a short text the probabilities"
+        f" {', '.join(f'{p:g}' for p in chances)}. Its perplexity?",
+        Numbers(1, 2),
+        (right,),
+        (
+            f"The losses $-\\ln p$: {', '.join(f'{one:.3f}' for one in losses)}; their mean {mean:.3f}.",
+            f"$e^{{{mean:.3f}}}$ = **{right:.2f}**: as unsure as among so many equal choices.",
+        ),
+        (
+            Mistake("loss", (mean,), "That is the mean loss. The perplexity is $e$ to this power."),
+            Mistake("sum", (math.exp(sum(losses)),), "You forgot to divide by the number of tokens."),
+            Mistake(
+                "mean",
+                (len(chances) / sum(chances),),
+                "You averaged the probabilities. It is their logarithms.",
+            ),
+            Mistake("two", (2**mean,), "You raised 2 to a loss in nats. Nats go with $e$, bits with 2."),
+            Mistake(
+                "each",
+                (sum(1 / p for p in chances) / len(chances),),
+                "You averaged $1/p$. What is averaged is $-\\ln p$.",
+            ),
+        ),
+        see("sampling", sampling_view="likelihood"),
+        {"chances": chances},
+    )
+
+
+def bits(rng: Random) -> Exercise:
+    loss, letters = rng.randint(20, 45) / 10, rng.choice([2.5, 3.2, 3.6, 4.0, 4.4])
+    right = loss / math.log(2) / letters
+    return Exercise(
+        f"A model has a loss of {loss} nats a token; a token is {letters} characters long on average. How"
+        " many"
+        " **bits per character** is that?",
+        Numbers(1, 3),
+        (right,),
+        (
+            f"In bits: {loss} / ln 2 = {loss / math.log(2):.3f} a token.",
+            f"Divided by {letters} characters: **{right:.3f}**. This number compares across vocabularies.",
+        ),
+        (
+            Mistake("nats", (loss / letters,), "Those are nats per character. A bit is $\\ln 2$ nats."),
+            Mistake(
+                "token", (loss / math.log(2),), "Those are bits per token. A token is several characters."
+            ),
+            Mistake("times", (loss * math.log(2) / letters,), "You multiplied by $\\ln 2$. Divide by it."),
+            Mistake("spread", (loss / math.log(2) * letters,), "You multiplied by the length. Divide by it."),
+        ),
+        see("sampling", sampling_view="likelihood"),
+        {"loss": loss, "letters": letters},
+    )
+
+
+def windows(rng: Random) -> Exercise:
+    """randint's upper bound: the classic off by one of get_batch."""
+    size, length = rng.randint(200, 1_200_000), rng.choice([8, 16, 32, 64, 128])
+    right = size - length
+    return Exercise(
+        f"A text of {size:,} tokens. A window $x$ has {length} of them, and $y$ is $x$ shifted by one."
+        " How many"
+        " different starts are there? (`randint(0, n)` draws from 0 to n − 1: which n?)",
+        Numbers(),
+        (right,),
+        (
+            f"$y$ needs one token more than $x$: {length + 1} tokens from the start on.",
+            f"{size:,} − {length + 1} + 1 = **{right:,}** starts, from 0 to {right - 1:,}.",
+        ),
+        (
+            Mistake("shift", (right + 1,), "Off by one: the last $y$ would need a token that is not there."),
+            Mistake(
+                "short", (right - 1,), "Off by one: one more window fits. `randint` leaves its bound out."
+            ),
+            Mistake("none", (size,), "The last windows would reach over the end of the text."),
+            Mistake("blocks", (size // length,), "Windows may overlap: every start counts."),
+        ),
+        see("train"),
+        {"size": size, "length": length},
+    )
+
+
+def batch(rng: Random) -> Exercise:
+    texts, length = rng.choice([4, 8, 12, 16, 32, 64]), rng.choice([8, 16, 32, 64, 128, 256])
+    right = texts * length
+    return Exercise(
+        f"A batch: $x$ has the shape ({texts}, {length}), $y$ is shifted by one. From how many predictions is"
+        " the loss of this batch averaged?",
+        Numbers(),
+        (right,),
+        (
+            "Under the causal mask every position predicts its own next token.",
+            f"{texts} · {length} = **{right:,}** predictions in one pass.",
+        ),
+        (
+            Mistake("last", (texts,), "Not only the last position predicts: every one does."),
+            Mistake(
+                "shift",
+                (texts * (length - 1),),
+                "$y$ brings the token after the last one: no position is lost.",
+            ),
+            Mistake("text", (length,), "That is one text of the batch."),
+            Mistake("pairs", (right * length,), "Not each pair of positions: one prediction a position."),
+        ),
+        see("train"),
+        {"texts": texts, "length": length},
+    )
+
+
+TASKS = (
+    ("start", "Where the loss begins", start),
+    ("perplexity", "Perplexity", perplexity),
+    ("bits", "Bits per character", bits),
+    ("windows", "How many windows", windows),
+    ("batch", "Predictions of a batch", batch),
+)

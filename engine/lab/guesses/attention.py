@@ -1,0 +1,114 @@
+"""Guesses about attention: the width of a head, the mask, a part or a head that is switched off."""
+
+from __future__ import annotations
+
+from engine.data.progress import finish
+from engine.lab.guesses.truth import Truth
+from engine.measure.attention.ablation import Switches, compare
+from engine.measure.attention.mask_removal import Unmasked
+from engine.measure.attention.scaling import one_query
+from engine.measure.circuits.induction import Repeat
+from engine.measure.circuits.knockout import Head, losses_without, under
+from engine.measure.recording import Recording
+from engine.model import Transformer
+
+NARROW, WIDE = 4, 128  # widths of a head, each far from where the other begins
+MOVED = 0.05  # of all weight: what an eye sees of a bar
+NEAR = 0.1  # of a loss: about the same
+OFF = {"mask": Switches(mask=False), "scale": Switches(scale=False), "position": Switches(position=False)}
+LEAST = 0.02  # nats by which the worst of several must be worse than the next to be asked for
+
+
+def other_width(width: int) -> int:
+    """The width that is guessed about: far from this one.
+
+    >>> other_width(64), other_width(4)
+    (4, 128)
+    """
+    return NARROW if width >= WIDE // 4 else WIDE
+
+
+def width(now: int, seed: int) -> Truth:
+    """What becomes of the largest weight of one query, of scores that are not divided, at `other_width`."""
+    before, after = one_query(now, seed), one_query(other_width(now), seed)
+    change = after.most_plain - before.most_plain
+    right = "sharper" if change > MOVED else "flatter" if change < -MOVED else "same"
+    numbers = {
+        "before": before.most_plain,
+        "after": after.most_plain,
+        "divided_before": before.most_scaled,
+        "divided_after": after.most_scaled,
+    }
+    return Truth(right, ("sharper", "flatter", "same"), numbers)
+
+
+def unmasked(found: Unmasked) -> Truth | None:
+    """The loss of a model that was trained with its mask and loses it: near nothing (a quarter or less),
+    about the same, or higher. None where it falls, but not so far.
+    """
+    before, after = found.mean_with, found.mean_without
+    if after > (1 + NEAR) * before:
+        right = "higher"
+    elif after >= (1 - NEAR) * before:
+        right = "same"
+    elif after <= before / 4:
+        right = "nothing"
+    else:
+        return None
+    return Truth(right, ("nothing", "same", "higher"), {"before": before, "after": after})
+
+
+def dearest_part(model: Transformer, before: Recording) -> Truth | None:
+    """Without which part of attention the loss of this text rises most: "mask", "scale" or "position", of
+    those that the model has.
+    """
+    config = model.config
+    there = {
+        "mask": config.causal,
+        "scale": config.score_scale and model.parts.mixer(config).scored,
+        "position": model.parts.position(config).present,
+    }
+    losses = {}
+    for part in (name for name, has in there.items() if has):
+        after = compare(model, before, OFF[part])
+        if after.loss_before is None or after.loss_after is None:
+            return None
+        losses[part] = after.loss_after
+        whole = after.loss_before
+    return _worst(losses, {"whole": whole}) if losses else None
+
+
+def candidates(repeat: Repeat) -> dict[str, Head]:
+    """Heads to choose among, by what they do: "copies" is the best induction head, "before" the one below it
+    that reads the token before, "idle" the one that does neither. Fewer where one of these is missing.
+    """
+    if not repeat.strong:
+        return {}
+    copies = repeat.strong[0]
+    found = {"copies": (copies.layer, copies.head)}
+    if below := under(repeat):
+        found["before"] = (below[0].layer, below[0].head)
+    both = repeat.scores + repeat.previous
+    layer, head = divmod(int(both.argmin()), both.shape[1])
+    if (layer, head) not in found.values():
+        found["idle"] = (layer, head)
+    return found
+
+
+def missed_head(model: Transformer, repeat: Repeat) -> Truth | None:
+    """Which of the `candidates`, alone switched off, makes the second reading cost most."""
+    heads = candidates(repeat)
+    if len(heads) < 2:
+        return None
+    alone = [(head,) for head in heads.values()]
+    found = finish(losses_without(model, (*repeat.once, *repeat.once), alone, len(repeat.once) + 1))
+    losses = {name: float(loss) for name, loss in zip(heads, found.mean(1), strict=True)}
+    return _worst(losses, {"whole": repeat.second_loss})
+
+
+def _worst(losses: dict[str, float], rest: dict[str, float]) -> Truth | None:
+    """The name with the highest loss; None where no other is clearly below it."""
+    order = sorted(losses, key=lambda name: -losses[name])
+    if len(order) < 2 or losses[order[0]] - losses[order[1]] < LEAST:
+        return None
+    return Truth(order[0], tuple(losses), losses | rest)

@@ -1,0 +1,45 @@
+"""Guesses about one row of logits: what top-p keeps, and what a lower temperature does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.config import SampleConfig
+from engine.lab.guesses.truth import Truth, closest
+from engine.sample import stages
+
+NUCLEUS = 0.9
+COLD = 0.5  # half of the temperature 1
+LEVEL = 1.1  # a favourite not that many times as likely as the second: no power of it is told from it
+
+
+def nucleus(logits: np.ndarray) -> Truth | None:
+    """How many tokens top-p 0.9 leaves of logits (vocab,) at temperature 1.
+
+    Offered beside it: "each", those that have a probability of 0.1 or more; "share", 90% of the vocabulary;
+    "below", those whose sum is still below 0.9, one too few.
+    """
+    first, *_, last = stages(logits, SampleConfig(temperature=1.0, top_p=NUCLEUS), ())
+    guesses = {
+        "sum": float(last.kept),
+        "each": float((first.probabilities >= 1 - NUCLEUS).sum()),
+        "share": float(round(NUCLEUS * len(logits))),
+        "below": float(last.kept - 1),
+    }
+    found = closest(last.kept, {name: n for name, n in guesses.items() if n > 0}, within=0.0)
+    if found is None:
+        return None
+    mass = float(np.sort(first.probabilities)[::-1][: last.kept].sum(dtype=np.float64))
+    return Truth(found.right, found.offered, dict(found.numbers) | {"mass": mass})
+
+
+def colder(logits: np.ndarray) -> Truth | None:
+    """How many times as likely as the second the favourite of logits (vocab,) is at temperature 0.5, where it
+    is r times at 1: "squared" r^2 holds, "doubled" would be 2 r, "same" r. None where r is hardly above 1.
+    """
+    second, first = np.sort(logits.astype(np.float64))[-2:]
+    ratio = float(np.exp(first - second))
+    if not LEVEL <= ratio < 1e4:
+        return None
+    guesses = {"squared": ratio**2, "doubled": ratio / COLD, "same": ratio}
+    return closest(float(np.exp((first - second) / COLD)), guesses, within=0.1)

@@ -1,0 +1,49 @@
+"""Guesses about the size of a model and its work, from configurations alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.config import ResolvedConfig
+from engine.lab.guesses.truth import Truth, closest
+from engine.ledger import Ledger, kv_numbers
+
+EDGE = 0.05  # of a ratio: as good as that
+
+
+def twice_as_wide(config: ResolvedConfig) -> dict[str, Any]:
+    """The fields of a model that is twice as wide throughout, with as many heads."""
+    return {"d_model": 2 * config.d_model, "d_ff": 2 * config.d_ff, "d_head": 2 * config.d_head}
+
+
+def wider(before: Ledger, after: Ledger) -> Truth:
+    """How the number of parameters grows from one model to one twice as wide: "four" times, as a matrix
+    with both sides doubled does, "twice", as one with one side does, or "between".
+    """
+    times = after.total / before.total
+    right = "twice" if times < 2 * (1 + EDGE) else "four" if times > 4 * (1 - EDGE) else "between"
+    numbers = {"times": times, "before": before.total, "after": after.total}
+    return Truth(right, ("twice", "between", "four"), numbers)
+
+
+def one_key_head(before: Ledger, after: Ledger, dtype: str, batch: int, tokens: int) -> Truth | None:
+    """How large the KV cache of a text is when one key head serves all query heads, in bytes: a "part" (one
+    of as many as there were key heads), "half" (the values stay as they were), or the "same" (the queries
+    decide). None where there is one already, or no cache.
+    """
+    heads = before.config.n_kv_heads
+    if heads < 2 or not kv_numbers(before.config):
+        return None
+    now, then = (one.memory(dtype, batch, tokens).kv_cache for one in (before, after))
+    found = closest(then, {"part": now / heads, "half": (1 + 1 / heads) * now / 2, "same": float(now)})
+    return found and Truth(found.right, found.offered, dict(found.numbers) | {"before": now})
+
+
+def longer(ledger: Ledger, tokens: int) -> Truth:
+    """How the work for one token grows when the text before it is twice as long: "twice", the "same", or
+    "between".
+    """
+    now, then = (ledger.flops(count).forward for count in (tokens, 2 * tokens))
+    times = then / now
+    right = "same" if times < 1 + EDGE else "twice" if times > 2 * (1 - EDGE) else "between"
+    return Truth(right, ("same", "between", "twice"), {"times": times, "before": now, "after": then})

@@ -1,0 +1,33 @@
+"""Guesses about two trainings that were run and kept."""
+
+from __future__ import annotations
+
+from engine.experiments.bug_races import Finding
+from engine.experiments.no_residual import Pair
+from engine.lab.guesses.truth import Truth
+
+TOLD = 0.1  # nats a letter by which two losses differ that an eye tells apart
+
+
+def without_residuals(pair: Pair) -> Truth:
+    """How far the model without residual connections comes: "level" with the other, "stuck" at counting
+    letters or before, or "behind".
+    """
+    gap = pair.replaced.loss - pair.added.loss
+    stuck = pair.learned in ("nothing", "counts")
+    right = "level" if gap < TOLD else "stuck" if stuck else "behind"
+    numbers = {"with": pair.added.loss, "without": pair.replaced.loss, "counting": pair.counting}
+    return Truth(right, ("level", "behind", "stuck"), numbers)
+
+
+RESULT = {"dies": "worse", "costs": "worse", "hides": "same", "flatters": "better"}
+
+
+def mistake(finding: Finding) -> Truth | None:
+    """Whether a bug makes the loss "better", "worse", or leaves it the "same". None where it was not
+    trained.
+    """
+    if finding.kind not in RESULT:
+        return None
+    numbers = {"healthy": finding.healthy.loss, "broken": finding.broken.loss}
+    return Truth(RESULT[finding.kind], ("better", "worse", "same"), numbers)

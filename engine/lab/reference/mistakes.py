@@ -1,0 +1,137 @@
+"""What ports of a model get wrong, each a wrong function in the second implementation's `Choices`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from engine.config import ResolvedConfig
+from engine.lab.reference.second import (
+    ACTIVATIONS,
+    RIGHT,
+    Choices,
+    gelu,
+    gelu_by_tanh,
+)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """`idle` says why it changes nothing for a configuration; None where it does. `shows_at` is the
+    activation that it reaches first.
+    """
+
+    title: str
+    sentence: str
+    choices: Choices
+    shows_at: str
+    idle: Callable[[ResolvedConfig], str | None]
+
+
+def neighbours_turned(x: Tensor, theta: float) -> Tensor:
+    """RoPE in GPT-J's order: dimensions 2i and 2i + 1 are turned together."""
+    width = x.shape[-1]
+    order = torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])
+    return RIGHT.turn(x[..., order], theta)[..., order.argsort()]
+
+
+def tiled(x: Tensor, group: int) -> Tensor:
+    """Key head 0 serves query heads 0, kv_heads, 2 kv_heads ...: `repeat` in place of `repeat_interleave`."""
+    return x.repeat(group, 1, 1)
+
+
+def other_eps(eps: float) -> float:
+    """The other usual value: 1e-6 (Qwen's) where it is about 1e-5 (GPT-2's), 1e-5 where it is smaller."""
+    return 1e-6 if eps > 3e-6 else 1e-5
+
+
+def _unturned(c: ResolvedConfig) -> str | None:
+    if c.mixer == "none" or c.position != "rope":
+        return "nothing is turned in this model: its positions are not RoPE"
+    if c.d_rotary == 2:
+        return "RoPE turns one pair of dimensions here, and both orders pair the same two"
+    return None
+
+
+def _unnormed(c: ResolvedConfig) -> str | None:
+    return "this model has no norms" if c.norm == "none" and not (c.qk_norm and c.mixer != "none") else None
+
+
+def _unwritten(c: ResolvedConfig) -> str | None:
+    if c.mixer == "none" or not c.output_projection:
+        return "this model has no W_O"
+    if c.n_heads * c.d_head != c.d_model:
+        return (
+            f"W_O is {c.d_model} × {c.n_heads * c.d_head} here, so PyTorch refuses the wrong way round: the"
+            " lucky case"
+        )
+    return None
+
+
+def _ungelued(c: ResolvedConfig) -> str | None:
+    return None if c.ffn in SWAPPED else "this model has no GELU"
+
+
+def _unscaled(c: ResolvedConfig) -> str | None:
+    if c.mixer == "none":
+        return "this model has no scores"
+    if not c.score_scale:
+        return "this model does not scale its scores at all, as T5 does not"
+    return "√d_head is 1 here" if c.d_head == 1 else None
+
+
+def _ungrouped(c: ResolvedConfig) -> str | None:
+    if c.mixer == "none" or c.n_kv_heads == c.n_heads:
+        return "every query head has a key head of its own here"
+    return "there is one key head, which serves all query heads" if c.n_kv_heads == 1 else None
+
+
+SWAPPED = {"gelu": gelu_by_tanh, "geglu": gelu_by_tanh, "gelu_tanh": gelu, "geglu_tanh": gelu}
+MISTAKES: dict[str, Mistake] = {
+    "rope": Mistake(
+        "RoPE turns neighbours",
+        "Dimensions 2i and 2i + 1 are turned together (GPT-J's order) in place of i and i + half (NeoX's and"
+        " LLaMA's).",
+        replace(RIGHT, turn=neighbours_turned),
+        "q_rot",
+        _unturned,
+    ),
+    "eps": Mistake(
+        "another ε in the norm",
+        "1e-6 where the configuration says 1e-5, and 1e-5 where it says less.",
+        replace(RIGHT, eps=other_eps),
+        "norm1",
+        _unnormed,
+    ),
+    "transposed": Mistake(
+        "W_O transposed",
+        "GPT-2's files keep matrices (in, out), PyTorch's layers (out, in). A square one fits both ways.",
+        replace(RIGHT, matrix=lambda stored: stored),
+        "attn_out",
+        _unwritten,
+    ),
+    "gelu": Mistake(
+        "the other GELU",
+        "The approximation by tanh in place of the exact one, or the other way round.",
+        replace(RIGHT, activations=ACTIVATIONS | SWAPPED),
+        "ffn_post",
+        _ungelued,
+    ),
+    "scale": Mistake(
+        "no 1/√d_head",
+        "Scores are q · k as they are.",
+        replace(RIGHT, scale=lambda d_head: 1.0),
+        "scores",
+        _unscaled,
+    ),
+    "groups": Mistake(
+        "key heads in the wrong order",
+        "Key heads are repeated as 0 1 0 1 in place of 0 0 1 1 (`repeat` for `repeat_interleave`).",
+        replace(RIGHT, share=tiled),
+        "scores",
+        _ungrouped,
+    ),
+}

@@ -1,0 +1,1 @@
+"""Heads: what they attend to, and what they do."""

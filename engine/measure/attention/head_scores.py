@@ -1,0 +1,154 @@
+"""Is there a head that copies, and one that reads the token before? One score for each head at any moment of
+a training: the measure of `engine.measure.circuits.induction`, over a few draws. And when such heads formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from engine.data.tokenizers import Tokenizer, token_bytes
+from engine.measure.attention.habits import Named
+from engine.measure.circuits.induction import (
+    drawn,
+    ordered,
+    ordinary,
+    read_twice,
+)
+from engine.measure.recording import record
+from engine.model import Transformer
+from engine.training.records import Evaluation, Grid, HeadScores
+
+COUNT, DRAWS = 24, 4  # different tokens that are read twice; draws over which is averaged
+HALF = 0.5  # of its weight: from here on a head has formed
+LITTLE = 0.1  # of its weight: below it a head does something else
+
+Kind = Literal["previous", "induction"]
+
+
+def read_at(model: Transformer, tokenizer: Tokenizer, seed: int) -> tuple[int, ...] | None:
+    """The tokens of one draw, read twice in a row by `head_scores`; None for a model without attention,
+    without the causal mask, or too small to read two different tokens twice.
+    """
+    config = model.config
+    pool = ordinary(token_bytes(tokenizer))
+    count = min(COUNT, config.context // 2, len(pool))
+    if count < 2 or not (model.parts.mixer(config).present and config.causal):
+        return None
+    return drawn(pool, count, seed)
+
+
+def head_scores(model: Transformer, tokenizer: Tokenizer) -> HeadScores | None:
+    """Means over DRAWS draws of random tokens that are read twice; None where `read_at` is."""
+    draws = [read_at(model, tokenizer, seed) for seed in range(DRAWS)]
+    found = [read_twice(model, once) for once in draws if once is not None]
+    if not found:
+        return None
+    induction, previous = (
+        tuple(tuple(float(score) for score in row) for row in np.mean(grids, axis=0))
+        for grids in ([one.scores for one in found], [one.previous for one in found])
+    )
+    first, second = (
+        float(np.mean(losses))
+        for losses in ([one.first_loss for one in found], [one.second_loss for one in found])
+    )
+    return HeadScores(induction, previous, first, second)
+
+
+def strongest(grid: Grid) -> Named:
+    """The head with the largest score; of equal ones the lower."""
+    return ordered(np.array(grid))[0]
+
+
+@dataclass(frozen=True)
+class Grown:
+    """At the newest look of a training: the `head` that copies most, when it last gave less than LITTLE of
+    its weight to copying (`since`; the first look where it always gave more), and when it first gave HALF
+    (`formed`); and the same of the head that most reads the token `previous`. Losses are those of random
+    tokens read once and a second time, nats per token; `seconds` of training lie between `since` and now.
+    """
+
+    step: int
+    head: Named
+    since: int
+    before: float
+    seconds: float
+    first_loss: float
+    second_loss: float
+    formed: int | None
+    previous: Named
+    previous_formed: int | None
+
+    @property
+    def is_formed(self) -> bool:
+        return self.head.value >= HALF
+
+
+def grown(looks: Sequence[Evaluation]) -> Grown | None:
+    """None where no look of a training scored its heads."""
+    scored = [(look, look.heads) for look in looks if look.heads is not None]
+    if not scored:
+        return None
+    newest, scores = scored[-1]
+    head, previous = strongest(scores.induction), strongest(scores.previous)
+    at = {(one.kind, one.layer, one.head): one.step for one in formed((x.step, y) for x, y in scored)}
+    course = [(look, heads.induction[head.layer][head.head]) for look, heads in scored]
+    low = [one for one in course[:-1] if one[1] < LITTLE]
+    since, before = low[-1] if low else course[0]
+    spent = newest.seconds - since.seconds
+    return Grown(
+        newest.step,
+        head,
+        since.step,
+        before,
+        spent,
+        scores.first_loss,
+        scores.second_loss,
+        at.get(("induction", head.layer, head.head)),
+        previous,
+        at.get(("previous", previous.layer, previous.head)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Twice:
+    """Random tokens read twice: their `ids` (position,), and what every head looks at (layer, head, query,
+    key).
+    """
+
+    ids: tuple[int, ...]
+    patterns: np.ndarray = field(repr=False)
+
+
+def patterns_twice(model: Transformer, tokenizer: Tokenizer) -> Twice | None:
+    """Of the first draw of `head_scores`; None where `read_at` is."""
+    once = read_at(model, tokenizer, 0)
+    if once is None:
+        return None
+    ids = (*once, *once)
+    return Twice(ids, record(model, ids, only={"pattern"}).stacked("pattern"))
+
+
+@dataclass(frozen=True)
+class Formed:
+    """The first look at which a head had at least HALF: it reads the token before, or copies."""
+
+    step: int
+    kind: Kind
+    layer: int
+    head: int
+
+
+def formed(looks: Iterable[tuple[int, HeadScores | None]]) -> tuple[Formed, ...]:
+    """When heads formed, from (step, scores) in the order of a training: each head and kind once."""
+    found: dict[tuple[Kind, int, int], Formed] = {}
+    for step, scores in looks:
+        for kind in ("previous", "induction") if scores is not None else ():
+            for layer, row in enumerate(getattr(scores, kind)):
+                for head, score in enumerate(row):
+                    if score >= HALF:
+                        found.setdefault((kind, layer, head), Formed(step, kind, layer, head))
+    return tuple(sorted(found.values(), key=lambda one: one.step))

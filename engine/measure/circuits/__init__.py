@@ -1,0 +1,1 @@
+"""Experiments on trained models: patching, induction, sinks, steering, quantisation."""

@@ -1,0 +1,170 @@
+"""Two prompts that differ only in what an answer hangs on: what patching compares (Zhang and Nanda 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.data.tokenizers import Tokenizer
+from engine.errors import ConfigError, HeadError, ShapeError, TokenizerError
+from engine.model import Transformer
+from engine.parts.cache import KVCache
+from engine.probe import Recorder
+
+MOST = 48  # tokens of a prompt: the work grows with their square
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Two texts of equally many tokens, and two answers of one token each: `answers` are (what the clean
+    prompt calls for, what the corrupted one does).
+    """
+
+    clean: tuple[int, ...]
+    corrupted: tuple[int, ...]
+    answers: tuple[int, int]
+
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """The positions at which they differ."""
+        return tuple(i for i, (a, b) in enumerate(zip(self.clean, self.corrupted, strict=True)) if a != b)
+
+
+def prompts_of(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[str, str]) -> Prompts:
+    """Both texts and answers as ids; of an answer of several tokens the first.
+
+    Raises TokenizerError for what the tokenizer does not know, for nothing, and for answers that begin with
+    one token; ShapeError for texts that are the same, too long, or of unlike lengths.
+    """
+    named = (("first prompt", clean), ("second prompt", corrupted))
+    ids = [_ids(tokenizer, text, name) for name, text in named]
+    a, b = (
+        _ids(tokenizer, text, name)[0]
+        for name, text in zip(("first answer", "second answer"), answers, strict=True)
+    )
+    if len(ids[0]) != len(ids[1]):
+        raise ShapeError(
+            f"the first prompt has {len(ids[0])} tokens and the second {len(ids[1])}: they must be"
+            " equally many, so that each token stands against one of the other"
+        )
+    if len(ids[0]) > MOST:
+        raise ShapeError(f"the prompts have {len(ids[0])} tokens: at most {MOST} are compared")
+    if ids[0] == ids[1]:
+        raise ShapeError("the two prompts are the same: change a word of one, and leave the rest")
+    if a == b:
+        raise TokenizerError(
+            f"both answers begin with the token “{tokenizer.decode([a])}”: they must differ in their first"
+        )
+    return Prompts(tuple(ids[0]), tuple(ids[1]), (a, b))
+
+
+def fits(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[str, str]) -> bool:
+    """Whether a tokenizer cuts both prompts into equally many tokens, and each answer is one more of them.
+
+    >>> from engine.data.tokenizers.char import CharTokenizer
+    >>> letters = CharTokenizer("abcdefghij")
+    >>> fits(letters, "ab", "ac", ("d", "e")), fits(letters, "ab", "ac", ("de", "f"))
+    (True, False)
+    """
+    if any(tokenizer.unknown(text) for text in (clean, corrupted, *answers)):
+        return False
+    a, b = (tokenizer.encode(text) for text in (clean, corrupted))
+    ends = [tokenizer.encode(text + answer) for text, answer in zip((clean, corrupted), answers, strict=True)]
+    return len(a) == len(b) <= MOST and all(
+        end[:-1] == begun and len(tokenizer.encode(answer)) == 1
+        for end, begun, answer in zip(ends, (a, b), answers, strict=True)
+    )
+
+
+def inside_a_word(tokenizer: Tokenizer, text: str, answer: str) -> bool:
+    """Whether an answer goes on with the text's last word, while one token would begin a new word with it."""
+    if not answer[:1].isalnum() or not text[-1:].isalnum():
+        return False
+    return not tokenizer.unknown(" " + answer) and len(tokenizer.encode(" " + answer)) == 1
+
+
+def _ids(tokenizer: Tokenizer, text: str, name: str) -> list[int]:
+    unknown = tokenizer.unknown(text)
+    if unknown:
+        raise TokenizerError(
+            f"this model does not know {' '.join(unknown[:8])}, which stands in the {name}: leave it out"
+        )
+    ids = tokenizer.encode(text)
+    if not ids:
+        raise TokenizerError(f"the {name} is empty: write something there")
+    return ids
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What a model says to both prompts: logit(first answer) - logit(second answer) at the last position, and
+    the likeliest next token.
+    """
+
+    clean: float
+    corrupted: float
+    guesses: tuple[int, int]
+
+    @property
+    def span(self) -> float:
+        """What there is to restore."""
+        return self.clean - self.corrupted
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """What patching needs of both runs, without the batch axis but for `cache`."""
+
+    prompts: Prompts
+    contrast: Contrast
+    of_clean: list[Tensor] = field(repr=False)  # the activation to put in, of each block
+    of_corrupted: list[Tensor] = field(repr=False)  # resid_pre of each block, (query, d_model)
+    cache: KVCache | None = field(repr=False)  # its keys and values; None where later tokens change them
+
+
+@torch.inference_mode()
+def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
+    """The model on both prompts, with the clean run's `site` of every block kept.
+
+    Raises ConfigError for a model that fills gaps instead of going on, HeadError for one whose logits are no
+    product with W_U, and ShapeError for prompts beyond its context.
+    """
+    config, length = model.config, len(prompts.clean)
+    if not config.causal:
+        raise ConfigError(
+            "causal",
+            False,
+            "this model fills gaps: it does not say what comes next, so there is no answer to compare",
+        )
+    if not model.output.linear:
+        raise HeadError("this model's output is no product with W_U: there is no logit of one answer alone")
+    if length > config.context:
+        raise ShapeError(f"the prompts have {length} tokens, and this model reads {config.context}")
+    device = model.embedding.device
+    cache = KVCache(config, length, model.embedding) if model.keeps else None
+    clean, corrupted = Recorder({site, "norm_final"}), Recorder({"resid_pre", "norm_final"})
+    logits = (
+        model(torch.tensor([prompts.clean], device=device), clean),
+        model(torch.tensor([prompts.corrupted], device=device), corrupted, cache),
+    )
+    found = [
+        float(difference(model, run["norm_final"][:, -1], prompts.answers)) for run in (clean, corrupted)
+    ]
+    likeliest = [int(each[0, -1].argmax()) for each in logits]
+    blocks = range(config.n_layers)
+    return Runs(
+        prompts,
+        Contrast(found[0], found[1], (likeliest[0], likeliest[1])),
+        [clean[f"blocks.{i}.{site}"][0] for i in blocks],
+        [corrupted[f"blocks.{i}.resid_pre"][0] for i in blocks],
+        cache,
+    )
+
+
+def difference(model: Transformer, normed: Tensor, answers: tuple[int, int]) -> Tensor:
+    """logit(first) - logit(second) of streams behind the final norm: (batch, d_model) -> (batch,)."""
+    a, b = F.linear(normed, model.output_matrix[list(answers)]).float().unbind(-1)
+    return a - b

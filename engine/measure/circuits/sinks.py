@@ -1,0 +1,147 @@
+"""The first token as a sink (Xiao et al. 2023, "Efficient streaming language models with attention sinks"):
+how much of all weight lies on it, and what becomes of the text without it.
+
+Taking it away is not one thing. A text that never had it, or begins with another, makes the next token its
+sink. A text that had it and *loses* it half-way, as a window that slides over a cache does, is another
+matter: what was computed with it is still there, and the place where heads rest is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from torch import Tensor
+
+from engine.data.progress import Progress, Steps
+from engine.errors import ConfigError, ShapeError
+from engine.measure.attention.habits import MORE, STRONG, Named
+from engine.measure.attention.heads import even_pattern, first_score
+from engine.measure.circuits.induction import ordered
+from engine.measure.recording import Recording, next_token_losses, record
+from engine.model import Transformer
+
+Opening = Literal["kept", "other", "dropped", "forgotten", "control"]
+OPENINGS: tuple[Opening, ...] = get_args(Opening)
+FEWEST = 8  # tokens of a text that has two halves worth the name
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """One way to begin a text. `seen` is the place of the earliest token that the second half may look at,
+    and `share` (layer, head) the mean weight on it: of all queries after it, or, where the first token was
+    forgotten, of those that have lost it. `loss`: nats per token, mean over the second half.
+    """
+
+    opening: Opening
+    ids: tuple[int, ...]
+    seen: int
+    share: np.ndarray = field(repr=False)
+    even: float  # what evenly spread heads would give it
+    loss: float
+
+    @property
+    def mean(self) -> float:
+        """Over all heads."""
+        return float(self.share.mean())
+
+    @property
+    def by_layer(self) -> np.ndarray:
+        """(layer,)"""
+        found: np.ndarray = self.share.mean(1)
+        return found
+
+    @property
+    def most(self) -> Named:
+        """The head that rests there most."""
+        return ordered(self.share)[0]
+
+    @property
+    def is_sink(self) -> bool:
+        """Whether heads rest there, and all together give it clearly more than its even share."""
+        return self.resting > 0 and self.mean > MORE * self.even
+
+    @property
+    def resting(self) -> int:
+        """Heads that give it at least STRONG of their weight."""
+        return int((self.share >= STRONG).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Sinks:
+    """Every opening of one text. The losses are of the same tokens: those that come after position `half`."""
+
+    ids: tuple[int, ...]
+    half: int
+    other: int  # the token that was put in front
+    control: int  # the place of the token that was forgotten in the first one's stead
+    found: tuple[Opened, ...] = field(repr=False)
+
+    def of(self, opening: Opening) -> Opened:
+        return next(one for one in self.found if one.opening == opening)
+
+    def change(self, opening: Opening) -> float:
+        """By how much the loss of the second half rises, nats per token."""
+        return self.of(opening).loss - self.of("kept").loss
+
+
+def measure(model: Transformer, ids: Sequence[int], other: int) -> Steps[Sinks]:
+    """Reads the text as it is (`kept`), with the token `other` in front of it, without its first token
+    (`dropped`), and with that token out of sight of every query from the middle on (`forgotten`); `control`:
+    with another token of the first half out of their sight.
+
+    Raises ShapeError for a text with fewer than FEWEST tokens, ConfigError for a model that does not predict
+    the next token, KeyError for one whose mixer leaves no pattern.
+    """
+    if len(ids) < FEWEST:
+        raise ShapeError(f"the text has {len(ids)} tokens: give at least {FEWEST}, so that it has two halves")
+    if not model.config.causal:
+        raise ConfigError("causal", False, "must be True: an encoder has no next token to predict")
+    half, found = len(ids) // 2, []
+    ways: dict[Opening, tuple[tuple[int, ...], int | None]] = {
+        "kept": (tuple(ids), None),
+        "other": ((other, *ids), None),
+        "dropped": (tuple(ids[1:]), None),
+        "forgotten": (tuple(ids), 0),
+        "control": (tuple(ids), half // 2),
+    }
+    for opening in OPENINGS:
+        text, hidden = ways[opening]
+        found.append(_opened(model, opening, text, hidden, len(ids) - half))
+        yield Progress(len(found), len(OPENINGS))
+    return Sinks(tuple(ids), half, other, half // 2, tuple(found))
+
+
+def _opened(
+    model: Transformer, opening: Opening, text: tuple[int, ...], hidden: int | None, later: int
+) -> Opened:
+    """`later` queries at the end of the text are its second half; `hidden` is what they may not see."""
+    start = len(text) - later
+    edits = {} if hidden is None else _hidden(model, hidden, start)
+    recording = record(model, text, edits=edits, only={"pattern", "logits"})
+    seen = 1 if hidden == 0 else 0
+    losses = next_token_losses(recording)[start:]  # the second half's queries, but the last: nothing follows
+    share, even = _share(recording, seen, start)
+    return Opened(opening, text, seen, share, even, float(losses.mean()))
+
+
+def _share(recording: Recording, seen: int, start: int) -> tuple[np.ndarray, float]:
+    """Mean weight on the earliest token in sight, (layer, head), and what even heads would give it."""
+    patterns, even = recording.stacked("pattern"), even_pattern(recording.seen())
+    if not seen:
+        return first_score(patterns), float(first_score(even))
+    rest = even[start:, seen:]
+    return patterns[:, :, start:, seen].mean(-1), float((rest[:, 0] / rest.sum(-1)).mean())
+
+
+def _hidden(model: Transformer, key: int, start: int) -> dict[str, Callable[[Tensor], Tensor]]:
+    """Edits that take a key out of sight of the queries from `start` on, in every layer."""
+
+    def edit(scores: Tensor) -> Tensor:
+        scores = scores.clone()  # (batch, head, query, key)
+        scores[:, :, start:, key] = -float("inf")
+        return scores
+
+    return {f"blocks.{i}.masked_scores": edit for i in range(model.config.n_layers)}

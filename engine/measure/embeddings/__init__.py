@@ -1,0 +1,1 @@
+"""The embedding as a table of vectors."""

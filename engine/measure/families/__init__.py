@@ -1,0 +1,1 @@
+"""Encoders, decoders and encoder-decoders compared."""

@@ -1,0 +1,1 @@
+"""Neurons and activation functions."""

@@ -1,0 +1,1 @@
+"""The cost of writing with and without a KV cache."""

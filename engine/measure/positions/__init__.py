@@ -1,0 +1,1 @@
+"""Position schemes: what they do to scores, and how far they extrapolate."""

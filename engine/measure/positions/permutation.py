@@ -1,0 +1,197 @@
+"""Does order matter? The same tokens in another order, through attention with and without positions.
+
+Without positions and without a mask, attention is permutation-equivariant: put the inputs into another order
+and the same outputs come out, in that order (Vaswani et al. 2017, 3.5, give this as the reason for their
+positions).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+
+from engine.config import ModelConfig, Position
+from engine.errors import ConfigError
+from engine.measure.attention.ablation import Switches, edits_for
+from engine.measure.recording import next_token_losses, record
+from engine.model import Transformer, build
+
+Move = Literal["reverse", "rotate", "shuffle"]
+SCHEMES: tuple[Position, ...] = get_args(Position)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A small fresh attention layer: its position scheme, whether it is masked, its sizes, the seed of its
+    weights.
+    """
+
+    scheme: Position = "none"
+    causal: bool = False
+    d_model: int = 16
+    n_heads: int = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The outputs of attention for a sentence as it was written and in another order; arrays are (position,
+    d_model), float32.
+
+    `order[i]` is the place, in the sentence as written, of the word that now stands at i. `after` is in the
+    new order; `matched` are its rows put back beside the words they belong to. `largest` is the largest
+    |matched - before|.
+    """
+
+    order: np.ndarray
+    before: np.ndarray = field(repr=False)
+    after: np.ndarray = field(repr=False)
+    matched: np.ndarray = field(repr=False)
+    largest: float
+
+    @property
+    def difference(self) -> np.ndarray:
+        return self.matched - self.before
+
+    @property
+    def by_word(self) -> np.ndarray:
+        """The largest |matched - before| of each word, in the order as written: (position,)."""
+        found: np.ndarray = np.abs(self.difference).max(axis=1)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A model with some of its switches set, reading a text in order and out of order.
+
+    `moved` (position,): length of the change of each token's final vector, divided by the root mean square
+    length of those vectors; `relative` is its root mean square. Losses are nats per token, None where the
+    mask is off or nothing follows.
+    """
+
+    position: bool
+    mask: bool
+    moved: np.ndarray = field(repr=False)
+    relative: float
+    loss_in: float | None
+    loss_out: float | None
+
+
+def new_order(length: int, move: Move, seed: int = 0) -> np.ndarray:
+    """Which item comes to each place, (length,). A shuffle of more than one item never leaves all where they
+    were.
+
+    >>> new_order(4, "reverse").tolist(), new_order(4, "rotate").tolist()
+    ([3, 2, 1, 0], [1, 2, 3, 0])
+    """
+    places = np.arange(length)
+    if move == "reverse":
+        return places[::-1].copy()
+    if move == "rotate":
+        return np.roll(places, -1)
+    random = np.random.default_rng(seed)
+    order = random.permutation(length)
+    while length > 1 and (order == places).all():
+        order = random.permutation(length)
+    return order
+
+
+def word_order(tokens: Sequence[str], move: Move, seed: int = 0) -> np.ndarray:
+    """An order of tokens that moves whole words: (token,). A word ends with the blanks behind it.
+
+    >>> tokens = list("to be or")
+    >>> "".join(tokens[i] for i in word_order(tokens, "reverse"))
+    'orbe to '
+    """
+    words: list[list[int]] = [[]]
+    for i, token in enumerate(tokens):
+        blank_before = i > 0 and tokens[i - 1][-1:].isspace()
+        if (blank_before and not token[:1].isspace()) or (token[:1].isspace() and token.strip()):
+            words.append([])
+        words[-1].append(i)
+    words = [word for word in words if word]
+    return np.array([i for at in new_order(len(words), move, seed) for i in words[at]], dtype=np.int64)
+
+
+def word_ids(words: Sequence[str]) -> tuple[int, ...]:
+    """A number for each different word, in order of appearance.
+
+    >>> word_ids(["the", "cat", "the"])
+    (0, 1, 0)
+    """
+    numbers: dict[str, int] = {}
+    return tuple(numbers.setdefault(word, len(numbers)) for word in words)
+
+
+def fresh(plan: Plan, vocab_size: int, context: int) -> Transformer:
+    """One block of the engine's own, untrained.
+
+    Its matrices have the standard deviation 1/sqrt(inputs) and its tables 1, not the 0.02 of a start of
+    training, at which every token looks at all others almost alike, whatever the scheme.
+    """
+    config = ModelConfig(
+        vocab_size=vocab_size,
+        context=context,
+        d_model=plan.d_model,
+        n_layers=1,
+        n_heads=plan.n_heads,
+        position=plan.scheme,
+        causal=plan.causal,
+        ffn="none",
+    )
+    model = build(config, plan.seed).requires_grad_(False).eval()
+    random = torch.Generator().manual_seed(plan.seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.dim() == 2:
+                spread = 1 / math.sqrt(weight.shape[1]) if name.startswith("blocks.") else 1.0
+                weight.copy_(torch.empty(weight.shape).normal_(0.0, spread, generator=random))
+    return model
+
+
+def compare(ids: Sequence[int], order: np.ndarray, plan: Plan) -> Comparison:
+    """Attention's output, `attn_out`, for the words `ids` and for the same words in `order`. Raises
+    ConfigError for an order that is none.
+    """
+    if sorted(order.tolist()) != list(range(len(ids))):
+        raise ConfigError("order", order.tolist(), f"must hold each of the places 0 to {len(ids) - 1} once")
+    model = fresh(plan, max(ids) + 1, len(ids))
+    before, after = (
+        record(model, x, only={"attn_out"})["blocks.0.attn_out"] for x in (ids, [ids[i] for i in order])
+    )
+    matched = np.empty_like(after)
+    matched[order] = after
+    return Comparison(order, before, after, matched, float(np.abs(matched - before).max()))
+
+
+def in_order_and_out(model: Transformer, ids: Sequence[int], order: np.ndarray) -> tuple[Setting, ...]:
+    """What the order of a text means to a model with its positions on and off, and its mask on and off.
+
+    Switching off edits the forward pass (`engine.measure.attention.ablation`); nothing is retrained. A model
+    without a mask gives two settings.
+    """
+    masks = (True, False) if model.config.causal else (False,)
+    return tuple(_setting(model, ids, order, position, mask) for mask in masks for position in (True, False))
+
+
+def _setting(
+    model: Transformer, ids: Sequence[int], order: np.ndarray, position: bool, mask: bool
+) -> Setting:
+    switches = Switches(position=position, mask=mask)
+    # The edits carry tensors along: each forward pass gets its own.
+    runs = [
+        record(model, x, edits=edits_for(model, switches), only={"norm_final", "logits"}, positions=position)
+        for x in (ids, [ids[i] for i in order])
+    ]
+    before, after = (run["norm_final"].astype(np.float64) for run in runs)
+    matched = np.empty_like(after)
+    matched[order] = after
+    size = math.sqrt((before**2).sum(-1).mean())
+    moved = np.sqrt(((matched - before) ** 2).sum(-1)) / size if size else np.zeros(len(before))
+    losses = [float(next_token_losses(run).mean()) if mask and len(ids) > 1 else None for run in runs]
+    return Setting(position, mask, moved, math.sqrt((moved**2).mean()), losses[0], losses[1])

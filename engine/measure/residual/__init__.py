@@ -1,0 +1,1 @@
+"""The residual stream, layer by layer."""

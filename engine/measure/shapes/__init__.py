@@ -1,0 +1,1 @@
+"""The forward pass as a list of operations and shapes."""

@@ -1,0 +1,1 @@
+"""Synthetic tasks and the ladder: scores, rules, baselines."""

@@ -1,0 +1,85 @@
+"""What a beam search found, beside what greedy decoding and a sample write after the same prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.config import SampleConfig
+from engine.data.tokenizers import Tokenizer
+from engine.model import Transformer
+from engine.sample.beam import Beam, fitting, sampled
+
+Verdict = Literal["same", "shorter", "likelier", "better score"]
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """A text after the prompt: its ids, and the sum of their natural log-probabilities."""
+
+    tokens: tuple[int, ...]
+    total: float
+
+    @property
+    def per_token(self) -> float:
+        return self.total / len(self.tokens)
+
+    @property
+    def probability(self) -> float:
+        return math.exp(self.total)
+
+    def times(self, other: Continuation) -> float:
+        """How many times as probable as another; never endless."""
+        return math.exp(min(self.total - other.total, 700.0))
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """The beam's winner, the greedy text and a sample at temperature 1; each ends at its first stop token."""
+
+    winner: Continuation
+    greedy: Continuation
+    sample: Continuation
+
+    @property
+    def verdict(self) -> Verdict:
+        """The winner beside the greedy text: the same; more probable and shorter; more probable; or only of a
+        better score.
+        """
+        if self.winner.tokens == self.greedy.tokens:
+            return "same"
+        if self.winner.total <= self.greedy.total:
+            return "better score"
+        return "shorter" if len(self.winner.tokens) < len(self.greedy.tokens) else "likelier"
+
+
+def rivals(
+    model: Transformer, ids: Sequence[int], beam: Beam, depth: int, ends: Collection[int], seed: int
+) -> Rivals:
+    """`beam` was found after `ids` with that depth and those `ends`; all three read the same end of the
+    prompt.
+    """
+    prompt = fitting(ids, depth, model.config.context)
+    best, free = SampleConfig(temperature=0.0), SampleConfig(temperature=1.0, seed=seed)
+    return Rivals(
+        Continuation(beam.path(beam.winner), beam.nodes[beam.winner].total),
+        Continuation(*sampled(model, prompt, depth, best, ends)),
+        Continuation(*sampled(model, prompt, depth, free, ends)),
+    )
+
+
+def ending_with(tokenizer: Tokenizer, sign: str, below: int) -> frozenset[int]:
+    """The ids, less than `below`, whose text ends with a sign; none for no sign."""
+    size = min(tokenizer.vocab_size, below)
+    return frozenset(i for i in range(size) if tokenizer.decode([i]).endswith(sign)) if sign else frozenset()
+
+
+def dropped(prompt: int, depth: int, context: int) -> int:
+    """Tokens of a prompt that `fitting` leaves out.
+
+    >>> dropped(5, 3, 4), dropped(2, 3, 4)
+    (3, 0)
+    """
+    return max(0, prompt + depth - 1 - context)

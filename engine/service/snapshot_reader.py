@@ -1,0 +1,117 @@
+"""What a run has left on disk, read: a model to look into, a state to go on from, a file to take along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torch import Tensor
+
+from engine.config import ModelConfig
+from engine.data.tokenizers import from_dict
+from engine.errors import CheckpointError, RunError
+from engine.lab.faults import parts_of
+from engine.service.state import Run, RunView
+from engine.training.records import TrainState
+from engine.weights.checkpoints import (
+    Checkpoint,
+    load_state,
+    load_weights,
+    model_with,
+    pack,
+)
+from engine.weights.pair_checkpoints import (
+    LabelCheckpoint,
+    PairCheckpoint,
+    labels_from,
+    pack_files,
+    pair_from,
+)
+
+T = TypeVar("T")
+Trained = Checkpoint | PairCheckpoint | LabelCheckpoint
+SNAPSHOT = "this snapshot"
+NO_TOWER = (
+    "This run learns from pairs or labels, and this looks inside a model that reads one text and writes: open"
+    " the run on the page Cross-attention (pairs), or Families, Who speaks (labels), instead."
+)
+Reader = Callable[[Path], tuple[T, dict[str, Any]]]
+
+
+class Found:
+    """One snapshot of a run: where it lies, and of which step. Raises RunError when it is not kept."""
+
+    def __init__(self, run: Run | None, step: int | None) -> None:
+        """`step` None: the newest."""
+        if run is None:
+            raise RunError("There is no such run (any more).")
+        self.asked = step
+        self.step = run.newest if step is None else step
+        saved = run.snapshots.get(self.step) if self.step is not None else None
+        if saved is None:
+            raise RunError(
+                "No snapshot of this run was saved yet."
+                if self.step is None
+                else f"No snapshot of step {self.step} is kept."
+            )
+        self.path = saved.path
+
+    def state(self) -> TrainState:
+        """Raises RunError when it was thinned out meanwhile, CheckpointError when it is damaged; so do the
+        others.
+        """
+        return self._read(load_state)[0]
+
+    def model(self) -> Checkpoint:
+        """Raises RunError, too, for a run that learns from pairs or labels."""
+        found = self.trained()
+        if not isinstance(found, Checkpoint):
+            raise RunError(NO_TOWER)
+        return found
+
+    def trained(self) -> Trained:
+        """Whatever kind of model it is."""
+        return opened(*self.made_of())
+
+    def made_of(self) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
+        """What `opened` makes the model of, without a module or a part in it: for another process."""
+        weights, meta = self._read(load_weights)
+        return meta, weights, {"corpus": meta["corpus"], "step": self.asked, "train": meta["train"]}
+
+    def zipped(self, view: RunView | None) -> bytes:
+        """With the measurements up to its step, as `engine.weights.checkpoints.unpack` reads it."""
+        state, meta = self._read(load_state)
+        evaluations = [asdict(e) for e in view.history.evaluations if e.step <= state.step] if view else []
+        metrics = {
+            "name": view.name if view else "",
+            "corpus": meta["corpus"],
+            "step": state.step,
+            "seconds": state.seconds,
+            "train": meta["train"],
+            "evaluations": evaluations,
+        }
+        found = opened(meta, state.weights(), metrics)
+        if not isinstance(found, Checkpoint):
+            return pack_files(found)
+        return pack(found.model, found.tokenizer, metrics)
+
+    def _read(self, read: Reader[T]) -> tuple[T, dict[str, Any]]:
+        try:
+            return read(self.path)
+        except CheckpointError:
+            if not self.path.exists():  # thinned while it was being read
+                raise RunError(f"The snapshot of step {self.step} is no longer kept.") from None
+            raise
+
+
+def opened(meta: Mapping[str, Any], weights: Mapping[str, Tensor], metrics: dict[str, Any]) -> Trained:
+    """A snapshot's model, of its kind and made of the parts that it was trained with."""
+    parts, kind = parts_of(meta.get("parts", "healthy")), meta.get("kind", "text")
+    if kind == "pairs":
+        return pair_from(meta, weights, metrics, parts)
+    if kind == "labels":
+        return labels_from(meta, weights, metrics, parts)
+    model = model_with(ModelConfig.from_dict(meta["model"]), weights, SNAPSHOT, parts)
+    return Checkpoint(model, model.config, from_dict(meta["tokenizer"]), metrics)

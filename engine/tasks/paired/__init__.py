@@ -1,6 +1,0 @@
-"""Tasks with a source and a target, whose alignment is known: dates, numbers, a small language, letters."""
-
-from engine.tasks.paired.all import PAIR_TASKS
-from engine.tasks.paired.task import Aligned, PairTask, Rule, pairs
-
-__all__ = ["PAIR_TASKS", "Aligned", "PairTask", "Rule", "pairs"]

@@ -1,0 +1,1 @@
+"""Where trained models come from and go to: checkpoints, published files, export."""

@@ -1,0 +1,401 @@
+"""Models and training states on disk: safetensors and JSON, read strictly, never pickled.
+
+A checkpoint is a folder (or a zip of it): model.safetensors, config.json, tokenizer.json, metrics.json.
+A snapshot of a training is one safetensors file with its JSON in the header.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from engine.config import ModelConfig, ResolvedConfig
+from engine.data import tokenizers
+from engine.data.tokenizers import Storable
+from engine.errors import CheckpointError, GlassformerError
+from engine.lab.faults import PARTS, parts_of
+from engine.ledger import parameter_formula
+from engine.model import Transformer, build
+from engine.parts.registry import HEALTHY, Parts
+from engine.training.records import TrainState
+from engine.weights import safetensors_header
+
+WEIGHTS, CONFIG, TOKENIZER, METRICS = "model.safetensors", "config.json", "tokenizer.json", "metrics.json"
+FILES = (WEIGHTS, CONFIG, TOKENIZER, METRICS)
+MAX_ZIP_BYTES = 512 * 2**20  # unpacked; a zip can claim any size
+MAX_JSON_BYTES = 4 * 2**20  # a vocabulary of 65,536 tokens takes half of it
+MAX_LAYERS = 1024  # a block of nothing has no tensors, so their number does not bound this one
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A trained model with all that is needed to use it. `metrics` says how it was trained and what it
+    reached.
+    """
+
+    model: Transformer
+    config: ResolvedConfig
+    tokenizer: Storable
+    metrics: dict[str, Any]
+
+    def memory(self) -> int:
+        """About how many bytes it takes: its weights, and what was read from JSON, whose smallest values
+        (`{}` and a comma) take 24 bytes of memory for each that is written.
+        """
+        written = sum(len(json.dumps(one)) for one in (self.tokenizer.to_dict(), self.metrics))
+        return sum(p.nbytes for p in self.model.parameters()) + 24 * written
+
+
+def save(
+    folder: Path | str,
+    model: Transformer,
+    tokenizer: Storable,
+    metrics: Mapping[str, Any],
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Writes the four files, each whole or not at all. `dtype` is how the weights are stored (bfloat16 halves
+    them).
+    """
+    write_files(Path(folder), _files(model, tokenizer, metrics, dtype))
+
+
+def load(folder: Path | str) -> Checkpoint:
+    """Reads a checkpoint folder into a float32 model on the CPU, in eval mode.
+
+    Raises CheckpointError when a file is missing, cut short or edited, or when the tensors are not those of
+    the config.
+    """
+    folder = Path(folder)
+    files = {name: read(folder / name) for name in FILES}
+    return _assemble(files, *architecture(files[CONFIG], str(folder)), str(folder))
+
+
+def read(path: Path) -> bytes:
+    """A whole file. Raises CheckpointError naming it when it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def pack(
+    model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32
+) -> bytes:
+    """The same four files as one zip, for a download."""
+    return zipped(_files(model, tokenizer, metrics, dtype))
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """A zip of files by their names."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = None) -> Checkpoint:
+    """The inverse of `pack`, for an upload. Nothing is written to disk.
+
+    `allow` is shown the configuration and the parts before anything of the model's size is read, and raises
+    ConfigError for a model that is too large. Raises CheckpointError as `load` does.
+    """
+    where = "the uploaded model"
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = _entries(archive)
+            said = _read_entry(archive, entries[CONFIG], MAX_JSON_BYTES)
+            config, parts = architecture(said, where, allow)
+            most = {WEIGHTS: safetensors_header.most_bytes(parameter_formula(config, parts))}
+            files = {
+                name: _read_entry(archive, info, most.get(name, MAX_JSON_BYTES))
+                for name, info in entries.items()
+            }
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+    ) as error:
+        raise CheckpointError(f"this is not a readable zip file: {error}") from error
+    return _assemble(files, config, parts, where)
+
+
+def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The four files of a checkpoint in a zip, none of them read yet."""
+    found = {info.filename: info for info in archive.infolist()}
+    if missing := [name for name in FILES if name not in found]:
+        raise CheckpointError(
+            f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app"
+        )
+    wanted = {name: found[name] for name in FILES}
+    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in wanted.values()):
+        raise CheckpointError("the zip is compressed in an unusual way; store or deflate its files")
+    if sum(info.file_size for info in wanted.values()) > MAX_ZIP_BYTES:
+        raise CheckpointError(f"the zip unpacks to more than {MAX_ZIP_BYTES >> 20} MB")
+    return wanted
+
+
+def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
+    if info.file_size > most:
+        raise CheckpointError(
+            f"{info.filename} in the zip has {info.file_size:,} bytes; at most {most:,} are read"
+        )
+    with archive.open(info) as member:  # read at most what was declared: the declared size may be a lie
+        data = member.read(info.file_size + 1)
+    if len(data) != info.file_size:
+        raise CheckpointError(f"{info.filename} in the zip is not as long as the zip says")
+    return data
+
+
+def save_state(path: Path | str, state: TrainState, meta: Mapping[str, Any]) -> int:
+    """Writes a training state and JSON-able `meta` as one file, whole or not at all. Returns its size in
+    bytes.
+    """
+    header = {"glassformer": json.dumps({"step": state.step, "seconds": state.seconds, "meta": dict(meta)})}
+    data = save_tensors({name: t.contiguous() for name, t in state.tensors.items()}, metadata=header)
+    write_whole(Path(path), data)
+    return len(data)
+
+
+def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
+    """The inverse of `save_state`. Raises CheckpointError when the file is missing, cut short or not a
+    snapshot.
+    """
+    with _snapshot(path) as (file, header):
+        names = file.keys()  # of a file, which is no dict
+        tensors = {name: file.get_tensor(name) for name in names}
+        return TrainState(int(header["step"]), float(header["seconds"]), tensors), dict(header["meta"])
+
+
+def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """A snapshot's parameters (float32, by name) and its `meta`, without the optimiser's state. Raises as
+    `load_state`.
+    """
+    with _snapshot(path) as (file, header):
+        names = [name for name in list(file.keys()) if name.startswith("model.")]
+        parameters = {name.removeprefix("model."): file.get_tensor(name) for name in names}
+        return parameters, dict(header["meta"])
+
+
+@contextmanager
+def _snapshot(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """(the open file, what stands in its header). What fails while it is read becomes a CheckpointError."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            yield file, json.loads((file.metadata() or {})["glassformer"])
+    except (
+        SafetensorError,
+        OSError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # RuntimeError: it went while it was being opened
+        raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
+
+
+def slim_state(path: Path | str) -> int:
+    """Rewrites a snapshot without the optimiser's state: to be looked into, no longer to be gone on from.
+    Returns its size in bytes.
+
+    Raises CheckpointError when it is not there or not whole, OSError when it cannot be written.
+    """
+    state, meta = load_state(path)
+    return save_state(
+        path,
+        TrainState(state.step, state.seconds, {f"model.{name}": t for name, t in state.weights().items()}),
+        meta,
+    )
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes beside and renames, so that a reader sees the old file or the new one. Leaves nothing behind
+    when it fails.
+    """
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(beside, 0o644)
+        os.replace(beside, path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def _files(
+    model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype
+) -> dict[str, bytes]:
+    return files_of(model, model.config.to_dict() | _made_of(model.parts), tokenizer, metrics, dtype)
+
+
+def files_of(
+    model: nn.Module,
+    config: Mapping[str, Any],
+    tokenizer: Storable,
+    metrics: Mapping[str, Any],
+    dtype: torch.dtype,
+) -> dict[str, bytes]:
+    """The four files of a model of any kind, by name; `config` is what its file says."""
+    return {
+        WEIGHTS: stored(dict(model.named_parameters()), dtype),
+        CONFIG: json_bytes(dict(config)),
+        TOKENIZER: json_bytes(tokenizer.to_dict()),
+        METRICS: json_bytes(dict(metrics)),
+    }
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Writes files by their names into a folder that need not be there yet, each whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        write_whole(folder / name, data)
+
+
+def stored(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> bytes:
+    """A safetensors file of these parameters."""
+    return save_tensors({name: p.detach().cpu().to(dtype).contiguous() for name, p in tensors.items()})
+
+
+def _made_of(parts: Parts) -> dict[str, str]:
+    """What a config file says of parts that are not the healthy ones. Raises CheckpointError for parts that
+    no name could bring back.
+    """
+    if PARTS.get(parts.name) is not parts:
+        raise CheckpointError(
+            f"a model made of {parts.name!r} cannot be saved: nobody could load it. Give its parts a name in"
+            " engine/lab/faults"
+        )
+    return {} if parts is HEALTHY else {"parts": parts.name}
+
+
+def json_bytes(value: Any) -> bytes:
+    """As it stands in a file."""
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+def architecture(
+    data: bytes, where: str, allow: Callable[[ModelConfig, Parts], None] | None = None
+) -> tuple[ModelConfig, Parts]:
+    """What a config file names, if it can be built and is allowed. Raises CheckpointError where not."""
+    values = json_object(data, CONFIG, where)
+    try:
+        parts = parts_of(str(values.pop("parts", HEALTHY.name)))
+        config = ModelConfig.from_dict(values).validate()
+        if allow is not None:
+            allow(config, parts)
+    except (GlassformerError, TypeError) as error:
+        raise CheckpointError(f"{where}: {error}") from error
+    if config.n_layers > MAX_LAYERS:
+        raise CheckpointError(f"{where}: n_layers = {config.n_layers:,}, but at most {MAX_LAYERS:,} are read")
+    return config, parts
+
+
+def _assemble(files: Mapping[str, bytes], config: ModelConfig, parts: Parts, where: str) -> Checkpoint:
+    metrics = json_object(files[METRICS], METRICS, where)
+    tokenizer = tokenizer_for(config, files[TOKENIZER], where)
+    model = model_from(files[WEIGHTS], config, parts, where)
+    return Checkpoint(model, model.config, tokenizer, metrics)
+
+
+def tokenizer_for(config: ModelConfig, data: bytes, where: str) -> Storable:
+    """What a tokenizer's file holds. Raises CheckpointError for one that is none, or not of this model."""
+    try:
+        tokenizer = tokenizers.from_dict(json_object(data, TOKENIZER, where))
+    except (GlassformerError, TypeError) as error:
+        raise CheckpointError(f"{where}: {error}") from error
+    if config.vocab_size - tokenizer.vocab_size not in (0, 1):  # an encoder has one id more, its mask
+        raise CheckpointError(
+            f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows"
+            f" {tokenizer.vocab_size} tokens"
+        )
+    return tokenizer
+
+
+def model_from(
+    data: bytes, config: ModelConfig, parts: Parts, where: str, name: str = WEIGHTS
+) -> Transformer:
+    """The model whose weights are in a safetensors file. Raises CheckpointError when that is damaged, or of
+    another architecture.
+    """
+    # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
+    wanted = parameter_formula(config, parts)
+    try:
+        held = safetensors_header.numbers(data)
+        tensors = load_tensors(data) if held == wanted else {}
+    except (CheckpointError, SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{where}: {name} is damaged or cut short ({error})") from error
+    if held != wanted:
+        raise CheckpointError(f"{where}: {name} holds {held:,} numbers, but the config calls for {wanted:,}")
+    return model_with(config, tensors, where, parts)
+
+
+def model_with(
+    config: ModelConfig,
+    tensors: Mapping[str, Tensor],
+    where: str = "these weights",
+    parts: Parts = HEALTHY,
+) -> Transformer:
+    """A float32 model in evaluation mode with the given parameters. Raises CheckpointError naming the first
+    that does not fit.
+    """
+    model = build(config, device="meta", parts=parts)
+    filled(model, tensors, where)
+    parts.mode(model, False)
+    return model.requires_grad_(False)
+
+
+def filled(model: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
+    """Gives a model on the meta device its parameters, in float32. Raises CheckpointError naming the first
+    that does not fit.
+    """
+    wanted = {name: p.shape for name, p in model.named_parameters()}
+    for name in sorted(wanted.keys() ^ tensors.keys()):
+        raise CheckpointError(
+            f"{where}: the tensor {name!r} is"
+            f" {'missing' if name in wanted else 'not part of this architecture'}"
+        )
+    for name, shape in wanted.items():
+        found = tensors[name]
+        if found.shape != shape or not found.is_floating_point():
+            raise CheckpointError(
+                f"{where}: {name!r} is {found.dtype} of shape {tuple(found.shape)}, but the config calls for"
+                f" {tuple(shape)}"
+            )
+        if not torch.isfinite(found).all():
+            raise CheckpointError(f"{where}: {name!r} holds values that are not finite numbers")
+    model.load_state_dict({name: t.float() for name, t in tensors.items()}, assign=True)
+
+
+def json_object(data: bytes, name: str, where: str) -> dict[str, Any]:
+    """What a JSON file holds. Raises CheckpointError for anything but an object."""
+    if len(data) > MAX_JSON_BYTES:
+        raise CheckpointError(f"{where}: {name} is larger than {MAX_JSON_BYTES >> 20} MB")
+    try:
+        value = json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{where}: {name} is not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{where}: {name} must hold a JSON object")
+    return value

@@ -1,0 +1,105 @@
+"""A tokenizer as the `tokenizers` library writes it (tokenizer.json): `AutoTokenizer` then gives our ids."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from engine.data.tokenizers import Tokenizer
+from engine.data.tokenizers.bpe import WORDS, BpeTokenizer
+from engine.data.tokenizers.char import CharTokenizer
+from engine.errors import TokenizerError
+from engine.weights.pretrained.pieces import letters
+from engine.weights.pretrained.vocabulary import PretrainedTokenizer
+
+MASK = "[MASK]"
+Json = dict[str, Any]
+
+
+def tokenizer_json(tokenizer: Tokenizer, vocab_size: int) -> str:
+    """The file's text; a model with one row more than the tokenizer has tokens gets a mask as its last.
+
+    Raises TokenizerError for a tokenizer that the format cannot say exactly.
+    """
+    mask = [_special(MASK, tokenizer.vocab_size)] if vocab_size == tokenizer.vocab_size + 1 else []
+    if isinstance(tokenizer, PretrainedTokenizer):
+        values: Json = json.loads(tokenizer.inner.to_str())
+        named = {added["content"] for added in values["added_tokens"]}
+        missing = {name: i for name, i in tokenizer.special.items() if name not in named}
+        values["added_tokens"] += [_special(name, i) for name, i in missing.items()]
+    elif isinstance(tokenizer, CharTokenizer):
+        values = _characters(tokenizer)
+    elif isinstance(tokenizer, BpeTokenizer):
+        values = _bpe(tokenizer)
+    else:
+        raise TokenizerError("this kind of tokenizer cannot be written as tokenizer.json")
+    return json.dumps(values | ({"added_tokens": mask} if mask else {}), ensure_ascii=False, indent=1)
+
+
+def settings_json(tokenizer: Tokenizer) -> str:
+    """tokenizer_config.json, which says how tokenizer.json is opened."""
+    values: Json = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    if isinstance(tokenizer, PretrainedTokenizer):
+        named = {"bos_token": tokenizer.begins, "eos_token": tokenizer.ends}
+        named |= {"chat_template": tokenizer.template or ""}
+        values |= {name: text for name, text in named.items() if text}
+    return json.dumps(values, indent=1)
+
+
+def _characters(tokenizer: CharTokenizer) -> Json:
+    """Every character is a word of its own."""
+    _whole(tokenizer.alphabet)
+    cut = {"type": "Split", "pattern": {"Regex": r"[\s\S]"}, "behavior": "Isolated", "invert": False}
+    known = {character: i for i, character in enumerate(tokenizer.alphabet)}
+    # No character has that many letters: one that is unknown stays an error, as it is here.
+    return _frame({"type": "WordLevel", "vocab": known, "unk_token": "<unknown>"}, cut, {"type": "Fuse"})
+
+
+def _bpe(tokenizer: BpeTokenizer) -> Json:
+    """Here neighbours merge if they make a token, whichever two they are; there, if their pair is listed. So
+    every pair that makes a token is listed, in the order of the tokens.
+    """
+    words = tokenizer.split == "words"
+    if tokenizer.level == "byte":
+        spelled = [letters(token) for token in tokenizer.tokens]
+        before: Json | None = _level(words)
+        after: Json = _level(words)
+    else:
+        spelled = [token.decode("utf-8", "surrogatepass") for token in tokenizer.tokens]
+        _whole("".join(spelled))
+        cut = {"type": "Split", "pattern": {"Regex": WORDS}, "behavior": "Isolated", "invert": False}
+        before, after = cut if words else None, {"type": "Fuse"}
+    known = {token: i for i, token in enumerate(spelled)}
+    pairs = [
+        [token[:i], token[i:]]
+        for token in spelled
+        for i in range(1, len(token))
+        if token[:i] in known and token[i:] in known
+    ]
+    return _frame({"type": "BPE", "vocab": known, "merges": pairs}, before, after)
+
+
+def _level(words: bool) -> Json:
+    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": words}
+
+
+def _frame(model: Json, before: Json | None, after: Json) -> Json:
+    empty = ("truncation", "padding", "normalizer", "post_processor")
+    return {
+        "version": "1.0",
+        **dict.fromkeys(empty),
+        "added_tokens": [],
+        "pre_tokenizer": before,
+        "decoder": after,
+        "model": model,
+    }
+
+
+def _special(name: str, i: int) -> Json:
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    return {"id": i, "content": name, **flags, "special": True}
+
+
+def _whole(text: str) -> None:
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise TokenizerError("its alphabet holds half characters, which tokenizer.json cannot")

@@ -1,0 +1,112 @@
+"""One block of 32 numbers as a GGUF file keeps it: a scale, perhaps a minimum, and 32 small whole numbers.
+
+The kinds whose blocks are that plain: Q4_0, Q4_1 and Q8_0 of
+https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.errors import PretrainedError
+from engine.weights.pretrained.gguf import KINDS, Gguf
+from engine.weights.pretrained.load import Opened
+from engine.weights.pretrained.weights import Piece
+
+SIZE = 32  # numbers of a block
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Numbers d * q + m. `name` is the file's own for the tensor, `row` a row of it; `raw` are the block's
+    bytes.
+    """
+
+    name: str
+    row: int
+    kind: str
+    scale: float  # d, stored as float16
+    minimum: float  # m, stored as float16; 0 where the kind has none
+    q: np.ndarray = field(repr=False)  # (32,) int
+    raw: bytes = field(repr=False)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """(32,) float32"""
+        return (self.q.astype(np.float32) * np.float32(self.scale) + np.float32(self.minimum)).astype(
+            np.float32
+        )
+
+
+def _half(raw: np.ndarray) -> float:
+    return float(raw.view("<f2")[0])
+
+
+def _nibbles(raw: np.ndarray) -> np.ndarray:
+    """16 bytes -> 32 numbers: the lower halves of all bytes come first."""
+    return np.concatenate([raw & 15, raw >> 4]).astype(np.int32)
+
+
+UNPACK: dict[str, Callable[[np.ndarray], tuple[float, float, np.ndarray]]] = {
+    "Q4_0": lambda raw: (_half(raw[:2]), 0.0, _nibbles(raw[2:]) - 8),
+    "Q4_1": lambda raw: (_half(raw[:2]), _half(raw[2:4]), _nibbles(raw[4:])),
+    "Q8_0": lambda raw: (_half(raw[:2]), 0.0, raw[2:].view(np.int8).astype(np.int32)),
+}
+
+
+def kinds(opened: Opened, name: str) -> tuple[str, ...]:
+    """The kinds that a tensor of ours is stored in, one for each tensor of the file that it is made of;
+    nothing for a model that comes from no GGUF file.
+    """
+    file = opened.source
+    if not isinstance(file, Gguf):
+        return ()
+    return tuple(file.stored[each].kind for each in _piece(opened, name).names)
+
+
+def block_at(opened: Opened, name: str, row: int, index: int) -> Block | None:
+    """Block `index` of row `row` of our matrix `name`, out of the file; None where its kind is not plain.
+
+    Rows that were brought into another order are found where they lie. Raises PretrainedError where there is
+    no such matrix, row or block.
+    """
+    file = opened.source
+    if not isinstance(file, Gguf):
+        return None
+    below = row
+    for theirs, change in _piece(opened, name).parts:
+        shape = file.shape(theirs)
+        if len(shape) != 2:
+            return None
+        if below < shape[0]:
+            order = np.arange(shape[0])[:, None]
+            moved = order if change is None else change(order)
+            if moved.shape != order.shape:  # transposed: its rows lie across the blocks
+                return None
+            return _block(file, theirs, int(moved[below, 0]), index)
+        below -= shape[0]
+    raise PretrainedError(f"{name} has no row {row}")
+
+
+def _piece(opened: Opened, name: str) -> Piece:
+    pieces = opened.family.pieces(opened.config)
+    if name not in pieces:
+        raise PretrainedError(f"there is no tensor {name} in this model")
+    return pieces[name]
+
+
+def _block(file: Gguf, name: str, row: int, index: int) -> Block | None:
+    stored = file.stored[name]
+    if stored.kind not in UNPACK:
+        return None
+    blocks = stored.shape[1] // SIZE
+    if not 0 <= index < blocks:
+        raise PretrainedError(f"a row of {name} has {blocks} blocks; there is no block {index}")
+    size = next(size for kind, _, size in KINDS.values() if kind == stored.kind)
+    begin = (row * blocks + index) * size
+    raw = np.asarray(file.raw(name)[begin : begin + size])
+    scale, minimum, q = UNPACK[stored.kind](raw)
+    return Block(name, row, stored.kind, scale, minimum, q, raw.tobytes())

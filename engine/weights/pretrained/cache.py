@@ -1,0 +1,124 @@
+"""Weights that were dequantised once are kept as float32 safetensors, and mapped into memory from then on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from filelock import FileLock
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from engine.errors import PretrainedError
+
+ENTRY = 200  # bytes for the type, shape and place of one tensor, in a header
+FORM = 1  # of what is kept: another number makes every kept file a stranger's
+
+
+class Readable(Protocol):
+    """A model whose numbers still lie on disk: pretrained.load.Opened, and pairs.OpenedPair."""
+
+    @property
+    def names(self) -> set[str]: ...
+
+    @property
+    def differs(self) -> dict[str, Any]: ...
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]: ...
+
+    def weights(self) -> dict[str, Tensor]: ...
+
+
+def folder() -> Path:
+    """Where kept weights lie: `glassformer/models` in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glassformer" / "models"
+
+
+def stamp(opened: Readable, path: Path) -> str:
+    """Names the file, its state and the configuration: another one gets another name. Fields that say nothing
+    new are left out, so that a field that is added later makes no kept file a stranger's.
+    """
+    files = sorted(path.rglob("*.safetensors")) if path.is_dir() else [path]
+    state = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    said = json.dumps([FORM, str(path.resolve()), state, opened.differs])
+    return hashlib.sha256(said.encode()).hexdigest()[:20]
+
+
+def weights(opened: Readable, path: Path, keep: Path | None = None) -> dict[str, Tensor]:
+    """The tensors of a model, mapped from `keep` (the user's cache if None), and put there first where they
+    are not yet.
+
+    A file is written beside its place and moved there whole, so a killed load leaves nothing half; two
+    processes that ask at once write it once. Where nothing can be written the tensors are made anew. Raises
+    PretrainedError as `Opened.weights` does.
+    """
+    keep = folder() if keep is None else keep
+    kept = keep / f"{stamp(opened, path)}.safetensors"
+    if (found := _mapped(kept, opened)) is not None:
+        return found
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+        with FileLock(kept.with_suffix(".lock")):
+            if (found := _mapped(kept, opened)) is None:
+                _write(opened, kept)
+        return _mapped(kept, opened) or opened.weights()
+    except OSError:
+        return opened.weights()
+
+
+def _write(opened: Readable, kept: Path) -> None:
+    """Called by who holds the lock: another half of the same file is that of a process which was killed."""
+    for left in kept.parent.glob(f"{kept.stem}.*.half"):
+        left.unlink(missing_ok=True)
+    half = kept.with_suffix(f".{os.getpid()}.half")
+    try:
+        with half.open("wb") as file:
+            _store(opened, file)
+        os.replace(half, kept)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _store(opened: Readable, file: BinaryIO) -> None:
+    """Safetensors, each tensor made and written before the next: SmolLM2's half a gigabyte is then never in
+    memory as a whole, and is there in half the time.
+
+    First the length of the header (8 bytes), then the header (JSON: type, shape and place of each, spaces
+    behind it), then the numbers: https://huggingface.co/docs/safetensors#format. The header is written last,
+    into room that was left for it.
+    """
+    room = sum(len(json.dumps(name)) + ENTRY for name in opened.names) // 8 * 8 + 8
+    file.write(bytes(8 + room))
+    header, at = {}, 0
+    for name, tensor in opened.tensors():
+        numbers = tensor.contiguous().numpy()
+        header[name] = {
+            "dtype": "F32",
+            "shape": list(tensor.shape),
+            "data_offsets": [at, at + numbers.nbytes],
+        }
+        file.write(numbers.data)
+        at += numbers.nbytes
+    file.seek(0)
+    file.write(struct.pack("<Q", room) + json.dumps(header, separators=(",", ":")).encode().ljust(room))
+
+
+def _mapped(kept: Path, opened: Readable) -> dict[str, Tensor] | None:
+    """The tensors in a kept file; None where there is none, or it is not whole."""
+    if not kept.is_file():
+        return None
+    try:
+        with safe_open(kept, framework="pt") as file:
+            names = file.keys()  # of a file, which is no dict
+            found = {name: file.get_tensor(name) for name in names}
+    except (OSError, SafetensorError):
+        kept.unlink(missing_ok=True)
+        return None
+    if found.keys() != opened.names:
+        raise PretrainedError(f"{kept.name} in the cache belongs to another model: remove it")
+    return found

@@ -1,0 +1,21 @@
+"""The families of published models that this engine's one definition covers, by the name that their files
+give.
+"""
+
+from __future__ import annotations
+
+from engine.config import ModelConfig
+from engine.seq2seq_config import Seq2SeqConfig
+from engine.weights.pretrained import t5
+from engine.weights.pretrained.decoders import DECODERS
+from engine.weights.pretrained.encoders import ENCODERS
+from engine.weights.pretrained.family import Family
+from engine.weights.pretrained.ggml import GGUF
+
+__all__ = ["GGUF", "HUGGING_FACE", "PAIRS", "Family"]
+
+HUGGING_FACE: dict[str, Family[ModelConfig]] = DECODERS | ENCODERS
+
+PAIRS: dict[str, Family[Seq2SeqConfig]] = {  # read whole: an encoder, and a decoder that looks at it
+    "t5": Family(t5.pair_config, t5.pair_pieces, t5.pair_ignored, t5.pair_copies),
+}

@@ -1,0 +1,153 @@
+"""What a family of published models is: how the facts of its file become a configuration, and under which
+names its tensors lie. Facts come from strangers' files: every one is checked before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from engine.config import ModelConfig
+from engine.errors import ConfigError, PretrainedError
+from engine.weights.pretrained.weights import Piece, piece
+
+MAX_LAYERS = 1024
+MAX_SIZE = 2**27  # of any one axis: far above every model that there is
+TENSORS = "names of tensors"  # the fact that a reader adds: what the file holds
+Facts = Mapping[str, Any]
+Pieces = dict[str, Piece]
+SIZES = ("vocab_size", "context", "d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "token_types")
+C = TypeVar("C")  # a ModelConfig, or a Seq2SeqConfig
+
+
+@dataclass(frozen=True)
+class Family(Generic[C]):
+    """How one kind of file becomes a model: `config` from its facts, then `pieces` for its tensors.
+
+    `ignored` are tensors that may be there and say nothing here: masks kept as buffers, a tied matrix stored
+    twice, another model in the same file. A name that ends in a dot stands for all that begin so. `copies`
+    may be there too: their names, and ours of what they must be equal to.
+    """
+
+    config: Callable[[Facts], C]
+    pieces: Callable[[C], Pieces]
+    ignored: Callable[[C], set[str]] = lambda config: set()
+    copies: Callable[[C], dict[str, str]] = lambda config: {}
+
+
+def whole(facts: Facts, name: str, otherwise: int | None = None) -> int:
+    """A fact that must be a whole number, at least 1. Raises PretrainedError."""
+    value = facts.get(name, otherwise)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**53:
+        raise PretrainedError(
+            f"its configuration says {name} = {value!r}; it must be a whole number, at least 1"
+        )
+    return value
+
+
+def token(facts: Facts, name: str, otherwise: int) -> int:
+    """The id of a token; `otherwise` where it is left out, or null. Raises PretrainedError."""
+    value = otherwise if facts.get(name) is None else facts[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MAX_SIZE:
+        raise PretrainedError(f"its configuration says {name} = {value!r}; it must be the id of a token")
+    return value
+
+
+def optional(facts: Facts, name: str) -> int | None:
+    """A whole number that may be left out, or null. Raises PretrainedError."""
+    return None if facts.get(name) is None else whole(facts, name)
+
+
+def first_of(facts: Facts, *names: str) -> int:
+    """A whole number that different versions call differently. Raises PretrainedError."""
+    return whole(facts, next((name for name in names if facts.get(name) is not None), names[0]))
+
+
+def real(facts: Facts, name: str, otherwise: float) -> float:
+    """A fact that must be a number. Raises PretrainedError."""
+    value = facts.get(name, otherwise)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e300:
+        raise PretrainedError(f"its configuration says {name} = {value!r}; it must be a number")
+    return float(value)
+
+
+def flag(facts: Facts, name: str, otherwise: bool) -> bool:
+    """A fact that must be true or false. Raises PretrainedError."""
+    value = facts.get(name, otherwise)
+    if value is None:
+        return otherwise
+    if not isinstance(value, bool):
+        raise PretrainedError(f"its configuration says {name} = {value!r}; it must be true or false")
+    return value
+
+
+def refuse(facts: Facts, **allowed: object) -> None:
+    """Raises PretrainedError where a fact is there and has another value than the one that is built here."""
+    for name, value in allowed.items():
+        if facts.get(name, value) not in (value, None):
+            raise PretrainedError(f"its {name} is {facts[name]!r}; only {value!r} is built here")
+
+
+GELUS = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "relu2": "relu2",
+}
+
+
+def activation(facts: Facts, name: str, otherwise: str) -> Any:
+    """The engine's name for a nonlinearity. Raises PretrainedError."""
+    said = facts.get(name, otherwise)
+    if not isinstance(said, str) or said not in GELUS:
+        raise PretrainedError(f"its {name} is {said!r}; known here are {', '.join(GELUS)}")
+    return GELUS[said]
+
+
+def rotations(facts: Facts) -> Facts:
+    """What a configuration says of RoPE, in the old way or in the new one. Raises PretrainedError where it
+    scales the rotations for longer texts, as LLaMA 3.1 does: that is not built here.
+    """
+    found: dict[str, Any] = {}
+    for name in ("rope_scaling", "rope_parameters"):
+        said = facts.get(name)
+        if said is None:
+            continue
+        if not isinstance(said, Mapping) or any(isinstance(value, Mapping) for value in said.values()):
+            raise PretrainedError(f"its {name} is {said!r}; one set of numbers for all layers is read here")
+        kind = said.get("rope_type", said.get("type", "default"))
+        if kind != "default":
+            raise PretrainedError(
+                f"its rope_type is {kind!r}, which scales the rotations for longer texts; only 'default' is"
+                " built here"
+            )
+        found |= said
+    return found
+
+
+def blocks(config: ModelConfig, one: Callable[[int], Pieces]) -> Pieces:
+    """The pieces of every block, scoped."""
+    return {f"blocks.{i}.{name}": each for i in range(config.n_layers) for name, each in one(i).items()}
+
+
+def both(ours: str, theirs: str, bias: bool = True, **rest: Any) -> Pieces:
+    """Weight and bias of a matrix or a norm: `ours` ends in the part's name, `theirs` in the module's."""
+    gain = "gain" if "norm" in ours.rpartition(".")[2] else "weight"
+    found = {f"{ours}.{gain}": piece(f"{theirs}.weight", **rest)}
+    return found | ({f"{ours}.bias": piece(f"{theirs}.bias", **rest)} if bias else {})
+
+
+def checked(**values: Any) -> ModelConfig:
+    """The configuration. Raises PretrainedError where it cannot be built, or claims sizes that nobody has."""
+    if values["n_layers"] > MAX_LAYERS:
+        raise PretrainedError(f"it claims {values['n_layers']:,} layers; {MAX_LAYERS:,} are believed")
+    sizes = {name: values.get(name) or 0 for name in SIZES}
+    sizes["n_heads * d_head"] = sizes["n_heads"] * sizes["d_head"]
+    if odd := next((name for name, size in sizes.items() if size > MAX_SIZE), None):
+        raise PretrainedError(f"it claims {odd} = {sizes[odd]:,}; {MAX_SIZE:,} are believed")
+    try:
+        return ModelConfig(**values).validate()
+    except ConfigError as error:
+        raise PretrainedError(f"its configuration cannot be built: {error}") from error

@@ -1,0 +1,175 @@
+"""A folder in Hugging Face's layout: config.json, tokenizer.json, and safetensors in one file or several.
+Never a pickle.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+
+from engine.errors import PretrainedError
+from engine.weights.pretrained.vocabulary import PretrainedTokenizer, from_json
+from engine.weights.safetensors_header import MAX_DIMENSIONS
+
+CONFIG, TOKENIZER, WEIGHTS, INDEX = (
+    "config.json",
+    "tokenizer.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+)
+SETTINGS, TEMPLATE = "tokenizer_config.json", "chat_template.jinja"
+MAX_JSON_BYTES = 64 * 2**20  # of a tokenizer with a large vocabulary
+PREFIXES = ("transformer.", "model.", "gpt_neox.", "bert.")  # of the body, where a head is saved with it
+NUMBERS = {"F32", "F16", "BF16", "F64"}
+
+
+@dataclass(frozen=True, eq=False)
+class Folder:
+    """The facts of a model, and where each of its tensors lies: name without PREFIXES -> (file, name
+    there).
+    """
+
+    path: Path
+    facts: Mapping[str, Any] = field(repr=False)
+    where: Mapping[str, tuple[Path, str]] = field(repr=False)
+    shapes: Mapping[str, tuple[int, ...]] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        return self.path.name
+
+    def names(self) -> Iterable[str]:
+        return self.where
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.shapes[name]
+
+    @property
+    def bits(self) -> float:
+        """Bits that one number takes on disk, on average; the tables of names are counted in."""
+        files = {file for file, _ in self.where.values()}
+        return 8 * sum(file.stat().st_size for file in files) / max(1, sum(map(prod, self.shapes.values())))
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A tensor as float32. Raises PretrainedError where it cannot be read, is of whole numbers, or is
+        not finite.
+        """
+        file, called = self.where[name]
+        try:
+            with safe_open(file, framework="pt") as opened:
+                found = opened.get_tensor(called)
+        except (OSError, SafetensorError) as error:
+            raise PretrainedError(f"{self.title}: {file.name} cannot be read: {error}") from error
+        if not found.is_floating_point():
+            raise PretrainedError(f"{self.title}: {name} holds {found.dtype}, not floating-point numbers")
+        found = found.to(torch.float32)
+        if not bool(torch.isfinite(found).all()):
+            raise PretrainedError(f"{self.title}: {name} holds numbers that are not finite")
+        return found.numpy()
+
+
+def read(path: Path | str) -> Folder:
+    """The facts and the table of tensors. Raises PretrainedError that names the file that is missing or
+    damaged.
+    """
+    path = Path(path)
+    facts = read_json(path / CONFIG)
+    where: dict[str, tuple[Path, str]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for file, wanted in _files(path).items():
+        for name, shape in _table(file, wanted, path.name):
+            short = _short(name)
+            if short in where:
+                raise PretrainedError(f"{path.name}: {short} is there twice")
+            where[short], shapes[short] = (file, name), shape
+    return Folder(path, facts, where, shapes)
+
+
+def _short(name: str) -> str:
+    """A tensor's name without its model's; gains and biases of old files are called as in new ones."""
+    short = next((name.removeprefix(p) for p in PREFIXES if name.startswith(p)), name)
+    return short.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def vocabulary_of(found: Folder) -> PretrainedTokenizer:
+    """The vocabulary in a folder, with the chat template of tokenizer_config.json, or of a file of its own,
+    where there is one. Raises PretrainedError.
+    """
+    text, settings = _text(found.path / TOKENIZER), found.path / SETTINGS
+    said = read_json(settings) if settings.is_file() else {}
+    own = found.path / TEMPLATE
+    template = _text(own) if own.is_file() else said.get("chat_template")
+    begins, ends = (_name(said.get(f"{end}_token")) for end in ("bos", "eos"))
+    return from_json(text, template if isinstance(template, str) else None, begins, ends)
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > MAX_JSON_BYTES:
+            raise PretrainedError(f"{file.name} is larger than {MAX_JSON_BYTES >> 20} MB")
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PretrainedError(f"{file.name} cannot be read") from error
+
+
+def _name(token: object) -> str:
+    """A special token's, which old files keep in an object of its own."""
+    said = token.get("content") if isinstance(token, Mapping) else token
+    return said if isinstance(said, str) else ""
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file of a bounded size. Raises PretrainedError."""
+    try:
+        if path.stat().st_size > MAX_JSON_BYTES:
+            raise PretrainedError(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MB")
+        found = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise PretrainedError(f"{path.name} cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise PretrainedError(f"{path.name} is no JSON") from error
+    if not isinstance(found, dict):
+        raise PretrainedError(f"{path.name} holds no JSON object")
+    return found
+
+
+def _files(path: Path) -> dict[Path, set[str] | None]:
+    """Each file of tensors, with the names that the index promises in it; None for a single file."""
+    if (path / WEIGHTS).is_file():
+        return {path / WEIGHTS: None}
+    if not (path / INDEX).is_file():
+        raise PretrainedError(f"{path.name} has neither {WEIGHTS} nor {INDEX}: only safetensors are read")
+    listed = read_json(path / INDEX).get("weight_map")
+    if not isinstance(listed, dict) or not listed:
+        raise PretrainedError(f"{path.name}: {INDEX} has no weight_map")
+    found: dict[Path, set[str] | None] = {}
+    for name, file in listed.items():
+        if not isinstance(file, str) or Path(file).name != file:
+            raise PretrainedError(f"{path.name}: {INDEX} names a file outside of the folder")
+        held = found.setdefault(path / file, set())
+        assert held is not None
+        held.add(name)
+    return found
+
+
+def _table(file: Path, wanted: set[str] | None, title: str) -> Iterable[tuple[str, tuple[int, ...]]]:
+    try:
+        with safe_open(file, framework="pt") as opened:
+            names = set(opened.keys())
+            found = [(name, tuple(opened.get_slice(name).get_shape())) for name in sorted(names)]
+    except (OSError, SafetensorError) as error:
+        raise PretrainedError(f"{title}: {file.name} cannot be read: {error}") from error
+    if any(len(shape) > MAX_DIMENSIONS for _, shape in found):
+        raise PretrainedError(f"{title}: {file.name} has a tensor with more than {MAX_DIMENSIONS} dimensions")
+    if wanted is not None and names != wanted:
+        odd = sorted(names ^ wanted)[0]
+        raise PretrainedError(f"{title}: {file.name} and {INDEX} disagree about {odd}")
+    return found

@@ -1,0 +1,111 @@
+"""Families of models in GGUF files, as llama.cpp's converter names their facts and tensors."""
+
+from __future__ import annotations
+
+from engine.config import ModelConfig
+from engine.errors import PretrainedError
+from engine.weights.pretrained.family import (
+    Facts,
+    Family,
+    Pieces,
+    blocks,
+    both,
+    checked,
+    real,
+    whole,
+)
+from engine.weights.pretrained.weights import half_split, piece
+
+
+def _llama_config(facts: Facts) -> ModelConfig:
+    name = "llama"
+    if f"{name}.rope.scaling.type" in facts or f"{name}.expert_count" in facts:
+        raise PretrainedError("it scales its rotations or has experts; neither is built here")
+    heads, d_model = whole(facts, f"{name}.attention.head_count"), whole(facts, f"{name}.embedding_length")
+    d_head = whole(facts, f"{name}.attention.key_length", max(d_model // heads, 1))
+    return checked(
+        vocab_size=_vocabulary(facts, name),
+        context=whole(facts, f"{name}.context_length"),
+        d_model=d_model,
+        n_layers=whole(facts, f"{name}.block_count"),
+        n_heads=heads,
+        n_kv_heads=whole(facts, f"{name}.attention.head_count_kv", heads),
+        d_head=d_head,
+        d_ff=whole(facts, f"{name}.feed_forward_length"),
+        norm="rmsnorm",
+        norm_eps=real(facts, f"{name}.attention.layer_norm_rms_epsilon", 1e-5),
+        ffn="swiglu",
+        position="rope",
+        rope_theta=real(facts, f"{name}.rope.freq_base", 10_000.0),
+        rope_fraction=whole(facts, f"{name}.rope.dimension_count", d_head) / d_head,
+        tie_embeddings=bool(facts.get("tied", True)),
+    )
+
+
+def _llama_pieces(config: ModelConfig) -> Pieces:
+    c = config.resolved()
+
+    def block(i: int) -> Pieces:
+        at = f"blk.{i}"
+        return {
+            "mixer.w_qkv.weight": piece(f"{at}.attn_q.weight", change=half_split(c.n_heads))
+            + piece(f"{at}.attn_k.weight", change=half_split(c.n_kv_heads or c.n_heads))
+            + piece(f"{at}.attn_v.weight"),
+            "mixer.w_o.weight": piece(f"{at}.attn_output.weight"),
+            "ffn.w_in.weight": piece(f"{at}.ffn_gate.weight", f"{at}.ffn_up.weight"),
+            "ffn.w_out.weight": piece(f"{at}.ffn_down.weight"),
+            "norm1.gain": piece(f"{at}.attn_norm.weight"),
+            "norm2.gain": piece(f"{at}.ffn_norm.weight"),
+        }
+
+    tables = {"embedding": piece("token_embd.weight"), "norm_final.gain": piece("output_norm.weight")}
+    if not config.tie_embeddings:
+        tables["unembedding"] = piece("output.weight")
+    return tables | blocks(config, block)
+
+
+def _gpt2_config(facts: Facts) -> ModelConfig:
+    name = "gpt2"
+    return checked(
+        vocab_size=_vocabulary(facts, name),
+        context=whole(facts, f"{name}.context_length"),
+        d_model=whole(facts, f"{name}.embedding_length"),
+        n_layers=whole(facts, f"{name}.block_count"),
+        n_heads=whole(facts, f"{name}.attention.head_count"),
+        d_ff=whole(facts, f"{name}.feed_forward_length"),
+        norm_eps=real(facts, f"{name}.attention.layer_norm_epsilon", 1e-5),
+        ffn="gelu_tanh",
+        position="learned",
+        tie_embeddings=bool(facts.get("tied", True)),
+        attention_bias=True,
+        ffn_bias=True,
+        norm_bias=True,
+    )
+
+
+def _gpt2_pieces(config: ModelConfig) -> Pieces:
+    def block(i: int) -> Pieces:
+        at = f"blk.{i}"
+        return (
+            both("mixer.w_qkv", f"{at}.attn_qkv")
+            | both("mixer.w_o", f"{at}.attn_output")
+            | both("ffn.w_in", f"{at}.ffn_up")
+            | both("ffn.w_out", f"{at}.ffn_down")
+            | both("norm1", f"{at}.attn_norm")
+            | both("norm2", f"{at}.ffn_norm")
+        )
+
+    tables = {"embedding": piece("token_embd.weight"), "positions.weight": piece("position_embd.weight")}
+    if not config.tie_embeddings:
+        tables["unembedding"] = piece("output.weight")
+    return tables | both("norm_final", "output_norm") | blocks(config, block)
+
+
+def _vocabulary(facts: Facts, name: str) -> int:
+    return whole(facts, f"{name}.vocab_size", len(facts.get("tokenizer.ggml.tokens", ())) or None)
+
+
+GGUF: dict[str, Family[ModelConfig]] = {
+    "llama": Family(_llama_config, _llama_pieces),
+    "gpt2": Family(_gpt2_config, _gpt2_pieces),
+}

@@ -1,0 +1,105 @@
+"""A published model from its file or folder: configuration and weights, ready for `engine.model`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from engine.config import ModelConfig
+from engine.errors import PretrainedError
+from engine.model import Transformer, build
+from engine.weights.pretrained import folder, gguf, vocabulary
+from engine.weights.pretrained.families import GGUF, HUGGING_FACE
+from engine.weights.pretrained.family import TENSORS, C, Family
+from engine.weights.pretrained.vocabulary import PretrainedTokenizer
+from engine.weights.pretrained.weights import Source, assembled
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model whose facts were read and whose numbers still lie on disk."""
+
+    source: Source
+    family: Family[ModelConfig]
+    config: ModelConfig
+    facts: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def names(self) -> set[str]:
+        """Of the model's tensors, as they are called here."""
+        return set(self.family.pieces(self.config))
+
+    @property
+    def differs(self) -> dict[str, Any]:
+        """The fields of its configuration that are not as they are where nothing is said."""
+        return differing(self.config)
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Every tensor of the model with its name, float32, one after the other. Raises PretrainedError."""
+        c = self.config
+        empty = build(c, device="meta")
+        return assembled(empty, self.family.pieces(c), self.source, self.family.ignored(c))
+
+    def weights(self) -> dict[str, Tensor]:
+        """All of them. Raises PretrainedError."""
+        return dict(self.tensors())
+
+    def vocabulary(self) -> PretrainedTokenizer:
+        """How it cuts text. Raises PretrainedError."""
+        if isinstance(self.source, gguf.Gguf):
+            return vocabulary.from_gguf(self.facts)
+        assert isinstance(self.source, folder.Folder)
+        return folder.vocabulary_of(self.source)
+
+    def model(self, weights: Mapping[str, Tensor] | None = None) -> Transformer:
+        """The model, in evaluation mode, without gradients; with `weights` that were kept, else read now."""
+        model = build(self.config, device="meta").requires_grad_(False)
+        model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
+        return model.eval()
+
+
+def differing(config: ModelConfig) -> dict[str, Any]:
+    """The fields of a configuration that are not as they are where nothing is said."""
+    plain = type(config)().to_dict()
+    return {name: value for name, value in config.to_dict().items() if value != plain[name]}
+
+
+def open_model(path: Path | str) -> Opened:
+    """A GGUF file, or a folder in Hugging Face's layout.
+
+    Nothing is allocated yet: `config` says how large it is. Raises PretrainedError for a family that is not
+    built here, and for whatever its reader refuses.
+    """
+    path = Path(path)
+    return _gguf(path) if path.is_file() else _folder(path)
+
+
+def _gguf(path: Path) -> Opened:
+    file = gguf.read(path)
+    family = _family(file.facts.get("general.architecture"), GGUF, file.title)
+    facts = dict(file.facts) | {"tied": "output.weight" not in file.stored}
+    return Opened(file, family, family.config(facts), facts)
+
+
+def _folder(path: Path) -> Opened:
+    found = folder.read(path)
+    family, facts = known(found, HUGGING_FACE)
+    return Opened(found, family, family.config(facts), facts)
+
+
+def known(found: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Family[C], dict[str, Any]]:
+    """A folder's family, and its facts with the names of its tensors. Raises PretrainedError for a family
+    that is none of these.
+    """
+    family = _family(found.facts.get("model_type"), families, found.title)
+    return family, dict(found.facts) | {TENSORS: frozenset(found.names())}
+
+
+def _family(name: object, families: Mapping[str, Family[C]], title: str) -> Family[C]:
+    if not isinstance(name, str) or name not in families:
+        raise PretrainedError(f"{title} is of the family {name!r}; built here are {', '.join(families)}")
+    return families[name]

@@ -1,0 +1,150 @@
+"""Encoder-decoders that others trained: a folder read whole, with how it cuts texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from engine.errors import PretrainedError
+from engine.ledger import ledger
+from engine.seq2seq import Seq2Seq, build_pair
+from engine.seq2seq_config import Seq2SeqConfig
+from engine.weights.pretrained import (
+    cache,
+    folder,
+    library,
+    sources,
+)
+from engine.weights.pretrained.families import PAIRS
+from engine.weights.pretrained.family import Family
+from engine.weights.pretrained.folder import Folder
+from engine.weights.pretrained.load import differing, known
+from engine.weights.pretrained.sources import Facts
+from engine.weights.pretrained.vocabulary import PretrainedTokenizer
+from engine.weights.pretrained.weights import assemble
+
+UNUSED = "[unused]"  # a row of the embedding that no token has: tables are filled up to a round size
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedPair:
+    """As engine.weights.pretrained.load.Opened, of an encoder and a decoder."""
+
+    source: Folder
+    family: Family[Seq2SeqConfig]
+    config: Seq2SeqConfig
+
+    @property
+    def names(self) -> set[str]:
+        """Of the model's tensors, as they are called here."""
+        return set(self.family.pieces(self.config))
+
+    @property
+    def differs(self) -> dict[str, Any]:
+        c = self.config
+        halves = {"encoder": differing(c.encoder), "decoder": differing(c.decoder)}
+        return halves | {"tokens": (c.pad, c.begin, c.end)}
+
+    def weights(self) -> dict[str, Tensor]:
+        """Every tensor of the model, float32. Raises PretrainedError."""
+        c, family = self.config, self.family
+        copies = {name: ours for name, ours in family.copies(c).items() if name in self.source.where}
+        ignored = family.ignored(c) | copies.keys()
+        found = assemble(build_pair(c, device="meta"), family.pieces(c), self.source, ignored)
+        for name, ours in copies.items():
+            if not np.array_equal(self.source.numbers(name), found[ours].numpy()):
+                raise PretrainedError(
+                    f"{self.source.title}: {name} should be the {ours} once more, and is another matrix"
+                )
+        return found
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """The same with their names, which all lie in memory until the copies have been compared."""
+        return iter(self.weights().items())
+
+    def words(self) -> PairWords:
+        """How it cuts text. Raises PretrainedError."""
+        return PairWords(folder.vocabulary_of(self.source), self.config.pad, self.config.end)
+
+    def model(self, weights: dict[str, Tensor] | None = None) -> Seq2Seq:
+        """The model, in evaluation mode, without gradients; with `weights` that were kept, else read now."""
+        model = build_pair(self.config, device="meta").requires_grad_(False)
+        model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
+        return model.eval()
+
+
+@dataclass(frozen=True, eq=False)
+class PairWords:
+    """A published vocabulary with the words of engine.data.tokenizers.pairs.PairTokenizer."""
+
+    inner: PretrainedTokenizer = field(repr=False)
+    pad: int
+    end: int
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without signs around it."""
+        return self.inner.encode(text)
+
+    def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Each token as text, signs by their names. A blank before a word is its token's."""
+        tokens = self.inner.tokens
+        return tuple(tokens[i].decode("utf-8", "replace") if i < len(tokens) else UNUSED for i in ids)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids up to the first end, without padding and rows that no token has."""
+        over = list(ids).index(self.end) if self.end in ids else len(ids)
+        return self.inner.decode([i for i in ids[:over] if i != self.pad and i < self.inner.vocab_size])
+
+
+@dataclass(frozen=True, eq=False)
+class PretrainedPair:
+    """An encoder-decoder that others trained. `facts` is None for one that is not known by name."""
+
+    name: str
+    model: Seq2Seq = field(repr=False)
+    tokenizer: PairWords = field(repr=False)
+    facts: Facts | None
+
+
+def open_pair(path: Path | str) -> OpenedPair:
+    """A folder in Hugging Face's layout. Nothing is allocated yet. Raises PretrainedError for a family that
+    is not built here, and for whatever its reader refuses.
+    """
+    found = folder.read(path)
+    family, facts = known(found, PAIRS)
+    return OpenedPair(found, family, family.config(facts))
+
+
+def available() -> list[str]:
+    """The names of those of `sources.available` that are encoder-decoders, by their config.json."""
+    return [name for name in sources.available() if is_pair(sources.find(name))]
+
+
+def is_pair(place: Path | None) -> bool:
+    """Whether a folder says that both halves are in it."""
+    if place is None or not place.is_dir():
+        return False
+    try:
+        facts = folder.read_json(place / folder.CONFIG)
+    except PretrainedError:
+        return False
+    return facts.get("model_type") in PAIRS and facts.get("is_encoder_decoder") is not False
+
+
+def load_pair(
+    name: str, largest: int, path: Path | str | None = None, keep: Path | None = None
+) -> PretrainedPair:
+    """As `engine.weights.pretrained.library.load`, of an encoder-decoder."""
+    found = library.located(name, path)
+    opened = open_pair(found)
+    c = opened.config
+    library.check_size(name, ledger(c.decoder, c.encoder).total, largest)
+    words = opened.words()
+    library.check_rows(name, words.inner, c.decoder.vocab_size)
+    model = opened.model(cache.weights(opened, found, keep))
+    return PretrainedPair(name, model, words, sources.KNOWN.get(name))

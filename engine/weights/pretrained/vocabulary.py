@@ -1,0 +1,248 @@
+"""How published models cut text: by Hugging Face's `tokenizers`, whose ids are those of `transformers`.
+
+From a GGUF file's lists of tokens and merges, or from a folder's tokenizer.json. What a person types is
+ordinary text here: it never becomes a special token (but for T5, whose pieces hold the names of those, as
+they do at `transformers`). A program puts these in by their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from engine.data.tokenizers.published import whole_characters
+from engine.errors import PretrainedError, TokenizerError
+from engine.weights.pretrained.pieces import BYTE_LEVEL, Writing, writing_of
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Inner
+
+MAX_TOKENS = 1_000_000
+ENDS = (  # what published models call the end of a text or of a turn
+    "<|endoftext|>",
+    "<|im_end|>",
+    "</s>",
+    "<eos>",
+    "<end_of_turn>",
+    "<|eot_id|>",
+    "<|end_of_text|>",
+)
+SPECIAL = 3  # ggml's type of a token that steers the model
+QWEN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PretrainedTokenizer:
+    """A published vocabulary with the engine's words. `special` holds the tokens that no text becomes, by
+    name; `begins` and `ends` are the names of those that stand around a text in a chat template.
+    """
+
+    inner: Inner = field(repr=False)
+    special: Mapping[str, int] = field(repr=False)
+    template: str | None = field(
+        default=None, repr=False
+    )  # of a chat, in Jinja; None for a model that does not chat
+    writing: Writing = BYTE_LEVEL
+    begins: str = ""
+    ends: str = ""
+
+    @cached_property
+    def tokens(self) -> tuple[bytes, ...]:
+        """The bytes of the text that every token stands for, by id. Of a special token, its name."""
+        by_id = {i: text for text, i in self.inner.get_vocab(with_added_tokens=True).items()}
+        named = set(self.special.values())
+        return tuple(
+            by_id.get(i, "").encode() if i in named else self.writing.bytes_of(by_id.get(i, ""))
+            for i in range(self.vocab_size)
+        )
+
+    @cached_property
+    def vocab_size(self) -> int:
+        """Rows that an embedding for it needs."""
+        return max(self.inner.get_vocab(with_added_tokens=True).values()) + 1
+
+    @cached_property
+    def stops(self) -> frozenset[int]:
+        """The ids of the special tokens that end a text, or a turn of a conversation."""
+        return frozenset(self.special[name] for name in (*ENDS, self.ends) if name in self.special)
+
+    @cached_property
+    def _lost(self) -> frozenset[int]:
+        """Bytes that no token holds: a vocabulary that was learned from text without them lacks them."""
+        single = {token[0] for token in self.tokens if len(token) == 1}
+        return frozenset(range(256)) - single
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, all of it ordinary. What `unknown` names is left out, or becomes the one token
+        that the vocabulary has for it.
+        """
+        return list(self.inner.encode(whole_characters(text)[0], add_special_tokens=False).ids)
+
+    def framed(self, text: str) -> list[int]:
+        """The same, with the special tokens that its makers put around a text: [CLS] and [SEP] for BERT."""
+        return list(self.inner.encode(whole_characters(text)[0]).ids)
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Raises TokenizerError for an id that stands for nothing."""
+        try:
+            return b"".join(self.tokens[i] for i in _inside(ids, self.vocab_size))
+        except IndexError:
+            raise TokenizerError(f"ids lie between 0 and {self.vocab_size - 1}") from None
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of some ids. Blanks and accents that a vocabulary drops do not come back. Raises
+        TokenizerError for an id that stands for nothing.
+        """
+        whole = self.decode_bytes(ids)
+        if self.writing.exact:
+            return whole.decode("utf-8", "replace")
+        return str(self.inner.decode(list(ids), skip_special_tokens=False))
+
+    def unknown(self, text: str) -> list[str]:
+        """Characters of a text that no token holds (or not all of their bytes), each once, in order."""
+        each = dict.fromkeys(whole_characters(text)[0])
+        if not self.writing.exact:
+            name = getattr(self.inner.model, "unk_token", None) or "<unk>"
+            lost = self.inner.token_to_id(name)
+            return [c for c in each if lost is not None and lost in self.encode(c)]
+        return [c for c in each if self._lost & set(c.encode())] if self._lost else []
+
+    def chat(self, messages: Sequence[Mapping[str, str]], answer: bool = True) -> list[int]:
+        """The ids of a conversation as the model was trained to read it: messages have a `role` and a
+        `content`.
+
+        With `answer`, the beginning of the model's own turn stands at the end. Names of special tokens in a
+        content stay text. Raises TokenizerError for a model without a template, or one whose template refuses
+        the messages.
+        """
+        if self.template is None:
+            raise TokenizerError(
+                "this model has no chat template: it continues texts and was not taught to answer"
+            )
+        return [
+            i
+            for piece, known in self._pieces(messages, answer)
+            for i in ([known] if known is not None else self.encode(piece))
+        ]
+
+    def _pieces(
+        self, messages: Sequence[Mapping[str, str]], answer: bool
+    ) -> Iterable[tuple[str, int | None]]:
+        """The rendered conversation, cut at the special tokens that the *template* wrote."""
+        from jinja2 import TemplateError
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        # What people wrote stands in the template as a mark that no text can hold, and comes back afterwards.
+        marks = {f"\ue000{i}\ue001": m["content"] for i, m in enumerate(messages)}
+        shown = [{"role": m["role"], "content": mark} for m, mark in zip(messages, marks, strict=True)]
+        try:
+            page = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(
+                self.template or ""
+            )
+            whole = page.render(messages=shown, add_generation_prompt=answer, **self._named())
+        except TemplateError as error:
+            raise TokenizerError(f"the model's chat template refuses these messages: {error}") from error
+        import re
+
+        for piece in re.split(f"({'|'.join(map(re.escape, self.special))})", whole):
+            if piece in self.special:
+                yield piece, self.special[piece]
+            elif piece:
+                yield re.sub("\ue000\\d+\ue001", lambda found: marks.get(found[0], ""), piece), None
+
+    def _named(self) -> dict[str, str]:
+        return {"bos_token": self.begins, "eos_token": self.ends}
+
+
+def from_gguf(facts: Mapping[str, Any]) -> PretrainedTokenizer:
+    """The vocabulary in a GGUF file. Raises PretrainedError for one that is not byte-level BPE, or is
+    damaged.
+    """
+    from tokenizers import Tokenizer, decoders, models
+
+    if facts.get("tokenizer.ggml.model") != "gpt2":
+        raise PretrainedError(
+            f"its vocabulary is {facts.get('tokenizer.ggml.model')!r}; byte-level BPE (gpt2) is read"
+        )
+    tokens, merges = _texts(facts, "tokenizer.ggml.tokens"), _texts(facts, "tokenizer.ggml.merges")
+    kinds = facts.get("tokenizer.ggml.token_type", (1,) * len(tokens))
+    pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
+    known = {token: i for i, token in enumerate(tokens)}
+    if len(known) != len(tokens) or len(kinds) != len(tokens):
+        raise PretrainedError("its lists of tokens, their types and merges do not fit together")
+    if odd := next((pair for pair in pairs if not {*pair, "".join(pair)} <= known.keys()), None):
+        raise PretrainedError(f"its merge of {odd[0]!r} and {odd[1]!r} is not made of its tokens")
+    inner = Tokenizer(models.BPE(known, pairs))
+    inner.pre_tokenizer = _before(str(facts.get("tokenizer.ggml.pre", "gpt-2")))
+    inner.decoder = decoders.ByteLevel()
+    special = {token: i for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True)) if kind == SPECIAL}
+    template = facts.get("tokenizer.chat_template")
+    begins, ends = (_token_at(facts, tokens, f"tokenizer.ggml.{end}_token_id") for end in ("bos", "eos"))
+    return PretrainedTokenizer(
+        inner, special, template if isinstance(template, str) else None, BYTE_LEVEL, begins, ends
+    )
+
+
+def _token_at(facts: Mapping[str, Any], tokens: Sequence[str], name: str) -> str:
+    place = facts.get(name)
+    return tokens[place] if isinstance(place, int) and 0 <= place < len(tokens) else ""
+
+
+def from_json(
+    text: str, template: str | None = None, begins: str = "", ends: str = ""
+) -> PretrainedTokenizer:
+    """A folder's tokenizer.json. Raises PretrainedError where it is damaged, or of a kind that is not read
+    here.
+    """
+    from tokenizers import Tokenizer
+
+    try:
+        inner = Tokenizer.from_str(text)
+    except Exception as error:  # the package raises nothing narrower
+        raise PretrainedError(f"tokenizer.json cannot be read: {error}") from error
+    special = {added.content: i for i, added in inner.get_added_tokens_decoder().items() if added.special}
+    inner.encode_special_tokens = True  # a name that is typed stays text
+    inner.no_padding()
+    inner.no_truncation()
+    return PretrainedTokenizer(inner, special, template, writing_of(inner), begins, ends)
+
+
+def _before(name: str) -> Any:
+    """How text is cut into words first, by ggml's name for it. Raises PretrainedError."""
+    from tokenizers import Regex, pre_tokenizers
+
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    if name in ("gpt-2", "gpt2"):
+        return level
+    if name == "smollm":  # every digit by itself
+        return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), level])
+    if name == "qwen2":
+        cut = pre_tokenizers.Split(Regex(QWEN), "isolated")
+        plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        return pre_tokenizers.Sequence([cut, plain])
+    raise PretrainedError(
+        f"it cuts text into words in a way called {name!r}; known are gpt-2, smollm and qwen2"
+    )
+
+
+def _texts(facts: Mapping[str, Any], name: str) -> Sequence[str]:
+    found = facts.get(name)
+    if (
+        not isinstance(found, Sequence)
+        or not 0 < len(found) <= MAX_TOKENS
+        or not all(isinstance(one, str) for one in found)
+    ):
+        raise PretrainedError(f"its {name} is no list of texts, or has more than {MAX_TOKENS:,}")
+    return found
+
+
+def _inside(ids: Iterable[int], count: int) -> Iterable[int]:
+    for i in ids:
+        if not 0 <= i < count:
+            raise IndexError(i)
+        yield i

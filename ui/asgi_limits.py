@@ -1,0 +1,244 @@
+"""Between the network and Streamlit: who asks (a signed cookie, an address), how much may be sent up at a
+time, what is not for the public, and what browsers are told to refuse.
+
+Everything here is about the server as a whole; limits on trainings are in engine.service.profiles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import posixpath
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import cookie_parser
+from streamlit import config
+from streamlit.runtime import Runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+
+from engine.service import profiles
+from engine.service.secret import SecretError, chosen
+from ui import identity
+from ui.uploads import Coming, Uploads
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ADDRESS = "x-glassformer-address"  # a header that only this module writes
+FRAMES = "GLASSFORMER_FRAME_ANCESTORS"
+YEAR = 365 * 24 * 3600
+MB = 1 << 20
+UPLOAD_SECONDS = 120.0  # for one file
+FORM_BYTES = 1 * MB  # around a file
+PRIVATE = ("/_stcore/metrics", "/_stcore/script-health-check", "/_stcore/agent")
+UPLOAD = "/_stcore/upload_file/"
+TRY_LATER = 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA registry)
+
+
+def policy() -> str:
+    """The Content-Security-Policy. `frame-ancestors` are the pages that may show this one in a frame, from
+    $GLASSFORMER_FRAME_ANCESTORS ("https://moodle.example.org"): none but our own, unless that says so.
+
+    Streamlit 1.67 needs the rest: the scripts and styles of components come in a message, and the page runs
+    them as text (`unsafe-inline`, `blob:`). Nothing is run that was made from text by `eval`.
+    """
+    return "; ".join(
+        (
+            "default-src 'self'",
+            "script-src 'self' 'unsafe-inline' blob:",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "media-src 'self' blob:",
+            "worker-src 'self' blob:",
+            "connect-src 'self' data: blob:",
+            "frame-src 'self' blob:",
+            "object-src 'none'",
+            "base-uri 'self'",
+            "form-action 'self'",
+            f"frame-ancestors {frames() or chr(39) + 'self' + chr(39)}",
+        )
+    )
+
+
+def frames() -> str:
+    """The sites that may show the app in a frame, with blanks between them; none where nobody named any."""
+    return " ".join(os.environ.get(FRAMES, "").replace(";", " ").replace(",", " ").split())
+
+
+def in_frame(cookie: str) -> str:
+    """A cookie that browsers keep for a frame of another site, too: over TLS only, and for each such site
+    apart (`Partitioned`), so that it tells none of them who somebody is on another.
+
+    >>> in_frame("a=1; Path=/; SameSite=Lax; Secure")
+    'a=1; Path=/; SameSite=None; Secure; Partitioned'
+    """
+    said = ("samesite", "secure", "partitioned")
+    kept = [part for part in cookie.split("; ") if part.partition("=")[0].lower() not in said]
+    return "; ".join([*kept, "SameSite=None", "Secure", "Partitioned"])
+
+
+def headers() -> dict[str, str]:
+    """What every answer carries."""
+    return {
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "strict-origin-when-cross-origin",
+        "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+        "Content-Security-Policy": policy(),
+    }
+
+
+def middleware() -> list[Middleware]:
+    """For `st.App`. Only here a proxy is believed: uvicorn by itself believes every one on this machine, and
+    whom a platform names (`*`, say). Then the peer would be what a visitor wrote, before anybody counts it.
+
+    Ends the server, which has not begun, where its secret is too short: else every page would fail for a
+    browser without a key.
+    """
+    try:
+        chosen()
+    except SecretError as error:
+        raise SystemExit(str(error)) from error
+    os.environ["FORWARDED_ALLOW_IPS"] = ""
+    return [Middleware(Guard)]
+
+
+class Guard:
+    """The outermost ASGI layer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app, self._headers, self._proxies = app, headers(), identity.proxies()
+        self._uploads, self._framed = Uploads(), bool(frames())
+        self._tabs, self._most_tabs = Counter[str](), profiles.current().max_tabs_address
+        self._base = "/" + (config.get_option("server.baseUrlPath") or "").strip("/")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._tab(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, self._dressed(scope, send))
+        else:
+            await self._app(scope, receive, send)
+
+    async def _tab(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A tab, as long as it is open: each takes descriptors and memory, and strangers open many."""
+        where = self._address(scope)
+        if where and 0 < self._most_tabs <= self._tabs[where]:
+            await send({"type": "websocket.close", "code": TRY_LATER})
+            return
+        self._tabs[where] += 1
+        try:
+            await self._app(self._addressed(scope), receive, send)
+        finally:
+            self._tabs[where] -= 1
+            if not self._tabs[where]:
+                del self._tabs[where]
+
+    def _addressed(self, scope: Scope) -> Scope:
+        """With the address of who asks, in place of what a stranger may have written there."""
+        where = self._address(scope)
+        own = ADDRESS.encode("latin-1")
+        kept = [(name, value) for name, value in scope["headers"] if name.lower() != own]
+        return {**scope, "headers": [*kept, (own, where.encode("latin-1"))]}
+
+    def _address(self, scope: Scope) -> str:
+        """Of who asks, as limits count it."""
+        peer = (scope.get("client") or (None,))[0]
+        forwarded = ",".join(Headers(scope=scope).getlist("x-forwarded-for"))
+        return identity.address(peer, forwarded, self._proxies)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = self._path(scope)
+        raw = str(scope.get("path", ""))
+        if UPLOAD in raw and {".", ".."} & set(raw.split("/")):  # Streamlit takes `..` for a file's name
+            await _refuse(send, 400, "This is no place for a file")
+        elif any(path == one or path.startswith(one + "/") for one in PRIVATE):
+            await _refuse(send, 404, "Not found")
+        elif path.startswith(UPLOAD) and scope["method"] == "PUT":
+            await self._upload(path, scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _path(self, scope: Scope) -> str:
+        """Below the base, whatever stands before it in the address."""
+        path = posixpath.normpath(str(scope.get("path", "")))
+        at = path.find("/_stcore/")
+        return path[at:] if at >= 0 else path
+
+    async def _upload(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """A file whose size is known and fits, and few of them at a time: before a byte of it is read."""
+        length = Headers(scope=scope).get("content-length", "")
+        most = int(config.get_option("server.maxUploadSize")) * MB + FORM_BYTES
+        if not (length.isascii() and length.isdigit()):
+            await _refuse(send, 411, "Say how long the file is")
+            return
+        session = path.removeprefix(UPLOAD).partition("/")[0]
+        file, held = Coming(session, self._address(scope), int(length.lstrip("0")[:13] or 0)), _held()
+        if refusal := self._uploads.refusal(file, held, most):
+            await _refuse(send, *refusal)
+            return
+        with self._uploads.coming(file, held):
+            try:
+                async with asyncio.timeout(UPLOAD_SECONDS):
+                    await self._app(scope, receive, send)
+            except TimeoutError:
+                await _refuse(send, 408, "This took too long")
+
+    def _dressed(self, scope: Scope, send: Send) -> Send:
+        """With the headers; and with a key for a browser that has none and is given a page. Where other sites
+        may show the app, cookies are such as a browser keeps there: Streamlit's, too, which uploads need.
+        """
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                told = MutableHeaders(raw=message.setdefault("headers", []))
+                for name, value in self._headers.items():
+                    told[name] = value
+                # a page that the browser kept is one, too: of what has not changed, only that is told
+                kept = message["status"] == 304 and "text/html" in Headers(scope=scope).get("accept", "")
+                if (kept or told.get("content-type", "").startswith("text/html")) and not _known(scope):
+                    told.append("Set-Cookie", self._cookie(scope))
+                if self._framed and self._https(scope):  # else browsers would keep none of them
+                    cookies = told.getlist("Set-Cookie")
+                    del told["Set-Cookie"]
+                    for cookie in cookies:
+                        told.append("Set-Cookie", in_frame(cookie))
+            await send(message)
+
+        return dressed
+
+    def _cookie(self, scope: Scope) -> str:
+        secure = "; Secure" if self._https(scope) else ""
+        value = identity.new_cookie()
+        return f"{identity.COOKIE}={value}; Path={self._base}; Max-Age={YEAR}; HttpOnly; SameSite=Lax{secure}"
+
+    def _https(self, scope: Scope) -> bool:
+        said = Headers(scope=scope).get("x-forwarded-proto", "") if self._proxies else ""
+        return scope.get("scheme") == "https" or said.rpartition(",")[2].strip() == "https"
+
+
+def _known(scope: Scope) -> bool:
+    """Whether the browser sent a key that this server made."""
+    sent = cookie_parser(Headers(scope=scope).get("cookie", ""))
+    return identity.key_in(sent.get(identity.COOKIE)) is not None
+
+
+def _held() -> dict[str, int]:
+    """Bytes of uploaded files that the server holds, by session."""
+    files = Runtime.instance().uploaded_file_mgr
+    if not isinstance(files, MemoryUploadedFileManager):
+        return {}
+    return {
+        session: sum(len(file.data) for file in dict(kept).values())
+        for session, kept in dict(files.file_storage).items()
+    }
+
+
+async def _refuse(send: Send, status: int, sentence: str) -> None:
+    body = sentence.encode()
+    told = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": told})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,251 @@
+"""Measurements that take longer than a glance: in a thread, with a bar and a way out, and done once for all.
+
+    found = measured(("patching", subject.key, ids), lambda: patch(model, ids), "Patching")
+    if found is None:
+        return
+
+A measurement goes on while somebody watches it; the next one who asks for the same finds it under way, or
+done.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from engine.data.progress import Progress, Steps
+from engine.errors import GlassformerError
+from ui import session
+from ui.text.markdown import safe
+
+T = TypeVar("T")
+Key = tuple[Hashable, ...]
+
+GLANCE = 0.7  # seconds in which a result is simply there
+UNWATCHED = 75.0  # seconds: a browser lets a hidden tab ask once a minute
+KEPT = 64  # results, the oldest go first
+WAITING, MINE = 32, 4  # measurements under way or waiting for their turn: on a server, for one tab
+NEAR = 24  # likewise, for one network address: a hall often has one, and others want some, too
+_GIVEN_UP = "measures_given_up"  # keys that this tab has cancelled
+
+
+class TooMany(GlassformerError):
+    """As many measurements wait as may."""
+
+
+class Job:
+    """One measurement in a thread of its own. `at` waits for its turn, so that the server can still draw."""
+
+    def __init__(
+        self, measure: Callable[[], Steps[Any]], turn: threading.Semaphore, who: str = "", where: str = ""
+    ) -> None:
+        self.asked_by, self.asked_from = who, where
+        self.progress = Progress(0, 1)
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.left = False  # cancelled, or nobody watched it any more
+        self._cancelled = threading.Event()
+        self._ended = threading.Event()
+        self._watched = {who: time.monotonic()}
+        self._turn = turn
+        threading.Thread(target=self._run, args=(measure,), name="measurement", daemon=True).start()
+
+    @property
+    def ended(self) -> bool:
+        return self._ended.is_set()
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it has ended, or is about to, without a result."""
+        return self.left or self._cancelled.is_set()
+
+    def wait(self, seconds: float, who: str = "") -> bool:
+        """Whether it has ended by then."""
+        if not self.ended:
+            self._watched[who] = time.monotonic()
+        return self._ended.wait(seconds)
+
+    def cancel(self) -> None:
+        """It ends with its present step."""
+        self._cancelled.set()
+
+    def leave(self, who: str) -> None:
+        """As `cancel`, where nobody else watches."""
+        self._watched.pop(who, None)
+        if not self._is_watched():
+            self.cancel()
+
+    def _is_watched(self) -> bool:
+        return time.monotonic() - max(self._watched.copy().values(), default=-UNWATCHED) <= UNWATCHED
+
+    def _unwanted(self) -> bool:
+        return self._cancelled.is_set() or not self._is_watched()
+
+    def _run(self, measure: Callable[[], Steps[Any]]) -> None:
+        try:
+            while not self._turn.acquire(timeout=0.2):
+                if self._unwanted():
+                    self.left = True
+                    return
+            try:
+                self._steps(measure())
+            finally:
+                self._turn.release()
+        except Exception as error:  # drawn by who asked
+            self.error = error
+        finally:
+            self._ended.set()
+
+    def _steps(self, steps: Steps[Any]) -> None:
+        while True:
+            if self._unwanted():
+                self.left = True
+                steps.close()
+                return
+            try:
+                self.progress = next(steps)
+            except StopIteration as end:
+                self.result = end.value
+                return
+
+
+class Jobs:
+    """The measurements of a server by key: those under way, and the last results."""
+
+    def __init__(self, at_once: int = 1, kept: int = KEPT) -> None:
+        self._turn = threading.Semaphore(at_once)
+        self._kept = kept
+        self._jobs: OrderedDict[Key, Job] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, key: Key, measure: Callable[[], Steps[Any]], who: str = "", where: str = "") -> Job:
+        """The measurement of that key, begun now if there is none, or if it was left. Who asks for more than
+        MINE at once leaves what was asked for first. `where` is the asker's network address, empty where it
+        is not known. Raises TooMany.
+        """
+        with self._lock:
+            job = self._jobs.get(key)
+            if job is None or job.leaves:
+                going = [each for each in self._jobs.values() if not each.ended]
+                if len(going) >= WAITING:
+                    raise TooMany(f"{len(going)} measurements wait on this server: try again in a minute")
+                near = sum(each.asked_from == where for each in going if where)
+                if near >= NEAR:
+                    raise TooMany(f"{near} measurements of your network wait here: try again in a minute")
+                for first in [each for each in going if each.asked_by == who][: 1 - MINE]:
+                    first.leave(who)
+                job = self._jobs[key] = Job(measure, self._turn, who, where)
+            self._jobs.move_to_end(key)
+            for old in [k for k, j in self._jobs.items() if j.ended][: max(0, len(self._jobs) - self._kept)]:
+                if old != key:
+                    del self._jobs[old]
+            return job
+
+    def get(self, key: Key) -> Job | None:
+        """The measurement of that key, under way, ended or left."""
+        with self._lock:
+            return self._jobs.get(key)
+
+    def leave(self, seconds: float = 5.0) -> None:
+        """Cancels all, and waits until none computes: a thread inside PyTorch would crash a Python that
+        ends.
+        """
+        with self._lock:
+            jobs = list(self._jobs.values())
+        for job in jobs:
+            job.cancel()
+        until = time.monotonic() + seconds
+        for job in jobs:
+            job.wait(max(0.0, until - time.monotonic()))
+
+    def forget(self, key: Key, job: Job) -> None:
+        """The next who asks begins anew; not where that has begun already."""
+        with self._lock:
+            if self._jobs.get(key) is job:
+                del self._jobs[key]
+
+
+_server = Jobs()  # not in st.cache_resource, which one message of any browser empties
+
+
+def leave_all() -> None:
+    """At the end of the server."""
+    _server.leave()
+
+
+def measured(key: Key, measure: Callable[[], Steps[T]], doing: str) -> T | None:
+    """The result of a measurement; None while it is under way, or after it was cancelled or refused.
+
+    `key` has to hold all that the result depends on, and what is measured. `doing` stands beside the bar:
+    "Patching every position". What it refuses (GlassformerError) is shown as a sentence; any other fault is
+    raised here.
+    """
+    who, given_up = _who(), st.session_state.setdefault(_GIVEN_UP, set())
+    job = _server.get(key)
+    if job is None or (job.leaves and key not in given_up):  # left by others: whoever comes now wants it
+        given_up.discard(key)
+        try:
+            job = _server.of(key, measure, who, session.address())
+        except TooMany as error:
+            st.error(f"{safe(str(error))}.")
+            return None
+    if key not in given_up and not job.wait(GLANCE, who):
+        st.fragment(_watch, run_every=0.4)(key, job, doing)
+        return None
+    if job.error is not None:
+        _server.forget(key, job)
+        if not isinstance(job.error, GlassformerError):
+            raise job.error
+        st.error(safe(str(job.error)))
+        return None
+    if job.left or not job.ended:  # others go on watching it
+        st.caption(f":material/info: {doing}: stopped before the end.")
+        # Streamlit's own: a button that begins a measurement anew has no value.
+        st.button("Measure again", key=f"again_{abs(hash(key))}", on_click=_again, args=(key, job))
+        return None
+    result: T = job.result
+    return result
+
+
+def known(key: Key) -> Any:
+    """The result of a measurement that has been made; None where it has not. Draws nothing."""
+    job = _server.get(key)
+    return None if job is None else job.result
+
+
+def begun(key: Key) -> bool:
+    """Whether that measurement has been asked for: `measured` then draws where it stands. Draws nothing."""
+    return _server.get(key) is not None
+
+
+def _watch(key: Key, job: Job, doing: str) -> None:
+    """The bar, drawn again by itself; when the measurement has ended, so is the page."""
+    if key in st.session_state.get(_GIVEN_UP, ()) or job.wait(0, _who()):
+        st.rerun()
+    at = job.progress
+    st.progress(at.share, f"{doing} … {at.done:,} of {at.total:,}" if at.total > 1 else f"{doing} …")
+    # Streamlit's own: it stops something and has no value.
+    st.button("Cancel", key=f"cancel_{abs(hash(key))}", on_click=_give_up, args=(key, job))
+
+
+def _who() -> str:
+    """This tab, for as long as it is open."""
+    name: str = st.session_state.setdefault("measures_as", secrets.token_hex(8))
+    return name
+
+
+def _give_up(key: Key, job: Job) -> None:
+    st.session_state.setdefault(_GIVEN_UP, set()).add(key)
+    job.leave(_who())
+
+
+def _again(key: Key, job: Job) -> None:
+    st.session_state.setdefault(_GIVEN_UP, set()).discard(key)
+    if job.leaves:
+        _server.forget(key, job)

@@ -1,0 +1,340 @@
+"""The bar on top of every page that looks inside: which model, at which step of its training, reading which
+text.
+
+    with subject_bar() as subject:
+        recording = subject.recording()
+        ...draw the page...
+
+All of it is in the URL (`model`, `step`, `text`) and goes along from page to page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine.config import ResolvedConfig
+from engine.data import corpora
+from engine.data.tokenizers import Tokenizer
+from engine.data.tokenizers.blanks import BlankTokenizer
+from engine.measure.recording import Recording, record
+from engine.model import Transformer
+from engine.weights.pair_checkpoints import PairCheckpoint
+from ui import (
+    families,
+    fetching,
+    models,
+    session,
+    training_step,
+    widgets,
+)
+from ui.fields import visible
+from ui.fit_text import (
+    FIRST_TEXT,
+    FIRST_WORDS,
+    MAX_TEXT,
+    examples_of,
+    most_tokens,
+    read,
+)
+from ui.models import (
+    FIRST_MODEL,
+    PRETRAINED,
+    RUN,
+    choose_model,
+    facts,
+    facts_help,
+    is_pretrained,
+    kind_of,
+    model_of,
+)
+from ui.players.scrubber import scrubber
+from ui.text.markdown import safe
+from ui.text.tokens import names_of
+from ui.timeline import timeline_of
+from ui.training_step import NEWEST
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from engine.service.state import RunView
+
+
+SCRUBBER = "subject_scrubber"
+# What the box of the text remembers: the page that drew it last, and what it put into the address.
+_TEXT_PAGE, _TEXT_WRITTEN = "text_page", "text_written"
+BEGINS = 28  # characters of a text that its line shows
+LARGE = 100_000  # vocabulary times layers: from here on one recording takes up to 128 MB, and few are kept
+LARGE_VOCABULARY = 4096  # tokens: the names of more take a while and some memory, and fewer of those are kept
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model, and the text that it reads. `key` and `ids` name it in caches: `model` itself must not be
+    hashed.
+    """
+
+    key: tuple[str, int]  # (model, step of its training; NEWEST where it has none)
+    title: str
+    model: Transformer = field(repr=False)
+    tokenizer: Tokenizer = field(repr=False)
+    text: str  # as the model sees it: cut, and without the characters it does not know
+    ids: tuple[int, ...]
+    corpus: str | None  # name of the text it was trained on, where the server has that; else None
+    repeat: float = 0.0  # share of the windows that repeated themselves there (TrainConfig.repeat)
+    pair: PairCheckpoint | None = None  # the encoder-decoder whose encoder `model` is
+
+    @property
+    def config(self) -> ResolvedConfig:
+        return self.model.config
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The tokens of the text as they are shown: spaces and line breaks visible. (position,)"""
+        return [self.vocabulary[i] for i in self.ids]
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """Every token as it is shown, by id: (vocab,)"""
+        made = _large_vocabulary if self.config.vocab_size > LARGE_VOCABULARY else _vocabulary
+        return made(self.key[0], self.config.vocab_size, self.tokenizer)
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether others trained it, on texts that are not here."""
+        return is_pretrained(self.key[0])
+
+    @property
+    def gap(self) -> int | None:
+        """Where the last gap of the text is that the model is to fill; None where there is none."""
+        if not isinstance(self.tokenizer, BlankTokenizer) or self.tokenizer.mask not in self.ids:
+            return None
+        return len(self.ids) - 1 - self.ids[::-1].index(self.tokenizer.mask)
+
+    def recording(self) -> Recording:
+        """Every activation of the forward pass over the text; cached by model, step and text."""
+        large = self.config.vocab_size * self.config.n_layers > LARGE
+        return (_large_recording if large else _recording)(self.key, self.ids, self.model)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen in the bar: a model by its name, and what it reads; None where the bar does not ask.
+    `facts` is the place below the name; so many `letters` had the text before it was cut.
+    """
+
+    name: str
+    text: str | None
+    facts: DeltaGenerator = field(repr=False)
+    letters: int = 0
+
+
+def choose_subject(
+    text: str = FIRST_TEXT, model: str = FIRST_MODEL, asks: bool = True, words: str = FIRST_WORDS
+) -> Choice:
+    """Draws one line that says which model is looked into and, where the bar `asks`, what it reads: `model`
+    and `text`, or `words` for a model that was trained on much of them, until there are others. It opens, and
+    holds the choice of both.
+    """
+    session.drop_endless()
+    opened: list[DeltaGenerator] = []
+
+    def line(name: str) -> DeltaGenerator:
+        kind = kind_of(name)
+        first = words if kind == "words" else text if kind == "letters" else _first(kind)
+        read = _settled_text(first, kind) if asks else None
+        opened.append(st.popover(_told(name, read), icon=":material/edit:", key="subject_bar"))
+        return opened[0]
+
+    name = choose_model(model, line)
+    with opened[0] if opened else st.container():
+        below = st.empty()
+        fetching.more_models(PRETRAINED)
+        read, letters = _choose_text(kind_of(name)) if asks else (None, 0)
+        return Choice(name, read, below, letters)
+
+
+def _told(name: str, read: str | None) -> str:
+    """The line: the model, and how its text begins."""
+    run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    title = models.title_of(name, run)
+    if read is None:
+        return safe(title)
+    begins = " ".join(read[: 2 * BEGINS].split())
+    return f"{safe(title)} · {safe(begins if len(begins) <= BEGINS else begins[:BEGINS] + ' …')}"
+
+
+def seen(
+    name: str,
+    run: RunView | None,
+    step: int,
+    steps: Sequence[int],
+    found: models.Found,
+    text: str,
+    ids: tuple[int, ...],
+) -> Subject:
+    """The model `found` under that name, at a step of its `steps` (NEWEST: the last), and what it reads."""
+    at = step if step != NEWEST else max(steps, default=NEWEST)
+    corpus = found.metrics.get("corpus")
+    known = corpus if corpus in corpora.NAMES else None
+    title, repeat = models.title_of(name, run), models.repeat_of(found)
+    pair = families.pair_of(name, at)
+    return Subject((name, at), title, found.model, found.tokenizer, text, ids, known, repeat, pair)
+
+
+@contextmanager
+def subject_of(choice: Choice) -> Iterator[Subject]:
+    """Reads the model at the step of the scrubber, which is drawn on leaving.
+
+    Coming last, that tells the browser that the pictures of a step have all been sent. Within a fragment of
+    its own, it moves without the bar being drawn again.
+    """
+    name = choice.name
+    run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    course = timeline_of(name)
+    steps = course.steps if course else ()
+    # Its place does not move while it loads; on a wide screen it is in the line of the question (app.css).
+    timeline = st.container(height=78, border=False, key="timeline") if steps else st.container()
+    step = training_step.current(name, steps)
+    found = model_of(name, step, steps)
+    choice.facts.caption(
+        facts(found, course.total if course else None, step, steps),
+        help=facts_help(found, len(steps) or None),
+    )
+    asked = FIRST_TEXT if choice.text is None else choice.text
+    ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config), choice.letters)
+    for note in notes if choice.text is not None else ():
+        st.caption(f":material/info: {safe(note)}")
+    try:
+        yield seen(name, run, step, steps, found, shown, ids)
+    finally:
+        if course is not None and steps:
+            with timeline:
+                scrubber(steps, course.losses, step, marks=course.marks, model=name, key=SCRUBBER)
+            if course.run is not None and course.active:
+                st.fragment(wait_for_snapshots, run_every=1.0)(course.run, steps)
+
+
+@contextmanager
+def subject_bar(text: str = FIRST_TEXT) -> Iterator[Subject]:
+    """The whole bar at once."""
+    with subject_of(choose_subject(text)) as subject:
+        yield subject
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> Recording:
+    return record(_model, ids)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _large_recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> Recording:
+    return record(_model, ids)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
+    """All steps of a run have one."""
+    return _named(name, vocab_size, _tokenizer)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _large_vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
+    """A published model's has tens of thousands of words, of which naming takes a tenth of a second."""
+    return _named(name, vocab_size, _tokenizer)
+
+
+def _named(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
+    words = names_of(_tokenizer)
+    return words + ["[unused]" if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
+
+
+def wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
+    """Runs the page again when the training has got further."""
+    manager = session.manager()
+    manager.watch(run)
+    view = manager.view(run)
+    if view is None or view.snapshots != steps or not view.active:
+        st.rerun()
+
+
+# The text ---------------------------------------------------------------------------------------
+
+
+def _first(kind: str) -> str:
+    return next(iter(examples_of(kind).values()))
+
+
+def _settled_text(first: str, kind: str) -> str:
+    """What will stand in the box, before it is drawn: what the address names, else what was read before, else
+    `first`. What was not typed follows the kind of model.
+    """
+    held, named = st.session_state, st.query_params.get("text")
+    before: str = held.get("kept_kind", kind)
+    untyped = {*examples_of(before).values(), held.get("first_text")}
+    # The value of a box of another page is none of this page's, and a box that was away has none.
+    arrived = held.get(_TEXT_PAGE) != widgets.page_drawn() or held.get("text") is None
+    linked = named != held.get(_TEXT_WRITTEN)
+    carried: str | None = held.get("kept_text", held.get("text")) if arrived else held["text"]
+    if named is not None and (arrived or linked):
+        text = named
+    elif carried is None or (linked and not arrived) or (before != kind and carried in untyped):
+        text = first  # nothing is carried, an address without a text came back, or nobody typed it
+    else:
+        text = carried
+    held["kept_kind"], held["first_text"], held[_TEXT_PAGE] = kind, first, widgets.page_drawn()
+    text = visible(text)
+    if held.get("text") != text or arrived:
+        held["text"] = text
+    return text
+
+
+def _choose_text(kind: str) -> tuple[str, int]:
+    """(the text, how many letters it had before it was cut)"""
+    hint = "What the model reads. Ctrl+Enter takes it over."
+    # Streamlit's own: the box lies in a closed popover, from where Streamlit writes nothing into the address.
+    # No `max_chars`: with it a browser drops a longer paste without a word.
+    typed = st.text_area("Text", key="text", height=90, help=hint, on_change=_cut_text)
+    length = max(len(typed or ""), st.session_state.get("text_length", 0))
+    if length > MAX_TEXT:
+        st.caption(f":material/info: That text has {length:,} characters; the first {MAX_TEXT:,} are taken.")
+    # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
+    st.pills(
+        "Examples",
+        list(examples_of(kind)),
+        format_func=safe,
+        key="text_example",
+        on_change=_take_example,
+        args=(kind,),
+        label_visibility="collapsed",
+        wrap=True,
+    )
+    text = visible(typed or "")[:MAX_TEXT]
+    st.session_state["kept_text"] = typed
+    if typed == st.session_state.get("first_text"):
+        st.query_params.pop("text", None)
+    elif st.query_params.get("text") != text:
+        st.query_params["text"] = text
+    st.session_state[_TEXT_WRITTEN] = st.query_params.get("text")
+    return text, length
+
+
+def _cut_text() -> None:
+    """A long text would not fit into a link."""
+    typed = st.session_state["text"] or ""
+    st.session_state["text_length"] = len(typed)
+    st.session_state["text"] = typed[:MAX_TEXT]
+
+
+def _take_example(kind: str) -> None:
+    chosen = st.session_state.get("text_example")
+    texts = examples_of(kind)
+    if chosen in texts:
+        st.session_state["text"] = texts[chosen]
+        st.session_state["text_length"] = 0
+        st.session_state["text_example"] = None

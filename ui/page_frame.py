@@ -1,0 +1,233 @@
+"""The frame of a page: one line with its title and views, one with the question of the view and what is
+looked into, the view, and, folded, what is said about it.
+
+show(Page("Attention", "attention_view", (
+    View("heads", "Heads", draw_heads, Words(see=..., why=..., attempt=...), (pattern, entropy),
+         question="Who looks at whom?"),
+    ...
+)))
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import streamlit as st
+
+from engine.errors import HeadError
+from ui import (
+    explain,
+    families,
+    session,
+    site,
+    widgets,
+)
+from ui.fit_text import FIRST_TEXT, FIRST_WORDS
+from ui.map_strip import draw_here
+from ui.model_bar import (
+    Choice,
+    Subject,
+    choose_subject,
+    subject_of,
+)
+from ui.models import FIRST_MODEL
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+Code = tuple[Callable[..., Any] | type, ...]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The three things that a view says about its figure: what you see, why it matters, what to try
+    (Markdown).
+    """
+
+    see: str
+    why: str
+    attempt: str
+
+
+@dataclass(frozen=True)
+class View:
+    """One answer of a page. `id` stands in the URL, `title` on the button; `question`, the one that a person
+    has, above the view: a function of what `draw` gets where it depends on that.
+
+    `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
+    with its `own_text` has the model read what it says itself: the bar then has no box for a text. `code` are
+    the functions and classes of the engine whose source is offered below it. Words and code that depend on
+    what is shown are functions of what `draw` gets. `closed` says why a view has no meaning for an
+    encoder-decoder, of which the half that reads is looked into: one of ui.families.CLOSED. A view of
+    `both_halves` has a choice of the half. What is drawn of an encoder that fills gaps is its own affair.
+    """
+
+    id: str
+    title: str
+    draw: Callable[..., object]
+    words: Words | Callable[..., Words | None] | None = None
+    code: Code | Callable[..., Code] = ()
+    needs_model: bool = True
+    own_text: bool = False
+    question: str | Callable[..., str] = ""
+    closed: str = ""
+    both_halves: bool = False
+    whole: bool = False  # it takes an encoder-decoder as a whole
+
+    def tell(self, *about: Any) -> None:
+        """Draws the words and the code, folded: below the view, after the scrubber."""
+        words = self.words(*about) if callable(self.words) else self.words
+        code = self.code(*about) if callable(self.code) else self.code
+        if words is not None:
+            explain.reading(words.see, words.why, words.attempt)
+        if code:
+            explain.show_code(*code)
+
+    def ask(self, place: DeltaGenerator, *about: Any) -> None:
+        """Writes the question into its place."""
+        asked = self.question(*about) if callable(self.question) else self.question
+        place.header(asked or self.title, anchor=False)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What stands on a page. `key` names the view in the URL; `model` is looked into and `text` read, or
+    `words` by a model that was trained on much of them, until there are others. `bar` is drawn above the
+    views of a page that looks into no model: what it returns, they get.
+    """
+
+    title: str
+    key: str
+    views: tuple[View, ...]
+    text: str = FIRST_TEXT
+    model: str = FIRST_MODEL
+    words: str = FIRST_WORDS
+    bar: Callable[[], object] | None = None
+
+
+def header(title: str, draw: Callable[[], T]) -> T:
+    """The first line of a page: its title, beside it what `draw` draws, and where on the map it is."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="page_line"):
+        st.title(title, anchor=False, width="content")
+        drawn = draw()
+        if entry := site.entry_of(widgets.page_drawn()):
+            draw_here(entry)
+        return drawn
+
+
+def show(page: Page) -> None:
+    """Draws the page: the scrubber and the controls of a view draw the view again, and no more."""
+    session.drop_endless()
+    view = header(page.title, lambda: _one_of(page, page.views))
+    explain.new_view(f"{page.key}/{view.id}")
+    with boundary():
+        _chosen(page, view, *_question_line(page, view))
+
+
+def _question_line(page: Page, view: View) -> tuple[DeltaGenerator, Choice | None]:
+    """(the place of the question, what is looked into); the bar stands only where it acts."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
+        question = st.empty()
+        if not callable(view.question):
+            view.ask(question)
+        if not view.needs_model:
+            return question, None
+        return question, choose_subject(page.text, page.model, not view.own_text, page.words)
+
+
+def choose_view(views: Sequence[View], key: str) -> View:
+    """The views as a row of buttons. A link names one by its id, or, as old links do, by its title."""
+    by_id = {view.id: view for view in views}
+    titles = {view.id: view.title for view in views}
+    return by_id[widgets.one_of("View", titles, key, hidden=True, wrap=True)]
+
+
+@st.fragment
+def _chosen(page: Page, view: View, question: DeltaGenerator, choice: Choice | None) -> None:
+    if choice is None:
+        with boundary():
+            about = () if page.bar is None else (page.bar(),)
+            _draw(view, question, *about)
+            with boundary():
+                view.tell(*about)
+        return
+    with boundary():
+        with subject_of(choice) as subject:
+            drawn = _opened(view, question, subject)
+        # After the scrubber, which may ask for the next step as soon as the pictures have been sent.
+        if drawn:
+            view.tell(subject)
+
+
+def _opened(view: View, question: DeltaGenerator, subject: Subject) -> bool:
+    """Draws the view of a subject, of an encoder-decoder its half that reads; else says why it has no meaning
+    there.
+    """
+    name = subject.key[0]
+    if subject.pair is None or view.whole:
+        _draw(view, question, subject)
+        return True
+    with boundary():
+        if view.closed:
+            _closed(view, question, name)
+            return False
+        with st.container(key="family_line"):
+            st.caption(families.seen_half(name, view.both_halves))
+        try:
+            _within(view, question, subject)
+        except HeadError:
+            _closed(view, question, name)
+            return False
+    return True
+
+
+def _closed(view: View, question: DeltaGenerator, name: str) -> None:
+    question.header(view.title if callable(view.question) else view.question or view.title, anchor=False)
+    st.info(families.why_closed(view.closed or "says", name), icon=":material/info:")
+
+
+def _draw(view: View, question: DeltaGenerator, *about: Any) -> None:
+    with boundary():
+        _within(view, question, *about)
+
+
+def _within(view: View, question: DeltaGenerator, *about: Any) -> None:
+    if callable(view.question):
+        view.ask(question, *about)
+    view.draw(*about)
+
+
+def _one_of(page: Page, views: tuple[View, ...]) -> View:
+    return choose_view(views, page.key) if len(views) > 1 else views[0]
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """What fails in here becomes a sentence with a number; the rest of the page lives, and the log has
+    the trace.
+    """
+    try:
+        yield
+    except HeadError as error:  # an encoder that others trained, say: no fault of anybody
+        said = str(error)
+        st.info(f"{said[0].upper()}{said[1:]}. Other views show more of it.", icon=":material/info:")
+    except Exception as error:  # Streamlit's own signals to stop or run again are no Exceptions
+        failed(error)
+
+
+def failed(error: Exception) -> None:
+    """Tells the person that a part of the page could not be drawn, and the log why, under the same number."""
+    number = secrets.token_hex(4)
+    log.error("%s: a part of a page could not be drawn", number, exc_info=error)
+    st.error(
+        "This could not be drawn: the fault is ours, not yours. Another view, model or setting may still"
+        f" work. Whoever runs this server finds the reason in its log under **{number}**.",
+        icon=":material/error:",
+    )

@@ -1,0 +1,184 @@
+"""Session, server and URL: what a page may know about who is looking and what is already there."""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine.errors import CorpusError
+from ui import identity
+from ui.asgi_limits import ADDRESS
+
+if TYPE_CHECKING:
+    from engine.data.corpora import Corpus
+    from engine.data.tokenizers.bpe import BpeTokenizer
+    from engine.service.manager import RunManager
+    from engine.service.profiles import Profile
+    from engine.service.rooms import Rooms
+
+_SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def profile() -> Profile:
+    """The limits of this server: `local`, or what $GLASSFORMER_PROFILE names."""
+    from engine.service import profiles
+
+    return profiles.current()
+
+
+def published() -> list[str]:
+    """The models of others that lie here: none where the limits of this server leave no room for any."""
+    from engine.weights.pretrained import sources
+
+    return sources.available() if profile().max_pretrained else []
+
+
+def manager() -> RunManager:
+    """The one run manager of this server process: made by the server's lifespan (ui.server), or when it is
+    first asked for where there is none, as in a test of one page.
+
+    It is not kept in st.cache_resource, which one message of any browser empties.
+    """
+    with _MAKING:
+        if not _MADE:
+            _MADE.append(_make_manager())
+        return _MADE[0]
+
+
+def rooms() -> Rooms:
+    """What rooms answer, where every server of this address sees it."""
+    from engine.service.shared import open_rooms
+
+    runs = manager()
+    with _MAKING:
+        if not _ROOMS:
+            _ROOMS.append(open_rooms(runs, address))
+        return _ROOMS[0]
+
+
+def close_manager() -> None:
+    """Ends every training and room, at the end of the server. The next one who asks gets a new manager."""
+    with _MAKING:
+        _ROOMS.clear()
+        while _MADE:
+            _MADE.pop().close()
+
+
+_MAKING = threading.Lock()
+_MADE: list[RunManager] = []  # none or one
+_ROOMS: list[Rooms] = []  # likewise, of that manager
+
+
+def _make_manager() -> RunManager:
+    import threadpoolctl
+    import torch
+
+    from engine.service.shared import open_manager
+
+    # If any thread of this process ran a multi-threaded op, loops in other threads would drop to half speed.
+    torch.set_num_threads(1)
+    # NumPy's second thread mostly waits, and takes the core from the browser or a training: 0.8 instead of
+    # 4.3 ms for the map of 65 tokens.
+    threadpoolctl.threadpool_limits(1, user_api="blas")
+    return open_manager(profile(), address)
+
+
+def corpus(name: str, tokenizer: str = "char", cutter: BpeTokenizer | None = None) -> Corpus:
+    """A corpus by name, read, cut into tokens and split once per server; a `cutter` spares it learning the
+    merges. Raises CorpusError when it cannot be had.
+    """
+    return _corpus(name, tokenizer, cutter)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Reading the text …")  # the house has eleven, of 3 to 13 MB
+def _corpus(name: str, tokenizer: str, _cutter: BpeTokenizer | None) -> Corpus:
+    from engine.data import corpora
+
+    missing = name == "shakespeare" and corpora.shakespeare_path() is None
+    if missing and (before := refusals()):
+        raise CorpusError(str(before[-1]))
+    try:
+        return corpora.load(name, tokenizer=tokenizer, cutter=_cutter)
+    except CorpusError as error:
+        if missing:
+            refusals().append(error)
+        raise
+
+
+@st.cache_resource(ttl=120, show_spinner=False)
+def refusals() -> list[CorpusError]:
+    """Why Tiny Shakespeare could not be downloaded, for two minutes: without it each page of a server that
+    has no way to the network would wait for it again, ten seconds and more, at every click.
+    """
+    return []
+
+
+def owner() -> str:
+    """This browser's secret key: whoever holds it controls the runs it started.
+
+    From the cookie that the server gave with the page (ui.asgi_limits), so that a reload is still the same
+    person. Where a browser keeps none, as in a frame of another site, it is made here and lasts for the
+    session.
+    """
+    if "owner" not in st.session_state:
+        sent = identity.key_in(st.context.cookies.get(identity.COOKIE))
+        st.session_state.owner = sent or secrets.token_urlsafe(32)
+    key: str = st.session_state.owner
+    return key
+
+
+def address() -> str:
+    """The network address of whoever looks at the page; empty where it is not known, and at home."""
+    return str(st.context.headers.get(ADDRESS) or "")
+
+
+def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:
+    """A value from the query string if it is one of `allowed`, or, without those, short and plain
+    ([A-Za-z0-9_-]); else None.
+
+    What stands in a URL was written by strangers: nothing else of it reaches the app.
+    """
+    value = st.query_params.get(name)
+    if value is None:
+        return None
+    if allowed is not None:
+        return value if value in set(allowed) else None
+    return value if _SLUG.fullmatch(value) else None
+
+
+TEXTS = re.compile(
+    r"(^|_)(text|sentence|prompt|stop|scores|line)($|_)"
+)  # in the names of what people write themselves
+
+
+def drop_endless() -> None:
+    """Takes numbers without an end (inf, 1e400, nan, 400 digits) out of the URL and starts over: Streamlit
+    1.67 fails to make them whole.
+    """
+    # A widget that is there already has read its value: only a fresh link can bring such a number.
+    endless = [
+        n
+        for n in st.query_params
+        if n not in st.session_state and not TEXTS.search(n) and is_endless(st.query_params[n])
+    ]
+    for name in endless:
+        del st.query_params[name]
+    if endless:
+        st.rerun()
+
+
+def is_endless(text: str) -> bool:
+    """
+    >>> is_endless("inf"), is_endless("9" * 400), is_endless("12"), is_endless("swiglu")
+    (True, True, False, False)
+    """
+    try:
+        return not math.isfinite(float(text))
+    except ValueError:
+        return False

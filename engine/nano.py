@@ -273,6 +273,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of weights, batches and sample (default: 0)")
     given = parser.parse_args()
+    torch.set_num_threads(1)  # products as small as these gain nothing from more
     if given.load:
         model, alphabet = load(given.load)
     else:

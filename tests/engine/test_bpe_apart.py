@@ -121,8 +121,8 @@ def test_a_stopped_process_is_noticed_and_ended(monkeypatch: pytest.MonkeyPatch)
 @for_each("stopped", [False, True])
 def test_it_ends_with_who_started_it(stopped: bool) -> None:
     code = (
-        "from engine.data.tokenizers import apart; import os, time\n"
-        "steps = apart.learning(''.join(f'{i * 7919:x}' for i in range(300_000)), 60_000, split='none')\n"
+        "from engine.data.tokenizers import bpe_process; import os, time\n"
+        "steps = bpe_process.learning(''.join(f'{i * 7919:x}' for i in range(300_000)), 60_000, split='none')\n"
         "next(steps), next(steps); print('begun', flush=True); time.sleep(60)"
     )
     server = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)

@@ -111,7 +111,7 @@ def test_a_stored_race_is_of_today_s_settings(name: str) -> None:
 def test_a_race_of_other_settings_is_refused(tmp_path: Path) -> None:
     data = (FOLDER / "no_mask.json").read_text("utf-8")
     (tmp_path / "no_mask.json").write_text(data.replace('"d_model":64', '"d_model":32'), "utf-8")
-    with pytest.raises(CheckpointError, match=r"other settings.*engine\.service\.bugs no_mask"):
+    with pytest.raises(CheckpointError, match=r"other settings.*engine\.experiments bugs no_mask"):
         shipped("no_mask", tmp_path)
     with pytest.raises(CheckpointError):
         shipped("not_shifted", tmp_path)

@@ -173,7 +173,7 @@ def test_what_the_app_reads_is_what_was_trained(small: dict[str, Published], tmp
     assert found.agrees is (abs(found.train[-1] - 2.45) <= 0.05)
     lowest = min(found.validation)
     assert found.best == (found.steps[found.validation.index(lowest)], lowest)
-    with pytest.raises(CheckpointError, match=r"engine\.pretrain ladder"):
+    with pytest.raises(CheckpointError, match=r"engine\.experiments ladder"):
         ladder.shipped(tmp_path / "no.json")
 
 
@@ -348,7 +348,7 @@ def test_losses_are_found_by_the_rung_s_name() -> None:
 def test_what_is_shipped_is_what_the_button_starts(name: str) -> None:
     found = shipped(name)
     specs = specs_of(name)
-    assert len(found.runs) == len(specs) and "engine.experiments.__main__ races" in found.made
+    assert len(found.runs) == len(specs) and "engine.experiments races" in found.made
     for view, spec in zip(found.runs, specs, strict=True):
         assert view.spec.same_recipe(spec) and view.name == spec.name
         assert view.status in ("finished", "failed")

@@ -70,8 +70,8 @@ BY_HAND = (
     " no such key: the loss there is what the model knows of a letter that is not written yet."
     "\n\nThe first three are one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the same seed;"
     " losses on its whole validation split, in windows of 64 (`python -m engine.experiments no-causal-mask`"
-    " makes them again). The fourth is `checkpoints/encoders/blanks`; 15% of the letters hidden. What each writes"
-    " is drawn at temperature 0.8; the fourth fills a blank at the end."
+    " makes them again). The fourth is `checkpoints/encoders/blanks`; 15% of the letters hidden. What each"
+    " writes is drawn at temperature 0.8; the fourth fills a blank at the end."
     "\n\nA head of *your* model without its mask, and the training step by step, are in [Attention, its"
     " mask](/attention?attention_view=mask)."
 )

@@ -44,3 +44,6 @@ def test_a_wrong_module_is_noticed_and_a_right_one_is_not(tmp_path) -> None:
     source = (ROOT / file).read_text("utf-8")
     assert judge.verdict(file, "", source).outcome == "survived"
     assert judge.verdict(file, "", source + "\n1 / 0\n").outcome == "killed"
+    file = "engine/training/loop.py"
+    later = (ROOT / file).read_text("utf-8").replace("return 0 < step <", "return 1 < step <")
+    assert judge.verdict(file, "early", later).by.startswith(file), "its doctest sees it"

@@ -136,6 +136,8 @@ def _squared(factors: list[tuple[str, str]]) -> tuple[str, str]:
     """
     >>> _squared([("d", "8"), ("d", "8")]), _squared([("V", "65"), ("d", "8")])
     (('d²', '8²'), ('V·d', '65·8'))
+    >>> _squared([("d", "8"), ("d", "8"), ("H", "2")])
+    ('d·d·H', '8·8·2')
     """
     if len(factors) == 2 and factors[0] == factors[1]:
         return factors[0][0] + "²", factors[0][1] + "²"

@@ -36,7 +36,9 @@ def test_what_is_shipped_is_every_depth_with_and_without_norms():
     for (depth, _), pair in found.items():
         assert pair.uniform == pytest.approx(math.log(65), abs=1e-4)  # Tiny Shakespeare's letters
         for one in (pair.added, pair.replaced):
-            assert len(one.losses) == STEPS // STRIDE and pair.steps == STEPS
+            assert pair.points.tolist() == [*range(STRIDE, STEPS + 1, STRIDE)] and len(one.losses) == len(
+                pair.points
+            )
             assert len(one.gradients) == len(one.alike) == depth
         assert pair.added.loss < pair.replaced.loss
     assert found[8, "layernorm"].learned == "counts" and found[8, "none"].learned == "nothing"

@@ -22,8 +22,8 @@ page.switch_page(sys.argv[1]) if sys.argv[1] else None
 page.run()
 assert not page.exception and len(page.main.children) > 1, page
 print("found", *[name for name in sys.argv[2:] if name in sys.modules])
-from ui import state
-state.close_manager()
+from ui import session
+session.close_manager()
 """
 
 

@@ -69,7 +69,12 @@ def test_a_server_mends_how_streamlit_takes_requests(monkeypatch: pytest.MonkeyP
             if hasattr(part, name):
                 monkeypatch.setattr(part, name, lambda name=part.__name__: asked.append(name.split(".")[-1]))
     within_a_server()
-    assert sorted(asked) == ["forged", "joined", "late", "twice"]
+    assert sorted(asked) == [
+        "coalesced_clicks",
+        "duplicate_triggers",
+        "invalid_widget_values",
+        "stale_fragment_reruns",
+    ]
 
 
 def empty_caches() -> None:

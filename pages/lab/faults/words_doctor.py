@@ -326,8 +326,7 @@ STORY = Words(
 STORY_MADE = (
     f"Made by `python -m engine.experiments story`: the preset “Classic”, {STEPS:,} steps at the learning"
     " rates of that training, the faulty ones stopped after 500. The texts that tell the story say: output"
-    " “the the the the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats a model of 65"
-    " letters"
-    " knows nothing, and cannot know “the”; always taking the likeliest letter, a healthy young model"
-    " writes it."
+    " “the the the the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats a"
+    " model of 65 letters knows nothing, and cannot know “the”; always taking the likeliest letter, a healthy"
+    " young model writes it."
 )

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from engine.config import Init, ModelConfig
 from engine.errors import ConfigError
-from engine.model import Transformer, draw, emptied, first_std
+from engine.model import Transformer, draw, first_std, materialise
 from engine.parts.masks import padding_mask
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
@@ -64,7 +64,7 @@ def build_classifier(
         model = Classifier(config, labels, parts=parts)
     if torch.device(device).type == "meta":
         return model
-    emptied(model, device)
+    materialise(model, device)
     writes = 2 * model.config.n_layers
 
     def std(name: str, parameter: Tensor) -> float:

@@ -16,13 +16,13 @@ from engine.parts.cache import KVCache
 from engine.parts.masks import causal_mask, check_padding, window_mask
 from engine.parts.norms import NoNorm
 from engine.parts.output import POOLERS
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.parts.protocols import Crossing, Norm, Output, Parts, Position, Wiring
 from engine.parts.registry import HEALTHY
 from engine.probe import Probe, identity
 
 
-class Tower(nn.Module):
+class BlockStack(nn.Module):
     """What lies between an embedding and an output: positions, blocks and the last norm. A Transformer is
     one; an encoder-decoder (engine.seq2seq) is two over one embedding.
 
@@ -44,11 +44,13 @@ class Tower(nn.Module):
         """Rows of an embedding (batch, position, d_model), times sqrt(d_model) where these are scaled."""
         return x if self.embedding_scale is None else x * self.embedding_scale
 
-    def entered(self, x: Tensor, seams: Seams, probe: Probe, types: Tensor | None = None) -> Tensor:
+    def add_positions(
+        self, x: Tensor, hooks: PositionHooks, probe: Probe, types: Tensor | None = None
+    ) -> Tensor:
         """Embedded tokens x (batch, position, d_model) as the first block reads them: with their places, and
         what `types` says of them, of the same shape.
         """
-        added = seams.embed(x)
+        added = hooks.embed(x)
         if added is not None:
             x = x + probe("pos_embed", added)
         if types is not None:
@@ -57,12 +59,12 @@ class Tower(nn.Module):
             x = probe("norm_embed", self.norm_embed(x))
         return F.dropout(x, self.config.dropout, self.training)
 
-    def seams(self, length: int, like: Tensor, start: int = 0) -> Seams:
+    def hooks(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         """The position scheme, ready for positions start .. start + length - 1."""
         return self.positions.prepare(length, like, start)
 
 
-class Transformer(Tower):
+class Transformer(BlockStack):
     """Decoder-only (causal) or encoder-only, by `config.causal`.
 
     `config` is the resolved configuration: every derived field is filled in. `parts` says what stands behind
@@ -84,7 +86,7 @@ class Transformer(Tower):
         tokens: Tensor,
         probe: Probe = identity,
         cache: KVCache | None = None,
-        seams: Seams | None = None,
+        hooks: PositionHooks | None = None,
         types: Tensor | None = None,
         padding: Tensor | None = None,
     ) -> Tensor:
@@ -93,9 +95,9 @@ class Transformer(Tower):
 
         `types` say which text each token belongs to, where the model has a table for that; None: all to the
         first. `padding` (batch, 1, 1, position) is added to all scores: -inf for tokens that are none
-        (engine.parts.masks.padding_mask). `seams` stand in for those of the position scheme: with `Seams()`
-        the model is told no places. With a cache, `tokens` follow those that it holds, and it then holds them
-        too (causal models only).
+        (engine.parts.masks.padding_mask). `hooks` replace those of the position scheme: with
+        `PositionHooks()` the model has no positions. With a cache, `tokens` follow those that it holds, and
+        it then holds them too (causal models only).
         Raises ShapeError for another rank or dtype, for no tokens, for types that do not fit, and for more
         positions than a learned table or the cache holds.
         """
@@ -112,13 +114,13 @@ class Transformer(Tower):
         start = 0 if cache is None else cache.length
         if cache is not None:
             self._check(cache, start + length)
-        seams = seams or self.seams(length, x, start)
-        x = self.entered(x, seams, probe, self._typed(tokens, types))
+        hooks = hooks or self.hooks(length, x, start)
+        x = self.add_positions(x, hooks, probe, self._typed(tokens, types))
         mask = self.mask(length, x, start)
         if padding is not None:
             check_padding(padding, len(tokens), start + length)
             mask = padding if mask is None else mask + padding
-        x = self.parts.stack(self.blocks, self.norm_final, x, seams, mask, probe, cache)  # type: ignore[arg-type]
+        x = self.parts.stack(self.blocks, self.norm_final, x, hooks, mask, probe, cache)  # type: ignore[arg-type]
         if cache is not None:
             cache.length += length
         return self.logits(x, probe)
@@ -164,14 +166,14 @@ class Transformer(Tower):
         return mask_of(self.config, self.parts, length, like, start)
 
     @property
-    def keeps(self) -> bool:
+    def can_cache(self) -> bool:
         """Whether keys and values may be kept while a text grows: under a causal mask alone do later tokens
         change nothing before them.
         """
-        return self.parts.keeps(self.config)
+        return self.parts.can_cache(self.config)
 
     def _check(self, cache: KVCache, length: int) -> None:
-        if not self.keeps:
+        if not self.can_cache:
             raise ShapeError(
                 "only a causal model can keep keys and values: without the mask every later token changes"
                 " them"
@@ -219,7 +221,7 @@ def build(
     with torch.device("meta"):
         model = Transformer(config, parts)
     if torch.device(device).type != "meta":
-        emptied(model, device)
+        materialise(model, device)
         initialise(model, seed, init)
     return model
 
@@ -227,7 +229,7 @@ def build(
 M = TypeVar("M", bound=nn.Module)
 
 
-def emptied(model: M, device: str | torch.device) -> M:
+def materialise(model: M, device: str | torch.device) -> M:
     """Gives a model of the meta device memory on another one: zeros, not touched before they are used.
     `to_empty` goes over the meta device, and imports sympy there (half a second of a server's start).
     """

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from engine.config import Init
 from engine.errors import ShapeError
-from engine.model import Tower, draw, emptied, first_std
+from engine.model import BlockStack, draw, first_std, materialise
 from engine.parts.cache import PairCache
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.packing import Packing, packed_block, packed_crossing
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.parts.protocols import Output, Parts
 from engine.parts.registry import HEALTHY
 from engine.parts.stack import each_block
@@ -64,8 +64,8 @@ class Seq2Seq(nn.Module):
         self.parts = parts
         self.config = c = config.validate().resolved()
         self.embedding = nn.Parameter(torch.empty(c.decoder.vocab_size, c.decoder.d_model))
-        self.encoder = Tower(c.encoder, parts)
-        self.decoder = Tower(c.decoder, parts, crossing=True)
+        self.encoder = BlockStack(c.encoder, parts)
+        self.decoder = BlockStack(c.decoder, parts, crossing=True)
         self.output: Output = parts.output(c.decoder)(c.decoder)
         tied = c.decoder.tie_embeddings
         self.unembedding = None if tied else nn.Parameter(torch.empty_like(self.embedding))
@@ -86,11 +86,11 @@ class Seq2Seq(nn.Module):
         one that is longer than the encoder's context.
         """
         tower, probe = self.encoder, scoped(probe, "encoder.")
-        x, seams = self._entered(tower, source, "source", probe)
+        x, hooks = self._entered(tower, source, "source", probe)
         if padding is None:
             padding = padding_mask(source, self.config.pad, x)
         check_padding(padding, *source.shape)
-        x = self.parts.stack(tower.blocks, tower.norm_final, x, seams, padding, probe, None)  # type: ignore[arg-type]
+        x = self.parts.stack(tower.blocks, tower.norm_final, x, hooks, padding, probe, None)  # type: ignore[arg-type]
         return Memory(probe("norm_final", tower.norm_final(x)), padding)
 
     def decode(
@@ -104,7 +104,7 @@ class Seq2Seq(nn.Module):
         """
         tower, inside = self.decoder, scoped(probe, "decoder.")
         start = 0 if cache is None else cache.length
-        x, seams = self._entered(tower, target, "target", inside, start)
+        x, hooks = self._entered(tower, target, "target", inside, start)
         length, vectors = target.shape[1], memory.vectors
         _check_count(len(target), memory.batch)
         if cache is not None:
@@ -113,7 +113,7 @@ class Seq2Seq(nn.Module):
         check_padding(memory.padding, memory.batch, memory.length)
         own, across = self._masks(length, x, start, memory.padding)
         blocks = [partial(block, memory=vectors, across=across) for block in tower.blocks]
-        x = self.parts.stack(blocks, tower.norm_final, x, seams, own, inside, cache)  # type: ignore[arg-type]
+        x = self.parts.stack(blocks, tower.norm_final, x, hooks, own, inside, cache)  # type: ignore[arg-type]
         if cache is not None:
             cache.passed(length)
         x = inside("norm_final", tower.norm_final(x))
@@ -134,29 +134,29 @@ class Seq2Seq(nn.Module):
             return self(source, target)[real]
         _check_count(len(target), len(source))
         tower = self.encoder
-        x, seams = self._entered(tower, source, "source", identity)
+        x, hooks = self._entered(tower, source, "source", identity)
         padding = padding_mask(source, self.config.pad, x)
         blocks = [packed_block(block, read) for block in tower.blocks]  # type: ignore[arg-type]
-        x = each_block(blocks, tower.norm_final, read.packed(x), seams, padding, identity, None)
+        x = each_block(blocks, tower.norm_final, read.packed(x), hooks, padding, identity, None)
         memory = tower.norm_final(x)  # (1, token, d_model)
         tower = self.decoder
-        x, seams = self._entered(tower, target, "target", identity)
+        x, hooks = self._entered(tower, target, "target", identity)
         own, across = self._masks(target.shape[1], x, 0, padding)
         blocks = [packed_crossing(block, written, memory, read, across) for block in tower.blocks]  # type: ignore[arg-type]
-        x = each_block(blocks, tower.norm_final, written.packed(x), seams, own, identity, None)
+        x = each_block(blocks, tower.norm_final, written.packed(x), hooks, own, identity, None)
         return self.output(tower.norm_final(x), self.output_matrix, identity).squeeze(0)
 
     def _entered(
-        self, tower: Tower, tokens: Tensor, what: str, probe: Probe, start: int = 0
-    ) -> tuple[Tensor, Seams]:
+        self, tower: BlockStack, tokens: Tensor, what: str, probe: Probe, start: int = 0
+    ) -> tuple[Tensor, PositionHooks]:
         """Tokens (batch, position) as the tower's first block reads them, and the seams of their places."""
         x = self._embedded(tower, tokens, what, probe)
         length = tokens.shape[1]
         _check_length(start + length, tower.config.context, what)
-        seams = tower.seams(length, x, start)
-        return tower.entered(x, seams, probe), seams
+        hooks = tower.hooks(length, x, start)
+        return tower.add_positions(x, hooks, probe), hooks
 
-    def _embedded(self, tower: Tower, tokens: Tensor, what: str, probe: Probe) -> Tensor:
+    def _embedded(self, tower: BlockStack, tokens: Tensor, what: str, probe: Probe) -> Tensor:
         if tokens.dim() != 2 or tokens.dtype != torch.int64:
             raise ShapeError(
                 f"the {what} must be int64 of shape (batch, position), not {tokens.dtype} of shape"
@@ -176,11 +176,11 @@ class Seq2Seq(nn.Module):
         return self.parts.decoder_masks(causal, padding)
 
     @property
-    def keeps(self) -> bool:
+    def can_cache(self) -> bool:
         """Whether keys and values may be kept while a target grows: under the causal mask alone do later
         tokens change nothing before them.
         """
-        return self._plain and self.parts.mixer(self.config.decoder).settled
+        return self._plain and self.parts.mixer(self.config.decoder).cacheable
 
     @property
     def _plain(self) -> bool:
@@ -193,7 +193,7 @@ class Seq2Seq(nn.Module):
         return PairCache(self.config.decoder, room, memory.length, self.embedding, memory.batch)
 
     def _check(self, cache: PairCache, length: int) -> None:
-        if not self.keeps:
+        if not self.can_cache:
             raise ShapeError(
                 "keys and values cannot be kept here: without the causal mask every later token changes them"
             )
@@ -235,7 +235,7 @@ def build_pair(
         model = Seq2Seq(config, parts)
     if torch.device(device).type == "meta":
         return model
-    emptied(model, device)
+    materialise(model, device)
     writes = {"encoder": 2 * model.config.encoder.n_layers, "decoder": 3 * model.config.decoder.n_layers}
 
     def std(name: str, parameter: Tensor) -> float:

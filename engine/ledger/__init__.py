@@ -12,7 +12,7 @@ from engine.config import ModelConfig, ResolvedConfig
 from engine.ledger.flops import Product, once, products, seen
 from engine.ledger.memory import DTYPES, GB, TRAINED_IN, Memory, activations, kv_numbers
 from engine.ledger.rows import COMPONENTS, PER_BLOCK, SYMBOLS, Row, parameter_rows
-from engine.parts.costs import Kept, Pass
+from engine.parts.costs import BatchShape, SavedForBackward
 from engine.parts.registry import HEALTHY, Parts
 from engine.presets import Preset
 
@@ -23,13 +23,13 @@ __all__ = [
     "PER_BLOCK",
     "SYMBOLS",
     "TRAINED_IN",
+    "BatchShape",
     "Flops",
-    "Kept",
     "Ledger",
     "Memory",
-    "Pass",
     "Product",
     "Row",
+    "SavedForBackward",
     "activations",
     "component_parameters",
     "kv_numbers",
@@ -130,7 +130,7 @@ class Ledger:
         c, length, size = self.config, self.config.context if tokens is None else tokens, DTYPES[dtype]
         weights = ceil(self.total * size)
         trainable = dtype in TRAINED_IN
-        run = Pass(batch, length, narrow=size < 4)
+        run = BatchShape(batch, length, narrow=size < 4)
         kept = activations(c, run, self.parts, encoder=self.encoder).values()
         cached = seen(c, length) * kv_numbers(c, self.encoder, self.parts)
         return Memory(
@@ -207,14 +207,14 @@ def shape_trace(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, tuple[
     """
     import torch
 
-    from engine.model import build, emptied
+    from engine.model import build, materialise
     from engine.probe import Recorder, axes_of
 
     recorder = Recorder()
     model = build(replace(config.validate(), n_layers=1), device="meta", parts=parts)
     few = sum(p.numel() for p in model.parameters()) <= TRACED
     if few:
-        model = emptied(model, "cpu")
+        model = materialise(model, "cpu")
     length = min(TOKENS, config.context) if few else config.context
     with torch.no_grad():
         model(torch.zeros(1, length, dtype=torch.int64, device="cpu" if few else "meta"), recorder)

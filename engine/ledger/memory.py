@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.config import ResolvedConfig
-from engine.parts.costs import Kept, Pass
+from engine.parts.costs import BatchShape, SavedForBackward
 from engine.parts.registry import HEALTHY, Parts
 
 # Bytes of a number. Four bits are two numbers in a byte; the scales that quantised weights need beside them
@@ -57,12 +57,12 @@ def kv_numbers(c: ResolvedConfig, encoder: ResolvedConfig | None = None, parts: 
 
 def activations(
     c: ResolvedConfig,
-    run: Pass,
+    run: BatchShape,
     parts: Parts = HEALTHY,
     *,
     encoder: ResolvedConfig | None = None,
     head: bool = True,
-) -> dict[str, Kept]:
+) -> dict[str, SavedForBackward]:
     """What backward needs for each token of a pass, by component, as this engine computes: the inputs of
     products and nonlinearities, the patterns of attention, the probabilities. Dropout's masks and the tables
     of positions are left out. The parts say what they keep (`kept` in engine.parts).
@@ -83,9 +83,9 @@ def activations(
     return found
 
 
-def _stack(c: ResolvedConfig, run: Pass, parts: Parts) -> dict[str, Kept]:
+def _stack(c: ResolvedConfig, run: BatchShape, parts: Parts) -> dict[str, SavedForBackward]:
     norm, mixer, ffn, wiring = parts.norm(c), parts.mixer(c), parts.feedforward(c), parts.wiring(c)
-    found = dict.fromkeys(("norm", "attention", "feedforward", "output"), Kept())
+    found = dict.fromkeys(("norm", "attention", "feedforward", "output"), SavedForBackward())
     readers = []  # of the stream itself, in each of the sublayers
     for component, sublayer in (("attention", mixer), ("feedforward", ffn)):
         if not sublayer.present:
@@ -97,7 +97,7 @@ def _stack(c: ResolvedConfig, run: Pass, parts: Parts) -> dict[str, Kept]:
     if wiring.parallel and len(readers) == 2:  # both read the one stream, which is kept once
         component = readers[1][0]
         shared = min(kept.read for _, kept in readers)
-        found[component] += Kept(read=-shared).times(c.n_layers)
+        found[component] += SavedForBackward(read=-shared).times(c.n_layers)
     if c.embedding_norm:
         found["norm"] += norm.kept(c, run)
     if not wiring.ends_normed:

@@ -13,7 +13,7 @@ from engine.config import ResolvedConfig
 from engine.errors import ConfigError, HeadError, ShapeError
 from engine.model import Transformer, mask_of
 from engine.parts.cache import KVCache
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Patcher, Recorder, axes_of
 
@@ -35,7 +35,7 @@ class Recording:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Raises KeyError for what this variant does not have, ShapeError for a block that never ran."""
-        if name not in self.arrays and not self.parts.climbs and name.startswith("blocks."):
+        if name not in self.arrays and not self.parts.is_plain_stack and name.startswith("blocks."):
             raise ShapeError(
                 f"block {name.split('.')[1]} of this model never ran: its loop over the blocks is a fault,"
                 f" {self.parts.name!r}"
@@ -115,7 +115,7 @@ def record(
     recorder = Recorder(only)
     tokens = torch.tensor([list(ids)], device=next(model.parameters()).device)
     probe = Patcher(edits, recorder) if edits else recorder
-    model(tokens, probe, cache, seams=None if positions else Seams())
+    model(tokens, probe, cache, hooks=None if positions else PositionHooks())
     arrays = {}
     for name, tensor in recorder.tensors.items():
         kept = tensor[0] if axes_of(name)[0] == "batch" else tensor
@@ -127,7 +127,7 @@ def record(
 
 def check_climbs(parts: Parts) -> None:
     """Raises ConfigError for a model that cannot be gone through block by block, since it does not itself."""
-    if not parts.climbs:
+    if not parts.is_plain_stack:
         raise ConfigError(
             "parts",
             parts.name,

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.cache import LayerCache
-from engine.parts.costs import Kept, Pass, Product, Weight
+from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.heads import KEYS, QUERIES, HeadMixer, alike_kept, lies_in_order, output_matrix
 from engine.parts.linear import StackedLinear
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.probe import Probe
 
 
@@ -64,21 +64,21 @@ class Attention(HeadMixer):
         return ("W_Q", QUERIES), ("W_K", KEYS), ("W_V", KEYS)
 
     @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         q, kv = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
         lies = lies_in_order(config, run)
         whole = q + 2 * kv  # W_QKV gives all three as one tensor: a view of one holds it all
         gained = q + kv if config.qk_gain else 0  # what the gains multiply
         if config.qk_norm and run.narrow:  # normed in float32, from copies of q and k
             heads = config.n_heads + config.n_kv_heads
-            return Kept(own=q + kv + (whole if lies else kv), full=q + kv + heads + gained)
+            return SavedForBackward(own=q + kv + (whole if lies else kv), full=q + kv + heads + gained)
         if config.qk_norm:
             heads = config.n_heads + config.n_kv_heads
-            return Kept(own=q + kv + (0 if lies else kv) + whole + heads + gained)
+            return SavedForBackward(own=q + kv + (0 if lies else kv) + whole + heads + gained)
         if run.turned:
-            return Kept(own=q + kv + (whole if lies else kv))
+            return SavedForBackward(own=q + kv + (whole if lies else kv))
         copied = 0 if lies and config.n_kv_heads == config.n_heads else q  # a group's queries are stacked
-        return Kept(own=copied + (whole if lies else 2 * kv))
+        return SavedForBackward(own=copied + (whole if lies else 2 * kv))
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -123,9 +123,11 @@ class SharedQK(HeadMixer):
         return ("W_QK", QUERIES), ("W_V", QUERIES)
 
     @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         found, itself = alike_kept(config, run)
-        return found + Kept(own=(1 + itself) * config.n_heads * config.d_head)  # v, and what q and k are
+        return found + SavedForBackward(
+            own=(1 + itself) * config.n_heads * config.d_head
+        )  # v, and what q and k are
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -158,10 +160,12 @@ class Similarity(HeadMixer):
         return q, kv, kv
 
     @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         found, itself = alike_kept(config, run)
         lies = lies_in_order(config, run)  # then v is x as it is
-        return found + Kept(read=config.d_model * (itself or lies), own=config.d_model * (not lies))
+        return found + SavedForBackward(
+            read=config.d_model * (itself or lies), own=config.d_model * (not lies)
+        )
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -199,7 +203,7 @@ class NoMixer(nn.Module):
     sentence: ClassVar[str] = "Tokens never talk."
     scored: ClassVar[bool] = False
     learned: ClassVar[bool] = False
-    settled: ClassVar[bool] = True
+    cacheable: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -208,7 +212,7 @@ class NoMixer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None = None,
@@ -225,8 +229,8 @@ class NoMixer(nn.Module):
         return ()
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept()
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward()
 
     @classmethod
     def cached(cls, config: ResolvedConfig) -> int:

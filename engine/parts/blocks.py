@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.parts.cache import LayerCache
 from engine.parts.formula import Formula
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.parts.protocols import Parts, Sublayers
 from engine.probe import Probe
 
@@ -33,15 +33,20 @@ class Block(nn.Module):
         self.norm2 = norm(config) if ffn.present else nn.Identity()
 
     def forward(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+        self,
+        x: Tensor,
+        hooks: PositionHooks,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None = None,
     ) -> Tensor:
-        return self.wire(self, x, seams, mask, probe, cache)
+        return self.connect(self, x, hooks, mask, probe, cache)
 
     @staticmethod
-    def wire(
+    def connect(
         parts: Sublayers,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None,
@@ -67,17 +72,17 @@ class PreNormBlock(Block):
     )
 
     @staticmethod
-    def wire(
+    def connect(
         parts: Sublayers,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
         normed = probe("norm1", parts.norm1(x))
-        x = probe("resid_mid", add(x, parts.mixer(normed, seams, mask, probe, cache)))
+        x = probe("resid_mid", add(x, parts.mixer(normed, hooks, mask, probe, cache)))
         return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
 
 
@@ -95,16 +100,16 @@ class PostNormBlock(Block):
     )
 
     @staticmethod
-    def wire(
+    def connect(
         parts: Sublayers,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, parts.mixer(x, seams, mask, probe, cache)))
+        x = probe("resid_mid", add(x, parts.mixer(x, hooks, mask, probe, cache)))
         x = probe("norm1", parts.norm1(x))
         x = probe("resid_post", add(x, parts.ffn(x, probe)))
         return probe("norm2", parts.norm2(x))
@@ -125,16 +130,16 @@ class ParallelBlock(Block):
     )
 
     @staticmethod
-    def wire(
+    def connect(
         parts: Sublayers,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
-        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), seams, mask, probe, cache)
+        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), hooks, mask, probe, cache)
         ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", add(add(x, attn_out), ffn_out))
 
@@ -156,16 +161,16 @@ class NoResidualBlock(Block):
     )
 
     @staticmethod
-    def wire(
+    def connect(
         parts: Sublayers,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
-        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), seams, mask, probe, cache)
+        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), hooks, mask, probe, cache)
         x = probe("resid_mid", x if attn_out is None else attn_out)
         ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", x if ffn_out is None else ffn_out)

@@ -30,7 +30,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Pass:
+class BatchShape:
     """A forward pass in training: `batch` texts of `tokens`. `narrow`: in fewer bits than float32; `turned`:
     positions turn queries and keys.
     """
@@ -42,7 +42,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedForBackward:
     """Numbers that backward needs for each token.
 
     `read` are the part's own input, which another part that reads the same need not keep again. `own` are as
@@ -53,11 +53,11 @@ class Kept:
     own: int = 0
     full: int = 0
 
-    def __add__(self, other: Kept) -> Kept:
-        return Kept(self.read + other.read, self.own + other.own, self.full + other.full)
+    def __add__(self, other: SavedForBackward) -> SavedForBackward:
+        return SavedForBackward(self.read + other.read, self.own + other.own, self.full + other.full)
 
-    def times(self, copies: int) -> Kept:
-        return Kept(copies * self.read, copies * self.own, copies * self.full)
+    def times(self, copies: int) -> SavedForBackward:
+        return SavedForBackward(copies * self.read, copies * self.own, copies * self.full)
 
     def size(self, width: float) -> float:
         """Bytes for each token, with numbers of `width` bytes."""

@@ -11,11 +11,11 @@ from engine.config import ResolvedConfig
 from engine.parts.blocks import add
 from engine.parts.cache import LayerCache
 from engine.parts.formula import Formula
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.parts.protocols import CrossSublayers, Parts
 from engine.probe import Probe, crossing
 
-NOWHERE = Seams()  # places of one text say nothing of places in another: cross-attention is told none
+NOWHERE = PositionHooks()  # places of one text say nothing of places in another: cross-attention is told none
 
 
 class DecoderBlock(nn.Module):
@@ -39,7 +39,7 @@ class DecoderBlock(nn.Module):
     def forward(
         self,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: tuple[LayerCache, LayerCache] | None = None,
@@ -56,13 +56,13 @@ class DecoderBlock(nn.Module):
         def read(x: Tensor) -> Tensor | None:
             return self.cross(x, NOWHERE, across, crossing(probe), source, memory)
 
-        return self.wire(self, x, seams, mask, probe, own, read)
+        return self.connect(self, x, hooks, mask, probe, own, read)
 
     @staticmethod
-    def wire(
+    def connect(
         parts: CrossSublayers,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None,
@@ -90,17 +90,17 @@ class PreNormDecoderBlock(DecoderBlock):
     """
 
     @staticmethod
-    def wire(
+    def connect(
         parts: CrossSublayers,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None,
         read: Callable[[Tensor], Tensor | None],
     ) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, parts.mixer(probe("norm1", parts.norm1(x)), seams, mask, probe, cache)))
+        x = probe("resid_mid", add(x, parts.mixer(probe("norm1", parts.norm1(x)), hooks, mask, probe, cache)))
         normed = probe("cross_norm", parts.norm_cross(x))
         x = probe("cross_resid", add(x, read(normed)))
         return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
@@ -116,17 +116,17 @@ class PostNormDecoderBlock(DecoderBlock):
     ends_normed: ClassVar[bool] = True
 
     @staticmethod
-    def wire(
+    def connect(
         parts: CrossSublayers,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None,
         read: Callable[[Tensor], Tensor | None],
     ) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, parts.mixer(x, seams, mask, probe, cache)))
+        x = probe("resid_mid", add(x, parts.mixer(x, hooks, mask, probe, cache)))
         x = probe("norm1", parts.norm1(x))
         x = probe("cross_resid", add(x, read(x)))
         x = probe("cross_norm", parts.norm_cross(x))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
-from engine.parts.costs import Kept, Pass, Product, Weight, bias_of
+from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight, bias_of
 from engine.parts.formula import Formula
 from engine.parts.linear import StackedLinear
 from engine.probe import Probe
@@ -50,7 +50,7 @@ class FeedForward(nn.Module):
     gated: ClassVar[bool] = False
     exact_zeros: ClassVar[bool] = False
     act: ClassVar[str] = ""
-    bend: ClassVar[Formula] = ("", "")  # what `activation` does
+    activation_formula: ClassVar[Formula] = ("", "")  # what `activation` does
     widths_kept: ClassVar[int] = 2  # vectors of d_ff that backward needs: what is bent, and what comes of it
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -82,15 +82,15 @@ class FeedForward(nn.Module):
         return _products("W_1")
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept(read=config.d_model, own=cls.widths_kept * config.d_ff)
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward(read=config.d_model, own=cls.widths_kept * config.d_ff)
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         ffn, wide = (r" + b", " + b") if config.ffn_bias else ("", "")
         return {
             "ffn_pre": (rf"u = x\,W_1{ffn}", f"x · W₁{wide}"),
-            "ffn_post": cls.bend,
+            "ffn_post": cls.activation_formula,
             "ffn_out": (rf"\mathrm{{out}} = h\,W_2{ffn}", f"h · W₂{wide}"),
         }
 
@@ -110,7 +110,7 @@ class GatedFeedForward(nn.Module):
     gated: ClassVar[bool] = True
     exact_zeros: ClassVar[bool] = False
     act: ClassVar[str] = ""
-    bend: ClassVar[Formula] = ("", "")
+    activation_formula: ClassVar[Formula] = ("", "")
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -142,8 +142,10 @@ class GatedFeedForward(nn.Module):
         return _products("gate W_G", "W_1")
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept(read=config.d_model, own=4 * config.d_ff)  # both halves, the bent gate, their product
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward(
+            read=config.d_model, own=4 * config.d_ff
+        )  # both halves, the bent gate, their product
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -155,7 +157,7 @@ class GatedFeedForward(nn.Module):
             ),
             "ffn_gate": (r"\mathrm{gate} = x\,W_G", "the first half of that product: the gate"),
             "ffn_pre": (r"u = x\,W_1", "the second half of that product"),
-            "ffn_post": cls.bend,
+            "ffn_post": cls.activation_formula,
             "ffn_out": (rf"\mathrm{{out}} = h\,W_2{ffn}", f"h · W₂{wide}"),
         }
 
@@ -192,8 +194,8 @@ class NoFeedForward(nn.Module):
         return ()
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept()
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward()
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -207,7 +209,7 @@ class Relu(FeedForward):
     act: ClassVar[str] = "relu"
     widths_kept: ClassVar[int] = 1  # its slope can be told from what it gives
     exact_zeros: ClassVar[bool] = True
-    bend: ClassVar[Formula] = (r"h = \max(0, u)", "max(0, u)")
+    activation_formula: ClassVar[Formula] = (r"h = \max(0, u)", "max(0, u)")
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
@@ -220,7 +222,7 @@ class SquaredRelu(FeedForward):
     title: ClassVar[str] = "squared ReLU"
     act: ClassVar[str] = "relu2"
     exact_zeros: ClassVar[bool] = True
-    bend: ClassVar[Formula] = (r"h = \max(0, u)^2", "max(0, u)²")
+    activation_formula: ClassVar[Formula] = (r"h = \max(0, u)^2", "max(0, u)²")
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
@@ -232,7 +234,7 @@ class Gelu(FeedForward):
 
     title: ClassVar[str] = "GELU"
     act: ClassVar[str] = "gelu"
-    bend: ClassVar[Formula] = (r"h = u\,\Phi(u)", "u · Φ(u)")
+    activation_formula: ClassVar[Formula] = (r"h = u\,\Phi(u)", "u · Φ(u)")
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
@@ -244,7 +246,7 @@ class GeluTanh(FeedForward):
 
     title: ClassVar[str] = "GELU (tanh)"
     act: ClassVar[str] = "gelu_tanh"
-    bend: ClassVar[Formula] = (r"h = u\,\Phi(u) \text{ (tanh form)}", "u · Φ(u), by tanh")
+    activation_formula: ClassVar[Formula] = (r"h = u\,\Phi(u) \text{ (tanh form)}", "u · Φ(u), by tanh")
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
@@ -256,7 +258,7 @@ class SwiGlu(GatedFeedForward):
 
     title: ClassVar[str] = "SwiGLU"
     act: ClassVar[str] = "silu"
-    bend: ClassVar[Formula] = (r"h = \mathrm{SiLU}(\mathrm{gate}) \odot u", "SiLU(gate) · u")
+    activation_formula: ClassVar[Formula] = (r"h = \mathrm{SiLU}(\mathrm{gate}) \odot u", "SiLU(gate) · u")
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
@@ -268,7 +270,7 @@ class GeGlu(GatedFeedForward):
 
     title: ClassVar[str] = "GEGLU"
     act: ClassVar[str] = "gelu"
-    bend: ClassVar[Formula] = (r"h = \mathrm{GELU}(\mathrm{gate}) \odot u", "GELU(gate) · u")
+    activation_formula: ClassVar[Formula] = (r"h = \mathrm{GELU}(\mathrm{gate}) \odot u", "GELU(gate) · u")
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
@@ -280,7 +282,7 @@ class GeGluTanh(GatedFeedForward):
 
     title: ClassVar[str] = "GEGLU (tanh)"
     act: ClassVar[str] = "gelu_tanh"
-    bend: ClassVar[Formula] = (
+    activation_formula: ClassVar[Formula] = (
         r"h = \mathrm{GELU}(\mathrm{gate}) \odot u \text{ (tanh form)}",
         "GELU(gate) · u, by tanh",
     )

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
 from engine.parts.cache import LayerCache
-from engine.parts.costs import Kept, Pass, Product, Weight, bias_of
+from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight, bias_of
 from engine.parts.formula import Formula
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.probe import Probe
 
 
@@ -37,7 +37,7 @@ class HeadMixer(nn.Module):
     sentence: ClassVar[str] = "Tokens gather from each other."
     scored: ClassVar[bool] = True
     learned: ClassVar[bool] = False
-    settled: ClassVar[bool] = True
+    cacheable: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {}
     w_o: nn.Linear | None
 
@@ -65,7 +65,7 @@ class HeadMixer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None = None,
@@ -75,11 +75,11 @@ class HeadMixer(nn.Module):
         q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
         k = probe("k", k.transpose(1, 2))
         v = probe("v", v.transpose(1, 2))
-        q, k = seams.rotate(self.normed(q, self.q_gain), self.normed(k, self.k_gain))
+        q, k = hooks.rotate(self.normed(q, self.q_gain), self.normed(k, self.k_gain))
         q, k = probe("q_rot", q), probe("k_rot", k)
         if cache is not None:  # the keys and values of earlier positions, computed before
             k, v = cache.extend(k, v)
-        scores = probe("scores", seams.bias(self.scores(q, k)))  # (batch, head, query, key)
+        scores = probe("scores", hooks.bias(self.scores(q, k)))  # (batch, head, query, key)
         masked = probe("masked_scores", self.masked(scores, mask))
         pattern = probe("pattern", self.weights(masked, mask))
         pattern = F.dropout(pattern, self.dropout, self.training)
@@ -185,17 +185,17 @@ class HeadMixer(nn.Module):
         return tuple(rows)
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         width = config.n_heads * config.d_head
         written = width if cls.learned and config.output_projection else 0  # the input of W_O
         pattern = config.n_heads * run.tokens
         read = config.d_model if cls.learned else 0
         if not cls.scored:  # the gradient of v needs the pattern alone, which depends on nothing
-            return Kept(read, pattern + written)
-        return Kept(read, pattern + written) + cls.vectors_kept(config, run)
+            return SavedForBackward(read, pattern + written)
+        return SavedForBackward(read, pattern + written) + cls.vectors_kept(config, run)
 
     @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         """Queries, keys and values. The products read copies of them, with the heads side by side; or, where
         these lie so already, what q, k and v were cut from, whole.
         """
@@ -235,24 +235,24 @@ class HeadMixer(nn.Module):
 QUERIES, KEYS = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
 
 
-def lies_in_order(config: ResolvedConfig, run: Pass) -> bool:
+def lies_in_order(config: ResolvedConfig, run: BatchShape) -> bool:
     """Whether keys and values lie as the products want them, so that nothing is copied: with one text, or one
     key head, (batch, kv_head) is one axis already.
     """
     return run.batch == 1 or config.n_kv_heads == 1
 
 
-def alike_kept(config: ResolvedConfig, run: Pass) -> tuple[Kept, bool]:
+def alike_kept(config: ResolvedConfig, run: BatchShape) -> tuple[SavedForBackward, bool]:
     """Of queries and keys that are one tensor: what is kept of each, and whether the tensor itself is."""
     width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
     gained = 2 * width if config.qk_gain else 0  # what the gains multiply
     if config.qk_norm and run.narrow:  # normed in float32, each from a copy
-        return Kept(own=2 * width, full=2 * width + spreads + gained), False
+        return SavedForBackward(own=2 * width, full=2 * width + spreads + gained), False
     if config.qk_norm:
-        return Kept(own=2 * width + spreads + gained), True
+        return SavedForBackward(own=2 * width + spreads + gained), True
     if lies_in_order(config, run) and not run.turned:
-        return Kept(), True
-    return Kept(own=2 * width), False
+        return SavedForBackward(), True
+    return SavedForBackward(own=2 * width), False
 
 
 def _shared(config: ResolvedConfig) -> str:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.costs import Kept, Pass, Weight
+from engine.parts.costs import BatchShape, SavedForBackward, Weight
 from engine.parts.formula import Formula
 
 
@@ -61,8 +61,8 @@ class LayerNorm(nn.Module):
         return _gain(config) + ((Weight("bias b", ("d_model",)),) if config.norm_bias else ())
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept(read=config.d_model, own=2)  # x, its mean and its spread
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward(read=config.d_model, own=2)  # x, its mean and its spread
 
     @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
@@ -104,11 +104,11 @@ class RMSNorm(nn.Module):
         return _gain(config)
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         gained = config.d_model if config.norm_gain else 0  # what the gain multiplies
         if run.narrow:  # torch computes it in float32, from a copy of x
-            return Kept(full=config.d_model + 1 + gained)
-        return Kept(read=config.d_model, own=1 + gained)
+            return SavedForBackward(full=config.d_model + 1 + gained)
+        return SavedForBackward(read=config.d_model, own=1 + gained)
 
     @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
@@ -144,8 +144,8 @@ class NoNorm(nn.Module):
         return ()
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept()
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward()
 
     @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:

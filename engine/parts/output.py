@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import Pooling, ResolvedConfig
-from engine.parts.costs import Kept, Pass, Product, Weight
+from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.norms import LayerNorm
 from engine.probe import Probe
@@ -38,9 +38,9 @@ class LinearOutput(nn.Module):
         return (Product("logits", ("d_model", "vocab_size")),)
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         # Its input, and the probabilities, which the loss computes in float32.
-        return Kept(read=config.d_model, full=config.vocab_size)
+        return SavedForBackward(read=config.d_model, full=config.vocab_size)
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -92,11 +92,11 @@ class MaskedOutput(nn.Module):
         return (Product("W", ("d_model", "d_model")), *LinearOutput.products(config))
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        bent = Kept(read=config.d_model, own=config.d_model)  # the input of W, and of GELU
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        bent = SavedForBackward(read=config.d_model, own=config.d_model)  # the input of W, and of GELU
         normed = LayerNorm.kept(config, run)
         found = LinearOutput.kept(config, run)
-        return bent + Kept(own=normed.read + normed.own + found.read, full=found.full)
+        return bent + SavedForBackward(own=normed.read + normed.own + found.read, full=found.full)
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -179,8 +179,8 @@ class NoOutput(nn.Module):
         return ()
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept()
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward()
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:

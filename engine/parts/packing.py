@@ -113,7 +113,7 @@ class PackedCrossParts(PackedParts):
 def packed_block(block: Block, texts: Packing) -> Callable[..., Tensor]:
     """A block for packed texts: x (1, token, d_model) in and out."""
     mixer = _packed(block.mixer, texts, texts)
-    return partial(block.wire, PackedParts(block.norm1, block.norm2, mixer, block.ffn))
+    return partial(block.connect, PackedParts(block.norm1, block.norm2, mixer, block.ffn))
 
 
 def packed_crossing(
@@ -128,7 +128,7 @@ def packed_crossing(
     def read(x: Tensor) -> Tensor | None:
         return cross(x, NOWHERE, across, identity, None, memory)
 
-    return partial(block.wire, parts, read=read)
+    return partial(block.connect, parts, read=read)
 
 
 def _packed(

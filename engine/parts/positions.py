@@ -19,7 +19,7 @@ from engine.parts.costs import Weight
 from engine.parts.formula import Formula
 
 
-class Seams:
+class PositionHooks:
     """One scheme made ready for one stretch of positions: what its tables cost is paid once a forward pass.
 
     `prepare(length, like, start)` makes it for positions start .. start + length - 1; with start > 0 (a KV
@@ -42,14 +42,14 @@ class Seams:
         """scores (batch, head, query, key) with what the scheme adds for the distance."""
         return scores
 
-    def at(self, place: int) -> Seams:
+    def at(self, place: int) -> PositionHooks:
         """The same for the one query at `place` (counted from the stretch's start) and the keys up to it; the
         stretch must start at 0.
         """
         return self
 
 
-Seam = Literal["embed", "rotate", "bias"]
+HookName = Literal["embed", "rotate", "bias"]
 
 
 class Scheme(nn.Module):
@@ -60,7 +60,7 @@ class Scheme(nn.Module):
     short: ClassVar[str] = ""
     sentence: ClassVar[str] = ""
     off: ClassVar[str] = "nothing is added for the position, and nothing turned"
-    enters: ClassVar[tuple[Seam, ...]] = ()
+    enters: ClassVar[tuple[HookName, ...]] = ()
 
     def head_label(self, head: int) -> str:
         return f"head {head}"
@@ -96,11 +96,11 @@ class NoPosition(Scheme):
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
-        return Seams()
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
+        return PositionHooks()
 
 
-class Added(Seams):
+class Added(PositionHooks):
     """A row for each position, added to the embeddings."""
 
     def __init__(self, table: Tensor) -> None:
@@ -109,7 +109,7 @@ class Added(Seams):
     def embed(self, x: Tensor) -> Tensor | None:
         return self.table
 
-    def at(self, place: int) -> Seams:
+    def at(self, place: int) -> PositionHooks:
         return Added(self.table[place : place + 1])
 
 
@@ -124,13 +124,13 @@ class Sinusoidal(Scheme):
         " pattern of its own, and nothing has to be learned."
     )
     off: ClassVar[str] = "the sine waves are not added"
-    enters: ClassVar[tuple[Seam, ...]] = ("embed",)
+    enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.d_model = config.d_model
 
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         table = sinusoidal_table(length, self.d_model, 10_000.0, start, like.device)
         return Added(table.to(like.dtype))
 
@@ -162,7 +162,7 @@ class Learned(Scheme):
         " model cannot read."
     )
     off: ClassVar[str] = "the learned table is not added"
-    enters: ClassVar[tuple[Seam, ...]] = ("embed",)
+    enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class Learned(Scheme):
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return (Weight("position table P", ("context", "d_model")),)
 
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         if start + length > len(self.weight):
             raise ShapeError(
                 f"{start + length} positions were given, but the learned table has {len(self.weight)}: give"
@@ -189,14 +189,14 @@ class Learned(Scheme):
         return {"pos_embed": (r"p_t = P[t]", "row t of the position table P")}
 
 
-class _Rotated(Seams):
+class _Rotated(PositionHooks):
     def __init__(self, cos: Tensor, sin: Tensor) -> None:
         self.cos, self.sin = cos, sin  # each (query, d_rotary)
 
     def turn(self, x: Tensor) -> Tensor:
         return rotate_half_pairs(x, self.cos, self.sin)
 
-    def at(self, place: int) -> Seams:
+    def at(self, place: int) -> PositionHooks:
         return type(self)(self.cos[place : place + 1], self.sin[place : place + 1])
 
 
@@ -219,18 +219,18 @@ class Rope(Scheme):
         " apart two tokens are."
     )
     off: ClassVar[str] = "queries and keys are not turned"
-    enters: ClassVar[tuple[Seam, ...]] = ("rotate",)
+    enters: ClassVar[tuple[HookName, ...]] = ("rotate",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.d_rotary, self.theta = config.d_rotary, config.rope_theta
-        self.seams = _Rotated if config.d_rotary == config.d_head else _PartlyRotated
+        self.hooks = _Rotated if config.d_rotary == config.d_head else _PartlyRotated
 
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         angles = _angles(start, length, self.d_rotary, self.theta, like.device)  # (query, d_rotary/2)
         cos, sin = angles.cos(), angles.sin()
         # The sign of `rotate_half` is kept in the table: one multiplication fewer for every q and k.
-        return self.seams(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
+        return self.hooks(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -257,18 +257,18 @@ def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
     return torch.addcmul(x * cos, swapped, signed_sin)
 
 
-class _Biased(Seams):
+class _Biased(PositionHooks):
     def __init__(self, table: Tensor) -> None:
         self.table = table  # (head, query, key)
 
     def bias(self, scores: Tensor) -> Tensor:
         return scores + self.table
 
-    def at(self, place: int) -> Seams:
+    def at(self, place: int) -> PositionHooks:
         return _Biased(self.table[:, place : place + 1, : place + 1])
 
 
-class DistanceRow(Seams):
+class DistanceRow(PositionHooks):
     """What the last of many queries gets added to its scores, (head, 1, key), for a scheme that looks at the
     distance alone: the end of it is what any earlier query gets.
     """
@@ -276,7 +276,7 @@ class DistanceRow(Seams):
     def __init__(self, table: Tensor) -> None:
         self.table = table
 
-    def at(self, place: int) -> Seams:
+    def at(self, place: int) -> PositionHooks:
         return _Biased(self.table[:, :, self.table.shape[2] - place - 1 :])
 
 
@@ -292,13 +292,13 @@ class Alibi(Scheme):
         " be heard."
     )
     off: ClassVar[str] = "the penalty for distance is taken away"
-    enters: ClassVar[tuple[Seam, ...]] = ("bias",)
+    enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.n_heads = config.n_heads
 
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         place = torch.arange(start + length, device=like.device, dtype=torch.float32)
         distance = (place[start:, None] - place[None, :]).abs()  # (query, key)
         slopes = torch.tensor(alibi_slopes(self.n_heads), device=like.device)  # (head,)
@@ -340,7 +340,7 @@ class T5Bias(Scheme):
         "Each head adds a learned number for the distance between two tokens; large distances share a bucket."
     )
     off: ClassVar[str] = "the learned distance biases are taken away"
-    enters: ClassVar[tuple[Seam, ...]] = ("bias",)
+    enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
     buckets, max_distance = 32, 128  # T5's own
 
@@ -353,7 +353,7 @@ class T5Bias(Scheme):
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return (Weight("bias for each distance and head", (cls.buckets, "n_heads")),)
 
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         place = torch.arange(start + length, device=like.device)
         bucket = t5_bucket(
             place[None, :] - place[start:, None], self.bidirectional, self.buckets, self.max_distance

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.cache import KVCache, LayerCache
-from engine.parts.costs import Kept, Pass, Product, Weight
+from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.masks import causal_mask
 from engine.parts.norms import Linearised
-from engine.parts.positions import Seam, Seams
+from engine.parts.positions import HookName, PositionHooks
 from engine.parts.stack import each_block
 from engine.probe import Probe
 
@@ -52,7 +52,7 @@ class Norm(Protocol):
         """Every tensor of parameters, in the order in which data meets them."""
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         """What backward needs of a forward pass, for each token, without dropout's masks."""
 
     @classmethod
@@ -60,18 +60,18 @@ class Norm(Protocol):
 
 
 class Position(Protocol):
-    """Tells places apart, at one or more of three seams (see `engine.parts.positions.Seams`)."""
+    """Tells places apart, at one or more of three seams (see `engine.parts.positions.PositionHooks`)."""
 
     present: ClassVar[bool]
     title: ClassVar[str]
     short: ClassVar[str]  # two or three words, for a box that is small
     sentence: ClassVar[str]
     off: ClassVar[str]  # what is no longer done when it is switched off
-    enters: ClassVar[tuple[Seam, ...]]  # the seams that it uses
+    enters: ClassVar[tuple[HookName, ...]]  # the seams that it uses
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         """The scheme made ready for positions start .. start + length - 1, in the dtype and on the device of
         `like`. Raises ShapeError where it has nothing for them.
         """
@@ -108,7 +108,7 @@ class Mixer(Protocol):
     sentence: ClassVar[str]
     scored: ClassVar[bool]  # it compares queries with keys
     learned: ClassVar[bool]  # it has matrices, W_O among them where the configuration says so
-    settled: ClassVar[bool]  # under the causal mask, later tokens change nothing that it wrote before them
+    cacheable: ClassVar[bool]  # under the causal mask, later tokens change nothing that it wrote before them
     flat: ClassVar[Mapping[str, str]]  # what q, k and v are called before they are cut into heads
 
     def __init__(self, config: ResolvedConfig) -> None: ...
@@ -116,7 +116,7 @@ class Mixer(Protocol):
     def __call__(
         self,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None = None,
@@ -137,7 +137,7 @@ class Mixer(Protocol):
         """Every matrix product of a forward pass, for one token."""
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         """What backward needs of a forward pass, for each token, without dropout's masks."""
 
     @classmethod
@@ -184,7 +184,7 @@ class FeedForward(Protocol):
         """Every matrix product of a forward pass, for one token."""
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         """What backward needs of a forward pass, for each token, without dropout's masks."""
 
     @classmethod
@@ -226,7 +226,12 @@ class Wiring(Protocol):
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None: ...
 
     def __call__(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+        self,
+        x: Tensor,
+        hooks: PositionHooks,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None = None,
     ) -> Tensor:
         """(batch, query, d_model) -> the same shape."""
 
@@ -247,7 +252,7 @@ class Crossing(Protocol):
     def __call__(
         self,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: tuple[LayerCache, LayerCache] | None = None,
@@ -284,7 +289,7 @@ class Output(Protocol):
         """Every matrix product of a forward pass, for one token."""
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         """What backward needs of a forward pass, for each token, with the probabilities."""
 
     @classmethod
@@ -305,7 +310,7 @@ class Stack(Protocol):
         blocks: Sequence[Wiring],
         norm: Norm,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: KVCache | None,
@@ -377,18 +382,18 @@ class Parts:
         """
         wiring = self.wiring(config)
         normed = wiring.ends_normed and self.norm(config).present
-        return self.climbs and not wiring.replaces and not normed
+        return self.is_plain_stack and not wiring.replaces and not normed
 
     @property
-    def climbs(self) -> bool:
+    def is_plain_stack(self) -> bool:
         """Whether each block reads what the one before it left, and all of them run: then a text may also be
         taken through them one by one.
         """
         return self.stack is each_block
 
-    def keeps(self, config: ResolvedConfig) -> bool:
+    def can_cache(self, config: ResolvedConfig) -> bool:
         """Whether what was written at a place stays as it is while the text grows."""
-        return config.causal and self.mask is causal_mask and self.mixer(config).settled
+        return config.causal and self.mask is causal_mask and self.mixer(config).cacheable
 
 
 def swapped(parts: Parts, name: str, **others: Any) -> Parts:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.parts.costs import Kept, Pass
+from engine.parts.costs import BatchShape, SavedForBackward
 from engine.parts.formula import Formula
 from engine.parts.heads import QUERIES, HeadMixer, alike_kept, lies_in_order, output_matrix
 from engine.parts.linear import StackedLinear
@@ -43,9 +43,9 @@ class OneMatrix(HeadMixer):
         return (("W_QK", QUERIES),)
 
     @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         found, itself = alike_kept(config, run)
-        return found + Kept(own=itself * config.d_model) + _values(config, run)
+        return found + SavedForBackward(own=itself * config.d_model) + _values(config, run)
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -87,14 +87,14 @@ class QueriesAndKeys(HeadMixer):
         return ("W_Q", QUERIES), ("W_K", QUERIES)
 
     @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
         gained = 2 * width if config.qk_gain else 0
         if config.qk_norm and run.narrow:  # normed in float32, each from a copy
-            return Kept(own=2 * width, full=2 * width + spreads + gained) + _values(config, run)
+            return SavedForBackward(own=2 * width, full=2 * width + spreads + gained) + _values(config, run)
         if config.qk_norm:  # what is normed, and what comes of it
-            return Kept(own=4 * width + spreads + gained) + _values(config, run)
-        return Kept(own=2 * width) + _values(config, run)
+            return SavedForBackward(own=4 * width + spreads + gained) + _values(config, run)
+        return SavedForBackward(own=2 * width) + _values(config, run)
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -117,8 +117,8 @@ def check_raw_values(config: ResolvedConfig) -> None:
         raise ConfigError("d_head", config.d_head, allowed)
 
 
-def _values(config: ResolvedConfig, run: Pass) -> Kept:
+def _values(config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
     """Of values that are the stream, which the matrices read too: a copy with the heads side by side, where
     it does not lie so already.
     """
-    return Kept(own=config.d_model * (not lies_in_order(config, run)))
+    return SavedForBackward(own=config.d_model * (not lies_in_order(config, run)))

@@ -43,7 +43,7 @@ def row_of(
     _, own = single_row.row_of(block, cache.own, index, products)
     reading = Reading(block.cross, cache, index, products)
     parts = CrossRowParts(own.norm1, own.norm2, own.mixer, own.ffn, norm_of(block.norm_cross), reading)
-    return type(block).wire, parts
+    return type(block).connect, parts
 
 
 class Reading:

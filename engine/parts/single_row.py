@@ -41,8 +41,8 @@ from engine.parts.positions import (
     DistanceRow,
     Learned,
     NoPosition,
+    PositionHooks,
     Rope,
-    Seams,
     Sinusoidal,
     T5Bias,
 )
@@ -81,7 +81,7 @@ def known(*parts: object) -> bool:
     return all(type(part) in KNOWN for part in parts)
 
 
-def tables(positions: Position, capacity: int, like: Tensor) -> Seams:
+def tables(positions: Position, capacity: int, like: Tensor) -> PositionHooks:
     """A known scheme's tables for one query at a time, at any of `capacity` places: `at(place)` gives its
     seams. Their size grows with the capacity, not with its square.
     """
@@ -103,7 +103,7 @@ def row_of(
         _mixer(block.mixer, cache, index, products),
         _feedforward(block.ffn, products),
     )
-    return type(block).wire, parts
+    return type(block).connect, parts
 
 
 def norm_of(norm: Vector) -> Vector:
@@ -200,7 +200,7 @@ def _mixer(
     return _nothing if isinstance(mixer, NoMixer) else Mixing(mixer, cache, index, products)
 
 
-def _nothing(x: Tensor, seams: Seams, mask: None, probe: Probe, layer: None) -> None:
+def _nothing(x: Tensor, hooks: PositionHooks, mask: None, probe: Probe, layer: None) -> None:
     return None
 
 
@@ -237,20 +237,20 @@ class Mixing:
         # (kv_head, d_head, capacity) and (kv_head, capacity, d_head)
         self.keys, self.values = self.held[0].transpose(1, 2), self.held[1]
 
-    def __call__(self, x: Tensor, seams: Seams, mask: None, probe: Probe, layer: None) -> Tensor:
+    def __call__(self, x: Tensor, hooks: PositionHooks, mask: None, probe: Probe, layer: None) -> Tensor:
         at = self.cache.length
         self.project(x)
         if self.eps is not None:
             normed = F.rms_norm(self.qk, (self.d_head,), eps=self.eps)
             self.qk.copy_(normed if self.gains is None else normed * self.gains)
-        turned = seams.turn(self.qk)
+        turned = hooks.turn(self.qk)
         if turned is not self.qk:
             self.qk.copy_(turned)
         self.held.select(2, at).copy_(self.kv)
         scores = torch.bmm(self.q.mul_(self.scale), self.keys.narrow(2, 0, at + 1))  # (kv_head, group, key)
         if self.mean:
             scores.zero_()
-        scores = seams.bias(scores.view(self.by_query))  # (head, query, key), with one query
+        scores = hooks.bias(scores.view(self.by_query))  # (head, query, key), with one query
         pattern = scores.softmax(-1).view(self.by_group)
         z = torch.bmm(pattern, self.values.narrow(1, 0, at + 1)).view(1, -1)  # (1, head * d_head)
         return z if self.output is None else self.output(z)

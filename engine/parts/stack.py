@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from engine.parts.cache import KVCache
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.probe import Probe, scoped
 
 
@@ -15,7 +15,7 @@ def each_block(
     blocks: Sequence[Callable[..., Tensor]],
     norm: Callable[[Tensor], Tensor],
     x: Tensor,
-    seams: Seams,
+    hooks: PositionHooks,
     mask: Tensor | None,
     probe: Probe,
     cache: KVCache | None,
@@ -25,5 +25,5 @@ def each_block(
     """
     for index, block in enumerate(blocks):
         kept = None if cache is None else cache.layer(index)
-        x = block(x, seams, mask, scoped(probe, f"blocks.{index}."), kept)
+        x = block(x, hooks, mask, scoped(probe, f"blocks.{index}."), kept)
     return x

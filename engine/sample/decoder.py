@@ -11,7 +11,7 @@ from engine.errors import ConfigError, HeadError, ShapeError
 from engine.model import Transformer
 from engine.parts import single_row
 from engine.parts.cache import KVCache
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.parts.row_products import Arithmetic
 from engine.parts.single_row import Mixing, Products
 from engine.probe import identity
@@ -36,7 +36,7 @@ class Decoder:
         self, model: Transformer, capacity: int | None = None, products: Products | None = None
     ) -> None:
         context = model.config.context
-        if not model.keeps:
+        if not model.can_cache:
             raise ShapeError(
                 "only a causal model can keep keys and values: without the mask every later token changes"
                 " them"
@@ -78,7 +78,7 @@ def _known(model: Transformer) -> bool:
     c = model.config
     blocks = [part for b in model.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
     drops = model.training and c.dropout > 0
-    odd = drops or c.window > 0 or not model.parts.climbs
+    odd = drops or c.window > 0 or not model.parts.is_plain_stack
     ends = (model.norm_embed or model.norm_final, model.norm_final, model.output)
     return not odd and single_row.known(model.positions, *ends, *blocks)
 
@@ -92,7 +92,7 @@ def ready(model: Transformer, arithmetic: Arithmetic = "float32") -> Products:
     forward knows.
     """
     products = Products(model.embedding, arithmetic)
-    if not (model.keeps and _known(model)):
+    if not (model.can_cache and _known(model)):
         raise ConfigError("arithmetic", arithmetic, "needs a causal model of parts that are all known")
     _Row(model, KVCache(model.config, 1, model.embedding), products)
     return products
@@ -118,7 +118,7 @@ class _Row:
     def hold(self, cache: KVCache) -> None:
         """Follows a cache that has grown."""
         self.cache = cache
-        self.seams: Seams | None = None  # the tables of all `rows` positions, made at the first token
+        self.hooks: PositionHooks | None = None  # the tables of all `rows` positions, made at the first token
         self.rows = cache.capacity if self.reach is None else min(cache.capacity, self.reach)
         for _, parts in self.blocks:
             if isinstance(parts.mixer, Mixing):
@@ -127,12 +127,12 @@ class _Row:
     def read(self, token: int) -> Tensor:
         at = self.cache.length
         x = self.embedding.narrow(0, token, 1)  # (1, d_model)
-        if self.seams is None:
-            self.seams = single_row.tables(self.positions, self.rows, x)
-        seams = self.seams.at(at)
-        x = self._entered(x, seams.embed(x))
-        for wire, parts in self.blocks:
-            x = wire(parts, x, seams, None, identity, None)
+        if self.hooks is None:
+            self.hooks = single_row.tables(self.positions, self.rows, x)
+        hooks = self.hooks.at(at)
+        x = self._entered(x, hooks.embed(x))
+        for connect, parts in self.blocks:
+            x = connect(parts, x, hooks, None, identity, None)
         self.cache.length = at + 1
         return self.unembedding(self.norm_final(x))[0].clone()
 

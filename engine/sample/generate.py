@@ -66,7 +66,7 @@ def steps(
     numbers = uniform(sampling.seed, written + length).numpy()[written:]
     seen, begin = list(tokens), window(len(tokens) - written, len(tokens) - 1, context)
     decoder: Decoder | None = None
-    if cached and model.keeps:
+    if cached and model.can_cache:
         held = held or Held(model, products)
         decoder = held.begin(seen[begin:])
     for u in numbers:
@@ -196,7 +196,7 @@ def write_each(
     characters. A token of `stop` ends a text, and is left out.
     """
     texts: list[str] = []
-    held = Held(model) if model.keeps else None  # all go on from the same text
+    held = Held(model) if model.can_cache else None  # all go on from the same text
     for sampling in samplings:
         ids: list[int] = []
         text = ""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from engine.parts import single_query, single_row
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.parts.single_row import Products
 from engine.probe import identity
 from engine.seq2seq import Memory, Seq2Seq
@@ -47,7 +47,7 @@ def _known(model: Seq2Seq, memory: Memory) -> bool:
     """Whether the short way computes what the model's own forward does: it knows no dropout, no padding."""
     tower = model.decoder
     ends = (tower.positions, tower.norm_embed or tower.norm_final, tower.norm_final, model.output)
-    odd = (model.training and tower.config.dropout > 0) or not model.parts.climbs
+    odd = (model.training and tower.config.dropout > 0) or not model.parts.is_plain_stack
     plain = not odd and single_row.known(*ends) and all(single_query.known(b) for b in tower.blocks)
     return plain and not bool(memory.padding.any())
 
@@ -70,15 +70,15 @@ class _Row:
             for index, block in enumerate(self.tower.blocks)
         ]
         self.unembedding = single_row.unembedding(model.output, model.output_matrix, products)
-        self.seams: Seams = single_row.tables(self.tower.positions, self.rows, self.embedding)
+        self.hooks: PositionHooks = single_row.tables(self.tower.positions, self.rows, self.embedding)
 
     def read(self, token: int) -> Tensor:
         x = self.tower.scaled(self.embedding.narrow(0, token, 1))  # (1, d_model)
-        seams = self.seams.at(self.cache.length)
-        added = seams.embed(x)
+        hooks = self.hooks.at(self.cache.length)
+        added = hooks.embed(x)
         x = x if added is None else x + added
         x = x if self.norm_embed is None else self.norm_embed(x)
-        for wire, parts in self.blocks:
-            x = wire(parts, x, seams, None, identity, None, parts.read)
+        for connect, parts in self.blocks:
+            x = connect(parts, x, hooks, None, identity, None, parts.read)
         self.cache.passed(1)
         return self.unembedding(self.norm_final(x))[0].clone()

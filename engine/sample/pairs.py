@@ -44,7 +44,7 @@ def pair_steps(
     room = _room(model, length)
     device = model.embedding.device
     memory = model.encode(torch.tensor([list(source)], dtype=torch.int64, device=device))
-    decoder = PairDecoder(model, memory, room) if cached and model.keeps else None
+    decoder = PairDecoder(model, memory, room) if cached and model.can_cache else None
     seen = [model.config.begin]
     for u in uniform(sampling.seed, room).numpy():
         if decoder is None:
@@ -76,7 +76,7 @@ def write_targets(
     """
     config, room = model.config, _room(model, length)
     memory = model.encode(sources.to(model.embedding.device))
-    cache = model.cache(memory, room) if cached and model.keeps else None
+    cache = model.cache(memory, room) if cached and model.can_cache else None
     written = memory.padding.new_full((len(sources), 1), config.begin, dtype=torch.int64)
     over = torch.zeros_like(written[:, 0], dtype=torch.bool)
     for _ in range(room):
@@ -108,7 +108,7 @@ def beam_pair(
     device = model.embedding.device
     memory = model.encode(torch.tensor([list(source)], dtype=torch.int64, device=device))
     texts = torch.tensor([[model.config.begin]], device=device)
-    cache = model.cache(memory, room) if model.keeps else None
+    cache = model.cache(memory, room) if model.can_cache else None
 
     def read(rows: list[int], ids: list[int]) -> Tensor:
         nonlocal texts, cache

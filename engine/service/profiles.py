@@ -15,7 +15,7 @@ from engine.data.corpora import training_part
 from engine.data.tokenizers import bpe_work
 from engine.errors import ConfigError, RunError, TokenizerError
 from engine.lab.faults import parts_of
-from engine.ledger import Pass, activations, parameter_formula
+from engine.ledger import BatchShape, activations, parameter_formula
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.service.cpu_quota import cores, memory
@@ -325,7 +325,7 @@ def estimate_bytes(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTH
     """
     c = model.resolved()
     tokens = train.batch_size * c.context
-    run = Pass(train.batch_size, c.context)
+    run = BatchShape(train.batch_size, c.context)
     kept = tokens * sum(each.size(4) for each in activations(c, run, parts, head=False).values())
     logits = max(
         tokens * c.vocab_size, min(64 * c.context * c.vocab_size, max(MAX_LOGITS, c.context * c.vocab_size))

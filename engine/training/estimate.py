@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from engine.config import ModelConfig, TrainConfig
-from engine.ledger import Pass, activations, ledger
+from engine.ledger import BatchShape, activations, ledger
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.training import numerics
@@ -54,7 +54,7 @@ def forward_work(
     is moved in training, where backward goes over them twice.
     """
     c, below = model.resolved(), encoder.resolved() if encoder else None
-    kept = activations(c, Pass(train.batch_size, c.context), parts, encoder=below).values()
+    kept = activations(c, BatchShape(train.batch_size, c.context), parts, encoder=below).values()
     return forward_flops(model, parts, encoder) + MOVED * sum(each.size(4) / 4 for each in kept) / 3
 
 

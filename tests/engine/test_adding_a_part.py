@@ -70,7 +70,7 @@ class Tanh(FeedForward):
 
     title: ClassVar[str] = "Tanh"
     act: ClassVar[str] = "tanh"
-    bend: ClassVar[Formula] = (r"h = \tanh(u)", "tanh(u)")
+    activation_formula: ClassVar[Formula] = (r"h = \tanh(u)", "tanh(u)")
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
@@ -129,7 +129,10 @@ def test_a_part_that_was_added_is_honoured_everywhere(fields: dict[str, Any]) ->
 @pytest.mark.parametrize(("ffn", "bent"), [("tanh", "ffn_pre"), ("tanhglu", "ffn_gate")])
 def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
     chosen, model = model_of(ffn=ffn)
-    assert activation_functions.bend(chosen) == "tanh" and activation_functions.bent_input(chosen) == bent
+    assert (
+        activation_functions.activation_formula(chosen) == "tanh"
+        and activation_functions.bent_input(chosen) == bent
+    )
     functions = activation_functions.functions(chosen)
     assert [*functions] == [*activation_functions.ACTIVATIONS, "tanh"]
     drawn = activation_functions.curve("tanh", among=functions)
@@ -147,7 +150,7 @@ def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
 
 def test_a_part_in_another_s_place_is_drawn_as_what_it_is() -> None:
     parts = swapped(HEALTHY, "tanh for GELU", feedforwards={"gelu": Tanh})
-    assert activation_functions.bend(tiny(ffn="gelu"), parts) == "tanh"
+    assert activation_functions.activation_formula(tiny(ffn="gelu"), parts) == "tanh"
 
     class Halved(Gelu):
         @staticmethod

@@ -103,7 +103,7 @@ def has_heads(model: Transformer) -> bool:
 def test_what_is_read_and_written_is_the_model_s_own_forward_whether_it_keeps_or_not(case: Case) -> None:
     """What is written: each id is the likeliest after the forward pass of all before it."""
     model = model_of(case)
-    if model.keeps:
+    if model.can_cache:
         with torch.inference_mode():
             whole = model(torch.tensor([IDS]))[0]
             decoder = Decoder(model)
@@ -125,7 +125,7 @@ def test_what_is_read_and_written_is_the_model_s_own_forward_whether_it_keeps_or
 @every
 def test_the_parts_that_are_known_exactly_go_the_short_way(case: Case) -> None:
     model = model_of(case)
-    if model.keeps and not {"window", "output_head"} & set(case.fields):
+    if model.can_cache and not {"window", "output_head"} & set(case.fields):
         own = all(getattr(case.parts, name) == getattr(HEALTHY, name) for name in FORWARD)
         assert (Decoder(model)._row is not None) == own
 
@@ -148,8 +148,8 @@ def test_sizes_follow_the_need_and_not_the_context(position: str, mixer: str) ->
         for token in range(10):
             decoder.read([token])
     assert decoder.length == 10 and decoder.cache.capacity == 64
-    seams = decoder._row.seams
-    held = [decoder.cache.held, *(t for t in vars(seams).values() if isinstance(t, torch.Tensor))]
+    hooks = decoder._row.hooks
+    held = [decoder.cache.held, *(t for t in vars(hooks).values() if isinstance(t, torch.Tensor))]
     assert sum(t.nbytes for t in held) < 200_000
     row = decoder._row.blocks[0][1].mixer.project.row
     assert row.numel() == 48

@@ -273,7 +273,7 @@ TABLES = {
 def test_a_wrong_mask_is_the_table_written_here(name: str) -> None:
     mask = PARTS[name].mask(5, torch.zeros(1))
     assert mask is not None and mask.tolist() == TABLES[name]
-    assert PARTS[name] is not HEALTHY and not build(tiny(), parts=PARTS[name]).keeps
+    assert PARTS[name] is not HEALTHY and not build(tiny(), parts=PARTS[name]).can_cache
     assert masks.no_mask(5, torch.zeros(1)) is None
 
 

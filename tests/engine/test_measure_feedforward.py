@@ -39,7 +39,10 @@ def test_the_most_active_neurons_and_the_bend_are_the_models_own(ffn: str) -> No
     assert [abs(p.value) for p in found] == [peaks[at] for at in order]
     assert all(p.value == post[p.layer, p.position, p.neuron] for p in found)
     assert FEEDFORWARDS[ffn].gated == (post.min() < -0.2)
-    name, read = activation_functions.bend(model.config), activation_functions.bent_input(model.config)
+    name, read = (
+        activation_functions.activation_formula(model.config),
+        activation_functions.bent_input(model.config),
+    )
     assert name is not None
     bent = activation_functions.ACTIVATIONS[name][1](torch.tensor(recording["blocks.0." + read])).numpy()
     if read == "ffn_gate":

@@ -21,7 +21,7 @@ from engine.measure.positions.schemes import (
 )
 from engine.measure.recording import record
 from engine.model import build, count_parameters
-from engine.parts.positions import Alibi, Seams, Sinusoidal, sinusoidal_table
+from engine.parts.positions import Alibi, PositionHooks, Sinusoidal, sinusoidal_table
 from engine.parts.registry import HEALTHY, POSITIONS, swapped
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -94,9 +94,9 @@ def test_steeper_slopes_look_nearer(window):
 
 def test_an_alibi_of_another_slope_is_taken_out_with_that() -> None:
     class Steeper(Alibi):
-        def prepare(self, length: int, like: torch.Tensor, start: int = 0) -> Seams:
-            seams: Any = super().prepare(length, like, start)
-            return type(seams)(2 * seams.table)
+        def prepare(self, length: int, like: torch.Tensor, start: int = 0) -> PositionHooks:
+            hooks: Any = super().prepare(length, like, start)
+            return type(hooks)(2 * hooks.table)
 
     config = tiny(position="alibi").resolved()
     steeper = swapped(HEALTHY, "steeper", positions={"alibi": Steeper})
@@ -122,11 +122,11 @@ def test_every_scheme_of_the_engine_is_on_the_bench():
 
 @for_each("scheme", ALL)
 def test_a_scheme_enters_where_it_is_said_to(scheme):
-    seams = fresh(scheme).positions.prepare(12, torch.zeros(1))
+    hooks = fresh(scheme).positions.prepare(12, torch.zeros(1))
     q = torch.randn(1, 4, 12, 16, generator=torch.Generator().manual_seed(0))
     scores = torch.zeros(1, 4, 12, 12)
-    added = seams.embed(torch.zeros(1, 12, 64)) is not None
-    turned, biased = not torch.equal(seams.rotate(q, q)[0], q), not torch.equal(seams.bias(scores), scores)
+    added = hooks.embed(torch.zeros(1, 12, 64)) is not None
+    turned, biased = not torch.equal(hooks.rotate(q, q)[0], q), not torch.equal(hooks.bias(scores), scores)
     seam = SCHEMES[scheme].seam
     assert (added, turned, biased) == (seam == "embed", seam == "rotate", seam == "bias")
 

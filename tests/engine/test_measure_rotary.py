@@ -19,7 +19,7 @@ from engine.measure.positions.position_scores import entrances, place_scores
 from engine.measure.positions.rope import layouts
 from engine.measure.recording import next_token_losses, record
 from engine.model import Transformer, build
-from engine.parts.positions import Rope, Seams
+from engine.parts.positions import PositionHooks, Rope
 from engine.parts.registry import HEALTHY, swapped
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -157,9 +157,9 @@ def test_a_rope_with_another_base_is_turned_by_that() -> None:
             self.theta = 100.0
 
     class Backwards(Rope):
-        def prepare(self, length: int, like: torch.Tensor, start: int = 0) -> Seams:
-            seams: Any = super().prepare(length, like, start)
-            return type(seams)(seams.cos, -seams.sin)
+        def prepare(self, length: int, like: torch.Tensor, start: int = 0) -> PositionHooks:
+            hooks: Any = super().prepare(length, like, start)
+            return type(hooks)(hooks.cos, -hooks.sin)
 
     config = tiny(position="rope")
     model = build(config, parts=swapped(HEALTHY, "slower", positions={"rope": Slower})).eval()

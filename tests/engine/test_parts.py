@@ -14,7 +14,7 @@ from engine.classifier import build_classifier
 from engine.errors import ConfigError, ShapeError
 from engine.parts.feedforward import gelu_tanh, relu2
 from engine.parts.masks import causal_mask, window_mask
-from engine.parts.positions import Seams, alibi_slopes, t5_bucket
+from engine.parts.positions import PositionHooks, alibi_slopes, t5_bucket
 from engine.parts.raw_values import OneMatrix, QueriesAndKeys
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import AXES, Patcher, Recorder, axes_of, identity
@@ -37,8 +37,8 @@ def test_written_out_attention_equals_the_fused_kernel(position: str, n_kv_heads
     model(some_tokens(model.config), recorder)
     for layer in range(model.config.n_layers):
         q, k, v, z = (recorder[f"blocks.{layer}.{name}"] for name in ("q_rot", "k_rot", "v", "z"))
-        seams = model.positions.prepare(6, z)
-        bias = seams.bias(torch.zeros(1, 4, 6, 6)).detach() + (causal_mask(6, z) if causal else 0)
+        hooks = model.positions.prepare(6, z)
+        bias = hooks.bias(torch.zeros(1, 4, 6, 6)).detach() + (causal_mask(6, z) if causal else 0)
         fused = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, enable_gqa=True)
         assert torch.allclose(z, fused, atol=1e-5)
 
@@ -46,14 +46,14 @@ def test_written_out_attention_equals_the_fused_kernel(position: str, n_kv_heads
 def test_the_matrix_in_holds_queries_keys_and_values_and_without_one_out_heads_stand_side_by_side() -> None:
     mixer = MIXERS["attention"](tiny(n_kv_heads=2).resolved())
     x, recorder = _normal(1, 5, 16), Recorder()
-    mixer(x, Seams(), None, recorder)
+    mixer(x, PositionHooks(), None, recorder)
     w_q, w_k, w_v = mixer.w_qkv.weight.split(mixer.w_qkv.row_blocks)
     for name, weight in (("q", w_q), ("k", w_k), ("v", w_v)):
         heads = (x @ weight.T).view(1, 5, -1, 4).transpose(1, 2)
         assert torch.allclose(recorder[name], heads, atol=1e-6), name
     mixer = MIXERS["attention"](tiny(output_projection=False).resolved())
     recorder = Recorder()
-    mixer(_normal(2, 5, 16), Seams(), None, recorder)
+    mixer(_normal(2, 5, 16), PositionHooks(), None, recorder)
     assert torch.equal(recorder["attn_out"], recorder["z"].transpose(1, 2).flatten(2))
 
 
@@ -71,22 +71,22 @@ def test_the_ladder_of_mixers() -> None:
     config = tiny().resolved()
     mask = causal_mask(5, x)
     recorder = Recorder()
-    mean = MIXERS["mean"](config)(x, Seams(), mask, recorder)
+    mean = MIXERS["mean"](config)(x, PositionHooks(), mask, recorder)
     running = x.cumsum(1) / torch.arange(1, 6).view(1, 5, 1)
     assert torch.allclose(mean, running, atol=1e-6)
 
-    MIXERS["similarity"](config)(x, Seams(), None, recorder)
+    MIXERS["similarity"](config)(x, PositionHooks(), None, recorder)
     heads = x.view(2, 5, 4, 4).transpose(1, 2)
     assert torch.allclose(recorder["scores"], heads @ heads.transpose(2, 3) / 2, atol=1e-6)
 
-    MIXERS["shared_qk"](config)(x, Seams(), None, recorder)
+    MIXERS["shared_qk"](config)(x, PositionHooks(), None, recorder)
     assert torch.equal(recorder["q"], recorder["k"])
     assert torch.allclose(recorder["scores"], recorder["scores"].transpose(2, 3), atol=1e-6)
 
-    assert MIXERS["none"](config)(x, Seams(), mask, identity) is None
+    assert MIXERS["none"](config)(x, PositionHooks(), mask, identity) is None
 
 
-def _seams(position: str, length: int, **fields: object) -> Seams:
+def _seams(position: str, length: int, **fields: object) -> PositionHooks:
     config = tiny(position=position, **fields).resolved()
     return POSITIONS[position](config).prepare(length, torch.zeros(1))
 
@@ -113,9 +113,9 @@ def test_the_bias_at_a_place_is_its_row(position: str) -> None:
     scheme = POSITIONS[position](tiny(position=position).resolved())
     for parameter in scheme.parameters():
         torch.nn.init.normal_(parameter)
-    seams = scheme.prepare(5, torch.zeros(1))
-    whole = seams.bias(torch.zeros(1, 4, 5, 5))
-    assert torch.equal(seams.at(3).bias(torch.zeros(1, 4, 1, 4)), whole[:, :, 3:4, :4])
+    hooks = scheme.prepare(5, torch.zeros(1))
+    whole = hooks.bias(torch.zeros(1, 4, 5, 5))
+    assert torch.equal(hooks.at(3).bias(torch.zeros(1, 4, 1, 4)), whole[:, :, 3:4, :4])
 
 
 def test_alibi_slopes_are_the_paper_s() -> None:

@@ -160,7 +160,7 @@ def test_a_faulty_decoder_is_never_cached() -> None:
     """Where later tokens change earlier ones, what was kept would be wrong."""
     for name in ("no_mask", "mask_after_softmax"):
         model = loud_pair(PARTS[name])
-        assert not model.keeps
+        assert not model.can_cache
         assert [r.token for r in pair_steps(model, [4, 5, 6], 6)] == naively(model, [4, 5, 6], 6)
         with pytest.raises(ShapeError, match="cannot be kept"):
             memory = model.encode(some(1, 3))

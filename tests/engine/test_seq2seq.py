@@ -22,7 +22,7 @@ from engine.ledger import ledger
 from engine.ledger.memory import activations
 from engine.measure.shapes.operations import totals, trace_pair
 from engine.model import build
-from engine.parts.costs import Pass
+from engine.parts.costs import BatchShape
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.packing import Packing
 from engine.parts.protocols import swapped
@@ -167,7 +167,7 @@ def test_flops_are_those_of_the_products() -> None:
         model(some(1, n), some(1, n))
     assert ledger(config.decoder, config.encoder).flops(n).forward * n == counter.get_total_flops()
     assert totals(trace_pair(config, n, n))["products"] == counter.get_total_flops()
-    kept = activations(config.decoder.resolved(), Pass(1, n), encoder=config.encoder.resolved())
+    kept = activations(config.decoder.resolved(), BatchShape(1, n), encoder=config.encoder.resolved())
     assert set(kept) == {"norm", "attention", "feedforward", "output"}
 
 

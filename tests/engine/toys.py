@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.parts.attention import Attention
 from engine.parts.cache import LayerCache
-from engine.parts.costs import Kept, Pass, Product, Weight
+from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.heads import HeadMixer
 from engine.parts.norms import Linearised
-from engine.parts.positions import Scheme, Seam, Seams
+from engine.parts.positions import HookName, PositionHooks, Scheme
 from engine.parts.registry import HEALTHY, Parts, swapped
 from engine.probe import Probe
 
@@ -50,15 +50,15 @@ class MeanSizeNorm(nn.Module):
         return (Weight("gain g", ("d_model",)),)
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept(read=config.d_model, own=1)
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward(read=config.d_model, own=1)
 
     @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
         return r"g \odot \frac{x}{\overline{|x|}}", "g · x / mean size"
 
 
-class _LogBiased(Seams):
+class _LogBiased(PositionHooks):
     def __init__(self, table: Tensor) -> None:
         self.table = table  # (head, query, key)
 
@@ -71,13 +71,13 @@ class LogBias(Scheme):
 
     title: ClassVar[str] = "Log bias"
     sentence: ClassVar[str] = "Each head takes off a multiple of the distance's logarithm."
-    enters: ClassVar[tuple[Seam, ...]] = ("bias",)
+    enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.strength = nn.Parameter(torch.empty(config.n_heads, 1))
 
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         place = torch.arange(start + length, device=like.device, dtype=like.dtype)
         distance = (place[start:, None] - place[None, :]).abs()
         return _LogBiased(-(30 * self.strength[:, :, None]) * distance.log1p())
@@ -118,8 +118,8 @@ class SharpMixer(HeadMixer):
         return (*super().tensors(config), Weight("sharpness", ("n_heads",)))
 
     @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept(own=3 * config.n_heads * config.d_head)
+    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward(own=3 * config.n_heads * config.d_head)
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         source = x if memory is None else memory
@@ -141,7 +141,7 @@ class RunningMean(nn.Module):
     sentence: ClassVar[str] = "Every token takes the average of what came before."
     scored: ClassVar[bool] = False
     learned: ClassVar[bool] = False
-    settled: ClassVar[bool] = True
+    cacheable: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -152,7 +152,7 @@ class RunningMean(nn.Module):
     def forward(
         self,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None = None,
@@ -175,8 +175,8 @@ class RunningMean(nn.Module):
         return (Product("W", ("d_model", "d_model")),)
 
     @classmethod
-    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
-        return Kept(own=config.d_model)
+    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward(own=config.d_model)
 
     @classmethod
     def cached(cls, config: ResolvedConfig) -> int:

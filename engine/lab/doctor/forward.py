@@ -236,7 +236,7 @@ def cached_alike(case: Case) -> Found:
     """The largest difference of the last logits between reading a text whole and reading it token by token
     with a cache of keys and values.
     """
-    if not case.model.output.present or not case.model.keeps:
+    if not case.model.output.present or not case.model.can_cache:
         raise NotAsked("This model keeps no keys and values: later tokens change what was read before them.")
     model, ids = case.evaluated, case.ids[0].tolist()
     whole = model(torch.tensor([ids], device=case.ids.device))[0]

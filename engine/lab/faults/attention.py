@@ -37,7 +37,7 @@ class MaskAfterSoftmax(Attention):
     longer sums to 1, and what is missing tells of the keys that are hidden.
     """
 
-    settled: ClassVar[bool] = False
+    cacheable: ClassVar[bool] = False
 
     def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         return scores
@@ -58,7 +58,7 @@ class SoftmaxOverQueries(Attention):
     rows, so that a key is shared out among the queries, those of later tokens among them.
     """
 
-    settled: ClassVar[bool] = False
+    cacheable: ClassVar[bool] = False
 
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         return masked.softmax(dim=-2)
@@ -84,7 +84,7 @@ class NoTranspose(Attention):
     token gets what heads made for other tokens.
     """
 
-    settled: ClassVar[bool] = False
+    cacheable: ClassVar[bool] = False
 
     def merged(self, z: Tensor) -> Tensor:
         batch, _, length, _ = z.shape

@@ -60,7 +60,7 @@ ATTENTION = (
         on_train=ADAMW | {"init": "fan_in"},  # larger first weights: scores pass 11 within some dozen steps
     ),
     _parts("no_transpose", (HeadMixer.merged, attention.NoTranspose.merged)),
-    _parts("keys_not_normed", (PreNormBlock.wire, wirings.KeysNotNormed.wire)),
+    _parts("keys_not_normed", (PreNormBlock.connect, wirings.KeysNotNormed.connect)),
 )
 POSITIONS = (
     _fault("no_positions", model={"position": "none"}),

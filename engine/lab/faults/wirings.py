@@ -12,7 +12,7 @@ from engine.parts.blocks import PreNormBlock, add
 from engine.parts.cache import KVCache, LayerCache
 from engine.parts.formula import Formula
 from engine.parts.output import LinearOutput
-from engine.parts.positions import Added, Seams, Sinusoidal, sinusoidal_table
+from engine.parts.positions import Added, PositionHooks, Sinusoidal, sinusoidal_table
 from engine.parts.protocols import Sublayers
 from engine.probe import Probe, scoped
 
@@ -21,17 +21,17 @@ class KeysNotNormed(PreNormBlock):
     """The norm is put before the queries alone; keys and values are read from the stream as it is."""
 
     @staticmethod
-    def wire(
+    def connect(
         parts: Sublayers,
         x: Tensor,
-        seams: Seams,
+        hooks: PositionHooks,
         mask: Tensor | None,
         probe: Probe,
         cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
         normed = probe("norm1", parts.norm1(x))
-        x = probe("resid_mid", add(x, parts.mixer(normed, seams, mask, probe, cache, x)))
+        x = probe("resid_mid", add(x, parts.mixer(normed, hooks, mask, probe, cache, x)))
         return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
 
 
@@ -39,7 +39,7 @@ def first_block(
     blocks: Sequence[Callable[..., Tensor]],
     norm: Callable[[Tensor], Tensor],
     x: Tensor,
-    seams: Seams,
+    hooks: PositionHooks,
     mask: Tensor | None,
     probe: Probe,
     cache: KVCache | None,
@@ -47,7 +47,7 @@ def first_block(
     """The return stands inside the loop: only the first block ever runs."""
     for index, block in enumerate(blocks):
         kept = None if cache is None else cache.layer(index)
-        x = block(x, seams, mask, scoped(probe, f"blocks.{index}."), kept)
+        x = block(x, hooks, mask, scoped(probe, f"blocks.{index}."), kept)
         return x
     return x
 
@@ -56,7 +56,7 @@ def norm_in_the_loop(
     blocks: Sequence[Callable[..., Tensor]],
     norm: Callable[[Tensor], Tensor],
     x: Tensor,
-    seams: Seams,
+    hooks: PositionHooks,
     mask: Tensor | None,
     probe: Probe,
     cache: KVCache | None,
@@ -64,7 +64,7 @@ def norm_in_the_loop(
     """The final norm stands inside the loop: the stream is normed after every block."""
     for index, block in enumerate(blocks):
         kept = None if cache is None else cache.layer(index)
-        x = block(x, seams, mask, scoped(probe, f"blocks.{index}."), kept)
+        x = block(x, hooks, mask, scoped(probe, f"blocks.{index}."), kept)
         x = norm(x)
     return x
 
@@ -87,7 +87,7 @@ class ReshapedTie(LinearOutput):
 class TwiceAdded(Sinusoidal):
     """The waves are added where the tokens are embedded, and once more before the first block."""
 
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         table = sinusoidal_table(length, self.d_model, 10_000.0, start, like.device)
         return Added((table + table).to(like.dtype))
 

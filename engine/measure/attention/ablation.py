@@ -19,7 +19,7 @@ from engine.data.progress import Progress, Steps
 from engine.measure.recording import Recording, check_climbs, next_token_losses, record
 from engine.model import Transformer
 from engine.parts.heads import by_heads
-from engine.parts.positions import Seams
+from engine.parts.positions import PositionHooks
 from engine.probe import identity
 
 Ablation = Literal["zero", "mean"]
@@ -126,8 +126,8 @@ def _block_edits(
         """As the mixer made them, or, without the scale, its products with the same bias on them."""
         plain = None if switches.scale else apart.compared(seen["q_rot"], seen["k_rot"])
         if plain is not None:
-            seams = model.seams(x.shape[2], x) if switches.position else Seams()
-            x = seams.bias(plain)
+            hooks = model.hooks(x.shape[2], x) if switches.position else PositionHooks()
+            x = hooks.bias(plain)
         return keep("scores", x)
 
     if not switches.scale:
@@ -185,7 +185,7 @@ def _some_off(
     stream = torch.tensor(before[f"blocks.{layer}.resid_pre"], dtype=like.dtype, device=like.device)
     x = stream.expand(len(off), *stream.shape)
     length = x.shape[1]
-    seams, mask = model.seams(length, x), model.mask(length, x)
+    hooks, mask = model.hooks(length, x), model.mask(length, x)
 
     def silenced(name: str, z: Tensor) -> Tensor:
         if name != "z":
@@ -196,7 +196,7 @@ def _some_off(
         return z
 
     for index, block in enumerate(model.blocks[layer:]):
-        x = block(x, seams, mask, identity if index else silenced)
+        x = block(x, hooks, mask, identity if index else silenced)
     logits = model.logits(x)
     found: np.ndarray = logits.float().log_softmax(-1).cpu().numpy()
     return found

@@ -208,7 +208,7 @@ def stages(model: Transformer, recording: Recording, layer: int, head: int) -> S
     mixer = in_double(by_heads(model.blocks[layer].mixer))
     length, kv_head = q.shape[2], head // (mixer.n_heads // mixer.n_kv_heads)
     raw, scaled = mixer.compared(q, k), mixer.scores(q, k)
-    biased = model.seams(length, q).bias(scaled)
+    biased = model.hooks(length, q).bias(scaled)
     mask = model.mask(length, q)
     masked = mixer.masked(biased, mask)
     pattern = mixer.weights(masked, mask)
@@ -256,5 +256,5 @@ def position_bias(model: Transformer, length: int) -> np.ndarray | None:
     """
     scores = next(model.parameters()).new_zeros(1, model.config.n_heads, length, length)
     with torch.inference_mode():
-        biased = model.seams(length, scores).bias(scores)
+        biased = model.hooks(length, scores).bias(scores)
     return None if biased is scores else biased[0].double().cpu().numpy()

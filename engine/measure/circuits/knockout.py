@@ -120,7 +120,7 @@ def losses_without(
     model(tokens, recorder)
     order = sorted(range(len(sets)), key=lambda i: _lowest(sets[i], c.n_layers))
     x = recorder["norm_final"].new_empty((0, len(ids), c.d_model))
-    seams, mask = model.seams(len(ids), x), model.mask(len(ids), x)
+    hooks, mask = model.hooks(len(ids), x), model.mask(len(ids), x)
     done, total = 0, len(sets) + sum(c.n_layers - _lowest(off, c.n_layers) for off in sets)
     for layer, block in enumerate(model.blocks):
         inside = [sets[i] for i in order if _lowest(sets[i], c.n_layers) <= layer]
@@ -128,7 +128,7 @@ def losses_without(
         x = torch.cat((x, whole.expand(len(inside) - len(x), -1, -1)))
         by_heads(block.mixer)
         some = range(0, len(inside), ROWS)
-        parts = [block(x[i : i + ROWS], seams, mask, _off(inside[i : i + ROWS], layer)) for i in some]
+        parts = [block(x[i : i + ROWS], hooks, mask, _off(inside[i : i + ROWS], layer)) for i in some]
         x = torch.cat(parts) if parts else x
         done += len(x)
         yield Progress(done, total)

@@ -123,10 +123,10 @@ def _cells(model: Transformer, prompts: Prompts, site: Site) -> list[tuple[int, 
     under a causal mask nothing there can restore anything.
     """
     layers, length = range(model.config.n_layers), len(prompts.clean)
-    first = prompts.changed[0] if model.keeps else 0
+    first = prompts.changed[0] if model.can_cache else 0
     if site == "z":
         return [(first, [(layer, head) for layer in layers for head in range(model.config.n_heads)])]
-    if not model.keeps:
+    if not model.can_cache:
         return [(0, [(layer, place) for layer in layers for place in range(length)])]
     return [(place, [(layer, place) for layer in layers]) for place in range(first, length)]
 
@@ -152,7 +152,7 @@ class _Copies:
         self.model, self.runs, self.site, self.climb = model, runs, site, climb
         own = runs.of_corrupted[0][climb.start :]  # (query, d_model)
         self.x = own.expand(0, -1, -1)
-        self.seams = model.seams(len(own), own, climb.start)
+        self.hooks = model.hooks(len(own), own, climb.start)
         self.mask = model.mask(len(own), own, climb.start)
 
     def rise(self, layer: int) -> None:
@@ -172,7 +172,7 @@ class _Copies:
             return value
 
         probe = Patcher({self.site: put} if places else {})
-        self.x = self.model.blocks[layer](x, self.seams, self.mask, probe, self._cache(layer, len(x)))
+        self.x = self.model.blocks[layer](x, self.hooks, self.mask, probe, self._cache(layer, len(x)))
 
     def _cache(self, layer: int, copies: int) -> LayerCache | None:
         """The keys and values before the copies begin: those of the corrupted run."""

@@ -144,7 +144,7 @@ def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
     if length > config.context:
         raise ShapeError(f"the prompts have {length} tokens, and this model reads {config.context}")
     device = model.embedding.device
-    cache = KVCache(config, length, model.embedding) if model.keeps else None
+    cache = KVCache(config, length, model.embedding) if model.can_cache else None
     clean, corrupted = Recorder({site, "norm_final"}), Recorder({"resid_pre", "norm_final"})
     logits = (
         model(torch.tensor([prompts.clean], device=device), clean),

@@ -67,7 +67,7 @@ def crossing(
     if change == "cut":
         memory = Memory(torch.zeros_like(memory.vectors), memory.padding)
     room = min(longest or model.config.decoder.context, model.config.decoder.context)
-    cache = reader.cache(memory, room) if reader.keeps else None
+    cache = reader.cache(memory, room) if reader.can_cache else None
     seen, rows = [model.config.begin], []
     while len(seen) <= room:
         recorder = Recorder({"cross_pattern"})

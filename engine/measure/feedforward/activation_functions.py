@@ -30,7 +30,7 @@ def written(name: str) -> str:
     return ACTIVATIONS[name][0] if name in ACTIVATIONS else name
 
 
-def bend(config: ModelConfig, parts: Parts = HEALTHY) -> str | None:
+def activation_formula(config: ModelConfig, parts: Parts = HEALTHY) -> str | None:
     """The name of the function that bends the inputs of a model's feed-forward networks; None where none
     does.
     """
@@ -39,7 +39,7 @@ def bend(config: ModelConfig, parts: Parts = HEALTHY) -> str | None:
 
 def functions(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, Written]:
     """ACTIVATIONS, with the function that the model's own part has under its name, or beside them."""
-    own = bend(config, parts)
+    own = activation_formula(config, parts)
     if own is None:
         return dict(ACTIVATIONS)
     return {**ACTIVATIONS, own: (written(own), parts.feedforward(config.resolved()).activation)}

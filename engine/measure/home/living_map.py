@@ -112,7 +112,7 @@ def read(
     that was `keep`-ing: then only what follows is computed. The sums are added up in another order there, so
     numbers may differ by rounding.
     """
-    keep = keep and model.keeps
+    keep = keep and model.can_cache
     begun = _begun(before, ids) if keep else 0
     kept = _continued(model, before, begun, len(ids)) if keep else None
     recording = record(model, ids[begun:], only=NEEDED, cache=kept)

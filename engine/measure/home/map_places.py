@@ -107,9 +107,9 @@ def placed(model: Transformer, recording: Recording, shown: int, length: int) ->
     if mixes and "rotate" in scheme.enters:
         turned = _turned(model, length)[:, -shown:]
     elif mixes and "bias" in scheme.enters:
-        seams = model.seams(length, model.embedding)
+        hooks = model.hooks(length, model.embedding)
         zeros = model.embedding.new_zeros(1, model.config.n_heads, length, length)
-        bias = seams.bias(zeros)[0].float().cpu().numpy()  # (head, query, key)
+        bias = hooks.bias(zeros)[0].float().cpu().numpy()  # (head, query, key)
         place = np.arange(length)
         added = np.stack([bias[:, place, np.maximum(place - 1, 0)], bias[:, :, 0]], axis=-1)[:, -shown:]
     return Placed(entering, sizes, turned, added)
@@ -120,7 +120,7 @@ def _turned(model: Transformer, length: int) -> np.ndarray:
     half = model.config.d_rotary // 2
     one = model.embedding.new_zeros(2, 1, length, model.config.d_head)
     one[0, ..., 0] = one[1, ..., half - 1] = 1
-    seen = model.seams(length, model.embedding).turn(one)[:, 0].float().cpu().numpy()
+    seen = model.hooks(length, model.embedding).turn(one)[:, 0].float().cpu().numpy()
     pairs = [(0, half), (half - 1, 2 * half - 1)]
     angles = np.stack([np.arctan2(turn[:, b], turn[:, a]) for turn, (a, b) in zip(seen, pairs, strict=True)])
     found: np.ndarray = (np.degrees(angles) % 360).astype(np.float32)

@@ -80,6 +80,6 @@ def entrances(model: Transformer) -> tuple[tuple[str, bool], ...]:
     block.
     """
     c = model.config
-    seams = model.parts.position(c).enters
-    blocks = bool({"rotate", "bias"} & set(seams))
-    return (("embedding", "embed" in seams), *((f"block {i}", blocks) for i in range(c.n_layers)))
+    hooks = model.parts.position(c).enters
+    blocks = bool({"rotate", "bias"} & set(hooks))
+    return (("embedding", "embed" in hooks), *((f"block {i}", blocks) for i in range(c.n_layers)))

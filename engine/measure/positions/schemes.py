@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from engine.config import ModelConfig, Position
 from engine.ledger import component_parameters
 from engine.model import Transformer
-from engine.parts.positions import Seam
+from engine.parts.positions import HookName
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Scheme:
     """
 
     title: str
-    seam: Seam | None
+    seam: HookName | None
     carries: Literal["absolute", "relative", "nothing"]
     limit: str
     used_by: str
@@ -80,7 +80,7 @@ SCHEMES: dict[Position, Scheme] = {
     ),
 }
 
-SEAM_WORDS: dict[Seam | None, str] = {
+SEAM_WORDS: dict[HookName | None, str] = {
     None: "nowhere",
     "embed": "the embedding",
     "rotate": "queries and keys",
@@ -153,8 +153,8 @@ def similarity(model: Transformer, reach: int) -> Similarity:
 def _bias(model: Transformer, reach: int) -> np.ndarray:
     """What the last of `reach` queries gets added to its scores, by distance: (head, distance)."""
     with torch.inference_mode():
-        seams = model.positions.prepare(1, torch.zeros(1), start=reach - 1)
-        return seams.bias(torch.zeros(1, model.config.n_heads, 1, reach))[0, :, 0].flip(-1).double().numpy()
+        hooks = model.positions.prepare(1, torch.zeros(1), start=reach - 1)
+        return hooks.bias(torch.zeros(1, model.config.n_heads, 1, reach))[0, :, 0].flip(-1).double().numpy()
 
 
 def _added(model: Transformer, length: int) -> Similarity:

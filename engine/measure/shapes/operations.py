@@ -44,7 +44,7 @@ def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[Tra
     model = build(replace(c, n_layers=1), device="meta", parts=parts).eval()
     tape = Tape(model)
     # What is made ready before the blocks is no activation: it goes down as the work of those who made it.
-    model.seams = tape.during("position", model.seams)  # type: ignore[method-assign]
+    model.hooks = tape.during("position", model.hooks)  # type: ignore[method-assign]
     model.mask = tape.during("mask", model.mask)  # type: ignore[method-assign]
     ids = torch.empty(1, tokens, dtype=torch.int64, device="meta")
     last: dict[str, Tensor] = {}
@@ -74,7 +74,7 @@ def trace_pair(
     model = build_pair(one, device="meta", parts=parts).eval()
     tape = Tape(model)
     for tower in (model.encoder, model.decoder):
-        tower.seams = tape.during("position", tower.seams)  # type: ignore[method-assign]
+        tower.hooks = tape.during("position", tower.hooks)  # type: ignore[method-assign]
     model._masks = tape.during("mask", model._masks)  # type: ignore[method-assign]
     read, written = (torch.empty(1, n, dtype=torch.int64, device="meta") for n in (source, target))
     padding = torch.zeros(1, 1, 1, source, device="meta")

@@ -26,7 +26,7 @@ LINES: dict[str, tuple[Callable[..., Any], ...]] = {
     "one-matrix": (OneMatrix.heads,),
     "two-matrices": (QueriesAndKeys.heads,),
     "values": (Attention.heads,),
-    "attention-1": (PreNormBlock.wire,),
+    "attention-1": (PreNormBlock.connect,),
     "block-1": (FeedForward.forward,),
     "output": (HeadMixer.output,),
     "positions": (sinusoidal_table,),

@@ -182,7 +182,7 @@ def _filled(name: str, empty: Transformer, model: Transformer) -> Tensor:
     if name.endswith("gain"):
         return torch.ones(shape)
     if name == "positions.weight":
-        added = model.seams(shape[0], model.embedding).embed(torch.zeros(1, *shape))
+        added = model.hooks(shape[0], model.embedding).embed(torch.zeros(1, *shape))
         return torch.zeros(shape) if added is None else added
     raise PretrainedError(f"the family has a tensor that this model lacks: {name}")
 

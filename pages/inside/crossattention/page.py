@@ -20,7 +20,7 @@ show(
                 "Alignment",
                 draw_alignment,
                 words.ALIGNMENT,
-                (DecoderBlock.forward, PreNormDecoderBlock.wire, crossing, hits),
+                (DecoderBlock.forward, PreNormDecoderBlock.connect, crossing, hits),
                 False,
                 question=words.ASK_ALIGNMENT,
             ),

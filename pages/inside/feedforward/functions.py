@@ -26,7 +26,7 @@ def draw_functions(subject: Subject) -> None:
     """The functions, or their slopes, over the model's own inputs; two GELUs and gates are folded."""
     parts = subject.model.parts
     own, functions = (
-        activation_functions.bend(subject.config, parts),
+        activation_functions.activation_formula(subject.config, parts),
         activation_functions.functions(subject.config, parts),
     )
     names = list(functions)
@@ -170,13 +170,13 @@ def _gated(subject: Subject) -> None:
             data=table,
             name=kind,
         )
-    bend = activation_functions.written(parts.feedforwards[kind].act)
+    activation = activation_functions.written(parts.feedforwards[kind].act)
     shown = (
         f" The dots are {DOTS} pairs of this model on this text; some lie outside."
         if own == kind and form != "slices"
         else ""
     )
-    product = f"$\\text{{{bend}}}(\\text{{gate}})\\cdot\\text{{value}}$"
+    product = f"$\\text{{{activation}}}(\\text{{gate}})\\cdot\\text{{value}}$"
     st.markdown(
         f"{product} (Shazeer 2020): the sign comes from the value, and the gate decides whether it"
         f" passes.{shown}"

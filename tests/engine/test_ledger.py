@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine import ledger as ledger_module
 from engine.config import ModelConfig
 from engine.errors import ConfigError
+from engine.lab.faults import PARTS
 from engine.ledger import GB, component_parameters, ledger, parameter_formula, shape_trace
 from engine.measure.shapes.operations import totals, trace
 from engine.model import build, count_parameters
@@ -225,3 +226,10 @@ def test_shapes_of_a_few_zeros_are_those_of_the_whole_context(monkeypatch, name)
     found = shape_trace.__wrapped__(config)
     monkeypatch.setattr(ledger_module, "TRACED", 0)
     assert found == shape_trace.__wrapped__(config)
+
+
+@for_each("mixer", ["shared_qk", "attention"])
+def test_activations_of_raw_values_are_what_backward_keeps(mixer):
+    config, parts = ModelConfig(61, 48, 48, 3, mixer=mixer), PARTS["raw_values"]
+    said = ledger(config, parts=parts).memory("float32", batch=2).activations
+    assert kept(config, 2, 48, "float32", parts) == pytest.approx(said, rel=0.01)

@@ -256,6 +256,7 @@ def test_learning_rate_and_prompt_change_while_it_runs(manager: RunManager) -> N
     manager.set_learning_rate(run, ME, 7e-4)
     manager.set_prompt(run, ME, "dog")
     wait(lambda: look(manager, run).history.samples[-1].prompt == "dog")
+    wait(lambda: look(manager, run).history.learning_rates[-1] < 8e-4)  # steps are told a few at a time
     rates = look(manager, run).history.learning_rates
     assert rates[0] == pytest.approx(1e-3) and rates[-1] == pytest.approx(7e-4)
     assert len(set(np.round(rates, 7))) == 2, "one change, for good"

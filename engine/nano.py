@@ -265,7 +265,7 @@ def main() -> None:
         "--text", type=Path, help="a text file to train on (default: a text that Python carries)"
     )
     parser.add_argument("--load", type=Path, help="a folder with a trained model, instead of training one")
-    parser.add_argument("--steps", type=int, default=600, help="training steps (default: 600)")
+    parser.add_argument("--steps", type=int, default=450, help="training steps (default: 450)")
     parser.add_argument("--prompt", default="\n", help="what the sample goes on from")
     parser.add_argument("--length", type=int, default=400, help="characters to write (default: 400)")
     parser.add_argument(

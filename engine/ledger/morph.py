@@ -97,8 +97,8 @@ def morphed(base: Preset, chosen: Choices) -> Preset:
         "window": 0 if encoder else c.window,
     }
     if chosen["ffn"] != before["ffn"]:
-        activation_formula: Ffn = chosen["ffn"]  # type: ignore[assignment]
-        values |= {"ffn": activation_formula, "d_ff": hidden_width(c, activation_formula)}
+        ffn: Ffn = chosen["ffn"]  # type: ignore[assignment]
+        values |= {"ffn": ffn, "d_ff": hidden_width(c, ffn)}
     if chosen["family"] != before["family"]:
         values |= {"pooler": False, "output_head": "none" if encoder else "linear", "token_types": 0}
     model = replace(c, **values)  # type: ignore[arg-type]

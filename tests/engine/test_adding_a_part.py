@@ -130,7 +130,7 @@ def test_a_part_that_was_added_is_honoured_everywhere(fields: dict[str, Any]) ->
 def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
     chosen, model = model_of(ffn=ffn)
     assert (
-        activation_functions.activation_formula(chosen) == "tanh"
+        activation_functions.activation_name(chosen) == "tanh"
         and activation_functions.bent_input(chosen) == bent
     )
     functions = activation_functions.functions(chosen)
@@ -150,7 +150,7 @@ def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
 
 def test_a_part_in_another_s_place_is_drawn_as_what_it_is() -> None:
     parts = swapped(HEALTHY, "tanh for GELU", feedforwards={"gelu": Tanh})
-    assert activation_functions.activation_formula(tiny(ffn="gelu"), parts) == "tanh"
+    assert activation_functions.activation_name(tiny(ffn="gelu"), parts) == "tanh"
 
     class Halved(Gelu):
         @staticmethod

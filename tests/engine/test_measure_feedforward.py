@@ -40,7 +40,7 @@ def test_the_most_active_neurons_and_the_bend_are_the_models_own(ffn: str) -> No
     assert all(p.value == post[p.layer, p.position, p.neuron] for p in found)
     assert FEEDFORWARDS[ffn].gated == (post.min() < -0.2)
     name, read = (
-        activation_functions.activation_formula(model.config),
+        activation_functions.activation_name(model.config),
         activation_functions.bent_input(model.config),
     )
     assert name is not None

@@ -30,16 +30,14 @@ def written(name: str) -> str:
     return ACTIVATIONS[name][0] if name in ACTIVATIONS else name
 
 
-def activation_formula(config: ModelConfig, parts: Parts = HEALTHY) -> str | None:
-    """The name of the function that bends the inputs of a model's feed-forward networks; None where none
-    does.
-    """
+def activation_name(config: ModelConfig, parts: Parts = HEALTHY) -> str | None:
+    """Returns the name of the activation function of a model's feed-forward networks, None without one."""
     return parts.feedforward(config.resolved()).act or None
 
 
 def functions(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, Written]:
     """ACTIVATIONS, with the function that the model's own part has under its name, or beside them."""
-    own = activation_formula(config, parts)
+    own = activation_name(config, parts)
     if own is None:
         return dict(ACTIVATIONS)
     return {**ACTIVATIONS, own: (written(own), parts.feedforward(config.resolved()).activation)}

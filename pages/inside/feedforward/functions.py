@@ -26,7 +26,7 @@ def draw_functions(subject: Subject) -> None:
     """The functions, or their slopes, over the model's own inputs; two GELUs and gates are folded."""
     parts = subject.model.parts
     own, functions = (
-        activation_functions.activation_formula(subject.config, parts),
+        activation_functions.activation_name(subject.config, parts),
         activation_functions.functions(subject.config, parts),
     )
     names = list(functions)

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -280,5 +281,95 @@ def test_no_sentence_computes_its_numbers() -> None:
         f"{source.name(path)}:{line} {call}"
         for path in source.SCREEN
         for line, call in reductions(source.nodes(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+UNFINISHED = (
+    "engine/config",
+    "engine/data",
+    "engine/experiments",
+    "engine/lab",
+    "engine/ledger",
+    "engine/measure",
+    "engine/model",
+    "engine/parts",
+    "engine/presets",
+    "engine/sample",
+    "engine/seq2seq",
+    "engine/service",
+    "engine/training",
+    "engine/weights",
+    "engine/errors",
+    "pages/",
+    "ui/",
+)
+FINISHED = [path for path in source.EVERYTHING if not source.name(path).startswith(UNFINISHED)]
+BEGINNINGS = ("Of", "That", "Those", "What", "Whether", "Who", "Whoever", "As")
+
+
+def banned() -> frozenset[str]:
+    """The words in `code` in the last column of the table in docs/terms.md."""
+    rows = [line.split("|") for line in (ROOT / "docs" / "terms.md").read_text().splitlines()]
+    return frozenset(re.findall(r"`(\w+)`", " ".join(row[3] for row in rows if len(row) == 5)))
+
+
+def words(name: str) -> list[str]:
+    """
+    >>> words("BlockStack"), words("one_hot_rows"), words("KvCache2")
+    (['block', 'stack'], ['onehot', 'rows'], ['kv', 'cache2'])
+    """
+    return re.findall(
+        "[a-z0-9]+", re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower().replace("one_hot", "onehot")
+    )
+
+
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef
+
+
+def public(tree: ast.Module | ast.ClassDef) -> Iterator[Documented]:
+    """A module or a class, its public functions and classes, and theirs; `__init__`, too."""
+    yield tree
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from public(node)
+        elif isinstance(node, ast.FunctionDef) and (node.name == "__init__" or node.name[0] != "_"):
+            yield node
+
+
+def signature(node: Documented) -> list[str]:
+    """The name of a function or class, and those of its arguments or fields.
+
+    >>> signature(ast.parse("class Node: depth: int; kept: bool").body[0])
+    ['Node', 'depth', 'kept']
+    """
+    if isinstance(node, ast.FunctionDef):
+        return [node.name, *(each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg))]
+    fields = [each.target for each in node.body if isinstance(each, ast.AnnAssign)]
+    names = [each.id for each in fields if isinstance(each, ast.Name)]
+    return [node.name, *names] if isinstance(node, ast.ClassDef) else []
+
+
+def test_names_are_the_terms_of_the_docs() -> None:
+    wrong = [
+        f"{source.name(path)}: {name} ({', '.join(sorted(bad))})"
+        for path in FINISHED
+        for name in [*path.relative_to(ROOT).with_suffix("").parts, *signatures(path)]
+        if (bad := banned() & set(words(name)))
+    ]
+    assert not wrong, "docs/terms.md has other words:\n" + "\n".join(wrong)
+
+
+def signatures(path: Path) -> Iterator[str]:
+    for node in public(source.tree(path)):
+        yield from signature(node)
+
+
+def test_docstrings_do_not_begin_with_a_clause() -> None:
+    wrong = [
+        f"{source.name(path)}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+        for path in FINISHED
+        for node in public(source.tree(path))
+        if (text := ast.get_docstring(node) or "").split(" ")[0].rstrip(",:") in BEGINNINGS
     ]
     assert not wrong, "\n".join(wrong)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import Init, ModelConfig
 from engine.errors import ConfigError
-from engine.model import Transformer, draw, first_std, materialise
+from engine.model import Transformer, materialise
+from engine.parts.initial import InitialValues, initialise
 from engine.parts.masks import padding_mask
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
@@ -19,6 +22,8 @@ class Classifier(nn.Module):
     """An encoder with a pooler, and W_label (label, d_model) with its bias on the pooled vector (Devlin et
     al. 2018, 4.1). `config` is the encoder's resolved configuration.
     """
+
+    initial_values: ClassVar[InitialValues] = {"w_label": "matrix"}
 
     def __init__(self, config: ModelConfig, labels: int, pad: int = 0, parts: Parts = HEALTHY) -> None:
         super().__init__()
@@ -62,14 +67,7 @@ def build_classifier(
     """
     with torch.device("meta"):
         model = Classifier(config, labels, parts=parts)
-    if torch.device(device).type == "meta":
-        return model
-    materialise(model, device)
-    writes = 2 * model.config.n_layers
-
-    def std(name: str, parameter: Tensor) -> float:
-        bare = name.removeprefix("encoder.")
-        return parts.spread(bare, first_std(bare, parameter, init, writes))
-
-    draw(model, seed, std)
+    if torch.device(device).type != "meta":
+        materialise(model, device)
+        initialise(model, seed, init)
     return model

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from engine.config import Init, ModelConfig, ResolvedConfig
 from engine.errors import HeadError, ShapeError
 from engine.parts.cache import KVCache
+from engine.parts.initial import InitialValues, initialise
 from engine.parts.masks import causal_mask, check_padding, window_mask
 from engine.parts.norms import NoNorm
 from engine.parts.output import POOLERS
@@ -33,6 +33,7 @@ class BlockStack(nn.Module):
         super().__init__()
         self.parts = parts
         self.config = c = config
+        self.writes_to_stream = (3 if crossing else 2) * c.n_layers  # sublayers that add to the stream
         self.embedding_scale = math.sqrt(c.d_model) if c.embedding_scale else None
         self.norm_embed: Norm | None = parts.norm(c)(c) if c.embedding_norm else None
         self.positions: Position = parts.position(c)(c)
@@ -70,6 +71,12 @@ class Transformer(BlockStack):
     `config` is the resolved configuration: every derived field is filled in. `parts` says what stands behind
     the names in it.
     """
+
+    initial_values: ClassVar[InitialValues] = {
+        "embedding": "table",
+        "token_types": "table",
+        "unembedding": "matrix",
+    }
 
     def __init__(self, config: ModelConfig, parts: Parts = HEALTHY) -> None:
         super().__init__(config.validate().resolved(), parts)
@@ -234,48 +241,6 @@ def materialise(model: M, device: str | torch.device) -> M:
     `to_empty` goes over the meta device, and imports sympy there (half a second of a server's start).
     """
     return model._apply(lambda p: torch.zeros(p.shape, dtype=p.dtype, device=device))
-
-
-def initialise(model: Transformer, seed: int, init: Init = "scaled") -> None:
-    """Gives every parameter its starting value: N(0, `first_std`), gains 1, biases 0."""
-    writes = 2 * model.config.n_layers
-    draw(model, seed, lambda name, p: model.parts.spread(name, first_std(name, p, init, writes)))
-
-
-@torch.no_grad()
-def draw(model: nn.Module, seed: int, std: Callable[[str, Tensor], float]) -> None:
-    """Gives every parameter its starting value, drawn on the CPU so that it is the same on every device:
-    N(0, std(name, parameter)), gains 1, biases 0.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    for name, parameter in model.named_parameters():
-        if name.endswith("gain"):
-            parameter.fill_(1.0)
-        elif name.endswith("bias"):
-            parameter.zero_()
-        else:
-            drawn = torch.empty(parameter.shape).normal_(0.0, std(name, parameter), generator=generator)
-            parameter.copy_(drawn)
-
-
-def first_std(name: str, parameter: Tensor, init: Init, writes: int) -> float:
-    """The standard deviation from which a matrix (outputs, inputs) or a table (rows, d_model) is drawn.
-    `writes` are the sublayers that write to its residual stream: two a block.
-
-    scaled  0.02; the matrices of a block that write to the residual stream (`w_o`, `w_out`)
-            0.02 / sqrt(writes), so that the sum of all writes keeps its size with depth (GPT-2, Radford
-            et al. 2019, 2.3)
-    plain   0.02 for all of them
-    fan_in  matrices 1 / sqrt(inputs), so that what they make is as large as what they read (LeCun et al.
-            1998); tables 0.02
-    normal  matrices 1 / sqrt(inputs), tables 1: a table as `torch.nn.Embedding` draws it
-    """
-    if name in ("embedding", "token_types") or name.startswith("positions."):
-        return 1.0 if init == "normal" else 0.02
-    if init in ("fan_in", "normal"):
-        return 1 / math.sqrt(parameter.shape[1])
-    to_stream = name.endswith(("w_o.weight", "w_out.weight"))
-    return 0.02 / math.sqrt(writes) if to_stream and init == "scaled" else 0.02
 
 
 def count_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -13,8 +14,9 @@ from torch import Tensor, nn
 
 from engine.config import Init
 from engine.errors import ShapeError
-from engine.model import BlockStack, draw, first_std, materialise
+from engine.model import BlockStack, materialise
 from engine.parts.cache import PairCache
+from engine.parts.initial import InitialValues, initialise
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.packing import Packing, packed_block, packed_crossing
 from engine.parts.positions import PositionHooks
@@ -58,6 +60,8 @@ class Seq2Seq(nn.Module):
     `config` is the resolved configuration. The names of parameters and of activations begin with `encoder.`
     or `decoder.`; `embedding` and `logits` belong to both.
     """
+
+    initial_values: ClassVar[InitialValues] = {"embedding": "table", "unembedding": "matrix"}
 
     def __init__(self, config: Seq2SeqConfig, parts: Parts = HEALTHY) -> None:
         super().__init__()
@@ -233,15 +237,7 @@ def build_pair(
     """
     with torch.device("meta"):
         model = Seq2Seq(config, parts)
-    if torch.device(device).type == "meta":
-        return model
-    materialise(model, device)
-    writes = {"encoder": 2 * model.config.encoder.n_layers, "decoder": 3 * model.config.decoder.n_layers}
-
-    def std(name: str, parameter: Tensor) -> float:
-        tower, _, bare = name.partition(".")
-        bare, count = (bare, writes[tower]) if tower in writes else (name, 1)
-        return parts.spread(bare, first_std(bare, parameter, init, count))
-
-    draw(model, seed, std)
+    if torch.device(device).type != "meta":
+        materialise(model, device)
+        initialise(model, seed, init)
     return model

@@ -13,6 +13,7 @@ from engine.parts.cache import LayerCache
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.heads import KEYS, QUERIES, HeadMixer, alike_kept, lies_in_order, output_matrix
+from engine.parts.initial import InitialValues
 from engine.parts.linear import StackedLinear
 from engine.parts.positions import PositionHooks
 from engine.probe import Probe
@@ -31,6 +32,7 @@ class Attention(HeadMixer):
     )
     learned: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {"q": "qkv", "k": "qkv", "v": "qkv"}
+    initial_values: ClassVar[InitialValues] = {**HeadMixer.initial_values, "w_qkv": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
@@ -103,6 +105,11 @@ class SharedQK(HeadMixer):
     )
     learned: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "v", "v": "v"}
+    initial_values: ClassVar[InitialValues] = {
+        **HeadMixer.initial_values,
+        "w_qk": "matrix",
+        "w_v": "matrix",
+    }
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)

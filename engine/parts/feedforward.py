@@ -13,6 +13,7 @@ from engine.config import ResolvedConfig
 from engine.errors import ShapeError
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight, bias_of
 from engine.parts.formula import Formula
+from engine.parts.initial import InitialValues
 from engine.parts.linear import StackedLinear
 from engine.probe import Probe
 
@@ -50,6 +51,7 @@ class FeedForward(nn.Module):
     gated: ClassVar[bool] = False
     exact_zeros: ClassVar[bool] = False
     act: ClassVar[str] = ""
+    initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "w_out": "to_stream"}
     activation_formula: ClassVar[Formula] = ("", "")  # what `activation` does
     widths_kept: ClassVar[int] = 2  # vectors of d_ff that backward needs: what is bent, and what comes of it
 
@@ -110,6 +112,7 @@ class GatedFeedForward(nn.Module):
     gated: ClassVar[bool] = True
     exact_zeros: ClassVar[bool] = False
     act: ClassVar[str] = ""
+    initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "w_out": "to_stream"}
     activation_formula: ClassVar[Formula] = ("", "")
 
     def __init__(self, config: ResolvedConfig) -> None:

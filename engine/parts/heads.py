@@ -19,6 +19,7 @@ from engine.errors import ConfigError
 from engine.parts.cache import LayerCache
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight, bias_of
 from engine.parts.formula import Formula
+from engine.parts.initial import InitialValues
 from engine.parts.positions import PositionHooks
 from engine.probe import Probe
 
@@ -39,6 +40,7 @@ class HeadMixer(nn.Module):
     learned: ClassVar[bool] = False
     cacheable: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {}
+    initial_values: ClassVar[InitialValues] = {"q_gain": 1.0, "k_gain": 1.0, "w_o": "to_stream"}
     w_o: nn.Linear | None
 
     def __init__(self, config: ResolvedConfig) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.parts.costs import BatchShape, SavedForBackward, Weight
 from engine.parts.formula import Formula
+from engine.parts.initial import InitialValues
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,7 @@ class LayerNorm(nn.Module):
     present: ClassVar[bool] = True
     title: ClassVar[str] = "LayerNorm"
     sentence: ClassVar[str] = "Each token's vector is shifted to mean 0 and scaled to spread 1."
+    initial_values: ClassVar[InitialValues] = {"gain": 1.0, "bias": 0.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -78,6 +80,7 @@ class RMSNorm(nn.Module):
     present: ClassVar[bool] = True
     title: ClassVar[str] = "RMSNorm"
     sentence: ClassVar[str] = "Each token's vector is scaled to root-mean-square 1."
+    initial_values: ClassVar[InitialValues] = {"gain": 1.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()

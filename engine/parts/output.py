@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from engine.config import Pooling, ResolvedConfig
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
+from engine.parts.initial import InitialValues
 from engine.parts.norms import LayerNorm
 from engine.probe import Probe
 
@@ -70,6 +71,7 @@ class MaskedOutput(nn.Module):
 
     present: ClassVar[bool] = True
     linear: ClassVar[bool] = False
+    initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "bias": 0.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -112,6 +114,8 @@ class FirstPooler(nn.Module):
     """tanh(x_0 W + b): one vector for a whole text, made of its first token's last one, which is put there
     for this (Devlin et al. 2018: [CLS]; the layer is in its code).
     """
+
+    initial_values: ClassVar[InitialValues] = {"w_pool": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()

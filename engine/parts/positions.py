@@ -17,6 +17,7 @@ from engine.config import ResolvedConfig
 from engine.errors import ShapeError
 from engine.parts.costs import Weight
 from engine.parts.formula import Formula
+from engine.parts.initial import InitialValues
 
 
 class PositionHooks:
@@ -162,6 +163,7 @@ class Learned(Scheme):
         " model cannot read."
     )
     off: ClassVar[str] = "the learned table is not added"
+    initial_values: ClassVar[InitialValues] = {"weight": "table"}
     enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -340,6 +342,7 @@ class T5Bias(Scheme):
         "Each head adds a learned number for the distance between two tokens; large distances share a bucket."
     )
     off: ClassVar[str] = "the learned distance biases are taken away"
+    initial_values: ClassVar[InitialValues] = {"weight": "table"}
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
     buckets, max_distance = 32, 128  # T5's own

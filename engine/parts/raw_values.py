@@ -12,6 +12,7 @@ from engine.errors import ConfigError
 from engine.parts.costs import BatchShape, SavedForBackward
 from engine.parts.formula import Formula
 from engine.parts.heads import QUERIES, HeadMixer, alike_kept, lies_in_order, output_matrix
+from engine.parts.initial import InitialValues
 from engine.parts.linear import StackedLinear
 
 
@@ -24,6 +25,7 @@ class OneMatrix(HeadMixer):
     )
     learned: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "qk"}
+    initial_values: ClassVar[InitialValues] = {**HeadMixer.initial_values, "w_qk": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
@@ -66,6 +68,7 @@ class QueriesAndKeys(HeadMixer):
     )
     learned: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "qk"}
+    initial_values: ClassVar[InitialValues] = {**HeadMixer.initial_values, "w_qk": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)

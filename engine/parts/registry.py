@@ -105,7 +105,7 @@ def mode(model: nn.Module, training: bool) -> None:
 
 
 def spread(name: str, std: float) -> float:
-    """The spread of a parameter's first values: what the recipe says (engine.model.first_std)."""
+    """The spread of a parameter's first values: what the recipe says (engine.parts.initial)."""
     return std
 
 

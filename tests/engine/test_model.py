@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import get_args
+from typing import ClassVar, get_args
 
 import pytest
 import torch
@@ -16,6 +16,9 @@ from engine.errors import ConfigError, ShapeError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.parts.cache import KVCache
+from engine.parts.initial import InitialValues
+from engine.parts.norms import RMSNorm
+from engine.parts.registry import HEALTHY, swapped
 from engine.probe import Recorder
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -116,6 +119,14 @@ def test_first_weights_as_a_training_asks_for_them(init: Init, table: float, mat
         "blocks.2.ffn.w_in.weight": matrix, "blocks.2.ffn.w_out.weight": second,
     }  # fmt: skip
     assert {name: found[name] for name in expected} == pytest.approx(expected, rel=0.05)
+
+
+def test_a_parameter_without_a_declared_initial_value_is_refused() -> None:
+    class Undeclared(RMSNorm):
+        initial_values: ClassVar[InitialValues] = {}
+
+    with pytest.raises(ConfigError, match=r"blocks.0.norm1.gain.*declared by no part"):
+        build(tiny(), parts=swapped(HEALTHY, "undeclared", norms={"layernorm": Undeclared}))
 
 
 def test_the_seed_decides_the_weights_and_leaves_torch_alone() -> None:

@@ -14,6 +14,7 @@ from engine.parts.cache import LayerCache
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.heads import HeadMixer
+from engine.parts.initial import InitialValues
 from engine.parts.norms import Linearised
 from engine.parts.positions import HookName, PositionHooks, Scheme
 from engine.parts.registry import HEALTHY, Parts, swapped
@@ -26,6 +27,7 @@ class MeanSizeNorm(nn.Module):
     present: ClassVar[bool] = True
     title: ClassVar[str] = "MeanSizeNorm"
     sentence: ClassVar[str] = "Each token's vector is scaled to mean size 1."
+    initial_values: ClassVar[InitialValues] = {"gain": 1.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -72,6 +74,7 @@ class LogBias(Scheme):
     title: ClassVar[str] = "Log bias"
     sentence: ClassVar[str] = "Each head takes off a multiple of the distance's logarithm."
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
+    initial_values: ClassVar[InitialValues] = {"strength": "table"}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -102,6 +105,10 @@ class SharpMixer(HeadMixer):
     title: ClassVar[str] = "Sharp attention"
     sentence: ClassVar[str] = "Tokens talk, and listen to few."
     flat: ClassVar[Mapping[str, str]] = {"q": "q", "k": "k", "v": "v"}
+    initial_values: ClassVar[InitialValues] = {
+        **HeadMixer.initial_values,
+        **dict.fromkeys(("w_q", "w_k", "w_v", "sharpness"), "matrix"),
+    }
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
@@ -143,6 +150,7 @@ class RunningMean(nn.Module):
     learned: ClassVar[bool] = False
     cacheable: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {}
+    initial_values: ClassVar[InitialValues] = {"w_mean": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()

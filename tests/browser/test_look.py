@@ -77,3 +77,11 @@ def test_a_term_is_explained_to_pointer_and_keyboard_and_leads_to_its_page(page,
     page.locator(".gf-term-list").get_by_role("link", name="See it: Positions").first.click()
     expect(page).to_have_url(re.compile(r"/positions\?.*positions_view=rope"))
     assert page.evaluate("window.stillHere") and not page.locator(".gf-term-list").is_visible()
+
+
+def test_the_sidebar_has_its_width_at_once(page, app_url):
+    """Streamlit slides it from 300 px to its width: a click that began on a button ended beside it, and was lost."""
+    ready(page, f"{app_url}/courses")
+    sidebar = page.get_by_test_id("stSidebar")
+    assert sidebar.evaluate("e => getComputedStyle(e).transitionProperty") == "transform"
+    assert sidebar.bounding_box()["width"] == 208

@@ -103,6 +103,7 @@ def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, na
     for size, stage in ((LAPTOP, ""), (PROJECTOR, "?stage=1")):
         screen.set_viewport_size(size)
         screen.goto(f"{app_url}/courses{stage}")
+        settled(screen)  # on a stage all grows once, as soon as its script is there
         screen.locator(f".st-key-start_{name} button").click()
         wrong = played(screen, course)
         assert not wrong, "\n".join(wrong)

@@ -23,8 +23,8 @@ engine.config engine.service.process_guards engine.service.cpu_quota engine.prob
 engine.data.tokenizers engine.presets engine.training.numerics engine.weights.safetensors_header engine.training.records
 engine.data.tasks
 engine.data.corpora engine.data.pairs engine.data.pair_corpora engine.parts
-engine.lab.faults
 engine.model engine.seq2seq engine.classifier
+engine.lab.faults
 engine.encoder_view
 engine.weights.checkpoints engine.weights.pair_checkpoints engine.ledger engine.sample engine.weights.pretrained
 engine.measure
@@ -209,6 +209,7 @@ def test_every_cache_has_a_bound() -> None:
     assert not FEW.keys() - found.keys(), "these are gone, or have a bound"
 
 
+REGISTERS = {"fault", "variant"}  # of engine.lab.faults: decorators that enter what they decorate in a table
 SPARE = {
     "beam_pair": "the encoder-decoder's beam search; for notebooks",
     "write_pair": "what an encoder-decoder writes for a source; for notebooks",
@@ -230,16 +231,25 @@ def named(nodes: Iterable[ast.AST]) -> list[str]:
 
 
 def defined(tree: ast.Module) -> list[str]:
-    """Every function, class and constant at the top of a module.
+    """Every function, class and constant at the top of a module, but for what a decorator registers.
 
     >>> defined(ast.parse("A = 1\\ndef f(): pass\\nclass C: pass"))
     ['f', 'C', 'A']
     """
-    found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    found = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not registered(node.decorator_list)
+    ]
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         found += [target.id for target in targets if isinstance(target, ast.Name)]
     return [name for name in found if not name.startswith("__")]
+
+
+def registered(decorators: list[ast.expr]) -> bool:
+    calls = [each.func for each in decorators if isinstance(each, ast.Call)]
+    return any(isinstance(call, ast.Name) and call.id in REGISTERS for call in calls)
 
 
 def test_everything_that_is_defined_is_used() -> None:

@@ -73,7 +73,7 @@ def trained(name: str, corpus: Corpus) -> tuple[Transformer, float]:
     rung = LADDER[name]
     config = rung.at(corpus.vocab_size, rung.model.context, rung.model.d_model)
     loss, last = float("nan"), None
-    for record in train(config, TRAINING, corpus, parts=rung.parts, device="cpu"):
+    for record in train(config, TRAINING, corpus, parts=parts_of(rung.parts), device="cpu"):
         if isinstance(record, Evaluation):
             loss = record.validation_loss
         elif isinstance(record, Snapshot):

@@ -80,8 +80,8 @@ def specs(fault: Fault, vocab_size: int = 65, text: str | None = None) -> tuple[
     found = []
     for name, (model, order, parts) in ((HEALTHY, fault.healthy()), (BROKEN, fault.faulty())):
         model = replace(model, vocab_size=vocab_size)
-        corpus = "text" if fault.letters else CORPUS
-        found.append(RunSpec(model, order, corpus, text if fault.letters else None, name, parts))
+        corpus = "text" if fault.characters else CORPUS
+        found.append(RunSpec(model, order, corpus, text if fault.characters else None, name, parts))
     return found[0], found[1]
 
 
@@ -230,7 +230,7 @@ def seconds_a_step(spec: RunSpec, corpus: corpora.Corpus, steps: int = TIMED) ->
     short = replace(corpus, validation=corpus.validation[: 2 * spec.model.context])
     took: list[float] = []
     before = time.process_time()
-    for event in train(spec.model, quick, short, device="cpu", parts=spec.parts):
+    for event in train(spec.model, quick, short, device="cpu", parts=parts_of(spec.parts)):
         now = time.process_time()
         if isinstance(event, Step):
             took.append(now - before)
@@ -263,7 +263,7 @@ def _clock(name: str, whole: corpora.Corpus, known: dict[str, float]) -> None:
     values = json.loads(path.read_text("utf-8"))
     if values.get("clock") == CLOCK:
         return
-    corpus = corpora.from_text(whole.text[: fault.letters]) if fault.letters else whole
+    corpus = corpora.from_text(whole.text[: fault.characters]) if fault.characters else whole
 
     def cost(spec: RunSpec) -> float:
         key = repr((spec.model, spec.train.batch_size, spec.train.optimizer, spec.parts))
@@ -288,11 +288,11 @@ def main(names: Sequence[str] = ()) -> None:
         except CheckpointError as why:
             log.info("%s", why)
         fault = FAULTS[name]
-        text = whole.text[: fault.letters] if fault.letters else None
+        text = whole.text[: fault.characters] if fault.characters else None
         vocab_size = corpora.from_text(text).vocab_size if text else whole.vocab_size
         both = []
         for spec in specs(fault, vocab_size, text):
-            key = repr((spec.model, spec.train, spec.parts, fault.letters))
+            key = repr((spec.model, spec.train, spec.parts, fault.characters))
             if key not in trained:
                 trained[key] = _train(spec, made)
             both.append(trained[key])

@@ -187,7 +187,7 @@ def climb(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECTURE_T
         if resume.step >= config.steps:
             return
         log.info("%s: going on from step %d", name, resume.step)
-    for record in train(model, config, corpus, resume=resume, parts=rung.parts):
+    for record in train(model, config, corpus, resume=resume, parts=parts_of(rung.parts)):
         if isinstance(record, Evaluation):
             _look(story, record)
             log.info("%s: %s", name, story["curve"][-1])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from engine.lab.faults import parts_of
 from engine.training.pair_recipes import pair_recipe
 from engine.training.records import Evaluation, Sample
 from engine.training.train_pairs import train_pairs
@@ -48,7 +49,7 @@ def learn(parts: str, steps: int = 0) -> Swapped:
     )
     looks: dict[int, tuple[float, float]] = {}
     texts: dict[int, str] = {}
-    for record in train_pairs(recipe.model, config, recipe.text, parts=parts):
+    for record in train_pairs(recipe.model, config, recipe.text, parts=parts_of(parts)):
         if isinstance(record, Evaluation) and record.task is not None:
             looks[record.step] = (record.validation_loss, record.task.validation)
         elif isinstance(record, Sample):

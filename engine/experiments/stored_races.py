@@ -13,6 +13,7 @@ import numpy as np
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
 from engine.errors import CheckpointError
+from engine.lab.faults import parts_of
 from engine.service.history import SHOWN, History
 from engine.service.state import Run, RunSpec, RunView
 from engine.training.kinds import Data, kind_of
@@ -51,7 +52,8 @@ def run_race(
     texts = {(s.corpus, s.text, s.train.tokenizer): None for s in specs}
     corpora = {key: _corpus(*key) for key in texts}
     entrants = [
-        Entrant(s.model, s.train, corpora[s.corpus, s.text, s.train.tokenizer], s.parts) for s in specs
+        Entrant(s.model, s.train, corpora[s.corpus, s.text, s.train.tokenizer], parts_of(s.parts))
+        for s in specs
     ]
     runs = [Run("", "", spec, Path(), 0.0, status="running") for spec in specs]
     for who, record in race(entrants, device=device):

@@ -97,11 +97,12 @@ class Session:
 
     def entrant(self) -> Entrant:
         """What the race is to train."""
+        from engine.lab.faults import parts_of
         from engine.training.race import Entrant
         from engine.weights.checkpoints import load_state
 
         state = load_state(self.order.resume)[0] if self.order.resume else None
-        return Entrant(self.model, self.config, self.corpus, self.parts, self.control, state)
+        return Entrant(self.model, self.config, self.corpus, parts_of(self.parts), self.control, state)
 
     def obey(self, command: Command) -> None:
         """Carries out a command."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import Corpus
 from engine.data.tokenizers import written
-from engine.lab.faults import parts_of
+from engine.parts.registry import HEALTHY, Parts
 from engine.training.batches import Batches
 
 
@@ -39,12 +39,12 @@ def shifted_batch(
     step: int,
     *,
     rows: int = 3,
-    parts: str = "healthy",
+    parts: Parts = HEALTHY,
 ) -> ShiftedBatch:
     """The batch that is read for update `step` (from 1): its first `rows` rows in words, and how far it is
     the same text one place further on. Raises CorpusError for a text shorter than a window.
     """
-    batches = Batches(corpus, model, train, parts_of(parts).targets)
+    batches = Batches(corpus, model, train, parts.targets)
     starts, _ = batches.starts(step - 1)
     batch = batches.at(step - 1)
     same = batch.targets[:, :-1] == batch.inputs[:, 1:]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import torch
 
 from engine.config import ModelConfig, TrainConfig
+from engine.parts.registry import HEALTHY, Parts
 from engine.training.kinds import OF_DATA, Data
 from engine.training.optim import spent
 from engine.training.records import Control, Done, Record, Step, TrainState
@@ -34,7 +35,7 @@ class Entrant:
     model: ModelConfig
     train: TrainConfig
     corpus: Data
-    parts: str = "healthy"
+    parts: Parts = HEALTHY
     control: Control = field(default_factory=Control)
     resume: TrainState | None = None
 

@@ -18,11 +18,10 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import Corpus, check_length
 from engine.data.tasks import Task
 from engine.errors import ConfigError
-from engine.lab.faults import parts_of
 from engine.measure.attention.head_scores import head_scores
 from engine.measure.tasks.task_scores import task_scores
 from engine.model import Transformer, build
-from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY, Parts
 from engine.sample import complete
 from engine.training.batches import Batch, Batches
 from engine.training.evaluation import loss_of, measure
@@ -98,7 +97,7 @@ def train(
     control: Control | None = None,
     resume: TrainState | None = None,
     device: str | torch.device = "auto",
-    parts: str = "healthy",
+    parts: Parts = HEALTHY,
 ) -> Iterator[Record]:
     """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a
     Step after each, the others at their intervals, and at the end a quick Evaluation and a complete one, a
@@ -106,14 +105,12 @@ def train(
 
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
     snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
-    longer training. `parts` names what the model is made of (engine.lab.faults.PARTS). Raises ConfigError or
-    CorpusError at once, before the first record is asked for, when the three do not go together.
+    longer training. `parts` are what the model is made of. Raises ConfigError or CorpusError at once, before
+    the first record is asked for, when the three do not go together.
     """
     check(model_config, train_config, corpus)
-    made_of = parts_of(parts)
-    return _Training(model_config, train_config, corpus, control or Control(), device, made_of).records(
-        resume
-    )
+    training = _Training(model_config, train_config, corpus, control or Control(), device, parts)
+    return training.records(resume)
 
 
 class _Training(Loop[Transformer, Batch]):

@@ -31,9 +31,8 @@ from engine.data.tokenizers.pairs import (
     PairTokenizer,
 )
 from engine.errors import ConfigError
-from engine.lab.faults import parts_of
-from engine.parts.protocols import Parts, Targets
-from engine.parts.registry import shifted
+from engine.parts.protocols import Targets
+from engine.parts.registry import HEALTHY, Parts, shifted
 from engine.sample.pairs import pair_steps, write_targets
 from engine.seq2seq import Seq2Seq, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
@@ -118,7 +117,7 @@ def train_pairs(
     control: Control | None = None,
     resume: TrainState | None = None,
     device: str | torch.device = "auto",
-    parts: str = "healthy",
+    parts: Parts = HEALTHY,
 ) -> Iterator[Record]:
     """Trains an encoder-decoder and yields what happens, as engine.training.train does. Losses are nats per
     token of the targets, their ends included; `Evaluation.task` is the share of sources whose whole target
@@ -137,8 +136,7 @@ def train_pairs(
     _check_vocabulary(model_config.encoder, text)
     if (model_config.pad, model_config.begin, model_config.end) != (PAD, BEGIN, END):
         raise ConfigError("begin", model_config.begin, f"pad, begin and end must be {PAD}, {BEGIN} and {END}")
-    made_of = parts_of(parts)
-    return _Pairs(model_config, train_config, text, control or Control(), device, made_of).records(resume)
+    return _Pairs(model_config, train_config, text, control or Control(), device, parts).records(resume)
 
 
 def train_labels(
@@ -149,7 +147,7 @@ def train_labels(
     control: Control | None = None,
     resume: TrainState | None = None,
     device: str | torch.device = "auto",
-    parts: str = "healthy",
+    parts: Parts = HEALTHY,
 ) -> Iterator[Record]:
     """Trains a classifier and yields what happens. Losses are nats per text; `Evaluation.task` is the share
     of texts whose label is the likeliest. A sample's `prompt` is a text, and its `text` the label.
@@ -161,8 +159,7 @@ def train_labels(
     if model_config.context < need:
         raise ConfigError("context", model_config.context, f"must be at least {need} for the longest text")
     _check_vocabulary(model_config, text)
-    made_of = parts_of(parts)
-    return _Labels(model_config, train_config, text, control or Control(), device, made_of).records(resume)
+    return _Labels(model_config, train_config, text, control or Control(), device, parts).records(resume)
 
 
 def _check(config: TrainConfig) -> None:

@@ -20,7 +20,7 @@ from engine.experiments.bug_races import (
     specs,
 )
 from engine.experiments.stored_races import Stored, run_race
-from engine.lab.faults import FAULTS
+from engine.lab.faults import FAULTS, parts_of
 from engine.measure.tasks.known_words import known_share, words_of
 from engine.service.state import RunView
 from engine.training.records import Step
@@ -154,7 +154,7 @@ def test_a_stored_race_can_be_run_again(name: str) -> None:
         order = replace(view.spec.train, eval_every=0, eval_tokens=64, sample_every=0, look_early=False)
         short = replace(corpus, validation=corpus.validation[:129])
         steps: dict[int, float] = {}
-        for event in train(view.spec.model, order, short, device="cpu", parts=view.spec.parts):
+        for event in train(view.spec.model, order, short, device="cpu", parts=parts_of(view.spec.parts)):
             if isinstance(event, Step):
                 steps[event.step] = event.loss
             if len(steps) == max(wanted):

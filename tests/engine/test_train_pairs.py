@@ -33,7 +33,7 @@ from engine.data.tokenizers.pairs import (
 )
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
 from engine.lab.faults import PARTS
-from engine.lab.faults.data import not_shifted
+from engine.lab.faults.training import not_shifted
 from engine.ledger import ledger
 from engine.sample.pairs import write_targets
 from engine.seq2seq import build_pair

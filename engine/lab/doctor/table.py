@@ -72,7 +72,7 @@ def subject_of(name: str) -> Fault:
 
 def text_of(fault: Fault, corpus: Corpus) -> Corpus:
     """The text that a fault is shown on."""
-    return corpora.from_text(corpus.text[: fault.letters], corpus.name) if fault.letters else corpus
+    return corpora.from_text(corpus.text[: fault.characters], corpus.name) if fault.characters else corpus
 
 
 def trained(fault: Fault, corpus: Corpus) -> tuple[TrainState, dict[str, Any]]:
@@ -84,7 +84,7 @@ def trained(fault: Fault, corpus: Corpus) -> tuple[TrainState, dict[str, Any]]:
     looks: list[dict[str, Any]] = []
     samples: list[dict[str, Any]] = []
     state, diverged = None, False
-    for record in train(model, settings, corpus, parts=parts, device="cpu"):
+    for record in train(model, settings, corpus, parts=parts_of(parts), device="cpu"):
         match record:
             case Step():
                 losses.append(record.loss)
@@ -166,7 +166,7 @@ def make(into: Path, work: Path, corpus: Corpus, names: Sequence[str], again: Se
     rows: dict[str, Any] = {}
     for name in names:
         fault, file, notes = subject_of(name), work / f"{name}.state", work / f"{name}.json"
-        made_by = [*(part.to_dict() for part in fault.faulty()[:2]), fault.parts, fault.letters]
+        made_by = [*(part.to_dict() for part in fault.faulty()[:2]), fault.parts, fault.characters]
         kept = json.loads(notes.read_text("utf-8")) if notes.exists() and file.exists() else {}
         if kept.get("made_by") != json.loads(json.dumps(made_by)) or name in again:
             state, went = trained(fault, corpus)

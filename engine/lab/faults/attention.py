@@ -1,5 +1,5 @@
-"""Attention with a line or two gone wrong. Each method stands in the place of one in `engine.parts.heads`,
-whose lines it has but for those that make the fault.
+"""Attention with a line or two gone wrong. Each method replaces a healthy one and differs in the faulty lines
+alone.
 """
 
 from __future__ import annotations
@@ -10,10 +10,23 @@ import torch
 from torch import Tensor
 
 from engine.config import ResolvedConfig
+from engine.lab.faults.fault import ADAMW, fault
 from engine.parts.attention import Attention
+from engine.parts.blocks import PreNormBlock, add
+from engine.parts.cache import LayerCache
 from engine.parts.formula import Formula
+from engine.parts.positions import PositionHooks
+from engine.parts.protocols import Sublayers
+from engine.probe import Probe
 
 
+@fault(
+    "unscaled_scores",
+    "mixers.attention",
+    "scores",
+    on_model={"n_heads": 1},  # d_k = 64: a spread of 8 before the first step
+    on_train=ADAMW | {"init": "normal"},
+)
 class UnscaledAttention(Attention):
     """Attention whose scores are q·k as they are. Their spread grows with sqrt(d_head), so the softmax is
     sharp from the start and little gradient passes it (Vaswani et al. 2017, 3.2.1).
@@ -32,27 +45,7 @@ class UnscaledAttention(Attention):
         return r"\mathrm{scores} = q\,k^\top", "q · kᵀ"
 
 
-class MaskAfterSoftmax(Attention):
-    """Attention that takes the softmax over all keys and hides those that come later afterwards: a row no
-    longer sums to 1, and what is missing tells of the keys that are hidden.
-    """
-
-    cacheable: ClassVar[bool] = False
-
-    def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        return scores
-
-    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
-        pattern = masked.softmax(dim=-1)
-        return pattern if mask is None else pattern.masked_fill(mask < 0, 0)
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        latex = r"A_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}} \text{ where } j \le i, \text{ else } 0"
-        said = "softmax over key, then 0 where the mask hides a key"
-        return super().formulas(config) | {"pattern": (latex, said)}
-
-
+@fault("softmax_over_queries", "mixers.attention", "weights")
 class SoftmaxOverQueries(Attention):
     """Attention whose softmax runs along the wrong axis: the columns of the pattern sum to 1 and not its
     rows, so that a key is shared out among the queries, those of later tokens among them.
@@ -69,6 +62,12 @@ class SoftmaxOverQueries(Attention):
         return super().formulas(config) | {"pattern": (latex, "softmax over query")}
 
 
+@fault(
+    "half_softmax",
+    "mixers.attention",
+    "weights",
+    on_train=ADAMW | {"init": "fan_in"},  # larger first weights: scores pass 11 within some dozen steps
+)
 class HalfSoftmax(Attention):
     """Attention whose softmax is written out in float16, whose largest number is 65,504: e^x is infinite from
     a score of 11.1 on, and infinite over infinite is no number.
@@ -79,6 +78,7 @@ class HalfSoftmax(Attention):
         return (powers / powers.sum(-1, keepdim=True)).to(masked.dtype)
 
 
+@fault("no_transpose", "mixers.attention", "merged")
 class NoTranspose(Attention):
     """Attention whose heads are reshaped into a token's vector without being brought side by side first: a
     token gets what heads made for other tokens.
@@ -105,3 +105,22 @@ class NoTranspose(Attention):
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         latex = r"(H, T, d_{head}) \to (T, H\,d_{head}) \text{ as the numbers lie}"
         return super().formulas(config) | {"z_merged": (latex, "reshaped as it lies, heads before tokens")}
+
+
+@fault("keys_not_normed", "wirings.pre", "connect")
+class KeysNotNormed(PreNormBlock):
+    """The norm is put before the queries alone; keys and values are read from the stream as it is."""
+
+    @staticmethod
+    def connect(
+        parts: Sublayers,
+        x: Tensor,
+        hooks: PositionHooks,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None,
+    ) -> Tensor:
+        x = probe("resid_pre", x)
+        normed = probe("norm1", parts.norm1(x))
+        x = probe("resid_mid", add(x, parts.mixer(normed, hooks, mask, probe, cache, x)))
+        return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))

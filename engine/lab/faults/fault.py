@@ -1,17 +1,21 @@
-"""What a deliberate fault is: other parts or other settings, and what is known of it."""
+"""Deliberate faults: their records, how one is declared, and the lines in which it differs."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import textwrap
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.config import ModelConfig, TrainConfig
+from engine.parts.protocols import Parts, swapped
+from engine.parts.raw_values import OneMatrix, QueriesAndKeys
+from engine.parts.registry import HEALTHY
 
 ROOT = Path(__file__).resolve().parents[3]
 # What a fault is shown on, where nothing else is said: small enough for half a minute on one slow core.
@@ -31,13 +35,16 @@ LAB_TRAIN = TrainConfig(
     snapshot_every=50,
     sample_prompt="ROMEO:\n",
 )
+# Of `on_train`: AdamW in the place of Muon; fewer and smaller steps where a model is deep, for time.
+ADAMW = {"optimizer": "adamw", "learning_rate": 3e-3}
+DEEP = {"batch_size": 8, "steps": 150}
 Settings = tuple[ModelConfig, TrainConfig, str]  # with the name of the parts
 
 
 @dataclass(frozen=True)
 class Diff:
-    """Lines of source as a program for differences shows them. `place` is the file, and the function in it;
-    `lines` are (sign, line): "-" stands in the healthy one alone, "+" in the faulty one, " " in both.
+    """Lines of source as `diff` shows them. `place` is the file and the function in it; `lines` are
+    (sign, line): "-" stands in the healthy source alone, "+" in the faulty one, " " in both.
     """
 
     place: str
@@ -53,7 +60,7 @@ class Diff:
 
     @property
     def text(self) -> str:
-        """As it stands in a file of differences."""
+        """The lines as a diff file writes them."""
         return "\n".join(f"{sign} {line}".rstrip() for sign, line in self.lines)
 
 
@@ -61,10 +68,10 @@ class Diff:
 class Fault:
     """A mistake that a Transformer can be made with, and often still trains.
 
-    It is `parts` (a name of `engine.lab.faults.PARTS`), or other fields of the configurations (`model`,
-    `train`), or both. `on_model` and `on_train` are what healthy and faulty ones are both given, so that it
-    shows: a depth, a dropout. Of the text only the first `letters` are used, 0 for all. `sources` are healthy
-    functions, each with the one that stands in its place.
+    It is `parts` (a name in PARTS), other fields of the configurations (`model`, `train`), or both.
+    `on_model` and `on_train` go to the healthy and the faulty model alike, so that the mistake shows (a
+    depth, a dropout). Only the first `characters` of the text are used, 0 for all. `sources` are pairs of
+    functions, a healthy one and the faulty one that replaces it.
     """
 
     name: str
@@ -77,21 +84,21 @@ class Fault:
     train: Mapping[str, Any] = field(default_factory=dict)
     on_model: Mapping[str, Any] = field(default_factory=dict)
     on_train: Mapping[str, Any] = field(default_factory=dict)
-    letters: int = 0
+    characters: int = 0
     sources: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = ()
 
     def healthy(self, model: ModelConfig = LAB_MODEL, train: TrainConfig = LAB_TRAIN) -> Settings:
-        """What the fault is compared with."""
+        """Returns the settings that the fault is compared with."""
         return replace(model, **self.on_model), replace(train, **self.on_train), "healthy"
 
     def faulty(self, model: ModelConfig = LAB_MODEL, train: TrainConfig = LAB_TRAIN) -> Settings:
-        """The same with the fault in it."""
+        """Returns the same settings with the fault in them."""
         model, train, _ = self.healthy(model, train)
         return replace(model, **self.model), replace(train, **self.train), self.parts
 
     @property
     def diff(self) -> Diff:
-        """The lines that make it, of the real sources; of settings, where nothing else is another."""
+        """The lines of the real sources that make the fault, or the settings where no source differs."""
         if not self.sources:
             return _of_settings(self)
         lines: list[tuple[str, str]] = []
@@ -102,8 +109,63 @@ class Fault:
         return Diff(f"{file}, {', '.join(healthy.__qualname__ for healthy, _ in self.sources)}", tuple(lines))
 
 
+FAULTS: dict[
+    str, Fault
+] = {}  # in the order of declarations; engine.lab.faults.FAULTS is in that of words.toml
+# Parts by the name that a run and a file carry. `raw_values` is no fault but a rung of the ladder
+# (engine.presets.ladder): attention before values had a matrix.
+PARTS: dict[str, Parts] = {
+    HEALTHY.name: HEALTHY,
+    "raw_values": swapped(
+        HEALTHY, "raw_values", mixers={"shared_qk": OneMatrix, "attention": QueriesAndKeys}
+    ),
+}
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+def variant(name: str, part: str) -> Callable[[T], T]:
+    """Declares other parts, in which the decorated function or class replaces a healthy one.
+
+    `part` is a field of Parts ("mask"), or an entry of one ("mixers.attention").
+    """
+
+    def declare(replacement: T) -> T:
+        registry, _, entry = part.partition(".")
+        PARTS[name] = swapped(HEALTHY, name, **{registry: {entry: replacement} if entry else replacement})
+        return replacement
+
+    return declare
+
+
+def fault(name: str, part: str, *methods: str, **fields: Any) -> Callable[[T], T]:
+    """Declares a fault: a `variant` whose words stand in words.toml under its name.
+
+    `methods` are those of a decorated class in which its lines differ from the healthy ones; `fields` are
+    further fields of Fault.
+    """
+
+    def declare(replacement: T) -> T:
+        registry, _, entry = part.partition(".")
+        healthy = getattr(HEALTHY, registry)
+        if entry:
+            sources = tuple((getattr(healthy[entry], m), getattr(replacement, m)) for m in methods)
+        else:
+            sources = ((healthy, replacement),)
+        settings_fault(name, parts=name, sources=sources, **fields)
+        return variant(name, part)(replacement)
+
+    return declare
+
+
+def settings_fault(name: str, **fields: Any) -> None:
+    """Declares a fault by fields of Fault alone: other settings of the model or of its training."""
+    words: dict[str, Any] = {key: " ".join(text.split()) for key, text in WORDS[name].items()}
+    FAULTS[name] = Fault(name, **words, **fields)
+
+
 def body(function: Callable[..., Any]) -> list[str]:
-    """The lines of a function without its head and what it says of itself.
+    """Returns the lines of a function without its signature and docstring.
 
     >>> body(body)[-1]
     'return lines[first:]'
@@ -119,15 +181,15 @@ def body(function: Callable[..., Any]) -> list[str]:
 
 
 def _compared(healthy: list[str], faulty: list[str], around: int = 1) -> tuple[tuple[str, str], ...]:
-    """What is another, with `around` lines before and after it."""
-    found: list[tuple[str, str]] = []
+    """Returns the lines that differ, with `around` lines before and after them."""
+    lines: list[tuple[str, str]] = []
     for group in SequenceMatcher(None, healthy, faulty, autojunk=False).get_grouped_opcodes(around):
         for kind, a, b, c, d in group:
             if kind == "equal":
-                found += [(" ", line) for line in healthy[a:b]]
+                lines += [(" ", line) for line in healthy[a:b]]
             else:
-                found += [("-", line) for line in healthy[a:b]] + [("+", line) for line in faulty[c:d]]
-    return tuple(found)
+                lines += [("-", line) for line in healthy[a:b]] + [("+", line) for line in faulty[c:d]]
+    return tuple(lines)
 
 
 def _of_settings(fault: Fault) -> Diff:

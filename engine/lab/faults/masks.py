@@ -1,26 +1,33 @@
-"""Masks that let a query look where it should not. Each stands beside the healthy one of engine.parts.masks,
-line by line.
-"""
+"""Masks that let a query look where it should not, beside `engine.parts.masks.causal_mask`."""
 
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.config import ResolvedConfig
+from engine.lab.faults.fault import fault, variant
+from engine.parts.attention import Attention
+from engine.parts.formula import Formula
 
+
+@fault("no_mask", "mask")
 def no_mask(length: int, like: Tensor, start: int = 0) -> None:
     """None at all: every query sees every key, the one that it should guess among them."""
     return None
 
 
+@fault("transposed_mask", "mask")
 def transposed_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
     """The wrong triangle: a query sees itself and what comes after it, and nothing before."""
     mask = like.new_full((length, start + length), -math.inf)
     return mask.tril(start - 1)
 
 
+@fault("leaky_mask", "mask")
 def leaky_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
     """One row for two queries: every second query sees the key that it should guess."""
     mask = like.new_full((length, start + length), -math.inf)
@@ -29,6 +36,29 @@ def leaky_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
     return mask
 
 
+@fault("mask_after_softmax", "mixers.attention", "masked", "weights")
+class MaskAfterSoftmax(Attention):
+    """Attention that takes the softmax over all keys and hides those that come later afterwards: a row no
+    longer sums to 1, and what is missing tells of the keys that are hidden.
+    """
+
+    cacheable: ClassVar[bool] = False
+
+    def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        return scores
+
+    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
+        pattern = masked.softmax(dim=-1)
+        return pattern if mask is None else pattern.masked_fill(mask < 0, 0)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"A_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}} \text{ where } j \le i, \text{ else } 0"
+        said = "softmax over key, then 0 where the mask hides a key"
+        return super().formulas(config) | {"pattern": (latex, said)}
+
+
+@variant("swapped_masks", "decoder_masks")  # of an encoder-decoder alone: no fault of the lab
 def swapped_masks(causal: Tensor | None, padding: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """Each attention of a decoder gets the mask that is meant for the other, beside
     `engine.parts.masks.decoder_masks`: while it learns it reads the token that it should say, and of the

@@ -35,7 +35,7 @@ CHOSEN = "fault"
 def draw_cost() -> None:
     fault = choose()
     bug, corpus = _shipped(fault.name), _corpus()
-    text = corpus.text[: fault.letters] if fault.letters else None
+    text = corpus.text[: fault.characters] if fault.characters else None
     vocab_size = bug.race.runs[0].spec.model.vocab_size if bug else _vocab_size(text or corpus.text)
     show_race(
         f"fault_{fault.name}",

@@ -79,7 +79,11 @@ def recipe(fault: Fault) -> str:
     """What both are trained with."""
     model, train, _ = fault.healthy()
     depth = "1 block" if model.n_layers == 1 else f"{model.n_layers} blocks"
-    text = f"the first {fault.letters:,} letters of Tiny Shakespeare" if fault.letters else "Tiny Shakespeare"
+    text = (
+        f"the first {fault.characters:,} letters of Tiny Shakespeare"
+        if fault.characters
+        else "Tiny Shakespeare"
+    )
     return (
         f"Both: {depth} of {model.d_model} numbers, {model.n_heads} heads, {train.steps} steps of"
         f" {train.batch_size} windows of {model.context} letters of {text}, from one seed."

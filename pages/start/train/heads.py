@@ -14,6 +14,7 @@ import streamlit as st
 from engine.data.corpora import Corpus
 from engine.data.tokenizers import token_bytes
 from engine.errors import GlassformerError
+from engine.lab.faults import parts_of
 from engine.measure.attention.habits import Named
 from engine.measure.attention.head_scores import (
     Grown,
@@ -48,7 +49,7 @@ def question(preset: Preset) -> str:
 def windows(spec: RunSpec, corpus: Corpus, rows: int) -> str:
     """The first windows of the first step, a line each; a bar where a window begins again."""
     try:
-        found = shifted_batch(corpus, spec.model, spec.train, 1, rows=rows, parts=spec.parts)
+        found = shifted_batch(corpus, spec.model, spec.train, 1, rows=rows, parts=parts_of(spec.parts))
     except GlassformerError:
         return ""
     lines = ("│".join("".join(piece) for piece in parted(row)) for row in found.x)

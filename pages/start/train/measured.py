@@ -8,6 +8,7 @@ import time
 import streamlit as st
 
 from engine.errors import GlassformerError
+from engine.lab.faults import parts_of
 from engine.service.state import RunView
 from engine.training.batch_example import shifted_batch
 from engine.training.compare import MeanLoss
@@ -64,7 +65,7 @@ def _batch(view: RunView) -> None:
         return
     st.markdown("**What it is fed**")
     try:
-        found = shifted_batch(corpus, spec.model, spec.train, max(view.step, 1), parts=spec.parts)
+        found = shifted_batch(corpus, spec.model, spec.train, max(view.step, 1), parts=parts_of(spec.parts))
     except GlassformerError as error:
         st.caption(str(error))
         return

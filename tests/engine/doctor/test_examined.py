@@ -192,7 +192,7 @@ def test_the_command_makes_what_is_read(tmp_path: Any, monkeypatch: pytest.Monke
     def shrunk(fault: Any) -> Any:
         healthy, faulty = fault.healthy(small, how), fault.faulty(small, how)
         return SimpleNamespace(
-            name=fault.name, parts=fault.parts, letters=0, healthy=lambda: healthy, faulty=lambda: faulty
+            name=fault.name, parts=fault.parts, characters=0, healthy=lambda: healthy, faulty=lambda: faulty
         )
 
     pairs = {HEALTHY: subject_of(HEALTHY), "transposed_mask": FAULTS["transposed_mask"]}

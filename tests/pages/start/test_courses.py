@@ -152,8 +152,6 @@ def test_what_there_is_is_counted() -> None:
     says("ten-minutes", "Four rounds, one better guess", "this model has four")
     assert len(LADDER) == 19
     says("attention-from-nothing", "A table of pairs", "nineteen models")
-    assert len(list((KEPT / "bugs").glob("*.json"))) == 24
-    says("the-chapter", "Pitfalls", "twenty-four mistakes")
     moments = len(list((KEPT / "timelapse").glob("step-*.safetensors")))
     for course in ("built-live", "the-chapter"):
         assert scene(course, f"A training, kept at {moments} moments")

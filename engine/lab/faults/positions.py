@@ -1,0 +1,31 @@
+"""Faults in how a model learns where a token stands."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from engine.config import ResolvedConfig
+from engine.lab.faults.fault import fault, settings_fault
+from engine.parts.formula import Formula
+from engine.parts.positions import Added, PositionHooks, Sinusoidal, sinusoidal_table
+
+settings_fault("no_positions", model={"position": "none"})
+
+
+@fault(
+    "positions_twice",
+    "positions.sinusoidal",
+    "prepare",
+    on_model={"position": "sinusoidal", "embedding_scale": True},
+)
+class TwiceAdded(Sinusoidal):
+    """The waves are added where the tokens are embedded, and once more before the first block."""
+
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
+        table = sinusoidal_table(length, self.d_model, 10_000.0, start, like.device)
+        return Added((table + table).to(like.dtype))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex, said = super().formulas(config)["pos_embed"]
+        return {"pos_embed": (rf"2\,({latex})", f"{said}, twice")}

@@ -1,0 +1,41 @@
+"""Faults in the recipe of a training, in its targets and its split, and in when dropout acts."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from engine.lab.faults.fault import ADAMW, LAB_TRAIN, fault, settings_fault
+
+settings_fault("learning_rate_30x", train={"learning_rate": 30 * LAB_TRAIN.learning_rate}, on_train=ADAMW)
+settings_fault(
+    "no_clipping",
+    train={"grad_clip": 0.0},
+    # a table at spread 1 gives first gradients of norm 30, and AdamW's memory of their size is long
+    on_train=ADAMW | {"learning_rate": 1e-2, "init": "normal", "beta2": 0.999},
+)
+
+
+@fault("not_shifted", "targets")
+def not_shifted(windows: Tensor) -> tuple[Tensor, Tensor]:
+    """Targets that are the inputs themselves: the model learns to copy."""
+    return windows[:, :-1].contiguous(), windows[:, :-1].contiguous()
+
+
+@fault("shifted_by_two", "targets")
+def shifted_by_two(windows: Tensor) -> tuple[Tensor, Tensor]:
+    """Targets two places on; the last place has none in the window, and none is asked for (-1)."""
+    beyond = torch.full_like(windows[:, :1], -1)
+    return windows[:, :-1].contiguous(), torch.cat((windows[:, 2:], beyond), 1)
+
+
+@fault("dropout_left_on", "mode", on_model={"dropout": 0.2})
+def always_training(model: nn.Module, training: bool) -> None:
+    """Nobody switches to evaluation: dropout goes on dropping."""
+    model.train(True)
+
+
+@fault("overlapping_split", "split", characters=6_000)
+def overlapping(train: Tensor, validation: Tensor) -> tuple[Tensor, Tensor]:
+    """The text is trained on whole, with the part that the model should not have seen."""
+    return torch.cat((train, validation)), validation

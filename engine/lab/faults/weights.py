@@ -1,0 +1,37 @@
+"""Faults in the first weights, and in the matrix that embedding and output share."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor
+
+from engine.config import ResolvedConfig
+from engine.lab.faults.fault import ADAMW, DEEP, fault, settings_fault
+from engine.parts.formula import Formula
+from engine.parts.output import LinearOutput
+from engine.probe import Probe
+
+settings_fault("unscaled_writes", train={"init": "plain"}, on_model={"n_layers": 8}, on_train=ADAMW | DEEP)
+
+
+@fault("loud_embedding", "spread", on_train=ADAMW)
+def loud_embedding(name: str, std: float) -> float:
+    """The embedding keeps the spread 1 that `torch.nn.Embedding` draws it with."""
+    return 1.0 if name == "embedding" else std
+
+
+@fault("reshaped_tie", "outputs.linear", "forward")
+class ReshapedTie(LinearOutput):
+    """The embedding is given the shape of its transpose by a reshape: the numbers stay where they lie, so
+    that the column of a token is made of other tokens' rows.
+    """
+
+    linear: ClassVar[bool] = False  # with W_U itself, that is
+
+    def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
+        return probe("logits", x @ matrix.reshape(matrix.shape[1], -1))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"logits": (r"\mathrm{logits} = x\,\mathrm{reshape}(E)", "x · E, reshaped as it lies")}

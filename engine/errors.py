@@ -60,7 +60,7 @@ class RunError(GlassformerError):
 
 
 class HeadError(GlassformerError):
-    """What was asked needs another output head than the model has, or one at all."""
+    """The model has no output head, or not the one that was requested."""
 
 
 class ExerciseError(GlassformerError):

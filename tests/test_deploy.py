@@ -88,7 +88,7 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
         "work of learning one": "max_merging",
         "waiting, all": "max_queued",
         "waiting, of one person": "max_queued_each",
-        "runs kept, of one person": "max_runs_kept",
+        "runs kept, of one person": "max_runs_each",
         "paused processes kept": "max_paused",
         "seconds unwatched until it pauses": "lease_seconds",
         "seconds unwatched until it is removed": "forget_seconds",

@@ -1,4 +1,4 @@
-"""What a model costs, from its configuration alone: parameters, floating-point operations, memory. Nothing is
+"""Cost of a model, from its configuration alone: parameters, floating-point operations, memory. Nothing is
 built to count it.
 """
 

@@ -41,7 +41,7 @@ class Block:
 
 
 def block(config: ModelConfig = BLOCK) -> Block:
-    """Of a model with one block."""
+    """Counts the parameters of a single block, as on a blackboard."""
     counts = component_parameters(config)
     return Block(counts["attention"], counts["feedforward"], counts["norm1"] + counts["norm2"])
 
@@ -69,7 +69,7 @@ class Tied:
 
 
 def tied(model: ModelConfig) -> Tied:
-    """Of a model whose embedding serves at both ends."""
+    """Counts the parameters of a model that uses its embedding at both ends."""
     return Tied(ledger(model).total, ledger(replace(model, tie_embeddings=False)).total)
 
 

@@ -1,4 +1,4 @@
-"""What a model needs in bytes, use by use, and what can be done with it in a given memory."""
+"""Memory that a model needs, use by use, and what can be done with it in a given memory."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Need:
 
 
 def needs(ledger: Ledger, size: int, dtype: str, batch: int, tokens: int) -> dict[str, Need]:
-    """What `size` bytes are enough for: weights, inference (weights and KV cache) and, in a dtype that models
-    are trained in, training.
+    """Returns the bytes of each use and whether `size` bytes are enough: weights, inference (weights and KV
+    cache) and, in a dtype that models are trained in, training.
     """
     memory = ledger.memory(dtype, batch, tokens)
     found = {"weights": memory.weights, "inference": memory.inference} | (
@@ -51,7 +51,9 @@ def needs(ledger: Ledger, size: int, dtype: str, batch: int, tokens: int) -> dic
 
 @dataclass(frozen=True)
 class Fit:
-    """What fits into a memory, each in the most bits that do, of DTYPES; None where none do."""
+    """The uses that fit into a memory, each in the dtype of DTYPES with the most bits; None where
+    none fits.
+    """
 
     writes_in: str | None  # weights and KV cache
     holds_in: str | None  # the weights alone
@@ -84,7 +86,7 @@ def smallest(ledger: Ledger, sizes: Mapping[str, int], dtype: str, batch: int, t
 
 
 def alike(ledger: Ledger, sizes: Mapping[str, int], batch: int, tokens: int) -> dict[Fit, list[str]]:
-    """What fits -> those of `sizes` (name -> bytes) of which that is true, in their order."""
+    """Groups `sizes` (name -> bytes) by what fits into them, in their order."""
     found: dict[Fit, list[str]] = {}
     for name, size in sizes.items():
         found.setdefault(fit(ledger, size, batch, tokens), []).append(name)

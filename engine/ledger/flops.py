@@ -58,8 +58,8 @@ def products(
 
 
 def once(c: ResolvedConfig) -> tuple[Product, ...]:
-    """What is made once for a text, however long: the pooler's product, of its first token alone. A mean has
-    none.
+    """Returns the products made once for a text of any length: the pooler's, of its first token alone. A mean
+    has none.
     """
     made = POOLERS[c.pooling].products() if c.pooler else ()
     return tuple(_product("pooler", each, c, 1, 1) for each in made)

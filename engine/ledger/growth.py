@@ -60,7 +60,7 @@ class Work:
 
     @property
     def text_forward(self) -> int:
-        """Of the whole text."""
+        """FLOPs of a forward pass over the whole text."""
         return self.flops.text
 
     @property
@@ -117,8 +117,8 @@ def break_even(ledger: Ledger) -> BreakEven:
 
 @dataclass(frozen=True)
 class Headed:
-    """What attention costs with so many heads, each with keys of its own: FLOPs for one token, matrices,
-    scores and sums together, and the weights of its patterns, in one layer.
+    """The cost of one layer's attention with so many heads, each with keys of its own: FLOPs for one token
+    (matrices, scores and sums), and the weights of its patterns.
     """
 
     heads: int

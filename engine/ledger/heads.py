@@ -1,4 +1,4 @@
-"""What one attention costs when its width is cut into more or fewer heads."""
+"""Cost of attention when its width is cut into more or fewer heads."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ def activations(
     encoder: ResolvedConfig | None = None,
     head: bool = True,
 ) -> dict[str, SavedForBackward]:
-    """What backward needs for each token of a pass, by component, as this engine computes: the inputs of
-    products and nonlinearities, the patterns of attention, the probabilities. Dropout's masks and the tables
-    of positions are left out. The parts say what they keep (`kept` in engine.parts).
+    """Counts what backward needs for each token of a pass, by component, as this engine computes: the inputs
+    of products and nonlinearities, the patterns of attention, the probabilities. Dropout's masks and the
+    tables of positions are left out. The parts say what they save.
 
     Without the output where `head` is False. With an `encoder`, for one token that it reads and one that the
     decoder writes.

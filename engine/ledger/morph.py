@@ -29,7 +29,7 @@ TOKENS = 512  # that FLOPs are counted among: as many as every model of the tabl
 
 
 def choices_of(preset: Preset) -> dict[str, str]:
-    """What a model has at each of the eight, in the words of OFFERED."""
+    """Returns a model's choice for each of the eight switches, in the words of OFFERED."""
     c = preset.model.resolved()
     family = "both" if preset.encoder else "decoder" if c.causal else "encoder"
     heads = "own" if c.n_kv_heads == c.n_heads else "one" if c.n_kv_heads == 1 else "grouped"
@@ -135,8 +135,8 @@ _CHOICES = {name: choices_of(preset) for name, preset in MODELS.items()}
 
 @dataclass(frozen=True)
 class Costs:
-    """Of one model: parameters, FLOPs of a forward pass for each token among TOKENS, and numbers that a cache
-    keeps for each token that was read.
+    """The costs of a model: parameters, FLOPs of a forward pass for each token among TOKENS, and numbers that
+    a cache keeps for each token that was read.
     """
 
     parameters: int

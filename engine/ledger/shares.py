@@ -1,4 +1,4 @@
-"""What a ledger says in shares and differences: of one model, and of two."""
+"""Shares and differences in the ledgers of one model and of two."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ IN_BLOCKS = ("norm1", "attention", "norm2", "feedforward")  # parts that every b
 
 
 @dataclass(frozen=True)
-class Held:
+class PartShare:
     """Parameters of one part, or of a whole block, and of all of its kind in the model."""
 
-    one: int
+    each: int
     all: int
     model: int  # the whole model
 
     @property
     def share(self) -> float:
-        """Of all parameters."""
+        """The share of all parameters."""
         return self.all / max(self.model, 1)
 
 
-def held(c: ResolvedConfig, name: str, parts: Parts = HEALTHY) -> Held:
-    """Of a part by its name in `component_parameters`; "block" for a whole block. Raises KeyError for
-    another name.
+def part_share(c: ResolvedConfig, name: str, parts: Parts = HEALTHY) -> PartShare:
+    """Counts a part's parameters by its name in `component_parameters`; "block" for a whole block. Raises
+    KeyError for another name.
     """
     counts = component_parameters(c, parts)
     total = sum(counts[part] for part in IN_BLOCKS) if name == "block" else counts[name]
     times = c.n_layers if name in (*IN_BLOCKS, "block") else 1
-    return Held(total // times, total, sum(counts.values()))
+    return PartShare(total // times, total, sum(counts.values()))
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,17 @@ class Where:
 
     @property
     def blocks_share(self) -> float:
-        """Of all parameters."""
+        """The blocks' share of all parameters."""
         return self.in_blocks / max(self.total, 1)
 
     @property
     def network_share(self) -> float:
-        """Of the blocks' parameters."""
+        """The feed-forward networks' share of the blocks' parameters."""
         return self.network / max(self.in_blocks, 1)
 
     @property
     def usual(self) -> bool:
-        """Whether that is about two thirds."""
+        """True if that share is about two thirds."""
         return abs(self.network_share - TWO_THIRDS) < NEAR
 
 
@@ -106,7 +106,7 @@ def beyond_the_map(ledger: Ledger) -> int:
 
 
 def row_share(ledger: Ledger, row: Row) -> float:
-    """Of all parameters."""
+    """Returns a row's share of all parameters."""
     return row.parameters / max(ledger.total, 1)
 
 
@@ -152,7 +152,7 @@ class Pair:
 
     @property
     def ratio(self) -> float | None:
-        """Of the second one to the first; None where the first has none."""
+        """The second divided by the first; None where the first has none."""
         return self.second / self.first if self.first else None
 
     @property
@@ -162,7 +162,7 @@ class Pair:
 
 
 def compared(first: Ledger, second: Ledger, names: tuple[str, ...]) -> dict[str, Pair]:
-    """Those of the components `names` that either has, in that order, then "all"."""
+    """Pairs the components `names` of two models, those that either has, in that order, then "all"."""
     one, two = first.components, second.components
     pairs = {name: Pair(one.get(name, 0), two.get(name, 0)) for name in names}
     return {name: pair for name, pair in pairs.items() if pair.first or pair.second} | {

@@ -22,7 +22,7 @@ class Fitting:
 
     @property
     def fits(self) -> bool:
-        """Whether TILE divides it."""
+        """True if TILE divides it."""
         return self.size == self.padded
 
 

@@ -31,12 +31,12 @@ class Node:
     log_probability: float  # of this token after its branch
     total: float
     score: float  # total / depth^length_penalty: what finished branches are compared by
-    kept: bool  # among the best of its step; the others are pruned
+    in_beam: bool  # among the best of its step; the others are pruned
     finished: bool  # it ended with a stop token
 
     @property
     def probability(self) -> float:
-        """Of this token after its branch."""
+        """The probability of this token after its branch."""
         return math.exp(self.log_probability)
 
 
@@ -61,7 +61,7 @@ class Beam:
         the last step.
         """
         deepest = self.nodes[-1].depth
-        last = [node for node in self.nodes if node.kept and (node.finished or node.depth == deepest)]
+        last = [node for node in self.nodes if node.in_beam and (node.finished or node.depth == deepest)]
         return tuple(sorted(last, key=lambda node: (-node.score, node.index)))
 
 
@@ -153,7 +153,7 @@ def widened(
         made = _expand(nodes, live, logits, step, width, length_penalty, stop, shown)
         nodes += made
         rows = {parent: row for row, parent in enumerate(live)}
-        going = [node for node in made if node.kept and not node.finished]
+        going = [node for node in made if node.in_beam and not node.finished]
         going.sort(key=lambda node: (-node.total, rows[node.parent], node.token))
         live = [node.index for node in going]
         if not live or step == depth:

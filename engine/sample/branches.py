@@ -50,7 +50,7 @@ class Written:
 
     @property
     def picked(self) -> bool:
-        """Whether a reader wanted it instead of what was drawn."""
+        """True if a reader chose the token instead of the drawn one."""
         return self.token != self.drawn
 
 
@@ -68,7 +68,9 @@ class Tree:
         return len(self.nodes) - len(self.gone)
 
     def has(self, index: int | None) -> bool:
-        """Whether one can go on from there: a token that was not deleted, or None, the end of the prompt."""
+        """True if the text can go on from there: from a token that was not deleted, or from None, the end of
+        the prompt.
+        """
         return index is None or (0 <= index < len(self.nodes) and index not in self.gone)
 
     @cached_property
@@ -250,7 +252,7 @@ class Likelihood:
 
 
 def likelihood(path: Sequence[Written]) -> Likelihood:
-    """Of the tokens of a path: their probabilities, each after all that stand before it, multiplied."""
+    """Multiplies the probabilities of a path's tokens, each given all before it."""
     return Likelihood(len(path), sum(node.log_p for node in path))
 
 
@@ -287,7 +289,7 @@ def _written(
     parent: int | None,
     prompt: int,
 ) -> Written:
-    """What is kept of a record: numbers for `token`, the drawn one, and the likeliest."""
+    """Extracts from a record the numbers of `token`, of the drawn token and of the likeliest."""
     previous = torch.tensor(before) if sampling.repetition_penalty != 1 else None
     log_p = record.logits.double().log_softmax(-1).numpy()
     if math.isfinite(float(log_p.max())):

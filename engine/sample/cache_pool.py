@@ -1,4 +1,4 @@
-"""What was read of a text, kept for whoever goes on with it."""
+"""Keys and values of texts that were read, cached for whoever continues them."""
 
 from __future__ import annotations
 

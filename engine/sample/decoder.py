@@ -74,7 +74,9 @@ class Decoder:
 
 
 def _known(model: Transformer) -> bool:
-    """Whether the short way computes what the model's own forward does: it knows no dropout and no window."""
+    """True if the fast path computes the same as the model's own forward: it knows no dropout and
+    no window.
+    """
     c = model.config
     blocks = [part for b in model.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
     drops = model.training and c.dropout > 0

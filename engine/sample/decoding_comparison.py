@@ -1,4 +1,4 @@
-"""What a beam search found, beside what greedy decoding and a sample write after the same prompt."""
+"""Beam search beside greedy decoding and a sample after the same prompt."""
 
 from __future__ import annotations
 

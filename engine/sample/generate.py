@@ -136,8 +136,8 @@ def fill(model: Transformer, tokens: list[int], hidden: list[int]) -> list[int]:
 
 
 def fills_gaps(config: ModelConfig, tokenizer: Tokenizer) -> bool:
-    """Whether a model was made for gaps: it sees both ways, and knows one token more than the text has, the
-    mask. One that sees both ways and has none was trained on the next token all the same.
+    """True if a model was trained to fill gaps: it attends in both directions and its vocabulary has one
+    token more than the text, the mask. Without that token it was trained on the next token all the same.
     """
     return not config.causal and config.vocab_size > tokenizer.vocab_size
 
@@ -171,8 +171,8 @@ def write(
     sampling: SampleConfig,
     products: Products | None = None,
 ) -> tuple[str, int]:
-    """What a causal model writes after `tokens` until it has `characters` of them: (that text, the number of
-    tokens it took).
+    """Continues `tokens` with a causal model up to `characters` characters. Returns (text, number
+    of tokens).
     """
     ids: list[int] = []
     for token in generate(
@@ -192,8 +192,8 @@ def write_each(
     samplings: Sequence[SampleConfig],
     stop: Collection[int] = (),
 ) -> Steps[tuple[str, ...]]:
-    """What `write` writes with each of `samplings`, as a slow measurement: a step for each token, counted in
-    characters. A token of `stop` ends a text, and is left out.
+    """Continues `tokens` as `write` does, once with each of `samplings`, as a slow measurement: a step for
+    each token, counted in characters. A token of `stop` ends a text, and is left out.
     """
     texts: list[str] = []
     held = Held(model) if model.can_cache else None  # all go on from the same text

@@ -1,4 +1,6 @@
-"""What came of it: how much the stages left, who removed which token, and how often each token is drawn."""
+"""Effect of the sampling stages: how much they left, which stage removed which token, and how often each
+token is drawn.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from engine.sample.stages import Stage, draws
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of all stages together. Choices are effective numbers of choices, e^entropy."""
+    """The effect of all stages together. Choices are effective numbers of choices, e^entropy."""
 
     vocab: int
     left: int  # tokens that can be drawn
@@ -26,11 +28,13 @@ class Outcome:
 
 
 def outcome(records: Sequence[Stage]) -> Outcome:
-    """Of `engine.sample.stages`: its first record is the model's own, the last one is drawn from."""
+    """Sums up the records of `engine.sample.stages`: the first is the model's own, the last one is drawn
+    from.
+    """
     first, last = records[0], records[-1]
     kept = float(first.probabilities[np.isfinite(last.logits)].sum(dtype=np.float64))
-    cut = 0.0 if last.kept == len(last.logits) else max(0.0, 1.0 - kept)
-    return Outcome(len(last.logits), last.kept, cut, first.choices, last.choices)
+    cut = 0.0 if last.remaining == len(last.logits) else max(0.0, 1.0 - kept)
+    return Outcome(len(last.logits), last.remaining, cut, first.choices, last.choices)
 
 
 def last_torn(logits: np.ndarray, least: float) -> int:
@@ -88,7 +92,7 @@ class Tally:
 
     @property
     def shares(self) -> np.ndarray:
-        """Of the draws, (vocab,)."""
+        """The share of each token in the draws, (vocab,)."""
         return self.counts / self.total
 
     @property

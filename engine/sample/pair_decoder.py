@@ -44,7 +44,9 @@ class PairDecoder:
 
 
 def _known(model: Seq2Seq, memory: Memory) -> bool:
-    """Whether the short way computes what the model's own forward does: it knows no dropout, no padding."""
+    """True if the fast path computes the same as the model's own forward: it knows no dropout and
+    no padding.
+    """
     tower = model.decoder
     ends = (tower.positions, tower.norm_embed or tower.norm_final, tower.norm_final, model.output)
     odd = (model.training and tower.config.dropout > 0) or not model.parts.is_plain_stack

@@ -59,8 +59,8 @@ def pair_steps(
 
 
 def write_pair(model: Seq2Seq, tokenizer: PairTokenizer, source: str, sampling: SampleConfig = GREEDY) -> str:
-    """What the model writes for a source. Raises CorpusError for an empty one, TokenizerError for a symbol
-    that it does not know, ShapeError for one that is too long.
+    """Writes the model's target for a source. Raises CorpusError for an empty source, TokenizerError for an
+    unknown symbol, ShapeError for a source that is too long.
     """
     return tokenizer.decode(
         [r.token for r in pair_steps(model, source_ids(source, tokenizer), None, sampling)]

@@ -1,4 +1,4 @@
-"""What another arithmetic costs: the same text read in it and exactly, beside each other."""
+"""Cost of computing in lower precision: the same text read in it and exactly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from engine.sample.decoder import Decoder
 
 @dataclass(frozen=True)
 class Rounding:
-    """Of a text: how far the logits are from the model's own, and what becomes of the loss."""
+    """The effect of rounding on a text: how far the logits are from the exact ones, and the change of the
+    loss.
+    """
 
     arithmetic: Arithmetic
     tokens: int
@@ -30,7 +32,7 @@ class Rounding:
 
     @property
     def change(self) -> float:
-        """Of the loss, in nats per token; where it is below 0 the rounding happened to suit the text."""
+        """The change of the loss, in nats per token; below 0 if rounding happened to suit the text."""
         return self.loss - self.exact
 
 

@@ -44,7 +44,7 @@ class Scored:
 
 
 def score(logits: np.ndarray, ids: Sequence[int]) -> Scored:
-    """Of the logits (position, vocab) that a model that writes gave at each token of a text.
+    """Scores each token of a text by the logits (position, vocab) of a model that writes.
 
     Raises ShapeError for a text of one token, and where logits and text do not fit together.
 

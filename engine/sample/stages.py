@@ -22,8 +22,8 @@ REMOVED = -math.inf
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What a stage left. `logits` and `probabilities` (their softmax) are (vocab,) float32; `removed`
-    (vocab,) are those it took out.
+    """One stage's result. `logits` and `probabilities` (their softmax) are (vocab,) float32; `removed`
+    (vocab,) marks the tokens that it took out.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Stage:
     probabilities: np.ndarray = field(repr=False)
     removed: np.ndarray = field(repr=False)
     mass: float  # share of the probability before this stage that belongs to the tokens it kept
-    kept: int  # tokens left
+    remaining: int  # tokens left
 
     @property
     def entropy(self) -> float:
-        """Of the probabilities, in nats: -sum p ln p."""
+        """The entropy of the probabilities in nats, -sum p ln p."""
         p = self.probabilities[self.probabilities > 0].astype(np.float64)
         return max(0.0, float(-(p * np.log(p)).sum()))
 
@@ -139,7 +139,7 @@ def order(config: SampleConfig) -> tuple[str, ...]:
 
 
 def active(name: str, config: SampleConfig) -> bool:
-    """Whether a stage changes anything at these settings."""
+    """True if a stage changes anything at these settings."""
     return bool(getattr(config, name) != NEUTRAL[name])
 
 

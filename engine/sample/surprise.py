@@ -13,7 +13,7 @@ from engine.sample.branches import Likelihood, Written, likelihood
 
 @dataclass(frozen=True, eq=False)
 class Surprise:
-    """Of the tokens of a path, in their order; arrays are (token,). Probabilities are the model's own
+    """Surprise of a path's tokens, in their order; arrays are (token,). Probabilities are the model's own
     (temperature 1, nothing removed).
     """
 
@@ -59,7 +59,7 @@ class Odds:
 
 
 def odds(log_p: float) -> Odds:
-    """Of ln p, in nats. Below e^-700 float64 does not hold 1 / p much longer.
+    """Returns the odds for ln p, in nats. Below e^-700 float64 does not hold 1 / p much longer.
 
     >>> odds(0.0), odds(-900.0)
     (Odds(p=1.0, draws=1.0), Odds(p=0.0, draws=inf))
@@ -68,7 +68,7 @@ def odds(log_p: float) -> Odds:
 
 
 def surprise(path: Sequence[Written], vocab: int) -> Surprise:
-    """Of the tokens of a path, at least one, by a model with a vocabulary of `vocab`."""
+    """Measures the surprise of a path's tokens, at least one, with a vocabulary of `vocab`."""
     logs = np.array([node.log_p for node in path])
     best = sum(node.token == node.alternatives[0][0] for node in path)
     return Surprise(

@@ -1,4 +1,4 @@
-"""Who may start a training: limits on one owner, on one network address, and on all runs together.
+"""Admission of trainings: limits on one owner, on one network address, and on all runs together.
 
 An owner is one browser, and a browser is cheap: who wants more of them asks for another cookie. So what
 everybody shares (the queue, the disk, the processor) is limited by address, too. A lecture hall often has one
@@ -50,15 +50,15 @@ class Starts:
 
 
 def check_owner(profile: Profile, runs: Mapping[str, Run], owner: str, race: str | None) -> bool:
-    """Whether this is a new party: a run alone, or the first of a race. Raises RunError when its owner keeps
-    as many as may be.
+    """Returns True for a new party: a single run, or the first of a race. Raises RunError when its owner has
+    the most runs allowed.
     """
     kept = {run.party for run in runs.values() if run.owner == owner}
     if race is not None and race in kept:
         return False
-    if len(kept) >= profile.max_runs_kept:
+    if len(kept) >= profile.max_runs_each:
         raise RunError(
-            f"You have {profile.max_runs_kept} runs, the most that are kept here: remove one first."
+            f"You have {profile.max_runs_each} runs, the most that are kept here: remove one first."
         )
     return True
 

@@ -1,4 +1,4 @@
-"""What runs keep on disk, within its budgets: one run's snapshots, and all of all runs together."""
+"""Disk budgets: of one run's snapshots, and of all runs together."""
 
 from __future__ import annotations
 

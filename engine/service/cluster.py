@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import RunError
-from engine.service.node import Heard, Node
+from engine.service.node import Node, Output
 from engine.service.profiles import Profile
-from engine.service.protocol import Command, Kept, Message, Train, Warned, dump, load_message
+from engine.service.protocol import Command, Message, SnapshotSaved, Train, Warned, dump, load_message
 from engine.service.transport import ROOT
 
 VARIABLE = "GLASSFORMER_RAY"
@@ -30,7 +30,9 @@ LOST = -9  # the exit code of a process whose machine is gone
 
 
 def address() -> str:
-    """Of the cluster that trains, from $GLASSFORMER_RAY; empty where this machine does."""
+    """Returns the address of the cluster that trains, from $GLASSFORMER_RAY; empty where this
+    machine does.
+    """
     return os.environ.get(VARIABLE, "").strip()
 
 
@@ -85,7 +87,7 @@ class RemoteNode:
 
     def __init__(self, ray: Any, threads: int) -> None:
         self._ray = ray
-        self._last = Heard((), 0, 0, None)
+        self._last = Output((), 0, 0, None)
         self._folders: dict[int, Path] = {}  # of its runs, here; by entrant
         self._ending = 0.0  # when it was told to end; 0: not yet
         self._lock = threading.Lock()
@@ -179,12 +181,12 @@ class RemoteNode:
         self._call(how)
 
     def _late(self) -> bool:
-        """Whether it was told to end, and does not."""
+        """True if it was asked to end and has not."""
         return bool(self._ending) and time.monotonic() - self._ending > GRACE
 
     def _here(self, entrant: int, message: Message, snapshot: bytes | None) -> tuple[int, Message]:
         """A message as if it came from this machine: a snapshot lies in its run's folder."""
-        if not isinstance(message, Kept):
+        if not isinstance(message, SnapshotSaved):
             return entrant, message
         folder = self._folders[entrant]
         path = folder / Path(message.path).name
@@ -198,4 +200,4 @@ class RemoteNode:
             return entrant, Warned(
                 f"A snapshot could not be saved ({error.strerror or error}). Training goes on without it."
             )
-        return entrant, Kept(message.step, str(path), len(snapshot))
+        return entrant, SnapshotSaved(message.step, str(path), len(snapshot))

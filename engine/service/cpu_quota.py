@@ -1,4 +1,4 @@
-"""What this process may use of its machine. A container is often given less than the machine has: the quota
+"""CPU and memory that this process may use. A container is often given less than the machine has: the quota
 of its control group (Linux: cgroups(7); `cpu.max` and `memory.max`, in version 1 under older names).
 """
 

@@ -1,5 +1,5 @@
-"""What happens on a server, for who runs it: one line of JSON an event, where a log was asked for. Nothing
-here tells who somebody is, what they wrote, or the whole of an id that opens a run.
+"""Event log for the server's operator: one line of JSON an event, where a log is configured. No event
+identifies a person, their texts, or the whole of an id that opens a run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def brief(name: str) -> str:
 
 
 def unquoted(message: str) -> str:
-    """What was wrong, without what it was wrong with: Python quotes that, and somebody may have typed it.
+    """Removes quoted values from an error message: somebody may have typed them.
 
     >>> unquoted("KeyError: 'Anna'"), unquoted("it can't be: 'Anna', 'B'")
     ('KeyError: …', "it can't be: …, …")

@@ -25,7 +25,7 @@ from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.run_names import clean_name, free_name
 from engine.service.scheduler import Scheduler
 from engine.service.server_stats import Standing, standing
-from engine.service.snapshot_reader import Found, Trained
+from engine.service.snapshot_reader import SavedSnapshot, Trained
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
 from engine.service.transport import Opener, Pipe
 from engine.training.records import TrainState
@@ -107,7 +107,7 @@ class RunManager:
         return tuple(started)
 
     def start_beside(self, run_id: str, spec: RunSpec, owner: str) -> str:
-        """As `start`, to make a pair with a run that has ended: only the second is trained."""
+        """Starts a run to compare with one that has ended, as `start`."""
         with self._inside.lock:
             first = self._owned(run_id, owner)
             first.beside = other = self._start(spec, owner, secrets.token_urlsafe(16), beside=first.id)
@@ -220,7 +220,7 @@ class RunManager:
             return tuple(run.view(self._place(run)) for run in slots.racing(self._inside.runs, race_id))
 
     def may_control(self, run_id: str, owner: str) -> bool:
-        """Whether this owner started it."""
+        """True if this owner started the run."""
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
             return run is not None and secrets.compare_digest(run.owner.encode(), owner.encode())
@@ -254,7 +254,9 @@ class RunManager:
         return self._kept(run_id, step).model()
 
     def trained(self, run_id: str, step: int | None = None) -> Trained:
-        """As `model`, of whatever kind: an encoder-decoder of a run that learns from pairs."""
+        """Loads the model of a run of any kind, as `model`; an encoder-decoder for a run that learns from
+        pairs.
+        """
         return self._kept(run_id, step).trained()
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
@@ -263,9 +265,9 @@ class RunManager:
         """
         return self._kept(run_id, step).zipped(self.view(run_id))
 
-    def _kept(self, run_id: str, step: int | None) -> Found:
+    def _kept(self, run_id: str, step: int | None) -> SavedSnapshot:
         with self._inside.lock:
-            return Found(self._inside.runs.get(run_id), step)
+            return SavedSnapshot(self._inside.runs.get(run_id), step)
 
     # Steering a run; RunError where it is not yours, or its state does not allow it -------------
 
@@ -312,7 +314,7 @@ class RunManager:
             self._tell(run, SetLearningRate(run.learning_rate))
 
     def set_prompt(self, run_id: str, owner: str, prompt: str) -> None:
-        """What the next samples start from."""
+        """Sets the prompt of the next samples."""
         if len(prompt) > MAX_PROMPT:
             raise ConfigError("prompt", prompt[:20] + "…", f"may have at most {MAX_PROMPT:,} characters")
         with self._inside.lock:

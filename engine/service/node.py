@@ -1,5 +1,4 @@
-"""What runs on a machine of a Ray cluster: an actor that holds one worker process, and carries what is said
-and the files that go with it.
+"""A Ray actor that holds one worker process on a machine of a cluster, and carries its messages and files.
 
 The worker itself is the same as everywhere (engine.service.worker), in a process of its own, so that what is
 process-wide there (threads, allocator) is its own here too. Nothing of Ray's is imported: this is a plain
@@ -16,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.service.protocol import Kept, Train, dump, load_command
+from engine.service.protocol import SnapshotSaved, Train, dump, load_command
 from engine.service.transport import Pipe
 
 PATIENCE = 1.0  # seconds that `hear` waits for something to be said
@@ -24,8 +23,8 @@ BUNDLE = 256  # messages in one answer at most
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What a worker said since it was asked last."""
+class Output:
+    """Messages of a worker since the last call, and its state."""
 
     lines: tuple[tuple[bytes, bytes | None], ...]  # a message, and the snapshot that it speaks of
     pid: int
@@ -62,8 +61,8 @@ class Node:
         if not self._pipe.send(command, entrant):
             self._pipe.kill()
 
-    def hear(self) -> Heard:
-        """What was said; waits a moment for it."""
+    def hear(self) -> Output:
+        """Returns the worker's messages; waits a moment for them."""
         lines: list[tuple[bytes, bytes | None]] = []
         over = self._end is not None and self._said.empty()
         while not over and len(lines) < BUNDLE:
@@ -75,7 +74,7 @@ class Node:
                 over = True
             else:
                 lines.append((said[0], _read(said[1])))
-        return Heard(tuple(lines), self._pipe.pid, self._pipe.resident_bytes(), self._end if over else None)
+        return Output(tuple(lines), self._pipe.pid, self._pipe.resident_bytes(), self._end if over else None)
 
     def close(self) -> None:
         """The end of the worker's input."""
@@ -87,7 +86,7 @@ class Node:
 
     def _listen(self) -> None:
         for entrant, message in self._pipe.messages():
-            path = Path(message.path) if isinstance(message, Kept) else None
+            path = Path(message.path) if isinstance(message, SnapshotSaved) else None
             self._said.put((dump(message, entrant), path))
         self._pipe.kill()
         self._end = self._pipe.wait(), self._pipe.last_words()

@@ -40,12 +40,12 @@ class Seat:
     entrant: int  # its number there
 
     def send(self, command: Command) -> bool:
-        """As `Worker.send`, to this training alone."""
+        """Sends a command to this training, as `Worker.send`."""
         return self.worker.send(command, self.entrant)
 
 
 class NoProcess(OSError):
-    """As many processes live as may."""
+    """The limit of living processes is reached."""
 
 
 class Worker:
@@ -78,15 +78,15 @@ class Worker:
 
     @property
     def vanished(self) -> bool:
-        """Whether its machine was lost with it."""
+        """True if its machine was lost with it."""
         return self.transport.vanished
 
     def lives(self) -> bool:
-        """Whether its end has not been reported yet."""
+        """True until its end has been reported."""
         return not self._reported
 
     def listens(self) -> bool:
-        """Whether it has not been told to end."""
+        """True until it was asked to end."""
         return not self._closed and not self._reported
 
     def send(self, command: Command, entrant: int = 0) -> bool:
@@ -170,7 +170,7 @@ class Workers:
         self._starter = ThreadPoolExecutor(1, "worker-starter")
 
     def free(self) -> bool:
-        """Whether there is a spare, or room for one more process."""
+        """True if there is a spare, or room for one more process."""
         with self._lock:
             return self._spare is not None or self._room()
 
@@ -222,7 +222,7 @@ class Workers:
                 self._not_before = time.monotonic() + RETRY_DELAY
 
     def silent(self) -> list[Worker]:
-        """Those that have said nothing for too long; they are ended. Called at each round of housekeeping,
+        """Ends and returns the workers that sent nothing for too long. Called at each round of housekeeping,
         and counts a round as a second at most: after a stop of the whole server nobody is late. Nor is a
         worker that waits for a machine with room.
         """

@@ -1,6 +1,4 @@
-"""What one person, and all of them together, may ask of this server: limits, enforced whatever a widget
-allowed.
-"""
+"""Limits on one person and on all of them together, enforced whatever a widget allowed."""
 
 from __future__ import annotations
 
@@ -65,7 +63,7 @@ class Profile:
     max_race_seconds: float = 3600.0  # of all its runs, where their budget is time
     max_paused: int = 4  # paused processes kept alive; older ones are saved and ended, and go on from there
     spares: int = 1  # warm processes beside those; with none, the next is warmed when the last has ended
-    max_runs_kept: int = 20  # of one owner, whatever their state
+    max_runs_each: int = 20  # of one owner, whatever their state
     threads_per_run: int = 1
     lease_seconds: float = 600.0  # unwatched for longer: paused
     forget_seconds: float = 24 * 3600.0  # paused or ended, and unwatched for longer: removed
@@ -100,7 +98,7 @@ class Profile:
         return self.max_runs + self.max_beside + self.max_paused + self.spares
 
     def threads(self, pair: bool) -> int:
-        """Of one run; the two of a pair share those of one."""
+        """Returns the threads of a run; two that are compared share those of one."""
         return max(1, self.threads_per_run // 2) if pair else self.threads_per_run
 
 
@@ -123,7 +121,7 @@ PROFILES: dict[str, Profile] = {
         max_context=512,
         max_batch_tokens=65_536,
         max_runs=max(1, cores() - 1),
-        max_runs_kept=100,
+        max_runs_each=100,
         race_workers=max(1, cores() // 2),
         threads_per_run=_threads(cores()),
         max_worker_bytes=memory() * 3 // 4,
@@ -150,7 +148,7 @@ PROFILES: dict[str, Profile] = {
         max_answers_address=400,
         max_tabs_address=600,
         max_race_seconds=120.0,
-        max_runs_kept=12,
+        max_runs_each=12,
         threads_per_run=1,
         lease_seconds=15.0,
         forget_seconds=1800.0,
@@ -188,7 +186,7 @@ PROFILES: dict[str, Profile] = {
         max_race_seconds=60.0,
         max_paused=0,
         spares=0,
-        max_runs_kept=6,
+        max_runs_each=6,
         threads_per_run=1,
         lease_seconds=15.0,
         forget_seconds=900.0,

@@ -1,4 +1,4 @@
-"""What a worker and its manager say to each other: one JSON object a line, never a pickle.
+"""Messages between a worker and its manager: one JSON object a line, never a pickle.
 
 Commands go to the worker: `Train` first, then the others. The end of its input means that the manager is
 gone, or needs it no more. Messages come from the worker: `Ready`, `Started`, and then what happens.
@@ -53,7 +53,7 @@ class Resume:
 
 
 @dataclass(frozen=True)
-class OneStep:
+class SingleStep:
     """Does one step, and is paused after it."""
 
 
@@ -66,7 +66,7 @@ class SetLearningRate:
 
 @dataclass(frozen=True)
 class SetPrompt:
-    """What the next samples start from."""
+    """Sets the prompt of the next samples."""
 
     value: str
 
@@ -81,7 +81,7 @@ class Leave:
     """At once, without a last look: nobody wants to know any more."""
 
 
-Command = Train | Pause | Resume | OneStep | SetLearningRate | SetPrompt | Stop | Leave
+Command = Train | Pause | Resume | SingleStep | SetLearningRate | SetPrompt | Stop | Leave
 
 # Messages -----------------------------------------------------------------------------------------
 
@@ -105,14 +105,14 @@ class Started:
 
 @dataclass(frozen=True)
 class Records:
-    """What happened, in order, a bundle at a time."""
+    """Records of a training, in order, a bundle at a time."""
 
     items: tuple[Record, ...]
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A snapshot lies on disk whole; or lies there still, with fewer `bytes`."""
+class SnapshotSaved:
+    """A snapshot lies on disk whole, or still lies there with fewer `bytes`."""
 
     step: int
     path: str
@@ -133,13 +133,13 @@ class Failed:
     text: str
 
 
-Message = Ready | Alive | Started | Records | Kept | Warned | Failed
+Message = Ready | Alive | Started | Records | SnapshotSaved | Warned | Failed
 
 COMMANDS: Mapping[str, type[Command]] = {
     "train": Train,
     "pause": Pause,
     "resume": Resume,
-    "step": OneStep,
+    "step": SingleStep,
     "learning_rate": SetLearningRate,
     "prompt": SetPrompt,
     "stop": Stop,
@@ -150,7 +150,7 @@ MESSAGES: Mapping[str, type[Message]] = {
     "alive": Alive,
     "started": Started,
     "records": Records,
-    "snapshot": Kept,
+    "snapshot": SnapshotSaved,
     "warning": Warned,
     "failed": Failed,
 }
@@ -159,10 +159,14 @@ KINDS: Mapping[type, str] = {said: kind for kinds in (COMMANDS, MESSAGES) for ki
 # On the pipe --------------------------------------------------------------------------------------
 
 
-def dump(said: Command | Message, entrant: int = 0) -> bytes:
-    """One line, ASCII only: newlines and lone surrogates inside texts are escaped."""
-    values = {"items": [encode(r) for r in said.items]} if isinstance(said, Records) else asdict(said)
-    line = json.dumps({"kind": KINDS[type(said)], "entrant": entrant, **values}, separators=(",", ":"))
+def dump(message: Command | Message, entrant: int = 0) -> bytes:
+    """Writes a command or message as one line of ASCII: newlines and lone surrogates inside texts are
+    escaped.
+    """
+    values = (
+        {"items": [encode(r) for r in message.items]} if isinstance(message, Records) else asdict(message)
+    )
+    line = json.dumps({"kind": KINDS[type(message)], "entrant": entrant, **values}, separators=(",", ":"))
     return line.encode("ascii") + b"\n"
 
 

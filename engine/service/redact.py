@@ -1,4 +1,4 @@
-"""What a stranger may be told of what went wrong: what, and not where files of the server lie."""
+"""Error messages for strangers: without paths of the server's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a room answers: a lecturer asks, phones choose, counts come back. In memory, with limits, no names.
+"""Answers of a room: a lecturer puts a question, phones choose, counts come back. In memory, with limits, no
+names.
 
 A room is made when a lecturer asks, and stays for the next question, so that nobody has to scan anew. Who has
 answered is kept as a hash with the room's own secret: one answer a browser, changeable, and nothing that says
@@ -32,12 +33,12 @@ _ID = re.compile(r"[A-Za-z0-9_-]{16}")  # what secrets.token_urlsafe(12) makes
 
 
 class RoomError(GlassformerError):
-    """What was asked of a room cannot be; the message is for the person who asked."""
+    """A request about a room that cannot be met; the message is for the person who made it."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What the room sees of a question: `counts` are the choices of each answer."""
+    """A question as the room sees it: `counts` are the choices of each answer."""
 
     room: str
     number: int  # 1 for a room's first
@@ -119,7 +120,7 @@ class Rooms:
             return room.shown()
 
     def mine(self, owner: str) -> Question | None:
-        """What the owner's room was last asked; None where there is no room."""
+        """Returns the last question of the owner's room; None where there is no room."""
         with self._lock:
             self._forget()
             room = self._of(owner)
@@ -138,7 +139,7 @@ class Rooms:
                 del self._rooms[room.id]
 
     def look(self, room: object) -> Question:
-        """What a room is asked. Raises RoomError for an id that is none, or is forgotten."""
+        """Returns a room's question. Raises RoomError for an id that is invalid or forgotten."""
         with self._lock:
             return self._find(room).shown()
 

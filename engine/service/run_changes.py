@@ -1,4 +1,4 @@
-"""What somebody did to a run by hand, and what it is called after that."""
+"""Changes that a person made to a run by hand, and the run's name after them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.config import TrainConfig
 
 @dataclass(frozen=True)
 class Change:
-    """What somebody did to a run while it trained, or after it: from `step` on it is no longer what its
+    """A change made to a run by hand while it trained, or after it: from `step` on it differs from what its
     settings alone would have made of it.
 
     learning_rate: `value` is the new peak. steps: `value` further steps after the last snapshot.

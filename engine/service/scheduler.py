@@ -58,8 +58,8 @@ class Scheduler:
         self._housekeeping = Housekeeping(self.tick)
 
     def shutter(self) -> Callable[[], None]:
-        """What ends every process and thread and removes every file. It does not know the scheduler, which
-        may be gone by then.
+        """Returns a function that ends every process and thread and removes every file. It does not know the
+        scheduler, which may be gone by then.
         """
         housekeeping, workers, store = self._housekeeping, self.workers, self.store
         return lambda: shut(housekeeping, workers, store)
@@ -94,7 +94,7 @@ class Scheduler:
                 run.seat.send(protocol.Resume())
 
     def unwatched(self, run: Run) -> bool:
-        """Whether nobody has looked for longer than a run goes on without."""
+        """True if nobody has watched for longer than a run goes on without."""
         return self.clock() - run.last_watched > self.profile.lease_seconds
 
     def launch(self, run: Run) -> None:
@@ -124,7 +124,7 @@ class Scheduler:
         self.end(run, "failed", sentence)
 
     def _process_of(self, run: Run) -> Worker | None:
-        """That of its race, where it is to take turns."""
+        """Returns its race's process, where it is to take turns."""
         return slots.process_of(self.runs, self.profile, run, self.workers.free())
 
     # Pausing and going on -----------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Scheduler:
             self._park(but=run)
         if run.seat is not None:
             run.due = max(run.due, run.step) + 1  # until then its process is not ended for being idle
-            run.seat.send(protocol.OneStep())
+            run.seat.send(protocol.SingleStep())
 
     def _park(self, but: Run | None = None) -> None:
         """Saves and ends the processes that have been paused longest, when too many are."""
@@ -341,9 +341,9 @@ class Scheduler:
                         self._done(run, record)
                     else:
                         run.take_in(record)
-            case protocol.Kept(step, path) if step < (run.newest or 0) and step not in run.snapshots:
+            case protocol.SnapshotSaved(step, path) if step < (run.newest or 0) and step not in run.snapshots:
                 Path(path).unlink(missing_ok=True)  # made smaller while it was being thinned out here
-            case protocol.Kept(step, path, size):
+            case protocol.SnapshotSaved(step, path, size):
                 run.snapshots[step] = Saved(Path(path), size)
                 budgets.fit(run, self.profile.snapshot_bytes)
                 budgets.fit_all(self.runs, self.profile.snapshot_bytes_total, self.forget)
@@ -371,7 +371,7 @@ class Scheduler:
             self.dispatch()  # somebody may have waited for a process to end
 
     def _lost(self, seat: Seat, job: Job, code: int) -> None:
-        """What is left of a process that has ended is cleared away, and a run that it still had fails."""
+        """Clears up after a process that has ended, and fails a run that it still had."""
         run = self.runs.get(job.run)
         if run is None:  # removed while it was writing
             self.store.remove(job.folder)

@@ -158,7 +158,7 @@ class Desk:
 
 
 class RemoteRuns:
-    """What a server has instead of a manager: asks the `Desk`, and looks like one."""
+    """A manager's stand-in on another server: asks the `Desk`."""
 
     def __init__(self, where: tuple[str, int], key: bytes, address: Callable[[], str] = lambda: "") -> None:
         """Raises RunError when nobody listens there, or with another secret."""
@@ -171,7 +171,7 @@ class RemoteRuns:
         self.profile: Profile = self._ask(Request("profile"))
 
     def view(self, run_id: str) -> RunView | None:
-        """As the manager's: the same object until something changes."""
+        """Returns the manager's view of a run: the same object until something changes."""
         with self._lock:
             known = self._views.get(run_id)
         found = self._ask(Request("view", (run_id, known and known.version)))
@@ -186,11 +186,11 @@ class RemoteRuns:
         return cast("RunView | None", found)
 
     def trained(self, run_id: str, step: int | None = None) -> Trained:
-        """As the manager's, made here: its parts are those of this process."""
+        """Loads a run's model in this process, with the parts of this process."""
         return opened(*self._ask(Request("made_of", (run_id, step))))
 
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
-        """As the manager's."""
+        """Loads a run's model, as the manager does."""
         found = self.trained(run_id, step)
         if not isinstance(found, Checkpoint):
             raise RunError(NO_TOWER)

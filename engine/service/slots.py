@@ -1,4 +1,4 @@
-"""Who sits where: the queue, the places of those that train, and the processes that a race shares."""
+"""Slots: the queue, the runs that train, and the processes that a race shares."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def taken(runs: Runs) -> int:
 
 
 def admits(runs: Runs, profile: Profile, run: Run) -> bool:
-    """Whether there is a place for a run. One of a race needs none where a process of the race trains
-    already, for it takes turns there. The second of a pair needs none of its own while the first trains: two
-    that are to be compared are watched together, on one core if need be.
+    """True if there is a slot for a run. A member of a race needs none where a process of the race trains
+    already, for it takes turns there. The second of two that are compared needs none while the first
+    trains: they are watched together, on one core if need be.
     """
     mates = racing(runs, run.race) if run.seat is None else seated(runs, run.seat.worker)
     mates = [mate for mate in mates if mate is not run and mate.seat and mate.seat.worker.listens()]
@@ -55,7 +55,7 @@ def admits(runs: Runs, profile: Profile, run: Run) -> bool:
 
 
 def shares(runs: Runs, profile: Profile, run: Run) -> bool:
-    """Whether the other of its pair trains as well, or is about to be asked for; or whether its race is
+    """True if the run that it is compared with trains as well, or is about to be requested; or if its race is
     spread over several processes.
     """
     if run.race is not None:

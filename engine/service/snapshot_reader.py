@@ -1,4 +1,4 @@
-"""What a run has left on disk, read: a model to look into, a state to go on from, a file to take along."""
+"""A run's files, read: a model to look into, a state to resume from, a file to download."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ NO_TOWER = (
 Reader = Callable[[Path], tuple[T, dict[str, Any]]]
 
 
-class Found:
+class SavedSnapshot:
     """One snapshot of a run: where it lies, and of which step. Raises RunError when it is not kept."""
 
     def __init__(self, run: Run | None, step: int | None) -> None:
         """`step` None: the newest."""
         if run is None:
             raise RunError("There is no such run (any more).")
-        self.asked = step
+        self.requested_step = step
         self.step = run.newest if step is None else step
         saved = run.snapshots.get(self.step) if self.step is not None else None
         if saved is None:
@@ -76,9 +76,11 @@ class Found:
         return opened(*self.made_of())
 
     def made_of(self) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
-        """What `opened` makes the model of, without a module or a part in it: for another process."""
+        """Returns what `opened` builds the model from, without a module or a part in it: for
+        another process.
+        """
         weights, meta = self._read(load_weights)
-        return meta, weights, {"corpus": meta["corpus"], "step": self.asked, "train": meta["train"]}
+        return meta, weights, {"corpus": meta["corpus"], "step": self.requested_step, "train": meta["train"]}
 
     def zipped(self, view: RunView | None) -> bytes:
         """With the measurements up to its step, as `engine.weights.checkpoints.unpack` reads it."""

@@ -149,7 +149,7 @@ def _user() -> str:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether a folder in a place that everybody may write to is really this user's, and no link."""
+    """True if a folder in a place that everybody may write to is really this user's, and no link."""
     if not hasattr(os, "getuid"):
         return True
     state = folder.lstat()

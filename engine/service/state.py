@@ -1,4 +1,4 @@
-"""What a run is: its order, its state inside the manager, and the view that others get of it."""
+"""State of a run: its specification, its state inside the manager, and the view that others get of it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ FOLLOWS: Mapping[Status, frozenset[Status]] = {
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What to train. `corpus` is a name in engine.training.kinds.NAMES, or "text" for the one in `text`: it
-    says what kind of training this is. `parts` is one in engine.lab.faults.PARTS.
+    """Specification of a training. `corpus` is a name in engine.training.kinds.NAMES, or "text" for the one
+    in `text`: it says what kind of training this is. `parts` is one in engine.lab.faults.PARTS.
     """
 
     model: ModelConfig
@@ -56,11 +56,11 @@ class RunSpec:
 
     @property
     def parameters(self) -> int:
-        """Of all its towers. Raises CorpusError where its data cannot be had."""
+        """The parameters of all its stacks. Raises CorpusError where its data cannot be had."""
         return self.kind.parameters(self.model, self.corpus, parts_of(self.parts))
 
     def same_recipe(self, other: RunSpec) -> bool:
-        """Whether it trains the same, whatever it is called."""
+        """True if it trains the same, whatever its name."""
         return replace(self, name=other.name) == other
 
 
@@ -100,12 +100,12 @@ class RunView:
 
     @property
     def budget(self) -> TrainConfig:
-        """What it trains by, with the steps as they are now."""
+        """The settings it trains by, with the steps as they are now."""
         return budget(self.spec.train, self.total_steps, self.changes)
 
     @property
     def share(self) -> float:
-        """Of its budget, 0 to 1: of the steps, or of the seconds."""
+        """The share of its budget that is spent, 0 to 1: of the steps, or of the seconds."""
         return min(1.0, spent(self.budget, self.step, self.seconds))
 
     @property
@@ -216,28 +216,28 @@ class Run:
 
     @property
     def stopping(self) -> bool:
-        """Whether its process was asked for the last look."""
+        """True if its process was asked for the final evaluation."""
         return self.stop_by is not None and not self.parking
 
     @property
     def party(self) -> str:
-        """What waits, and is counted, as one: a race, or the run alone."""
+        """The unit that waits and is counted: a race, or the single run."""
         return self.race or self.id
 
     @property
     def waits(self) -> bool:
-        """Whether it is paused and its process, which lives, is not asked for anything."""
+        """True if it is paused and its living process has nothing to do."""
         idle = self.seat is not None and self.idle and self.step >= self.due
         return idle and self.status == "paused" and not self.stopping
 
     @property
     def takes_a_place(self) -> bool:
-        """Whether its process is among those that train."""
+        """True if its process is among those that train."""
         return self.seat is not None and not self.idle
 
     @property
     def trains(self) -> bool:
-        """Whether it has a place of its own right: not only for its last look, out of a pause."""
+        """True if it holds a slot of its own: not only for its final evaluation, out of a pause."""
         return self.takes_a_place and self.status != "paused"
 
     def become(self, status: Status, message: str = "", *, by_lease: bool = False) -> None:

@@ -22,7 +22,7 @@ MAX_ERROR_BYTES = 1 << 20  # of a worker's standard error; older lines go
 
 
 class Transport(Protocol):
-    """What `processes.Worker` needs of the process that it stands for."""
+    """A connection to a process, as `processes.Worker` needs it."""
 
     @property
     def pid(self) -> int:
@@ -30,7 +30,7 @@ class Transport(Protocol):
 
     @property
     def vanished(self) -> bool:
-        """Whether its machine was lost with it, so that its trainings may go on elsewhere."""
+        """True if its machine was lost with it, so that its trainings may go on elsewhere."""
 
     def send(self, command: Command, entrant: int) -> bool:
         """False when the process is gone, or does not read."""

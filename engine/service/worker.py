@@ -92,11 +92,11 @@ class Session:
 
     @property
     def waits(self) -> bool:
-        """Whether it does nothing until it is told to go on."""
+        """True if it does nothing until a command arrives."""
         return self.paused and not self.steps_wanted and not self.looks_due
 
     def entrant(self) -> Entrant:
-        """What the race is to train."""
+        """The training whose turn it is."""
         from engine.lab.faults import parts_of
         from engine.training.race import Entrant
         from engine.weights.checkpoints import load_state
@@ -111,7 +111,7 @@ class Session:
                 self.paused, self.steps_wanted = True, 0
             case protocol.Resume():
                 self.paused, self.steps_wanted = False, 0
-            case protocol.OneStep():
+            case protocol.SingleStep():
                 self.paused, self.steps_wanted = True, self.steps_wanted + 1
             case protocol.SetLearningRate(value):
                 self.control.learning_rate = value
@@ -173,7 +173,7 @@ class Session:
             text = f"A snapshot could not be saved ({without_paths(why)}). Training goes on without it."
             self.say(protocol.Warned(text))
         else:
-            self.say(protocol.Kept(snapshot.step, str(path), size))
+            self.say(protocol.SnapshotSaved(snapshot.step, str(path), size))
             self._slim(path)
 
     def _slim(self, newest: Path) -> None:
@@ -192,7 +192,7 @@ class Session:
             size = slim_state(before)
         except (OSError, SafetensorError, CheckpointError, MemoryError):
             return  # thinned out meanwhile, or the disk is full: it stays as it is
-        self.say(protocol.Kept(int(before.stem.removeprefix("step-")), str(before), size))
+        self.say(protocol.SnapshotSaved(int(before.stem.removeprefix("step-")), str(before), size))
 
 
 class Sessions:
@@ -286,7 +286,7 @@ class Sessions:
 
 
 def explain(error: Exception) -> str:
-    """What ended a training, as a sentence."""
+    """Returns a sentence on the error that ended a training."""
     from engine.errors import ConfigError, GlassformerError
 
     text = without_paths(str(error).strip())

@@ -279,8 +279,8 @@ def stored(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> bytes:
 
 
 def _made_of(parts: Parts) -> dict[str, str]:
-    """What a config file says of parts that are not the healthy ones. Raises CheckpointError for parts that
-    no name could bring back.
+    """Returns the config entries of parts that are not the healthy ones. Raises CheckpointError for parts
+    that no name could bring back.
     """
     if PARTS.get(parts.name) is not parts:
         raise CheckpointError(
@@ -291,14 +291,16 @@ def _made_of(parts: Parts) -> dict[str, str]:
 
 
 def json_bytes(value: Any) -> bytes:
-    """As it stands in a file."""
+    """Returns a value as the JSON of a file."""
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
 def architecture(
     data: bytes, where: str, allow: Callable[[ModelConfig, Parts], None] | None = None
 ) -> tuple[ModelConfig, Parts]:
-    """What a config file names, if it can be built and is allowed. Raises CheckpointError where not."""
+    """Reads configuration and parts from a config file. Raises CheckpointError if they cannot be built or are
+    not allowed.
+    """
     values = json_object(data, CONFIG, where)
     try:
         parts = parts_of(str(values.pop("parts", HEALTHY.name)))
@@ -320,7 +322,9 @@ def _assemble(files: Mapping[str, bytes], config: ModelConfig, parts: Parts, whe
 
 
 def tokenizer_for(config: ModelConfig, data: bytes, where: str) -> Storable:
-    """What a tokenizer's file holds. Raises CheckpointError for one that is none, or not of this model."""
+    """Reads the tokenizer of a model from its file. Raises CheckpointError if it is invalid or
+    does not fit.
+    """
     try:
         tokenizer = tokenizers.from_dict(json_object(data, TOKENIZER, where))
     except (GlassformerError, TypeError) as error:
@@ -389,7 +393,7 @@ def filled(model: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
 
 
 def json_object(data: bytes, name: str, where: str) -> dict[str, Any]:
-    """What a JSON file holds. Raises CheckpointError for anything but an object."""
+    """Reads a JSON object from a file. Raises CheckpointError for anything else."""
     if len(data) > MAX_JSON_BYTES:
         raise CheckpointError(f"{where}: {name} is larger than {MAX_JSON_BYTES >> 20} MB")
     try:

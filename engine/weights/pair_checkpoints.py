@@ -69,7 +69,7 @@ def save_labels(
     tokenizer: PairTokenizer,
     metrics: Mapping[str, Any],
 ) -> None:
-    """As `save_pair`."""
+    """Saves a classifier with its labels, as `save_pair` saves an encoder-decoder."""
     write_files(folder, files_of(model, _labelled(model, labels), tokenizer, metrics, torch.bfloat16))
 
 
@@ -89,7 +89,7 @@ def load_pair(folder: Path | str) -> PairCheckpoint:
 
 
 def load_labels(folder: Path | str) -> LabelCheckpoint:
-    """As `load_pair`, of a classifier."""
+    """Loads a classifier, as `load_pair` loads an encoder-decoder."""
     config, tokenizer, metrics = _read(Path(folder))
     labels = config.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
@@ -125,7 +125,7 @@ def labels_from(
     metrics: dict[str, Any],
     parts: Parts = HEALTHY,
 ) -> LabelCheckpoint:
-    """As `pair_from`, of a classifier and its `labels`."""
+    """Builds a classifier with its `labels` from the contents of a file, as `pair_from`."""
     config, labels = ModelConfig.from_dict(values["model"]), tuple(values["labels"])
     model = build_classifier(config, len(labels), device="meta", parts=parts)
     filled(model, tensors, "this snapshot")
@@ -134,17 +134,17 @@ def labels_from(
     return LabelCheckpoint(model.requires_grad_(False), tokenizer, labels, metrics)
 
 
-def pack_files(found: PairCheckpoint | LabelCheckpoint) -> bytes:
+def pack_files(checkpoint: PairCheckpoint | LabelCheckpoint) -> bytes:
     """The four files that `load_pair` or `load_labels` reads, as one zip for a download; float32."""
-    if isinstance(found, LabelCheckpoint):
-        config = _labelled(found.model, found.labels)
+    if isinstance(checkpoint, LabelCheckpoint):
+        config = _labelled(checkpoint.model, checkpoint.labels)
     else:
-        config = found.model.config.to_dict()
-    return zipped(files_of(found.model, config, found.tokenizer, found.metrics, torch.float32))
+        config = checkpoint.model.config.to_dict()
+    return zipped(files_of(checkpoint.model, config, checkpoint.tokenizer, checkpoint.metrics, torch.float32))
 
 
 def _labelled(model: Classifier, labels: tuple[str, ...]) -> dict[str, Any]:
-    """What the file of a classifier's configuration says."""
+    """Returns the config entries of a classifier."""
     return {"encoder": model.config.to_dict(), "labels": list(labels)}
 
 

@@ -1,4 +1,4 @@
-"""What a safetensors file holds, told from its header alone: before a single tensor takes memory."""
+"""Contents of a safetensors file, read from its header alone: before a single tensor takes memory."""
 
 from __future__ import annotations
 

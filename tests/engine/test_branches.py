@@ -254,14 +254,14 @@ def test_the_tree_is_whole():
         if node.parent is not None:
             above = found.nodes[node.parent]
             before = above.total
-            assert above.kept and above.depth == node.depth - 1
+            assert above.in_beam and above.depth == node.depth - 1
         assert node.total == pytest.approx(before + node.log_probability)
         assert node.score == pytest.approx(node.total / node.depth)
         assert node.total == pytest.approx(log_probability(model, [1], found.path(node.index)), abs=1e-4)
     for depth in range(1, 6):
         level = [node for node in found.nodes if node.depth == depth]
-        kept = [node.total for node in level if node.kept]
-        assert len(kept) == 3 and min(kept) >= max(node.total for node in level if not node.kept)
+        kept = [node.total for node in level if node.in_beam]
+        assert len(kept) == 3 and min(kept) >= max(node.total for node in level if not node.in_beam)
     assert found.nodes[found.winner] == found.ended()[0] and len(found.ended()) == 3
 
 

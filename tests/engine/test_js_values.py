@@ -28,7 +28,7 @@ SETTING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "pena
 
 
 def told(record: Any) -> dict[str, Any]:
-    said = {"name": record.name, "kept": record.kept, "removed": record.removed.nonzero()[0].tolist()}
+    said = {"name": record.name, "kept": record.remaining, "removed": record.removed.nonzero()[0].tolist()}
     numbers = {"mass": round(record.mass, 6), "entropy": round(record.entropy, 6)}
     return said | numbers | {"p": [round(float(p), 6) for p in record.probabilities]}
 

@@ -161,9 +161,9 @@ def test_addresses_are_forgotten() -> None:
 def test_where_strangers_come_everything_has_a_limit(name: str) -> None:
     here, home = PROFILES[name], PROFILES["local"]
     assert 0 < here.max_queued_address < here.max_queued and here.max_starts_address > 0
-    assert here.max_runs_kept < here.max_runs_address < here.max_runs_total
+    assert here.max_runs_each < here.max_runs_address < here.max_runs_total
     assert here.max_text * 4 <= here.text_bytes_total < here.snapshot_bytes_total
-    assert here.max_runs_kept < here.max_runs_total <= home.max_runs_total / 5
+    assert here.max_runs_each < here.max_runs_total <= home.max_runs_total / 5
 
 
 SMALL = PROFILES["small"]

@@ -43,7 +43,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
 
 
 def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager]) -> None:
-    manager = make(max_runs=1, max_runs_kept=4, max_queued=3)
+    manager = make(max_runs=1, max_runs_each=4, max_queued=3)
     runs = [manager.start(spec(LONG), ME) for _ in range(4)]
     assert [look(manager, run).place for run in runs] == [0, 1, 2, 3]
     with pytest.raises(RunError, match="remove one first"):

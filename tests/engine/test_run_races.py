@@ -194,7 +194,7 @@ def test_what_a_race_may_ask_for_and_that_it_counts_as_one(make: Callable[..., R
     with pytest.raises(RunError, match="GB of memory"):
         ask([spec(SHORT, large), spec(SHORT, large)], ME)
     assert manager.runs(ME) == []
-    manager = make(max_runs_kept=2, max_queued_each=1)
+    manager = make(max_runs_each=2, max_queued_each=1)
     trio(manager)
     trio(manager)
     with pytest.raises(RunError, match="remove one first"):
@@ -232,7 +232,7 @@ def test_a_pair_trains_together_in_one_place_and_others_wait(make: Callable[...,
 
 
 def test_a_pair_is_started_whole_or_not_at_all_and_shares_threads(make: Callable[..., RunManager]) -> None:
-    manager = make(max_beside=1, max_runs_kept=1)
+    manager = make(max_beside=1, max_runs_each=1)
     with pytest.raises(RunError, match="remove one first"):
         manager.start_pair(spec(LONG), spec(LONG), ME)
     assert not manager.runs(ME)

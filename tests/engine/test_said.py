@@ -23,7 +23,7 @@ from engine.ledger import ledger
 from engine.ledger.fits import Need, needs, totals, uses
 from engine.ledger.growth import with_weights
 from engine.ledger.morph import Size, three
-from engine.ledger.shares import held
+from engine.ledger.shares import part_share
 from engine.measure.embeddings.table import held_by
 from engine.measure.shapes.attention_by_hand import masking
 from engine.measure.slices import extent
@@ -45,13 +45,13 @@ def test_parameters_of_a_part_and_of_all_blocks():
     attention = sum(p.numel() for name, p in model.blocks[0].named_parameters() if name.startswith("mixer"))
     one = sum(p.numel() for p in model.blocks[0].parameters())
     whole = sum(p.numel() for p in model.parameters())
-    found = held(config, "attention")
-    assert (found.one, found.all, found.model) == (attention, 3 * attention, whole)
+    found = part_share(config, "attention")
+    assert (found.each, found.all, found.model) == (attention, 3 * attention, whole)
     assert found.share == 3 * attention / whole
-    block = held(config, "block")
-    assert (block.one, block.all) == (one, 3 * one)
-    embedding = held(config, "embedding")
-    assert embedding.one == embedding.all == 65 * 32
+    block = part_share(config, "block")
+    assert (block.each, block.all) == (one, 3 * one)
+    embedding = part_share(config, "embedding")
+    assert embedding.each == embedding.all == 65 * 32
 
 
 def test_sums_places_odds_and_ends():

@@ -80,7 +80,7 @@ def test_a_record_for_each_stage_says_what_it_removed():
         s.name: s for s in sample.stages(logits, SampleConfig(temperature=1.0, top_k=4, top_p=0.8, min_p=0.5))
     }
     assert list(records) == ["logits", *sample.NAMES]
-    assert records["logits"].kept == 5 and records["logits"].mass == 1.0
+    assert records["logits"].remaining == 5 and records["logits"].mass == 1.0
     assert records["top_k"].removed.tolist() == [False, False, False, False, True]
     assert records["top_k"].mass == pytest.approx(0.95)
     # Renormalised over four: 0.421, 0.316, 0.158, 0.105. The first two reach 0.737, the third 0.895: it is
@@ -89,7 +89,7 @@ def test_a_record_for_each_stage_says_what_it_removed():
     assert records["top_p"].mass == pytest.approx(0.85 / 0.95)
     # Half of the largest: 0.4 / 0.85 = 0.471, so 0.3 / 0.85 = 0.353 stays and 0.176 goes.
     assert records["min_p"].removed.tolist() == [False, False, True, False, False]
-    assert records["min_p"].kept == 2
+    assert records["min_p"].remaining == 2
     assert records["min_p"].probabilities == pytest.approx([4 / 7, 3 / 7, 0, 0, 0])
     assert records["logits"].entropy == pytest.approx(
         -sum(p * math.log(p) for p in (0.4, 0.3, 0.15, 0.1, 0.05))
@@ -101,18 +101,18 @@ def test_a_record_for_each_stage_says_what_it_removed():
 def test_temperature_zero_is_greedy_and_ties_stay():
     logits = torch.tensor([1.0, 3.0, 3.0, 0.0])
     last = sample.stages(logits, SampleConfig(temperature=0.0))[-1]
-    assert last.kept == 1
+    assert last.remaining == 1
     assert last.probabilities.tolist() == [0.0, 1.0, 0.0, 0.0]
     assert sample.likeliest(logits) == 1
     assert all(sample.draw(last.probabilities, u) == 1 for u in (0.0, 0.5, 0.999))
     logits = torch.tensor([2.0, 1.0, 1.0, 0.0])
     assert (
-        sample.stages(logits, SampleConfig(temperature=1.0, top_k=2))[-1].kept == 3
+        sample.stages(logits, SampleConfig(temperature=1.0, top_k=2))[-1].remaining == 3
     )  # equals of the k-th stay, as in Hugging Face
     even = torch.zeros(4)
     nucleus = sample.stages(even, SampleConfig(temperature=1.0, top_p=0.5))[-1]
     assert nucleus.probabilities.tolist() == [0.5, 0.5, 0.0, 0.0]
-    assert sample.stages(even, SampleConfig(temperature=1.0, min_p=1.0))[-1].kept == 4
+    assert sample.stages(even, SampleConfig(temperature=1.0, min_p=1.0))[-1].remaining == 4
 
 
 def test_a_tiny_temperature_keeps_the_signs_that_the_penalty_reads():

@@ -17,7 +17,7 @@ from engine.errors import RunError
 from engine.service import processes
 from engine.service.manager import RunManager, Status
 from engine.service.processes import Job
-from engine.service.protocol import Command, Failed, Kept, Message, Records, Started, Stop
+from engine.service.protocol import Command, Failed, Message, Records, SnapshotSaved, Started, Stop
 from engine.service.state import ACTIVE, FOLLOWS, Run
 from engine.training.records import Done, Step
 from tests.engine.running import (
@@ -150,7 +150,7 @@ def _happen(manager: RunManager, puppet: Puppet, random: Random) -> None:
         return
     who = random.randrange(len(puppet.jobs)) if len(puppet.jobs) > 1 else 0
     done = Done(3, "stopped" if (who, Stop()) in puppet.told else "finished", "", 1.0)
-    kept = Kept(5, str(puppet.jobs[who].folder / "step-000000005.safetensors"), 10)
+    kept = SnapshotSaved(5, str(puppet.jobs[who].folder / "step-000000005.safetensors"), 10)
     step = Records((Step(1, 2.0, 1.0, 0.1, 10, 0.1),))
     happen: list[Callable[[], None]] = [
         lambda: puppet.say(Started("float32"), entrant=who),

@@ -118,12 +118,12 @@ def test_records_survive_the_pipe() -> None:
 
 COMMANDS: list[protocol.Command] = [
     protocol.Train(MODEL, SHORT, "text", "a \ud800 path", "folder", "resume", 0.1, "\u2028", True), protocol.Train(MODEL, SHORT, "python", None, "f"),
-    protocol.Pause(), protocol.Resume(), protocol.OneStep(), protocol.SetLearningRate(1e-3), protocol.SetPrompt("\n \ud800"), protocol.Stop(), protocol.Leave(),
+    protocol.Pause(), protocol.Resume(), protocol.SingleStep(), protocol.SetLearningRate(1e-3), protocol.SetPrompt("\n \ud800"), protocol.Stop(), protocol.Leave(),
 ]  # fmt: skip
 MESSAGES: list[protocol.Message] = [
     protocol.Ready(),
     protocol.Started("float32"),
-    protocol.Kept(3, "path", 5),
+    protocol.SnapshotSaved(3, "path", 5),
     protocol.Warned("a"),
     protocol.Failed("b"),
 ]

@@ -147,9 +147,9 @@ def test_all_logits_are_sent_but_only_the_words_that_are_read(logits: torch.Tens
     best = int(logits.argmax())
     assert data["labels"][str(best)] == "␣Paris" and str(token) in data["labels"]
     assert 300 <= len(data["labels"]) < 320
-    assert f"**{records[-1].kept:,} of 49,152 tokens" in said(page)
+    assert f"**{records[-1].remaining:,} of 49,152 tokens" in said(page)
     rows = page.dataframe[0].value.set_index("stage")
-    assert rows["tokens left"]["top-p"] == records[-1].kept
+    assert rows["tokens left"]["top-p"] == records[-1].remaining
     p = logits.double().softmax(-1)
     assert rows["entropy (nats)"]["logits"] == pytest.approx(float(-(p * p.log()).sum()), abs=1e-4)
 

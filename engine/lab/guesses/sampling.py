@@ -21,15 +21,15 @@ def nucleus(logits: np.ndarray) -> Truth | None:
     """
     first, *_, last = stages(logits, SampleConfig(temperature=1.0, top_p=NUCLEUS), ())
     guesses = {
-        "sum": float(last.kept),
+        "sum": float(last.remaining),
         "each": float((first.probabilities >= 1 - NUCLEUS).sum()),
         "share": float(round(NUCLEUS * len(logits))),
-        "below": float(last.kept - 1),
+        "below": float(last.remaining - 1),
     }
-    found = closest(last.kept, {name: n for name, n in guesses.items() if n > 0}, within=0.0)
+    found = closest(last.remaining, {name: n for name, n in guesses.items() if n > 0}, within=0.0)
     if found is None:
         return None
-    mass = float(np.sort(first.probabilities)[::-1][: last.kept].sum(dtype=np.float64))
+    mass = float(np.sort(first.probabilities)[::-1][: last.remaining].sum(dtype=np.float64))
     return Truth(found.right, found.offered, dict(found.numbers) | {"mass": mass})
 
 

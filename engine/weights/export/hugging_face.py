@@ -36,13 +36,14 @@ AS_A_TABLE = ("sinusoidal", "none")  # positions that a learned table can hold, 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a model is written: `said` is its configuration in the family's terms, `filled` what that has"
-    " more."""
+    """A way to write a model for a family: `config` is the model as the family's reader sees it, `filled` the
+    fields that only it has.
+    """
 
     family: str
     writer: Writer
     facts: Mapping[str, Any]  # config.json
-    said: ResolvedConfig
+    config: ResolvedConfig
     filled: tuple[str, ...]
 
 
@@ -79,7 +80,7 @@ def _attempt(name: str, writer: Writer, c: ResolvedConfig) -> Plan | tuple[str, 
 
 
 def _read_back(name: str, writer: Writer, c: ResolvedConfig) -> ResolvedConfig | None:
-    """What the family's reader makes of what is written; None where it refuses."""
+    """Reads back what a writer makes of a configuration; None if the family's reader refuses it."""
     try:
         return HUGGING_FACE[name].config(writer.facts(c)).resolved()
     except PretrainedError:
@@ -97,7 +98,7 @@ def _unsaid(name: str, writer: Writer, c: ResolvedConfig) -> tuple[str, ...]:
 
 
 def _has(c: ResolvedConfig, field: str) -> bool:
-    """Whether a model has these biases or gains; W_O's count beside the others alone."""
+    """True if a model has these biases or gains; W_O is counted beside the others only."""
     return bool(getattr(c, field)) and (field != "output_bias" or c.attention_bias)
 
 
@@ -163,10 +164,10 @@ def _pair_refusal(c: ResolvedSeq2Seq) -> str:
 @torch.no_grad()
 def tensors(model: Transformer, plan: Plan, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
     """Hugging Face's names -> tensors. Raises PretrainedError for a table that cannot be followed back."""
-    empty = build(plan.said, device="meta")
+    empty = build(plan.config, device="meta")
     ours = {name: p.detach() for name, p in model.named_parameters()}
     found: dict[str, Tensor] = {}
-    for name, each in HUGGING_FACE[plan.family].pieces(plan.said).items():
+    for name, each in HUGGING_FACE[plan.family].pieces(plan.config).items():
         x = ours[name] if name in ours else _filled(name, empty, model)
         rows = _rows(name, each, empty)
         for (theirs, change), block in zip(each.parts, x.split(rows) if rows else (x,), strict=True):
@@ -198,8 +199,8 @@ def _rows(name: str, each: Piece, empty: Transformer) -> list[int]:
 
 
 def undone(x: Tensor, change: Change | None) -> Tensor:
-    """What `change` makes x of. It has to move numbers about, whatever their values, or to add a constant;
-    what it makes is then known from numbered places. Raises PretrainedError for any other.
+    """Inverts `change` on x. It may move numbers, whatever their values, or add a constant: both are found by
+    changing numbered places. Raises PretrainedError for any other.
     """
     if change is None:
         return x

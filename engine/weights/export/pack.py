@@ -81,7 +81,7 @@ def tokenizer_note(model: Transformer, tokenizer: Tokenizer) -> str | None:
     return None
 
 
-def own_weights(model: nn.Module, dtype: str) -> bytes:
+def engine_weights(model: nn.Module, dtype: str) -> bytes:
     """model.safetensors under the engine's names, for the one file of PyTorch."""
     held: dict[str, Tensor] = {
         name: p.detach().to(DTYPES[dtype]).contiguous() for name, p in model.named_parameters()

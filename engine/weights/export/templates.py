@@ -1,4 +1,6 @@
-"""What stands around the engine's own source in the one file of PyTorch (engine.weights.export.one_file)."""
+"""Templates around the engine's own source in the single-file export to PyTorch
+(engine.weights.export.single_file).
+"""
 
 from __future__ import annotations
 

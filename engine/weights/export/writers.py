@@ -1,5 +1,5 @@
-"""What a family's config.json says of a configuration: the inverse of the readers in
-`engine.weights.pretrained.families`, which decide whether it was said right.
+"""Writers of config.json, a family each: the inverse of the readers in `engine.weights.pretrained.families`,
+which check them.
 """
 
 from __future__ import annotations

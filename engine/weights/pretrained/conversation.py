@@ -9,23 +9,23 @@ from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 
 @dataclass(frozen=True)
 class Conversation:
-    """The ids that the model reads; how many of them are not the person's own, and how many of those are
-    special tokens, which no typed text becomes.
+    """The ids that the model reads; how many of them are the text's, and how many of the others are special
+    tokens, which no typed text becomes.
     """
 
     ids: tuple[int, ...]
-    own: int
+    text_tokens: int
     special: int
 
     @property
     def around(self) -> int:
         """Tokens that the template put around the text."""
-        return len(self.ids) - self.own
+        return len(self.ids) - self.text_tokens
 
 
-def asked(tokenizer: PretrainedTokenizer, text: str) -> Conversation:
-    """A text as the first turn, with the beginning of the model's answer behind it. Raises TokenizerError for
-    a model without a chat template.
+def user_turn(tokenizer: PretrainedTokenizer, text: str) -> Conversation:
+    """Wraps a text as the first turn, with the beginning of the model's answer behind it. Raises
+    TokenizerError for a model without a chat template.
     """
     ids = tuple(tokenizer.chat([{"role": "user", "content": text}]))
     named = frozenset(tokenizer.special.values())

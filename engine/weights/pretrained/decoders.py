@@ -24,8 +24,8 @@ from engine.weights.pretrained.family import (
 )
 from engine.weights.pretrained.weights import (
     by_head,
+    offset_gain,
     piece,
-    plus_one,
     transposed,
 )
 
@@ -198,7 +198,7 @@ def _llama_ignored(config: ModelConfig) -> set[str]:
 
 def _gemma_pieces(config: ModelConfig) -> Pieces:
     """Gemma multiplies by 1 + gain: here the 1 is in the gain."""
-    return _llama_pieces(config, change=plus_one)
+    return _llama_pieces(config, change=offset_gain)
 
 
 # GPT-NeoX (Pythia) ------------------------------------------------------------------------------

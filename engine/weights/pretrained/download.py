@@ -40,7 +40,7 @@ def download(name: str, largest: int) -> Steps[Path]:
         raise PretrainedError(f"{name!r} is not a model that is fetched from here: {', '.join(KNOWN)}")
     repository = KNOWN[name].repository
     yield Progress(0, 0)
-    with _said(repository):
+    with _readable_errors(repository):
         revision, files = _files(repository)
     total = sum(file.size for file in files)
     if total > largest:
@@ -53,7 +53,7 @@ def download(name: str, largest: int) -> Steps[Path]:
                 yield Progress(before + min(fetch.bytes, file.size), total)
         finally:
             fetch.cancelled = True  # somebody left: the thread ends at its next piece
-        with _said(repository):
+        with _readable_errors(repository):
             path = fetch.result()
         _check(path, file)
         folder, before = path.parent, before + file.size
@@ -150,8 +150,8 @@ def _check(path: Path, file: Wanted) -> None:
 
 
 @contextmanager
-def _said(repository: str) -> Iterator[None]:
-    """What huggingface_hub and the network raise, as a sentence."""
+def _readable_errors(repository: str) -> Iterator[None]:
+    """Turns errors of huggingface_hub and of the network into sentences."""
     try:
         yield
     except PretrainedError:

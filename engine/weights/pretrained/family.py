@@ -1,5 +1,5 @@
-"""What a family of published models is: how the facts of its file become a configuration, and under which
-names its tensors lie. Facts come from strangers' files: every one is checked before it is used.
+"""A family of published models: how the facts of its file become a configuration, and under which names its
+tensors lie. Facts come from strangers' files: every one is checked before it is used.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def activation(facts: Facts, name: str, otherwise: str) -> Any:
 
 
 def rotations(facts: Facts) -> Facts:
-    """What a configuration says of RoPE, in the old way or in the new one. Raises PretrainedError where it
-    scales the rotations for longer texts, as LLaMA 3.1 does: that is not built here.
+    """Returns the RoPE fields of a configuration, in the old or the new notation. Raises PretrainedError
+    where it scales the rotations for longer texts, as LLaMA 3.1 does: that is not built here.
     """
     found: dict[str, Any] = {}
     for name in ("rope_scaling", "rope_parameters"):
@@ -127,9 +127,9 @@ def rotations(facts: Facts) -> Facts:
     return found
 
 
-def blocks(config: ModelConfig, one: Callable[[int], Pieces]) -> Pieces:
+def blocks(config: ModelConfig, pieces_of: Callable[[int], Pieces]) -> Pieces:
     """The pieces of every block, scoped."""
-    return {f"blocks.{i}.{name}": each for i in range(config.n_layers) for name, each in one(i).items()}
+    return {f"blocks.{i}.{name}": each for i in range(config.n_layers) for name, each in pieces_of(i).items()}
 
 
 def both(ours: str, theirs: str, bias: bool = True, **rest: Any) -> Pieces:

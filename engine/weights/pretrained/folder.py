@@ -99,13 +99,13 @@ def _short(name: str) -> str:
     return short.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
-def vocabulary_of(found: Folder) -> PretrainedTokenizer:
+def vocabulary_of(folder: Folder) -> PretrainedTokenizer:
     """The vocabulary in a folder, with the chat template of tokenizer_config.json, or of a file of its own,
     where there is one. Raises PretrainedError.
     """
-    text, settings = _text(found.path / TOKENIZER), found.path / SETTINGS
+    text, settings = _text(folder.path / TOKENIZER), folder.path / SETTINGS
     said = read_json(settings) if settings.is_file() else {}
-    own = found.path / TEMPLATE
+    own = folder.path / TEMPLATE
     template = _text(own) if own.is_file() else said.get("chat_template")
     begins, ends = (_name(said.get(f"{end}_token")) for end in ("bos", "eos"))
     return from_json(text, template if isinstance(template, str) else None, begins, ends)

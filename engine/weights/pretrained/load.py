@@ -30,7 +30,7 @@ class Opened:
 
     @property
     def names(self) -> set[str]:
-        """Of the model's tensors, as they are called here."""
+        """Returns the names of the model's tensors, in the engine's terms."""
         return set(self.family.pieces(self.config))
 
     @property
@@ -91,12 +91,12 @@ def _folder(path: Path) -> Opened:
     return Opened(found, family, family.config(facts), facts)
 
 
-def known(found: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Family[C], dict[str, Any]]:
+def known(source: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Family[C], dict[str, Any]]:
     """A folder's family, and its facts with the names of its tensors. Raises PretrainedError for a family
     that is none of these.
     """
-    family = _family(found.facts.get("model_type"), families, found.title)
-    return family, dict(found.facts) | {TENSORS: frozenset(found.names())}
+    family = _family(source.facts.get("model_type"), families, source.title)
+    return family, dict(source.facts) | {TENSORS: frozenset(source.names())}
 
 
 def _family(name: object, families: Mapping[str, Family[C]], title: str) -> Family[C]:

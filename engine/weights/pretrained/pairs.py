@@ -33,7 +33,7 @@ UNUSED = "[unused]"  # a row of the embedding that no token has: tables are fill
 
 @dataclass(frozen=True, eq=False)
 class OpenedPair:
-    """As engine.weights.pretrained.load.Opened, of an encoder and a decoder."""
+    """An opened encoder-decoder, as engine.weights.pretrained.load.Opened."""
 
     source: Folder
     family: Family[Seq2SeqConfig]
@@ -41,7 +41,7 @@ class OpenedPair:
 
     @property
     def names(self) -> set[str]:
-        """Of the model's tensors, as they are called here."""
+        """Returns the names of the model's tensors, in the engine's terms."""
         return set(self.family.pieces(self.config))
 
     @property
@@ -126,7 +126,7 @@ def available() -> list[str]:
 
 
 def is_pair(place: Path | None) -> bool:
-    """Whether a folder says that both halves are in it."""
+    """True if a folder says that it holds an encoder and a decoder."""
     if place is None or not place.is_dir():
         return False
     try:
@@ -139,7 +139,7 @@ def is_pair(place: Path | None) -> bool:
 def load_pair(
     name: str, largest: int, path: Path | str | None = None, keep: Path | None = None
 ) -> PretrainedPair:
-    """As `engine.weights.pretrained.library.load`, of an encoder-decoder."""
+    """Loads an encoder-decoder, as `engine.weights.pretrained.library.load` loads a decoder."""
     found = library.located(name, path)
     opened = open_pair(found)
     c = opened.config

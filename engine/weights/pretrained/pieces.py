@@ -63,7 +63,8 @@ def blanks_as_bytes(token: str) -> bytes:
 
 
 def words_as_bytes(token: str) -> bytes:
-    """What begins a word gets the blank that was before it, so that tokens side by side can be read.
+    """Returns the bytes of a WordPiece token: the blank before a word goes to its first token, so that tokens
+    can be joined.
 
     >>> words_as_bytes("play"), words_as_bytes("##ing"), words_as_bytes("##")
     (b' play', b'ing', b' ##')

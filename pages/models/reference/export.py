@@ -19,7 +19,7 @@ from engine.seq2seq import Seq2Seq
 from engine.weights.checkpoints import FILES
 from engine.weights.export import pack
 from engine.weights.export.hugging_face import Plan, plan
-from engine.weights.export.one_file import one_file
+from engine.weights.export.single_file import export_single_file
 from engine.weights.export.writers import WRITERS
 from engine.weights.pair_checkpoints import PairCheckpoint, pack_files
 from pages.models.reference import words
@@ -57,7 +57,7 @@ class Taken:
 
     def written(self) -> str:
         """The text of model.py."""
-        return one_file(self.model, self.title, self.tokenizer, example=self.source)
+        return export_single_file(self.model, self.title, self.tokenizer, example=self.source)
 
 
 def _taken(subject: Subject) -> Taken:
@@ -191,7 +191,7 @@ def _one_file(taken: Taken, dtype: str) -> None:
     )
     st.download_button(
         "model.safetensors",
-        lambda: pack.own_weights(model, dtype),
+        lambda: pack.engine_weights(model, dtype),
         "model.safetensors",
         "application/octet-stream",
         icon=":material/download:",

@@ -107,7 +107,7 @@ def _tree(subject: Subject, beam: Beam, width: int) -> None:
         "log_probability": [n.log_probability for n in beam.nodes],
         "total": [n.total for n in beam.nodes],
         "score": [n.score for n in beam.nodes],
-        "kept": [n.kept for n in beam.nodes],
+        "kept": [n.in_beam for n in beam.nodes],
         "finished": [n.finished for n in beam.nodes],
     }
     step = spread([*words, subject.labels[-1]])

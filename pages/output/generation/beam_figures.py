@@ -27,9 +27,9 @@ def rows(beam: Beam) -> dict[int, int]:
     for depth in range(1, beam.nodes[-1].depth + 1):
         level = sorted(
             (node for node in beam.nodes if node.depth == depth),
-            key=lambda node: (not node.kept, -node.total, node.index),
+            key=lambda node: (not node.in_beam, -node.total, node.index),
         )
-        kept = sum(node.kept for node in level)
+        kept = sum(node.in_beam for node in level)
         found |= {node.index: row for row, node in enumerate(level[: kept + PRUNED_ROWS])}
     return found
 
@@ -53,15 +53,15 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
     step = spread([*words, root])
     shown = [node for node in beam.nodes if node.index in place]
     traces = [
-        _edges(beam, place, [n for n in shown if not n.kept], "quiet", 1, "dot"),
-        _edges(beam, place, [n for n in shown if n.kept], "output", 1.5, "solid"),
+        _edges(beam, place, [n for n in shown if not n.in_beam], "quiet", 1, "dot"),
+        _edges(beam, place, [n for n in shown if n.in_beam], "output", 1.5, "solid"),
         _edges(beam, place, [n for n in shown if n.index in way], "output", 4, "solid"),
     ]
     scored = [
         (nodes, shade)
         for nodes, shade, most in (
-            ([n for n in shown if n.kept], None, EDGE_WORDS),
-            ([n for n in shown if not n.kept], "quiet", PRUNED_WORDS),
+            ([n for n in shown if n.in_beam], None, EDGE_WORDS),
+            ([n for n in shown if not n.in_beam], "quiet", PRUNED_WORDS),
         )
         if len(nodes) <= most
     ]
@@ -69,8 +69,8 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
         _scores(place, nodes, shade) for nodes, shade in scored
     ]
     groups = (
-        ("pruned", [n for n in shown if not n.kept], "quiet", 1.0),
-        ("kept", [n for n in shown if n.kept and n.index not in way], "output", 1.6),
+        ("pruned", [n for n in shown if not n.in_beam], "quiet", 1.0),
+        ("kept", [n for n in shown if n.in_beam and n.index not in way], "output", 1.6),
         ("winner", [n for n in shown if n.index in way], "output", 0.0),
     )
     for name, nodes, shade, width in groups:
@@ -236,7 +236,7 @@ def score(log_probability: float) -> str:
 
 
 def _hint(node: Node, texts: Sequence[str]) -> str:
-    end = "finished" if node.finished else "kept" if node.kept else "pruned"
+    end = "finished" if node.finished else "kept" if node.in_beam else "pruned"
     return (
         f"“{plain(texts[node.index])}”<br>log p of this token {node.log_probability:.3f} (p ="
         f" {node.probability:.3f})<br>sum {node.total:.3f} · score {node.score:.3f}<br>{end}"

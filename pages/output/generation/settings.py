@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.data.tokenizers import ends as ends_of
-from engine.weights.pretrained.conversation import asked
+from engine.weights.pretrained.conversation import user_turn
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 from pages.output.generation.records import LENGTHS, Limits
 from pages.output.generation.rounding import choose_arithmetic
@@ -43,15 +43,15 @@ def conversation(subject: Subject, place: Any) -> tuple[Subject, frozenset[int],
     )
     if not widgets.switch("Conversation", False, "generation_chat", place=place, hint=hint):
         return subject, frozenset(), ""
-    found = asked(tokenizer, subject.text)
+    turn = user_turn(tokenizer, subject.text)
     ends = ends_of(tokenizer)
-    said = " or ".join(f"`{subject.vocabulary[i]}`" for i in sorted(ends & set(found.ids)) or sorted(ends))
+    said = " or ".join(f"`{subject.vocabulary[i]}`" for i in sorted(ends & set(turn.ids)) or sorted(ends))
     about = (
-        f"Around your {found.own:,} tokens the model's chat template puts **{found.around:,} others**: who"
-        f" speaks, what it is to be, and {found.special} special tokens, which no typed text becomes. The"
+        f"Around your {turn.text_tokens:,} tokens the model's chat template puts **{turn.around:,} others**:"
+        f" who speaks, what it is to be, and {turn.special} special tokens, which no typed text becomes. The"
         f" answer ends where the model writes {said}."
     )
-    return replace(subject, ids=found.ids), ends, about
+    return replace(subject, ids=turn.ids), ends, about
 
 
 def row(subject: Subject) -> list[Any]:

@@ -29,7 +29,7 @@ def draw_draws(subject: Subject) -> None:
     sampler(logits, subject.vocabulary, previous, config, numbers, mode="draws", drawn=found.ids)
     likely = int(found.probabilities.argmax())
     explain.answer(words.drawn(found, seed, safe(subject.vocabulary[likely]), likely))
-    explain.measure_it(_engines, subject, found, last.kept)
+    explain.measure_it(_engines, subject, found, last.remaining)
 
 
 def _engines(subject: Subject, found: Tally, kept: int) -> None:

@@ -63,7 +63,7 @@ def _table(records: tuple[Stage, ...]) -> None:
     rows = [
         {
             "stage": TITLES[r.name],
-            "tokens left": r.kept,
+            "tokens left": r.remaining,
             "removed here": np.count_nonzero(r.removed),
             "mass kept": r.mass,
             "entropy (nats)": r.entropy,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from engine.config import ResolvedConfig
 from engine.ledger import shape_trace
-from engine.ledger.shares import IN_BLOCKS, held
+from engine.ledger.shares import IN_BLOCKS, part_share
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import axes_of
 
@@ -85,20 +85,20 @@ def _shapes(c: ResolvedConfig, made_of: Parts, *names: str) -> tuple[tuple[str, 
 
 def _count(c: ResolvedConfig, made_of: Parts, name: str) -> int:
     """Parameters of one instance of a part: a block's parts are counted for one block."""
-    return held(c, name, made_of).one
+    return part_share(c, name, made_of).each
 
 
 def _counted(c: ResolvedConfig, made_of: Parts, name: str) -> tuple[tuple[str, str], ...]:
-    found = held(c, name, made_of)
+    found = part_share(c, name, made_of)
     rows = [
         (
             "parameters",
-            f"{found.one:,}" + (" in each block" if name in IN_BLOCKS and found.one else ""),
+            f"{found.each:,}" + (" in each block" if name in IN_BLOCKS and found.each else ""),
         )
     ]
-    if found.one != found.all:
+    if found.each != found.all:
         rows.append(("in all blocks", f"{found.all:,}"))
-    if found.one:
+    if found.each:
         rows.append(("of the model", f"{found.share:.1%}"))
     return tuple(rows)
 
@@ -206,8 +206,8 @@ def _sums(c: ResolvedConfig, made_of: Parts) -> dict[str, Part]:
 
 
 def _block(c: ResolvedConfig, made_of: Parts) -> Part:
-    found = held(c, "block", made_of)
-    each = found.one
+    found = part_share(c, "block", made_of)
+    each = found.each
     rows = (
         *_shapes(c, made_of, "resid_pre", "resid_post"),
         ("parameters", f"{each:,} in each of {c.n_layers:,}"),

@@ -13,7 +13,7 @@ import pytest
 from engine.data.tokenizers import ends
 from engine.errors import PretrainedError, TokenizerError
 from engine.weights.pretrained import folder, vocabulary
-from engine.weights.pretrained.conversation import asked
+from engine.weights.pretrained.conversation import user_turn
 from tests.engine.cases import for_each
 from tests.engine.pretrained.vocabularies import (
     HAS_TRANSFORMERS,
@@ -162,16 +162,20 @@ def test_a_conversation_is_what_the_template_writes_and_typed_names_stay_text() 
 
 def test_what_stands_around_a_text_is_counted_and_an_answer_ends_at_its_names() -> None:
     ours = vocabulary.from_gguf(facts_of(trained(False), "gpt-2"))
-    found = asked(ours, "Hi <|im_end|>")
+    found = user_turn(ours, "Hi <|im_end|>")
     around = sum(len(ours.encode(text)) for text in ("user\n", "\n", "assistant\n"))
-    assert (found.own, found.special, found.around) == (len(ours.encode("Hi <|im_end|>")), 3, 3 + around)
+    assert (found.text_tokens, found.special, found.around) == (
+        len(ours.encode("Hi <|im_end|>")),
+        3,
+        3 + around,
+    )
     whole = "<|im_start|>user\nHi <|im_end|><|im_end|>\n<|im_start|>assistant\n"
     assert ours.decode(list(found.ids)) == whole
     assert ends(ours) == {0, 2}
     bare = facts_of(trained(False), "gpt-2")
     del bare["tokenizer.chat_template"]
     with pytest.raises(TokenizerError, match="no chat template"):
-        asked(vocabulary.from_gguf(bare), "Hi")
+        user_turn(vocabulary.from_gguf(bare), "Hi")
 
 
 @for_each(

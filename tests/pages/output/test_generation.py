@@ -376,7 +376,7 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
     table = drawn["beam_figure"].table
     assert table["total"] == [node.total for node in beam.nodes]
     assert table["score"] == [node.score for node in beam.nodes]
-    assert table["kept"] == [str(node.kept) for node in beam.nodes]
+    assert table["kept"] == [str(node.in_beam) for node in beam.nodes]
     assert table["log_probability"] == [node.log_probability for node in beam.nodes]
     drew = found["it wrote"][2]
     page.number_input(key="beam_seed").set_value(3).run()

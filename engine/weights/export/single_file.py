@@ -29,7 +29,7 @@ class Half:
     chooses: tuple[str, ...]
 
 
-def one_file(
+def export_single_file(
     model: Transformer | Seq2Seq,
     title: str,
     tokenizer: object = None,

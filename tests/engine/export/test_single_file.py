@@ -20,7 +20,7 @@ from engine.sample.pairs import write_pair
 from engine.seq2seq import Seq2Seq, build_pair
 from engine.weights import checkpoints
 from engine.weights.export import pack
-from engine.weights.export.one_file import one_file
+from engine.weights.export.single_file import export_single_file
 from engine.weights.pair_checkpoints import load_pair
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -63,9 +63,9 @@ def lint(folder: Path) -> None:
 
 def put(model: Transformer | Seq2Seq, folder: Path, tokenizer: Any = None, **more: str) -> str:
     folder.mkdir()
-    text = one_file(model, 'A "model" \\ of\nmine', tokenizer, example=more.get("example", ""))
+    text = export_single_file(model, 'A "model" \\ of\nmine', tokenizer, example=more.get("example", ""))
     (folder / "model.py").write_text(text)
-    (folder / "model.safetensors").write_bytes(pack.own_weights(model, more.get("dtype", "float32")))
+    (folder / "model.safetensors").write_bytes(pack.engine_weights(model, more.get("dtype", "float32")))
     assert "engine" not in "".join(line for line in text.splitlines() if "import" in line)
     return text
 
@@ -168,7 +168,7 @@ def test_a_model_of_words_says_the_likeliest(tmp_path: Path) -> None:
 
 
 def test_it_is_short_and_its_own_source() -> None:
-    text = one_file(build(tiny(position="rope")), "m")
+    text = export_single_file(build(tiny(position="rope")), "m")
     assert len(text.splitlines()) < 760
     assert "class Rope(" in text and "class Alibi" not in text and "class SwiGlu" not in text
     assert "Keeps the scores' spread near 1" in text, "comments go along"

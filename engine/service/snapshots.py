@@ -9,6 +9,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,13 +55,12 @@ class Store:
 
     def __init__(self, parent: Path | None = None) -> None:
         """Raises RunError when the folder cannot be made, or belongs to somebody else."""
-        self._temporary = parent is None
         self.parent = (
             Path(tempfile.gettempdir()) / f"glassformer-{_user()}" if parent is None else Path(parent)
         )
         try:
             self.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self._temporary and not _is_ours(self.parent):
+            if parent is None and not _is_ours(self.parent):
                 self.parent = Path(tempfile.mkdtemp(prefix="glassformer-"))
             with self._gate():
                 self.parent.mkdir(mode=0o700, exist_ok=True)
@@ -102,20 +102,11 @@ class Store:
             shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Removes every file of this manager, and what the gate leaves when it was the last."""
-        try:
-            with self._gate():
-                shutil.rmtree(self.folder, ignore_errors=True)
-                self._alive.release(force=True)
-                shutil.rmtree(
-                    self.folder, ignore_errors=True
-                )  # where an open file cannot be removed, it goes now
-                if all(entry.name == GATE for entry in self.parent.iterdir()):
-                    (self.parent / GATE).unlink(missing_ok=True)
-                    if self._temporary:
-                        self.parent.rmdir()
-        except OSError:  # the parent folder has been removed under us: then there is nothing left to remove
+        """Removes every file of this manager but the gate, at which a server that starts may be waiting."""
+        with suppress(OSError), self._gate():  # an OSError: the parent folder has been removed under us
             shutil.rmtree(self.folder, ignore_errors=True)
+            self._alive.release(force=True)
+        shutil.rmtree(self.folder, ignore_errors=True)  # where an open file cannot be removed, it goes now
 
     def _gate(self) -> FileLock:
         return _lock(self.parent / GATE)

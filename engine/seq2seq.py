@@ -18,15 +18,11 @@ from engine.model import BlockStack, materialise
 from engine.parts.cache import PairCache
 from engine.parts.initial import InitialValues, initialise
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
-from engine.parts.packing import Packing, packed_block, packed_crossing
 from engine.parts.positions import PositionHooks
 from engine.parts.protocols import Output, Parts
 from engine.parts.registry import HEALTHY
-from engine.parts.stack import each_block
 from engine.probe import Probe, identity, scoped
 from engine.seq2seq_config import Seq2SeqConfig
-
-WORTH_PACKING = 0.1  # the share of padding from which leaving it out gains more than moving tokens costs
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,33 +118,6 @@ class Seq2Seq(nn.Module):
             cache.passed(length)
         x = inside("norm_final", tower.norm_final(x))
         return self.output(x, self.output_matrix, probe)
-
-    def said(self, source: Tensor, target: Tensor, real: Tensor) -> Tensor:
-        """What `forward` says at the places of the targets where `real` (batch, query) is true: logits
-        (token, vocab), in order. Where there is much padding, nothing is computed for it
-        (engine.parts.packing).
-
-        Raises ShapeError as `forward` does, and for a place that is not real before one that is.
-        """
-        if bool((real[:, 1:] & ~real[:, :-1]).any()):
-            raise ShapeError("the real places of a target must come first, and its padding after them")
-        read, written = Packing(source != self.config.pad), Packing(real)
-        empty = 1 - (read.tokens + written.tokens) / max(1, source.numel() + real.numel())
-        if empty < WORTH_PACKING or self.parts is not HEALTHY:  # a faulty part may look at what is not there
-            return self(source, target)[real]
-        _check_count(len(target), len(source))
-        tower = self.encoder
-        x, hooks = self._entered(tower, source, "source", identity)
-        padding = padding_mask(source, self.config.pad, x)
-        blocks = [packed_block(block, read) for block in tower.blocks]  # type: ignore[arg-type]
-        x = each_block(blocks, tower.norm_final, read.packed(x), hooks, padding, identity, None)
-        memory = tower.norm_final(x)  # (1, token, d_model)
-        tower = self.decoder
-        x, hooks = self._entered(tower, target, "target", identity)
-        own, across = self._masks(target.shape[1], x, 0, padding)
-        blocks = [packed_crossing(block, written, memory, read, across) for block in tower.blocks]  # type: ignore[arg-type]
-        x = each_block(blocks, tower.norm_final, written.packed(x), hooks, own, identity, None)
-        return self.output(tower.norm_final(x), self.output_matrix, identity).squeeze(0)
 
     def _entered(
         self, tower: BlockStack, tokens: Tensor, what: str, probe: Probe, start: int = 0

@@ -12,14 +12,14 @@ from engine.parts.blocks import add
 from engine.parts.cache import LayerCache
 from engine.parts.formula import Formula
 from engine.parts.positions import PositionHooks
-from engine.parts.protocols import CrossSublayers, Parts
+from engine.parts.protocols import Parts
 from engine.probe import Probe, crossing
 
-NOWHERE = PositionHooks()  # places of one text say nothing of places in another: cross-attention is told none
+NO_POSITIONS = PositionHooks()  # cross-attention gets none: a position in one text means nothing in the other
 
 
 class DecoderBlock(nn.Module):
-    """Owns the six parts; its subclasses only wire them. (batch, query, d_model) in and out.
+    """A decoder's block: six parts, which a subclass wires. (batch, query, d_model) in and out.
 
     `cross` is a mixer like `mixer`, with weights of its own: its queries come from the stream, its keys and
     values from the memory (Vaswani et al. 2017, 3.2.3). A part that is absent has no norm either, and writes
@@ -47,20 +47,20 @@ class DecoderBlock(nn.Module):
         memory: Tensor,
         across: Tensor | None = None,
     ) -> Tensor:
-        """x (batch, query, d_model) reads `memory` (batch, source, d_model). `mask` is added to the scores of
-        its own text, `across` to those of the source. Of a memory that the cache holds already, no rows need
-        be given.
+        """Returns x (batch, query, d_model) after the block, which reads `memory` (batch, source, d_model).
+
+        `mask` is added to the scores of its own text, `across` to those of the source. If the cache
+        holds the source's keys and values, `memory` may have no rows.
         """
         own, source = cache or (None, None)
 
         def read(x: Tensor) -> Tensor | None:
-            return self.cross(x, NOWHERE, across, crossing(probe), source, memory)
+            return self.cross(x, NO_POSITIONS, across, crossing(probe), source, memory)
 
-        return self.connect(self, x, hooks, mask, probe, own, read)
+        return self.connect(x, hooks, mask, probe, own, read)
 
-    @staticmethod
     def connect(
-        parts: CrossSublayers,
+        self,
         x: Tensor,
         hooks: PositionHooks,
         mask: Tensor | None,
@@ -68,8 +68,8 @@ class DecoderBlock(nn.Module):
         cache: LayerCache | None,
         read: Callable[[Tensor], Tensor | None],
     ) -> Tensor:
-        """How the parts hang together, whosever they are. `read` is what the cross-attention writes: queries
-        from what it is given, keys and values from the memory.
+        """Joins the sublayers to the residual stream. `read` is the cross-attention: its queries come from
+        the argument (batch, query, d_model), its keys and values from the memory.
         """
         raise NotImplementedError
 
@@ -89,9 +89,8 @@ class PreNormDecoderBlock(DecoderBlock):
        └──────────────────────┘  └───────────────────────┘  └────────────────┘
     """
 
-    @staticmethod
     def connect(
-        parts: CrossSublayers,
+        self,
         x: Tensor,
         hooks: PositionHooks,
         mask: Tensor | None,
@@ -100,10 +99,10 @@ class PreNormDecoderBlock(DecoderBlock):
         read: Callable[[Tensor], Tensor | None],
     ) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, parts.mixer(probe("norm1", parts.norm1(x)), hooks, mask, probe, cache)))
-        normed = probe("cross_norm", parts.norm_cross(x))
+        x = probe("resid_mid", add(x, self.mixer(probe("norm1", self.norm1(x)), hooks, mask, probe, cache)))
+        normed = probe("cross_norm", self.norm_cross(x))
         x = probe("cross_resid", add(x, read(normed)))
-        return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
+        return probe("resid_post", add(x, self.ffn(probe("norm2", self.norm2(x)), probe)))
 
 
 class PostNormDecoderBlock(DecoderBlock):
@@ -115,9 +114,8 @@ class PostNormDecoderBlock(DecoderBlock):
 
     ends_normed: ClassVar[bool] = True
 
-    @staticmethod
     def connect(
-        parts: CrossSublayers,
+        self,
         x: Tensor,
         hooks: PositionHooks,
         mask: Tensor | None,
@@ -126,9 +124,9 @@ class PostNormDecoderBlock(DecoderBlock):
         read: Callable[[Tensor], Tensor | None],
     ) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, parts.mixer(x, hooks, mask, probe, cache)))
-        x = probe("norm1", parts.norm1(x))
+        x = probe("resid_mid", add(x, self.mixer(x, hooks, mask, probe, cache)))
+        x = probe("norm1", self.norm1(x))
         x = probe("cross_resid", add(x, read(x)))
-        x = probe("cross_norm", parts.norm_cross(x))
-        x = probe("resid_post", add(x, parts.ffn(x, probe)))
-        return probe("norm2", parts.norm2(x))
+        x = probe("cross_norm", self.norm_cross(x))
+        x = probe("resid_post", add(x, self.ffn(x, probe)))
+        return probe("norm2", self.norm2(x))

@@ -208,13 +208,6 @@ class Sublayers(Protocol):
     def ffn(self) -> Callable[[Tensor, Probe], Tensor | None]: ...
 
 
-class CrossSublayers(Sublayers, Protocol):
-    """The same of a block that reads a memory."""
-
-    @property
-    def norm_cross(self) -> Callable[[Tensor], Tensor]: ...
-
-
 class Wiring(Protocol):
     """A block: joins the two sublayers to the residual stream."""
 

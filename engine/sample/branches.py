@@ -19,10 +19,10 @@ import torch
 from engine.config import SampleConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
-from engine.parts.single_row import Products
 from engine.sample.cache_pool import Held
 from engine.sample.generate import Drawn, steps
 from engine.sample.outcome import likeliest_ids
+from engine.sample.single_row import Products
 from engine.sample.stages import warp
 from engine.training.numerics import perplexity
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Sequence
 
 from engine.model import Transformer
-from engine.parts.single_row import Products
 from engine.sample.decoder import Decoder
+from engine.sample.single_row import Products
 
 
 class Held:

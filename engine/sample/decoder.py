@@ -9,12 +9,12 @@ from torch import Tensor
 
 from engine.errors import ConfigError, HeadError, ShapeError
 from engine.model import Transformer
-from engine.parts import single_row
 from engine.parts.cache import KVCache
 from engine.parts.positions import PositionHooks
-from engine.parts.row_products import Arithmetic
-from engine.parts.single_row import Mixing, Products
 from engine.probe import identity
+from engine.sample import single_row
+from engine.sample.row_products import Arithmetic
+from engine.sample.single_row import Mixing, Products
 
 ROOM = 64  # positions that a cache begins with; it doubles as often as it must
 
@@ -23,7 +23,7 @@ class Decoder:
     """A causal model that holds the keys and values of what it has read.
 
     `read(ids)` takes further tokens and returns the logits after the last one. A single token goes the short
-    way of `engine.parts.single_row` if every part of the model is known there, and through the model's own
+    way of `engine.sample.single_row` if every part of the model is known there, and through the model's own
     forward if not. On the short way the model's small matrices are copied, where a product is faster that
     way: a Decoder does not see later changes of them. `products` (see `ready`) are matrices made before, for
     many Decoders, perhaps in another arithmetic: what is read more than one token at a time, as a prompt is,

@@ -13,9 +13,9 @@ from engine.config import ModelConfig, SampleConfig
 from engine.data.progress import Progress, Steps
 from engine.data.tokenizers import Tokenizer, written
 from engine.model import Transformer
-from engine.parts.single_row import Products
 from engine.sample.cache_pool import Held
 from engine.sample.decoder import Decoder
+from engine.sample.single_row import Products
 from engine.sample.stages import draw, likeliest, uniform, warp
 
 

@@ -16,7 +16,6 @@ from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ConfigError
 from engine.sample.beam import Beam, check_size, widened
 from engine.sample.generate import Drawn, choose
-from engine.sample.pair_decoder import PairDecoder
 from engine.sample.stages import uniform
 from engine.seq2seq import Seq2Seq
 
@@ -44,16 +43,13 @@ def pair_steps(
     room = _room(model, length)
     device = model.embedding.device
     memory = model.encode(torch.tensor([list(source)], dtype=torch.int64, device=device))
-    decoder = PairDecoder(model, memory, room) if cached and model.can_cache else None
+    cache = model.cache(memory, room) if cached and model.can_cache else None
     seen = [model.config.begin]
     for u in uniform(sampling.seed, room).numpy():
-        if decoder is None:
-            logits = model.decode(torch.tensor([seen], device=device), memory)[0, -1]
-        else:
-            logits = decoder.read(seen[-1])
-        computed, logits = len(seen) if decoder is None else 1, logits.float().cpu()
+        new = seen if cache is None else seen[cache.length :]
+        logits = model.decode(torch.tensor([new], device=device), memory, cache=cache)[0, -1].float().cpu()
         seen.append(choose(logits, sampling, seen, u))
-        yield Drawn(seen[-1], len(seen) - 1, 0, computed, logits)
+        yield Drawn(seen[-1], len(seen) - 1, 0, len(new), logits)
         if seen[-1] == model.config.end:
             return
 

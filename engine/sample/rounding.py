@@ -10,9 +10,9 @@ import torch
 from engine.data.progress import Progress, Steps
 from engine.errors import ShapeError
 from engine.model import Transformer
-from engine.parts.row_products import Arithmetic
-from engine.parts.single_row import Products
 from engine.sample.decoder import Decoder
+from engine.sample.row_products import Arithmetic
+from engine.sample.single_row import Products
 
 
 @dataclass(frozen=True)

@@ -85,12 +85,11 @@ def spread(count: int, wanted: int) -> Tensor:
 
 
 def pair_loss(model: Seq2Seq, batch: PairBatch) -> Tensor:
-    """Mean cross-entropy in nats per token that is to be said, in float32 whatever the model computes in."""
+    """Returns the mean cross-entropy in nats per target token, in float32 whatever the model computes in."""
     device = model.embedding.device
+    logits = model(batch.sources.to(device), batch.inputs.to(device))  # (batch, query, vocab)
     targets = batch.targets.to(device)
-    real = targets >= 0
-    logits = model.said(batch.sources.to(device), batch.inputs.to(device), real)  # (token, vocab)
-    return F.cross_entropy(logits.float(), targets[real])
+    return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), ignore_index=-1)
 
 
 def label_loss(model: Classifier, rows: LabelledRows) -> Tensor:

@@ -41,9 +41,9 @@ from engine.model import Transformer, build
 from engine.parts.attention import Attention
 from engine.parts.feedforward import Gelu
 from engine.parts.registry import HEALTHY, Parts, swapped
-from engine.parts.single_row import known
 from engine.probe import Recorder
 from engine.sample import complete
+from engine.sample.single_row import known
 from engine.service.profiles import PROFILES, check, check_model, estimate_bytes
 from engine.service.state import Run, RunSpec
 from engine.training.batches import Batches

@@ -15,12 +15,11 @@ from engine.config import SampleConfig
 from engine.data.progress import Progress, finish
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer, build
-from engine.parts import row_products
-from engine.parts.row_products import ARITHMETICS, Arithmetic, product
-from engine.sample import Decoder, generate, steps
+from engine.sample import Decoder, generate, row_products, steps
 from engine.sample.branches import Tree, grow
 from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
+from engine.sample.row_products import ARITHMETICS, Arithmetic, product
 from engine.training.numerics import choose, has_bfloat16
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny

@@ -7,11 +7,11 @@ from engine.measure.generation.kv_cache import (
     unchanged,
 )
 from engine.parts.cache import KVCache
-from engine.parts.single_row import Mixing
 from engine.sample.beam import beam_search
 from engine.sample.branches import ended_by, likelihood, pick
 from engine.sample.decoder import Decoder
 from engine.sample.generate import steps, window
+from engine.sample.single_row import Mixing
 from pages.output.generation import words
 from pages.output.generation.beam import draw_beam
 from pages.output.generation.cache import draw_cache

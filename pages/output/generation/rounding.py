@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ConfigError
-from engine.parts.row_products import ARITHMETICS, Arithmetic, check
 from engine.sample.rounding import Rounding, rounding
+from engine.sample.row_products import ARITHMETICS, Arithmetic, check
 from pages.output.generation.session import products_of
 from ui import widgets
 from ui.background_jobs import measured

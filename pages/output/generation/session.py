@@ -17,12 +17,12 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.data.tokenizers import token_bytes
 from engine.model import Transformer
-from engine.parts.row_products import Arithmetic
-from engine.parts.single_row import Products
 from engine.sample.branches import Tree, Written, follow, pick
 from engine.sample.branches import grow as grown
 from engine.sample.cache_pool import Held
 from engine.sample.decoder import ready
+from engine.sample.row_products import Arithmetic
+from engine.sample.single_row import Products
 from pages.output.generation.link import parse
 from pages.output.generation.records import AGAIN, BATCH, BRANCHES, SECONDS, Limits, Session, reason
 from ui import widgets

@@ -1,7 +1,7 @@
 """One token against all that was read before: the same arithmetic as the parts' own, with less around it.
 
 At batch 1 a small model spends most of its time between the operations, not in them, and a large one in
-reading its weights. So there are few operations: products are made ready once (`engine.parts.row_products`),
+reading its weights. So there are few operations: products are made ready once (`engine.sample.row_products`),
 a head's query, key and value are views of one row, and no probe is asked. The wiring is the blocks' own.
 
 This is arithmetic that stands twice, so it serves exactly the classes named here. A subclass of one of them,
@@ -47,8 +47,8 @@ from engine.parts.positions import (
     T5Bias,
 )
 from engine.parts.protocols import Position
-from engine.parts.row_products import Arithmetic, Product, check, product
 from engine.probe import Probe
+from engine.sample.row_products import Arithmetic, Product, check, product
 
 Network = FeedForward | GatedFeedForward  # those that have neurons
 Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)

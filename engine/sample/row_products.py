@@ -1,8 +1,8 @@
-"""Products of one row with a matrix, in three arithmetics: what reading one token at a time is made of.
+"""Products of one row with a matrix in float32, bfloat16 and int8: the time of a token at batch 1.
 
-A row meets every weight once, so the time of a token is the time in which all weights come out of memory.
-Weights in half or a quarter of the bytes take less, and what is lost is rounding: bfloat16 keeps 8 binary
-digits of a weight, int8 one of 255 steps between the largest of its row and its negative.
+A row meets every weight once, so a token takes as long as reading all weights from memory. Weights in half or
+a quarter of the bytes take less time and are rounded: bfloat16 has 8 binary digits, int8 255 steps between
+plus and minus the largest weight of a row.
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ from engine.training.numerics import has_bfloat16
 Arithmetic = Literal["float32", "bfloat16", "int8"]
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 BYTES: dict[Arithmetic, int] = {"float32": 4, "bfloat16": 2, "int8": 1}  # of a weight
-LAID = 1 << 18  # numbers: a matrix up to here is copied, input by output; a larger one is read where it lies
-STEPS = 127  # of int8, to either side of 0
+COPY_LIMIT = 1 << 18  # entries: up to this size a matrix is copied, transposed; a larger one is read in place
+STEPS = 127  # of int8, on either side of 0
 
 
 class Product(Protocol):
-    """x W^T + b: x (1, in) -> `out` (1, out), which is written to. Never changed: many readers share it."""
+    """x W^T + b: x (1, in) -> `out` (1, out), which is overwritten. Immutable, so decoders share it."""
 
     def __call__(self, x: Tensor, out: Tensor) -> Tensor: ...
 
 
 def product(weight: Tensor, bias: Tensor | None, arithmetic: Arithmetic = "float32") -> Product:
-    """The product with weight (out, in) and bias (out,). "float32" is the model's own arithmetic, whatever
-    its weights are; the others keep a rounded copy. Small matrices, which the processor's cache holds, are
-    never rounded: nothing would be won.
+    """Prepares the product with weight (out, in) and bias (out,).
+
+    "float32" uses the model's own weights, whatever their type; the others keep a rounded copy. Matrices of
+    at most COPY_LIMIT entries fit into the processor's cache and are never rounded: it would save no time.
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
-    if weight.numel() <= LAID:
-        return _Laid(weight, bias)
+    if weight.numel() <= COPY_LIMIT:
+        return _Transposed(weight, bias)
     return _LARGE[arithmetic](weight, bias)
 
 
 def check(arithmetic: str, device: torch.device) -> None:
-    """Raises ConfigError, with the reason, for an arithmetic that there is not, or not on this machine."""
+    """Raises ConfigError, with the reason, for an arithmetic that is unknown or that this machine lacks."""
     if arithmetic not in ARITHMETICS:
         raise ConfigError("arithmetic", arithmetic, f"must be one of {', '.join(ARITHMETICS)}")
     if arithmetic == "bfloat16" and not has_bfloat16(device):
@@ -56,8 +57,8 @@ def check(arithmetic: str, device: torch.device) -> None:
         raise ConfigError("arithmetic", arithmetic, "PyTorch has no products of int8 here; float32 is exact")
 
 
-class _Laid:
-    """W laid out input by output: for a small one a third faster than `nn.Linear`."""
+class _Transposed:
+    """W as a transposed copy (in, out): a small product takes two thirds of the time of `nn.Linear`."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.weight, self.bias = weight.t().contiguous(), bias
@@ -68,8 +69,8 @@ class _Laid:
         return torch.addmm(self.bias, x, self.weight, out=out)
 
 
-class _Lying:
-    """W as the model has it: no copy, and as fast where memory is what is waited for."""
+class _Unchanged:
+    """W of the model itself, without a copy: as fast where memory is the bottleneck."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.weight, self.bias = weight, bias
@@ -93,21 +94,21 @@ class _Bfloat16:
 class _Int8:
     """W in int8 with a scale for each of its rows.
 
-    The product is of int8 with int8, and a row x rounded to 255 steps would lose more than W does: a few of a
-    real model's activations are a hundred times as large as the rest. So x is read as two digits, its nearest
-    step and what is left of it in steps 254 times as fine: two rows, for which W comes out of memory once.
+    PyTorch multiplies int8 by int8, and rounding x to 255 steps would cost more than rounding W: a few
+    activations of a real model are a hundred times as large as the rest. So x is split into two rows, its
+    nearest step and the remainder in steps 254 times as fine, and W is read from memory once for both.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         scales = weight.abs().amax(1).clamp_min(1e-12).double() / STEPS
-        with warnings.catch_warnings():  # torch says that this way of holding int8 will be another one day
+        with warnings.catch_warnings():  # torch announces another API for int8
             warnings.simplefilter("ignore", UserWarning)
             rounded = torch.quantize_per_channel(
                 weight.float(), scales, torch.zeros(len(weight), dtype=torch.int64), 0, torch.qint8
             )
             self.packed = torch.ops.quantized.linear_prepack(rounded, None)
         self.bias = bias
-        # Without the instructions for it two products may not fit into the 16 bits in which they are added.
+        # Without VNNI two products are added in 16 bits, and may overflow them.
         self.steps = STEPS if torch.cpu._is_vnni_supported() else STEPS // 2
 
     def __call__(self, x: Tensor, out: Tensor) -> Tensor:
@@ -126,15 +127,15 @@ class _Int8:
 
 
 _LARGE: dict[Arithmetic, Callable[[Tensor, Tensor | None], Product]] = {
-    "float32": _Lying,
+    "float32": _Unchanged,
     "bfloat16": _Bfloat16,
     "int8": _Int8,
 }
 
 
 def _has_int8() -> bool:
-    """Whether this build of torch has its dynamic int8 products, and an engine for them."""
-    there = hasattr(torch, "quantize_per_channel") and hasattr(
+    """True if this build of torch has dynamic int8 products, and an engine for them."""
+    available = hasattr(torch, "quantize_per_channel") and hasattr(
         torch.ops.quantized, "linear_with_input_q_dq_qweight_dq_output_fp32"
     )
-    return there and torch.backends.quantized.engine in ("x86", "fbgemm", "onednn")
+    return available and torch.backends.quantized.engine in ("x86", "fbgemm", "onednn")

@@ -1,11 +1,12 @@
-"""One token against all that was read before: the same arithmetic as the parts' own, with less around it.
+"""The fast path of generation: one token through a block, with the keys and values of those before it.
 
-At batch 1 a small model spends most of its time between the operations, not in them, and a large one in
-reading its weights. So there are few operations: products are made ready once (`engine.sample.row_products`),
-a head's query, key and value are views of one row, and no probe is asked. The wiring is the blocks' own.
+At batch 1 a small model spends most of its time between the operations, and a large one in reading its
+weights from memory. So there are few operations here: matrices are prepared once
+(`engine.sample.row_products`), a head's query, key and value are views of one row, and no probe is called.
+The wiring is the blocks' own.
 
-This is arithmetic that stands twice, so it serves exactly the classes named here. A subclass of one of them,
-or any other part, is not known: then the model's own forward reads the token.
+The arithmetic of the parts stands here a second time, so exactly the classes in SUPPORTED are served. For a
+subclass of one of them, or any other part, `engine.sample.decoder` uses the model's own forward.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from engine.sample.row_products import Arithmetic, Product, check, product
 
 Network = FeedForward | GatedFeedForward  # those that have neurons
 Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
-KNOWN = frozenset(
+SUPPORTED = frozenset(
     (
         *(LayerNorm, RMSNorm, NoNorm, nn.Identity),
         *(NoPosition, Sinusoidal, Learned, Rope, Alibi, T5Bias),
@@ -68,7 +69,7 @@ _HALF, _ROOT = torch.tensor(0.5), torch.tensor(0.5).sqrt()
 
 @dataclass(frozen=True, eq=False)
 class RowParts:
-    """A block's four parts, for its own wiring to join: lighter ones, for a single row."""
+    """The four parts of a block as functions of a single row (1, d_model), for the block's own `connect`."""
 
     norm1: Vector
     norm2: Vector
@@ -76,14 +77,14 @@ class RowParts:
     ffn: Callable[[Tensor, Probe], Tensor | None]
 
 
-def known(*parts: object) -> bool:
-    """Whether every part is of exactly a class that can be read a row at a time here."""
-    return all(type(part) in KNOWN for part in parts)
+def is_supported(*parts: object) -> bool:
+    """True if every part is of exactly a class that this module can compute."""
+    return all(type(part) in SUPPORTED for part in parts)
 
 
 def tables(positions: Position, capacity: int, like: Tensor) -> PositionHooks:
-    """A known scheme's tables for one query at a time, at any of `capacity` places: `at(place)` gives its
-    seams. Their size grows with the capacity, not with its square.
+    """Returns the tables of a position scheme for `capacity` positions: `at(position)` gives the hooks of one
+    query. Their size grows with the capacity, not with its square.
     """
     if type(positions) in (Alibi, T5Bias):
         last = positions.prepare(1, like, start=capacity - 1)
@@ -91,11 +92,13 @@ def tables(positions: Position, capacity: int, like: Tensor) -> PositionHooks:
     return positions.prepare(capacity, like)
 
 
-def row_of(
+def block_step(
     block: Any, cache: KVCache, index: int, products: Products
 ) -> tuple[Callable[..., Tensor], RowParts]:
-    """A known block's own wiring, and lighter parts for it. `cache` is held on to; `hold` of the mixer
-    follows it when it has grown. `products` are shared, and never written to.
+    """Returns the `connect` of a supported block and the parts that it is to join.
+
+    The parts refer to `cache`; call `follow` of the mixer when it has grown. `products` are shared, and never
+    written to.
     """
     parts = RowParts(
         norm_of(block.norm1),
@@ -108,32 +111,32 @@ def row_of(
 
 def norm_of(norm: Vector) -> Vector:
     if not isinstance(norm, LayerNorm):
-        return norm.forward if isinstance(norm, nn.Module) else norm  # a hook less to look for
+        return norm.forward if isinstance(norm, nn.Module) else norm  # without the lookup of module hooks
     # Looked up once: a module searches its parameters for them each time.
     gain, bias, eps = norm.gain, norm.bias, norm.eps
     return lambda x: torch.layer_norm(x, x.shape[-1:], gain, bias, eps)
 
 
 class Products:
-    """A model's matrices for one row at a time, in one arithmetic: made once, however many read.
+    """A model's matrices, prepared for products with one row in one arithmetic, and shared by all decoders.
 
-    Raises ConfigError for an arithmetic that this machine has not.
+    Raises ConfigError for an arithmetic that this machine lacks.
     """
 
     def __init__(self, like: Tensor, arithmetic: Arithmetic = "float32") -> None:
         check(arithmetic, like.device)
         self.arithmetic: Arithmetic = arithmetic
-        self._made: dict[int, tuple[Tensor, Product]] = {}  # by the identity of the parameter, which is held
+        self._prepared: dict[int, tuple[Tensor, Product]] = {}  # by id of the parameter, which is referenced
 
     def of(self, weight: Tensor, bias: Tensor | None = None) -> Product:
-        """The product with a parameter of the model."""
-        if id(weight) not in self._made:
-            self._made[id(weight)] = weight, product(weight, bias, self.arithmetic)
-        return self._made[id(weight)][1]
+        """Returns the product with a parameter of the model, prepared at the first call."""
+        if id(weight) not in self._prepared:
+            self._prepared[id(weight)] = weight, product(weight, bias, self.arithmetic)
+        return self._prepared[id(weight)][1]
 
 
 class _Linear:
-    """x W^T + b for one row. Each call writes the same `row` (1, out) anew."""
+    """x W^T + b for one row x (1, in). Each call overwrites the same `row` (1, out)."""
 
     def __init__(self, multiply: Product, width: int, like: Tensor) -> None:
         self.multiply, self.row = multiply, like.new_empty(1, width)
@@ -143,12 +146,12 @@ class _Linear:
 
 
 def linear(weight: Tensor, bias: Tensor | None, products: Products) -> Vector:
-    """x W^T + b of a parameter of the model."""
+    """Returns the function x -> x W^T + b for parameters of the model, x (1, in)."""
     return _Linear(products.of(weight, bias), len(weight), weight.detach())
 
 
 def unembedding(output: object, matrix: Tensor, products: Products) -> Vector:
-    """The logits (1, vocab) of a last vector, by a known output."""
+    """Returns the function that maps a final vector (1, d_model) to logits (1, vocab)."""
     multiply = linear(matrix, None, products)
     if isinstance(output, ScaledOutput):
         scale = matrix.shape[1] ** -0.5
@@ -157,7 +160,7 @@ def unembedding(output: object, matrix: Tensor, products: Products) -> Vector:
 
 
 class _Copies:
-    """x three times over: what a mixer without matrices compares and gathers."""
+    """Queries, keys and values of a mixer without matrices: x three times, (1, 3 d_model)."""
 
     def __init__(self, width: int, like: Tensor) -> None:
         self.row = like.new_empty(1, 3 * width)
@@ -197,24 +200,24 @@ def _gelu(x: Tensor) -> Tensor:
 def _mixer(
     mixer: HeadMixer | NoMixer, cache: KVCache, index: int, products: Products
 ) -> Callable[..., Tensor | None]:
-    return _nothing if isinstance(mixer, NoMixer) else Mixing(mixer, cache, index, products)
+    return _nothing if isinstance(mixer, NoMixer) else AttentionStep(mixer, cache, index, products)
 
 
 def _nothing(x: Tensor, hooks: PositionHooks, mask: None, probe: Probe, layer: None) -> None:
     return None
 
 
-class Mixing:
-    """One query against all keys so far: the mixer's arithmetic for a single position.
+class AttentionStep:
+    """Attention of one query to all keys so far.
 
-    The row of `project` holds q, k and v of that position, one head after another; what reads it are views of
-    it, made once.
+    The row of `project` holds q, k and v of that position, one head after another. `q`, `qk` and `kv` are
+    views of it.
     """
 
     def __init__(self, mixer: HeadMixer, cache: KVCache, index: int, products: Products) -> None:
         heads, kv_heads, d_head = mixer.n_heads, mixer.n_kv_heads, mixer.d_head
         self.index = index
-        self.hold(cache)
+        self.follow(cache)
         self.project = _projection(mixer, cache.held, products)
         by_head = self.project.row.view(-1, 1, d_head)
         # The queries of one group lie side by side.
@@ -231,8 +234,8 @@ class Mixing:
         w_o = mixer.w_o
         self.output: Vector | None = None if w_o is None else linear(w_o.weight, w_o.bias, products)
 
-    def hold(self, cache: KVCache) -> None:
-        """Follows a cache that has grown."""
+    def follow(self, cache: KVCache) -> None:
+        """Takes the views of a cache that has grown."""
         self.cache, self.held = cache, cache.held[self.index, :, 0]  # (2, kv_head, capacity, d_head)
         # (kv_head, d_head, capacity) and (kv_head, capacity, d_head)
         self.keys, self.values = self.held[0].transpose(1, 2), self.held[1]
@@ -257,9 +260,9 @@ class Mixing:
 
 
 def _projection(mixer: HeadMixer, like: Tensor, products: Products) -> _Linear | _Copies:
-    """q, k and v of a row at once, (1, (head + 2 kv_head) * d_head).
+    """Returns the function that gives q, k and v of a row, (1, (head + 2 kv_head) * d_head).
 
-    A mixer that shares matrices gets them stacked all the same: a few microseconds for having one way only.
+    The shared matrix of SharedQK is stacked twice: a few microseconds more, and no second case.
     """
     if isinstance(mixer, Attention):
         weight, multiply = mixer.w_qkv.weight, products.of(mixer.w_qkv.weight, mixer.w_qkv.bias)

@@ -37,7 +37,7 @@ KINDS: list[dict[str, Any]] = [
     {"mixer": "none"},
 ]
 kinds = for_each("fields", KINDS)
-attending = for_each("fields", KINDS[:5])  # those that go the short way
+attending = for_each("fields", KINDS[:5])  # those with attention of a kind
 
 
 def pair_config(**fields: Any) -> Seq2SeqConfig:

@@ -123,11 +123,11 @@ def test_what_is_read_and_written_is_the_model_s_own_forward_whether_it_keeps_or
 
 
 @every
-def test_the_parts_that_are_known_exactly_go_the_short_way(case: Case) -> None:
+def test_exactly_the_supported_parts_take_the_fast_path(case: Case) -> None:
     model = model_of(case)
     if model.can_cache and not {"window", "output_head"} & set(case.fields):
         own = all(getattr(case.parts, name) == getattr(HEALTHY, name) for name in FORWARD)
-        assert (Decoder(model)._row is not None) == own
+        assert (Decoder(model)._fast is not None) == own
 
 
 def test_dropout_that_was_not_switched_off_drops_in_generation_too() -> None:
@@ -148,10 +148,10 @@ def test_sizes_follow_the_need_and_not_the_context(position: str, mixer: str) ->
         for token in range(10):
             decoder.read([token])
     assert decoder.length == 10 and decoder.cache.capacity == 64
-    hooks = decoder._row.hooks
+    hooks = decoder._fast.hooks
     held = [decoder.cache.held, *(t for t in vars(hooks).values() if isinstance(t, torch.Tensor))]
     assert sum(t.nbytes for t in held) < 200_000
-    row = decoder._row.blocks[0][1].mixer.project.row
+    row = decoder._fast.blocks[0][1].mixer.project.row
     assert row.numel() == 48
 
 

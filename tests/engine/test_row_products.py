@@ -30,7 +30,7 @@ CLOSE: dict[Arithmetic, float] = {"float32": 1e-6, "bfloat16": 0.01, "int8": 2e-
 
 @pytest.fixture(autouse=True)
 def every_matrix_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_products, "LAID", 0)
+    monkeypatch.setattr(row_products, "COPY_LIMIT", 0)
 
 
 @pytest.fixture(params=ARITHMETICS)
@@ -81,7 +81,7 @@ def test_a_large_matrix_is_not_copied_and_a_small_one_is_laid_out_and_never_roun
 ) -> None:
     weight = torch.randn(16, 8)
     assert product(weight, None).weight.data_ptr() == weight.data_ptr()  # type: ignore[attr-defined]
-    monkeypatch.setattr(row_products, "LAID", 128)
+    monkeypatch.setattr(row_products, "COPY_LIMIT", 128)
     for arithmetic in ARITHMETICS:
         small = product(weight, None, arithmetic)
         assert torch.equal(small.weight, weight.T)  # type: ignore[attr-defined]
@@ -130,13 +130,13 @@ def test_reading_token_by_token_is_the_forward_of_the_rounded_model(
 def test_products_are_made_once_and_shared(arithmetic: Arithmetic) -> None:
     model = model_of("modern")
     products = ready(model, arithmetic)
-    held = dict(products._made)
+    held = dict(products._prepared)
     with torch.inference_mode():
         one, other = (Decoder(model, products=products) for _ in range(2))
         first = [one.read([3]), other.read([7]), one.read([1]), other.read([8])]
         alone = [Decoder(model, products=products) for _ in range(2)]
         again = [alone[0].read([3]), alone[0].read([1]), alone[1].read([7]), alone[1].read([8])]
-    assert products._made == held
+    assert products._prepared == held
     for a, b in zip((first[0], first[2], first[1], first[3]), again, strict=True):
         assert torch.equal(a, b)
 

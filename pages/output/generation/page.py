@@ -11,7 +11,7 @@ from engine.sample.beam import beam_search
 from engine.sample.branches import ended_by, likelihood, pick
 from engine.sample.decoder import Decoder
 from engine.sample.generate import steps, window
-from engine.sample.single_row import Mixing
+from engine.sample.single_row import AttentionStep
 from pages.output.generation import words
 from pages.output.generation.beam import draw_beam
 from pages.output.generation.cache import draw_cache
@@ -37,7 +37,7 @@ show(
                 "KV cache",
                 draw_cache,
                 words.cache,
-                (KVCache, Decoder, Mixing, compare, flops, cache_size, unchanged),
+                (KVCache, Decoder, AttentionStep, compare, flops, cache_size, unchanged),
                 question=words.CACHE_QUESTION,
                 closed="says",
             ),

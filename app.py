@@ -73,7 +73,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
         lifespan=server.lifespan,
         middleware=asgi_limits.middleware(),
         routes=health.routes(),
-        on_script_error=server.told,
+        on_script_error=server.report_error,
     )
 else:
     route()

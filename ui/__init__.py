@@ -1,1 +1,1 @@
-"""What all pages share. Streamlit lives here and in pages/ only."""
+"""Code that all pages share. Streamlit lives here and in pages/ only."""

@@ -82,7 +82,7 @@ def in_frame(cookie: str) -> str:
 
 
 def headers() -> dict[str, str]:
-    """What every answer carries."""
+    """Returns the HTTP headers of every response."""
     return {
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "strict-origin-when-cross-origin",
@@ -145,7 +145,7 @@ class Guard:
         return {**scope, "headers": [*kept, (own, where.encode("latin-1"))]}
 
     def _address(self, scope: Scope) -> str:
-        """Of who asks, as limits count it."""
+        """Returns the client's address, as limits count it."""
         peer = (scope.get("client") or (None,))[0]
         forwarded = ",".join(Headers(scope=scope).getlist("x-forwarded-for"))
         return identity.address(peer, forwarded, self._proxies)
@@ -221,7 +221,7 @@ class Guard:
 
 
 def _known(scope: Scope) -> bool:
-    """Whether the browser sent a key that this server made."""
+    """True if the browser sent a key that this server made."""
     sent = cookie_parser(Headers(scope=scope).get("cookie", ""))
     return identity.key_in(sent.get(identity.COOKIE)) is not None
 

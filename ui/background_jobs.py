@@ -36,7 +36,7 @@ _GIVEN_UP = "measures_given_up"  # keys that this tab has cancelled
 
 
 class TooMany(GlassformerError):
-    """As many measurements wait as may."""
+    """The limit of waiting measurements is reached."""
 
 
 class Job:
@@ -62,11 +62,11 @@ class Job:
 
     @property
     def leaves(self) -> bool:
-        """Whether it has ended, or is about to, without a result."""
+        """True if it has ended, or is about to, without a result."""
         return self.left or self._cancelled.is_set()
 
     def wait(self, seconds: float, who: str = "") -> bool:
-        """Whether it has ended by then."""
+        """Waits up to `seconds`; returns True if it has ended."""
         if not self.ended:
             self._watched[who] = time.monotonic()
         return self._ended.wait(seconds)
@@ -76,7 +76,7 @@ class Job:
         self._cancelled.set()
 
     def leave(self, who: str) -> None:
-        """As `cancel`, where nobody else watches."""
+        """Stops watching, and cancels where nobody else watches."""
         self._watched.pop(who, None)
         if not self._is_watched():
             self.cancel()
@@ -118,9 +118,9 @@ class Job:
 class Jobs:
     """The measurements of a server by key: those under way, and the last results."""
 
-    def __init__(self, at_once: int = 1, kept: int = KEPT) -> None:
+    def __init__(self, at_once: int = 1, max_results: int = KEPT) -> None:
         self._turn = threading.Semaphore(at_once)
-        self._kept = kept
+        self._kept = max_results
         self._jobs: OrderedDict[Key, Job] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -220,7 +220,7 @@ def known(key: Key) -> Any:
 
 
 def begun(key: Key) -> bool:
-    """Whether that measurement has been asked for: `measured` then draws where it stands. Draws nothing."""
+    """True if that measurement was requested: `measured` then draws where it stands. Draws nothing."""
     return _server.get(key) is not None
 
 

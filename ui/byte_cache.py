@@ -26,7 +26,7 @@ class Bounded(Generic[T]):
 
     @property
     def bytes(self) -> int:
-        """What is held now."""
+        """The bytes held now."""
         with self._lock:
             return sum(size for _, size in self._held.values())
 

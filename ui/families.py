@@ -42,8 +42,8 @@ def pair_task(name: str) -> str | None:
 
 
 def family_of(name: str) -> Family:
-    """Of what comes with the app, and of a run of pairs. A model of another run or of others may be an
-    encoder, too, as its configuration says.
+    """Returns the family of a shipped model or of a run of pairs. A model of another run or of others may be
+    an encoder, too, as its configuration says.
     """
     if pair_task(name) is not None:
         return "both"
@@ -70,7 +70,9 @@ def title_of(name: str) -> str | None:
 
 
 def kind_of(name: str) -> str | None:
-    """What one reads, as `ui.fit_text.examples_of` has it; None for a model of another kind."""
+    """Returns what a model reads, in the terms of `ui.fit_text.examples_of`; None for a model of another
+    kind.
+    """
     if (task := pair_task(name)) is not None:
         return PAIR + task
     return GAPS if family_of(name) == "encoder" else None
@@ -105,24 +107,26 @@ def _kept(name: str, step: int) -> int:
     return max(run.snapshots) if step == NEWEST else step
 
 
-def as_read(found: Checkpoint) -> Checkpoint:
-    """With a sign for a gap, where the model has a token for it that its tokenizer does not know."""
-    if found.config.causal or found.config.vocab_size != found.tokenizer.vocab_size + 1:
-        return found
-    return replace(found, tokenizer=BlankTokenizer(found.tokenizer))
+def as_read(checkpoint: Checkpoint) -> Checkpoint:
+    """Adds a sign for a gap to the tokenizer of a model that has a token for it which the tokenizer does not
+    know.
+    """
+    if checkpoint.config.causal or checkpoint.config.vocab_size != checkpoint.tokenizer.vocab_size + 1:
+        return checkpoint
+    return replace(checkpoint, tokenizer=BlankTokenizer(checkpoint.tokenizer))
 
 
-def exact_of(found: object) -> str | None:
-    """How often an encoder-decoder is right, where it comes with the app; None for others."""
-    if not (isinstance(found, Checkpoint) and isinstance(found.tokenizer, SourceTokenizer)):
+def exact_of(loaded: object) -> str | None:
+    """Returns how often a shipped encoder-decoder is right; None for others."""
+    if not (isinstance(loaded, Checkpoint) and isinstance(loaded.tokenizer, SourceTokenizer)):
         return None
-    exact = found.metrics.get("exact")
+    exact = loaded.metrics.get("exact")
     return None if exact is None else f"{exact:.1%} of held-out sources written right, whole"
 
 
-def reads_only(found: object) -> bool:
-    """Whether it is the half of an encoder-decoder that reads."""
-    return isinstance(found, Checkpoint) and isinstance(found.tokenizer, SourceTokenizer)
+def reads_only(loaded: object) -> bool:
+    """True for the encoder of an encoder-decoder."""
+    return isinstance(loaded, Checkpoint) and isinstance(loaded.tokenizer, SourceTokenizer)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the model …")
@@ -192,5 +196,7 @@ def crossing(name: str) -> str:
 
 
 def crossed(name: str) -> str | None:
-    """What that page calls it: a run by its own name, a shipped one by its task."""
+    """Returns the name of an encoder-decoder on the page about cross-attention: a run's own, a shipped one's
+    task.
+    """
     return name if name.startswith(RUN) else pair_task(name)

@@ -59,8 +59,8 @@ def more_models(prefix: str) -> None:
 
 
 def offers(names: Sequence[str], chosen: str, prefix: str) -> None:
-    """Those of `names` that are not on this server, where it fetches models: what was fetched becomes the
-    value of the widget `chosen`, under its name after `prefix`, once `take` puts it there.
+    """Offers to fetch those of `names` that are not on this server. A fetched model becomes the value of the
+    widget `chosen`, under its name after `prefix`, once `take` puts it there.
     """
     for name in names if session.profile().max_download else ():
         if sources.find(name) is None:

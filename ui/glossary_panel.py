@@ -19,7 +19,7 @@ KEY = "terms"
 def draw_terms() -> None:
     """Draws the button, once for the whole app; a page that is asked for in there is gone to."""
     result = mounted("terms", styles=("terms",))(
-        key=KEY, data={"terms": _told()}, on_opened_change=lambda: None, on_part_change=lambda: None
+        key=KEY, data={"terms": _payload()}, on_opened_change=lambda: None, on_part_change=lambda: None
     )
     opened = getattr(result, "opened", None)
     if isinstance(opened, str) and opened in terms():
@@ -31,8 +31,8 @@ def draw_terms() -> None:
 
 
 @cache
-def _told() -> list[dict[str, str]]:
-    """What the browser knows of each term."""
+def _payload() -> list[dict[str, str]]:
+    """Returns each term as the browser needs it."""
     return [
         {
             "id": term.id,

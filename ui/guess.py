@@ -26,25 +26,23 @@ _OFF, _SETS = "guess_off", "guess_sets"  # in the session
 
 @dataclass(frozen=True)
 class Choice:
-    """One of the guesses. `said` follows when it was chosen: of a wrong one it knows the thought behind
-    it.
-    """
+    """An answer to choose. `reply` follows the choice: to a wrong one it names the thought behind it."""
 
     text: str
-    said: str
+    reply: str
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A question about what is not on the screen yet. `right` is the place of the choice that holds. `found`
-    are the numbers, said whatever was chosen, and where they are seen. `sets` are controls, by their keys,
+    """A question about what is not on the screen yet. `right` is the index of the right choice. `outcome` are
+    the numbers, shown whatever was chosen, and where they are seen. `sets` are controls, by their keys,
     and their new values: once a choice is made they are set, and the figure answers. All is plain text.
     """
 
-    asked: str
+    question: str
     choices: tuple[Choice, ...]
     right: int
-    found: str
+    outcome: str
     sets: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -55,7 +53,7 @@ def offered(truth: Truth, choices: Mapping[str, Choice], holds: str = "") -> tup
     """
     names = [name for name in choices if name in truth.offered]
     said = {truth.right: holds} if holds else {}
-    found = tuple(Choice(choices[name].text, said.get(name, choices[name].said)) for name in names)
+    found = tuple(Choice(choices[name].text, said.get(name, choices[name].reply)) for name in names)
     return found, names.index(truth.right)
 
 
@@ -68,26 +66,26 @@ def ask(name: str, make: Callable[..., Guess | None], *about: Any) -> None:
     wanted = widgets.picked(KEY, "did") == f"{_OPEN}{name}"
     guess = make(*about) if wanted else None
     st.session_state[_SETS] = {} if guess is None else dict(guess.sets)
-    mounted("guess", styles=("guess",))(key=KEY, data=told(name, wanted, guess), on_did_change=_did)
+    mounted("guess", styles=("guess",))(key=KEY, data=payload(name, wanted, guess), on_did_change=_did)
 
 
-def told(name: str, wanted: bool, guess: Guess | None) -> dict[str, Any]:
-    """What the browser knows: before somebody wants to guess, only that one can."""
+def payload(name: str, wanted: bool, guess: Guess | None) -> dict[str, Any]:
+    """Returns what the browser needs: until somebody wants to guess, only that one can."""
     if not wanted:
         return {"id": name}
     if guess is None:
         return {"id": name, "none": True}
     return {
         "id": name,
-        "asked": guess.asked,
+        "asked": guess.question,
         "choices": _told(guess.choices),
         "right": guess.right,
-        "found": guess.found,
+        "found": guess.outcome,
     }
 
 
 def _told(choices: Sequence[Choice]) -> list[dict[str, str]]:
-    return [{"text": choice.text, "said": choice.said} for choice in choices]
+    return [{"text": choice.text, "said": choice.reply} for choice in choices]
 
 
 def _did() -> None:
@@ -99,7 +97,7 @@ def _did() -> None:
 
 
 def _declined() -> bool:
-    """Whether the address said that nobody is to be asked; it keeps saying so from page to page."""
+    """True if the address declined guesses; it keeps saying so from page to page."""
     said = session.from_url(URL, (ON, OFF))
     if said is not None:
         st.session_state[_OFF] = said == OFF
@@ -109,7 +107,7 @@ def _declined() -> bool:
 
 
 def _scene_asks() -> bool:
-    """Whether the scene of a course that is shown has a question of its own."""
+    """True if the scene of a course that is shown has a question of its own."""
     course = courses.shelf().courses.get(st.query_params.get("course", ""))
     if course is None:
         return False

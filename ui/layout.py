@@ -1,4 +1,4 @@
-"""What a figure does on a narrow screen."""
+"""Layout of a figure on a narrow screen."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Subject:
 
     @property
     def is_pretrained(self) -> bool:
-        """Whether others trained it, on texts that are not here."""
+        """True if others trained it, on texts that are not here."""
         return is_pretrained(self.key[0])
 
     @property
@@ -124,8 +124,8 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen in the bar: a model by its name, and what it reads; None where the bar does not ask.
-    `facts` is the place below the name; so many `letters` had the text before it was cut.
+    """A choice in the bar: a model by its name, and the text it reads; None where the bar has no box for one.
+    `facts` is the container below the name, `letters` the length of the text before it was cut.
     """
 
     name: str
@@ -169,22 +169,24 @@ def _told(name: str, read: str | None) -> str:
     return f"{safe(title)} · {safe(begins if len(begins) <= BEGINS else begins[:BEGINS] + ' …')}"
 
 
-def seen(
+def subject_from(
     name: str,
     run: RunView | None,
     step: int,
     steps: Sequence[int],
-    found: models.Found,
+    loaded: models.Loaded,
     text: str,
     ids: tuple[int, ...],
 ) -> Subject:
-    """The model `found` under that name, at a step of its `steps` (NEWEST: the last), and what it reads."""
+    """Makes the subject of a model `loaded` under that name, at a step of its `steps` (NEWEST: the last), and
+    of the text it reads.
+    """
     at = step if step != NEWEST else max(steps, default=NEWEST)
-    corpus = found.metrics.get("corpus")
+    corpus = loaded.metrics.get("corpus")
     known = corpus if corpus in corpora.NAMES else None
-    title, repeat = models.title_of(name, run), models.repeat_of(found)
+    title, repeat = models.title_of(name, run), models.repeat_of(loaded)
     pair = families.pair_of(name, at)
-    return Subject((name, at), title, found.model, found.tokenizer, text, ids, known, repeat, pair)
+    return Subject((name, at), title, loaded.model, loaded.tokenizer, text, ids, known, repeat, pair)
 
 
 @contextmanager
@@ -211,7 +213,7 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     for note in notes if choice.text is not None else ():
         st.caption(f":material/info: {safe(note)}")
     try:
-        yield seen(name, run, step, steps, found, shown, ids)
+        yield subject_from(name, run, step, steps, found, shown, ids)
     finally:
         if course is not None and steps:
             with timeline:
@@ -271,8 +273,8 @@ def _first(kind: str) -> str:
 
 
 def _settled_text(first: str, kind: str) -> str:
-    """What will stand in the box, before it is drawn: what the address names, else what was read before, else
-    `first`. What was not typed follows the kind of model.
+    """Returns the text of the box before it is drawn: the address's, else the last one read, else `first`. A
+    text that was not typed follows the kind of model.
     """
     held, named = st.session_state, st.query_params.get("text")
     before: str = held.get("kept_kind", kind)

@@ -55,16 +55,18 @@ FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
 # What the choice remembers: the address of the page that drew it last, and the name that it put into the URL.
 _DRAWN_ON, _WRITTEN = "subject_model_page", "subject_model_written"
 
-Found = Checkpoint | Pretrained
+Loaded = Checkpoint | Pretrained
 
 
 def is_pretrained(name: str) -> bool:
-    """Whether others trained it: its texts are English, its tokens words."""
+    """True if others trained the model: its texts are English, its tokens words."""
     return name.startswith((PRETRAINED, FILE))
 
 
 def kind_of(name: str) -> str:
-    """What a model reads: `words`, the name of a synthetic task, what `ui.families` says, or `letters`."""
+    """Returns what a model reads: `words`, the name of a synthetic task, a kind of `ui.families`, or
+    `letters`.
+    """
     if is_pretrained(name):
         return "words"
     if (kind := families.kind_of(name)) is not None:
@@ -160,9 +162,7 @@ def _runs(named: str | None) -> dict[str, RunView]:
 
 
 def _opens(view: RunView) -> bool:
-    """Whether there is something to look into yet, and the pages that look inside can show it: one tower, or
-    of two the one that reads.
-    """
+    """True if the model can be looked into yet: a single stack, or the encoder of two."""
     return bool(view.snapshots) and (view.spec.kind.inside or view.spec.kind is PAIRS)
 
 
@@ -184,13 +184,13 @@ def _put(name: str, value: str) -> None:
         st.query_params[name] = value
 
 
-def model_of(name: str, step: int, steps: tuple[int, ...]) -> Found:
+def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
     """The model of a name. A snapshot that went away while we looked, or a file that cannot be read, ends the
     page with a sentence.
     """
     try:
-        if (found := families.model_of(name, step)) is not None:
-            return families.as_read(found)
+        if (loaded := families.model_of(name, step)) is not None:
+            return families.as_read(loaded)
         if is_training(name):
             return families.as_read(_snapshot(name, max(steps) if step == NEWEST else step))
         if name.startswith(PRETRAINED):
@@ -225,21 +225,23 @@ def task_model(task: str) -> Checkpoint:
 
 
 def is_training(name: str) -> bool:
-    """Whether its model can be looked into at several steps: a run, or a time-lapse."""
+    """True if its model can be looked into at several steps: a run, or a time-lapse."""
     return name.startswith(RUN) or name in LAPSES
 
 
 def _snapshot(name: str, step: int) -> Checkpoint:
     place = f"{name}@{step}"
-    if (found := _snapshots().get(place)) is None:
-        found = model_after(name, step)
-        _snapshots().put(place, found, found.memory())
-    return found
+    if (loaded := _snapshots().get(place)) is None:
+        loaded = model_after(name, step)
+        _snapshots().put(place, loaded, loaded.memory())
+    return loaded
 
 
 @st.cache_resource(show_spinner=False)
 def _snapshots() -> Bounded[Checkpoint]:
-    """Of all runs together: one may take 16 MB on a hosted server, and a run has dozens."""
+    """Returns the snapshots of all runs together: one may take 16 MB on a hosted server, and a run has
+    dozens.
+    """
     return Bounded(SNAPSHOT_BYTES)
 
 
@@ -271,24 +273,24 @@ def _untrained(preset: str) -> Checkpoint:
 # What is known of it ----------------------------------------------------------------------------
 
 
-def facts(found: Found, total: int | None, step: int, steps: tuple[int, ...]) -> str:
-    """The line below a model's name: its sizes, and how it was trained; `total` steps, where it is looked
-    into at one of them.
+def facts(loaded: Loaded, total: int | None, step: int, steps: tuple[int, ...]) -> str:
+    """Returns the line below a model's name: its sizes, and how it was trained; `total` steps, where it is
+    looked into at one of them.
     """
-    c = found.config
+    c = loaded.config
     words = [
-        f"{parameter_formula(c, found.model.parts):,} parameters",
+        f"{parameter_formula(c, loaded.model.parts):,} parameters",
         f"{c.n_layers} layers × {c.n_heads} heads",
     ]
-    if (exact := families.exact_of(found)) is not None:
+    if (exact := families.exact_of(loaded)) is not None:
         return " · ".join(["its encoder", *words, f"width {c.d_model}", exact])
-    if isinstance(found, Pretrained):
-        half = ["its encoder"] if pairs.is_pair(found.path) else []
-        return " · ".join(half + words + _published(found))
-    if families.reads_only(found):
+    if isinstance(loaded, Pretrained):
+        half = ["its encoder"] if pairs.is_pair(loaded.path) else []
+        return " · ".join(half + words + _published(loaded))
+    if families.reads_only(loaded):
         words.insert(0, "its encoder")
     words += [f"width {c.d_model}", f"context {c.context}"]
-    loss = found.metrics.get("validation_loss")
+    loss = loaded.metrics.get("validation_loss")
     if isinstance(loss, float):
         words.append(f"validation loss {loss:.3f}")
     if total is not None:
@@ -299,26 +301,26 @@ def facts(found: Found, total: int | None, step: int, steps: tuple[int, ...]) ->
     return " · ".join(words)
 
 
-def _published(found: Pretrained) -> list[str]:
-    bits = f"{found.bits:.3g} bits a weight"
-    if found.facts is None:
+def _published(loaded: Pretrained) -> list[str]:
+    bits = f"{loaded.bits:.3g} bits a weight"
+    if loaded.facts is None:
         return [bits]
     return [
-        f"by {found.facts.made_by}, {found.facts.tokens} tokens (published)",
-        found.facts.licence,
+        f"by {loaded.facts.made_by}, {loaded.facts.tokens} tokens (published)",
+        loaded.facts.licence,
         bits,
     ]
 
 
-def facts_help(found: Found, steps: int | None) -> str | None:
-    """Where the facts of a published model come from; what the validation loss of a shipped one may be held
-    against, and what not; how a time-lapse, which is kept at so many `steps`, was trained.
+def facts_help(loaded: Loaded, steps: int | None) -> str | None:
+    """Returns the source of a published model's facts, baselines for the validation loss of a shipped one,
+    and how a time-lapse, kept at so many `steps`, was trained.
     """
-    if isinstance(found, Pretrained):
-        return _origin(found)
+    if isinstance(loaded, Pretrained):
+        return _origin(loaded)
     if steps is None:
-        return _loss_help(found.metrics, found.config.context)
-    repeat = repeat_of(found)
+        return _loss_help(loaded.metrics, loaded.config.context)
+    repeat = repeat_of(loaded)
     if not repeat:
         return None
     return (
@@ -335,14 +337,14 @@ def trained_as(name: str) -> Mapping[str, Any] | None:
     return known if isinstance(known, Mapping) else None
 
 
-def repeat_of(found: Found) -> float:
-    """Share of the windows that repeat themselves in what it was trained on; 0 where that is not known."""
-    train = found.metrics.get("train")
+def repeat_of(loaded: Loaded) -> float:
+    """Returns the share of training windows that repeat themselves; 0 where that is not known."""
+    train = loaded.metrics.get("train")
     return float(train.get("repeat", 0.0)) if isinstance(train, Mapping) else 0.0
 
 
-def _origin(found: Pretrained) -> str:
-    c, known = found.config, found.facts
+def _origin(loaded: Pretrained) -> str:
+    c, known = loaded.config, loaded.facts
     words = [f"Width {c.d_model}, context {c.context:,}, {c.vocab_size:,} tokens."]
     if known is not None:
         words.append(
@@ -350,8 +352,8 @@ def _origin(found: Pretrained) -> str:
             f" {known.source}."
         )
     words.append(
-        f"Read from {safe(found.path.name)}, where a weight takes {found.bits:.3g} bits on average; computed"
-        " with as 32-bit numbers."
+        f"Read from {safe(loaded.path.name)}, where a weight takes {loaded.bits:.3g} bits on average;"
+        " computed with as 32-bit numbers."
     )
     return " ".join(words)
 

@@ -58,12 +58,12 @@ class Words:
 
 @dataclass(frozen=True)
 class View:
-    """One answer of a page. `id` stands in the URL, `title` on the button; `question`, the one that a person
-    has, above the view: a function of what `draw` gets where it depends on that.
+    """A view of a page: one question and its answer. `id` stands in the URL, `title` on the button and
+    `question` above the view: a function of what `draw` gets where it depends on that.
 
     `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
-    with its `own_text` has the model read what it says itself: the bar then has no box for a text. `code` are
-    the functions and classes of the engine whose source is offered below it. Words and code that depend on
+    that `brings_text` has the model read that one: the bar then has no box for a text. `code` are the
+    functions and classes of the engine whose source is offered below it. Words and code that depend on
     what is shown are functions of what `draw` gets. `closed` says why a view has no meaning for an
     encoder-decoder, of which the half that reads is looked into: one of ui.families.CLOSED. A view of
     `both_halves` has a choice of the half. What is drawn of an encoder that fills gaps is its own affair.
@@ -75,7 +75,7 @@ class View:
     words: Words | Callable[..., Words | None] | None = None
     code: Code | Callable[..., Code] = ()
     needs_model: bool = True
-    own_text: bool = False
+    brings_text: bool = False
     question: str | Callable[..., str] = ""
     closed: str = ""
     both_halves: bool = False
@@ -98,7 +98,7 @@ class View:
 
 @dataclass(frozen=True)
 class Page:
-    """What stands on a page. `key` names the view in the URL; `model` is looked into and `text` read, or
+    """A page and its views. `key` names the view in the URL; `model` is looked into and `text` read, or
     `words` by a model that was trained on much of them, until there are others. `bar` is drawn above the
     views of a page that looks into no model: what it returns, they get.
     """
@@ -139,14 +139,14 @@ def _question_line(page: Page, view: View) -> tuple[DeltaGenerator, Choice | Non
             view.ask(question)
         if not view.needs_model:
             return question, None
-        return question, choose_subject(page.text, page.model, not view.own_text, page.words)
+        return question, choose_subject(page.text, page.model, not view.brings_text, page.words)
 
 
 def choose_view(views: Sequence[View], key: str) -> View:
     """The views as a row of buttons. A link names one by its id, or, as old links do, by its title."""
     by_id = {view.id: view for view in views}
     titles = {view.id: view.title for view in views}
-    return by_id[widgets.one_of("View", titles, key, hidden=True, wrap=True)]
+    return by_id[widgets.select("View", titles, key, hidden=True, wrap=True)]
 
 
 @st.fragment
@@ -210,7 +210,7 @@ def _one_of(page: Page, views: tuple[View, ...]) -> View:
 
 @contextmanager
 def boundary() -> Iterator[None]:
-    """What fails in here becomes a sentence with a number; the rest of the page lives, and the log has
+    """Turns an exception inside it into a sentence with a number; the rest of the page lives, and the log has
     the trace.
     """
     try:

@@ -124,8 +124,8 @@ def _line(
     """The buttons, how the curves are drawn, and how far they are."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="race_line"):
         buttons(key, title, specs, [view for view in views if view.race])
-        along = widgets.one_of("Against", race_words.AXES, "race_axis", kind="list", hidden=True, width=130)
-        curves = widgets.one_of(
+        along = widgets.select("Against", race_words.AXES, "race_axis", kind="list", hidden=True, width=130)
+        curves = widgets.select(
             "Curves", race_words.CURVES, "race_curves", kind="list", hidden=True, width=160
         )
         smooth = widgets.switch("Smooth", False, "race_smooth") if curves != "validation" else False
@@ -169,7 +169,7 @@ def _chart(
 
 
 def _lines(spec: RunSpec, unit: race_table.Unit) -> dict[str, float]:
-    """What predictors without a network reach on the text; nothing where it is not here."""
+    """Returns the losses of predictors without a network on the text; nothing where it is not here."""
     try:
         corpus = _corpus_of(spec)
     except (CorpusError, ConfigError):

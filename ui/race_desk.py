@@ -103,7 +103,7 @@ def _one(view: RunView, mine: bool) -> None:
     """A run of the race: how far it is, its own pause and end, and the ways into it."""
     manager = session.manager()
     paused = view.status == "paused"
-    st.progress(view.share, text=race_words.one(view))
+    st.progress(view.share, text=race_words.run_progress(view))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
             "Resume" if paused else "Pause",
@@ -146,7 +146,7 @@ def progress(views: Sequence[RunView], specs: Sequence[RunSpec], stored: Stored 
 
 
 def troubles(live: Sequence[RunView]) -> None:
-    """What went wrong, what was refused, and whose race it is."""
+    """Shows failures, refusals, and whose race it is."""
     sentence, since = st.session_state.get(REFUSED, ("", 0.0))
     if sentence and time.monotonic() - since < REFUSAL_SECONDS:
         st.error(safe(sentence))

@@ -1,4 +1,4 @@
-"""What a race says around its chart. Whole sentences (Markdown), from values that they are given."""
+"""Sentences (Markdown) around the chart of a race, from values that they are given."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def made(how: str) -> str:
     return f"Made before, by: {safe(how)}. **Race** trains them here."
 
 
-def missing(shown: int, asked: int) -> str:
-    """Some of what is chosen has not been trained."""
-    return f"{shown} of these {asked} are here: **Race** trains all."
+def missing(shown: int, chosen: int) -> str:
+    """Says that some of the chosen entrants have not been trained."""
+    return f"{shown} of these {chosen} are here: **Race** trains all."
 
 
 def trouble(view: RunView) -> str:
-    """What ended or paused a run."""
+    """Says why a run ended or paused."""
     return f"{safe(name_of(view))}: {safe(view.message)}"
 
 
 def warned(view: RunView, warning: str) -> str:
-    """What went wrong without ending a run."""
+    """Says what went wrong without ending a run."""
     return f"{safe(name_of(view))}: {safe(warning)}"
 
 
@@ -82,8 +82,8 @@ def progress(views: Sequence[RunView], left: float) -> str:
     return f"{done}about {duration(left)} left" if left else f"{done}last look"
 
 
-def one(view: RunView) -> str:
-    """How far one of them is."""
+def run_progress(view: RunView) -> str:
+    """Says how far one of the runs is."""
     word = STATUS[view.status][2]
     if view.budget.seconds:
         far = f"{min(view.seconds, view.budget.seconds):.1f} of {view.budget.seconds:g} s, step {view.step:,}"
@@ -93,7 +93,7 @@ def one(view: RunView) -> str:
 
 
 def alt(lines: Sequence[Standing]) -> str:
-    """What the chart shows, read aloud."""
+    """Describes the chart."""
     ends = [f"{line.name} {line.loss:.2f}" for line in lines if math.isfinite(line.loss)]
     return "Losses of a race; newest validation losses: " + (", ".join(ends) or "none yet")
 

@@ -1,4 +1,4 @@
-"""What happens once per server, before the first page and after the last."""
+"""Tasks of a server: once before the first page, and after the last."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def doubts(profile: Profile, manager: RunManager) -> list[str]:
     return found
 
 
-def told(error: Exception) -> bool:
-    """What nobody else caught (a callback, the router itself): a sentence with a number, and the trace in the
-    log under that number. True: Streamlit shows nothing of its own.
+def report_error(error: Exception) -> bool:
+    """Shows an error that nobody else caught (a callback, the router itself) as a sentence with a number, and
+    logs the trace under it. True: Streamlit shows nothing of its own.
     """
     from ui.page_frame import failed
 
@@ -127,8 +127,9 @@ def _guard_against_strangers(profile: Profile) -> None:
 
 
 def _go_ahead() -> None:
-    """What Home takes a second or two for on a new server, beside whatever else is under way: pandas, which
-    Streamlit imports for the first component, and the weights of the published model that is shown first.
+    """Does ahead what takes Home a second or two on a new server, beside other work: importing pandas, which
+    Streamlit needs for the first component, and reading the weights of the published model that is shown
+    first.
     """
     import pandas  # noqa: F401
 

@@ -52,7 +52,7 @@ def manager() -> RunManager:
 
 
 def rooms() -> Rooms:
-    """What rooms answer, where every server of this address sees it."""
+    """Returns the rooms, where every server of this address sees them."""
     from engine.service.shared import open_rooms
 
     runs = manager()

@@ -32,7 +32,7 @@ class Entry:
 
     @property
     def path(self) -> str:
-        """As `st.Page` and `st.switch_page` want it: relative to app.py."""
+        """The path as `st.Page` and `st.switch_page` want it: relative to app.py."""
         return f"pages/{self.file}"
 
 

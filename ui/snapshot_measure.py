@@ -19,8 +19,8 @@ SLICE_SECONDS = 0.12  # of measuring in one run of the script: a control waits t
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _kept(what: str, model: str) -> dict[int, Any]:
-    """What was measured of a run so far, by step; None for a snapshot that is gone."""
+def _results(what: str, model: str) -> dict[int, Any]:
+    """Returns the measurements of a run so far, by step; None for a snapshot that is gone."""
     return {}
 
 
@@ -50,7 +50,7 @@ def course(
     `what` names the measure among others, `model` the run as the subject's bar does. Streamlit does not dim
     what a fragment draws by itself.
     """
-    wanted, kept = some(steps), _kept(what, model)
+    wanted, kept = some(steps), _results(what, model)
 
     def go_on() -> None:
         missing = [step for step in wanted if step not in kept]

@@ -33,7 +33,7 @@ class Timeline:
 
 
 def timeline_of(name: str) -> Timeline | None:
-    """Of a model in the bar; None for one whose training is not here."""
+    """Returns the timeline of a model in the bar; None for one whose training is not here."""
     if name in LAPSES:
         return of_lapse(lapse_of(name))
     view = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
@@ -59,15 +59,15 @@ def of_run(view: RunView) -> Timeline:
     )
 
 
-def marks(found: Iterable[Formed], steps: tuple[int, ...]) -> tuple[Mark, ...]:
-    """One for each step at which heads had formed for the first time: of the steps that are kept, the first
-    at or after it.
+def marks(formations: Iterable[Formed], steps: tuple[int, ...]) -> tuple[Mark, ...]:
+    """Returns a mark for each step at which heads had formed for the first time: of the `steps` with
+    snapshots, the first at or after it.
 
     >>> marks([Formed(12, "previous", 0, 3), Formed(15, "induction", 1, 0)], (0, 10, 20))[0].words
     '0.3 looks one back, 1.0 copies'
     """
     by_step: dict[int, list[Formed]] = {}
-    for one in found:
+    for one in formations:
         at = next((step for step in steps if step >= one.step), None)
         if at is not None:
             by_step.setdefault(at, []).append(one)

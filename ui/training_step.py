@@ -23,13 +23,13 @@ REMEMBERED = 8  # steps in the URL that were ours, or are done with: a message w
 
 @dataclass(frozen=True)
 class Shown:
-    """What is looked at. `heard`: what the URL has said so far, by us or by a link, latest last; `moved`: the
-    scrubber said it in this run, which is newer than any URL.
+    """The step that is shown. `url_steps`: the steps named in the URL so far, by us or by a link, latest
+    last; `moved`: the scrubber changed it in this run, which is newer than any URL.
     """
 
     model: str
     step: int
-    heard: tuple[str, ...] = ()
+    url_steps: tuple[str, ...] = ()
     moved: bool = False
 
 
@@ -46,12 +46,12 @@ def current(model: str, steps: Sequence[int]) -> int:
     held = st.session_state.get(_HELD, Shown(model, NEWEST))
     step = held.step if held.model == model else NEWEST
     named = st.query_params.get(IN_URL)
-    if named is not None and named not in held.heard and not (held.moved and held.model == model):
+    if named is not None and named not in held.url_steps and not (held.moved and held.model == model):
         asked = widgets.number_of(named)
         step = step if asked is None else asked
-    step = kept(step, steps)
+    step = nearest_step(step, steps)
     written = None if step == NEWEST else str(step)
-    st.session_state[_HELD] = Shown(model, step, _with(held.heard, named, written))
+    st.session_state[_HELD] = Shown(model, step, _with(held.url_steps, named, written))
     if written is None:
         st.query_params.pop(IN_URL, None)
     elif named != written:
@@ -62,14 +62,14 @@ def current(model: str, steps: Sequence[int]) -> int:
 def move(model: str, step: int) -> None:
     """Shows another step of `model`, from the next run of the script on."""
     held = st.session_state.get(_HELD, Shown(model, NEWEST))
-    st.session_state[_HELD] = Shown(model, step, held.heard, moved=True)
+    st.session_state[_HELD] = Shown(model, step, held.url_steps, moved=True)
 
 
-def kept(step: int, steps: Sequence[int]) -> int:
+def nearest_step(step: int, steps: Sequence[int]) -> int:
     """The one of `steps` nearest to `step`, the earlier of two; NEWEST stays.
 
-    >>> kept(14, (0, 10, 20)), kept(15, (0, 10, 20)), kept(99, (0, 10)), kept(NEWEST, (0, 10))
-    (10, 10, 10, -1)
+    >>> [nearest_step(step, (0, 10, 20)) for step in (14, 15, 99, NEWEST)]
+    [10, 10, 20, -1]
     """
     return step if step == NEWEST or step in steps else min(steps, key=lambda one: abs(one - step))
 

@@ -1,4 +1,4 @@
-"""Who may send a file up just now: shares of places and of memory, so that nobody takes what everybody needs.
+"""Limits on uploads: shares of places and of memory, so that nobody takes what everybody needs.
 
 A file is held in memory while it comes in, and until its tab is closed. One tab sends one at a time; an
 address has half of the places, and half of the memory, whatever tabs and cookies it has.
@@ -27,7 +27,7 @@ class Coming:
 
 
 class Uploads:
-    """What comes in this moment, and from which addresses what is held came. For one thread."""
+    """Uploads under way, and the addresses that the files held came from. For one thread."""
 
     def __init__(self) -> None:
         self._coming: list[Coming] = []

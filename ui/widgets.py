@@ -30,7 +30,7 @@ DIGITS = 12  # of a number in a link: longer ones are no index of anything
 # Choosing one of a few -------------------------------------------------------------------------
 
 
-def one_of(
+def select(
     label: str,
     options: Sequence[T] | Mapping[T, str],
     key: str,
@@ -42,7 +42,7 @@ def one_of(
     hidden: bool = False,
     **rest: Any,
 ) -> T:
-    """One of `options`; `first` (or the first of them) until another is chosen.
+    """Draws a choice of one of `options`; `first` (or the first of them) until another is chosen.
 
     Of a sequence the URL holds what is written on the button; of a mapping (id -> what is written) it holds
     the id, and an old link's wording still counts. `kind`: a row of buttons, pills, or a list that opens.
@@ -91,7 +91,7 @@ def _named(
     return found
 
 
-def some_of(
+def select_several(
     label: str,
     options: Sequence[T] | Mapping[T, str],
     key: str,
@@ -102,7 +102,7 @@ def some_of(
     hint: str | None = None,
     **rest: Any,
 ) -> list[T]:
-    """Those of `options` that are chosen, in the order of the options; `first` until others are. None of them
+    """Draws a choice of several of `options`, in their order; `first` until others are chosen. None of them
     is a choice, too.
 
     The URL holds what is written on the buttons, each under `key`: of a mapping (id -> what is written) the
@@ -140,7 +140,7 @@ def arrived(page: str) -> None:
 
 
 def just_arrived() -> bool:
-    """Whether this run is the first of its page, coming from another one."""
+    """True in the first run of a page after another one."""
     return bool(st.session_state.get(_ARRIVED, False))
 
 
@@ -258,7 +258,7 @@ def index(
         st.session_state[key] = count - 1  # a smaller model: the nearest to where one was
     options = list(range(count))
     many: dict[str, Any] = {"kind": "list", "width": 120} if count > FEW else {"kind": "row"}
-    return one_of(label, options, key, first=min(first, count - 1), place=place, hint=hint, **many)
+    return select(label, options, key, first=min(first, count - 1), place=place, hint=hint, **many)
 
 
 def head(config: ModelConfig, topic: str) -> tuple[int, int]:
@@ -297,8 +297,8 @@ def number_of(text: object) -> int | None:
 def indexes_of(
     text: object, below: Sequence[int], between: str = "-", *, nearest: bool = False
 ) -> tuple[int, ...] | None:
-    """As many indexes as `below` has bounds, written with `between` between them; None for anything else.
-    With `nearest` an index that is too large counts as the last there is.
+    """Parses as many indexes as `below` has bounds, written with `between` between them; None for anything
+    else. With `nearest` an index that is too large counts as the last there is.
 
     >>> indexes_of("2-0", (3, 1)), indexes_of("2-1", (3, 1)), indexes_of("2", (3, 1))
     ((2, 0), None, None)
@@ -328,7 +328,9 @@ def put_index(key: str, value: int | None) -> None:
 
 
 def picked(key: str, name: str) -> Any:
-    """What the component `key` last sent under `name`, before it is drawn; None where it sent nothing."""
+    """Returns the last value of the component `key` under `name`, before it is drawn; None where it sent
+    nothing.
+    """
     held = st.session_state.get(key)
     return held.get(name) if held is not None and hasattr(held, "get") else None
 
@@ -344,7 +346,7 @@ def put(key: str, value: Hashable) -> None:
 
 
 def only(values: Iterable[T] | None, allowed: Iterable[T]) -> list[T]:
-    """Those of `values` that are allowed, in their order: what a choice of several may hold."""
+    """Returns the allowed ones of `values`, in their order: what a choice of several may hold."""
     known = set(allowed)
     return [value for value in values or () if value in known]
 

@@ -54,7 +54,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
 
         return draw
 
-    for name in ("one_of", "some_of", "slide_over"):
+    for name in ("select", "select_several", "slide_over"):
         monkeypatch.setattr(widgets, name, noted(getattr(widgets, name)))
     return found
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from engine.lab.guesses import Truth
 from tests.pages import helpers
 from ui import guess
-from ui.guess import Choice, Guess, offered, told
+from ui.guess import Choice, Guess, offered, payload
 
 # guess -> (page, its view)
 PLACES = {
@@ -60,7 +60,7 @@ def wanted(monkeypatch: pytest.MonkeyPatch, did: str) -> None:
 @pytest.mark.parametrize("name", PLACES)
 def test_every_guess(name: str, heard: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Guess] = []
-    plain = told
+    plain = payload
     monkeypatch.setattr(guess, "told", lambda n, w, g: made.append(g) or plain(n, w, g))
     wanted(monkeypatch, f"open/{name}")
     page = opened(name)
@@ -115,10 +115,10 @@ def test_what_is_offered_and_told() -> None:
     found, right = offered(Truth("c", ("a", "c"), {}), choices, "so it is")
     assert found == (Choice("a", "a!"), Choice("c", "so it is")) and right == 1
     one = Guess("what?", found, right, "3 of 4", {"key": 1})
-    assert told("x", False, one) == {"id": "x"}
-    assert told("x", True, None) == {"id": "x", "none": True}
+    assert payload("x", False, one) == {"id": "x"}
+    assert payload("x", True, None) == {"id": "x", "none": True}
     rows = [{"text": "a", "said": "a!"}, {"text": "c", "said": "so it is"}]
-    assert told("x", True, one) == {
+    assert payload("x", True, one) == {
         "id": "x",
         "asked": "what?",
         "choices": rows,

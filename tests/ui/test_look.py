@@ -154,7 +154,7 @@ def test_a_mixed_page_has_the_bar_where_a_view_needs_it() -> None:
 
 
 def test_a_view_with_its_own_text_has_no_box_and_loses_nobody_elses() -> None:
-    page = opened(View("reads", "Reads", good), View("own", "Own", good, own_text=True))
+    page = opened(View("reads", "Reads", good), View("own", "Own", good, brings_text=True))
     page.text_area[0].set_value("ROMEO:\nMine").run()
     page.get_by_key("view").set_value("own").run()
     assert not page.text_area and [box.label for box in page.selectbox] == ["Model"]

@@ -16,18 +16,18 @@ SEEN = "http://localhost:8501/attention?attention_view=mask&text=a%20b"
 
 @pytest.mark.parametrize("host", ["localhost", "127.9.9.9", "[::1]", "app.localhost"])
 def test_a_computers_name_for_itself_becomes_its_address(host: str) -> None:
-    found = for_phones(SEEN.replace("localhost", host), own="192.0.2.7")
+    found = for_phones(SEEN.replace("localhost", host), local="192.0.2.7")
     assert found.address == "http://192.0.2.7:8501/attention?attention_view=mask&text=a%20b"
     assert "192.0.2.7" in found.note
     other = "https://glass.example.org/base/attention?x=1"
-    assert for_phones(other, own="192.0.2.7") == (other, "")
+    assert for_phones(other, local="192.0.2.7") == (other, "")
 
 
 def test_what_no_phone_can_reach_is_said() -> None:
-    assert for_phones(SEEN, listens="127.0.0.1", own="192.0.2.7").address == ""
-    assert "listens at 127.0.0.1" in for_phones(SEEN, listens="127.0.0.1", own="192.0.2.7").note
-    assert for_phones(SEEN, listens="0.0.0.0", own="192.0.2.7").address
-    assert for_phones(SEEN, own="") == ("", "This computer is in no network: phones cannot reach it.")
+    assert for_phones(SEEN, listens="127.0.0.1", local="192.0.2.7").address == ""
+    assert "listens at 127.0.0.1" in for_phones(SEEN, listens="127.0.0.1", local="192.0.2.7").note
+    assert for_phones(SEEN, listens="0.0.0.0", local="192.0.2.7").address
+    assert for_phones(SEEN, local="") == ("", "This computer is in no network: phones cannot reach it.")
 
 
 @pytest.mark.parametrize("profile, told", [("local", True), ("hosted", False), ("small", False)])
@@ -58,7 +58,7 @@ def test_strangers_are_not_told_where_the_server_lies_in_its_own_network(
     "seen", [None, 3, "", "javascript:alert(1)", "http://", "http://a:b/", "http://[", "h" * 10**5]
 )
 def test_what_is_no_web_address(seen: object) -> None:
-    assert for_phones(seen, own="192.0.2.7") == ("", "")
+    assert for_phones(seen, local="192.0.2.7") == ("", "")
 
 
 def squares(found: dict[str, str | int]) -> list[list[int]]:

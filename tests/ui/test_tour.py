@@ -45,7 +45,7 @@ def test_a_course_is_read_as_it_is_written():
     assert one.query == (("attention_view", "heads"), ("model", "shakespeare-classic"))
     assert one.path == "pages/inside/attention/page.py" and one.question is None
     assert two.page == "" and two.path == "pages/start/home/page.py" and two.notes == ""
-    assert (two.question.asked, two.question.answers, two.question.right) == ("Which?", ("this", "that"), 1)
+    assert (two.question.text, two.question.answers, two.question.right) == ("Which?", ("this", "that"), 1)
     assert course.models == ("shakespeare-classic",) and course.names == {"attention_view", "model"}
 
 
@@ -114,7 +114,7 @@ def test_the_address_says_course_and_scene():
     scene = TEN.scenes[3]
     found = told(opened(course="ten-minutes", scene="4"))
     assert (found["at"], found["count"], found["title"], found["text"]) == (3, 9, scene.title, scene.text)
-    assert found["question"]["asked"] == scene.question.asked and found["question"]["right"] == 2
+    assert found["question"]["asked"] == scene.question.text and found["question"]["right"] == 2
     assert len(found["question"]["answers"]) == 3
     # it is about Positions, and this is Home: the bar offers the way, and points at nothing
     assert found["away"] == "Positions" and found["point"] == ""

@@ -24,7 +24,7 @@ def choices() -> None:
     asked = dict(st.session_state["asked"])
     several = asked.pop("several", False)
     for kind in ("pills", "list") if several else ("row", "pills", "list"):
-        draw = widgets.some_of if several else widgets.one_of
+        draw = widgets.select_several if several else widgets.select
         st.session_state[f"got_{kind}"] = draw("Pick", key=kind, kind=kind, **asked)
 
 
@@ -158,7 +158,7 @@ def test_an_address_from_before_the_first_choice_is_the_first_again() -> None:
         from ui import widgets
 
         widgets.arrived(st.session_state["page"])
-        st.session_state["got"] = widgets.one_of("Pick", {"a": "Alpha", "b": "Beta"}, "pick")
+        st.session_state["got"] = widgets.select("Pick", {"a": "Alpha", "b": "Beta"}, "pick")
 
     page = AppTest.from_function(script, default_timeout=30)
     page.session_state["page"] = "tokens"

@@ -1,4 +1,4 @@
-"""Whether a server is ready for people: asked by Docker, by a proxy, by whoever upgrades it."""
+"""Readiness of a server: for Docker, for a proxy, for upgrades."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LASTS = 60.0  # seconds: who starts a training takes the spare, and the next is 
 
 
 def ready(processes: Sequence[Process], spares: int) -> bool:
-    """Whether a training would start at once: a warm process waits for it. Where none is kept waiting
-    (`spares` is 0: the next is warmed when the last has ended), one that is warm, whatever it does.
+    """True if a training would start at once: a warm process waits for it. Where none is kept waiting
+    (`spares` is 0: the next is warmed when the last has ended), any warm process counts.
     """
     return any(process.ready and (not spares or not process.runs) for process in processes)
 
 
 class Health:
-    """What a server answers about itself. Once it was ready it stays so for `LASTS` seconds, and while any
-    process is warm: else somebody who starts one training after the other would take it away from everybody.
+    """A server's health report. Once ready it stays so for `LASTS` seconds, and while any process is warm:
+    else somebody who starts one training after the other would take it away from everybody.
     """
 
     def __init__(self) -> None:
@@ -51,5 +51,7 @@ def _said(well: bool, spare: bool) -> JSONResponse:
 
 
 def routes() -> list[Route]:
-    """What this server answers beside Streamlit's own addresses. In a thread: it waits for locks."""
+    """Returns the routes of this server beside Streamlit's own. They run in a thread, since they wait for
+    locks.
+    """
     return [Route(PATH, Health().answer, methods=["GET"])]

@@ -1,4 +1,4 @@
-"""What Streamlit tells every browser of its server, and strangers need not know: the folder it lies in."""
+"""Hides the server's folder: Streamlit sends it to every browser, and strangers need not know it."""
 
 from __future__ import annotations
 

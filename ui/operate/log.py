@@ -14,7 +14,7 @@ OTHERS = ("streamlit", "uvicorn")  # whose loggers have handlers of their own
 
 
 def wanted() -> bool:
-    """Whether $GLASSFORMER_LOG asks for one. Raises ConfigError for what it cannot be."""
+    """True if $GLASSFORMER_LOG enables the log. Raises ConfigError for an invalid value."""
     said = os.environ.get(VARIABLE, "")
     if said not in ("", "json"):
         raise ConfigError(VARIABLE, said, "must be json, or not set")
@@ -22,7 +22,9 @@ def wanted() -> bool:
 
 
 def arrange() -> None:
-    """As $GLASSFORMER_LOG says: nothing where it is not set. Raises ConfigError for what it cannot be."""
+    """Sets up the log by $GLASSFORMER_LOG; does nothing where it is not set. Raises ConfigError for an
+    invalid value.
+    """
     if not wanted() or any(handler.name == VARIABLE for handler in LOG.handlers):
         return
     handler = logging.StreamHandler(sys.stderr)

@@ -73,7 +73,9 @@ def serve() -> Callable[[], None]:
 def registry(
     standing: Callable[[], Standing], count: Callable[[], int]
 ) -> tuple[CollectorRegistry, Callable[[str, float], None]]:
-    """What is told, and what to call after each run of a page: asked for only when somebody looks."""
+    """Returns the metrics, read when somebody scrapes them, and a function to call after each run
+    of a page.
+    """
     from prometheus_client import CollectorRegistry, Histogram
     from prometheus_client.registry import Collector
 
@@ -114,12 +116,12 @@ def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
         memory.add_metric([kind], sum(worker.bytes for worker in mine))
     yield workers
     yield memory
-    yield Gauge("glassformer_server_bytes", "Resident memory of the server", value=own_bytes())
+    yield Gauge("glassformer_server_bytes", "Resident memory of the server", value=process_bytes())
     yield Gauge("glassformer_steps", "Steps done by all runs that are kept", value=now.steps)
     yield Gauge("glassformer_snapshot_bytes", "Snapshots of runs on disk", value=now.snapshot_bytes)
 
 
-def own_bytes() -> int:
+def process_bytes() -> int:
     """Memory that this process holds; 0 where the system does not tell."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")

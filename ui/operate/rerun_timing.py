@@ -9,8 +9,8 @@ from typing import Any
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
 
-def measure(heard: Callable[[str, float], None]) -> None:
-    """Calls `heard` with `page` or `fragment` and the seconds it took, after each run on this server."""
+def measure(report: Callable[[str, float], None]) -> None:
+    """Calls `report` with `page` or `fragment` and the seconds it took, after each run on this server."""
     # Streamlit's own: it measures its runs only for its makers' statistics, which are off here.
     inside = ScriptRunner._run_script
 
@@ -20,6 +20,6 @@ def measure(heard: Callable[[str, float], None]) -> None:
         try:
             inside(self, rerun_data)
         finally:
-            heard(what, time.perf_counter() - begun)
+            report(what, time.perf_counter() - begun)
 
     ScriptRunner._run_script = measured  # type: ignore[method-assign]

@@ -28,7 +28,7 @@ def ignore() -> None:
 
 
 def _wait(self: ScriptRequests, new_data: RerunData) -> bool:
-    """Whether it will be answered, or has no need to be."""
+    """True if the rerun was queued or can be dropped."""
     pending, part = self._rerun_data, new_data.fragment_id or new_data.fragment_id_queue
     waits = self._state == ScriptRequestType.RERUN and not pending.fragment_id_queue
     another = pending.page_script_hash not in ("", new_data.page_script_hash)  # "": a browser has come back

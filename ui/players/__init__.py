@@ -1,1 +1,1 @@
-"""What runs in the browser: each component is a script and a style of ui/assets, mounted here."""
+"""Components that run in the browser: each is a script and a style of ui/assets, mounted here."""

@@ -43,6 +43,6 @@ def mounted(
 
 
 def script(name: str, styles: tuple[str, ...], ahead: tuple[str, ...] = ()) -> str:
-    """What is sent with every message of this component."""
+    """Returns the script that is sent with every message of this component."""
     arguments = ", ".join(json.dumps(value) for value in ((name, styles, ahead) if ahead else (name, styles)))
     return _SCRIPT.format(folder=served.modules(), arguments=arguments, problem=json.dumps(PROBLEM))

@@ -66,7 +66,7 @@ def payload(
     data: Table | None,
     name: str,
 ) -> bytes:
-    """What is sent to the browser: UTF-8 JSON in which NumPy arrays stay packed (base64) and NaN becomes
+    """Encodes a figure for the browser: UTF-8 JSON in which NumPy arrays stay packed (base64) and NaN becomes
     null.
     """
     if not isinstance(figure, Figure):  # Plotly's own

@@ -34,8 +34,8 @@ FEW, NAMED = 1000, 300  # words of a vocabulary that are all sent; words that ar
 
 
 def settings(seed: int) -> SampleConfig:
-    """As the sliders stand, else as the link says; what is out of range counts as not said. Keeps the link up
-    to date.
+    """Returns the sampling settings of the sliders, else of the link; a value out of range counts as absent.
+    Keeps the link up to date.
     """
     values = widgets.picked(KEY, "settings")
     if not isinstance(values, Mapping):

@@ -11,7 +11,7 @@ from ui.players.component import mounted
 
 
 class Mark(NamedTuple):
-    """What happened at one of the steps: in a word, which stands at the slider, and in full."""
+    """An event at a step: in a word, which stands at the slider, and in full."""
 
     step: int
     short: str

@@ -1,5 +1,5 @@
-"""What the browser fetches by itself: the modules and styles of ui/assets and Plotly's library, put where
-Streamlit serves them.
+"""Files that the browser fetches by itself: the modules and styles of ui/assets and Plotly's library, put
+where Streamlit serves them.
 
 Their addresses hold a hash of what they hold, so that a new version is another address, and a browser may
 keep an old one for as long as it likes. All modules share one folder, and so one hash: they import each other
@@ -47,7 +47,7 @@ def library() -> str:
 
 @cache
 def _wanted() -> Mapping[str, tuple[Path, int]]:
-    """What has to lie below static/: by its name there, where it comes from and its size."""
+    """Returns the files below static/: name -> source and size."""
     sources = {f"{modules()}/{path.relative_to(ASSETS).as_posix()}": path for path in _assets()}
     sources[library()] = _plotly()
     return {name: (path, path.stat().st_size) for name, path in sources.items()}

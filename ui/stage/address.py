@@ -15,52 +15,53 @@ OUTSIDE = (
 )
 
 
-class Found(NamedTuple):
-    """An address, and what there is to say about it."""
+class PhoneAddress(NamedTuple):
+    """An address for phones, and a note about it."""
 
     address: str
     note: str
 
 
 def for_phones(
-    address: object, *, listens: str | None = None, own: str | None = None, public: bool = False
-) -> Found:
-    """The address under which phones reach the page that this browser shows: its own, or, where that is
-    this computer's name for itself, the computer's in its local network. The note says what was changed, or
-    why it cannot be reached. `listens` is the address that the server was told to listen at; `own` this
-    computer's, which is no business of strangers: on a `public` server only the browser's own address counts.
+    address: object, *, listens: str | None = None, local: str | None = None, public: bool = False
+) -> PhoneAddress:
+    """Returns the address under which phones reach the page that this browser shows: its own, or, where that
+    is this computer's name for itself, the computer's in its local network. The note says what was
+    changed, or why it cannot be reached. `listens` is the address that the server was told to listen at;
+    `local` this computer's, which is no business of strangers: on a `public` server only the browser's own
+    address counts.
 
     Anything but a web address gives an empty one.
     """
     if not isinstance(address, str) or len(address) > 8 * MAX_ADDRESS:
-        return Found("", "")
+        return PhoneAddress("", "")
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        return Found("", "")
+        return PhoneAddress("", "")
     if parts.scheme not in ("http", "https") or not host:
-        return Found("", "")
+        return PhoneAddress("", "")
     if not _itself(host):
-        return Found(urlunsplit(parts), "")
+        return PhoneAddress(urlunsplit(parts), "")
     if public:
-        return Found(
+        return PhoneAddress(
             "", "This address leads to this computer alone: open the page under the one that phones will use."
         )
     if listens is not None and _itself(listens):
-        return Found(
+        return PhoneAddress(
             "", f"This server listens at {listens}, where phones cannot come: start it without that address."
         )
-    own = local_address() if own is None else own
-    if not own:
-        return Found("", "This computer is in no network: phones cannot reach it.")
-    place = f"[{own}]" if ":" in own else own
+    local = local_address() if local is None else local
+    if not local:
+        return PhoneAddress("", "This computer is in no network: phones cannot reach it.")
+    place = f"[{local}]" if ":" in local else local
     changed = parts._replace(netloc=place if port is None else f"{place}:{port}")
-    return Found(urlunsplit(changed), f"For phones in this computer's network ({own}).")
+    return PhoneAddress(urlunsplit(changed), f"For phones in this computer's network ({local}).")
 
 
 def _itself(host: str) -> bool:
-    """Whether a host is a computer's name for itself.
+    """True if a host is a computer's name for itself.
 
     >>> _itself("localhost"), _itself("127.0.0.1"), _itself("::1"), _itself("example.org")
     (True, True, True, False)

@@ -13,7 +13,7 @@ from streamlit import config
 from engine.errors import GlassformerError
 from ui import session
 from ui.players.component import mounted
-from ui.stage.address import Found, code, for_phones
+from ui.stage.address import PhoneAddress, code, for_phones
 
 KEY = "stage"
 URL = "room"  # of the page where phones answer
@@ -45,8 +45,8 @@ def _told() -> dict[str, Any]:
     }
 
 
-def _for_phones(address: str) -> Found:
-    """What a browser says is its address was perhaps written by a stranger."""
+def _for_phones(address: str) -> PhoneAddress:
+    """Checks an address that a browser sent, perhaps written by a stranger."""
     return for_phones(address, listens=config.get_option("server.address"), public=session.profile().public)
 
 
@@ -67,7 +67,7 @@ def _room(address: str) -> dict[str, Any] | None:
 
 
 def _asked() -> None:
-    """What the lecturer did: {do: ask, close, end or look, text, answers}."""
+    """Carries out the lecturer's command: {do: ask, close, end or look, text, answers}."""
     done = (st.session_state.get(KEY) or {}).get("room")
     if not isinstance(done, Mapping):
         return

@@ -91,13 +91,15 @@ def _forms() -> dict[str, str]:
 
 
 def _plain(word: str) -> str:
-    """As the table writes it: at the start of a sentence a small letter is a capital one."""
+    """Returns a word as the table writes it: at the start of a sentence a small letter is a capital one."""
     return word if word in _forms() else word[0].lower() + word[1:]
 
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """What is left alone, or a term as a whole word: not a part of a name, a path or a compound."""
+    """Returns the pattern of text to leave alone, or of a term as a whole word: not a part of a name, a path
+    or a compound.
+    """
     longest_first = sorted(_forms(), key=len, reverse=True)
     words = "|".join(_either_case(form) for form in longest_first)
     whole = rf"(?<![\w\-/.#:@\\])(?P<term>{words})(?![\w/@]|[.\-:]\w)"

@@ -21,7 +21,7 @@ def safe(text: str) -> str:
 
 
 def token_word(tokenizer: str) -> str:
-    """What TrainConfig.tokenizer makes of a text, one of them.
+    """Returns the name of a token of TrainConfig.tokenizer.
 
     >>> token_word("char"), token_word("byte"), token_word("bpe:512")
     ('character', 'byte', 'token')

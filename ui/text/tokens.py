@@ -56,7 +56,7 @@ def show_bytes(token: bytes) -> str:
 
 
 def is_partial(token: bytes) -> bool:
-    """Whether a token holds a part of a character.
+    """True if a token holds a part of a character.
 
     >>> is_partial("€".encode()), is_partial("€".encode()[:2])
     (False, True)

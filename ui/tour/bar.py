@@ -84,7 +84,7 @@ def _now() -> tuple[Course, int] | None:
 
 
 def _told(course: Course, at: int) -> dict[str, Any]:
-    """What the browser knows."""
+    """Returns the course and the scene as the browser needs them."""
     scene = course.scenes[at]
     entry = site.entry_of(scene.page)
     away = widgets.page_drawn() != scene.page
@@ -100,12 +100,12 @@ def _told(course: Course, at: int) -> dict[str, Any]:
         "away": entry.title if away and entry else "",
         "notes": scene.notes,
         "question": asks
-        and {"asked": asks.asked, "answers": list(asks.answers), "right": asks.right, "why": asks.why},
+        and {"asked": asks.text, "answers": list(asks.answers), "right": asks.right, "why": asks.why},
     }
 
 
 def _said(scene: Scene) -> str:
-    """What the scene says; where its model is not here, that."""
+    """Returns the scene's text; where its model is not here, a sentence about that."""
     name = scene.model.removeprefix(_PRETRAINED)
     if not scene.model.startswith(_PRETRAINED) or name in session.published():
         return scene.text
@@ -132,7 +132,7 @@ def _open(course: Course, at: int) -> None:
 
 
 def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[str]:
-    """Of the names that the session holds, those that would speak against a scene's link: all that the
+    """Returns those of the names `held` by the session that would contradict a scene's link: all that the
     course's links name, what else belongs to a control of the same page, and the folds.
 
     What somebody wrote into a box of the page's own stays, unless a link names it.
@@ -148,8 +148,8 @@ def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[s
 
 
 def _written(course: Course) -> str:
-    """What the reader wrote for the model to read: no text of a scene, no example, no page's first one.
-    Nothing where that is none.
+    """Returns the text that the reader wrote for the model: no text of a scene, no example, no page's first
+    one. Empty where there is none.
     """
     held = st.session_state
     found = held.get("text", held.get("kept_text"))

@@ -34,9 +34,9 @@ class CourseError(GlassformerError):
 
 @dataclass(frozen=True)
 class Question:
-    """Asked before the figure is seen. `right` is the index of the right one of `answers`."""
+    """A question before the figure is seen. `right` is the index of the right one of `answers`."""
 
-    asked: str
+    text: str
     answers: tuple[str, ...]
     right: int
     why: str
@@ -63,7 +63,7 @@ class Scene:
 
     @property
     def path(self) -> str:
-        """Of its page, as Streamlit wants it."""
+        """The path of its page, as Streamlit wants it."""
         entry = site.entry_of(self.page)
         assert entry is not None  # `parse` has looked
         return entry.path

@@ -41,7 +41,7 @@ from ui.model_bar import Subject
 from ui.models import model_after
 from ui.players.plot import plot
 from ui.snapshot_measure import steps_of
-from ui.widgets import one_of
+from ui.widgets import select
 
 COLOURS = ("class", "frequency")
 AXES = {"newest": "of the newest step", "own": "of this step"}
@@ -114,8 +114,8 @@ def draw_map(subject: Subject) -> None:
     first, second, third, fourth = st.columns([31, 25, 35, 58], gap="small")
     with first:
         token = choose_token(known, subject.tokenizer)
-    picture = one_of("Picture", list(PICTURES), "embed_picture", place=second)
-    colours = one_of(
+    picture = select("Picture", list(PICTURES), "embed_picture", place=second)
+    colours = select(
         "Colour",
         COLOURS,
         "embed_colour",
@@ -156,7 +156,7 @@ def _measured(shown: _Shown, picture: str) -> None:
 
 
 def _choose_axes(place: object) -> str:
-    return one_of(
+    return select(
         "Axes",
         AXES,
         "embed_axes",

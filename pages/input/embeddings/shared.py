@@ -98,7 +98,7 @@ def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:
     if len(options) > LISTED:
         return typed_token("Token", "␣Paris", TOKEN, known, tokenizer, f"{hint} {TYPED}")
     first = next((word for word in FAVOURITES if word in options), options[min(1, len(options) - 1)])
-    return options.index(widgets.one_of("Token", options, TOKEN, first=first, kind="list", hint=hint))
+    return options.index(widgets.select("Token", options, TOKEN, first=first, kind="list", hint=hint))
 
 
 def typed_token(

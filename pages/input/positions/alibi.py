@@ -57,7 +57,7 @@ def draw_alibi() -> None:
 def _draw_measured(heads: int, times: float) -> None:
     """One of three topics."""
     titles = {name: title for name, (title, _) in TOPICS.items()}
-    TOPICS[widgets.one_of("Topic", titles, "alibi_topic", hidden=True)][1](heads, times)
+    TOPICS[widgets.select("Topic", titles, "alibi_topic", hidden=True)][1](heads, times)
 
 
 def draw_slopes(heads: int, times: float) -> None:

@@ -44,7 +44,9 @@ def draw_bench() -> None:
         titles = {TITLES[name]: name for name in SCHEMES if name in models}
         chosen = [
             titles[title]
-            for title in widgets.some_of("Schemes", [*titles], "bench_schemes", first=titles, wrap=True)
+            for title in widgets.select_several(
+                "Schemes", [*titles], "bench_schemes", first=titles, wrap=True
+            )
         ]
         date = next(iter(models.values())).metrics.get("date", "an unknown date")
         st.caption(f"One model each, measured when it was trained ({date}).")

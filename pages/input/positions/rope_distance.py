@@ -31,7 +31,7 @@ def draw_distance(subject: Subject) -> None:
     with controls:
         turned = turning(subject)
         kinds = (f"mean of {'this head' if turned.own else 'the random vectors'}", ONES)
-        kind = widgets.one_of("Vectors", kinds if turned.own else kinds[::-1], "rope_vectors", wrap=True)
+        kind = widgets.select("Vectors", kinds if turned.own else kinds[::-1], "rope_vectors", wrap=True)
         base = widgets.slide_over("Base", BASES, near_base(turned.base), "rope_base", written=thousands)
         start = min((r for r in REACHES if r >= subject.config.context), default=REACHES[-1])
         reach = widgets.slide_over("Distances up to", REACHES, start, "rope_reach", written=thousands)

@@ -34,7 +34,7 @@ def draw_turns(subject: Subject) -> None:
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:
         titles = options | ({BAR: "This model"} if turned is not None else {})
-        chosen = widgets.one_of("Sizes of", titles, "rope_sizes", wrap=True)
+        chosen = widgets.select("Sizes of", titles, "rope_sizes", wrap=True)
         if chosen == YOURS:
             width, base, context = _sizes(own)
         else:

@@ -45,7 +45,7 @@ def thousands(value: float) -> str:
 
 def choose_mask(causal: bool, key: str) -> bool:
     """True for a causal mask; the model's own choice stands first."""
-    return widgets.one_of("Mask", MASKS if causal else MASKS[::-1], key) == MASKS[0]
+    return widgets.select("Mask", MASKS if causal else MASKS[::-1], key) == MASKS[0]
 
 
 def opened_by(key: str, values: Container[str]) -> None:

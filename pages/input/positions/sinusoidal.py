@@ -82,7 +82,7 @@ def draw_sinusoidal() -> None:
     figure, controls = st.columns([3, 1], gap="medium")
     titles = {name: part.title for name, part in PARTS.items()}
     with controls:
-        part = PARTS[widgets.one_of("What is drawn", titles, PART, hidden=True, wrap=True)]
+        part = PARTS[widgets.select("What is drawn", titles, PART, hidden=True, wrap=True)]
         sizes = _choose_sizes(part.length)
     part.draw(figure, controls, *sizes)
 

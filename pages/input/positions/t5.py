@@ -49,7 +49,7 @@ def draw_t5() -> None:
 
 def _draw_measured(found: measured.Buckets) -> None:
     """The list of buckets, or the bias that a model has learned for each."""
-    if widgets.one_of("Topic", TOPICS, "t5_topic", hidden=True) == "learned":
+    if widgets.select("Topic", TOPICS, "t5_topic", hidden=True) == "learned":
         with subject_bar() as subject:
             draw_learned_bias(subject)
         return

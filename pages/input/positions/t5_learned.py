@@ -94,7 +94,7 @@ def _source(subject: Subject) -> _Source | None:
 def _draw_matrix(source: _Source, reach: float) -> None:
     """One head's bias as it is added to the scores; colours end at `reach`."""
     heads = range(source.weight.shape[1])
-    head = widgets.one_of("As it is added to the scores, head", heads, "t5_head", kind="list")
+    head = widgets.select("As it is added to the scores, head", heads, "t5_head", kind="list")
     matrix = measured.t5_matrix(source.weight, head, min(source.context, MOST_DRAWN), not source.causal)
     plot(
         bias_heatmap(matrix, reach=reach),

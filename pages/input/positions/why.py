@@ -38,7 +38,7 @@ def draw_why() -> None:
     with controls:
         sentence = _choose_words()
         hint = "How the order is told. Each has a view of its own on this page."
-        scheme = widgets.one_of("Positions", TITLES, "why_scheme", hint=hint, wrap=True)
+        scheme = widgets.select("Positions", TITLES, "why_scheme", hint=hint, wrap=True)
         hint = "Each word sees itself and the words before it."
         causal = widgets.switch("Causal mask", False, "why_causal", hint=hint)
         move, seed = _choose_order()
@@ -76,7 +76,7 @@ def _choose_order() -> tuple[Move, int]:
     hint = (
         "Reverse turns the order round, rotate brings the first to the end, shuffle draws an order at random."
     )
-    move = widgets.one_of("New order", MOVES, "why_order", hint=hint, wrap=True)
+    move = widgets.select("New order", MOVES, "why_order", hint=hint, wrap=True)
     if move != "shuffle":
         return move, 0
     session.drop_endless()

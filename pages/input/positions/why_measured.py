@@ -44,12 +44,12 @@ def draw_measured(
     sentence: list[str], effect: OrderEffect, scheme: Position, causal: bool, move: Move, seed: int
 ) -> None:
     """The words of the view, or a text through a trained model, in the order that was chosen above."""
-    if widgets.one_of("Through", MATERIALS, THROUGH, hidden=True, wrap=True) == "trained":
+    if widgets.select("Through", MATERIALS, THROUGH, hidden=True, wrap=True) == "trained":
         draw_trained(move, seed)
         return
     hint = "Matched: each row beside the same word's row on the left."
     label = "Rows of the second picture"
-    matched = widgets.one_of(label, (MATCHED, STANDING), "why_rows", hint=hint, wrap=True) == MATCHED
+    matched = widgets.select(label, (MATCHED, STANDING), "why_rows", hint=hint, wrap=True) == MATCHED
     _draw_pictures(sentence, effect.found[scheme, causal], matched)
     left, right = st.columns([1, 2], gap="medium")
     with left:

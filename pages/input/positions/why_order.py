@@ -41,7 +41,7 @@ def _draw_order(subject: Subject, move: Move, seed: int) -> None:
         st.info("This text has one token, and so there is only one order. Type more above.")
         return
     hint = "Whole words, with the blanks behind them, or single tokens."
-    unit = widgets.one_of("What changes places", UNITS, "why_unit", hint=hint, wrap=True)
+    unit = widgets.select("What changes places", UNITS, "why_unit", hint=hint, wrap=True)
     texts = [subject.tokenizer.decode([i]) for i in subject.ids]
     order = word_order(texts, move, seed) if unit == "words" else new_order(len(texts), move, seed)
     st.markdown(f"In the new order it reads: **{safe(''.join(subject.labels[i] for i in order))}**")
@@ -84,7 +84,7 @@ def _draw_losses(settings: tuple[Setting, ...], subject: Subject) -> None:
 def _draw_moved(settings: tuple[Setting, ...], subject: Subject) -> None:
     """How far each token moved, in one setting."""
     names = [name_of(s) for s in settings]
-    chosen = widgets.one_of("Drawn token by token", names, "why_setting", wrap=True)
+    chosen = widgets.select("Drawn token by token", names, "why_setting", wrap=True)
     fewer_labels_on_phones(len(subject.ids))
     plot(
         figures.moved_bars(settings[names.index(chosen)].moved, subject.labels),

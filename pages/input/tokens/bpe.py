@@ -20,7 +20,7 @@ from ui import explain, session
 from ui.guess import ask
 from ui.players.component import mounted
 from ui.text.markdown import safe
-from ui.widgets import index_of, number_of, one_of, picked, put_index, whole
+from ui.widgets import index_of, number_of, picked, put_index, select, whole
 
 LEVELS: dict[Level, str] = {"byte": "Bytes", "char": "Characters"}
 SPLITS: dict[Split, str] = {"words": "Cut into words first", "none": "Leave it whole"}
@@ -60,9 +60,9 @@ def draw_bpe() -> None:
 def _settings() -> tuple[str, Level, Split, int]:
     """(what is learned from, the starting symbols, whether words are kept apart, tokens to learn)"""
     with st.popover("How it learns", icon=":material/tune:"):
-        source = one_of("Learn from", SOURCES, "bpe_from", first=OWN, wrap=True)
-        level = one_of("Start from", LEVELS, "bpe_level", wrap=True)
-        split = one_of("Before merging", SPLITS, "bpe_split", wrap=True)
+        source = select("Learn from", SOURCES, "bpe_from", first=OWN, wrap=True)
+        level = select("Start from", LEVELS, "bpe_level", wrap=True)
+        split = select("Before merging", SPLITS, "bpe_split", wrap=True)
         hint = (
             f"Each merge makes one. The vocabulary is the starting symbols and these; at most {MOST:,} here."
         )

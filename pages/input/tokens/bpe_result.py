@@ -22,7 +22,7 @@ from pages.input.tokens.watching import Watching
 from ui.players.plot import plot
 from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
-from ui.widgets import one_of
+from ui.widgets import select
 
 COMPARED = 20_000  # characters on which the four ways are compared
 UNITS: dict[str, Callable[[Shrinking], np.ndarray]] = {
@@ -46,7 +46,7 @@ PARTS = {
 
 def draw_result(watched: Watching, texts: Texts, new_tokens: int) -> None:
     """One of four parts, as chosen."""
-    part = one_of("Shown", PARTS, "bpe_part", hidden=True)
+    part = select("Shown", PARTS, "bpe_part", hidden=True)
     if part == "merges":
         _draw_merges(watched.seen)
     elif part == "ways":
@@ -58,7 +58,7 @@ def draw_result(watched: Watching, texts: Texts, new_tokens: int) -> None:
 
 
 def _draw_compression(watched: Watching, texts: Texts) -> None:
-    unit = one_of("Measure", list(UNITS), "bpe_unit")
+    unit = select("Measure", list(UNITS), "bpe_unit")
     seen, passage = watched.seen, texts.passage
     found = {texts.name: achieved(seen).shrinking}
     if not texts.same:

@@ -18,7 +18,7 @@ from pages.input.tokens.examples import EXAMPLES
 from ui import explain
 from ui.guess import ask
 from ui.text.markdown import safe
-from ui.widgets import some_of
+from ui.widgets import select_several
 
 FIRST = ("characters", "words", "bpe-512")  # and of the published ones those that are here
 
@@ -52,7 +52,7 @@ def _controls() -> _Asked | None:
         text = shared.own_text()
         with st.popover("Tokenizers", icon=":material/tune:"):
             first = [*FIRST, *(name for name in PUBLISHED if published.here(name))]
-            names = some_of("Tokenizers", TOKENIZERS, "compare_show", first=first, wrap=True)
+            names = select_several("Tokenizers", TOKENIZERS, "compare_show", first=first, wrap=True)
             hint = (
                 "Our own tokenizers have to learn from some text. The published ones learned from the web,"
                 " long ago."

@@ -16,7 +16,7 @@ from pages.input.tokens import figures, shared, words
 from pages.input.tokens.textbook import draw_line, draw_thousand_words
 from ui import explain
 from ui.players.plot import plot
-from ui.widgets import one_of, slide_over
+from ui.widgets import select, slide_over
 
 GRID = (256, 300, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192)
 NAMED = (512, 1024, 2048, 4096, 8192)  # sizes that have a row in the table
@@ -54,7 +54,7 @@ def draw_cost() -> None:
         hint = "Our BPE learns from this text, and the passage is its beginning."
         name = shared.choose_source("cost_corpus", "Text", hint)
         own = shared.own_text() if name == "yours" else ""
-        count = one_of("Passage", PASSAGES, "cost_words", first=1000, wrap=True)
+        count = select("Passage", PASSAGES, "cost_words", first=1000, wrap=True)
         d = slide_over("Width d_model", WIDTHS, 256, "cost_width", width=170)
     if own is None:
         return

@@ -29,7 +29,7 @@ from pages.input.tokens.examples import EXAMPLES, LINE
 from ui import session, widgets
 from ui.background_jobs import Key, known, measured
 from ui.text.markdown import safe
-from ui.widgets import one_of
+from ui.widgets import select
 
 TEXT, EXAMPLE = "compare_text", "compare_example"
 LINK = 6000  # characters of an address that a text may take; a longer one stays out of it
@@ -113,7 +113,7 @@ def _to_link(text: str) -> None:
 
 def choose_source(key: str, label: str, hint: str) -> str:
     """One of SOURCES, kept in the URL under `key`."""
-    return one_of(label, SOURCES, key, first="shakespeare", hint=hint, wrap=True)
+    return select(label, SOURCES, key, first="shakespeare", hint=hint, wrap=True)
 
 
 def source(name: str, own: str) -> Sources | None:

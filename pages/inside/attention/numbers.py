@@ -125,7 +125,7 @@ def draw_numbers(subject: Subject) -> None:
     }
     figure, beside = st.columns([3, 1], gap="medium")
     with beside:
-        name = widgets.one_of("Number", list(NUMBERS), "attention_number", kind="list")
+        name = widgets.select("Number", list(NUMBERS), "attention_number", kind="list")
         field, unit, _, meaning = NUMBERS[name]
         st.caption(meaning)
     with figure:

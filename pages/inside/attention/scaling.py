@@ -92,7 +92,7 @@ def _curves(width: int, seed: int) -> None:
 
 
 def _exponent() -> float:
-    name = widgets.one_of("Scale", list(EXPONENTS), "attention_scale", first="1/√d_k")
+    name = widgets.select("Scale", list(EXPONENTS), "attention_scale", first="1/√d_k")
     exponent = EXPONENTS[name]
     if exponent is None:
         label = "Exponent a of the scale 1/d_kᵃ"

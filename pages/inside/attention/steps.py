@@ -51,7 +51,7 @@ def draw_steps(subject: Subject) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         layer, head = widgets.head(config, TOPIC)
         found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
-        stage = widgets.one_of("Stage", names_of(found), "attention_stage", first=STAGES[1])
+        stage = widgets.select("Stage", names_of(found), "attention_stage", first=STAGES[1])
     figure, beside = st.columns([2, 1], gap="medium")
     with beside:
         query = token_strip(
@@ -102,7 +102,7 @@ def _choose_key(subject: Subject, found: Stages, query: int) -> int:
         return f"{subject.labels[key]} at {key}, weight {found.pattern[query, key]:.4f}"
 
     options = {STRONGEST: f"the strongest: {told(best)}"} | {key: told(key) for key in seen}
-    chosen = widgets.one_of("The token looked at", options, "attention_key", kind="list")
+    chosen = widgets.select("The token looked at", options, "attention_key", kind="list")
     return best if chosen == STRONGEST else chosen
 
 

@@ -114,7 +114,7 @@ def _controls(subject: Subject, place: int) -> Switches:
         hint = f"Off: {scheme.off}."
         there = scheme.present
         position = widgets.switch("Position", True, "attention_position", hint=hint, disabled=not there)
-    off = widgets.some_of(
+    off = widgets.select_several(
         "Heads that are off (layer.head)",
         names,
         OFF,
@@ -134,8 +134,8 @@ def _controls(subject: Subject, place: int) -> Switches:
     if off == _of_layer(0, names) and mask and scale and position:
         st.caption(words.FIRST)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        how = widgets.one_of("Off means", list(HOW), "attention_how", kind="list", width=150)
-        order = widgets.one_of("Tokens before", list(ORDERS), "attention_order", kind="list", width=150)
+        how = widgets.select("Off means", list(HOW), "attention_how", kind="list", width=150)
+        order = widgets.select("Tokens before", list(ORDERS), "attention_order", kind="list", width=150)
         seed = 0
         if order == "shuffled":
             seed = widgets.whole("Shuffle", 0, 9999, 0, "attention_shuffle", width=110)

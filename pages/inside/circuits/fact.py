@@ -55,7 +55,7 @@ def draw_fact(subject: Subject) -> None:
         return
     known = questions_for(subject.tokenizer)
     titles = {name: q.title for name, q in known.items()} | {OWN: "your own"}
-    chosen = widgets.one_of("Prompt", titles, "fact_question", kind="pills", wrap=True, hidden=True)
+    chosen = widgets.select("Prompt", titles, "fact_question", kind="pills", wrap=True, hidden=True)
     question = _own(next(iter(known.values()), Question("", "", ""))) if chosen == OWN else known[chosen]
     ids, prompt, notes = read(question.prompt, subject.tokenizer, min(most_tokens(subject.config), 64))
     for note in notes:

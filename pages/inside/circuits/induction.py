@@ -46,7 +46,7 @@ def draw_induction(subject: Subject) -> None:
         return
     row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
     hint = "Different words of the model's vocabulary, drawn at random; letters where it has no words."
-    count = widgets.one_of("Random tokens", counts, "induction_count", first=24, place=row, hint=hint)
+    count = widgets.select("Random tokens", counts, "induction_count", first=24, place=row, hint=hint)
     seed = widgets.whole(
         "Draw", 0, MOST_SEED, 0, "induction_seed", place=row, hint="Another number, other tokens.", width=140
     )

@@ -47,7 +47,7 @@ def draw_patching(subject: Subject) -> None:
         return
     pairs = pairs_for(subject.tokenizer)
     titles = {name: pair.title for name, pair in pairs.items()} | {OWN: "your own"}
-    chosen = widgets.one_of("Prompts", titles, "patching_pair", kind="pills", wrap=True, hidden=True)
+    chosen = widgets.select("Prompts", titles, "patching_pair", kind="pills", wrap=True, hidden=True)
     pair = own_pair(next(iter(pairs.values()), NOTHING)) if chosen == OWN else pairs[chosen]
     try:
         prompts = prompts_of(subject.tokenizer, pair.clean, pair.corrupted, pair.answers)
@@ -57,7 +57,7 @@ def draw_patching(subject: Subject) -> None:
     left, right = st.columns([5, 2], gap="medium")
     with right:
         offered = {site: SITES[site] for site in sites(subject.config, subject.model.parts)}
-        site = widgets.one_of(
+        site = widgets.select(
             "What is put in", offered, "patching_site", kind="pills", hint=_SITE_HINT, wrap=True
         )
         told = st.container()

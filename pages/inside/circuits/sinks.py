@@ -46,10 +46,10 @@ def draw_sinks(subject: Subject) -> None:
     ids = _text(subject)
     if ids is None:
         return
-    opening = widgets.one_of("The text", TITLES, "sinks_opening", kind="pills", wrap=True, hidden=True)
+    opening = widgets.select("The text", TITLES, "sinks_opening", kind="pills", wrap=True, hidden=True)
     left, right = st.columns([3, 2], gap="medium")
     with right:
-        front = widgets.one_of(
+        front = widgets.select(
             "Put in front",
             _fronts(subject),
             "sinks_front",

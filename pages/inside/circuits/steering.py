@@ -68,7 +68,7 @@ def draw_steering(subject: Subject) -> None:
         return
     presets = WORDS if subject.is_pretrained else LETTERS
     titles = {name: preset.title for name, preset in presets.items()} | {OWN: "Your own"}
-    name = widgets.one_of("Mood", titles, "steering_preset", kind="pills", wrap=True, hidden=True)
+    name = widgets.select("Mood", titles, "steering_preset", kind="pills", wrap=True, hidden=True)
     preset = own_preset(next(iter(presets.values()))) if name == OWN else presets[name]
     setting = _controls(subject, preset, name)
     try:
@@ -102,7 +102,7 @@ def _costs(subject: Subject, setting: Setting, added: Direction) -> None:
 def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
     """Each preset keeps its own settings."""
     a, b, c, d = st.columns([7, 5, 5, 4], gap="medium")
-    where = widgets.one_of("Added to", WHERE, f"steering_where_{name}", first=preset.where, place=a)
+    where = widgets.select("Added to", WHERE, f"steering_where_{name}", first=preset.where, place=a)
     layers, key = subject.config.n_layers, f"steering_layer_{name}"
     hint = words.STEERING_BLOCK_HINT
     layer = widgets.slide("Read by block", 0, layers - 1, preset.block(layers), key, place=b, hint=hint)

@@ -67,13 +67,13 @@ def draw_alignment() -> None:
         if asked_for.startswith(RUN) and asked_for not in there:
             st.caption(words.NOT_YET)
         fetching.take(TASK)
-        name = widgets.one_of("Task", there, TASK, kind="list")
+        name = widgets.select("Task", there, TASK, kind="list")
         first, form = _asked(name)
         kept = task_of(name) or name  # a task's text goes along to another model of it
         text = st.text_input(
             words.typed(form), first, key=f"cross_text_{kept}", max_chars=LETTERS, **widgets.KEPT
         ).strip()
-        change = widgets.one_of("What is done to it", CHANGES, "cross_change", kind="list")
+        change = widgets.select("What is done to it", CHANGES, "cross_change", kind="list")
     with scrubbed(name, above) as at:
         _aligned(name, text, change, at, (pictured, controls))
 
@@ -143,7 +143,7 @@ def _choose_head(name: str, at: int) -> str:
         for layer in range(config.n_layers)
         for head in range(config.n_heads)
     }
-    return widgets.one_of("Head", heads, "cross_head", kind="list")
+    return widgets.select("Head", heads, "cross_head", kind="list")
 
 
 def _more() -> None:

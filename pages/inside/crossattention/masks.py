@@ -29,7 +29,7 @@ def draw_masks() -> None:
     left, right = st.columns([7, 6], gap="medium") if both else (st.container(), st.container())
     with left, st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         swap = widgets.switch("Swap the two masks", False, "cross_swap")
-        row = widgets.one_of("Source", dict(enumerate(words.BATCH_NAMES)), "cross_row", hidden=True)
+        row = widgets.select("Source", dict(enumerate(words.BATCH_NAMES)), "cross_row", hidden=True)
     found = masks_of(SWAPPED if swap else HEALTHY, [len(one) for one in words.BATCH], row, len(words.TARGET))
     longest = max(len(one) for one in words.BATCH)
     source = (*words.BATCH[row], *["[pad]"] * (longest - len(words.BATCH[row])))
@@ -62,7 +62,7 @@ def _trainings(both: Mapping[str, Swapped]) -> int:
     """Two trainings beside each other; which of their looks is chosen."""
     steps = both[HEALTHY].steps
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        quantity = widgets.one_of("Shown", QUANTITIES, "cross_quantity", kind="list", width=240)
+        quantity = widgets.select("Shown", QUANTITIES, "cross_quantity", kind="list", width=240)
         step = widgets.slide_over("Trained for", steps, steps[-1], "cross_steps", width=210)
     at = steps.index(step)
     plot(

@@ -85,9 +85,9 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, place: 
             f"From the beginning of the validation text, which has {len(ids):,} tokens and was not trained"
             f" on."
         )
-        span = widgets.one_of("Tokens read", list(SPANS), "feedforward_span", hint=hint, place=place)
+        span = widgets.select("Tokens read", list(SPANS), "feedforward_span", hint=hint, place=place)
     if is_signed:
-        side = widgets.one_of("Activation", SIDES, "feedforward_side", place=place)
+        side = widgets.select("Activation", SIDES, "feedforward_side", place=place)
     key = ("contexts", subject.key, layer, span, subject.ids if problem else ())
     if (
         is_training(subject.key[0])
@@ -115,9 +115,9 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, place
         name: text for name, text in SOURCES.items() if name != "shakespeare" or corpora.shakespeare_path()
     }
     hint = "The model was trained on other texts, far too many to be here."
-    source = widgets.one_of("Corpus", here, "feedforward_corpus", hint=hint, place=place, kind="list")
-    span = widgets.one_of("Tokens read", list(SLOW_SPANS), "feedforward_words", place=place)
-    side = widgets.one_of("Activation", SIDES, "feedforward_side", place=place) if is_signed else SIDES[0]
+    source = widgets.select("Corpus", here, "feedforward_corpus", hint=hint, place=place, kind="list")
+    span = widgets.select("Tokens read", list(SLOW_SPANS), "feedforward_words", place=place)
+    side = widgets.select("Activation", SIDES, "feedforward_side", place=place) if is_signed else SIDES[0]
     ids, problem = _validation(source, (subject.key[0], 0), subject.tokenizer)
     if problem:
         st.info(problem, icon=":material/info:")

@@ -32,8 +32,8 @@ def draw_functions(subject: Subject) -> None:
     names = list(functions)
     left, right = st.columns([3, 1], gap="medium")
     with right:
-        what = widgets.one_of("Drawn", DRAWN, "feedforward_drawn")
-        chosen = widgets.some_of(
+        what = widgets.select("Drawn", DRAWN, "feedforward_drawn")
+        chosen = widgets.select_several(
             "Functions", {n: functions[n][0] for n in names}, "feedforward_functions", first=names, wrap=True
         )
         reach = widgets.slide_over(
@@ -41,7 +41,7 @@ def draw_functions(subject: Subject) -> None:
         )
         layers = ["all", *map(str, range(subject.config.n_layers))] if own else ["all"]
         hint = "Of the model, on this text: the green area."
-        layer = widgets.one_of(
+        layer = widgets.select(
             "Inputs of layer", layers, "feedforward_inputs", kind="list", hint=hint, disabled=own is None
         )
     name = activation_functions.bent_input(subject.config, parts)
@@ -139,9 +139,9 @@ def _gated(subject: Subject) -> None:
     gates = activation_functions.gates(parts)
     left, right = st.columns(2)
     with left:
-        kind = widgets.one_of("Kind", gates, "feedforward_gate")
+        kind = widgets.select("Kind", gates, "feedforward_gate")
     with right:
-        form = widgets.one_of("Drawn as", ("map", "slices"), "feedforward_form")
+        form = widgets.select("Drawn as", ("map", "slices"), "feedforward_form")
     axis, surface = activation_functions.gated_surface(kind, parts=parts)
     table = pd.DataFrame(
         {"value": np.repeat(axis, len(axis)), "gate": np.tile(axis, len(axis)), "output": surface.ravel()}

@@ -63,7 +63,7 @@ def _more(
     norm_choice(subject, kind.gated)
     on_the_text(subject, post[layer, :, neuron], layer, neuron)
     diverging = not kind.exact_zeros
-    shown = widgets.one_of("Neurons of the layer that are shown", SHOWN, "feedforward_rows")
+    shown = widgets.select("Neurons of the layer that are shown", SHOWN, "feedforward_rows")
     _layer(subject, post[layer], values[layer], layer, neuron, shown, skip, diverging)
     _whole_model(subject, post[:, skip:], values, (layer, neuron), diverging)
 

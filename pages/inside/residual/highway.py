@@ -37,10 +37,10 @@ def draw_highway() -> None:
     """Two lines and the answer; the wirings of published models, and a training here and now, are folded."""
     left, right = st.columns([3, 1], gap="medium")
     with right:
-        depth = widgets.one_of("Blocks", DEPTHS, "residual_depth", first=8)
-        norm = widgets.one_of("Norm in each block", NORMS, "residual_pair_norm")
+        depth = widgets.select("Blocks", DEPTHS, "residual_depth", first=8)
+        norm = widgets.select("Norm in each block", NORMS, "residual_pair_norm")
         offered = NORMLESS if norm == "none" else SHOWN
-        shown = widgets.one_of("Shown", offered, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
+        shown = widgets.select("Shown", offered, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
     pair = _shipped()[depth, norm]
     with left:
         _figure(pair, shown, "residual_pair", 400)

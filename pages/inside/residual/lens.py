@@ -134,7 +134,7 @@ def _grid(subject: Subject, lens: Lens, names: list[str], position: int) -> None
     """A table of guesses by depth and token; a click on a cell opens it."""
     _caveats(subject)
     vocabulary = subject.vocabulary
-    sure = widgets.one_of("Colour", SHADES, "residual_shade") == SHADES[0]
+    sure = widgets.select("Colour", SHADES, "residual_shade") == SHADES[0]
     table = st.container(key="residual_table")
     chosen = _cell(lens.guess.shape, position)
     values, scale = lens.probability if sure else lens.kl, reach(lens)

@@ -48,14 +48,14 @@ def _one(
 ) -> str:
     """One of `first`, of the listed tokens, or, of a large vocabulary, any that is typed."""
     if len(subject.vocabulary) <= FEW:
-        return widgets.one_of(label, (*first, *listed), key, kind="list", place=place, hint=hint)
+        return widgets.select(label, (*first, *listed), key, kind="list", place=place, hint=hint)
     wanted = st.session_state.get(key) or st.query_params.get(key)
     typed = (
         isinstance(wanted, str) and wanted not in (*first, *listed) and _token(subject, wanted) is not None
     )
     options = (*first, *((wanted,) if typed else ()), *listed)
     hint += " Any other token can be typed; a space at its beginning counts."
-    return widgets.one_of(label, options, key, kind="list", place=place, hint=hint, accept_new_options=True)
+    return widgets.select(label, options, key, kind="list", place=place, hint=hint, accept_new_options=True)
 
 
 def _token(subject: Subject, word: str) -> int | None:

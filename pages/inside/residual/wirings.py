@@ -64,7 +64,7 @@ def draw_wirings() -> None:
 def _choose() -> tuple[Plan, Quantity]:
     """The plan from the widgets, whatever the URL says."""
     row = st.container(horizontal=True, gap="medium")
-    deepest = widgets.one_of(
+    deepest = widgets.select(
         "Deepest model (blocks)",
         list(DEPTHS),
         "residual_deepest",
@@ -72,7 +72,7 @@ def _choose() -> tuple[Plan, Quantity]:
         place=row,
         hint="More blocks take longer: about a second per 300 blocks.",
     )
-    seeds = widgets.one_of(
+    seeds = widgets.select(
         "Seeds",
         SEEDS,
         "residual_seeds",
@@ -80,7 +80,7 @@ def _choose() -> tuple[Plan, Quantity]:
         place=row,
         hint="Models of each kind; the geometric mean over them is drawn.",
     )
-    norm = widgets.one_of(
+    norm = widgets.select(
         "Norm",
         list(NORMS),
         "residual_norm",
@@ -91,9 +91,9 @@ def _choose() -> tuple[Plan, Quantity]:
         "GPT-2: all matrices std 0.02, those that write to the stream also divided by √(2L). 1/√inputs keeps"
         " the size of what passes through a matrix."
     )
-    init = widgets.one_of("Initial weights", list(INITS), "residual_init", place=row, hint=hint)
+    init = widgets.select("Initial weights", list(INITS), "residual_init", place=row, hint=hint)
     hint = "Weights: all parameters of a block together."
-    what = widgets.one_of("Gradient by", list(QUANTITIES), "residual_gradient", place=row, hint=hint)
+    what = widgets.select("Gradient by", list(QUANTITIES), "residual_gradient", place=row, hint=hint)
     plan = Plan(depths=DEPTHS[deepest], norm=NORMS[norm], init=INITS[init], seeds=seeds)
     return plan, QUANTITIES[what]
 
@@ -163,7 +163,7 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> tupl
     reached = sorted({depth for _, depth in means["gradients"]})
     options = [*(str(depth) for depth in plan.depths[:-1]), DEEPEST]
     hint = "Which of the measured depths is drawn layer by layer."
-    chosen = widgets.one_of(
+    chosen = widgets.select(
         "Blocks, in the two figures by layer", options, "residual_blocks", first=DEEPEST, hint=hint
     )
     depth = int(chosen) if chosen != DEEPEST and int(chosen) in reached else reached[-1]

@@ -23,7 +23,7 @@ def draw_mistakes() -> None:
     """The mistake, its two sizes, the line that is run, and what comes back."""
     left, right = st.columns([2, 3], gap="large")
     with left:
-        kind = widgets.one_of("Mistake", MISTAKES, "shapes_mistake", kind="list")
+        kind = widgets.select("Mistake", MISTAKES, "shapes_mistake", kind="list")
     told = {"heads": _heads_mistake, "unembedding": _unembedding_mistake, "mask": _mask_mistake}[kind](right)
     explain.answer(words.outcome(told))
     _result(told)

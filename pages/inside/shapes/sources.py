@@ -86,7 +86,7 @@ EXAMPLES = {
 def chosen_source(subject: Subject) -> tuple[str, Source]:
     halves = {OWN: "This model"} if subject.pair is None else {OWN: READER, WRITES: WRITER}
     names = halves | {key: source.title for key, source in EXAMPLES.items()}
-    key = widgets.one_of("Trace", names, "shapes_source", kind="list", hidden=True)
+    key = widgets.select("Trace", names, "shapes_source", kind="list", hidden=True)
     if key in EXAMPLES:
         return key, EXAMPLES[key]
     if key == WRITES and subject.pair is not None:

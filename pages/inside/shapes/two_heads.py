@@ -38,8 +38,8 @@ def draw_heads(line: DeltaGenerator) -> None:
     width = len(rows["q"])
     fitting = [n for n in range(1, width + 1) if width % n == 0]
     half = 2 if width % 2 == 0 else 1
-    heads = widgets.one_of("Heads", fitting, "shapes_heads", first=half, place=line)
-    hidden = HIDDEN[widgets.one_of("Hide a key", list(HIDDEN), "shapes_hide", place=line)]
+    heads = widgets.select("Heads", fitting, "shapes_heads", first=half, place=line)
+    hidden = HIDDEN[widgets.select("Hide a key", list(HIDDEN), "shapes_hide", place=line)]
     example = multi_head([rows["q"]], [rows["k1"], rows["k2"]], [rows["v1"], rows["v2"]], heads, hidden)
     explain.answer(words.two_heads(example, heads))
     _results(example)
@@ -106,9 +106,9 @@ def _stages(example: HandExample) -> None:
 def _cell(example: HandExample) -> None:
     left, right = st.columns(2)
     with left:
-        head = widgets.one_of("of head", range(1, len(example.q) + 1), "shapes_cell_head") - 1
+        head = widgets.select("of head", range(1, len(example.q) + 1), "shapes_cell_head") - 1
     with right:
-        key = widgets.one_of("for key", (1, 2), "shapes_cell_key") - 1
+        key = widgets.select("for key", (1, 2), "shapes_cell_key") - 1
     found = one_weight(example, head, key)
     raw, scaled = number(found.raw), number(found.scaled)
     products = " + ".join(rf"{signed(a)} \cdot {signed(b)}" for a, b in found.pairs)

@@ -215,7 +215,7 @@ def _tensor(step: TraceStep, subject: Subject | None, writes: bool) -> None:
 
 def _slice(axis: str, count: int) -> int:
     """Which head of a tensor with three axes is drawn. It is kept from step to step, and in the URL."""
-    return widgets.one_of(axis, range(count), f"shapes_{axis}", hidden=True)
+    return widgets.select(axis, range(count), f"shapes_{axis}", hidden=True)
 
 
 def _source(step: TraceStep) -> None:

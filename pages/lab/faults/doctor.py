@@ -37,14 +37,14 @@ def draw_doctor(subject: Subject) -> None:
     left, right = st.columns([3, 1], gap="medium")
     with right:
         bugs = {} if subject.is_pretrained else fitting(subject.model)
-        bug = widgets.one_of(
+        bug = widgets.select(
             words.BUG, {NONE: words.NO_BUG} | bugs, "doctor_bug", kind="list", hint=words.BUG_HINT
         )
         slow = not subject.is_pretrained and widgets.switch(
             words.SLOW, False, "doctor_slow", hint=words.SLOW_HINT
         )
         names = {name: CHECKS[name].title for name in CHECKS}
-        chosen = widgets.one_of(words.CHECK, names, "doctor_check", kind="list")
+        chosen = widgets.select(words.CHECK, names, "doctor_check", kind="list")
     found = _examined(subject, bug, slow)
     if found is None:
         return

@@ -39,7 +39,7 @@ show(
                 draw_doctor,
                 words_doctor.DOCTOR,
                 (examine, sees_the_future, gradients_by_block, apart),
-                own_text=True,
+                brings_text=True,
                 question=Q["doctor"],
                 closed="checks",
             ),

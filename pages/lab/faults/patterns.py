@@ -29,8 +29,8 @@ def draw_patterns(views: Sequence[RunView], bug: Bug | None) -> None:
     if first is None:
         return
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        layer = widgets.one_of("Block", list(first.layers), "fault_layer", kind="list", width=110)
-        head = widgets.one_of(
+        layer = widgets.select("Block", list(first.layers), "fault_layer", kind="list", width=110)
+        head = widgets.select(
             "Head", list(range(first.weights.shape[1])), "fault_head", kind="list", width=110
         )
     st.caption(words.patterns(layer, head))

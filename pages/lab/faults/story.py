@@ -33,7 +33,7 @@ def draw_story() -> None:
     """One picture for each chapter."""
     told, lines = shipped(), baselines()
     there = {name: said for name, said in words.CHAPTERS.items() if all(n in told for n in SHOWN[name])}
-    chapter = widgets.one_of(words.STEP, there, "story_step", hidden=True, wrap=True)
+    chapter = widgets.select(words.STEP, there, "story_step", hidden=True, wrap=True)
     says: dict[str, Callable[[], str]] = {
         "stuck": lambda: words.stuck(told["both"], lines["unigram"]),
         "norms": lambda: words.norms(told["both"], told["mended"]),

@@ -30,7 +30,7 @@ def draw_which() -> None:
     if picked in titles and st.session_state.get("which_clicked") != picked:
         st.session_state["which_clicked"] = st.session_state[KEY] = picked
     first = next(name for name in charts if name != HEALTHY)
-    name = widgets.one_of(words.FAULT, titles, KEY, first=first, kind="list", hidden=True)
+    name = widgets.select(words.FAULT, titles, KEY, first=first, kind="list", hidden=True)
     plot(
         grid(charts, titles, CHECKS, name),
         key="which_grid",

@@ -23,7 +23,7 @@ KEY = "ladder_question"
 def draw_compare() -> None:
     """A list of questions; the race that answers it."""
     titles = {name: question.asks for name, question in QUESTIONS.items()}
-    name = widgets.one_of(words.QUESTION, titles, KEY, kind="list", hidden=True, width=560)
+    name = widgets.select(words.QUESTION, titles, KEY, kind="list", hidden=True, width=560)
     question = QUESTIONS[name]
     cuts = {c.train.tokenizer for c in question.contestants}
 

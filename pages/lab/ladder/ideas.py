@@ -37,7 +37,7 @@ def draw_ideas() -> None:
     picture, beside = st.columns([3, 2], gap="medium")
     titles = {name: rung.title for name, rung in LADDER.items()}
     with beside:
-        name = widgets.one_of(words.RUNG, titles, "ladder_rung", first=FIRST, kind="list")
+        name = widgets.select(words.RUNG, titles, "ladder_rung", first=FIRST, kind="list")
         _difference(name)
     with picture:
         if not found:

@@ -29,7 +29,7 @@ def draw_lecture() -> None:
     except CheckpointError as error:
         st.info(str(error))
         return
-    shown = widgets.one_of(words.SHOWN, words.SHOWS, "ladder_lecture", hidden=True)
+    shown = widgets.select(words.SHOWN, words.SHOWS, "ladder_lecture", hidden=True)
     figure = beside(found) if shown == "ends" else over_steps(found)
     plot(
         figure,
@@ -53,6 +53,6 @@ def _measured(found: Experiment, own: Overfit) -> None:
     wrote = {name: each for name, each in found.rungs.items() if each.text}
     if wrote:
         titles = {name: LECTURE[name].rung.title for name in wrote}
-        name = widgets.one_of(words.WROTE, titles, "ladder_wrote", kind="list")
+        name = widgets.select(words.WROTE, titles, "ladder_wrote", kind="list")
         st.caption(words.wrote(wrote[name]))
         st.code(wrote[name].text, language=None, wrap_lines=True)

@@ -30,7 +30,7 @@ def draw_pairs() -> None:
     except CheckpointError as error:
         st.info(str(error))
         return
-    other = widgets.one_of(words.BESIDE, words.RUNGS, "ladder_seeing", first=SEEING[-1])
+    other = widgets.select(words.BESIDE, words.RUNGS, "ladder_seeing", first=SEEING[-1])
     plot(
         panels(found, other, TOP),
         key="ladder_pairs",

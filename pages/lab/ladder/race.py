@@ -31,12 +31,12 @@ def draw_race() -> None:
     titles = {name: rung.title for name, rung in LADDER.items()}
     which, rest = st.columns([5, 3], gap="medium", vertical_alignment="bottom")
     with which:
-        names = widgets.some_of(
+        names = widgets.select_several(
             words.RUNGS, titles, "ladder_rungs", first=FIRST_FOUR, kind="list", max_selections=MOST
         )
     with rest, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         budgets = {f"{n}": f"{n:,} steps" for n in STEPS} | {f"{n}s": words.seconds(n) for n in SECONDS}
-        budget = widgets.one_of(
+        budget = widgets.select(
             words.BUDGET,
             budgets,
             "ladder_steps",
@@ -44,7 +44,7 @@ def draw_race() -> None:
             kind="list",
             hint=words.BUDGET_HINT,
         )
-        text = widgets.one_of(words.TEXT, words.TEXTS, "ladder_text", kind="list")
+        text = widgets.select(words.TEXT, words.TEXTS, "ladder_text", kind="list")
     typed = _typed() if text == "text" else None
     if text == "text" and not typed:
         st.info(words.TOO_SHORT)

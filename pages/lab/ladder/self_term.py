@@ -31,7 +31,7 @@ def draw_self() -> None:
     """Three squares, one for each rung: scores or weights before any training."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         d_model = widgets.slide_over(words.WIDTH, WIDTHS, 256, "ladder_width", width=260)
-        shown = widgets.one_of(words.SHOWN, words.SHOWS, "ladder_shown")
+        shown = widgets.select(words.SHOWN, words.SHOWS, "ladder_shown")
         seed = widgets.slide(words.SEED, 0, SEEDS - 1, 0, "ladder_self_seed", width=200)
     found = _measured(d_model, seed)
     arrays = [each.weights if shown == "weights" else each.scores for each in found]

@@ -20,7 +20,7 @@ def draw_grokking() -> None:
     task = TASKS["modular"]
     found, curve, corpus = shipped(task)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        axis = widgets.one_of("Steps", words.AXES, "grokking_axis", hidden=True)
+        axis = widgets.select("Steps", words.AXES, "grokking_axis", hidden=True)
         train_it(task)
         look_inside(task)
     plot(

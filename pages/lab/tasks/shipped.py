@@ -21,7 +21,7 @@ from ui.text.markdown import safe
 def choose_task(names: Sequence[str]) -> Task:
     """One of some tasks; the choice goes along from view to view."""
     titles = {name: TASKS[name].title for name in names}
-    return TASKS[widgets.one_of("Task", titles, "task", kind="pills", hidden=True, wrap=True)]
+    return TASKS[widgets.select("Task", titles, "task", kind="pills", hidden=True, wrap=True)]
 
 
 def shipped(task: Task) -> tuple[Checkpoint, TaskCurve, Corpus]:

@@ -20,7 +20,7 @@ def draw_code() -> None:
     """Draws the view."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         titles = {name: title_of(name) for name in NAMES}
-        name = widgets.one_of("Notebook", titles, "notebook", kind="list", width=320)
+        name = widgets.select("Notebook", titles, "notebook", kind="list", width=320)
         st.download_button(
             "Download the notebook",
             notebook(name),

@@ -18,7 +18,7 @@ MOST = 40
 def draw_sheet() -> None:
     """Draws the view."""
     titles = {name: one.title for name, one in SETS.items()}
-    sets = widgets.some_of("Sets", titles, "sheet_sets", first=FIRST)
+    sets = widgets.select_several("Sets", titles, "sheet_sets", first=FIRST)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         count = widgets.whole("Exercises", 1, MOST, 8, "sheet_count", width=130)
         seed = widgets.whole("Seed", 0, LARGEST_SEED, 1, "sheet_seed", width=130)

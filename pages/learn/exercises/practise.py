@@ -28,11 +28,11 @@ def draw_practise() -> None:
     """Draws the view."""
     _follow(widgets.picked(DOTS, "chosen"))
     with st.container(horizontal=True, vertical_alignment="bottom", key="exercise_line"):
-        name = widgets.one_of(
+        name = widgets.select(
             "Set", {id_: one.title for id_, one in SETS.items()}, SET, kind="list", width=200
         )
         tasks = {id_: title for id_, (title, _) in SETS[name].tasks.items()}
-        task = widgets.one_of("Exercise", tasks, TASK, kind="list", width=280)
+        task = widgets.select("Exercise", tasks, TASK, kind="list", width=280)
         seed = widgets.whole("Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint="Another seed, other numbers.")
         # Streamlit's own: a link to an exercise must not open its answer.
         shown = st.toggle("Show me", key=SHOWN, help="The way to the answer, step by step.")

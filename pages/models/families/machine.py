@@ -28,7 +28,7 @@ def draw_machine() -> None:
             st.button(short, key=f"families_make_{name}", on_click=_make, args=(name,))
     left, controls = st.columns([6, 8], gap="medium")
     with left:
-        size = widgets.one_of("Sizes of", words.SIZES, SIZE, first=FIRST, kind="list", hidden=True)
+        size = widgets.select("Sizes of", words.SIZES, SIZE, first=FIRST, kind="list", hidden=True)
         pictured = st.container()
     with controls, st.container(key="pairs_beside"):
         chosen = {facet: _choice(facet, choices_of(MODELS[FIRST])[facet]) for facet in OFFERED}
@@ -67,7 +67,7 @@ def _choice(facet: str, first: str) -> str:
     left, right = st.columns([6, 7], gap="small", vertical_alignment="center")
     options = {value: words.CHOICES[value] for value in OFFERED[facet]}
     with left:
-        chosen = widgets.one_of(
+        chosen = widgets.select(
             words.FACETS[facet], options, _key(facet), first=first, kind="list", hidden=True
         )
     right.caption(words.used(facet, users(facet, chosen)))

@@ -47,7 +47,7 @@ def draw_speaks() -> None:
     with controls:
         if asked_for.startswith(RUN) and asked_for not in there:
             st.caption(words.NOT_YET)
-        name = widgets.one_of("Model", there, MODEL, kind="list")
+        name = widgets.select("Model", there, MODEL, kind="list")
         typed = st.text_area(
             words.TYPED, words.FIRST, key=TEXT, max_chars=LETTERS, height=150, **widgets.KEPT
         )

@@ -47,7 +47,7 @@ def draw_square() -> None:
         options = {"all": words.ALL} | {
             str(i): f"layer {i}" for i in range(_models()[MASKED].config.n_layers)
         }
-        chosen = widgets.one_of(words.LAYER, options, "square_layer", hidden=True)
+        chosen = widgets.select(words.LAYER, options, "square_layer", hidden=True)
     layer = None if chosen == "all" else int(chosen)
     if len(text) < 2:
         explain.answer(words.SHORT)

@@ -20,11 +20,11 @@ SIZES = {"4-128-4": Size(4, 128, 4), "12-768-12": Size(12, 768, 12), "24-1024-16
 
 def draw_three() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        shown = widgets.one_of("Show", words.SHOWN, "families_show", hidden=True)
+        shown = widgets.select("Show", words.SHOWN, "families_show", hidden=True)
         step = len(words.WRITTEN)
         if shown == "masks":
             step = widgets.slide("Step of the writing", 1, step, 2, "families_step", width=300)
-        size = widgets.one_of(
+        size = widgets.select(
             "Sizes", words.SIZES, "families_three", first="12-768-12", kind="list", hidden=True, width=250
         )
     counted = three(SIZES[size])

@@ -31,7 +31,7 @@ def draw_memory(choice: Choice) -> None:
     """
     ledger = choice.ledger
     left, middle, right = st.columns([7, 4, 4], gap="medium")
-    dtype = widgets.one_of("Numbers are kept as", list(DTYPES), "parameters_dtype", first=DTYPE, place=left)
+    dtype = widgets.select("Numbers are kept as", list(DTYPES), "parameters_dtype", first=DTYPE, place=left)
     batch = widgets.slide_over("Texts at once (batch)", BATCHES, 1, "parameters_batch", place=middle)
     with right:
         tokens = length_slider("parameters_length", ledger.config.context)

@@ -25,7 +25,7 @@ def draw_two(choice: Choice) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("Compare with", width="content")
         name = choose("Compare with", OTHER, SECOND)
-        scale = widgets.one_of("Scale", SCALES, "parameters_scale", hidden=True)
+        scale = widgets.select("Scale", SCALES, "parameters_scale", hidden=True)
     try:
         other = plain(name)
     except (GlassformerError, OSError) as error:

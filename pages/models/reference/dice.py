@@ -31,7 +31,7 @@ def draw_dice() -> None:
     left, right = st.columns([3, 7], gap="medium")
     with left:
         kinds = {name: kind.title for name, kind in dice.KINDS.items()}
-        family = widgets.one_of("Family", kinds, "reference_family", kind="list")
+        family = widgets.select("Family", kinds, "reference_family", kind="list")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             hint = "Another number: other sizes, weights and tokens."
             seed = widgets.whole("Dice", 0, dice.MOST, 0, SEED, hint=hint, width=130)

@@ -69,7 +69,7 @@ def _taken(subject: Subject) -> Taken:
 
 def draw_export(subject: Subject) -> None:
     taken = _taken(subject)
-    dtype = widgets.one_of(
+    dtype = widgets.select(
         "Numbers as",
         list(pack.DTYPES),
         "reference_dtype",

@@ -19,7 +19,7 @@ def draw_quick() -> None:
     titles = {name: preset.title.removesuffix(" (published)") for name, preset in ONE_STACK.items()}
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("Model", width="content")
-        name = widgets.one_of(
+        name = widgets.select(
             "Model", titles, "reference_sizes", first="gpt2", kind="list", hidden=True, width=260
         )
     c = ONE_STACK[name].model.resolved()

@@ -39,7 +39,7 @@ def choose_mistake(key: str) -> str:
     hint = (
         "What ports of a model get wrong most often, put into the second program. The engine stays as it is."
     )
-    name = widgets.one_of("Mistake put in", options, key, kind="list", hint=hint)
+    name = widgets.select("Mistake put in", options, key, kind="list", hint=hint)
     if name in MISTAKES:
         st.caption(MISTAKES[name].sentence)
     return name

@@ -21,7 +21,7 @@ def draw_variations() -> None:
     options = {name: title for name, title in titles.items() if name not in SHOWN}
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("Beside them", width="content")
-        name = widgets.one_of(
+        name = widgets.select(
             "Beside them", options, "reference_other", first=OTHER, kind="list", hidden=True, width=260
         )
     explain.answer(words.changed(titles[name], kept(ALL[name].model)))

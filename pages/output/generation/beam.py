@@ -152,7 +152,7 @@ def _more() -> tuple[float, str, int]:
     )
     penalty = widgets.slide("Length penalty", -1.0, 2.0, 1.0, "beam_penalty", step=0.1, hint=hint)
     hint = "A token that ends with this sign finishes its branch."
-    stop = widgets.one_of("A branch ends at", list(STOPS), "beam_stop", kind="list", hint=hint)
+    stop = widgets.select("A branch ends at", list(STOPS), "beam_stop", kind="list", hint=hint)
     hint = "Of the sample that the winner is compared with."
     seed = widgets.whole("Seed", 0, MAX_SEED, 0, "beam_seed", hint=hint)
     return penalty, stop, seed

@@ -39,9 +39,9 @@ def draw_bytes(subject: Subject, place: Any) -> None:
     b, d = st.columns([4, 5], gap="medium")
     # as a link holds it: no commas
     tokens = widgets.slide_over("Tokens of text T", LENGTHS, 4096, "kv_tokens", place=a)
-    dtype = widgets.one_of("A number is kept as", list(DTYPES), "kv_dtype", first="bfloat16", place=b)
+    dtype = widgets.select("A number is kept as", list(DTYPES), "kv_dtype", first="bfloat16", place=b)
     found = sharing(subject.config, tokens, dtype, subject.model.parts)
-    heads = widgets.one_of("Key-value heads", list(found.sizes), "kv_heads", first=found.own, place=d)
+    heads = widgets.select("Key-value heads", list(found.sizes), "kv_heads", first=found.own, place=d)
     chosen = found.sizes[heads]
     _by_heads(found, heads)
     if not can_share(subject.config):

@@ -24,7 +24,7 @@ def choose_arithmetic(subject: Subject) -> Arithmetic:
         "For each token the model reads all its weights once, and that takes the time: weights of fewer bits"
         " are read sooner. They are rounded for it, and what that changes is measured on your text."
     )
-    return widgets.one_of("Weights in", offered, "generation_arithmetic", hint=hint)
+    return widgets.select("Weights in", offered, "generation_arithmetic", hint=hint)
 
 
 def _has(arithmetic: Arithmetic, subject: Subject) -> bool:

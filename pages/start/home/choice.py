@@ -52,7 +52,7 @@ def _pills() -> str:
         st.session_state["home_other"] = current
     offered = [*FEATURED, *(name for name in OTHERS if name == st.session_state.get("home_other"))]
     first = next(iter(PRESETS))
-    # Streamlit's own: the key is the training page's, whose choice `one_of` would forget here as foreign.
+    # Streamlit's own: the key is the training page's, whose choice `select` would forget here as foreign.
     name = st.pills(
         "Model",
         offered,

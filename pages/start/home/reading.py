@@ -20,7 +20,7 @@ from pages.start.home.words import forgotten
 from ui import session, training_step
 from ui.fields import visible
 from ui.fit_text import MAX_TEXT, most_tokens, read
-from ui.model_bar import LARGE, Subject, seen
+from ui.model_bar import LARGE, Subject, subject_from
 from ui.models import RUN, model_of
 from ui.timeline import Timeline, timeline_of
 
@@ -67,7 +67,7 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
             notes = [forgotten(held.forgotten, most_tokens(found.config), found.config.context)]
     else:
         ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config), letters)
-    subject = seen(name, run, step, steps, found, shown, ids)
+    subject = subject_from(name, run, step, steps, found, shown, ids)
     return Looked(subject, course, step, tuple(notes))
 
 

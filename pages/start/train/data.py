@@ -55,7 +55,7 @@ def data_group(profile: Profile) -> Data:
             "Tiny Shakespeare, the Python manual, your own text, pasted or uploaded (UTF-8), or problems with"
             " answers that can be checked; or pairs, a source with its target or a line with its speaker."
         )
-        source = widgets.one_of(
+        source = widgets.select(
             "Text", SOURCES, "data", hint=hint, width="stretch", wrap=True, on_change=_settle_chosen
         )
         cut = tokenizer_control()
@@ -92,7 +92,7 @@ def _chosen(source: str, profile: Profile, cut: str) -> Data:
 def _task(cut: str) -> Data:
     """One of the synthetic tasks, and the way to settings that solve it."""
     titles = {name: task.title for name, task in TASKS.items()}
-    name = widgets.one_of("Task", titles, "task", kind="pills", wrap=True)
+    name = widgets.select("Task", titles, "task", kind="pills", wrap=True)
     st.caption(TASKS[name].rule)
     st.button(
         "Settings that solve it",
@@ -110,7 +110,7 @@ def _task(cut: str) -> Data:
 
 def _pairs() -> Data:
     """One of the tasks with a source and a target, or who speaks; and the way to settings that learn it."""
-    name = widgets.one_of("Pairs", pairs.TITLES, "pairs", kind="pills", wrap=True, on_change=_settle_chosen)
+    name = widgets.select("Pairs", pairs.TITLES, "pairs", kind="pills", wrap=True, on_change=_settle_chosen)
     found = pairs.paired_of(name)
     assert found is not None
     st.caption(found.rule)

@@ -113,7 +113,7 @@ def _start_line(chosen: Setup) -> None:
     )
     senseless = pairs.NO_WHAT_IFS.get(chosen.spec.kind.name, ())
     labels = {n: f"What if: {what.label}" for n, what in WHAT_IFS.items() if n not in senseless}
-    name = widgets.one_of("What if", labels, "what_if", kind="list", hidden=True, width=250)
+    name = widgets.select("What if", labels, "what_if", kind="list", hidden=True, width=250)
     other, done = WHAT_IFS[name].applied(chosen.spec), trained_already(chosen.spec)
     both = st.button(
         "Train both",

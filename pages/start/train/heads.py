@@ -75,7 +75,7 @@ def looked_at(view: RunView, other: RunView | None) -> tuple[RunView, Grown] | N
         return next(iter(found.values()), None)
     ids = dict(zip(("first", "second"), found.values(), strict=True))
     names = {name: one.given or one.name for name, (one, _) in ids.items()}
-    return ids[widgets.one_of("Heads of", names, "heads_of")]
+    return ids[widgets.select("Heads of", names, "heads_of")]
 
 
 def both(view: RunView, other: RunView) -> str:

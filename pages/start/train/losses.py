@@ -39,7 +39,7 @@ def losses(view: RunView, other: RunView | None, height: int) -> list[str]:
     """
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         beside = [*([other] if other else []), *laid_over(view)]
-        x = widgets.one_of("Loss against", ["step", "time"], "axis", hidden=True)
+        x = widgets.select("Loss against", ["step", "time"], "axis", hidden=True)
         words_only = paired_of(view.spec.corpus) is not None  # pairs have no characters to share bits among
         mixed = any(one.spec.train.tokenizer != view.spec.train.tokenizer for one in beside)
         unit: curve_points.Unit = "bits" if mixed else "nats" if words_only else _unit()
@@ -86,7 +86,7 @@ def _notes(views: list[RunView], mixed: str) -> list[str]:
 
 
 def _unit() -> curve_points.Unit:
-    chosen = widgets.one_of("Loss in", LOSS_IN, "loss_in", hidden=True)
+    chosen = widgets.select("Loss in", LOSS_IN, "loss_in", hidden=True)
     return "bits" if chosen == "bits per character" else "nats"
 
 

@@ -73,7 +73,7 @@ def held(name: str, page: AppTest) -> str | None:
 def test_the_room_may_be_asked_every_question_of_a_course(name: str) -> None:
     for scene in COURSES[name].scenes:
         if asks := scene.question:
-            assert Rooms().ask("me", asks.asked, list(asks.answers)).answers == tuple(asks.answers)
+            assert Rooms().ask("me", asks.text, list(asks.answers)).answers == tuple(asks.answers)
 
 
 def there(point: str, page: AppTest) -> bool:
@@ -178,7 +178,7 @@ def test_the_answers_that_count_as_right_are_what_was_measured() -> None:
     without, after = pair["replaced"]["losses"][-1], kept["train"]["steps"]
     assert 0 < pair["counting"] - without < 0.1 < 0.5 < without - pair["added"]["losses"][-1] and after == 300
     asked = scene("built-live", "The residual highway").question
-    assert asked is not None and asked.asked.startswith("Eight blocks") and f"{after} steps" in asked.asked
+    assert asked is not None and asked.text.startswith("Eight blocks") and f"{after} steps" in asked.text
     assert right("built-live", "The residual highway") == "hardly more than how often each letter occurs"
     assert loss["Average"] > loss["Last letter"]
     says("attention-from-nothing", "An average is worse", "falls behind the table")

@@ -88,7 +88,7 @@ def broken():
     raise KeyError("/home/somebody/secret")
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, on_script_error=server.told)
+    app = st.App(__file__, on_script_error=server.report_error)
 else:
     st.button("Press", on_click=broken)
     if "fault" in st.query_params:

@@ -61,7 +61,7 @@ def wanted(monkeypatch: pytest.MonkeyPatch, did: str) -> None:
 def test_every_guess(name: str, heard: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Guess] = []
     plain = payload
-    monkeypatch.setattr(guess, "told", lambda n, w, g: made.append(g) or plain(n, w, g))
+    monkeypatch.setattr(guess, "payload", lambda n, w, g: made.append(g) or plain(n, w, g))
     wanted(monkeypatch, f"open/{name}")
     page = opened(name)
     if not made and name in ("family", "head"):

@@ -13,23 +13,23 @@ from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
 
 
-def nearest_bars(words: Sequence[str], found: Analogy) -> go.Figure:
+def nearest_bars(words: Sequence[str], analogy: Analogy) -> go.Figure:
     """Cosines of the tokens nearest to the sum, best on top: those that were put in are grey, the expected
     one stands out.
     """
     at = -np.arange(len(words))
     shades = [
-        colour("quiet") if i in found.terms else colour("output" if i == found.expected else "embedding")
-        for i in found.ids.tolist()
+        colour("quiet") if i in analogy.terms else colour("output" if i == analogy.expected else "embedding")
+        for i in analogy.ids.tolist()
     ]
     notes = [
-        "put in" if i in found.terms else "expected" if i == found.expected else ""
-        for i in found.ids.tolist()
+        "put in" if i in analogy.terms else "expected" if i == analogy.expected else ""
+        for i in analogy.ids.tolist()
     ]
     bars = {
         "type": "bar",
         "orientation": "h",
-        "x": found.cosine.astype(np.float32),
+        "x": analogy.cosine.astype(np.float32),
         "y": at,
         "marker": {"color": shades},
         "text": notes,
@@ -44,7 +44,7 @@ def nearest_bars(words: Sequence[str], found: Analogy) -> go.Figure:
         bargap=0.2,
         xaxis={
             "title": {"text": "cosine with the sum"},
-            "range": [min(0.0, float(found.cosine.min())) * 1.05, 1],
+            "range": [min(0.0, float(analogy.cosine.min())) * 1.05, 1],
         },
         yaxis={
             "tickvals": at,

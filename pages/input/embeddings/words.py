@@ -123,9 +123,9 @@ def added(position: str) -> str:
     )
 
 
-def row_read(found: Lookup, token: str, position: int, width: int) -> str:
+def row_read(lookup: Lookup, token: str, position: int, width: int) -> str:
     """The answer of the view; `token` stands at `position`."""
-    row, places = found.ids[position], found.places(position)
+    row, places = lookup.ids[position], lookup.places(position)
     again = (
         "It stands here only once."
         if places == 1
@@ -137,12 +137,13 @@ def row_read(found: Lookup, token: str, position: int, width: int) -> str:
     )
 
 
-def looked_up(config: ModelConfig, found: Lookup) -> str:
+def looked_up(config: ModelConfig, lookup: Lookup) -> str:
     """How large the table is, how much of it the text takes, and whether it serves twice."""
     size = (
-        f"$E$ has {found.vocab_size:,} rows of {config.d_model} numbers: **{found.parameters:,} parameters**."
+        f"$E$ has {lookup.vocab_size:,} rows of {config.d_model} numbers: **{lookup.parameters:,}"
+        " parameters**."
     )
-    text = f"This text takes {len(found.ids)} rows, {found.different} of them different."
+    text = f"This text takes {len(lookup.ids)} rows, {lookup.different} of them different."
     tied = (
         "The embedding is *tied* here: the same matrix, transposed, reads out the logits at the other end,"
         " $logits = norm(x)\\,E^T$ (Press and Wolf 2017). So its rows serve twice, and every step teaches all"
@@ -150,12 +151,12 @@ def looked_up(config: ModelConfig, found: Lookup) -> str:
         if config.tie_embeddings
         else (
             "It is not tied here: the logits are read out by another matrix of the same shape, with"
-            f" {found.parameters:,} parameters of its own."
+            f" {lookup.parameters:,} parameters of its own."
         )
     )
     ratio = ""
-    if found.mean_lengths is not None:
-        row, position = found.mean_lengths
+    if lookup.mean_lengths is not None:
+        row, position = lookup.mean_lengths
         ratio = f" In this text a token's vector is {row:.2f} long on average, a position's {position:.2f}."
     return f"{size} {text}{ratio} {tied}"
 
@@ -188,24 +189,26 @@ def drawn_in_part(known: Vocabulary, drawn: int, which: str) -> str:
     )
 
 
-def near_to(token: str, names: Sequence[str], kind: str, found: Alike) -> str:
+def near_to(token: str, names: Sequence[str], kind: str, neighbours: Alike) -> str:
     """The answer of the view: who is nearest to a token of the class `kind`, and whether that is more than
     chance.
     """
     listed = ", ".join(f"“{safe(name)}”" for name in names)
     return (
-        f"**Nearest to “{safe(token)}”: {listed}.** Of these {found.of}, **{found.same}** are of its own kind"
-        f" ({safe(kind)}); by chance it would be {found.expected:.1f}."
+        f"**Nearest to “{safe(token)}”: {listed}.** Of these {neighbours.of}, **{neighbours.same}** are of"
+        f" its own kind ({safe(kind)}); by chance it would be {neighbours.expected:.1f}."
     )
 
 
-def mapped(found: TokenMap, components: int, chance: float, token: str, hits: int, near: int) -> str:
+def mapped(token_map: TokenMap, components: int, chance: float, token: str, hits: int, near: int) -> str:
     """How far the picture can be trusted. `chance` is the share that random numbers would keep; `hits` of
     the `near` nearest tokens are near in the picture.
     """
-    share = found.share(components)
+    share = token_map.share(components)
     mean = (
-        "" if found.overlap is None else f" On average over all tokens: {found.overlap[components - 2]:.1f}."
+        ""
+        if token_map.overlap is None
+        else f" On average over all tokens: {token_map.overlap[components - 2]:.1f}."
     )
     return (
         f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** Random numbers of"
@@ -231,50 +234,51 @@ def signed(value: float) -> str:
     return minus(f"{value:+.3f}") if np.isfinite(value) else "no pair"
 
 
-def difference(found: Separation) -> str:
+def difference(separation: Separation) -> str:
     """The two means whose difference is taken."""
     return (
-        f"${found.within:+.4f}$ (mean cosine of two tokens of one class) minus ${found.across:+.4f}$ (of"
-        f" different classes). A dot is one of {found.by_chance.count} shuffles of the labels."
+        f"${separation.within:+.4f}$ (mean cosine of two tokens of one class) minus"
+        f" ${separation.across:+.4f}$ (of different classes). A dot is one of {separation.by_chance.count}"
+        " shuffles of the labels."
     )
 
 
-def risen(found: Course) -> str:
+def risen(curve: Course) -> str:
     """From which snapshot on the number stays above the bands."""
-    if found.risen is None:
+    if curve.risen is None:
         return "At the newest step measured, the classes do not stand out from the bands."
-    if found.risen == found.steps[0]:
+    if curve.risen == curve.steps[0]:
         return "The classes are above the bands at every step measured."
-    return f"The classes stay above the bands from step {found.risen:,} on."
+    return f"The classes stay above the bands from step {curve.risen:,} on."
 
 
-def separated(found: Separation) -> str:
+def separated(separation: Separation) -> str:
     """The answer of the view: how much more alike tokens of one class are, and what chance gives."""
-    chance = found.by_chance
+    chance = separation.by_chance
     if chance.like_chance:
         return (
-            f"**Tokens of one class are {signed(found.difference)} more alike than others: that is what"
+            f"**Tokens of one class are {signed(separation.difference)} more alike than others: that is what"
             " chance"
             f" gives.** {chance.reached} of {chance.count} shuffles of the labels reach it, so no claim about"
             " classes can be made of this model."
         )
     return (
-        f"**Tokens of one class are {signed(found.difference)} more alike (in cosine) than tokens of"
+        f"**Tokens of one class are {signed(separation.difference)} more alike (in cosine) than tokens of"
         " different"
         f" classes.** Of {chance.count} shuffles of the labels the highest is {signed(chance.highest)}: the"
         " model has found the classes, and nobody told it what a vowel is."
     )
 
 
-def shuffled(found: Separation) -> str:
+def shuffled(separation: Separation) -> str:
     """The number against both kinds of shuffles, and the class that stands out most."""
-    chance, matched = found.by_chance, found.by_frequency
+    chance, matched = separation.by_chance, separation.by_frequency
     how_many, reach = (
         ("none" if not chance.reached else str(chance.reached)),
         ("reaches" if chance.reached < 2 else "reach"),
     )
     said = (
-        f"**The true classes score {signed(found.difference)}; {how_many} of {chance.count} shuffles"
+        f"**The true classes score {signed(separation.difference)}; {how_many} of {chance.count} shuffles"
         f" {reach} that** (the highest: {signed(chance.highest)})."
     )
     if matched is not None:
@@ -288,8 +292,8 @@ def shuffled(found: Separation) -> str:
             said += "so much would be frequency alone, and the rest is more than that."
         else:
             said += "frequency alone gives less."
-    if found.most is not None and not chance.like_chance:
-        name, difference = found.most
+    if separation.most is not None and not chance.like_chance:
+        name, difference = separation.most
         said += (
             f" Most of one kind, among classes of more than two tokens: **{safe(name)}**,"
             f" {signed(difference)}."
@@ -297,22 +301,22 @@ def shuffled(found: Separation) -> str:
     return said
 
 
-def answered(found: Analogy, names: Sequence[str], near: Sequence[str]) -> str:
+def answered(analogy: Analogy, names: Sequence[str], near: Sequence[str]) -> str:
     """What the arithmetic gives; `names` are those of a, b, c and the expected, `near` of the nearest."""
     a, b, c, expected = (f"“{safe(name)}”" for name in names)
     top = f"“{safe(near[0])}”"
-    itself = f"{top}, one of the three that went in" if found.nearest in found.terms else top
+    itself = f"{top}, one of the three that went in" if analogy.nearest in analogy.terms else top
     verdict = (
         "so the sum brings it nearer"
-        if found.needs_arithmetic
+        if analogy.needs_arithmetic
         else "so the sum is not needed for that"
-        if found.rank == found.rank_near_c
+        if analogy.rank == analogy.rank_near_c
         else "so the sum takes it farther away"
     )
     return (
         f"**{b} − {a} + {c} lands nearest to {itself}.** Without the three, {expected} comes"
-        f" **{ordinal(found.rank)}**; among the neighbours of {c} alone it is {ordinal(found.rank_near_c)},"
-        f" {verdict}."
+        f" **{ordinal(analogy.rank)}**; among the neighbours of {c} alone it is"
+        f" {ordinal(analogy.rank_near_c)}, {verdict}."
     )
 
 

@@ -77,11 +77,11 @@ def decay_curves(slope: np.ndarray, length: int, distance: int) -> go.Figure:
     return go.Figure({"data": traces, "layout": layout})
 
 
-def reach_bars(found: Slopes, length: int) -> go.Figure:
+def reach_bars(slopes: Slopes, length: int) -> go.Figure:
     """How far each head reaches, two bars for each on a logarithmic axis; the dotted line is the length of
     the text.
     """
-    heads = np.arange(len(found.slope))
+    heads = np.arange(len(slopes.slope))
     traces = [
         {
             "type": "bar",
@@ -92,8 +92,8 @@ def reach_bars(found: Slopes, length: int) -> go.Figure:
             "hovertemplate": "head %{x}<br>" + name + ": distance %{y:,.4g}<extra></extra>",
         }
         for name, values, shade in (
-            ("down to 1/e", found.to_a_third, "position"),
-            ("down to 1 percent", found.to_a_percent, "quiet"),
+            ("down to 1/e", slopes.to_a_third, "position"),
+            ("down to 1 percent", slopes.to_a_percent, "quiet"),
         )
     ]
     line = {
@@ -105,7 +105,7 @@ def reach_bars(found: Slopes, length: int) -> go.Figure:
         "y1": length,
         "line": {"color": colour("output"), "width": 1.5, "dash": "dot"},
     }
-    low, high = np.log10(min(found.to_a_third.min(), 1.0)), np.log10(max(found.to_a_percent.max(), length))
+    low, high = np.log10(min(slopes.to_a_third.min(), 1.0)), np.log10(max(slopes.to_a_percent.max(), length))
     layout = base_layout(
         margin={"l": 56, "r": 12, "t": 34, "b": 44},
         barmode="group",

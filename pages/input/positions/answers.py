@@ -56,17 +56,17 @@ def order_told(before: str, after: str, scheme: Position, causal: bool, effect: 
     }[effect.verdict(scheme, causal)]
 
 
-def waves_told(found: Waves) -> str:
-    fast, slow = found.wavelength[0], found.wavelength[-1]
+def waves_told(waves: Waves) -> str:
+    fast, slow = waves.wavelength[0], waves.wavelength[-1]
     return (
         f"Every place gets a row of its own. The fastest wave comes round every **{fast:.2f}** places and"
         f" tells neighbours apart; the slowest needs **{slow:,.1f}** and tells early from late."
-        f" {found.complete} of {len(found.theta)} waves go round within these {found.length:,} places."
+        f" {waves.complete} of {len(waves.theta)} waves go round within these {waves.length:,} places."
     )
 
 
-def clock_told(found: Waves) -> str:
-    fast, slow, count = found.wavelength[0], found.wavelength[-1], len(found.theta)
+def clock_told(waves: Waves) -> str:
+    fast, slow, count = waves.wavelength[0], waves.wavelength[-1], len(waves.theta)
     if count == 1:
         return (
             f"A place is read off **one hand** that goes round in {fast:.2f} places: after that it points"
@@ -78,10 +78,10 @@ def clock_told(found: Waves) -> str:
     )
 
 
-def likeness_told(found: Similarity, length: int) -> str:
-    curve, far = found.cosine_by_distance, length - 1
+def likeness_told(similarity: Similarity, length: int) -> str:
+    curve, far = similarity.cosine_by_distance, length - 1
     ten = min(10, far)
-    again = found.most_alike
+    again = similarity.most_alike
     if again > 1:
         return (
             f"Likeness comes back: the cosine is {curve[1]:.3f} at distance 1, and **{curve[again]:.3f}** at"
@@ -93,11 +93,11 @@ def likeness_told(found: Similarity, length: int) -> str:
     )
 
 
-def rotation_told(found: TurnedPair, p: int, k: int) -> str:
-    (x, y), (u, v) = found.start, found.end
+def rotation_told(turned: TurnedPair, p: int, k: int) -> str:
+    (x, y), (u, v) = turned.start, turned.end
     return (
-        f"A step of {minus(str(k))} turns this hand by **{minus(f'{found.angle:.4g}')}** radians, wherever it"
-        f" starts: from ({signed(x)}, {signed(y)}) at {p} to ({signed(u)}, {signed(v)}) at {p + k}. So one"
+        f"A step of {minus(str(k))} turns this hand by **{minus(f'{turned.angle:.4g}')}** radians, wherever"
+        f" it starts: from ({signed(x)}, {signed(y)}) at {p} to ({signed(u)}, {signed(v)}) at {p + k}. So one"
         " linear map finds “so many places back” everywhere. RoPE makes this its whole idea."
     )
 
@@ -131,59 +131,59 @@ def learned_told(picture: str, learned: PositionTable, waves: PositionTable) -> 
     )
 
 
-def arrows_told(found: Score, at: tuple[int, int, int]) -> str:
+def arrows_told(score: Score, at: tuple[int, int, int]) -> str:
     return (
-        f"Query at {at[0]}, key at {at[1]}: the score before its scaling is **{signed(found.total)}**. Move"
+        f"Query at {at[0]}, key at {at[1]}: the score before its scaling is **{signed(score.total)}**. Move"
         " both together and every arrow turns, while the score stays: only the distance counts."
     )
 
 
-def pair_told(found: Score) -> str:
+def pair_told(score: Score) -> str:
     """Which pair decides the score."""
-    side = "less" if found.near else "more"
+    side = "less" if score.near else "more"
     return (
-        f"Pair {found.pair} says most: {signed(found.term)}; its arrows lie {side} than a quarter turn apart."
+        f"Pair {score.pair} says most: {signed(score.term)}; its arrows lie {side} than a quarter turn apart."
     )
 
 
-def distance_told(found: Decay, base: float) -> str:
-    (low, low_at), (high, high_at) = found.lowest, found.highest
+def distance_told(decay: Decay, base: float) -> str:
+    (low, low_at), (high, high_at) = decay.lowest, decay.highest
     ends = (
-        f"Base {base:,}: at distance 0 the score is **{signed(found.start)}**, at {found.reach:,}"
-        f" **{signed(found.last)}**; lowest {signed(low)} at {low_at:,}, highest {signed(high)} at"
+        f"Base {base:,}: at distance 0 the score is **{signed(decay.start)}**, at {decay.reach:,}"
+        f" **{signed(decay.last)}**; lowest {signed(low)} at {low_at:,}, highest {signed(high)} at"
         f" {high_at:,}."
     )
-    if not found.falls:
+    if not decay.falls:
         return f"{ends} Near is not always best: what q and k hold decides at which distance they agree."
-    if found.below_half is None:
+    if decay.below_half is None:
         return f"{ends} It stays above half."
-    if found.stays:
+    if decay.stays:
         return (
-            f"{ends} It first falls below half at distance **{found.below_half:,}**. Up to {found.reach:,} it"
+            f"{ends} It first falls below half at distance **{decay.below_half:,}**. Up to {decay.reach:,} it"
             " stays there."
         )
     return (
-        f"{ends} It first falls below half at distance **{found.below_half:,}**. It does not stay there:"
+        f"{ends} It first falls below half at distance **{decay.below_half:,}**. It does not stay there:"
         " cosines swing."
     )
 
 
-def turns_told(found: Turns, context: int) -> str:
+def turns_told(turns: Turns, context: int) -> str:
     speeds = (
-        f"**{found.never} of {len(found.count)} pairs never complete a turn** within {context:,} positions."
-        f" The fastest turns {found.count[0]:,.1f} times, the slowest {found.count[-1]:.3g}: it needs"
-        f" {found.positions[-1]:,.0f} positions for one."
+        f"**{turns.never} of {len(turns.count)} pairs never complete a turn** within {context:,} positions."
+        f" The fastest turns {turns.count[0]:,.1f} times, the slowest {turns.count[-1]:.3g}: it needs"
+        f" {turns.positions[-1]:,.0f} positions for one."
     )
-    if not found.never:
+    if not turns.never:
         return f"{speeds} Every pair has seen its whole circle in training."
     return f"{speeds} Beyond the context, slow pairs come to angles that training never met."
 
 
-def layouts_told(found: Layouts, loss: LayoutLoss | None) -> str:
+def layouts_told(layouts: Layouts, loss: LayoutLoss | None) -> str:
     same = (
         "The two layouts are the same up to the order of the dimensions: largest difference"
-        f" **{found.difference('permuted'):.1e}**. Mixed up, without reordering, scores change by up to"
-        f" **{found.difference('wrong'):.2f}**"
+        f" **{layouts.difference('permuted'):.1e}**. Mixed up, without reordering, scores change by up to"
+        f" **{layouts.difference('wrong'):.2f}**"
     )
     if loss is None:
         return f"{same}, and no shape is wrong and no error is raised."
@@ -220,28 +220,28 @@ def alibi_told(heads: int, distance: int, least: float, most: float) -> str:
     )
 
 
-def buckets_told(found: Buckets, buckets: int, both: bool) -> str:
+def buckets_told(bucket_map: Buckets, buckets: int, both: bool) -> str:
     sides = " on either side" if both else ""
     shares = (
-        f"Near distances are told exactly: 0 to {found.exact - 1} have a bucket each{sides}. The next"
-        f" {found.exact} buckets share what is farther, wider and wider, and the last takes everything from"
-        f" **{found.open_from}** on."
+        f"Near distances are told exactly: 0 to {bucket_map.exact - 1} have a bucket each{sides}. The next"
+        f" {bucket_map.exact} buckets share what is farther, wider and wider, and the last takes everything"
+        f" from **{bucket_map.open_from}** on."
     )
-    if not found.unused:
+    if not bucket_map.unused:
         return shares
     return (
-        f"{shares} **{len(found.ranges)} of {buckets}** buckets are ever used: bucket {buckets // 2}, for"
-        " 'later at distance 0', is never reached."
+        f"{shares} **{len(bucket_map.ranges)} of {buckets}** buckets are ever used: bucket {buckets // 2},"
+        " for 'later at distance 0', is never reached."
     )
 
 
 def reach_told(
-    found: Reach[Position], context: int, times: int, ends: bool, best: tuple[Position, float]
+    reach: Reach[Position], context: int, times: int, ends: bool, best: tuple[Position, float]
 ) -> str:
     """Which schemes hold beyond their training and which do not. `ends`: the learned table is among them.
     `best`: the scheme of least validation loss, in nats.
     """
-    held, lost = (_listed(some) for some in (found.held, found.lost))
+    held, lost = (_listed(some) for some in (reach.held, reach.lost))
     within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats a letter)."
     far = f"Read {times * context} letters after training on {context}"
     last = "; a learned table has no answer" if ends else ""

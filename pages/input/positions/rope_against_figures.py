@@ -95,17 +95,17 @@ def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]],
     return boxes, names
 
 
-def every_two_places(found: PlaceScores, reach: float) -> go.Figure:
+def every_two_places(scores: PlaceScores, reach: float) -> go.Figure:
     """Scores (query place, key place), zero in the middle of the scale."""
     heat = go.Heatmap(
-        z=found.scores.astype(np.float32),
+        z=scores.scores.astype(np.float32),
         zmin=-reach,
         zmax=reach,
         colorscale=DIVERGING,
         colorbar=SCALE,
         hovertemplate="query at %{y}, key at %{x}: score %{z:.4f}<extra></extra>",
     )
-    count = len(found.scores)
+    count = len(scores.scores)
     layout = base_layout(
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,

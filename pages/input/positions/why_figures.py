@@ -29,16 +29,16 @@ def short(word: str, letters: int = 12) -> str:
     return word if len(word) <= letters else word[: letters - 1] + "…"
 
 
-def two_orders(found: Comparison, words: Sequence[str]) -> go.Figure:
+def two_orders(comparison: Comparison, words: Sequence[str]) -> go.Figure:
     """What attention makes of each word, as written on the left and in the new order on the right; a line
     joins the rows of the same word; beside it on the right stands by how much they differ, if more than by
     rounding.
     """
-    top = symmetric(np.stack((found.before, found.after)))
-    moved = [words[i] for i in found.order]
+    top = symmetric(np.stack((comparison.before, comparison.after)))
+    moved = [words[i] for i in comparison.order]
     heats = [
         _half(values, named, top, axis)
-        for values, named, axis in ((found.before, words, ""), (found.after, moved, "2"))
+        for values, named, axis in ((comparison.before, words, ""), (comparison.after, moved, "2"))
     ]
     at = -np.arange(len(words))
     side = {"tickvals": at, "tickfont": MONO, "showgrid": False, "zeroline": False}
@@ -52,12 +52,14 @@ def two_orders(found: Comparison, words: Sequence[str]) -> go.Figure:
         yaxis=side | {"ticktext": [plain(short(w)) for w in words], "automargin": True},
         yaxis2=side
         | {
-            "ticktext": [_told(w, found.by_word[old]) for w, old in zip(moved, found.order, strict=True)],
+            "ticktext": [
+                _told(w, comparison.by_word[old]) for w, old in zip(moved, comparison.order, strict=True)
+            ],
             "side": "right",
             "anchor": "x2",
             "automargin": True,
         },
-        shapes=[_thread(old, new, found.by_word[old]) for new, old in enumerate(found.order)],
+        shapes=[_thread(old, new, comparison.by_word[old]) for new, old in enumerate(comparison.order)],
         annotations=[_title(" ".join(words), 0.18), _title(" ".join(moved), 0.82)],
     )
     return go.Figure({"data": heats, "layout": layout})

@@ -31,15 +31,15 @@ class Comparison:
     titles: dict[str, str]
 
 
-def draw_answer(found: Comparison) -> None:
+def draw_answer(comparison: Comparison) -> None:
     """The dearest tokenizer against the cheapest; where only one holds the whole text, its count."""
-    far = spread(found.cuts, without=("words",))  # which lose the blanks
+    far = spread(comparison.cuts, without=("words",))  # which lose the blanks
     if far is not None:
-        entries = found.sizes[far.most], found.sizes[far.least]
-        explain.answer(words.dearest(far, found.titles[far.most], found.titles[far.least], entries))
+        entries = comparison.sizes[far.most], comparison.sizes[far.least]
+        explain.answer(words.dearest(far, comparison.titles[far.most], comparison.titles[far.least], entries))
         return
-    name, cut = next(iter(found.cuts.items()))
-    explain.answer(words.only(found.titles[name], cut))
+    name, cut = next(iter(comparison.cuts.items()))
+    explain.answer(words.only(comparison.titles[name], cut))
 
 
 def draw_others() -> None:
@@ -48,9 +48,9 @@ def draw_others() -> None:
     st.table(pd.DataFrame(words.OTHERS, columns=["", "how", "used by"]).set_index(""))
 
 
-def draw_summary(found: Comparison) -> None:
+def draw_summary(comparison: Comparison) -> None:
     """How many tokens each makes."""
-    text, cuts, sizes, titles = found.text, found.cuts, found.sizes, found.titles
+    text, cuts, sizes, titles = comparison.text, comparison.cuts, comparison.sizes, comparison.titles
     table = pd.DataFrame(
         [
             {

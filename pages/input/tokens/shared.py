@@ -144,19 +144,19 @@ def _built_in(name: str) -> Sources:
         return Sources("python", "", session.corpus("python").text)
 
 
-def trained(found: Sources) -> BpeTokenizer:
+def trained(sources: Sources) -> BpeTokenizer:
     """Byte-level BPE with words kept apart, as far as LARGEST or as the text goes; once for each text."""
-    return _trained(found.name, found.own, found.text)
+    return _trained(sources.name, sources.own, sources.text)
 
 
-def smaller(found: Sources, size: int) -> BpeTokenizer:
+def smaller(sources: Sources, size: int) -> BpeTokenizer:
     """The same training, stopped at `size` tokens."""
-    return _smaller(found.name, found.own, size, trained(found))
+    return _smaller(sources.name, sources.own, size, trained(sources))
 
 
-def known_words(found: Sources) -> WordTokenizer | None:
+def known_words(sources: Sources) -> WordTokenizer | None:
     """The words of the text; None where it has none."""
-    return _words(found.name, found.own, found.text)
+    return _words(sources.name, sources.own, sources.text)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Learning merges …")

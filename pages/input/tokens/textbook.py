@@ -25,13 +25,13 @@ RUNNING = LINE + "\nAll:\nSpeak, speak.\n"  # how Tiny Shakespeare goes on
 LAST = 4  # tokens of a line that are named
 
 
-def draw_thousand_words(known: shared.Sources, found: Passage) -> None:
+def draw_thousand_words(known: shared.Sources, passage: Passage) -> None:
     """Characters against gpt2 for 1,000 words: measured here, and by the rule of thumb."""
     st.markdown("### Characters against BPE, for 1,000 words")
-    names = [name for name in ("characters", "gpt2") if name in found.rows]
+    names = [name for name in ("characters", "gpt2") if name in passage.rows]
     here = {
         cost.name: {"V": cost.vocab_size, "T": cost.tokens, "V·d": cost.embedding, "T²": cost.scores}
-        for cost in costs({name: found.rows[name] for name in names}, WIDTH, LAYERS)
+        for cost in costs({name: passage.rows[name] for name in names}, WIDTH, LAYERS)
     }
     rows = []
     for label, published in RULE.items():
@@ -41,8 +41,8 @@ def draw_thousand_words(known: shared.Sources, found: Passage) -> None:
             row |= {f"{name}, measured": counted, f"{name}, rule of thumb": said}
         rows.append(row)
     st.table(pd.DataFrame(rows).set_index(""))
-    tokens = found.per_word("gpt2") if "gpt2" in here else None
-    st.caption(words.thousand_words(shared.SOURCES[known.name], found.per_word("characters"), tokens))
+    tokens = passage.per_word("gpt2") if "gpt2" in here else None
+    st.caption(words.thousand_words(shared.SOURCES[known.name], passage.per_word("characters"), tokens))
 
 
 def draw_line(gpt2: PublishedTokenizer | None) -> None:

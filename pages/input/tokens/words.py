@@ -92,11 +92,11 @@ def _times(ratio: float) -> str:
 # BPE --------------------------------------------------------------------------------------------
 
 
-def why_pieces(found: Ways, merges: int, name: str, large: int | None = None) -> str:
+def why_pieces(ways: Ways, merges: int, name: str, large: int | None = None) -> str:
     """The answer of the view: what pieces save, and what whole words would not do. `large` is how many words
     all of Tiny Shakespeare has; None where that is not known, or is what the merges are learned from.
     """
-    letters, pieces = found.characters, found.pieces
+    letters, pieces = ways.characters, ways.pieces
     if pieces.tokens >= letters.tokens:
         return (
             f"**The {letters.tokens:,} characters of {name} are still {pieces.tokens:,} tokens** after"
@@ -104,32 +104,32 @@ def why_pieces(found: Ways, merges: int, name: str, large: int | None = None) ->
             " first. Let it learn more tokens."
         )
     saved = (
-        f"**{letters.tokens:,} characters become {pieces.tokens:,} tokens**: {found.shorter:.1f} times"
-        f" shorter, so attention compares **{_times(found.less_work)} times fewer pairs**."
+        f"**{letters.tokens:,} characters become {pieces.tokens:,} tokens**: {ways.shorter:.1f} times"
+        f" shorter, so attention compares **{_times(ways.less_work)} times fewer pairs**."
     )
-    if found.words is None:
+    if ways.words is None:
         return saved
-    if not found.new or found.words.spelled:
-        return f"{saved} Whole words would be {found.words.tokens:,}, but their list has no next new word."
+    if not ways.new or ways.words.spelled:
+        return f"{saved} Whole words would be {ways.words.tokens:,}, but their list has no next new word."
     table = "" if large is None else f", and for all of Shakespeare it needs {large:,}"
     return (
-        f"{saved} Whole words would be {found.words.tokens:,}, but their list has no entry for a new word"
-        f" such as “{safe(found.new)}”{table}; BPE spells it in **{found.pieces.spelled:,} pieces**,"
+        f"{saved} Whole words would be {ways.words.tokens:,}, but their list has no entry for a new word"
+        f" such as “{safe(ways.new)}”{table}; BPE spells it in **{ways.pieces.spelled:,} pieces**,"
         " at worst letter by letter."
     )
 
 
-def lists(found: Ways, base: int, level: str) -> str:
+def lists(ways: Ways, base: int, level: str) -> str:
     """How long the list of each way is, for this text."""
-    pieces = found.pieces.vocab_size
+    pieces = ways.pieces.vocab_size
     said = (
-        f"The lists for this text: **{found.characters.vocab_size:,}** characters;"
+        f"The lists for this text: **{ways.characters.vocab_size:,}** characters;"
         f" **{base:,} {level.lower()} + {pieces - base:,} merges** of BPE"
     )
-    if found.words is None:
+    if ways.words is None:
         return f"{said}."
     return (
-        f"{said}; **{found.words.vocab_size:,}** whole words, and one more for each new word of another text."
+        f"{said}; **{ways.words.vocab_size:,}** whole words, and one more for each new word of another text."
     )
 
 
@@ -148,32 +148,33 @@ def learned_from(name: str, characters: int) -> str:
     )
 
 
-def achieved(found: Achieved, asked: int) -> str:
+def achieved(result: Achieved, asked: int) -> str:
     """What the merges came to; `asked` is how many tokens should have been learned."""
-    shrinking = found.shrinking
+    shrinking = result.shrinking
     said = (
-        f"**{found.start:,} → {found.left:,} tokens** after {found.merges:,} merges, {found.share:.1%} of the"
-        f" start: {shrinking.characters_per_token[-1]:.2f} characters and"
+        f"**{result.start:,} → {result.left:,} tokens** after {result.merges:,} merges, {result.share:.1%}"
+        f" of the start: {shrinking.characters_per_token[-1]:.2f} characters and"
         f" {shrinking.bytes_per_token[-1]:.2f} bytes for each token, with a vocabulary of"
-        f" {found.vocab_size:,}."
+        f" {result.vocab_size:,}."
     )
-    if found.early:
-        said += f" The first {found.half:,} merges did half of the work: frequent pairs come first."
-    if found.learned < asked:
+    if result.early:
+        said += f" The first {result.half:,} merges did half of the work: frequent pairs come first."
+    if result.learned < asked:
         said += f" You asked for {asked:,}; after these no pair was left."
-    if found.once is not None:
+    if result.once is not None:
         said += (
-            f" From merge {found.once:,} on the winning pair stands there only once: from there the text is"
+            f" From merge {result.once:,} on the winning pair stands there only once: from there the text is"
             " learned by heart, which helps with no other text."
         )
     return said
 
 
-def saved(found: Shrinking, name: str) -> str:
+def saved(shrinking: Shrinking, name: str) -> str:
     """What the first merge saved, and the last."""
     return (
-        f"The first merge made {name} {found.saved[0]:,} tokens shorter, the last {found.saved[-1]:,}:"
-        " frequent pairs come first, so a later merge removes fewer tokens. The CSV has all measures."
+        f"The first merge made {name} {shrinking.saved[0]:,} tokens shorter, the last"
+        f" {shrinking.saved[-1]:,}: frequent pairs come first, so a later merge removes fewer tokens. The"
+        " CSV has all measures."
     )
 
 
@@ -202,13 +203,13 @@ SPECIAL = (
 )
 
 
-def dearest(found: Spread, most: str, least: str, entries: tuple[int, int]) -> str:
+def dearest(spread: Spread, most: str, least: str, entries: tuple[int, int]) -> str:
     """The answer of the view: the tokenizer that needs most against the one that needs least, by their
     titles; `entries` are those of their vocabularies, in this order.
     """
     return (
-        f"**{least} needs {found.least_tokens:,} tokens, {most} {found.most_tokens:,}: {found.times:.1f}"
-        f" times as many**, and {found.work:.1f} times the work for attention. The price of the short"
+        f"**{least} needs {spread.least_tokens:,} tokens, {most} {spread.most_tokens:,}: {spread.times:.1f}"
+        f" times as many**, and {spread.work:.1f} times the work for attention. The price of the short"
         " way is a"
         f" list of {entries[1]:,} entries instead of {entries[0]:,}."
     )
@@ -230,11 +231,11 @@ NO_SPECIAL = (
 # What vocabulary size costs ---------------------------------------------------------------------
 
 
-def measured_on(found: Passage, asked: int, name: str) -> str:
+def measured_on(passage: Passage, asked: int, name: str) -> str:
     """What was counted; `asked` words were to be, 0 for all."""
-    of = f"the first {found.words:,} words" if asked else "the whole text"
-    fewer = f" It has no more than {found.words:,} words." if asked > found.words else ""
-    return f"Measured on {of} of {name}: {found.characters:,} characters.{fewer}"
+    of = f"the first {passage.words:,} words" if asked else "the whole text"
+    fewer = f" It has no more than {passage.words:,} words." if asked > passage.words else ""
+    return f"Measured on {of} of {name}: {passage.characters:,} characters.{fewer}"
 
 
 def model_of(layers: int, d: int) -> str:
@@ -247,13 +248,13 @@ def model_of(layers: int, d: int) -> str:
     )
 
 
-def gained(first: Cost, last: Cost, found: Gain, new: NewWords | None) -> str:
+def gained(first: Cost, last: Cost, gain: Gain, new: NewWords | None) -> str:
     """The answer of the view: what a longer list of pieces buys and costs, and why it is no list of words."""
     said = (
         f"**From {first.vocab_size:,} {first.name} to {last.name}'s {last.vocab_size:,} entries:"
-        f" {found.tokens:.1f} times fewer tokens, {_times(found.scores)} times less attention**, for an"
+        f" {gain.tokens:.1f} times fewer tokens, {_times(gain.scores)} times less attention**, for an"
         " embedding"
-        f" {_times(found.embedding)} times as large."
+        f" {_times(gain.embedding)} times as large."
     )
     if new is None:
         return said
@@ -308,36 +309,36 @@ def one_line(line: str, characters: int, alone: int, with_empty: int, running: i
 # Round trip -------------------------------------------------------------------------------------
 
 
-def came_back(found: RoundTrip) -> str:
+def came_back(trip: RoundTrip) -> str:
     """What one tokenizer's ids are decoded to."""
-    if found.same:
-        return f"back: “{found.back}”, letter for letter"
-    if found.lost:
-        named = ", ".join(f"“{one}”" for one in found.lost[:6])
-        return f"back: “{found.back}”. No id for {named}"
-    return f"back: “{found.back}”. Blanks are not kept"
+    if trip.same:
+        return f"back: “{trip.back}”, letter for letter"
+    if trip.lost:
+        named = ", ".join(f"“{one}”" for one in trip.lost[:6])
+        return f"back: “{trip.back}”. No id for {named}"
+    return f"back: “{trip.back}”. Blanks are not kept"
 
 
-def round_trip(found: dict[str, RoundTrip], entries: dict[str, int]) -> str:
-    """The answer of the view; `found` and the `entries` of the vocabularies are by title."""
-    whole = [name for name, one in found.items() if one.same]
-    letters = found["Characters"]
-    if len(whole) == len(found):
+def round_trip(trips: dict[str, RoundTrip], entries: dict[str, int]) -> str:
+    """The answer of the view; `trips` and the `entries` of the vocabularies are by title."""
+    whole = [name for name, one in trips.items() if one.same]
+    letters = trips["Characters"]
+    if len(whole) == len(trips):
         return (
-            f"**The text comes back letter for letter from all {len(found)} tokenizers**: the same"
+            f"**The text comes back letter for letter from all {len(trips)} tokenizers**: the same"
             f" {letters.cut.tokens}"
             f" letters and blanks are {letters.cut.tokens} ids by characters and"
-            f" {found['BPE'].cut.tokens} by BPE. A letter that nobody has listed changes that: try “bé”."
+            f" {trips['BPE'].cut.tokens} by BPE. A letter that nobody has listed changes that: try “bé”."
         )
     if letters.lost:
         one = safe(letters.lost[0])
         return (
             f"**“{one}” is none of the {entries['Characters']} known characters, so it has no id**: a program"
             " stops there, or the letter is lost; a list of words loses the whole word. BPE begins with the"
-            f" 256 bytes and spells it: **its {found['BPE'].cut.tokens} ids come back as the text**."
+            f" 256 bytes and spells it: **its {trips['BPE'].cut.tokens} ids come back as the text**."
         )
     return (
-        f"**The text comes back letter for letter from {len(whole)} of {len(found)} tokenizers.** The list of"
+        f"**The text comes back letter for letter from {len(whole)} of {len(trips)} tokenizers.** The list of"
         " words keeps no blanks, and has no id for a word that it was not made from."
     )
 

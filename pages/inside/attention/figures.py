@@ -134,9 +134,9 @@ def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
     return go.Figure({"data": [bars], "layout": layout})
 
 
-def sink_bars(found: Sink) -> go.Figure:
+def sink_bars(sink: Sink) -> go.Figure:
     """Length of the value vector at position 0 beside the mean of the others, for every key-value head."""
-    layers, kv = found.first_norm.shape
+    layers, kv = sink.first_norm.shape
     at = [(i, h) for i in range(layers) for h in range(kv)]
     axis: dict[str, Any] = {"title": {"text": "key-value head"}, "showgrid": False}
     places: Any = [[f"layer {i}" for i, _ in at], [f"{h}" for _, h in at]]
@@ -154,8 +154,8 @@ def sink_bars(found: Sink) -> go.Figure:
             "hovertemplate": "%{hovertext}<br>%{y:.3f}<extra>" + name + "</extra>",
         }
         for name, values, shade in (
-            ("first position", found.first_norm, colour("attention")),
-            ("mean of the others", found.other_norm, colour("quiet")),
+            ("first position", sink.first_norm, colour("attention")),
+            ("mean of the others", sink.other_norm, colour("quiet")),
         )
     ]
     layout = base_layout(

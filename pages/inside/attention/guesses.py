@@ -77,9 +77,9 @@ def width(query: OneQuery, seed: int) -> Guess:
     )
 
 
-def unmasked(found: Unmasked) -> Guess | None:
+def unmasked(unmasked: Unmasked) -> Guess | None:
     """About the loss of the model above without its mask, in the view Mask."""
-    truth = attention.unmasked(found)
+    truth = attention.unmasked(unmasked)
     if truth is None:
         return None
     choices, right = offered(truth, UNMASKED, UNMASKED_HOLDS[truth.right])

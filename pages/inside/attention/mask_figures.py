@@ -102,7 +102,7 @@ def learning_curves(both: Both, at: int) -> go.Figure:
     return go.Figure({"data": traces, "layout": layout})
 
 
-def losses_by_place(found: Unmasked, labels: Sequence[str]) -> go.Figure:
+def losses_by_place(unmasked: Unmasked, labels: Sequence[str]) -> go.Figure:
     """The loss of each token after the first, both ways."""
     places = np.arange(1, len(labels))
     traces = [
@@ -116,7 +116,7 @@ def losses_by_place(found: Unmasked, labels: Sequence[str]) -> go.Figure:
             "customdata": placed(labels)[1:],
             "hovertemplate": "%{customdata}<br>%{y:.3f} nats<extra>" + name + "</extra>",
         }
-        for (name, shade), values in zip(SHADES, (found.loss_with, found.loss_without), strict=True)
+        for (name, shade), values in zip(SHADES, (unmasked.loss_with, unmasked.loss_without), strict=True)
     ]
     axis = token_axis(labels, "the token that is predicted", 12, tickangle=-90 if crowded(labels, 900) else 0)
     layout = base_layout(

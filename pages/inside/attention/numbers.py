@@ -277,31 +277,31 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
     plot(sink_bars(found), key="attention_sink", alt=alt, height=300, data=values, name="value-norms")
 
 
-def sink_words(found: Resting, first: str) -> list[str]:
+def sink_words(resting: Resting, first: str) -> list[str]:
     """What is seen in this model, also where it is not what the theory expects."""
     words = [
-        f"**Here:** on average a head gives {found.share:.0%} of its weight to {first} at position 0; spread"
-        f" evenly it would be {found.even:.0%}."
+        f"**Here:** on average a head gives {resting.share:.0%} of its weight to {first} at position 0;"
+        f" spread evenly it would be {resting.even:.0%}."
     ]
-    if found.resting:
+    if resting.resting:
         words.append(
-            f"{found.resting} of {found.heads} heads give it at least {STRONG:.0%}, so there are heads that"
-            " rest."
+            f"{resting.resting} of {resting.heads} heads give it at least {STRONG:.0%}, so there are heads"
+            " that rest."
         )
-        if found.ratio is not None:
+        if resting.ratio is not None:
             words.append(
-                f"Their first value vector is {found.ratio:.2f} times as long as the others' mean: "
+                f"Their first value vector is {resting.ratio:.2f} times as long as the others' mean: "
                 + (
                     "they look there and take little, as the theory says."
-                    if found.is_short
+                    if resting.is_short
                     else "**not** short, so looking there does change something."
                 )
             )
         words.append(
             "Of all that these heads gather (weight times length of $v$),"
-            f" {found.written:.0%} comes from there."
+            f" {resting.written:.0%} comes from there."
         )
-    elif found.is_more_than_even:
+    elif resting.is_more_than_even:
         words.append(
             "That is more than even, but no single head rests there: the habit is weak in this model."
         )
@@ -310,9 +310,9 @@ def sink_words(found: Resting, first: str) -> list[str]:
             "So **no head of this model rests on the first token** with this text: not every model makes"
             " itself a sink."
         )
-    if found.shortest is not None:
+    if resting.shortest is not None:
         words.append(
-            f"Over all heads, the first value vector is {found.shortest:.2f} to {found.longest:.2f}"
+            f"Over all heads, the first value vector is {resting.shortest:.2f} to {resting.longest:.2f}"
             " times as long as the mean of the others."
         )
     return words

@@ -127,9 +127,9 @@ def _scaled(found: Stages) -> str:
     return FORMULAS["÷ √d"] if kind == "root" else f"$s_{{ij}} / {found.divisor:.4f}$, in this model."
 
 
-def names_of(found: Stages) -> dict[str, str]:
+def names_of(stages: Stages) -> dict[str, str]:
     """What the stages are called: one that promises a division by √d, only where there is one."""
-    divides = found.raw is None or one_head.scaled_by(found.divisor, found.q.shape[1]) == "root"
+    divides = stages.raw is None or one_head.scaled_by(stages.divisor, stages.q.shape[1]) == "root"
     return {stage: stage if divides or stage != "÷ √d" else "scores" for stage in STAGES}
 
 

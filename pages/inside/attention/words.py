@@ -64,15 +64,15 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
 MENTIONED = 6  # habits in one sentence
 
 
-def specialities(found: Counts, place: tuple[int, int], own: tuple[Habit, float] | None) -> str:
+def specialities(counts: Counts, place: tuple[int, int], own: tuple[Habit, float] | None) -> str:
     """What heads specialise in, and what the marked one does (Markdown)."""
-    ranks = sorted(((count, habit) for habit, count in found.by_habit.items() if count), key=lambda x: -x[0])
+    ranks = sorted(((count, habit) for habit, count in counts.by_habit.items() if count), key=lambda x: -x[0])
     parts = [f"**{count}** {DOING[habit][count > 1]}" for count, habit in ranks[:MENTIONED]]
-    rest = found.heads - sum(count for count, _ in ranks[:MENTIONED])
+    rest = counts.heads - sum(count for count, _ in ranks[:MENTIONED])
     if rest:
         parts.append(f"{rest} {'does' if rest == 1 else 'do'} something else")
     here = f"Head {place[1]} of layer {place[0]} {_does(own)}."
-    return f"What the {found.heads} heads specialise in: {', '.join(parts)}. {here}"
+    return f"What the {counts.heads} heads specialise in: {', '.join(parts)}. {here}"
 
 
 def _does(own: tuple[Habit, float] | None) -> str:
@@ -102,13 +102,13 @@ SEVERAL_HEADS = (
 )
 
 
-def cost_table(found: Sequence[Cut]) -> pd.DataFrame:
+def cost_table(cuts: Sequence[Cut]) -> pd.DataFrame:
     """One row for each number of heads."""
     rows = {
-        "width of a head": [f"{cut.d_head}" for cut in found],
-        f"FLOPs of attention for one token among {found[0].tokens}": [f"{cut.flops:,}" for cut in found],
+        "width of a head": [f"{cut.d_head}" for cut in cuts],
+        f"FLOPs of attention for one token among {cuts[0].tokens}": [f"{cut.flops:,}" for cut in cuts],
     }
-    heads = [f"{cut.n_heads} {'head' if cut.n_heads == 1 else 'heads'}" for cut in found]
+    heads = [f"{cut.n_heads} {'head' if cut.n_heads == 1 else 'heads'}" for cut in cuts]
     return pd.DataFrame(rows, index=pd.Index(heads, name=""))
 
 

@@ -46,12 +46,12 @@ def masked(future: float, loss_with: float, loss_without: float, step: int) -> s
     )
 
 
-def not_learned(found: Unmasked) -> str:
+def not_learned(unmasked: Unmasked) -> str:
     """What taking the mask away does to a model that was trained with it (Markdown)."""
     return (
         "In the model above, trained *with* the mask, taking it away changes the loss from"
-        f" **{found.mean_with:.2f}** to **{found.mean_without:.2f}** nats: it sees the answers, but never"
-        " learned to use them, and its heads now mix in tokens that they never met there."
+        f" **{unmasked.mean_with:.2f}** to **{unmasked.mean_without:.2f}** nats: it sees the answers, but"
+        " never learned to use them, and its heads now mix in tokens that they never met there."
     )
 
 

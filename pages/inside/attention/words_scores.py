@@ -108,9 +108,9 @@ def self_alt(title: str, one: Compared) -> str:
     return f"A map of weights, 8 words against 8, {title}: a word gives itself {one.own_weight:.0%}."
 
 
-def self_term(found: Mapping[Way, Compared], width: int) -> str:
+def self_term(comparisons: Mapping[Way, Compared], width: int) -> str:
     """How much a token gives to itself, three ways (Markdown)."""
-    raw, shared, separate = found["raw"], found["shared"], found["separate"]
+    raw, shared, separate = comparisons["raw"], comparisons["shared"], comparisons["separate"]
     return (
         f"Nothing is as much like a token as itself: its own score is **{raw.own_score:.1f}** (about"
         f" √{width}),"
@@ -121,12 +121,12 @@ def self_term(found: Mapping[Way, Compared], width: int) -> str:
     )
 
 
-def self_table(found: Mapping[Way, Compared]) -> pd.DataFrame:
+def self_table(comparisons: Mapping[Way, Compared]) -> pd.DataFrame:
     """One row for each way."""
     rows = {
-        "score with itself, mean": [f"{one.own_score:.2f}" for one in found.values()],
-        "spread of the scores with others": [f"{one.other_spread:.2f}" for one in found.values()],
-        "weight on itself, mean": [f"{one.own_weight:.4f}" for one in found.values()],
+        "score with itself, mean": [f"{one.own_score:.2f}" for one in comparisons.values()],
+        "spread of the scores with others": [f"{one.other_spread:.2f}" for one in comparisons.values()],
+        "weight on itself, mean": [f"{one.own_weight:.4f}" for one in comparisons.values()],
     }
     return pd.DataFrame(rows, index=pd.Index(SELF_TITLES, name="")).T
 

@@ -62,7 +62,9 @@ def without(switches: Switches, layers: int, heads: int) -> str:
     return f"Without {named}" + (f", and with {moved}" if moved else "")
 
 
-def switched(subject: Subject, switches: Switches, found: Comparison, read: Consequence, place: int) -> str:
+def switched(
+    subject: Subject, switches: Switches, comparison: Comparison, read: Consequence, place: int
+) -> str:
     """What the model lost (Markdown)."""
     (first, p), (then, q) = read.first_before, read.first_after
     token, one, other = (
@@ -77,13 +79,13 @@ def switched(subject: Subject, switches: Switches, found: Comparison, read: Cons
         else f"{here} it still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**"
     )
     off = without(switches, subject.config.n_layers, subject.config.n_heads)
-    if found.loss_before is None or found.loss_after is None:
+    if comparison.loss_before is None or comparison.loss_after is None:
         return f"{off}, {guess}."
     noun = "tokens" if subject.is_pretrained else "letters"
-    of = f"of position {found.start} and later" if found.start else "on this text"
+    of = f"of position {comparison.start} and later" if comparison.start else "on this text"
     return (
-        f"{off}, the loss {of} goes from **{found.loss_before:.2f}** to **{nats(found.loss_after, noun)}**,"
-        f" and {guess}."
+        f"{off}, the loss {of} goes from **{comparison.loss_before:.2f}** to"
+        f" **{nats(comparison.loss_after, noun)}**, and {guess}."
     )
 
 

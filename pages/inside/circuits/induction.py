@@ -147,13 +147,13 @@ def sentences(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) ->
     return said
 
 
-def without_them(found: Knockout) -> str:
+def without_them(knockout: Knockout) -> str:
     """What the second reading costs with the best heads off, and with as many others."""
-    off = len(found.heads)
-    below = f"; {_below(found.below[0])}." if found.below else "."
+    off = len(knockout.heads)
+    below = f"; {_below(knockout.below[0])}." if knockout.below else "."
     return (
-        f"Without the best {off} the second reading costs **{found.without[-1]:.1f}** nats, without"
-        f" {off} random heads of the same layers {found.others_mean[-1]:.1f}{below}"
+        f"Without the best {off} the second reading costs **{knockout.without[-1]:.1f}** nats, without"
+        f" {off} random heads of the same layers {knockout.others_mean[-1]:.1f}{below}"
     )
 
 

@@ -37,13 +37,13 @@ _DOUBTS: dict[Verdict, str] = {
 ALL = 0.995  # of the answer: it would be written as 1.00
 
 
-def sentence(found: Patching, labels: list[str], names: tuple[str, str]) -> str:
+def sentence(patching: Patching, labels: list[str], names: tuple[str, str]) -> str:
     """Where it sits and where it moves, or which patches count most (Markdown)."""
     a, b = (f"“{safe(name)}”" for name in names)
-    doubt = _DOUBTS[verdict(found.contrast)].format(span=abs(found.contrast.span), a=a, b=b)
-    if found.site == "resid_pre":
-        return doubt + _way(found, labels)
-    return doubt + _parts(found, labels)
+    doubt = _DOUBTS[verdict(patching.contrast)].format(span=abs(patching.contrast.span), a=a, b=b)
+    if patching.site == "resid_pre":
+        return doubt + _way(patching, labels)
+    return doubt + _parts(patching, labels)
 
 
 def untouched(contrast: Contrast, names: tuple[str, str], guesses: tuple[str, str]) -> str:

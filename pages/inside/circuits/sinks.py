@@ -128,13 +128,13 @@ def _draw_losses(found: Sinks, opening: Opening) -> None:
     )
 
 
-def sentence(found: Sinks, opening: Opening, subject: Subject) -> str:
+def sentence(sinks: Sinks, opening: Opening, subject: Subject) -> str:
     """What is seen under one opening."""
-    told, kept = found.of(opening), found.of("kept")
+    told, kept = sinks.of(opening), sinks.of("kept")
     first = f"“{safe(subject.vocabulary[told.ids[told.seen]])}”"
     loss = f"the second half costs {told.loss:.2f} nats a token instead of {kept.loss:.2f}"
     if opening == "kept":
-        return _as_it_is(told, first) + _lost(found)
+        return _as_it_is(told, first) + _lost(sinks)
     if opening in ("other", "dropped"):
         stays = "the sink is wherever the text begins" if told.is_sink else "no sink there either"
         return (
@@ -142,19 +142,19 @@ def sentence(found: Sinks, opening: Opening, subject: Subject) -> str:
             f" ({kept.mean:.0%} on the old first one before): {stays}. {loss[0].upper()}{loss[1:]}."
         )
     if opening == "forgotten":
-        gone = f"“{safe(subject.vocabulary[found.ids[0]])}”"
+        gone = f"“{safe(subject.vocabulary[sinks.ids[0]])}”"
         grows = (
             "a new sink is there at once" if told.is_sink else "no new sink forms for what was read with it"
         )
         return (
             f"From the middle on nobody sees {gone} any more. What is now the first, {first}, gets"
             f" **{told.mean:.0%}** (evenly: {told.even:.0%}): {grows}, and {loss}. A text that never had it"
-            f" costs {found.of('dropped').loss:.2f}."
+            f" costs {sinks.of('dropped').loss:.2f}."
         )
-    other = f"“{safe(subject.vocabulary[found.ids[found.control]])}” (position {found.control})"
+    other = f"“{safe(subject.vocabulary[sinks.ids[sinks.control]])}” (position {sinks.control})"
     return (
         f"From the middle on nobody sees {other}, a token of the first half like any other: {loss}. Without"
-        f" the first one it was **{found.of('forgotten').loss:.2f}**."
+        f" the first one it was **{sinks.of('forgotten').loss:.2f}**."
     )
 
 

@@ -79,18 +79,18 @@ def lifted_bars(words: Sequence[str], before: Sequence[float], after: Sequence[f
     return go.Figure({"data": bars, "layout": layout})
 
 
-def weights_before_after(found: Histogram, after: str) -> go.Figure:
+def weights_before_after(histogram: Histogram, after: str) -> go.Figure:
     """How the numbers of a matrix lie, before as a filled line, after as bars."""
     bars = go.Bar(
-        x=found.middles,
-        y=found.after,
+        x=histogram.middles,
+        y=histogram.after,
         name=after,
         marker={"color": colour("output")},
         hovertemplate="%{x:.3f}: %{y:.2%}<extra></extra>",
     )
     line = go.Scatter(
-        x=found.middles,
-        y=found.before,
+        x=histogram.middles,
+        y=histogram.before,
         mode="lines",
         line={"color": colour("embedding"), "width": 2, "shape": "hvh"},
         name="as it is",
@@ -151,13 +151,13 @@ def loss_by_bits(
     return go.Figure({"data": [*traces, _mark(str(n), here)], "layout": layout})
 
 
-def block_of_numbers(found: OneBlock, chosen: int) -> go.Figure:
+def block_of_numbers(block: OneBlock, chosen: int) -> go.Figure:
     """The numbers of a block on the levels that they may have, q above each; hollow, what was rounded.
 
     A diamond on number `chosen`.
     """
-    at = np.arange(len(found.q))
-    levels = found.levels if len(found.levels) <= MOST_LINES else found.levels[:0]
+    at = np.arange(len(block.q))
+    levels = block.levels if len(block.levels) <= MOST_LINES else block.levels[:0]
     lines = [
         {
             "type": "line",
@@ -172,11 +172,11 @@ def block_of_numbers(found: OneBlock, chosen: int) -> go.Figure:
         for level in levels
     ]
     traces: list[go.Trace] = []
-    if found.original is not None:
+    if block.original is not None:
         traces.append(
             go.Scatter(
                 x=at,
-                y=found.original,
+                y=block.original,
                 mode="markers",
                 name="the weight",
                 marker={"symbol": "circle-open", "size": 11, "color": colour("embedding")},
@@ -186,10 +186,10 @@ def block_of_numbers(found: OneBlock, chosen: int) -> go.Figure:
     traces.append(
         go.Scatter(
             x=at,
-            y=found.numbers,
+            y=block.numbers,
             mode="markers+text",
-            name="d · q + m" if found.minimum else "d · q",
-            text=[minus(str(q)) for q in found.q],
+            name="d · q + m" if block.minimum else "d · q",
+            text=[minus(str(q)) for q in block.q],
             textposition="top center",
             textfont={"size": 12},
             cliponaxis=False,
@@ -197,7 +197,7 @@ def block_of_numbers(found: OneBlock, chosen: int) -> go.Figure:
             hovertemplate="number %{x}: q = %{text}, %{y:.5f}<extra></extra>",
         )
     )
-    traces.append(_mark(chosen, float(found.numbers[chosen])))
+    traces.append(_mark(chosen, float(block.numbers[chosen])))
     layout = base_layout(
         margin={"l": 62, "r": 8, "t": 28, "b": 44},
         xaxis={

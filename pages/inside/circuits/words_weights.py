@@ -91,11 +91,11 @@ def count(tokens: int) -> str:
     return "one token" if tokens == 1 else f"{tokens} tokens"
 
 
-def costs(found: Cost, coefficient: float, added: Direction) -> str:
+def costs(cost: Cost, coefficient: float, added: Direction) -> str:
     """What it does to a text that has nothing to do with it."""
     return (
-        f"A neutral text becomes **{found.ratio(coefficient):.3g} times** as perplexing:"
-        f" {found.at(0.0):,.1f} → {found.at(coefficient):,.1f}, over {found.tokens} tokens. What is added is"
+        f"A neutral text becomes **{cost.ratio(coefficient):.3g} times** as perplexing:"
+        f" {cost.at(0.0):,.1f} → {cost.at(coefficient):,.1f}, over {cost.tokens} tokens. What is added is"
         f" **{added.strength(coefficient):.2f} times** as long as the stream there."
     )
 
@@ -104,28 +104,30 @@ FEW = 20  # tokens: a loss over fewer of them says little
 SMALL_LOSS = 0.01  # of the loss: what fewer bits may cost
 
 
-def few_bits(bits: int, whole: bool, lost: Taken, found: Losses | None) -> str:
+def few_bits(bits: int, whole: bool, lost: Taken, losses: Losses | None) -> str:
     """How few bits are enough, and what the chosen ones do to the matrix and to the loss. `whole`: one scale
     for a matrix.
     """
     if bits == FULL:
         does = "With 32 bits nothing is rounded: this is the model as it is."
-        if found is None:
+        if losses is None:
             return does
-        return f"{_enough(found, whole)} {does} Its loss on the text is **{found.full:.3f}** nats."
+        return f"{_enough(losses, whole)} {does} Its loss on the text is **{losses.full:.3f}** nats."
     if not lost.largest:
         does = f"In {bits} bits this matrix is **exactly what it was**: error 0."
     else:
         does = f"In {bits} bits the matrix is off by **{lost.relative:.1%}** of its size."
-    if found is None:
+    if losses is None:
         return does
-    after = found.at(bits, whole)
-    many = f"With {found.matrices} rounded matrices" if found.matrices > 1 else "With this matrix rounded"
+    after = losses.at(bits, whole)
+    many = f"With {losses.matrices} rounded matrices" if losses.matrices > 1 else "With this matrix rounded"
     few = (
-        f" These are only {found.tokens} predictions: a longer text says more." if found.tokens < FEW else ""
+        f" These are only {losses.tokens} predictions: a longer text says more."
+        if losses.tokens < FEW
+        else ""
     )
     return (
-        f"{_enough(found, whole)} {does} {many} the loss on the text goes from {found.full:.3f} to"
+        f"{_enough(losses, whole)} {does} {many} the loss on the text goes from {losses.full:.3f} to"
         f" **{after:.3f}** nats.{few}"
     )
 

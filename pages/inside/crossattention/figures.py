@@ -138,14 +138,14 @@ def mask_pair(
     return go.Figure({"data": traces, "layout": layout | {"annotations": notes}})
 
 
-def swapped_curves(found: Mapping[str, Swapped], at: int, quantity: str) -> go.Figure:
+def swapped_curves(runs: Mapping[str, Swapped], at: int, quantity: str) -> go.Figure:
     """Over the steps of the training: the `losses`, or the share that is `right` when it writes alone."""
     traces = []
     for name, shade, words in (
         (HEALTHY, "attention", "masks in place"),
         (SWAPPED, "output", "masks swapped"),
     ):
-        one = found[name]
+        one = runs[name]
         values = getattr(one, quantity)
         traces.append(
             {

@@ -50,10 +50,10 @@ def refused(why: str) -> str:
     return f"This cannot be read, so 0 symbols were written: {why}"
 
 
-def alt(found: Crossing, step: int) -> str:
+def alt(crossing: Crossing, step: int) -> str:
     return (
-        f"Weights of cross-attention: the first {step} of {len(found.written)} written symbols down, the"
-        f" {len(found.source)} symbols of the source across."
+        f"Weights of cross-attention: the first {step} of {len(crossing.written)} written symbols down, the"
+        f" {len(crossing.source)} symbols of the source across."
     )
 
 
@@ -101,15 +101,15 @@ def grown_alt(steps: Sequence[int]) -> str:
     return f"Share of symbols that are looked at in the right place, at {len(steps)} steps of the training."
 
 
-def unmarked(found: Crossing, look: Look | None) -> str:
+def unmarked(crossing: Crossing, look: Look | None) -> str:
     """Of a model that others trained: what it wrote, and where its gaze was sharpest (Markdown)."""
-    wrote = f"It writes “{safe(found.text)}”"
-    if not found.ended:
-        wrote += f", stopped after {len(found.written)} tokens"
+    wrote = f"It writes “{safe(crossing.text)}”"
+    if not crossing.ended:
+        wrote += f", stopped after {len(crossing.written)} tokens"
     if look is None:
         return f"{wrote}. There are 0 words in the source to look at."
     here, there = (
-        safe(one[at].strip()) for one, at in ((found.written, look.query), (found.source, look.key))
+        safe(one[at].strip()) for one, at in ((crossing.written, look.query), (crossing.source, look.key))
     )
     return (
         f"{wrote}. Its sharpest look: for “{here}” it has **{look.weight:.0%}** of its gaze on “{there}”,"

@@ -161,9 +161,9 @@ def activation_line(values: np.ndarray, labels: Sequence[str], at: int) -> go.Fi
     return go.Figure({"data": [line, mark], "layout": layout})
 
 
-def token_bars(scores: np.ndarray, found: Promoted, vocabulary: Sequence[str]) -> go.Figure:
+def token_bars(scores: np.ndarray, promoted: Promoted, vocabulary: Sequence[str]) -> go.Figure:
     """The tokens that a write raises most and lowers most: scores (vocab,) in logits, zero-mean."""
-    rows = [*found.raised, *found.lowered[::-1]]
+    rows = [*promoted.raised, *promoted.lowered[::-1]]
     values = scores[rows].astype(np.float32)
     top = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     bars = {

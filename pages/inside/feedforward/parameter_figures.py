@@ -48,23 +48,23 @@ def block_bars(rows: Sequence[tuple[str, BlockParameters]]) -> go.Figure:
     return go.Figure({"data": bars, "layout": layout})
 
 
-def share_line(found: Shares) -> go.Figure:
+def share_line(shares: Shares) -> go.Figure:
     """The feed-forward share of a block over d_ff / d_model, and the two points of the same height."""
-    marks = ((4, found.four, "4·d", "bottom right"), (8 / 3, found.eight_thirds, "8/3·d", "top left"))
+    marks = ((4, shares.four, "4·d", "bottom right"), (8 / 3, shares.eight_thirds, "8/3·d", "top left"))
     hover = "%{fullData.name}, d_ff = %{x:.2f} d: %{y:.1%}<extra></extra>"
     lines = [
         {
             "type": "scatter",
             "mode": "lines",
-            "x": found.ratios,
+            "x": shares.ratios,
             "y": y,
             "name": name,
             "hovertemplate": hover,
             "line": {"color": colour("feedforward"), "width": 2, "dash": dash},
         }
         for y, name, dash in (
-            (found.plain, "two matrices", "solid"),
-            (found.gated, "three matrices (gated)", "dash"),
+            (shares.plain, "two matrices", "solid"),
+            (shares.gated, "three matrices (gated)", "dash"),
         )
     ]
     dots = {

@@ -87,23 +87,23 @@ def _raises(raised: list[str]) -> str:
     return ", ".join(f"“{safe(word)}”" for word in raised)
 
 
-def likes(layer: int, neuron: int, found: Liked, word: str, raised: list[str]) -> str:
+def likes(layer: int, neuron: int, liked: Liked, word: str, raised: list[str]) -> str:
     """What excites a neuron in the corpus, and what it raises."""
     where = (
-        f"all {found.places} of its strongest places"
-        if found.count == found.places
-        else f"**{found.count}** of its {found.places} strongest places"
+        f"all {liked.places} of its strongest places"
+        if liked.count == liked.places
+        else f"**{liked.count}** of its {liked.places} strongest places"
     )
-    if found.count == 1:
+    if liked.count == 1:
         return (
-            f"Neuron {neuron} of layer {layer} has no favourite token: its {found.places} strongest places,"
+            f"Neuron {neuron} of layer {layer} has no favourite token: its {liked.places} strongest places,"
             f" up to"
-            f" **{minus(f'{found.value:.2f}')}**, are all at different ones. What it writes raises"
+            f" **{minus(f'{liked.value:.2f}')}**, are all at different ones. What it writes raises"
             f" {_raises(raised)}."
         )
     return (
         f"Neuron {neuron} of layer {layer} looks for **“{safe(word)}”**: {where} are there, up to"
-        f" **{minus(f'{found.value:.2f}')}**. What it writes raises {_raises(raised)}."
+        f" **{minus(f'{liked.value:.2f}')}**. What it writes raises {_raises(raised)}."
     )
 
 
@@ -161,12 +161,12 @@ def norm_words(subject: Subject) -> str:
 # Functions ----------------------------------------------------------------------------------------
 
 
-def functions_answer(through: str, found: Inputs) -> str:
+def functions_answer(through: str, inputs: Inputs) -> str:
     """Where a model's inputs fall on its own function."""
-    outside = f" {found.outside:.1%} of all inputs lie outside the picture." if found.outside else ""
+    outside = f" {inputs.outside:.1%} of all inputs lie outside the picture." if inputs.outside else ""
     return (
         f"Without a bend two matrices in a row would be one. This model bends by **{through}**, and **"
-        f"{found.negative:.0%}** of its inputs on this text are below zero, where little or nothing gets"
+        f"{inputs.negative:.0%}** of its inputs on this text are below zero, where little or nothing gets"
         f" through.{outside}"
     )
 

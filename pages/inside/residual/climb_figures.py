@@ -17,12 +17,12 @@ ROOM = 0.012  # of the whole width: what a letter needs inside a bar
 SHADES = (60, 40, 26, 16)  # percent of the colour of a guess by its rank
 
 
-def climb_bars(found: Climb, vocabulary: Sequence[str], names: Sequence[str], final: int) -> go.Figure:
+def climb_bars(lens: Climb, vocabulary: Sequence[str], names: Sequence[str], final: int) -> go.Figure:
     """A row for each depth, the embedding at the bottom: the likeliest tokens side by side, as long as they
     are likely. The token that wins in the end has a colour of its own wherever it is.
     """
-    rows = np.arange(len(found.depths))
-    bars = [_rank(found, rank, vocabulary, rows, final) for rank in range(found.tokens.shape[1])]
+    rows = np.arange(len(lens.depths))
+    bars = [_rank(lens, rank, vocabulary, rows, final) for rank in range(lens.tokens.shape[1])]
     layout = base_layout(
         barmode="stack",
         margin={"l": 8, "r": 12, "t": 8, "b": 44},
@@ -37,7 +37,7 @@ def climb_bars(found: Climb, vocabulary: Sequence[str], names: Sequence[str], fi
         },
         yaxis={
             "tickvals": rows,
-            "ticktext": [plain(names[depth]) for depth in found.depths],
+            "ticktext": [plain(names[depth]) for depth in lens.depths],
             "tickfont": {"size": 14},
             "showgrid": False,
             "zeroline": False,

@@ -106,32 +106,32 @@ def depth_row(name: str, read: str) -> str:
     return f"embedding of “{read}”" if name == "embedding" else name
 
 
-def lens_answer(found: Climb, read: str, word: str, before: str, names: list[str], causal: bool) -> str:
+def lens_answer(lens: Climb, read: str, word: str, before: str, names: list[str], causal: bool) -> str:
     """When the final guess came up. `read` is the end of the text so far, `word` the final guess, `before`
     the guess that it took the place of, `names` what the depths are called.
     """
     where = f"After “{safe(read)}”" if causal else f"At “{safe(read)}”"
-    if found.settled == 0:
+    if lens.settled == 0:
         return (
             f"{where} nothing has to be worked out: the embedding alone already says “{safe(word)}”, and that"
-            f" stays the guess to the end, with probability **{found.final:.2f}**."
+            f" stays the guess to the end, with probability **{lens.final:.2f}**."
         )
-    since, earlier = (names[depth].removesuffix(" = output") for depth in (found.settled, found.settled - 1))
-    stopped = f"Stopped {earlier}," if found.settled > 1 else "From the embedding alone,"
+    since, earlier = (names[depth].removesuffix(" = output") for depth in (lens.settled, lens.settled - 1))
+    stopped = f"Stopped {earlier}," if lens.settled > 1 else "From the embedding alone,"
     return (
         f"{where} the model's guess is “{safe(word)}” only **{since}**, and it ends with probability"
-        f" **{found.final:.2f}**. {stopped} it would have said “{safe(before)}”, and given “{safe(word)}”"
-        f" {found.earlier:.2f}."
+        f" **{lens.final:.2f}**. {stopped} it would have said “{safe(before)}”, and given “{safe(word)}”"
+        f" {lens.earlier:.2f}."
     )
 
 
 # Who pushed ---------------------------------------------------------------------------------------
 
 
-def push_answer(found: Pushes, logit: float, target: str, read: str, causal: bool) -> str:
+def push_answer(pushes: Pushes, logit: float, target: str, read: str, causal: bool) -> str:
     """Who pushes most of a logit (or of its lead over what it is compared with), and who pushes down."""
     where = f"after “{safe(read)}”" if causal else f"at “{safe(read)}”"
-    most, least = found.most, found.least
+    most, least = pushes.most, pushes.least
     most_by, least_by = (minus(f"{push.value:+.2f}") for push in (most, least))
     first = (
         f"For “{safe(target)}” {where}, **{most.label}**{in_full(most.label)} pushes hardest: **{most_by}**"
@@ -172,28 +172,29 @@ def compared(versus: Versus, other: str) -> str:
 # Norms --------------------------------------------------------------------------------------------
 
 
-def norms_answer(found: Summary, replaces: bool) -> str:
+def norms_answer(summary: Summary, replaces: bool) -> str:
     """How long the stream gets, and by whom."""
     if replaces:
         return (
             f"Nothing is added here: what stands between the sublayers goes from a length of"
-            f" **{found.first:.2f}** to **{found.last:.2f}**. The longest that one of them makes is"
-            f" **{found.length:.2f}**, by **{found.longest}**{in_full(found.longest).removesuffix(',')}."
+            f" **{summary.first:.2f}** to **{summary.last:.2f}**. The longest that one of them makes is"
+            f" **{summary.length:.2f}**, by"
+            f" **{summary.longest}**{in_full(summary.longest).removesuffix(',')}."
         )
-    goes = "grows" if found.last > found.first else "goes"
+    goes = "grows" if summary.last > summary.first else "goes"
     return (
-        f"On average a token's vector {goes} from a length of **{found.first:.2f}** at the embedding to"
-        f" **{found.last:.2f}** at the end. The longest write is **{found.length:.2f}**, by"
-        f" **{found.longest}**{in_full(found.longest).removesuffix(',')}."
+        f"On average a token's vector {goes} from a length of **{summary.first:.2f}** at the embedding to"
+        f" **{summary.last:.2f}** at the end. The longest write is **{summary.length:.2f}**, by"
+        f" **{summary.longest}**{in_full(summary.longest).removesuffix(',')}."
     )
 
 
-def shares_told(found: Summary) -> str:
+def shares_told(summary: Summary) -> str:
     """Whose the final stream is."""
-    told = ", ".join(f"{label} {share:+.0%}" for label, share in found.largest)
-    if not found.negative:
+    told = ", ".join(f"{label} {share:+.0%}" for label, share in summary.largest)
+    if not summary.negative:
         return f"Largest shares of the final stream: {told}. No writer's mean share is negative."
-    return f"Largest shares of the final stream: {told}. Negative on average: {few(found.negative)}."
+    return f"Largest shares of the final stream: {told}. Negative on average: {few(summary.negative)}."
 
 
 def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:
@@ -231,16 +232,16 @@ _WIRINGS = {"pre": "pre-norm", "post": "post-norm", "parallel": "pre-norm, both 
 _NORM_NAMES = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "none": "no norm"}
 
 
-def norms_worked(found: Normed) -> tuple[tuple[str, str], tuple[str, str]]:
+def norms_worked(normed: Normed) -> tuple[tuple[str, str], tuple[str, str]]:
     """(title, LaTeX) of both norms, on the example's numbers."""
-    x = _row(found.x)
+    x = _row(normed.x)
     layer = (
-        f"x &= {x}\\\\ \\mu &= {found.mean:g}, \\quad \\sigma^2 = {found.variance:g}\\\\"
-        f" \\frac{{x - \\mu}}{{\\sqrt{{\\sigma^2}}}} &= {_row(found.layernorm)}"
+        f"x &= {x}\\\\ \\mu &= {normed.mean:g}, \\quad \\sigma^2 = {normed.variance:g}\\\\"
+        f" \\frac{{x - \\mu}}{{\\sqrt{{\\sigma^2}}}} &= {_row(normed.layernorm)}"
     )
     rms = (
-        f"x &= {x}\\\\ \\text{{rms}} &= \\sqrt{{\\tfrac1n\\textstyle\\sum x_i^2}} = {found.rms:.3f}\\\\"
-        f" \\frac{{x}}{{\\text{{rms}}}} &= {_row(found.rmsnorm)}"
+        f"x &= {x}\\\\ \\text{{rms}} &= \\sqrt{{\\tfrac1n\\textstyle\\sum x_i^2}} = {normed.rms:.3f}\\\\"
+        f" \\frac{{x}}{{\\text{{rms}}}} &= {_row(normed.rmsnorm)}"
     )
     return ("LayerNorm", _aligned(layer)), ("RMSNorm", _aligned(rms))
 
@@ -253,11 +254,11 @@ def _row(values: np.ndarray) -> str:
     return "[" + ",\\ ".join(f"{value:.3g}" for value in values.tolist()) + "]"
 
 
-def who_has_which(found: tuple[Habit, ...]) -> str:
+def who_has_which(habits: tuple[Habit, ...]) -> str:
     """A table of the published models of the app by their norms."""
     rows = [
         f"| {_WIRINGS[habit.wiring]} | {_NORM_NAMES[habit.norm]} | {', '.join(habit.models)} |"
-        for habit in found
+        for habit in habits
     ]
     return "\n".join(
         [

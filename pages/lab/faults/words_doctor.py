@@ -44,14 +44,14 @@ def examined(findings: Sequence[Finding], checks: Mapping[str, Check]) -> str:
     return counted
 
 
-def of_check(check: Check, found: Finding) -> str:
+def of_check(check: Check, finding: Finding) -> str:
     """One check in words: its question, what it found, and why the limit lies there."""
-    return f"**{check.question}** {found.sentence}\n\n*Why that limit?* {check.reason}"
+    return f"**{check.question}** {finding.sentence}\n\n*Why that limit?* {check.reason}"
 
 
-def number(check: Check, found: Finding) -> str:
+def number(check: Check, finding: Finding) -> str:
     """The number of a check as its sentence writes it."""
-    return "" if found.number is None else shown(found.number, check.written)
+    return "" if finding.number is None else shown(finding.number, check.written)
 
 
 def should_be(check: Check) -> str:
@@ -184,9 +184,9 @@ def reveal(fault: Fault) -> str:
     )
 
 
-def result(check: Check, found: Finding) -> tuple[str, str, str]:
+def result(check: Check, finding: Finding) -> tuple[str, str, str]:
     """A row of the table of results."""
-    return MARKS[found.verdict], check.title, found.sentence
+    return MARKS[finding.verdict], check.title, finding.sentence
 
 
 def patient_alt(patient: Patient) -> str:

@@ -13,12 +13,12 @@ from ui.figures.theme import base_layout, colour
 SHADES = ("run0", "run1", "run2", "run3", "run4", "run5", "validation", "training")
 
 
-def beside(found: Experiment) -> go.Figure:
+def beside(experiment: Experiment) -> go.Figure:
     """A row for each rung of the lecture, in the order of its cost; losses across."""
     names = list(LECTURE)[::-1]
     rows = {name: i for i, name in enumerate(names)}
     published = [name for name in names if LECTURE[name].loss is not None]
-    ran = [name for name in names if name in found.rungs]
+    ran = [name for name in names if name in experiment.rungs]
 
     def points(label: str, xs: Sequence[float | None], at: Sequence[str], **marker: object) -> go.Trace:
         return go.Scatter(
@@ -43,10 +43,10 @@ def beside(found: Experiment) -> go.Figure:
             color=quiet,
             line={"width": 2},
         ),
-        points("ours, training", [found.rungs[n].train[-1] for n in ran], ran, color=loud),
+        points("ours, training", [experiment.rungs[n].train[-1] for n in ran], ran, color=loud),
         points(
             "ours, unseen text",
-            [found.rungs[n].validation[-1] for n in ran],
+            [experiment.rungs[n].validation[-1] for n in ran],
             ran,
             symbol="circle-open",
             color=colour("validation"),
@@ -60,7 +60,7 @@ def beside(found: Experiment) -> go.Figure:
         yaxis={
             "tickmode": "array",
             "tickvals": list(rows.values()),
-            "ticktext": [row_label(name, found.rungs.get(name)) for name in names],
+            "ticktext": [row_label(name, experiment.rungs.get(name)) for name in names],
             "range": [-0.7, len(names) - 0.3],
             "zeroline": False,
         },
@@ -68,11 +68,11 @@ def beside(found: Experiment) -> go.Figure:
     return go.Figure({"data": traces, "layout": layout})
 
 
-def over_steps(found: Experiment) -> go.Figure:
+def over_steps(experiment: Experiment) -> go.Figure:
     """For each rung that was run: full on what it learns from, dashed on unseen text; diamonds published."""
     traces = []
-    end = max((each.of for each in found.rungs.values()), default=1)
-    for index, (name, each) in enumerate(found.rungs.items()):
+    end = max((each.of for each in experiment.rungs.values()), default=1)
+    for index, (name, each) in enumerate(experiment.rungs.items()):
         shade, title = colour(SHADES[index % len(SHADES)]), LECTURE[name].rung.title
         for losses, dash, label in ((each.train, "solid", "training"), (each.validation, "dash", "unseen")):
             traces.append(

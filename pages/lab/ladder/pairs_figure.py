@@ -18,7 +18,7 @@ GAP = 0.05  # between panels, of the width
 SHADES = {"text": "quiet", TABLE: "training", "other": "validation"}
 
 
-def panels(found: Expectations, other: str, top: int) -> go.Figure:
+def panels(expectations: Expectations, other: str, top: int) -> go.Figure:
     """Two rows of three. The first four compare text and table; in the last two the other rung joins them."""
     layout = base_layout(
         margin={"l": 44, "r": 12, "t": 66, "b": 28},
@@ -35,7 +35,7 @@ def panels(found: Expectations, other: str, top: int) -> go.Figure:
         axis = "" if n == 0 else str(n + 1)
         left = column * (width + GAP)
         base = 0.0 if row else 1 - height
-        letters = found.top(each, top)
+        letters = expectations.top(each, top)
         layout[f"xaxis{axis}"] = {"domain": [left, left + width], "anchor": f"y{axis}", "type": "category"}
         layout[f"yaxis{axis}"] = {
             "domain": [base, base + height],
@@ -65,7 +65,7 @@ def panels(found: Expectations, other: str, top: int) -> go.Figure:
             traces.append(
                 go.Bar(
                     x=[show_token(c) for c in letters],
-                    y=[found.of(source, each, c) for c in letters],
+                    y=[expectations.of(source, each, c) for c in letters],
                     name=label,
                     legendgroup=source,
                     showlegend=each == (SINGLE[0] if source in ("text", TABLE) else DOUBLE[0]),

@@ -17,7 +17,7 @@ GAP = 0.05
 
 
 def three(
-    arrays: Sequence[np.ndarray], found: Sequence[SelfTerm], labels: Sequence[str], signed: bool
+    arrays: Sequence[np.ndarray], terms: Sequence[SelfTerm], labels: Sequence[str], signed: bool
 ) -> go.Figure:
     """arrays (query, key): weights in [0, 1], or scores, whose scale is one for all."""
     width = (1 - GAP * (len(arrays) - 1)) / len(arrays)
@@ -25,7 +25,7 @@ def three(
     ticks = {"tickvals": list(range(len(labels))), "ticktext": [plain(label) for label in labels]}
     layout = base_layout(margin={"l": 40, "r": 8, "t": 34, "b": 36}, showlegend=False)
     traces, annotations = [], []
-    for n, (array, each) in enumerate(zip(arrays, found, strict=True)):
+    for n, (array, each) in enumerate(zip(arrays, terms, strict=True)):
         axis = "" if n == 0 else str(n + 1)
         left = n * (width + GAP)
         layout[f"xaxis{axis}"] = {

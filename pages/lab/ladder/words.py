@@ -52,21 +52,21 @@ def parts_change(before: str, after: str) -> str:
     return f"Values: {EXPLAINED.get(before, before)} → **{EXPLAINED.get(after, after)}**"
 
 
-def idea_answer(found: Idea | None, name: str, loss: float | None) -> str:
+def idea_answer(idea: Idea | None, name: str, loss: float | None) -> str:
     """What the chosen rung bought."""
     rung = LADDER[name]
-    if found is None:
+    if idea is None:
         said = f": **{loss:.2f} nats**" if loss is not None else ""
         return f"**{rung.title}** is where the ladder begins{said}. {rung.idea}"
     below = LADDER[str(rung.below)].title
-    numbers = f"{found.before:,.2f} → **{found.after:,.2f} nats**"
+    numbers = f"{idea.before:,.2f} → **{idea.after:,.2f} nats**"
     said = {
-        "better": f"**{rung.title}** on top of *{below}*: {numbers}, better{_seeds(found)}.",
-        "worse": f"**{rung.title}** on top of *{below}*: {numbers}, worse{_seeds(found)}.",
+        "better": f"**{rung.title}** on top of *{below}*: {numbers}, better{_seeds(idea)}.",
+        "worse": f"**{rung.title}** on top of *{below}*: {numbers}, worse{_seeds(idea)}.",
         "alike": f"**{rung.title}** on top of *{below}*: {numbers}, no more than two seeds may differ by.",
         "exploded": f"**{rung.title}** on top of *{below}*: {numbers}, it explodes.",
-    }[found.verdict]
-    remark = EXPLODES if found.verdict == "exploded" else REMARKS.get(name, "")
+    }[idea.verdict]
+    remark = EXPLODES if idea.verdict == "exploded" else REMARKS.get(name, "")
     return f"{said} {remark}".rstrip()
 
 
@@ -121,20 +121,20 @@ RACE = Words(
 )
 
 
-def race_answer(found: Finish | None) -> str:
+def race_answer(finish: Finish | None) -> str:
     """Who is ahead, and who knows more than pairs."""
-    if found is None:
+    if finish is None:
         return BEFORE
-    first = "At the end" if found.complete else "So far"
-    ranked = " < ".join(_one(line) for line in found.order)
-    said = f"{first}, in nats: {ranked}.{ended_early(found)}"
-    if found.bigram is None:
+    first = "At the end" if finish.complete else "So far"
+    ranked = " < ".join(_one(line) for line in finish.order)
+    said = f"{first}, in nats: {ranked}.{ended_early(finish)}"
+    if finish.bigram is None:
         return said
-    above = [line.name for line in found.below_bigram]
-    line = f"the line of pairs at {found.bigram:.2f}"
+    above = [line.name for line in finish.below_bigram]
+    line = f"the line of pairs at {finish.bigram:.2f}"
     if not above:
         return f"{said} None is below {line} yet."
-    who = " and ".join(above) if len(above) < 3 else f"{len(above)} of {len(found.order)}"
+    who = " and ".join(above) if len(above) < 3 else f"{len(above)} of {len(finish.order)}"
     return f"{said} Below {line}: {who}."
 
 
@@ -145,9 +145,9 @@ def _one(line: Standing) -> str:
 BEFORE = "As soon as **2** of them have learned a little, it is said here who is ahead."
 
 
-def ended_early(found: Finish) -> str:
+def ended_early(finish: Finish) -> str:
     """Who did not run to the end: its loss is that of fewer steps."""
-    who = [f"{line.name} (at step {line.step:,})" for line in found.early]
+    who = [f"{line.name} (at step {line.step:,})" for line in finish.early]
     return f" Ended early: {', '.join(who)}." if who else ""
 
 

@@ -32,22 +32,22 @@ REMARKS = {
 }
 
 
-def answer(name: str, found: Finish | None) -> str:
+def answer(name: str, finish: Finish | None) -> str:
     """Best and worst, whether that is more than seeds differ by, and who stalls."""
-    if found is None:
+    if finish is None:
         return BEFORE
-    unit = UNITS[found.unit]
-    best, worst = found.best, found.worst
-    when = "Lowest" if found.complete else "So far lowest"
+    unit = UNITS[finish.unit]
+    best, worst = finish.best, finish.worst
+    when = "Lowest" if finish.complete else "So far lowest"
     said = (
-        f"{when}: **{best.name}** with **{found.loss(best):.2f} {unit}**; highest: {worst.name} with"
-        f" {found.loss(worst):.2f}, {found.apart:.2f} apart"
+        f"{when}: **{best.name}** with **{finish.loss(best):.2f} {unit}**; highest: {worst.name} with"
+        f" {finish.loss(worst):.2f}, {finish.apart:.2f} apart"
     )
-    said += "." if found.clear else ": no more than two seeds may differ by."
-    said += ended_early(found)
-    if name.startswith("norms") and found.unigram is not None:
-        who = [line.name for line in found.stalled]
-        said += f" {_stalled(who)} {found.unigram:.2f}."
+    said += "." if finish.clear else ": no more than two seeds may differ by."
+    said += ended_early(finish)
+    if name.startswith("norms") and finish.unigram is not None:
+        who = [line.name for line in finish.stalled]
+        said += f" {_stalled(who)} {finish.unigram:.2f}."
     return said + REMARKS.get(name, "")
 
 

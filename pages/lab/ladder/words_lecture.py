@@ -38,22 +38,22 @@ WORDS = Words(
 )
 
 
-def answer(found: Experiment, own: Overfit) -> str:
+def answer(experiment: Experiment, own: Overfit) -> str:
     """How far ours is the same, and what the best of the published numbers is."""
     last = LECTURE["block-8"]
     title = last.rung.title.lower()
-    said = [_agreement(found)]
-    deepest = found.rungs.get("block-8")
+    said = [_agreement(experiment)]
+    deepest = experiment.rungs.get("block-8")
     if deepest is not None and deepest.finished:
         said.append(
-            f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read {found.passes:.0f} times:"
-            f" here {deepest.train[-1]:.2f}, and on unseen text **{deepest.validation[-1]:.2f}**."
+            f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read {experiment.passes:.0f}"
+            f" times: here {deepest.train[-1]:.2f}, and on unseen text **{deepest.validation[-1]:.2f}**."
         )
     else:
         said.append(
-            f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read **{found.passes:.0f} times**"
-            f" (that rung was not run here). Our `{own.name}`, after {own.passes[-1]:.0f} readings, is at"
-            f" {own.train[-1]:.2f} there and at **{own.validation[-1]:.2f}** on unseen text."
+            f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read **{experiment.passes:.0f}"
+            f" times** (that rung was not run here). Our `{own.name}`, after {own.passes[-1]:.0f} readings,"
+            f" is at {own.train[-1]:.2f} there and at **{own.validation[-1]:.2f}** on unseen text."
         )
     return " ".join(said)
 
@@ -73,11 +73,11 @@ def _agreement(found: Experiment) -> str:
     return f"**{len(found.agreeing)} of {len(compared)}** published losses come out within {NEAR:g} nats."
 
 
-def table(found: Experiment) -> dict[str, list[Any]]:
+def table(experiment: Experiment) -> dict[str, list[Any]]:
     """Columns: a row for each rung of the lecture, run or not."""
     rows: list[tuple[Any, ...]] = []
     for name, published in LECTURE.items():
-        each = found.rungs.get(name)
+        each = experiment.rungs.get(name)
         rows.append(
             (
                 published.rung.title,
@@ -113,19 +113,19 @@ def row_label(name: str, each: Climbed | None) -> str:
     return title if each.finished else f"{title} ({each.steps[-1]:,} steps)"
 
 
-def alt(found: Experiment) -> str:
+def alt(experiment: Experiment) -> str:
     said = [
         f"{LECTURE[name].rung.title}: {each.train[-1]:.2f} on what it learned from,"
         f" {each.validation[-1]:.2f} unseen, published {_published(name)}"
-        for name, each in found.rungs.items()
+        for name, each in experiment.rungs.items()
     ]
-    return f"Losses in nats a letter. {'; '.join(said)}. Not run: {len(found.missing)} rungs."
+    return f"Losses in nats a letter. {'; '.join(said)}. Not run: {len(experiment.missing)} rungs."
 
 
-def made(found: Experiment) -> str:
-    about = found.made
+def made(experiment: Experiment) -> str:
+    about = experiment.made
     return (
-        f"`{about['command']}`, {safe(str(about['date']))}, on {safe(' and '.join(found.processors))}:"
+        f"`{about['command']}`, {safe(str(about['date']))}, on {safe(' and '.join(experiment.processors))}:"
         f" {safe(str(about['measured']))}. It goes on where it stopped; on a GPU all of it takes minutes."
     )
 

@@ -44,14 +44,14 @@ def name(source: str) -> str:
     return LADDER[source].title
 
 
-def answer(found: Expectations, other: str) -> str:
+def answer(expectations: Expectations, other: str) -> str:
     """After th and after sh: the text, the table, and the rung beside it."""
     first, second = DOUBLE
-    shares = [[found.of(source, given, "e") for given in DOUBLE] for source in ("text", TABLE, other)]
+    shares = [[expectations.of(source, given, "e") for given in DOUBLE] for source in ("text", TABLE, other)]
     text, table, seeing = ([f"{share:.0%}" for share in each] for each in shares)
     one = f"After **{first}** comes an e in **{text[0]}** of all cases, after **{second}** in **{text[1]}**"
     pairs = f"the table of pairs says **{table[0]}** both times"
-    if found.apart(other) < ALIKE:
+    if expectations.apart(other) < ALIKE:
         return f"{one}; {pairs}, and {name(other).lower()} hardly does better: {seeing[0]} and {seeing[1]}."
     return f"{one}; {pairs}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."
 
@@ -59,14 +59,15 @@ def answer(found: Expectations, other: str) -> str:
 ALIKE = 0.05  # a rung that tells the two apart by less than this hardly tells them apart
 
 
-def alt(found: Expectations, other: str) -> str:
+def alt(expectations: Expectations, other: str) -> str:
     said = ", ".join(
-        f"after {given}: e {found.of('text', given, 'e'):.0%} in the text, {found.of(TABLE, given, 'e'):.0%}"
-        f" for the table, {found.of(other, given, 'e'):.0%} for {name(other)}"
+        f"after {given}: e {expectations.of('text', given, 'e'):.0%} in the text,"
+        f" {expectations.of(TABLE, given, 'e'):.0%} for the table, {expectations.of(other, given, 'e'):.0%}"
+        f" for {name(other)}"
         for given in DOUBLE
     )
     return f"Shares of the next letter after t, e, a blank, a line break, th and sh; {said}."
 
 
-def made(found: Expectations) -> str:
-    return f"Made by {safe(found.made)}."
+def made(expectations: Expectations) -> str:
+    return f"Made by {safe(expectations.made)}."

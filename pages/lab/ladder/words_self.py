@@ -39,11 +39,11 @@ WORDS = Words(
 )
 
 
-def answer(found: Sequence[SelfTerm], losses: Mapping[str, float]) -> str:
+def answer(terms: Sequence[SelfTerm], losses: Mapping[str, float]) -> str:
     """What stays with the letter itself, and what that made of the trained rungs; `losses` (rung -> nats) may
     be empty.
     """
-    raw, _, two = found
+    raw, _, two = terms
     said = (
         f"With {raw.d_model} numbers a letter scores **{raw.own:.1f}** with itself (√{raw.d_model} is"
         f" {raw.root:g}), and about {raw.others:.1f} with others: **{raw.kept:.0%}** of its weight stays."
@@ -62,6 +62,6 @@ def title(each: SelfTerm) -> str:
     return f"{NAMES[each.kind]}: {each.kept:.0%} stays"
 
 
-def alt(found: Sequence[SelfTerm]) -> str:
-    said = ", ".join(f"{NAMES[each.kind]} {each.own:.1f}, {each.kept:.0%} of the weight" for each in found)
-    return f"Untrained rungs at width {found[0].d_model}; a letter's score with itself: {said}."
+def alt(terms: Sequence[SelfTerm]) -> str:
+    said = ", ".join(f"{NAMES[each.kind]} {each.own:.1f}, {each.kept:.0%} of the weight" for each in terms)
+    return f"Untrained rungs at width {terms[0].d_model}; a letter's score with itself: {said}."

@@ -104,12 +104,12 @@ def own_label(task: Task) -> str:
     return f"{task.rule} Try it: {task.form}"
 
 
-def marked(found: Sequence[Answered]) -> str:
+def marked(answers: Sequence[Answered]) -> str:
     """A line each: a sign and a word, the problem, and the right answer beside a wrong one."""
     return "\n".join(
         f"{RIGHT if one.right else WRONG}  {one.question} {one.written}"
         + (f"   (right: {one.wanted})" if one.wanted and not one.right else "")
-        for one in found
+        for one in answers
     )
 
 
@@ -230,13 +230,13 @@ def heads_method(task: Task, scored: Looking, asked: int) -> str:
     )
 
 
-def turns(found: OutOfTurn) -> str:
+def turns(out_of_turn: OutOfTurn) -> str:
     """By which rule a model repeats."""
     return (
         "Repeating needs no look at the source: in a circle of different letters, the next one is also the"
-        f" one away for longest. A letter out of turn tells the two rules apart. After {found.probes} such"
-        f" circles the model names the letter away for longest in **{found.longest:.0%}**, and the one that"
-        f" followed before in **{found.after:.0%}**."
+        f" one away for longest. A letter out of turn tells the two rules apart. After {out_of_turn.probes}"
+        f" such circles the model names the letter away for longest in **{out_of_turn.longest:.0%}**, and the"
+        f" one that followed before in **{out_of_turn.after:.0%}**."
     )
 
 

@@ -28,24 +28,24 @@ TITLES = {
 SOURCE, TARGET = "English", "Velan, a made-up language"
 
 
-def filled_line(found: Filled, step: int) -> str:
-    blanks = _counted(len(found.places), "blank")
+def filled_line(filled: Filled, step: int) -> str:
+    blanks = _counted(len(filled.places), "blank")
     return f"{blanks} to fill" if step == 0 else f"1 pass: {blanks}, all at once"
 
 
-def continued_line(found: Continued, step: int) -> str:
-    passes = found.passes(step)
+def continued_line(continued: Continued, step: int) -> str:
+    passes = continued.passes(step)
     return f"{_counted(passes, 'pass', 'es')}, {_counted(passes, 'letter')}: one each"
 
 
-def translated_line(found: Translated, step: int) -> str:
+def translated_line(translated: Translated, step: int) -> str:
     if step == 0:
         return "nothing is read yet"
-    return f"1 pass to read, {found.passes(step) - 1} to write: one each"
+    return f"1 pass to read, {translated.passes(step) - 1} to write: one each"
 
 
-def filled_told(found: Filled, index: int) -> str:
-    said, true = found.said[index], found.text[found.places[index]]
+def filled_told(filled: Filled, index: int) -> str:
+    said, true = filled.said[index], filled.text[filled.places[index]]
     verdict = "right" if said.symbol == true else f"it was {quoted(true)}"
     return f"{told(said)}: {verdict}"
 
@@ -82,13 +82,13 @@ def answered(filled: Filled | None, continued: Continued | None, translated: Tra
     return " ".join(parts) or "None of the three can read this: each says above why."
 
 
-def verdict(found: Translated) -> str:
-    if found.answer is None:
-        return f"though this is no sentence of the grammar: {safe(found.why.partition('. ')[0])}"
+def verdict(translated: Translated) -> str:
+    if translated.answer is None:
+        return f"though this is no sentence of the grammar: {safe(translated.why.partition('. ')[0])}"
     return (
         "which is **right**"
-        if found.right
-        else f"which is **wrong**: the grammar says “{safe(found.answer)}”"
+        if translated.right
+        else f"which is **wrong**: the grammar says “{safe(translated.answer)}”"
     )
 
 

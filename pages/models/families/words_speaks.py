@@ -37,29 +37,32 @@ def named(label: str) -> str:
     return " ".join(part if part == "II" else part.title() for part in label.split())
 
 
-def told(found: Spoken, true: str | None) -> str:
+def told(spoken: Spoken, true: str | None) -> str:
     """Who, and by which word (Markdown)."""
-    first, second = found.order[:2]
-    word, without = found.words[found.heaviest], float(found.without[found.heaviest, first])
-    who = named(found.labels[first])
+    first, second = spoken.order[:2]
+    word, without = spoken.words[spoken.heaviest], float(spoken.without[spoken.heaviest, first])
+    who = named(spoken.labels[first])
     said = (
-        f"**{safe(who)}**, it thinks: **{found.shares[first]:.0%}**, then {safe(named(found.labels[second]))}"
-        f" {found.shares[second]:.0%}; knowing nothing, each has {1 / len(found.labels):.1%}. Most depends on"
-        f" “{safe(word)}”: without it {safe(who)} has **{without:.0%}**."
+        f"**{safe(who)}**, it thinks: **{spoken.shares[first]:.0%}**, then"
+        f" {safe(named(spoken.labels[second]))} {spoken.shares[second]:.0%}; knowing nothing, each has"
+        f" {1 / len(spoken.labels):.1%}. Most depends on “{safe(word)}”: without it {safe(who)} has"
+        f" **{without:.0%}**."
     )
     if true is not None:
-        right = true == found.labels[first]
+        right = true == spoken.labels[first]
         said += f" {'Right' if right else 'Wrong'}: it is {safe(named(true))} who says it."
-    if found.unknown:
-        listed = ", ".join(f"“{safe(one)}”" for one in found.unknown[:3])
-        more = "" if len(found.unknown) <= 3 else f" and {len(found.unknown) - 3} more"
+    if spoken.unknown:
+        listed = ", ".join(f"“{safe(one)}”" for one in spoken.unknown[:3])
+        more = "" if len(spoken.unknown) <= 3 else f" and {len(spoken.unknown) - 3} more"
         said += f" New to it, and all alike: {listed}{more}."
     return said
 
 
-def alt(found: Spoken) -> str:
-    shares = ", ".join(f"{named(found.labels[i])} {found.shares[i]:.0%}" for i in found.order)
-    return f"Who would say the text: {shares}. Beside it, what each of {len(found.words)} words adds to that."
+def alt(spoken: Spoken) -> str:
+    shares = ", ".join(f"{named(spoken.labels[i])} {spoken.shares[i]:.0%}" for i in spoken.order)
+    return (
+        f"Who would say the text: {shares}. Beside it, what each of {len(spoken.words)} words adds to that."
+    )
 
 
 def measured(texts: Sequence[int], right: float) -> str:

@@ -55,10 +55,10 @@ def axes(family: str, matrix: str) -> tuple[Sequence[str], Sequence[str]]:
     return {"encoder": (GIVEN, GIVEN), "decoder": (read, read), "cross": (read, GIVEN)}[matrix]
 
 
-def flow(step: int, found: Mapping[str, Sequence[Flow]]) -> str:
+def flow(step: int, flows: Mapping[str, Sequence[Flow]]) -> str:
     """What is looked at at this step (Markdown)."""
-    encoder, decoder = found["encoder"][0], found["decoder"][0]
-    source, target, cross = found["both"]
+    encoder, decoder = flows["encoder"][0], flows["decoder"][0]
+    source, target, cross = flows["both"]
     if step == 1:
         return (
             f"Step 1: the encoder looks at all **{encoder.now} pairs** at once, and is done; the decoder"

@@ -17,9 +17,9 @@ REASONS = {
 }
 
 
-def table(found: Reasons) -> dict[str, list[str]]:
+def table(reasons: Reasons) -> dict[str, list[str]]:
     """What each family has of each reason."""
-    tasks, work, forms = found.interface, found.writing, found.forms
+    tasks, work, forms = reasons.interface, reasons.writing, reasons.forms
     pairs = "" if forms is None else f"; of {forms.tasks} tasks of pairs {_span(forms.continued)}"
     return {
         "measured": [
@@ -29,22 +29,22 @@ def table(found: Reasons) -> dict[str, list[str]]:
             "parameters that write a token",
         ],
         "Encoder": [
-            f"{found.lessons.encoder:.1f}",
+            f"{reasons.lessons.encoder:.1f}",
             "another output for each task",
             f"{work.again / 1e9:,.0f} GFLOP: all is read again",
             "it writes none",
         ],
         "Decoder": [
-            f"{found.lessons.decoder}",
+            f"{reasons.lessons.decoder}",
             f"{tasks.tasks} as continuations, each at least {tasks.least:.1%}{pairs}",
             f"{work.kept / 1e9:,.0f} GFLOP",
             "100%",
         ],
         "Encoder-decoder": [
-            f"{found.lessons.both}, the target's",
+            f"{reasons.lessons.both}, the target's",
             f"{forms.tasks} tasks of pairs: {_span(forms.paired)}" if forms else "pairs only",
-            f"{found.pair_writing / 1e9:,.0f} GFLOP: the source is kept, too",
-            f"{found.at_work:.0%}",
+            f"{reasons.pair_writing / 1e9:,.0f} GFLOP: the source is kept, too",
+            f"{reasons.at_work:.0%}",
         ],
     }
 
@@ -57,9 +57,9 @@ def _span(shares: tuple[float, float]) -> str:
     return f"{shares[0]:.1%} to {shares[1]:.1%}"
 
 
-def won(tokens: int, percent: int, found: Reasons) -> str:
+def won(tokens: int, percent: int, reasons: Reasons) -> str:
     """The two that weigh most, and what the one way of asking costs (Markdown)."""
-    forms = found.forms
+    forms = reasons.forms
     asked = (
         ""
         if forms is None
@@ -67,10 +67,10 @@ def won(tokens: int, percent: int, found: Reasons) -> str:
         f" {_span(forms.paired)}."
     )
     return (
-        f"From {tokens} tokens a decoder draws **{found.lessons.decoder} lessons**, an encoder with"
-        f" {percent}% hidden {found.lessons.encoder:.1f}: **{found.lessons.times:.1f} times** as many. And it"
-        " writes more cheaply: who looks both ways reads all again for each token,"
-        f" **{found.writing.times:.0f} times** the work.{asked}"
+        f"From {tokens} tokens a decoder draws **{reasons.lessons.decoder} lessons**, an encoder with"
+        f" {percent}% hidden {reasons.lessons.encoder:.1f}: **{reasons.lessons.times:.1f} times** as many."
+        " And it writes more cheaply: who looks both ways reads all again for each token,"
+        f" **{reasons.writing.times:.0f} times** the work.{asked}"
     )
 
 

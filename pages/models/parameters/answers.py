@@ -68,8 +68,8 @@ def larger(choice: Choice, other: Choice, totals: Pair) -> str:
     )
 
 
-def work_of_a_token(choice: Choice, found: Work, crossing: int | None) -> str:
-    flops = found.flops
+def work_of_a_token(choice: Choice, work: Work, crossing: int | None) -> str:
+    flops = work.flops
     said = (
         f"In a text of {flops.tokens:,} tokens each one costs **{flop(flops.forward)}** forward,"
         f" {percent(flops.scores, flops.forward)} of that for looking at the others"
@@ -93,18 +93,18 @@ def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: s
     return f"{said}. To be trained on as much it needs **{gigabytes(sums['to train'])}**."
 
 
-def fits_line(found: Fit) -> str:
+def fits_line(fit: Fit) -> str:
     """What can be done with a model in a given memory: in as many bits as fit."""
-    if found.writes_in is None:
+    if fit.writes_in is None:
         return (
-            f"its weights fit in {found.holds_in}, but not with this KV cache."
-            if found.holds_in
-            else f"not even in int4, {gigabytes(found.least_weights)} of weights."
+            f"its weights fit in {fit.holds_in}, but not with this KV cache."
+            if fit.holds_in
+            else f"not even in int4, {gigabytes(fit.least_weights)} of weights."
         )
-    return f"writes in {found.writes_in}" + (
-        f", and can be trained in {found.trains_in}."
-        if found.trains_in
-        else f"; to be trained it would need {gigabytes(found.least_training)}."
+    return f"writes in {fit.writes_in}" + (
+        f", and can be trained in {fit.trains_in}."
+        if fit.trains_in
+        else f"; to be trained it would need {gigabytes(fit.least_training)}."
     )
 
 

@@ -118,7 +118,7 @@ def areas(ledger: Ledger, thin: dict[str, int]) -> str:
     return f"{walk} Strips too thin for a name: {named}."
 
 
-def in_and_outside(found: Where, ledger: Ledger) -> str:
+def in_and_outside(where: Where, ledger: Ledger) -> str:
     blocks, read = f"{ledger.config.n_layers:,} blocks", ledger.encoder
     if read is not None:
         alike = read.n_layers == ledger.config.n_layers
@@ -128,33 +128,33 @@ def in_and_outside(found: Where, ledger: Ledger) -> str:
             else f"{read.n_layers:,} blocks that read and {blocks} that write"
         )
     return (
-        f"**{found.total:,} parameters**: {found.in_blocks:,} in the {blocks}"
-        f" ({percent(found.in_blocks, found.total)}), {found.outside:,} before and after them."
+        f"**{where.total:,} parameters**: {where.in_blocks:,} in the {blocks}"
+        f" ({percent(where.in_blocks, where.total)}), {where.outside:,} before and after them."
     )
 
 
-def in_the_blocks(choice: Choice, found: Where) -> str:
+def in_the_blocks(choice: Choice, where: Where) -> str:
     """How much of the blocks is in the feed-forward networks, and whether that is the usual share."""
-    if not found.network or not found.attention:
-        missing = "no feed-forward networks" if not found.network else "no attention matrices"
+    if not where.network or not where.attention:
+        missing = "no feed-forward networks" if not where.network else "no attention matrices"
         return f"This model's blocks have {missing}; most have both."
     close = (
         "about two thirds, as $8d^2$ of $12d^2$ says"
-        if found.usual
+        if where.usual
         else "the usual shape, $d_{ff} = 4d$ with full heads, would give two thirds"
     )
     said = (
-        f"**{found.network_share:.1%} of the blocks' parameters are in the feed-forward networks**: {close}."
+        f"**{where.network_share:.1%} of the blocks' parameters are in the feed-forward networks**: {close}."
     )
-    if not found.usual:
+    if not where.usual:
         said += (
-            f" Here $d_{{ff}}$ is {found.d_ff:.3g}·d, the queries are {found.queries:.3g}·d wide"
-            f" and the keys {found.keys:.3g}·d."
+            f" Here $d_{{ff}}$ is {where.d_ff:.3g}·d, the queries are {where.queries:.3g}·d wide"
+            f" and the keys {where.keys:.3g}·d."
         )
     if choice.ledger.encoder is not None:
         said += " A decoder's blocks have a second attention, which reads the encoder."
     return said + (
-        f" Embedding, positions and output are {percent(found.outside, found.total)} of the whole; with the"
+        f" Embedding, positions and output are {percent(where.outside, where.total)} of the whole; with the"
         " same vocabulary, the larger the model, the less."
     )
 
@@ -176,29 +176,27 @@ def growing(ledger: Ledger) -> str:
     )
 
 
-def six_n(found: Work, ledger: Ledger) -> str:
+def six_n(work: Work, ledger: Ledger) -> str:
     return (
-        f"6 · {ledger.total:,} parameters: {found.six_n_share:.0%} of what was counted. With the"
-        f" {found.multiplying:,} that meet a token in a product: {found.six_multiplying_share:.0%}."
+        f"6 · {ledger.total:,} parameters: {work.six_n_share:.0%} of what was counted. With the"
+        f" {work.multiplying:,} that meet a token in a product: {work.six_multiplying_share:.0%}."
         " Kaplan et al. 2020 count those of the blocks only"
     )
 
 
-def whole_text(found: Work, ledger: Ledger) -> str:
-    tokens = found.flops.tokens
+def whole_text(work: Work, ledger: Ledger) -> str:
+    tokens = work.flops.tokens
     what = (
         f"A text of {tokens:,} tokens"
         if ledger.encoder is None
         else f"A text of {tokens:,} tokens to read and one as long to write"
     )
-    return (
-        f"{what}: {flop(found.text_forward)} forward, {flop(found.text_training)} to be trained on it once."
-    )
+    return f"{what}: {flop(work.text_forward)} forward, {flop(work.text_training)} to be trained on it once."
 
 
-def attention_and_length(choice: Choice, found: Work, crossing: int | None) -> str:
+def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> str:
     """What of attention knows the length of the text, and what does not."""
-    flops, c = found.flops, choice.config
+    flops, c = work.flops, choice.config
     if crossing is None and flops.scores:
         return (
             f"Each token is compared with the last {c.window:,} only, so from there on it costs"
@@ -217,8 +215,8 @@ def attention_and_length(choice: Choice, found: Work, crossing: int | None) -> s
     )
     where = "beyond" if crossing > c.context else "within"
     has = (
-        f"Attention's matrices have {found.attention:,} parameters"
-        if found.attention
+        f"Attention's matrices have {work.attention:,} parameters"
+        if work.attention
         else "This mixer has no parameters,"
     )
     each = "each layer" if choice.ledger.encoder is None else "each layer and attention"
@@ -256,11 +254,11 @@ def sizes(vocab: Fitting, more: int) -> str:
     )
 
 
-def chinchilla(found: Budget) -> str:
+def chinchilla(budget: Budget) -> str:
     return (
         f"By the rule of Hoffmann et al. 2022, about {TOKENS} tokens for each parameter,"
-        f" **{short(found.tokens)} tokens**: 6 · N · D = {flop(found.flops)} of training. Their fit then"
-        f" foresees a loss of {found.loss:.2f} nats a token, on their own text. Models that many people use"
+        f" **{short(budget.tokens)} tokens**: 6 · N · D = {flop(budget.flops)} of training. Their fit then"
+        f" foresees a loss of {budget.loss:.2f} nats a token, on their own text. Models that many people use"
         " are trained on far"
         " more, since a small model is cheaper to run."
     )
@@ -319,27 +317,27 @@ def trained_in(dtype: str) -> str:
     )
 
 
-def as_large_as_the_weights(choice: Choice, found: BreakEven) -> str:
+def as_large_as_the_weights(choice: Choice, break_even: BreakEven) -> str:
     """From which length on the cache outweighs the weights, and what sharing keys does about it."""
-    if not found.token:
+    if not break_even.token:
         return (
-            f"In bfloat16 the weights take {gigabytes(found.weights)}; training takes eight times that,"
+            f"In bfloat16 the weights take {gigabytes(break_even.weights)}; training takes eight times that,"
             " before any activation."
         )
     shared = (
-        f"With a key head for each of its {choice.config.n_heads} query heads it would be {found.group} times"
-        " as large."
-        if found.group > 1
+        f"With a key head for each of its {choice.config.n_heads} query heads it would be"
+        f" {break_even.group} times as large."
+        if break_even.group > 1
         else "Grouped keys (GQA) divide it."
     )
-    if found.most:
+    if break_even.most:
         return (
-            f"A token in the cache takes {gigabytes(found.token)} in bfloat16. Attention looks back over"
-            f" **{found.window:,} positions**, so a text never takes more than {gigabytes(found.most)},"
-            f" beside weights of {gigabytes(found.weights)}. {shared}"
+            f"A token in the cache takes {gigabytes(break_even.token)} in bfloat16. Attention looks back over"
+            f" **{break_even.window:,} positions**, so a text never takes more than"
+            f" {gigabytes(break_even.most)}, beside weights of {gigabytes(break_even.weights)}. {shared}"
         )
     return (
-        f"A token in the cache takes {gigabytes(found.token)} in bfloat16, so at **{found.tokens:,.0f}"
-        " tokens** (one text, or many together) the cache is as large as the weights,"
-        f" {gigabytes(found.weights)}. {shared}"
+        f"A token in the cache takes {gigabytes(break_even.token)} in bfloat16, so at"
+        f" **{break_even.tokens:,.0f} tokens** (one text, or many together) the cache is as large as the"
+        f" weights, {gigabytes(break_even.weights)}. {shared}"
     )

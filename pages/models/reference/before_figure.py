@@ -15,7 +15,7 @@ LOWEST = -12  # decades: what is below leaves the picture, and the answer says i
 COLOURS = {"rnn": "run4", "lstm": "run1", "attention": "run0"}
 
 
-def influence_lines(found: Sequence[Carried]) -> go.Figure:
+def influence_lines(layers: Sequence[Carried]) -> go.Figure:
     """A line for each kind of layer: (distance,) influence, on a logarithmic axis down to 10^-12."""
     traces = [
         go.Scatter(
@@ -26,7 +26,7 @@ def influence_lines(found: Sequence[Carried]) -> go.Figure:
             line={"color": colour(COLOURS[one.layer]), "width": 3},
             hovertemplate=f"{NAMES[one.layer]}, %{{x}} back: %{{y:.2e}}<extra></extra>",
         )
-        for one in found
+        for one in layers
     ]
     layout = base_layout(
         margin={"l": 70, "r": 24, "t": 30, "b": 44},

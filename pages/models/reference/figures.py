@@ -15,9 +15,9 @@ MOST_TICKS = 12
 GOOD, BAD = "run0", "run4"
 
 
-def along(found: Comparison) -> go.Figure:
+def along(comparison: Comparison) -> go.Figure:
     """The relative difference of every state of the stream, from the embedding to the logits."""
-    states = found.states
+    states = comparison.states
     heights = np.array([max(row.relative, FLOOR) for row in states])
     top = max(10.0, float(np.nan_to_num(heights, posinf=10.0).max()) * 10)
     heights = np.minimum(np.nan_to_num(heights, posinf=top), top)
@@ -59,7 +59,7 @@ def along(found: Comparison) -> go.Figure:
             "dtick": 2,
         },
         shapes=[tolerance()],
-        annotations=[said(), *begins(found, heights)],
+        annotations=[said(), *begins(comparison, heights)],
         uirevision=f"differences-{len(states)}",
     )
     return go.Figure({"data": traces, "layout": layout})
@@ -105,10 +105,10 @@ def said() -> dict[str, Any]:
     }
 
 
-def begins(found: Comparison, heights: np.ndarray) -> list[dict[str, Any]]:
+def begins(comparison: Comparison, heights: np.ndarray) -> list[dict[str, Any]]:
     """An arrow to the first state that is out of tolerance, with the activation where it began."""
-    first = found.begins
-    at = next((i for i, row in enumerate(found.states) if not row.close), None)
+    first = comparison.begins
+    at = next((i for i, row in enumerate(comparison.states) if not row.close), None)
     if first is None or at is None:
         return []
     where = first.bare if first.block is None else f"block {first.block}, {first.bare}"

@@ -52,11 +52,11 @@ def wrong(name: str, config: ResolvedConfig) -> Wrong:
     return Wrong(NONE if idle is not None else name, mistake, idle)
 
 
-def draw_figure(found: Comparison, key: str, height: int) -> None:
+def draw_figure(comparison: Comparison, key: str, height: int) -> None:
     """Where along the stream the two programs differ, and by how much."""
-    states = found.states
+    states = comparison.states
     plot(
-        figures.along(found),
+        figures.along(comparison),
         key=key,
         height=height,
         name="differences",
@@ -68,22 +68,23 @@ def draw_figure(found: Comparison, key: str, height: int) -> None:
         },
         alt=(
             "Points on a logarithmic scale: the largest difference between the two programs at each place of"
-            f" the residual stream, {number(found.worst.relative)} at most, beside the tolerance"
+            f" the residual stream, {number(comparison.worst.relative)} at most, beside the tolerance"
             f" {TOLERANCE:g}."
         ),
     )
 
 
-def verdict(found: Comparison, chosen: Wrong) -> str:
+def verdict(comparison: Comparison, chosen: Wrong) -> str:
     """Whether they agree, by how much, and where it begins if they do not."""
-    worst, first = found.worst, found.begins
+    worst, first = comparison.worst, comparison.begins
     if first is not None:
-        end = "the logits" if found.last.bare == "logits" else "the last vectors"
+        end = "the logits" if comparison.last.bare == "logits" else "the last vectors"
         where = "at the end" if first.block is None else f"in block **{first.block}**"
         return (
             f":material/close: **No.** The difference begins {where}, at `{first.bare}`"
             f" ({NAMES[first.bare]}), and grows to **{number(worst.relative)}** along the stream; {end} are"
-            f" off by up to {number(found.last.largest)}, where the largest is {found.last.size:.3g}."
+            f" off by up to {number(comparison.last.largest)}, where the largest is"
+            f" {comparison.last.size:.3g}."
         )
     far = number(worst.relative)
     reach = f"The largest difference along the stream is **{far}**, the tolerance {TOLERANCE:g}."
@@ -100,14 +101,14 @@ def verdict(found: Comparison, chosen: Wrong) -> str:
     )
 
 
-def draw_activations(found: Comparison) -> None:
+def draw_activations(comparison: Comparison) -> None:
     """Every activation that both have."""
     st.dataframe(
         {
-            "activation": [row.name for row in found.rows],
-            "agrees": [row.close for row in found.rows],
-            "largest difference": [f"{row.largest:.2e}" for row in found.rows],
-            "largest number": [row.size for row in found.rows],
+            "activation": [row.name for row in comparison.rows],
+            "agrees": [row.close for row in comparison.rows],
+            "largest difference": [f"{row.largest:.2e}" for row in comparison.rows],
+            "largest number": [row.size for row in comparison.rows],
         },
         hide_index=True,
         height=320,

@@ -131,16 +131,16 @@ MADE = {  # what is written where a family has more than the model
 }
 
 
-def packed(found: Plan | str, size: str, dtype: str) -> str:
+def packed(plan: Plan | str, size: str, dtype: str) -> str:
     """Whether a family of Hugging Face's is this model, and how large the file is."""
-    if isinstance(found, str):
+    if isinstance(plan, str):
         return (
             f"No family at Hugging Face is this model, so **the one file is the way out**: {size} in {dtype},"
             " and the parts of the engine that it is made of."
         )
-    title = WRITERS[found.family].title
+    title = WRITERS[plan.family].title
     said = f"This model **is a {title}**: in {size} of {dtype}, `transformers` opens it"
-    made = list(dict.fromkeys(MADE[field] for field in found.filled))
+    made = list(dict.fromkeys(MADE[field] for field in plan.filled))
     if made:
         return (
             f"{said}. What that family has beside is written so that it changes nothing: {', '.join(made)}."

@@ -39,9 +39,9 @@ BEFORE = Words(
 )
 
 
-def carried_far(found: Sequence[Carried]) -> str:
+def carried_far(layers: Sequence[Carried]) -> str:
     """The answer: steps and influence, by name."""
-    rnn, attention = (next(one for one in found if one.layer == kind) for kind in ("rnn", "attention"))
+    rnn, attention = (next(one for one in layers if one.layer == kind) for kind in ("rnn", "attention"))
     return (
         f"From the first token to the last, an untrained RNN needs **{rnn.path} steps, one after the other**,"
         f" and keeps {number(rnn.left)} of a neighbour's influence; attention needs **{attention.path}**"
@@ -49,7 +49,7 @@ def carried_far(found: Sequence[Carried]) -> str:
     )
 
 
-def alt(found: Sequence[Carried]) -> str:
-    said = ", ".join(f"{NAMES[one.layer]} {number(one.left)}" for one in found)
-    places = found[0].length - 1
+def alt(layers: Sequence[Carried]) -> str:
+    said = ", ".join(f"{NAMES[one.layer]} {number(one.left)}" for one in layers)
+    places = layers[0].length - 1
     return f"Influence on the last output over {places} places, as a share of the neighbour's: {said}."

@@ -49,14 +49,14 @@ def draw_rounding(subject: Subject, arithmetic: Arithmetic) -> None:
         st.caption(f":material/info: {said(found)}")
 
 
-def said(found: Rounding) -> str:
+def said(rounding: Rounding) -> str:
     """
     >>> said(Rounding("int8", 5, 1.62, 0.2, 3.1, 2.5, 2.512, 0.8))[:73]
     'With weights in 8 bits the logits of your text are off by **1.62** at mos'
     """
     return (
-        f"With weights in {NAMES[found.arithmetic]} the logits of your text are off by"
-        f" **{found.largest:.2f}** at most, on a spread of {found.spread:.1f}; its loss is"
-        f" **{found.loss:.3f}** nats a token in place of {found.exact:.3f}, and the likeliest token stays the"
-        f" same at {found.alike:.0%} of the places."
+        f"With weights in {NAMES[rounding.arithmetic]} the logits of your text are off by"
+        f" **{rounding.largest:.2f}** at most, on a spread of {rounding.spread:.1f}; its loss is"
+        f" **{rounding.loss:.3f}** nats a token in place of {rounding.exact:.3f}, and the likeliest token"
+        f" stays the same at {rounding.alike:.0%} of the places."
     )

@@ -87,20 +87,20 @@ def chance(log_p: float) -> str:
     return f"1 in {found.draws:,.0f}" if found.p > 1e-7 else f"1 in {found.draws:.1e}"
 
 
-def surprise_bars(labels: Sequence[str], found: Surprise) -> go.Figure:
+def surprise_bars(labels: Sequence[str], surprise: Surprise) -> go.Figure:
     """A bar for each token, -ln p in nats, in the colours of the text; over them the mean so far. labels
     (token,).
     """
-    count, depth = len(labels), found.depth
+    count, depth = len(labels), surprise.depth
     words = [plain(label) for label in labels]
     bars = go.Bar(
         x=depth,
-        y=found.nats.astype(np.float32),
+        y=surprise.nats.astype(np.float32),
         name="this token",
-        customdata=found.p.astype(np.float32),
+        customdata=surprise.p.astype(np.float32),
         hovertext=words,
         marker={
-            "color": found.p.astype(np.float32),
+            "color": surprise.p.astype(np.float32),
             "colorscale": SEQUENTIAL,
             "cmin": 0,
             "cmax": 1,
@@ -114,18 +114,18 @@ def surprise_bars(labels: Sequence[str], found: Surprise) -> go.Figure:
         bars,
         go.Scatter(
             x=depth,
-            y=found.mean.astype(np.float32),
+            y=surprise.mean.astype(np.float32),
             mode="lines",
             name="mean so far",
             line={"color": colour("output"), "width": 2.5},
             hovertemplate="first %{x} tokens: %{y:.3f} nats per token<extra></extra>",
         ),
     ]
-    if found.picked.any():
+    if surprise.picked.any():
         traces.append(
             go.Scatter(
-                x=depth[found.picked],
-                y=found.nats[found.picked].astype(np.float32),
+                x=depth[surprise.picked],
+                y=surprise.nats[surprise.picked].astype(np.float32),
                 mode="markers",
                 name="picked by you",
                 hoverinfo="skip",
@@ -150,8 +150,8 @@ def surprise_bars(labels: Sequence[str], found: Surprise) -> go.Figure:
                     "xref": "paper",
                     "x0": 0,
                     "x1": 1,
-                    "y0": found.guessing,
-                    "y1": found.guessing,
+                    "y0": surprise.guessing,
+                    "y1": surprise.guessing,
                     "line": {"color": colour("quiet"), "dash": "dot", "width": 1.5},
                 }
             ],
@@ -159,8 +159,8 @@ def surprise_bars(labels: Sequence[str], found: Surprise) -> go.Figure:
                 {
                     "xref": "paper",
                     "x": 1,
-                    "y": found.guessing,
-                    "text": f"guessing: ln V = {found.guessing:.2f}",
+                    "y": surprise.guessing,
+                    "text": f"guessing: ln V = {surprise.guessing:.2f}",
                     "showarrow": False,
                     "xanchor": "right",
                     "yanchor": "bottom",

@@ -105,9 +105,9 @@ def cache(subject: Subject) -> Words:
 SEEN_FULL = 256  # tokens of a context that is full before the longest text here ends
 
 
-def surprised(found: Surprise, vocab: int) -> str:
+def surprised(surprise: Surprise, vocab: int) -> str:
     """What the text cost the model that wrote it, as far as it is shown."""
-    told = found.likelihood
+    told = surprise.likelihood
     if told.tokens == 1:
         return (
             "It guesses one token, reads it, and guesses the next: the **first token** cost it"
@@ -120,23 +120,23 @@ def surprised(found: Surprise, vocab: int) -> str:
     )
 
 
-def least_expected(found: Surprise, worst: str, least: str) -> str:
+def least_expected(surprise: Surprise, worst: str, least: str) -> str:
     """How often it took the likeliest, and where it was surprised most."""
-    picked = f" {found.picks} of them you picked." if found.picks else ""
+    picked = f" {surprise.picks} of them you picked." if surprise.picks else ""
     return (
-        f"It took its likeliest token in {found.likeliest:.0%} of the places; the least expected was"
-        f" “{worst}”, token {found.worst + 1}, with p = {least}.{picked}"
+        f"It took its likeliest token in {surprise.likeliest:.0%} of the places; the least expected was"
+        f" “{worst}”, token {surprise.worst + 1}, with p = {least}.{picked}"
     )
 
 
-def cached(found: Totals, last: Pair) -> str:
+def cached(totals: Totals, last: Pair) -> str:
     """What the cache saves, and that nothing changed."""
-    steps = len(found.cached)
+    steps = len(totals.cached)
     return (
         "**A KV cache saves work:** keys and values, once computed, are kept, so the last step computed"
         f" **{last.computed} position instead of {last.computed_without}**, and all took"
-        f" **{found.times:.1f} times** less work. No later token can change them, by the causal mask:"
-        f" {found.same} of {steps} tokens came out the same."
+        f" **{totals.times:.1f} times** less work. No later token can change them, by the causal mask:"
+        f" {totals.same} of {steps} tokens came out the same."
     )
 
 

@@ -123,32 +123,32 @@ def shares(words: Sequence[str], probabilities: np.ndarray, drawn: np.ndarray) -
     return go.Figure({"data": [bars, marks], "layout": layout})
 
 
-def scored(tokens: Sequence[str], found: Scored, *, upright: int) -> go.Figure:
+def scored(tokens: Sequence[str], scored: Scored, *, upright: int) -> go.Figure:
     """-ln p of each scored token (token,), with p above it, their mean, and the cost of guessing; names are
     turned where they are `upright`: that many letters high.
     """
-    at, mean = np.arange(len(tokens)), found.likelihood.nats
+    at, mean = np.arange(len(tokens)), scored.likelihood.nats
     few = len(tokens) <= 24
     bars = go.Bar(
         x=at,
-        y=found.nats.astype(np.float32),
+        y=scored.nats.astype(np.float32),
         marker={"color": colour("output")},
-        text=[f"{p:.2f}" for p in found.p] if few else None,
+        text=[f"{p:.2f}" for p in scored.p] if few else None,
         textposition="outside",
         textangle=0,
         cliponaxis=False,
-        customdata=found.p,
+        customdata=scored.p,
         hovertext=[plain(token) for token in tokens],
         hovertemplate="“%{hovertext}”: p = %{customdata:.4f}, −ln p = %{y:.3f} nats<extra></extra>",
     )
     lines = [
         {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y}
         | {"line": {"color": colour(shade), "width": 2, "dash": dash}}
-        for y, shade, dash in ((mean, "attention", "solid"), (found.guessing, "quiet", "dot"))
+        for y, shade, dash in ((mean, "attention", "solid"), (scored.guessing, "quiet", "dot"))
     ]
     named = (
         (mean, f" mean {mean:.2f}:<br> the loss"),
-        (found.guessing, f" guessing:<br> {found.guessing:.2f}"),
+        (scored.guessing, f" guessing:<br> {scored.guessing:.2f}"),
     )
     notes = [
         {"xref": "paper", "x": 1, "y": y, "text": text, "showarrow": False}

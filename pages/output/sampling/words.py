@@ -120,20 +120,20 @@ def in_place(token: str, gap: bool) -> str:
     return f"What could stand at “{token}”, which it sees: it says what stands there, not what follows."
 
 
-def left(found: Outcome) -> str:
+def left(outcome: Outcome) -> str:
     """What the stages leave."""
-    are = "is" if found.left == 1 else "are"
+    are = "is" if outcome.left == 1 else "are"
     return (
-        f"**{found.left:,} of {found.vocab:,} tokens {are} left to draw from**, as uncertain as among"
-        f" **{found.after:.1f}** equally likely ones ({found.before:.1f} before)."
+        f"**{outcome.left:,} of {outcome.vocab:,} tokens {are} left to draw from**, as uncertain as among"
+        f" **{outcome.after:.1f}** equally likely ones ({outcome.before:.1f} before)."
     )
 
 
-def drawn(found: Tally, seed: int, token: str, likely: int) -> str:
+def drawn(tally: Tally, seed: int, token: str, likely: int) -> str:
     """How often the likeliest token came, and how far all shares strayed."""
     return (
-        f"In {found.total:,} draws with seed {seed}, “{token}” came **{found.counts[likely]} times**;"
-        f" expected were {found.expected[likely]:.0f}. All shares together are {found.away:.1%} away from the"
+        f"In {tally.total:,} draws with seed {seed}, “{token}” came **{tally.counts[likely]} times**;"
+        f" expected were {tally.expected[likely]:.0f}. All shares together are {tally.away:.1%} away from the"
         " probabilities."
     )
 
@@ -161,20 +161,20 @@ def temperature(
     )
 
 
-def scored(found: Scored, noun: str) -> str:
+def scored(scored: Scored, noun: str) -> str:
     """The loss of a text, and what it means."""
-    likelihood = found.likelihood
+    likelihood = scored.likelihood
     return (
         f"By the probability of each token after all before it: this text costs the model"
         f" **{likelihood.nats:.2f} nats** a token, its loss, as if torn between"
-        f" **{likelihood.perplexity:.1f}** {noun} each time; guessing would cost {found.guessing:.2f}."
+        f" **{likelihood.perplexity:.1f}** {noun} each time; guessing would cost {scored.guessing:.2f}."
     )
 
 
-def chain(found: Scored) -> str:
+def chain(scored: Scored) -> str:
     """The four steps from probabilities to the perplexity (a table in Markdown)."""
-    likelihood, (mantissa, power) = found.likelihood, found.product
-    few = " · ".join(f"{p:.2g}" for p in found.p[:3]) + (" · …" if likelihood.tokens > 3 else "")
+    likelihood, (mantissa, power) = scored.likelihood, scored.product
+    few = " · ".join(f"{p:.2g}" for p in scored.p[:3]) + (" · …" if likelihood.tokens > 3 else "")
     total, nats = minus(f"{likelihood.total:.2f}"), f"{likelihood.nats:.3f}"
     return (
         "| step | |\n|---|---|\n"

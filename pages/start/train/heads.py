@@ -63,9 +63,9 @@ def scored(view: RunView) -> Grown | None:
     return None if failed else grown(looks)
 
 
-def answer(found: Grown) -> str:
+def answer(grown: Grown) -> str:
     """The sentence that goes with it."""
-    return words.copies(found) if found.is_formed else words.none_yet(found)
+    return words.copies(grown) if grown.is_formed else words.none_yet(grown)
 
 
 def looked_at(view: RunView, other: RunView | None) -> tuple[RunView, Grown] | None:
@@ -84,14 +84,14 @@ def both(view: RunView, other: RunView) -> str:
     return words.both((view.given or view.name, other.given or other.name), (one, two)) if one and two else ""
 
 
-def heads(view: RunView, found: Grown, height: int) -> None:
+def heads(view: RunView, grown: Grown, height: int) -> None:
     """Scores and the losses of both readings by step; beside them what the two best heads look at."""
     course, pattern = st.columns([8, 5], gap="small")
     looks = [(look.step, look.heads) for look in view.history.evaluations if look.heads is not None]
     with course:
-        _scores(looks, found, view.total_steps, height)
+        _scores(looks, grown, view.total_steps, height)
     with pattern:
-        _patterns(RUN + view.id, view.snapshots, found, height)
+        _patterns(RUN + view.id, view.snapshots, grown, height)
 
 
 def shipped() -> Lapse | None:

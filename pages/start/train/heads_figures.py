@@ -24,12 +24,12 @@ KINDS: Mapping[Kind, tuple[str, str]] = {
 Looks = Sequence[tuple[int, HeadScores]]
 
 
-def scores(looks: Looks, found: Sequence[Formed], best: Named, end: float) -> go.Figure:
+def scores(looks: Looks, formations: Sequence[Formed], best: Named, end: float) -> go.Figure:
     """Above, how much of its weight each head gives to copying and to the letter before, by step: bold where
     it ever gave half, with its name where it first did. Below, the losses of both readings, nats.
     """
     steps = np.array([step for step, _ in looks])
-    bold = {(one.kind, one.layer, one.head) for one in found} | {("induction", best.layer, best.head)}
+    bold = {(one.kind, one.layer, one.head) for one in formations} | {("induction", best.layer, best.head)}
     traces: list[dict[str, Any]] = []
     for kind, (name, shade) in KINDS.items():
         grids = np.array([getattr(heads, kind) for _, heads in looks])  # (look, layer, head)
@@ -73,7 +73,7 @@ def scores(looks: Looks, found: Sequence[Formed], best: Named, end: float) -> go
         },
         shapes=[_half()],
         annotations=[
-            *(_named(one, looks, row) for one, row in zip(found, _rows(found, end), strict=True)),
+            *(_named(one, looks, row) for one, row in zip(formations, _rows(formations, end), strict=True)),
             _beside(steps, first, "new letters", "quiet", "bottom", end),
             _beside(steps, second, "again", "validation", "bottom" if apart else "top", end),
         ],

@@ -61,8 +61,8 @@ def paired_of(corpus: str) -> Paired | None:
     return Paired(corpus, TITLES[corpus], rule, labels)
 
 
-def question(found: Paired) -> str:
-    return words.question(found.title, found.labels)
+def question(paired: Paired) -> str:
+    return words.question(paired.title, paired.labels)
 
 
 def noun_of(spec: RunSpec) -> str:
@@ -81,7 +81,7 @@ def baselines(spec: RunSpec) -> Mapping[str, float]:
     return {"uniform": kinds.chance(spec.model, spec.corpus)}
 
 
-def solved(view: RunView, found: Paired, height: int) -> None:
+def solved(view: RunView, paired: Paired, height: int) -> None:
     """The share that is right by step, of what is held out and of what it learned from."""
     looks = [look for look in newest_of_each(view.history.evaluations) if look.task is not None]
     steps = np.array([look.step for look in looks])
@@ -93,33 +93,33 @@ def solved(view: RunView, found: Paired, height: int) -> None:
         solved_curves(
             [Solved(name, steps, np.array(shares), shade) for name, (shade, shares) in parts.items()],
             float(view.total_steps),
-            what="named right" if found.labels else "written right, whole and alone",
+            what="named right" if paired.labels else "written right, whole and alone",
         ),
         key="solved_chart",
-        alt=words.alt(found.title, looks[-1] if looks else None),
+        alt=words.alt(paired.title, looks[-1] if looks else None),
         height=height,
         data=pd.DataFrame({"step": steps, **{name: shares for name, (_, shares) in parts.items()}}),
         name="right",
     )
 
 
-def written(found: Paired, sample: Sample) -> str:
+def written(paired: Paired, sample: Sample) -> str:
     """A sample with its source, marked."""
-    return words.written(sample.prompt, sample.text, kinds.is_right(found.name, sample.prompt, sample.text))
+    return words.written(sample.prompt, sample.text, kinds.is_right(paired.name, sample.prompt, sample.text))
 
 
-def answer(view: RunView, found: Paired) -> str | None:
+def answer(view: RunView, paired: Paired) -> str | None:
     """The sentence that goes with it; None before the first look."""
     looks: Sequence[Evaluation] = view.history.evaluations
     spec = view.spec
-    return words.after(looks[-1], kinds.chance(spec.model, spec.corpus), found.labels) if looks else None
+    return words.after(looks[-1], kinds.chance(spec.model, spec.corpus), paired.labels) if looks else None
 
 
-def before(spec: RunSpec, found: Paired) -> str:
+def before(spec: RunSpec, paired: Paired) -> str:
     """The sentence before the first run."""
     outcomes = spec.kind.outcomes(spec.model, spec.corpus)
     chance = kinds.chance(spec.model, spec.corpus)
-    return words.before(chance, found.noun, outcomes, spec.train.steps)
+    return words.before(chance, paired.noun, outcomes, spec.train.steps)
 
 
 def examples(data: PairedText | LabelledText) -> str:

@@ -76,28 +76,28 @@ def diverged(step: int) -> str:
     return f"At step **{step:,}** its loss is no number any more: the training has failed."
 
 
-def pair(first: str, second: str, found: Compared, noun: str, leaks: bool) -> str:
+def pair(first: str, second: str, comparison: Compared, noun: str, leaks: bool) -> str:
     """Two runs side by side. `leaks`: the second has no mask, and sees what it should guess."""
-    one, other = (f"{nats(loss, noun + 's')}" for loss in found.losses)
+    one, other = (f"{nats(loss, noun + 's')}" for loss in comparison.losses)
     return (
-        f"After **{found.steps[1]:,}** steps: {safe(first)} **{one}**; {safe(second)} **{other}**."
-        f" {verdict(found, leaks, noun)}"
+        f"After **{comparison.steps[1]:,}** steps: {safe(first)} **{one}**; {safe(second)} **{other}**."
+        f" {verdict(comparison, leaks, noun)}"
     )
 
 
-def verdict(found: Compared, leaks: bool, noun: str) -> str:
+def verdict(comparison: Compared, leaks: bool, noun: str) -> str:
     """What the difference of a pair means."""
-    if leaks and found.difference < -CLEAR:
+    if leaks and comparison.difference < -CLEAR:
         return (
             f"That is no success: without the mask it sees the {noun} that it should guess. Left to write"
             " alone, it has nothing to copy."
         )
     if leaks:
         return f"Without the mask it could copy the next {noun}, but has not found out yet."
-    if abs(found.difference) < CLEAR:
+    if abs(comparison.difference) < CLEAR:
         return HARDLY
-    worse = "worse" if found.difference > 0 else "better"
-    return f"The change makes it **{abs(found.difference):.2f}** nats {worse}."
+    worse = "worse" if comparison.difference > 0 else "better"
+    return f"The change makes it **{abs(comparison.difference):.2f}** nats {worse}."
 
 
 def pair_waits(first: str, second: str) -> str:
@@ -112,23 +112,23 @@ def changed_by_hand(name: str, changes: str) -> str:
     return f"**{safe(name)}** was changed by hand ({changes}): its curve is not that of its settings alone."
 
 
-def batch(found: ShiftedBatch, noun: str) -> str:
+def batch(batch: ShiftedBatch, noun: str) -> str:
     """What is fed in one step."""
     return (
-        f"Step {found.step:,} reads **{found.rows}** windows of **{found.places}** {noun}s. Each starts at"
-        f" random below **{found.bound:,}** (= {found.tokens:,} − {found.places}, so that the last target"
-        f" exists). y[i, t] = x[i, t + 1] holds for **{found.shifted:,}** of {found.pairs:,} pairs."
+        f"Step {batch.step:,} reads **{batch.rows}** windows of **{batch.places}** {noun}s. Each starts at"
+        f" random below **{batch.bound:,}** (= {batch.tokens:,} − {batch.places}, so that the last target"
+        f" exists). y[i, t] = x[i, t + 1] holds for **{batch.shifted:,}** of {batch.pairs:,} pairs."
     )
 
 
-def likelihood(found: MeanLoss, noun: str) -> str:
+def likelihood(mean: MeanLoss, noun: str) -> str:
     """From the probability of a text to the loss, and on to perplexity."""
     return (
         f"A text is as likely as its {noun}s, each after those before it: "
         r"$p(x) = \prod_t p(x_t \mid x_{<t})$, so $\;-\tfrac{1}{T}\ln p(x) = -\tfrac{1}{T}\sum_t \ln"
         r" p(x_t \mid x_{<t})$ is the loss."
-        f"\n\nHere the loss is {found.nats:.3f}. So the {noun} that came had a probability of"
-        f" $e^{{-{found.nats:.3f}}}$ = **{found.mean_probability:.3f}** (a geometric mean), the perplexity is"
-        f" $e^{{{found.nats:.3f}}}$ = **{perplexity(found.nats):,.2f}**, and {found.tokens:,} such {noun}s in"
-        f" a row have $10^{{{found.power_of_ten:,.0f}}}$."
+        f"\n\nHere the loss is {mean.nats:.3f}. So the {noun} that came had a probability of"
+        f" $e^{{-{mean.nats:.3f}}}$ = **{mean.mean_probability:.3f}** (a geometric mean), the perplexity is"
+        f" $e^{{{mean.nats:.3f}}}$ = **{perplexity(mean.nats):,.2f}**, and {mean.tokens:,} such {noun}s in"
+        f" a row have $10^{{{mean.power_of_ten:,.0f}}}$."
     )

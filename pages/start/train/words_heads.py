@@ -33,11 +33,11 @@ def went(model: ModelConfig, train: TrainConfig) -> str:
     )
 
 
-def before_another(found: Grown, share: float, steps: int) -> str:
+def before_another(grown: Grown, share: float, steps: int) -> str:
     """Before the first run, beside one that is stored."""
     return (
-        f"{order(found)}. Random letters then cost {found.first_loss:.2f} nats, and"
-        f" **{found.second_loss:.2f}** when they come again. **{share:.0%}** of your windows repeat their"
+        f"{order(grown)}. Random letters then cost {grown.first_loss:.2f} nats, and"
+        f" **{grown.second_loss:.2f}** when they come again. **{share:.0%}** of your windows repeat their"
         f" beginning: press **Train**, and see in {steps:,} steps whether it happens again."
     )
 
@@ -46,58 +46,58 @@ def _name(head: Named) -> str:
     return f"{head.layer}.{head.head}"
 
 
-def none_yet(found: Grown) -> str:
+def none_yet(grown: Grown) -> str:
     """No head copies."""
     reads = ""
-    if found.previous_formed is not None:
-        with_what = f"(**{found.previous.value:.2f}**)"
-        reads = f" Head {_name(found.previous)} already reads the letter before {with_what}."
+    if grown.previous_formed is not None:
+        with_what = f"(**{grown.previous.value:.2f}**)"
+        reads = f" Head {_name(grown.previous)} already reads the letter before {with_what}."
     return (
-        f"At step **{found.step:,}** no head copies yet: head {_name(found.head)} gives most,"
-        f" **{found.head.value:.2f}** of its weight, to the place after the first occurrence.{reads} Random"
-        f" letters cost {found.first_loss:.2f} nats, and **{found.second_loss:.2f}** when they come again."
+        f"At step **{grown.step:,}** no head copies yet: head {_name(grown.head)} gives most,"
+        f" **{grown.head.value:.2f}** of its weight, to the place after the first occurrence.{reads} Random"
+        f" letters cost {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they come again."
     )
 
 
-def copies(found: Grown) -> str:
+def copies(grown: Grown) -> str:
     """A head copies: what formed below it, since when it copies, and what that does to the loss."""
     return (
-        f"{order(found)}: **{found.head.value:.2f}** of its weight, {found.before:.2f} at step"
-        f" {found.since:,}, {found.seconds:.0f} s of training before. Random letters cost"
-        f" {found.first_loss:.2f} nats, and **{found.second_loss:.2f}** when they come again."
+        f"{order(grown)}: **{grown.head.value:.2f}** of its weight, {grown.before:.2f} at step"
+        f" {grown.since:,}, {grown.seconds:.0f} s of training before. Random letters cost"
+        f" {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they come again."
     )
 
 
-def order(found: Grown) -> str:
+def order(grown: Grown) -> str:
     """Which of the two formed first: the beginning of a sentence."""
-    reads, copies = f"head **{_name(found.previous)}**", f"head **{_name(found.head)}**"
-    if found.previous_formed is None or found.formed is None:
-        return f"At step **{found.step:,}** {copies} copies"
-    if found.previous_formed < found.formed:
+    reads, copies = f"head **{_name(grown.previous)}**", f"head **{_name(grown.head)}**"
+    if grown.previous_formed is None or grown.formed is None:
+        return f"At step **{grown.step:,}** {copies} copies"
+    if grown.previous_formed < grown.formed:
         return (
-            f"First {reads} learned to read the letter before (step {found.previous_formed:,}), then {copies}"
-            f" to copy (step **{found.formed:,}**)"
+            f"First {reads} learned to read the letter before (step {grown.previous_formed:,}), then {copies}"
+            f" to copy (step **{grown.formed:,}**)"
         )
     return (
-        f"By step {found.previous_formed:,} {reads} reads the letter before, and {copies} copies, since step"
-        f" **{found.formed:,}**"
+        f"By step {grown.previous_formed:,} {reads} reads the letter before, and {copies} copies, since step"
+        f" **{grown.formed:,}**"
     )
 
 
-def both(names: tuple[str, str], found: tuple[Grown, Grown]) -> str:
+def both(names: tuple[str, str], pair: tuple[Grown, Grown]) -> str:
     """What the best heads of two runs do."""
     said = (
         f"{safe(name)}: head {_name(one.head)} with **{one.head.value:.2f}** of its weight"
-        for name, one in zip(names, found, strict=True)
+        for name, one in zip(names, pair, strict=True)
     )
     return f"Best at copying: {'; '.join(said)}."
 
 
-def scores_alt(found: Grown) -> str:
+def scores_alt(grown: Grown) -> str:
     """For who cannot see the chart."""
     return (
         f"Scores of every head by step, and the loss of random letters read once and again. At step"
-        f" {found.step:,} head {_name(found.head)} copies with {found.head.value:.2f} of its weight."
+        f" {grown.step:,} head {_name(grown.head)} copies with {grown.head.value:.2f} of its weight."
     )
 
 
@@ -111,11 +111,11 @@ def pattern_title(kind: Kind, head: Named) -> str:
     return f"{_name(head)} {DOES[kind]}: {head.value:.2f}"
 
 
-def patterns_alt(found: Grown, step: int) -> str:
+def patterns_alt(grown: Grown, step: int) -> str:
     """For who cannot see them."""
     return (
         f"What two heads look at, at step {step:,}, on random letters read twice. Head"
-        f" {_name(found.previous)} gives {found.previous.value:.2f} of its weight to the letter before: a"
-        f" diagonal just below the middle. Head {_name(found.head)} gives {found.head.value:.2f} to the place"
+        f" {_name(grown.previous)} gives {grown.previous.value:.2f} of its weight to the letter before: a"
+        f" diagonal just below the middle. Head {_name(grown.head)} gives {grown.head.value:.2f} to the place"
         " after the first occurrence: a diagonal in the second reading."
     )

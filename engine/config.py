@@ -6,11 +6,16 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from engine.errors import ConfigError
+from engine.parts.cards.norms import NORM_CARDS
 
-Norm = Literal["layernorm", "rmsnorm", "none"]
+if TYPE_CHECKING:
+    Norm = str
+else:
+    Norm = Literal[tuple(NORM_CARDS)]  # the names that have a card
+
 Wiring = Literal["pre", "post", "parallel", "none"]
 Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"]
 Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
@@ -352,8 +357,10 @@ def _check_norm(c: ModelConfig) -> None:
         raise ConfigError("norm_bias", True, "needs a norm; with norm = 'none' it must be False")
     if c.norm == "none" and c.embedding_norm:
         raise ConfigError("embedding_norm", True, "needs a norm; with norm = 'none' it must be False")
-    if c.norm == "rmsnorm" and c.norm_bias:
-        raise ConfigError("norm_bias", True, "must be False for rmsnorm: RMSNorm has a gain but no bias")
+    card = NORM_CARDS[c.norm]
+    if c.norm_bias and "norm_bias" not in card.reads:
+        why = f"must be False for {c.norm}: {card.title} has a gain but no bias"
+        raise ConfigError("norm_bias", True, why)
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:

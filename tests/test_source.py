@@ -18,7 +18,7 @@ from tests.source import ENGINE, EVERYTHING, ROOT, SCREEN
 LAYERS = [
     line.split()
     for line in """\
-engine.errors engine.nano engine.service.secret
+engine.errors engine.nano engine.service.secret engine.parts.cards engine.parts.costs engine.parts.formula
 engine.config engine.service.process_guards engine.service.cpu_quota engine.probe engine.data.progress engine.seq2seq_config
 engine.data.tokenizers engine.presets engine.training.numerics engine.weights.safetensors_header engine.training.records
 engine.data.tasks
@@ -63,8 +63,18 @@ MODULES = {module_of(path) for path in EVERYTHING}
 
 @cache
 def imports(path: Path) -> frozenset[str]:
+    """The modules that one imports when it runs: not those for annotations alone."""
     found: set[str] = set()
+    typing = {
+        inner
+        for node in source.nodes(path)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for body in node.body
+        for inner in ast.walk(body)
+    }
     for node in source.nodes(path):
+        if node in typing:
+            continue
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

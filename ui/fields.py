@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
 from engine.config import LEARNED_MIXERS, ModelConfig, TrainConfig
+from engine.parts.cards.norms import NORM_CARDS
 from engine.presets import PRESETS, Preset
 from ui.text.markdown import whole
 
@@ -37,6 +38,14 @@ class Control:
 
 def _is(field: str, *wanted: object) -> Callable[[Values], bool]:
     return lambda values: values[field] in wanted
+
+
+def _norm_reads(field: str) -> Callable[[Values], bool]:
+    return lambda values: field in NORM_CARDS[values["norm"]].reads
+
+
+def _with_bias() -> str:
+    return ", ".join(card.title for card in NORM_CARDS.values() if "norm_bias" in card.reads)
 
 
 SIZES = (
@@ -138,15 +147,15 @@ PARTS = (
         "norm_gain",
         "Norm gain",
         "A learned scale for each dimension of a norm.",
-        matters=_is("norm", "layernorm", "rmsnorm"),
+        matters=_norm_reads("norm_gain"),
     ),
-    Control("norm_bias", "Norm bias", "A learned offset; LayerNorm only."),
+    Control("norm_bias", "Norm bias", f"A learned offset; {_with_bias()} only."),
     Control(
         "norm_eps",
         "Norm epsilon",
         "Keeps a norm from dividing by zero.",
         1e-5,
-        _is("norm", "layernorm", "rmsnorm"),
+        _norm_reads("norm_eps"),
     ),
     Control(
         "ffn", "Feed-forward", "Its nonlinearity; swiglu, geglu and geglu_tanh have a third matrix, the gate."
@@ -185,7 +194,7 @@ PARTS = (
         "embedding_norm",
         "Embedding norm",
         "A norm before the first block, as in BERT and BLOOM.",
-        matters=_is("norm", "layernorm", "rmsnorm"),
+        matters=lambda values: NORM_CARDS[values["norm"]].present,
     ),
 )
 OPTIMISER = (

@@ -74,7 +74,7 @@ def activations(
     found = _stack(c, run, parts)
     if encoder is not None:
         across = replace(run, turned=False)
-        found["norm"] += parts.norm(c).kept(c, run).times(c.n_layers)
+        found["norm"] += parts.norm(c).card.saved(c, run).times(c.n_layers)
         found["attention"] += parts.mixer(c).kept(c, across).times(c.n_layers)
         for component, kept in _stack(encoder, run, parts).items():
             found[component] += kept
@@ -90,8 +90,8 @@ def _stack(c: ResolvedConfig, run: BatchShape, parts: Parts) -> dict[str, SavedF
     for component, sublayer in (("attention", mixer), ("feedforward", ffn)):
         if not sublayer.present:
             continue
-        first, kept = norm.kept(c, run), sublayer.kept(c, run)
-        readers.append(("norm", first) if norm.present else (component, kept))
+        first, kept = norm.card.saved(c, run), sublayer.kept(c, run)
+        readers.append(("norm", first) if norm.card.present else (component, kept))
         found["norm"] += first.times(c.n_layers)
         found[component] += kept.times(c.n_layers)
     if wiring.parallel and len(readers) == 2:  # both read the one stream, which is kept once
@@ -99,7 +99,7 @@ def _stack(c: ResolvedConfig, run: BatchShape, parts: Parts) -> dict[str, SavedF
         shared = min(kept.read for _, kept in readers)
         found[component] += SavedForBackward(read=-shared).times(c.n_layers)
     if c.embedding_norm:
-        found["norm"] += norm.kept(c, run)
+        found["norm"] += norm.card.saved(c, run)
     if not wiring.ends_normed:
-        found["norm"] += norm.kept(c, run)
+        found["norm"] += norm.card.saved(c, run)
     return found

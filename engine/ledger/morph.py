@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from engine.config import GATED, Ffn, ModelConfig, gated_width
 from engine.ledger import Ledger, kv_numbers, ledger, ledger_of
+from engine.parts.cards.norms import NORM_CARDS
 from engine.presets import Preset
 from engine.presets.variations import MODELS
 
@@ -16,7 +17,7 @@ from engine.presets.variations import MODELS
 OFFERED: dict[str, tuple[str, ...]] = {
     "family": ("both", "encoder", "decoder"),
     "wiring": ("post", "pre", "parallel"),
-    "norm": ("layernorm", "rmsnorm"),
+    "norm": tuple(name for name, card in NORM_CARDS.items() if card.present),
     "ffn": ("relu", "gelu", "swiglu", "geglu"),
     "position": ("sinusoidal", "learned", "t5", "rope", "alibi"),
     "heads": ("own", "grouped", "one"),
@@ -92,7 +93,8 @@ def morphed(base: Preset, chosen: Choices) -> Preset:
         "attention_bias": chosen["biases"] in ("all", "qkv"),
         "output_bias": chosen["biases"] != "qkv",
         "ffn_bias": chosen["biases"] in ("all", "network"),
-        "norm_bias": chosen["biases"] in ("all", "network") and chosen["norm"] == "layernorm",
+        "norm_bias": chosen["biases"] in ("all", "network")
+        and "norm_bias" in NORM_CARDS[chosen["norm"]].reads,
         "n_kv_heads": key_heads(c, chosen["heads"]),
         "window": 0 if encoder else c.window,
     }

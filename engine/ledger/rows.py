@@ -99,15 +99,15 @@ def _stack(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
         yield "embedding", Weight("token types S: which text", (c.token_types, "d_model"))
     yield from _of("position", parts.position(c).tensors(c))
     if c.embedding_norm:
-        yield from _of("norm_embed", norm.tensors(c))
+        yield from _of("norm_embed", norm.card.tensors(c))
     if mixer.present:
-        yield from _of("norm1", norm.tensors(c))
+        yield from _of("norm1", norm.card.tensors(c))
     yield from _of("attention", mixer.tensors(c))
     if ffn.present:
-        yield from _of("norm2", norm.tensors(c))
+        yield from _of("norm2", norm.card.tensors(c))
     yield from _of("feedforward", ffn.tensors(c))
     if not parts.wiring(c).ends_normed:
-        yield from _of("norm_final", norm.tensors(c))
+        yield from _of("norm_final", norm.card.tensors(c))
     if c.pooler:
         yield from _of("pooler", POOLERS[c.pooling].tensors())
 
@@ -115,7 +115,7 @@ def _stack(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
 def _cross(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     """A decoder block's second attention, whose keys and values come from the encoder, and its norm."""
     if parts.mixer(c).present:
-        yield from _of("norm_cross", parts.norm(c).tensors(c))
+        yield from _of("norm_cross", parts.norm(c).card.tensors(c))
     yield from _of("cross_attention", parts.mixer(c).tensors(c))
 
 

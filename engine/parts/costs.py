@@ -7,8 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
+from typing import TYPE_CHECKING
 
-from engine.config import ResolvedConfig
+if TYPE_CHECKING:
+    from engine.config import ResolvedConfig
+
 
 Size = int | str  # a number; or a size by its field's name, `T` the tokens that are looked at
 

@@ -57,6 +57,14 @@ def initialise(model: Any, seed: int, init: Init = "scaled") -> None:
         parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
 
 
+@torch.no_grad()
+def set_constants(part: Any) -> None:
+    """Sets the parameters of a part that start at a number."""
+    for name, parameter in part.named_parameters():
+        if isinstance(value := part.initial_values[name], float):
+            parameter.fill_(value)
+
+
 def _declared(model: nn.Module, name: str) -> tuple[Initial, int, str]:
     """Returns a parameter's initial value, how many sublayers write to the stream of its stack, and its name
     within that stack.

@@ -1,24 +1,26 @@
-"""Normalisation: each token's vector is brought to a standard size before a sublayer reads it."""
+"""Normalisation: each token's vector is brought to a standard size before a sublayer reads it.
+
+`engine.parts.cards.norms` has what is said and counted of each norm.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.costs import BatchShape, SavedForBackward, Weight
-from engine.parts.formula import Formula
+from engine.parts.cards.norms import LayerNormCard, NoNormCard, NormCard, RMSNormCard
 from engine.parts.initial import InitialValues
 
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """A norm at one vector x, with its division held at the value it has there:
-    u · norm(x) = direction · x + constant for the reader u that was given.
+    """A norm at one vector x, with its divisor held constant: u · norm(x) = direction · x + constant for a
+    given u.
     """
 
     direction: Tensor  # (d_model,), in the precision of u
@@ -26,12 +28,29 @@ class Linearised:
     scale: float  # what the norm divided by
 
 
+class Norm(Protocol):
+    """What every norm is. Its parameters and their `initial_values` are its own affair."""
+
+    card: ClassVar[type[NormCard]]
+
+    def __init__(self, config: ResolvedConfig) -> None: ...
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(batch, query, d_model) -> the same shape."""
+
+    def linear(self, x: Tensor) -> Tensor:
+        """The norm without its nonlinear step and its bias. Shape in = shape out."""
+
+    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+        """x and u (d_model,), float64 -> the norm at x for the reader u; None where the norm does not divide
+        x by one number.
+        """
+
+
 class LayerNorm(nn.Module):
     """g * (x - mean) / sqrt(var + eps) + b over the last axis (Ba et al. 2016). Shape in = shape out."""
 
-    present: ClassVar[bool] = True
-    title: ClassVar[str] = "LayerNorm"
-    sentence: ClassVar[str] = "Each token's vector is shifted to mean 0 and scaled to spread 1."
+    card: ClassVar[type[NormCard]] = LayerNormCard
     initial_values: ClassVar[InitialValues] = {"gain": 1.0, "bias": 0.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -47,10 +66,6 @@ class LayerNorm(nn.Module):
         """Without the division and the bias: the mean is taken off, and the gain multiplies."""
         return _gained(x - x.mean(-1, keepdim=True), self.gain)
 
-    @classmethod
-    def linear_words(cls, config: ResolvedConfig) -> str:
-        return "centred" + (" and multiplied by its gain" if config.norm_gain else "")
-
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         scale = ((x - x.mean()).square().mean() + self.eps).sqrt()
         direction = _gained(u, self.gain)
@@ -58,28 +73,11 @@ class LayerNorm(nn.Module):
         constant = 0.0 if self.bias is None else float(u @ self.bias.to(u.dtype))
         return Linearised(direction / scale, constant, float(scale))
 
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return _gain(config) + ((Weight("bias b", ("d_model",)),) if config.norm_bias else ())
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward(read=config.d_model, own=2)  # x, its mean and its spread
-
-    @classmethod
-    def formula(cls, config: ResolvedConfig) -> Formula:
-        gain, by = (r"g \odot ", "g · ") if config.norm_gain else ("", "")
-        bias, plus = (" + b", " + b") if config.norm_bias else ("", "")
-        latex = rf"{gain}\frac{{x - \mu}}{{\sqrt{{\sigma^2 + \epsilon}}}}{bias}"
-        return latex, f"{by}(x − mean) / spread{plus}"
-
 
 class RMSNorm(nn.Module):
     """g * x / sqrt(mean(x^2) + eps) over the last axis (Zhang & Sennrich 2019). Shape in = shape out."""
 
-    present: ClassVar[bool] = True
-    title: ClassVar[str] = "RMSNorm"
-    sentence: ClassVar[str] = "Each token's vector is scaled to root-mean-square 1."
+    card: ClassVar[type[NormCard]] = RMSNormCard
     initial_values: ClassVar[InitialValues] = {"gain": 1.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -94,37 +92,15 @@ class RMSNorm(nn.Module):
         """Without the division: the gain multiplies."""
         return _gained(x, self.gain)
 
-    @classmethod
-    def linear_words(cls, config: ResolvedConfig) -> str:
-        return "multiplied by its gain" if config.norm_gain else ""
-
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         scale = (x.square().mean() + self.eps).sqrt()
         return Linearised(_gained(u, self.gain) / scale, 0.0, float(scale))
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return _gain(config)
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        gained = config.d_model if config.norm_gain else 0  # what the gain multiplies
-        if run.narrow:  # torch computes it in float32, from a copy of x
-            return SavedForBackward(full=config.d_model + 1 + gained)
-        return SavedForBackward(read=config.d_model, own=1 + gained)
-
-    @classmethod
-    def formula(cls, config: ResolvedConfig) -> Formula:
-        gain, by = (r"g \odot ", "g · ") if config.norm_gain else ("", "")
-        return rf"{gain}\frac{{x}}{{\sqrt{{\overline{{x^2}} + \epsilon}}}}", f"{by}x / rms(x)"
 
 
 class NoNorm(nn.Module):
     """Leaves x as it is."""
 
-    present: ClassVar[bool] = False
-    title: ClassVar[str] = "No norm"
-    sentence: ClassVar[str] = "Each token's vector stays as it is."
+    card: ClassVar[type[NormCard]] = NoNormCard
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -135,28 +111,11 @@ class NoNorm(nn.Module):
     def linear(self, x: Tensor) -> Tensor:
         return x
 
-    @classmethod
-    def linear_words(cls, config: ResolvedConfig) -> str:
-        return ""
-
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         return Linearised(u, 0.0, 1.0)
 
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return ()
 
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward()
-
-    @classmethod
-    def formula(cls, config: ResolvedConfig) -> Formula:
-        return "x", "x"
-
-
-def _gain(config: ResolvedConfig) -> tuple[Weight, ...]:
-    return (Weight("gain g", ("d_model",)),) if config.norm_gain else ()
+NORMS: tuple[type[Norm], ...] = (LayerNorm, RMSNorm, NoNorm)
 
 
 def _gained(x: Tensor, gain: Tensor | None) -> Tensor:

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import Pooling, ResolvedConfig
+from engine.parts.cards.norms import LayerNormCard
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.initial import InitialValues
@@ -87,7 +88,7 @@ class MaskedOutput(nn.Module):
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         before = (Weight("W", ("d_model", "d_model")), Weight("bias of W", ("d_model",)))
         bias = Weight("bias of W_U", ("vocab_size",))
-        return (*before, *LayerNorm.tensors(config), *LinearOutput.tensors(config), bias)
+        return (*before, *LayerNormCard.tensors(config), *LinearOutput.tensors(config), bias)
 
     @classmethod
     def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
@@ -96,7 +97,7 @@ class MaskedOutput(nn.Module):
     @classmethod
     def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         bent = SavedForBackward(read=config.d_model, own=config.d_model)  # the input of W, and of GELU
-        normed = LayerNorm.kept(config, run)
+        normed = LayerNormCard.saved(config, run)
         found = LinearOutput.kept(config, run)
         return bent + SavedForBackward(own=normed.read + normed.own + found.read, full=found.full)
 
@@ -105,7 +106,7 @@ class MaskedOutput(nn.Module):
         return {
             "out_pre": (r"u = x\,W + b", "x · W + b"),
             "out_post": (r"h = u\,\Phi(u)", "u · Φ(u)"),
-            "norm_out": LayerNorm.formula(config),
+            "norm_out": LayerNormCard.formula(config),
             "logits": (r"\mathrm{logits} = x\,W_U + b_U", "x · W_U + b"),
         }
 

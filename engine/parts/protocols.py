@@ -17,46 +17,10 @@ from engine.parts.cache import KVCache, LayerCache
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.masks import causal_mask
-from engine.parts.norms import Linearised
+from engine.parts.norms import Norm
 from engine.parts.positions import HookName, PositionHooks
 from engine.parts.stack import each_block
 from engine.probe import Probe
-
-
-class Norm(Protocol):
-    """Brings each token's vector to a standard size."""
-
-    present: ClassVar[bool]  # False: a placeholder for no part at all
-    title: ClassVar[str]  # its name on the map
-    sentence: ClassVar[str]  # what it does, for somebody who heard one lecture
-
-    def __init__(self, config: ResolvedConfig) -> None: ...
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """(batch, query, d_model) -> the same shape."""
-
-    def linear(self, x: Tensor) -> Tensor:
-        """What it does apart from its division and its bias. Shape in = shape out."""
-
-    @classmethod
-    def linear_words(cls, config: ResolvedConfig) -> str:
-        """What `linear` does to a vector, to follow "it is"; nothing where it leaves it alone."""
-
-    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
-        """x and u (d_model,), float64 -> the norm at x as a reader u sees it; None where it is not x divided
-        by one number.
-        """
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        """Every tensor of parameters, in the order in which data meets them."""
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        """What backward needs of a forward pass, for each token, without dropout's masks."""
-
-    @classmethod
-    def formula(cls, config: ResolvedConfig) -> Formula: ...
 
 
 class Position(Protocol):
@@ -374,7 +338,7 @@ class Parts:
         the stream, nor where nothing is added.
         """
         wiring = self.wiring(config)
-        normed = wiring.ends_normed and self.norm(config).present
+        normed = wiring.ends_normed and self.norm(config).card.present
         return self.is_plain_stack and not wiring.replaces and not normed
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from engine.parts import norms
 from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity
 from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
 from engine.parts.crossing import PostNormDecoderBlock, PreNormDecoderBlock
@@ -18,14 +19,12 @@ from engine.parts.feedforward import (
     SwiGlu,
 )
 from engine.parts.masks import causal_mask, decoder_masks
-from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
 from engine.parts.output import LinearOutput, MaskedOutput, NoOutput, ScaledOutput
 from engine.parts.positions import Alibi, Learned, NoPosition, Rope, Sinusoidal, T5Bias
 from engine.parts.protocols import (
     Crossing,
     FeedForward,
     Mixer,
-    Norm,
     Output,
     Parts,
     Position,
@@ -51,7 +50,7 @@ __all__ = [
     "swapped",
 ]
 
-NORMS: dict[str, type[Norm]] = {"layernorm": LayerNorm, "rmsnorm": RMSNorm, "none": NoNorm}
+NORMS: dict[str, type[norms.Norm]] = {norm.card.name: norm for norm in norms.NORMS}
 POSITIONS: dict[str, type[Position]] = {
     "none": NoPosition,
     "sinusoidal": Sinusoidal,

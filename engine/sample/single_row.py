@@ -35,7 +35,7 @@ from engine.parts.feedforward import (
     SwiGlu,
 )
 from engine.parts.heads import HeadMixer
-from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
+from engine.parts.norms import NORMS, LayerNorm
 from engine.parts.output import LinearOutput, ScaledOutput
 from engine.parts.positions import (
     Alibi,
@@ -55,7 +55,7 @@ Network = FeedForward | GatedFeedForward  # those that have neurons
 Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
 SUPPORTED = frozenset(
     (
-        *(LayerNorm, RMSNorm, NoNorm, nn.Identity),
+        *(*NORMS, nn.Identity),
         *(NoPosition, Sinusoidal, Learned, Rope, Alibi, T5Bias),
         *(NoMixer, Mean, Similarity, SharedQK, Attention),
         *(Relu, SquaredRelu, Gelu, GeluTanh, SwiGlu, GeGlu, GeGluTanh, NoFeedForward),

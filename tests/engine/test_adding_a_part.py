@@ -28,6 +28,8 @@ from engine.measure.residual.attribution import attribute
 from engine.measure.shapes.formulas import formulas
 from engine.measure.shapes.operations import trace
 from engine.model import Transformer
+from engine.parts import norms
+from engine.parts.cards import norms as cards
 from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
 from engine.parts.formula import Formula
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, NORMS, POSITIONS, swapped
@@ -39,11 +41,14 @@ DOC = Path(__file__).parents[2] / "docs" / "adding-a-part.md"
 IDS = (3, 1, 4, 1, 5, 9)
 
 
-def written(name: str) -> ModuleType:
-    """The module that an example of the document would be: it begins with its file's name."""
+def written(name: str, beside: ModuleType | None = None, **names: Any) -> ModuleType:
+    """The module that an example of the document would be: it begins with its file's name. `beside`: a module
+    whose names it has, where the example is to be put into that one's file.
+    """
     (source,) = re.findall(rf"```python\n# {name}\n(.*?)```", DOC.read_text("utf-8"), re.DOTALL)
-    module = ModuleType(f"example_{Path(name).stem}")
+    module = ModuleType(f"example_{name.replace('/', '_').removesuffix('.py')}")
     sys.modules[module.__name__] = module
+    module.__dict__.update({**vars(beside), "__name__": module.__name__} if beside else {}, **names)
     exec(compile(source, name, "exec"), module.__dict__)
     return module
 
@@ -51,14 +56,17 @@ def written(name: str) -> ModuleType:
 @pytest.fixture
 def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A file, a line in the registry, and the Literal: nothing else."""
-    monkeypatch.setitem(NORMS, "scalenorm", written("engine/parts/scale_norm.py").ScaleNorm)
+    card = written("engine/parts/cards/norms.py", cards).ScaleNormCard
+    norm = written("engine/parts/norms.py", norms, ScaleNormCard=card).ScaleNorm
+    monkeypatch.setitem(cards.NORM_CARDS, card.name, card)
+    monkeypatch.setitem(NORMS, card.name, norm)
     monkeypatch.setitem(POSITIONS, "kerple", written("engine/parts/kerple.py").Kerple)
     networks = (*get_args(config.Ffn), "tanh", "tanhglu")
-    norms, positions = (*get_args(config.Norm), "scalenorm"), (*get_args(config.Position), "kerple")
+    positions = (*get_args(config.Position), "kerple")
     monkeypatch.setitem(FEEDFORWARDS, "tanh", Tanh)
     monkeypatch.setitem(FEEDFORWARDS, "tanhglu", TanhGate)
     monkeypatch.setattr(config, "Ffn", Literal[networks])  # type: ignore[valid-type]
-    monkeypatch.setattr(config, "Norm", Literal[norms])  # type: ignore[valid-type]
+    monkeypatch.setattr(config, "Norm", Literal[tuple(cards.NORM_CARDS)])  # type: ignore[valid-type]
     monkeypatch.setattr(config, "Position", Literal[positions])  # type: ignore[valid-type]
     yield
     trace.cache_clear()

@@ -174,6 +174,7 @@ def test_attribution_sums_to_the_logit_or_says_why_not(case: Case) -> None:
     why = {
         "wiring": not case.parts.sums(model.config),
         "output_head": not model.output.linear,
+        "norm": not (case.parts.norm(model.config).card.divides or model.config.norm == "none"),
         "heads": headless,
     }
     refused = next((field for field, holds in why.items() if holds), None)
@@ -328,7 +329,7 @@ def test_the_map_names_every_part(case: Case) -> None:
     placed = position.present and (mixer.present or "embed" in position.enters)
     for name, part, there in (
         ("attention", mixer, mixer.present),
-        ("norm1", norm, norm.present and mixer.present),
+        ("norm1", norm.card, norm.card.present and mixer.present),
         ("position", position, placed),
     ):
         assert not there or (said[name] == part.title and name in boxes)

@@ -41,7 +41,7 @@ from engine.measure.residual.lens_facts import (
     telling,
 )
 from engine.measure.residual.logit_pushes import MOST_HEADS, pushes
-from engine.measure.residual.norm_example import habits, normed
+from engine.measure.residual.norm_example import habits, norm_example
 from engine.measure.residual.stream import (
     landings,
     mean,
@@ -263,10 +263,11 @@ def test_each_write_is_added_to_the_stream_it_is_compared_with(wiring):
 
 
 def test_the_two_norms_by_hand():
-    found = normed((1.0, 2.0, 3.0, 6.0))  # deviations -2, -1, 0, 3: squares sum to 14; squares of x to 50
+    # Deviations -2, -1, 0, 3: their squares sum to 14; squares of x to 50.
+    found = norm_example((1.0, 2.0, 3.0, 6.0))
     assert (found.mean, found.variance, found.rms) == pytest.approx((3.0, 14 / 4, math.sqrt(50 / 4)))
-    assert found.layernorm == pytest.approx([d / math.sqrt(3.5) for d in (-2, -1, 0, 3)], rel=1e-5)
-    assert found.rmsnorm == pytest.approx([x / math.sqrt(12.5) for x in (1, 2, 3, 6)], rel=1e-5)
+    assert found.outputs["layernorm"] == pytest.approx([d / math.sqrt(3.5) for d in (-2, -1, 0, 3)], rel=1e-5)
+    assert found.outputs["rmsnorm"] == pytest.approx([x / math.sqrt(12.5) for x in (1, 2, 3, 6)], rel=1e-5)
     found = {(one.wiring, one.norm): one.models for one in habits()}
     assert found["post", "layernorm"] == ("BERT base", "Transformer base of 2017")
     assert "GPT-2 small" in found["pre", "layernorm"]

@@ -192,10 +192,10 @@ def test_a_norm_without_its_division_is_linear_and_says_what_is_left() -> None:
             norm.gain.data = torch.tensor([1.0, 2.0, -1.0])
         expected = torch.tensor([[-2.0, -1.0, 3.0], [0.0, 3.0, -3.0]])
         assert torch.equal(norm.linear(x), expected * torch.tensor([1.0, 2.0, -1.0]) if gain else expected)
-        assert norm.linear_words(config) == "centred" + said
+        assert norm.card.linear_words(config) == "centred" + said
     rms = tiny(norm="rmsnorm").resolved()
-    assert NORMS["rmsnorm"].linear_words(rms) == "multiplied by its gain"
-    assert NORMS["rmsnorm"].linear_words(replace(rms, norm_gain=False)) == ""
+    assert NORMS["rmsnorm"].card.linear_words(rms) == "multiplied by its gain"
+    assert NORMS["rmsnorm"].card.linear_words(replace(rms, norm_gain=False)) == ""
 
 
 def test_a_window_by_hand() -> None:

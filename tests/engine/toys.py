@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.parts.attention import Attention
 from engine.parts.cache import LayerCache
+from engine.parts.cards.norms import NormCard
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.heads import HeadMixer
@@ -21,12 +22,24 @@ from engine.parts.registry import HEALTHY, Parts, swapped
 from engine.probe import Probe
 
 
+class MeanSizeCard(NormCard):
+    name: ClassVar[str] = "mean_size"
+    title: ClassVar[str] = "MeanSizeNorm"
+    sentence: ClassVar[str] = "Each token's vector is scaled to mean size 1."
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward(read=config.d_model, own=1)
+
+    @classmethod
+    def formula(cls, config: ResolvedConfig) -> Formula:
+        return r"g \odot \frac{x}{\overline{|x|}}", "g · x / mean size"
+
+
 class MeanSizeNorm(nn.Module):
     """g * x / mean|x|: the vector's mean size becomes 1."""
 
-    present: ClassVar[bool] = True
-    title: ClassVar[str] = "MeanSizeNorm"
-    sentence: ClassVar[str] = "Each token's vector is scaled to mean size 1."
+    card: ClassVar[type[NormCard]] = MeanSizeCard
     initial_values: ClassVar[InitialValues] = {"gain": 1.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -39,25 +52,9 @@ class MeanSizeNorm(nn.Module):
     def linear(self, x: Tensor) -> Tensor:
         return self.gain * x
 
-    @classmethod
-    def linear_words(cls, config: ResolvedConfig) -> str:
-        return "multiplied by its gain"
-
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         scale = x.abs().mean()
         return Linearised(u * self.gain.to(u.dtype) / scale, 0.0, float(scale))
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return (Weight("gain g", ("d_model",)),)
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward(read=config.d_model, own=1)
-
-    @classmethod
-    def formula(cls, config: ResolvedConfig) -> Formula:
-        return r"g \odot \frac{x}{\overline{|x|}}", "g · x / mean size"
 
 
 class _LogBiased(PositionHooks):

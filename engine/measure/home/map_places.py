@@ -74,7 +74,7 @@ def size(vectors: np.ndarray) -> np.ndarray:
 def norms(model: Transformer, recording: Recording, shown: int) -> Norms:
     """Of the last `shown` tokens that were recorded."""
     config, parts = model.config, model.parts
-    there = parts.norm(config).present
+    there = parts.norm(config).card.present
     ends = parts.wiring(config).ends_normed
 
     def found(name: str, present: bool) -> tuple[np.ndarray | None, np.ndarray | None]:

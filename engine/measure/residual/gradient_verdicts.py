@@ -13,11 +13,14 @@ import numpy as np
 
 from engine.config import ModelConfig, Wiring
 from engine.measure.residual.gradient_by_depth import Plan, Profile, ratio
+from engine.parts.cards.norms import NORM_CARDS
 
 Means = Mapping[tuple[Wiring, int], np.ndarray]  # (wiring, depth) -> one number for each place
 Fate = Literal["not finite", "zero", "zero at the last", "zero at the first", "flat", "fades", "vanishes"]
 Growth = Literal["grows", "explodes"]
-Reason = Literal["no norm", "stream grows", "as pre-norm", "own paths", "small writes", "restored", "epsilon"]
+Reason = Literal[
+    "no norm", "stream grows", "saturates", "as pre-norm", "own paths", "small writes", "restored", "epsilon"
+]
 FLAT = 3.0  # a ratio within this factor of 1 is called flat
 FAR = 100.0  # a ratio beyond this factor vanishes or explodes; a nearer one fades or grows
 EPS = ModelConfig.norm_eps  # of the measured models
@@ -83,14 +86,15 @@ def reason(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray) 
     """
     found = ratio(blocks) if np.isfinite(blocks).all() else math.inf
     flat = 1 / FLAT <= found <= FLAT
-    bare = plan.norm == "none"
+    norm = NORM_CARDS[plan.norm]
+    bare = not norm.present
     if wiring == "pre" and not flat:
-        return "no norm" if bare else "stream grows"
+        return "stream grows" if norm.divides else "no norm" if bare else "saturates"
     if wiring == "post" and bare:
         return "as pre-norm"
     if wiring == "post" and not found < 1 / FLAT:
         return "own paths" if plan.init == "fan_in" else "small writes"
-    if wiring == "none" and not bare:
+    if wiring == "none" and norm.divides:
         if flat:
             return "restored"
         if (lengths**2 / plan.d_model < EPS).any():

@@ -1,4 +1,4 @@
-"""LayerNorm and RMSNorm on a few numbers, with every step; and who puts a norm where."""
+"""Every norm on a few numbers, with its steps; and where the published models put theirs."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ import numpy as np
 import torch
 
 from engine.config import ModelConfig, Norm
-from engine.parts.registry import HEALTHY
+from engine.parts.initial import set_constants
+from engine.parts.registry import NORMS
 from engine.presets import ENCODER_DECODERS, PRESETS
 
 EXAMPLE = (1.0, 2.0, 3.0, 6.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Normed:
-    """`x` (d,), its mean, the variance around it, the root of its mean square, and what the two norms make of
-    it, without a gain: both (d,).
-    """
+class NormExample:
+    """A vector `x` (d,), its statistics, and the `outputs` (d,) of each norm, without gain and bias."""
 
     x: np.ndarray
     mean: float
     variance: float
     rms: float
-    layernorm: np.ndarray
-    rmsnorm: np.ndarray
+    outputs: dict[str, np.ndarray]
 
 
-def normed(x: tuple[float, ...]) -> Normed:
-    """By the parts of the engine: LayerNorm (Ba et al. 2016) and RMSNorm (Zhang & Sennrich 2019)."""
+def norm_example(x: tuple[float, ...]) -> NormExample:
+    """Computes every norm of x with the engine's own parts."""
     row = torch.tensor(x, dtype=torch.float64)
     variance, rms = float(row.var(unbiased=False)), float(row.square().mean().sqrt())
-    return Normed(row.numpy(), float(row.mean()), variance, rms, _by("layernorm", row), _by("rmsnorm", row))
+    outputs = {name: _output(name, row) for name, norm in NORMS.items() if norm.card.present}
+    return NormExample(row.numpy(), float(row.mean()), variance, rms, outputs)
 
 
-def _by(norm: Norm, row: torch.Tensor) -> np.ndarray:
-    config = ModelConfig(d_model=len(row), n_heads=1, norm=norm, norm_gain=False, norm_bias=False).resolved()
-    with torch.no_grad():
-        found: np.ndarray = HEALTHY.norm(config)(config)(row).numpy()
-    return found
+@torch.no_grad()
+def _output(name: Norm, row: torch.Tensor) -> np.ndarray:
+    config = ModelConfig(d_model=len(row), n_heads=1, norm=name, norm_gain=False, norm_bias=False).resolved()
+    norm = NORMS[name](config)
+    set_constants(norm)
+    output: np.ndarray = norm(row).numpy()
+    return output
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def formulas(
     """Those of every activation of a model, and of what no probe sees on the way to one, by bare name.
     `crossing`: of a decoder that reads a memory; `padded`: what reads a source knows where it is over.
     """
-    position, norm = parts.position(c), parts.norm(c).formula(c)
+    position, norm = parts.position(c), parts.norm(c).card.formula(c)
     found = {
         **_FIXED,
         **_entered(c, "embed" in position.enters),
@@ -50,7 +50,7 @@ def _crossed(c: ResolvedConfig, parts: Parts) -> dict[str, Formula]:
     return {
         **found,
         **parts.crossing(c).formulas(),
-        "cross_norm": parts.norm(c).formula(c),
+        "cross_norm": parts.norm(c).card.formula(c),
         "cross_masked_scores": _PADDED,
         "cross_q_flat": (rf"q = x\,W_Q{bias}", f"x · W_Q{plus}: queries from the decoder's stream"),
         "cross_q_heads": (r"(d) \to (H, d_{head})", "split into heads"),

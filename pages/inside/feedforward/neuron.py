@@ -78,7 +78,8 @@ def norm_choice(subject: Subject, is_signed: bool) -> None:
     hint = "Through the linear part of the final norm. Off: the column of $W_{out}$ as it is."
     through = widgets.switch("What it writes goes through the norm", True, NORM, hint=hint)
     how = words.norm_words(subject) if through else "No norm is applied."
-    st.caption(words.what_is_written(how, is_signed))
+    norm_step = subject.model.parts.norm(subject.config).card.nonlinearity
+    st.caption(words.what_is_written(how, is_signed, norm_step))
 
 
 def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) -> None:

@@ -125,12 +125,11 @@ def how_read(total: int, window: int, positive: float) -> str:
     )
 
 
-def what_is_written(how: str, is_signed: bool) -> str:
+def what_is_written(how: str, is_signed: bool, norm_step: str) -> str:
     """How the raised and lowered tokens come about."""
     said = (
         f"Its column of $W_{{out}}$ times the unembedding, less the mean over the vocabulary. {how} Left"
-        f" out: the"
-        " norm's division, which depends on the token, and what later layers make of the write."
+        f" out: the norm's {norm_step}, which depends on the token, and what later layers make of the write."
     )
     if not is_signed:
         return said
@@ -143,7 +142,7 @@ def what_is_written(how: str, is_signed: bool) -> str:
 def norm_words(subject: Subject) -> str:
     """What the final norm does to what a neuron writes."""
     c, parts = subject.config, subject.model.parts
-    norm, at_the_end = parts.norm(c), not parts.wiring(c).ends_normed
+    norm, at_the_end = parts.norm(c).card, not parts.wiring(c).ends_normed
     if not norm.present:
         return "There is no final norm to go through: This model has no norms."
     if not at_the_end:
@@ -154,7 +153,7 @@ def norm_words(subject: Subject) -> str:
         )
     words = norm.linear_words(c)
     if not words:
-        return f"Apart from its division the final {norm.title} changes nothing on the way."
+        return f"Apart from its {norm.nonlinearity} the final {norm.title} changes nothing on the way."
     return f"On the way it is {words}, as the final {norm.title} does."
 
 

@@ -9,12 +9,14 @@ import streamlit as st
 
 from engine.config import Norm
 from engine.data import corpora
+from engine.experiments import no_residual
 from engine.experiments.no_residual import (
     DEPTHS,
     Pair,
     compare,
     shipped,
 )
+from engine.parts.cards.norms import norm_title
 from pages.inside.residual import guesses, words
 from pages.inside.residual.pair_figures import NAMES, Shown, pair_lines
 from pages.inside.residual.wirings import draw_wirings
@@ -23,7 +25,7 @@ from ui.background_jobs import measured
 from ui.guess import ask
 from ui.players.plot import plot
 
-NORMS: dict[Norm, str] = {"layernorm": "LayerNorm", "none": "none"}
+NORMS: dict[Norm, str] = {name: norm_title(name) for name in no_residual.NORMS}
 SHOWN: dict[Shown, str] = {"losses": "loss", "alike": "likeness"}
 NORMLESS: dict[Shown, str] = SHOWN | {"gradients": "gradient"}  # with norms the gradient is not the reason
 

@@ -186,7 +186,7 @@ def _caveats(subject: Subject) -> None:
             " between two blocks was never meant for the unembedding. The lens can still be held there, but"
             " expect it to make little sense before the last block."
         )
-    if wiring.ends_normed and parts.norm(subject.config).present:
+    if wiring.ends_normed and parts.norm(subject.config).card.present:
         st.caption(
             "A post-norm model has no final norm: the lens reads the stream after each block's second norm,"
             " and the embedding as it is."

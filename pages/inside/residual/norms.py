@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import HeadError
-from engine.measure.residual.norm_example import EXAMPLE, habits, normed
+from engine.measure.residual.norm_example import EXAMPLE, habits, norm_example
 from engine.measure.residual.stream import (
     Stream,
     Term,
@@ -113,10 +113,10 @@ def _more(subject: Subject, found: Stream, usual: Stream, position: int) -> None
 
 
 def _hand(subject: Subject, found: Stream, position: int) -> None:
-    """A token's sum; the two norms in numbers; and where the models of the field have theirs."""
+    """A token's sum; the norms in numbers; and where the models of the field have theirs."""
     _worked(subject, found, position)
-    left, right = st.columns(2, gap="medium")
-    for column, (title, lines) in zip((left, right), words.norms_worked(normed(EXAMPLE)), strict=True):
+    worked = words.norms_worked(norm_example(EXAMPLE))
+    for column, (title, lines) in zip(st.columns(len(worked), gap="medium"), worked, strict=True):
         with column.container(border=True):
             st.markdown(f"**{title}**")
             st.latex(lines)

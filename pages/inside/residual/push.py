@@ -134,7 +134,7 @@ def _strip_label(subject: Subject) -> str:
 
 def frozen_words(config: ResolvedConfig, parts: Parts, scale: float) -> str:
     """What became of the final norm."""
-    norm = parts.norm(config)
+    norm = parts.norm(config).card
     if not norm.present:
         return "There is no final norm, so nothing had to be frozen."
     words = norm.linear_words(config)

@@ -31,13 +31,14 @@ from engine.measure.residual.gradient_verdicts import (
     road,
     unusable,
 )
+from engine.parts.cards.norms import NORM_CARDS, norm_title
 from pages.inside.residual import figures
 from ui import explain, session, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
 DEPTHS = {"24": (2, 4, 8, 16, 24), "48": (2, 4, 8, 16, 24, 32, 48), "96": (2, 4, 8, 16, 24, 32, 48, 64, 96)}
-NORMS: dict[str, Norm] = {"LayerNorm": "layernorm", "RMSNorm": "rmsnorm", "none": "none"}
+NORMS: dict[str, Norm] = {norm_title(name): name for name in NORM_CARDS}
 INITS: dict[str, Init] = {"as in GPT-2": "scaled", "writes not scaled": "unscaled", "1/√inputs": "fan_in"}
 QUANTITIES: dict[str, Quantity] = {"the stream": "gradients", "each block's weights": "weights"}
 SEEDS = (1, 3, 5)
@@ -253,7 +254,7 @@ def _say(
             " number): too large for float32. Not drawn."
         )
     found = last_block(means["weights"], depth)
-    if found is not None and plan.norm != "none":
+    if found is not None and NORM_CARDS[plan.norm].divides:
         explain.takeaway(_proved(found, plan.init))
 
 
@@ -292,6 +293,10 @@ def instead(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray)
         "stream grows": (
             f"Not flat: the stream grows, from {lengths[0]:.2g} to {lengths[-1]:.2g}, and a norm divides"
             " gradients by the length of what it reads"
+        ),
+        "saturates": (
+            f"Not flat: the stream grows, from {lengths[0]:.2g} to {lengths[-1]:.2g}, and where a number is"
+            f" large {NORM_CARDS[plan.norm].title} has hardly a slope"
         ),
         "as pre-norm": "Without a norm this is the same model as pre-norm",
         "own paths": ("Not what was expected: presumably the sublayers' own paths carry what the norms damp"),

@@ -10,8 +10,9 @@ from engine.experiments.no_residual import Pair
 from engine.measure.residual.attribution import Versus
 from engine.measure.residual.lens_facts import Climb
 from engine.measure.residual.logit_pushes import Pushes
-from engine.measure.residual.norm_example import Habit, Normed
+from engine.measure.residual.norm_example import Habit, NormExample
 from engine.measure.residual.stream import Summary
+from engine.parts.cards.norms import NORM_CARDS, norm_title
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus, nats, number
@@ -215,6 +216,10 @@ NORMS_DIFFER = (
     " gives the same as before, RMSNorm does not. RMSNorm saves the mean and the bias, and models train as"
     " well"
     " with it."
+) + "".join(
+    f" {card.title} ({card.source}): {card.sentence}"
+    for card in NORM_CARDS.values()
+    if card.present and not card.divides
 )
 WHERE_NORMS_STAND = """
 **Where the norm stands**
@@ -229,21 +234,19 @@ WHERE_NORMS_STAND = """
 | first in | GPT-2 (2019) | the Transformer of 2017, BERT |
 """
 _WIRINGS = {"pre": "pre-norm", "post": "post-norm", "parallel": "pre-norm, both sublayers at once"}
-_NORM_NAMES = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "none": "no norm"}
 
 
-def norms_worked(normed: Normed) -> tuple[tuple[str, str], tuple[str, str]]:
-    """(title, LaTeX) of both norms, on the example's numbers."""
-    x = _row(normed.x)
-    layer = (
-        f"x &= {x}\\\\ \\mu &= {normed.mean:g}, \\quad \\sigma^2 = {normed.variance:g}\\\\"
-        f" \\frac{{x - \\mu}}{{\\sqrt{{\\sigma^2}}}} &= {_row(normed.layernorm)}"
-    )
-    rms = (
-        f"x &= {x}\\\\ \\text{{rms}} &= \\sqrt{{\\tfrac1n\\textstyle\\sum x_i^2}} = {normed.rms:.3f}\\\\"
-        f" \\frac{{x}}{{\\text{{rms}}}} &= {_row(normed.rmsnorm)}"
-    )
-    return ("LayerNorm", _aligned(layer)), ("RMSNorm", _aligned(rms))
+def norms_worked(example: NormExample) -> list[tuple[str, str]]:
+    """Returns (title, LaTeX) of every norm, on the example's numbers."""
+    measured = {"mean": example.mean, "variance": example.variance, "rms": example.rms}
+    x = f"x &= {_row(example.x)}"
+    return [
+        (
+            card.title,
+            _aligned(f"{x}\\\\ {card.statistics.format(**measured)}\\\\ {card.bare} &= {_row(output)}"),
+        )
+        for card, output in ((NORM_CARDS[name], output) for name, output in example.outputs.items())
+    ]
 
 
 def _aligned(lines: str) -> str:
@@ -257,7 +260,7 @@ def _row(values: np.ndarray) -> str:
 def who_has_which(habits: tuple[Habit, ...]) -> str:
     """A table of the published models of the app by their norms."""
     rows = [
-        f"| {_WIRINGS[habit.wiring]} | {_NORM_NAMES[habit.norm]} | {', '.join(habit.models)} |"
+        f"| {_WIRINGS[habit.wiring]} | {norm_title(habit.norm, 'no norm')} | {', '.join(habit.models)} |"
         for habit in habits
     ]
     return "\n".join(

@@ -76,13 +76,13 @@ def _tower(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossing: bo
     if "embed" in scheme.enters:
         y = _box(sheet, x, y + 6, NORM, "position", "position", f"+ {scheme.short or scheme.title}", stack)
     if c.embedding_norm:
-        y = _box(sheet, x, y + 6, NORM, "norm", "norm_embed", HEALTHY.norm(c).title, stack)
+        y = _box(sheet, x, y + 6, NORM, "norm", "norm_embed", HEALTHY.norm(c).card.title, stack)
     top = y + GAP
     y = _block(sheet, c, x, top + 4, stack, crossing)
     sheet.frames.append((x + 4, top, x + TOWER - 6, y, f"× {c.n_layers}"))
     y += GAP
     if not HEALTHY.wiring(c).ends_normed:
-        y = _box(sheet, x, y, NORM, "norm", "norm_final", HEALTHY.norm(c).title, stack) + GAP
+        y = _box(sheet, x, y, NORM, "norm", "norm_final", HEALTHY.norm(c).card.title, stack) + GAP
     if c.output_head != "none":
         bottom = _box(sheet, x, y, ENDS, "output", "unembedding", "output matrix", stack)
         if c.tie_embeddings:
@@ -106,7 +106,7 @@ def _box(
 
 
 def _block(sheet: Drawing, c: ResolvedConfig, x: float, y: float, stack: str, crossing: bool) -> float:
-    wiring, norm = HEALTHY.wiring(c), HEALTHY.norm(c).title
+    wiring, norm = HEALTHY.wiring(c), HEALTHY.norm(c).card.title
     names = said(c)
     subs = [("attention", "attention", "norm1", names["attention"])]
     if crossing:

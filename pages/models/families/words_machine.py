@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.ledger.morph import OFFERED, TOKENS, Costs
+from engine.parts.cards.norms import NORM_CARDS, norm_title
 from engine.presets.variations import MODELS
 from ui.page_frame import Words
 
@@ -58,8 +59,7 @@ CHOICES = {
     "post": "norm after each part",
     "pre": "norm before each part",
     "parallel": "both parts side by side",
-    "layernorm": "LayerNorm",
-    "rmsnorm": "RMSNorm",
+    **{name: norm_title(name) for name in NORM_CARDS},
     "relu": "ReLU",
     "gelu": "GELU",
     "swiglu": "SwiGLU",

@@ -15,6 +15,7 @@ from engine.lab.reference.second import (
     shared,
 )
 from engine.ledger.shares import Line
+from engine.parts.cards.norms import NORM_CARDS, norm_title
 from engine.weights.export.gather import gather
 from engine.weights.export.hugging_face import (
     Plan,
@@ -159,8 +160,7 @@ ASPECTS = {
     "tying": "Embedding and output",
 }
 CHOICES = {
-    "layernorm": "LayerNorm",
-    "rmsnorm": "RMSNorm",
+    **{name: norm_title(name) for name in NORM_CARDS},
     "none": "none",
     "pre": "before each sublayer",
     "post": "after each sublayer",

@@ -214,7 +214,7 @@ def _block(c: ResolvedConfig, made_of: Parts) -> Part:
         ("of the model", f"{found.share:.1%}"),
     )
     lines = (f"{parameters(each)} each" if each else "no parameters",)
-    normed = made_of.norm(c).present
+    normed = made_of.norm(c).card.present
     text = made_of.wiring(c).sentence.format(
         copy="a normalised copy" if normed else "a copy",
         normed=", and the sum is normalised" if normed else "",
@@ -232,9 +232,9 @@ def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
         "norm2": made_of.feedforward(c).present,
         "norm_final": not made_of.wiring(c).ends_normed,
     }[name]
-    if not norm.present or not there:
+    if not norm.card.present or not there:
         return None
-    what = norm.sentence.removesuffix(".")
+    what = norm.card.sentence.removesuffix(".")
     learned = (
         ", then each of its numbers gets a learned gain" + (" and bias" if c.norm_bias else "")
         if c.norm_gain
@@ -245,7 +245,7 @@ def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
         "norm_final": " The last norm sees the sum of everything all blocks wrote.",
     }.get(name, "")
     count = _count(c, made_of, name)
-    title = ("Final " if name == "norm_final" else "") + norm.title
+    title = ("Final " if name == "norm_final" else "") + norm.card.title
     lines = (parameters(count),) if name == "norm_final" else (f"{count:,} params" if count else "no params",)
     return Part(
         "norm",

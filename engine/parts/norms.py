@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.cards.norms import LayerNormCard, NoNormCard, NormCard, RMSNormCard
+from engine.parts.cards.norms import DyTCard, LayerNormCard, NoNormCard, NormCard, RMSNormCard
 from engine.parts.initial import InitialValues
 
 
@@ -97,6 +97,30 @@ class RMSNorm(nn.Module):
         return Linearised(_gained(u, self.gain) / scale, 0.0, float(scale))
 
 
+class DyT(nn.Module):
+    """g * tanh(alpha x) + b, alpha a learned scalar: dynamic tanh (Zhu et al. 2025). Shape in = shape out."""
+
+    card: ClassVar[type[NormCard]] = DyTCard
+    initial_values: ClassVar[InitialValues] = {"alpha": 0.5, "gain": 1.0, "bias": 0.0}
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+        self.alpha = nn.Parameter(torch.empty(1))
+        self.gain = nn.Parameter(torch.empty(config.d_model)) if config.norm_gain else None
+        self.bias = nn.Parameter(torch.empty(config.d_model)) if config.norm_bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = _gained((self.alpha * x).tanh(), self.gain)
+        return y if self.bias is None else y + self.bias
+
+    def linear(self, x: Tensor) -> Tensor:
+        """The slope of the tanh at 0: alpha and the gain multiply."""
+        return _gained(x * self.alpha.to(x.dtype), self.gain)
+
+    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+        return None  # each number is squashed by another factor
+
+
 class NoNorm(nn.Module):
     """Leaves x as it is."""
 
@@ -115,7 +139,7 @@ class NoNorm(nn.Module):
         return Linearised(u, 0.0, 1.0)
 
 
-NORMS: tuple[type[Norm], ...] = (LayerNorm, RMSNorm, NoNorm)
+NORMS: tuple[type[Norm], ...] = (LayerNorm, RMSNorm, DyT, NoNorm)
 
 
 def _gained(x: Tensor, gain: Tensor | None) -> Tensor:

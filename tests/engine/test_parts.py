@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,8 @@ from torch import Tensor
 
 from engine.classifier import build_classifier
 from engine.errors import ConfigError, ShapeError
+from engine.measure.residual.norm_example import norm_example
+from engine.model import build
 from engine.parts.feedforward import gelu_tanh, relu2
 from engine.parts.masks import causal_mask, window_mask
 from engine.parts.positions import PositionHooks, alibi_slopes, t5_bucket
@@ -138,6 +141,22 @@ def test_t5_buckets_equal_t5_s(buckets: int, reach: int, bidirectional: bool) ->
     offsets = torch.arange(-300, 301)
     theirs = t5.T5Attention._relative_position_bucket(offsets, bidirectional, buckets, reach)
     assert torch.equal(t5_bucket(offsets, bidirectional, buckets, reach), theirs)
+
+
+def test_dyt_is_a_tanh_of_its_own_slope_and_measures_nothing() -> None:
+    model = build(tiny(norm="dyt", norm_bias=True))
+    dyt = model.blocks[0].norm1
+    assert dyt.alpha.item() == 0.5 and (dyt.gain == 1).all() and (dyt.bias == 0).all()
+    x = _normal(3, 5, 16) * 4 + 2
+    with torch.no_grad():
+        torch.testing.assert_close(dyt(x), torch.tanh(x / 2))
+        for parameter in dyt.parameters():
+            torch.nn.init.normal_(parameter)
+        torch.testing.assert_close(dyt(x), dyt.gain * torch.tanh(dyt.alpha * x) + dyt.bias)
+        small = 1e-4 * x
+        torch.testing.assert_close(dyt(small) - dyt.bias, dyt.linear(small), rtol=1e-3, atol=1e-6)
+    assert dyt.linearised(x[0, 0].double(), x[0, 1].double()) is None
+    assert norm_example((1.0, 2.0)).outputs["dyt"] == pytest.approx([math.tanh(0.5), math.tanh(1.0)])
 
 
 def test_norms_and_activations_equal_their_formulas() -> None:

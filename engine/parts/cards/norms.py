@@ -94,6 +94,41 @@ class RMSNormCard(NormCard):
         return SavedForBackward(read=config.d_model, own=1 + gained)
 
 
+class DyTCard(NormCard):
+    name: ClassVar[str] = "dyt"
+    title: ClassVar[str] = "DyT"
+    sentence: ClassVar[str] = (
+        "Each number is squashed by tanh(αx) for itself, with a learned α: neither mean nor variance is"
+        " measured."
+    )
+    source: ClassVar[str] = "Zhu et al. 2025"
+    reads: ClassVar[tuple[str, ...]] = ("norm_gain", "norm_bias")
+    divides: ClassVar[bool] = False
+    nonlinearity: ClassVar[str] = "tanh"
+    statistics: ClassVar[str] = r"\alpha &= 0.5 \text{{ (learned; nothing is measured)}}"
+    bare: ClassVar[str] = r"\tanh(\alpha x)"
+
+    @classmethod
+    def formula(cls, config: ResolvedConfig) -> Formula:
+        gain, by = (r"\gamma \odot ", "γ · ") if config.norm_gain else ("", "")
+        bias, plus = (r" + \beta", " + β") if config.norm_bias else ("", "")
+        return rf"{gain}\tanh(\alpha x){bias}", f"{by}tanh(α · x){plus}"
+
+    @classmethod
+    def linear_words(cls, config: ResolvedConfig) -> str:
+        return "multiplied by α" + (" and its gain" if config.norm_gain else "")
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (Weight("α", (1,)), *super().tensors(config))
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        # x, and its tanh, which is what the next part reads if there is neither gain nor bias.
+        changed = config.norm_gain or config.norm_bias
+        return SavedForBackward(read=config.d_model, own=config.d_model if changed else 0)
+
+
 class NoNormCard(NormCard):
     name: ClassVar[str] = "none"
     title: ClassVar[str] = "No norm"
@@ -119,7 +154,9 @@ class NoNormCard(NormCard):
         return SavedForBackward()
 
 
-NORM_CARDS: dict[str, type[NormCard]] = {card.name: card for card in (LayerNormCard, RMSNormCard, NoNormCard)}
+NORM_CARDS: dict[str, type[NormCard]] = {
+    card.name: card for card in (LayerNormCard, RMSNormCard, DyTCard, NoNormCard)
+}
 
 
 def norm_title(name: str, absent: str = "none") -> str:

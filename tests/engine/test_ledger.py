@@ -199,6 +199,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"embedding_norm": True, "token_types": 2, "wiring": "post", "causal": False, "output_head": "masked"},
     {"output_head": "masked", "norm": "rmsnorm", "tie_embeddings": False},
     {"score_scale": False, "position": "t5"}, {"embedding_scale": True, "ffn": "geglu_tanh"},
+    {"norm": "dyt", "norm_bias": True}, {"norm": "dyt", "norm_gain": False, "wiring": "post"},
 ]  # fmt: skip
 
 

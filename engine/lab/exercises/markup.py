@@ -1,102 +1,56 @@
-"""The Markdown of statements as HTML for paper, with the few signs of LaTeX that they use: a sheet needs no
-script and no network.
+"""Markdown with LaTeX formulas as HTML. Formulas become MathML, so a printed sheet needs no script and no
+network.
 """
 
 from __future__ import annotations
 
-import html
-import re
+from functools import cache
+from xml.etree import ElementTree
 
-SIGNS = {
-    "cdot": "·",
-    "cdots": "⋯",
-    "dots": "…",
-    "theta": "θ",
-    "tau": "τ",
-    "Delta": "Δ",
-    "infty": "∞",
-    "sin": "sin",
-    "cos": "cos",
-    "ln": "ln",
-    "log": "log",
-    "le": "≤",
-    ",": " ",
-}
-WRAPPED = {"sqrt": ("√(", ")"), "text": ("<span class='up'>", "</span>")}
-_INLINE = re.compile(r"\$(?P<math>[^$]+)\$|`(?P<code>[^`]+)`|\*\*(?P<bold>.+?)\*\*|\*(?P<slant>[^*]+)\*")
-_TOKEN = re.compile(r"\\([A-Za-z]+|,)|([_^{}])|([^\\_^{}])")
+from latex2mathml.converter import Converter
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+THIN = "0.1667em"
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """CommonMark with its HTML escaped, and `$...$` for formulas."""
+    parser = MarkdownIt("commonmark", {"html": False})
+    return parser.use(dollarmath_plugin, renderer=lambda source, options: formula(source))
 
 
 def inline(text: str) -> str:
-    """A line of Markdown as HTML.
+    """Converts one line.
 
-    >>> inline("**a < b** is $x_{ij}^2$")
-    '<b>a &lt; b</b> is <i>x<sub>ij</sub><sup>2</sup></i>'
+    >>> inline("**a < b** is *c*")
+    '<strong>a &lt; b</strong> is <em>c</em>'
     """
-    found, last = [], 0
-    for match in _INLINE.finditer(text):
-        found.append(html.escape(text[last : match.start()], quote=False))
-        found.append(_marked(match))
-        last = match.end()
-    return "".join(found) + html.escape(text[last:], quote=False)
-
-
-def _marked(match: re.Match[str]) -> str:
-    if match["math"]:
-        return f"<i>{math(match['math'])}</i>"
-    if match["code"]:
-        return f"<code>{html.escape(match['code'])}</code>"
-    tag, words = ("b", match["bold"]) if match["bold"] else ("em", match["slant"])
-    return f"<{tag}>{inline(words)}</{tag}>"
+    html: str = _parser().renderInline(text)
+    return html
 
 
 def block(text: str) -> str:
-    """Paragraphs and lists."""
-    found = []
-    for part in re.split(r"\n+", text):
-        tag = "li" if part.startswith("- ") else "p"
-        found.append(f"<{tag}>{inline(part.removeprefix('- '))}</{tag}>")
-    return re.sub(r"((?:<li>.*?</li>)+)", r"<ul>\1</ul>", "".join(found))
+    """Converts paragraphs and lists."""
+    html: str = _parser().render(text)
+    return html
 
 
-def math(source: str) -> str:
-    """LaTeX as HTML. Raises KeyError for a command that no statement has used so far.
+def formula(source: str) -> str:
+    r"""Converts LaTeX to MathML, with TeX's spacing of signs and of functions, which latex2mathml leaves out.
 
-    >>> math(r"\\sqrt{d_k} \\cdot e^{-2i/d}")
-    '√(d<sub>k</sub>) · e<sup>−2i/d</sup>'
+    >>> formula(r"[-1]").partition("<mrow>")[2]
+    '<mo stretchy="false">[</mo><mo form="prefix">−</mo><mn>1</mn><mo stretchy="false">]</mo></mrow></math>'
     """
-    tokens = [(m[1], m[2], m[3]) for m in _TOKEN.finditer(source)]
-    done, rest = _group(tokens, 0, whole=True)
-    assert rest == len(tokens), source
-    return done
-
-
-Tokens = list[tuple[str, str, str]]
-
-
-def _group(tokens: Tokens, at: int, whole: bool = False) -> tuple[str, int]:
-    """What stands there up to the brace that closes it, and where it goes on."""
-    found: list[str] = []
-    while at < len(tokens):
-        if tokens[at][1] == "}" and not whole:
-            return "".join(found), at + 1
-        one, at = _one(tokens, at)
-        found.append(one)
-    return "".join(found), at
-
-
-def _one(tokens: Tokens, at: int) -> tuple[str, int]:
-    command, mark, sign = tokens[at]
-    if command in WRAPPED:
-        before, after = WRAPPED[command]
-        inner, at = _one(tokens, at + 1)
-        return f"{before}{inner}{after}", at
-    if command:
-        return SIGNS[command], at + 1
-    if mark == "{":
-        return _group(tokens, at + 1)
-    if mark:
-        tag = {"_": "sub", "^": "sup"}[mark]
-        inner, at = _one(tokens, at + 1)
-        return f"<{tag}>{inner}</{tag}>", at
-    return html.escape(sign.replace("-", "−"), quote=False), at + 1
+    root = ElementTree.fromstring(Converter(xmlns="", display="inline").convert(source))
+    for row in root.iter("mrow"):
+        for before, node, after in zip([None, *row], row, [*row[1:], None], strict=False):
+            opening = before is None or (before.tag == "mo" and before.text not in (")", "]"))
+            if node.text == "−" and opening:
+                node.set("form", "prefix")
+            elif node.tag == "mi" and len(node.text or "") > 1:  # sin, cos, ln, log
+                applied = after is not None and after.text == "("
+                node.tag = "mo"
+                node.attrib |= {"lspace": "0" if opening else THIN, "rspace": "0" if applied else THIN}
+    return ElementTree.tostring(root, encoding="unicode")

@@ -16,7 +16,8 @@ body { max-width: 19cm; margin: 1cm auto; padding: 0 .6cm; }
 h1 { font-size: 17pt; margin: 0 0 .2cm; } .about { color: #444; margin: 0 0 .6cm; }
 section { break-inside: avoid; margin: 0 0 .7cm; } h2 { font-size: 12.5pt; margin: 0 0 .1cm; }
 p { margin: .1cm 0; } ul { margin: .1cm 0; } .blank { border-bottom: 1px solid #888; height: .9cm; }
-.options li { list-style: square; } .answers { break-before: page; } .up { font-style: normal; }
+.options li { list-style: square; } .answers { break-before: page; }
+math { font-family: 'Cambria Math', 'STIX Two Math', 'Latin Modern Math', 'DejaVu Math TeX Gyre', math; }
 code { font-family: ui-monospace, monospace; font-size: 10.5pt; }
 @media print { body { margin: 0; max-width: none; } .hint { display: none; } @page { margin: 1.8cm; } }
 """

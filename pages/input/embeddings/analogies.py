@@ -95,7 +95,9 @@ def _choose(subject: Subject, known: Vocabulary, examples: tuple[Four, ...]) -> 
 
 
 def _follow(examples: tuple[Four, ...]) -> None:
-    """What was not typed follows the kind of model: words for one of words, letters for one of letters."""
+    """Lets a choice that nobody typed follow the kind of model: words for a model of words, letters for one
+    of letters.
+    """
     others = OF_LETTERS if examples is OF_WORDS else OF_WORDS
     if tuple(st.session_state.get(box) for box in BOXES) in others:
         st.session_state.update(zip(BOXES, examples[0], strict=True))

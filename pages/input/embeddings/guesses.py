@@ -1,4 +1,4 @@
-"""What a reader of the Embeddings page may guess first."""
+"""Guesses before the views of Embeddings."""
 
 from __future__ import annotations
 

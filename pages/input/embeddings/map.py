@@ -53,7 +53,7 @@ COMPONENTS = 10  # whose shares are drawn
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    """What is drawn, and the token that is looked at with its neighbours, best first."""
+    """The map that is drawn, and the chosen token with its neighbours, best first."""
 
     known: Vocabulary
     matrix: np.ndarray = field(repr=False)  # (vocab, d_model)

@@ -1,4 +1,4 @@
-"""What the views of the Embeddings page share: the vocabulary as it is shown, and the chosen token."""
+"""The vocabulary as the views of Embeddings show it, and the chosen token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the views of Embeddings say."""
+"""Sentences of the views of Embeddings."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ _ENTERS = {
 
 
 def enters(position: str) -> str:
-    """What becomes of positions in a scheme that adds nothing to the row."""
+    """Says where positions enter in a scheme that adds nothing to the row."""
     return _ENTERS.get(position, "Nothing is added here for the position.")
 
 
 def added(position: str) -> str:
-    """What a scheme adds to the row."""
+    """Says what a scheme adds to the row."""
     return (
         "a trained vector for each position" if position == "learned" else "sines and cosines of the position"
     )
@@ -175,13 +175,13 @@ def left_out(known: Vocabulary) -> str:
 
 
 def looked_at(token: str, number: int, kind: str, count: int | None) -> str:
-    """What the chosen token is; `count` is how often it stands in the text of the training."""
+    """Describes the chosen token; `count` is how often it stands in the training text."""
     times = "" if count is None else f" It occurs {count:,} times in the text."
     return f"“{safe(token)}” is id {number}; class: {safe(kind)}.{times}"
 
 
 def drawn_in_part(known: Vocabulary, drawn: int, which: str) -> str:
-    """Of a large vocabulary a picture has room for a part."""
+    """Says that the picture has room for a part of a large vocabulary only."""
     return (
         f"{drawn:,} of {len(known.met):,} tokens are drawn, the {which}; all of them are in the axes and"
         " among"
@@ -302,7 +302,9 @@ def shuffled(separation: Separation) -> str:
 
 
 def answered(analogy: Analogy, names: Sequence[str], near: Sequence[str]) -> str:
-    """What the arithmetic gives; `names` are those of a, b, c and the expected, `near` of the nearest."""
+    """Says what the arithmetic gives; `names` are those of a, b, c and the expected, `near` of
+    the nearest.
+    """
     a, b, c, expected = (f"“{safe(name)}”" for name in names)
     top = f"“{safe(near[0])}”"
     itself = f"{top}, one of the three that went in" if analogy.nearest in analogy.terms else top

@@ -13,7 +13,7 @@ import streamlit as st
 from engine.measure.positions import alibi as measured
 from pages.input.positions import alibi_figures as figures
 from pages.input.positions.alibi_effect import choose_multiplier, draw_effect
-from pages.input.positions.answers import alibi_told
+from pages.input.positions.answers import alibi_sentence
 from pages.input.positions.shared import choose_mask, opened_by, thousands
 from pages.input.positions.shared_figures import bias_heatmap
 from ui import explain, widgets
@@ -29,7 +29,7 @@ CORNER = 3  # rows and columns of the bias that are written out
 
 
 def draw_alibi() -> None:
-    """What a distance costs each head."""
+    """Draws the cost of distance in each head."""
     opened_by("alibi_topic", {"matrix", "effect", "Bias matrix", "Effect on a pattern"})
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:
@@ -50,7 +50,7 @@ def draw_alibi() -> None:
                 f" positions; an upright line at {distance}."
             ),
         )
-    explain.answer(alibi_told(heads, distance, float(left.min()), float(left.max())))
+    explain.answer(alibi_sentence(heads, distance, float(left.min()), float(left.max())))
     explain.measure_it(_draw_measured, heads, times)
 
 
@@ -125,7 +125,7 @@ def _rule(heads: int) -> str:
 
 
 def draw_matrix(heads: int, times: float) -> None:
-    """What one head adds to the scores."""
+    """Draws what one head adds to the scores."""
     one, two, three = st.columns([3, 3, 2.2], gap="medium", vertical_alignment="bottom")
     length = widgets.slide_over("Length", LENGTHS, 32, "alibi_length", place=one)
     head = widgets.slide("Head", 0, heads - 1, 0, "alibi_matrix_head", place=two) if heads > 1 else 0

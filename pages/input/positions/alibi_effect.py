@@ -25,7 +25,7 @@ IN_THE_BAR, TRAINED = "the model in the bar", "a small model trained with ALiBi"
 
 
 def choose_multiplier() -> float:
-    """What all slopes are multiplied by."""
+    """Returns the multiplier of all slopes."""
     hint = (
         "1 is the paper's. Models as small as those here, with contexts of 64 or 128, learn better with"
         " steeper ones: in our trials times 4 did better."

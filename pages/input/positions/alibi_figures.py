@@ -15,7 +15,7 @@ from ui.figures.theme import base_layout, colour
 
 
 def decay_curves(slope: np.ndarray, length: int, distance: int) -> go.Figure:
-    """What a score's weight is multiplied by at each distance before the softmax is normalised, e^(-slope *
+    """Draws the factor on a score's weight at each distance before the softmax is normalised, e^(-slope *
     distance), a line for each head.
     """
     distances = np.unique(np.linspace(0, length - 1, min(length, 400)).round())

@@ -24,9 +24,9 @@ TITLES: dict[Position, str] = {name: SCHEMES[name].title for name in ALL}  # as 
 NAMES = TITLES | {"none": "no positions"}  # as they stand in a sentence
 
 
-def order_told(before: str, after: str, scheme: Position, causal: bool, effect: OrderEffect) -> str:
-    """Whether the order of the words counts, read off the numbers. `before` and `after`: both orders, as
-    Markdown.
+def order_sentence(before: str, after: str, scheme: Position, causal: bool, effect: OrderEffect) -> str:
+    """Says from the measured effect whether the order of the words counts. `before` and `after`: both orders,
+    as Markdown.
     """
     largest = number(effect.largest(scheme, causal))
     bare = number(effect.largest("none", False))
@@ -56,7 +56,7 @@ def order_told(before: str, after: str, scheme: Position, causal: bool, effect: 
     }[effect.verdict(scheme, causal)]
 
 
-def waves_told(waves: Waves) -> str:
+def waves_sentence(waves: Waves) -> str:
     fast, slow = waves.wavelength[0], waves.wavelength[-1]
     return (
         f"Every place gets a row of its own. The fastest wave comes round every **{fast:.2f}** places and"
@@ -65,7 +65,7 @@ def waves_told(waves: Waves) -> str:
     )
 
 
-def clock_told(waves: Waves) -> str:
+def clock_sentence(waves: Waves) -> str:
     fast, slow, count = waves.wavelength[0], waves.wavelength[-1], len(waves.theta)
     if count == 1:
         return (
@@ -78,7 +78,7 @@ def clock_told(waves: Waves) -> str:
     )
 
 
-def likeness_told(similarity: Similarity, length: int) -> str:
+def similarity_sentence(similarity: Similarity, length: int) -> str:
     curve, far = similarity.cosine_by_distance, length - 1
     ten = min(10, far)
     again = similarity.most_alike
@@ -93,7 +93,7 @@ def likeness_told(similarity: Similarity, length: int) -> str:
     )
 
 
-def rotation_told(turned: TurnedPair, p: int, k: int) -> str:
+def rotation_sentence(turned: TurnedPair, p: int, k: int) -> str:
     (x, y), (u, v) = turned.start, turned.end
     return (
         f"A step of {minus(str(k))} turns this hand by **{minus(f'{turned.angle:.4g}')}** radians, wherever"
@@ -102,8 +102,8 @@ def rotation_told(turned: TurnedPair, p: int, k: int) -> str:
     )
 
 
-def learned_told(picture: str, learned: PositionTable, waves: PositionTable) -> str:
-    """Of one of the pictures: what the text has taught the table."""
+def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable) -> str:
+    """Says what training has taught the table, for one of the pictures."""
     length, width = learned.table.shape
     near, half = learned.alike.by_distance[1], learned.alike.by_distance[length // 2]
     if picture == "table":
@@ -131,14 +131,14 @@ def learned_told(picture: str, learned: PositionTable, waves: PositionTable) -> 
     )
 
 
-def arrows_told(score: Score, at: tuple[int, int, int]) -> str:
+def arrows_sentence(score: Score, at: tuple[int, int, int]) -> str:
     return (
         f"Query at {at[0]}, key at {at[1]}: the score before its scaling is **{signed(score.total)}**. Move"
         " both together and every arrow turns, while the score stays: only the distance counts."
     )
 
 
-def pair_told(score: Score) -> str:
+def pair_sentence(score: Score) -> str:
     """Which pair decides the score."""
     side = "less" if score.near else "more"
     return (
@@ -146,7 +146,7 @@ def pair_told(score: Score) -> str:
     )
 
 
-def distance_told(decay: Decay, base: float) -> str:
+def distance_sentence(decay: Decay, base: float) -> str:
     (low, low_at), (high, high_at) = decay.lowest, decay.highest
     ends = (
         f"Base {base:,}: at distance 0 the score is **{signed(decay.start)}**, at {decay.reach:,}"
@@ -168,7 +168,7 @@ def distance_told(decay: Decay, base: float) -> str:
     )
 
 
-def turns_told(turns: Turns, context: int) -> str:
+def turns_sentence(turns: Turns, context: int) -> str:
     speeds = (
         f"**{turns.never} of {len(turns.count)} pairs never complete a turn** within {context:,} positions."
         f" The fastest turns {turns.count[0]:,.1f} times, the slowest {turns.count[-1]:.3g}: it needs"
@@ -179,7 +179,7 @@ def turns_told(turns: Turns, context: int) -> str:
     return f"{speeds} Beyond the context, slow pairs come to angles that training never met."
 
 
-def layouts_told(layouts: Layouts, loss: LayoutLoss | None) -> str:
+def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:
     same = (
         "The two layouts are the same up to the order of the dimensions: largest difference"
         f" **{layouts.difference('permuted'):.1e}**. Mixed up, without reordering, scores change by up to"
@@ -193,7 +193,7 @@ def layouts_told(layouts: Layouts, loss: LayoutLoss | None) -> str:
     )
 
 
-def against_told(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], distance: int) -> str:
+def against_sentence(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], distance: int) -> str:
     """`letters` (query, key) as Markdown."""
     back = "1 place" if distance == 1 else f"{distance} places"
     return (
@@ -206,7 +206,7 @@ def against_told(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], di
     )
 
 
-def alibi_told(heads: int, distance: int, least: float, most: float) -> str:
+def alibi_sentence(heads: int, distance: int, least: float, most: float) -> str:
     """`least`, `most`: what the steepest and the flattest head leave of a weight at the distance."""
     if heads == 1:
         return (
@@ -220,7 +220,7 @@ def alibi_told(heads: int, distance: int, least: float, most: float) -> str:
     )
 
 
-def buckets_told(bucket_map: Buckets, buckets: int, both: bool) -> str:
+def buckets_sentence(bucket_map: Buckets, buckets: int, both: bool) -> str:
     sides = " on either side" if both else ""
     shares = (
         f"Near distances are told exactly: 0 to {bucket_map.exact - 1} have a bucket each{sides}. The next"
@@ -235,7 +235,7 @@ def buckets_told(bucket_map: Buckets, buckets: int, both: bool) -> str:
     )
 
 
-def reach_told(
+def reach_sentence(
     reach: Reach[Position], context: int, times: int, ends: bool, best: tuple[Position, float]
 ) -> str:
     """Which schemes hold beyond their training and which do not. `ends`: the learned table is among them.

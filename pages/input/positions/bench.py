@@ -16,7 +16,7 @@ from engine.presets import PRESETS
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import bench_figures as figures
-from pages.input.positions.answers import TITLES, reach_told
+from pages.input.positions.answers import TITLES, reach_sentence
 from pages.input.positions.bench_curves import above_rows
 from pages.input.positions.bench_figures import Line
 from pages.input.positions.bench_losses import draw_extrapolation
@@ -60,7 +60,7 @@ def draw_bench() -> None:
     trained = {name: models[name].metrics["validation_loss"] for name in chosen}
     best = least(trained)
     ends = "learned" in curves
-    explain.answer(reach_told(reach_of(curves), context, TIMES, ends, (best, trained[best])))
+    explain.answer(reach_sentence(reach_of(curves), context, TIMES, ends, (best, trained[best])))
     _draw_table(models, curves, context)
     explain.measure_it(_draw_measured, models, tuple(chosen))
 
@@ -93,7 +93,7 @@ def _draw_curves(curves: dict[Position, Curve], context: int) -> None:
 
 
 def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve], context: int) -> None:
-    """Who uses which, what it costs, and what a longer text costs more."""
+    """Draws who uses which scheme, what it costs, and what a longer text costs more."""
     rows = {}
     for name, curve in curves.items():
         found = costs(curve, models[name].metrics["validation_loss"], None)
@@ -116,7 +116,7 @@ def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve
 
 
 def _draw_measured(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:
-    """What can be measured anew, and all that is known of the schemes."""
+    """Draws what can be measured anew, and all that is known of the schemes."""
     draw_extrapolation(models, chosen)
     draw_similarity(models)
     _draw_facts(models)

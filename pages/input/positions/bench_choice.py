@@ -67,7 +67,7 @@ def choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Ch
 
 
 def name_of(variant: Variant) -> str:
-    """As it stands in the legend and in the table."""
+    """Returns a variant's name in the legend and in the table."""
     scheme, kind = variant
     if kind is None:
         return SCHEMES[scheme].title

@@ -244,7 +244,9 @@ def position_losses(
 
 
 def _sizes(there: np.ndarray) -> np.ndarray:
-    """Of the markers, in pixels: where a curve ends before the axis does, its last one is large."""
+    """Returns the sizes of the markers in pixels: where a curve ends before the axis does, its last one is
+    large.
+    """
     sizes = np.full(int(there.sum()), 6)
     if sizes.size and not there.all():
         sizes[-1] = 14

@@ -1,5 +1,5 @@
-"""What is measured in the view "Side by side": the loss by position of six small models, up to four times
-their training context, live.
+"""Losses by position of six small models, measured live up to four times their training context, for the view
+"Side by side".
 """
 
 from __future__ import annotations

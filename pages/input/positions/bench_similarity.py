@@ -21,7 +21,7 @@ Found = dict[Position, tuple[str, Similarity, Similarity]]  # (title, untrained,
 
 @st.cache_resource(max_entries=2, show_spinner=False)
 def _similarities(_models: dict[Position, Checkpoint]) -> Found:
-    """As far as the texts below are long."""
+    """Measures similarity by distance for each scheme, as far as the texts below are long."""
     found = {}
     for scheme, checkpoint in _models.items():
         reach, seed = TIMES * checkpoint.config.context, int(checkpoint.metrics["train"]["seed"])
@@ -61,7 +61,7 @@ def draw_similarity(models: dict[Position, Checkpoint]) -> None:
 
 
 def _initial_sentence(found: Found) -> str:
-    """What the untrained schemes make of near and far, in numbers."""
+    """Says what the untrained schemes make of near and far, in numbers."""
     told = []
     for name in ("sinusoidal", "rope"):
         if name in found:

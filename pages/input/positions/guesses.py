@@ -1,4 +1,4 @@
-"""What a reader of the Positions page may guess first."""
+"""Guesses before the views of Positions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOLDS = {
 }
 
 
-def order_told(effect: OrderEffect, scheme: Position, causal: bool) -> Guess | None:
+def order_guess(effect: OrderEffect, scheme: Position, causal: bool) -> Guess | None:
     """About the same words without positions, in the view Why."""
     truth = order.reordered(effect, scheme, causal)
     if truth is None:

@@ -18,8 +18,8 @@ from engine.measure.positions.position_table import (
 )
 from engine.model import Transformer
 from pages.input.positions import learned_figures as figures
-from pages.input.positions.answers import TITLES, learned_told
-from pages.input.positions.shared import one_that_fits
+from pages.input.positions.answers import TITLES, learned_sentence
+from pages.input.positions.shared import fitting_subject
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.models import FIRST_MODEL
@@ -43,7 +43,7 @@ def _sinusoidal(length: int, d_model: int) -> PositionTable:
 def draw_learned(subject: Subject) -> None:
     """Both tables beside each other, in one of three pictures."""
     why = f"has no learned table (positions: {TITLES[subject.config.position]})"
-    shown = one_that_fits(subject, _has_table, FIRST_MODEL, why)
+    shown = fitting_subject(subject, _has_table, FIRST_MODEL, why)
     subject = shown.subject
     table = learned_table(subject.model)
     if table is None:
@@ -65,7 +65,7 @@ def draw_learned(subject: Subject) -> None:
         table = table[:MOST]
     pair = {LEARNED: _learned(subject.key, table), SINUSOIDAL: _sinusoidal(*table.shape)}
     _draw_pair(picture, pair)
-    explain.answer(learned_told(picture, *pair.values()))
+    explain.answer(learned_sentence(picture, *pair.values()))
     explain.measure_it(_draw_measured, subject, pair)
 
 

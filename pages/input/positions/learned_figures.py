@@ -49,7 +49,7 @@ def _square(x: str, y: str) -> dict[str, Any]:
     )
 
 
-def path(scores: np.ndarray, kept: np.ndarray) -> go.Figure:
+def path(scores: np.ndarray, share: np.ndarray) -> go.Figure:
     """Positions on two principal components (position, 2), joined in order and coloured by position."""
     at = np.arange(len(scores))
     scale = [[i / 5, stop[1]] for i, stop in enumerate(SEQUENTIAL[1:])]  # without the page's own colour
@@ -76,8 +76,8 @@ def path(scores: np.ndarray, kept: np.ndarray) -> go.Figure:
     layout = base_layout(
         margin={"l": 52, "r": 8, "t": 20, "b": 44},
         showlegend=False,
-        xaxis={"title": {"text": f"component 1 ({kept[0]:.1%})"}},
-        yaxis={"title": {"text": f"component 2 ({kept[1]:.1%})"}},
+        xaxis={"title": {"text": f"component 1 ({share[0]:.1%})"}},
+        yaxis={"title": {"text": f"component 2 ({share[1]:.1%})"}},
     )
     return go.Figure({"data": [trace], "layout": layout})
 
@@ -95,7 +95,7 @@ def _names(scores: np.ndarray, apart: float = 0.08) -> list[str]:
 
 
 def _flat(scores: np.ndarray) -> np.ndarray:
-    """As the picture has them: both axes are as long."""
+    """Scales the picture so that both axes are equally long."""
     flat: np.ndarray = (scores - scores.mean(0)) / np.maximum(np.ptp(scores, axis=0), 1e-12)
     return flat
 

@@ -11,7 +11,7 @@ from pages.input.positions.rope_arrows import draw_arrows
 from pages.input.positions.rope_distance import draw_distance
 from pages.input.positions.rope_layouts import draw_layouts
 from pages.input.positions.rope_turns import draw_turns
-from pages.input.positions.shared import one_that_fits
+from pages.input.positions.shared import fitting_subject
 from ui import widgets
 from ui.model_bar import Subject
 
@@ -32,7 +32,7 @@ def draw_rope(subject: Subject) -> None:
         if turned_by(subject.model) is None
         else "compares no queries with keys"
     )
-    shown = one_that_fits(subject, turns_by_itself, TURNS, why)
+    shown = fitting_subject(subject, turns_by_itself, TURNS, why)
     left, right = st.columns([1, 2], vertical_alignment="center")
     titles = {name: title for name, (title, _) in TOPICS.items()}
     topic = widgets.select("Topic", titles, "rope_topic", hidden=True, place=left)
@@ -42,5 +42,5 @@ def draw_rope(subject: Subject) -> None:
 
 
 def turns_by_itself(model: Transformer) -> bool:
-    """Whether it turns queries and keys, and compares them."""
+    """True if a model rotates queries and keys, and compares them."""
     return turned_by(model) is not None and model.parts.mixer(model.config).scored

@@ -19,7 +19,7 @@ from engine.measure.positions.position_scores import (
 )
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import rope_against_figures as figures
-from pages.input.positions.answers import against_told
+from pages.input.positions.answers import against_sentence
 from pages.input.positions.shared import example
 from ui import explain, widgets
 from ui.players.plot import plot
@@ -59,7 +59,7 @@ def draw_against() -> None:
             with column:
                 _draw_row(panel, reach, distance)
     shown = (safe(letters[0]), safe(letters[1]))
-    explain.answer(against_told(panels[0].row, panels[1].row, shown, distance))
+    explain.answer(against_sentence(panels[0].row, panels[1].row, shown, distance))
     explain.measure_it(_draw_places, panels, letters)
 
 

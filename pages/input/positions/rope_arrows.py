@@ -11,7 +11,7 @@ import streamlit as st
 from engine.measure.positions import rope
 from engine.measure.positions.rope import frequencies, unturned
 from engine.measure.positions.rope_curves import Score, score_at
-from pages.input.positions.answers import arrows_told, pair_told
+from pages.input.positions.answers import arrows_sentence, pair_sentence
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared import signed, thousands
 from ui import explain, widgets
@@ -56,12 +56,12 @@ def draw_arrows(subject: Subject) -> None:
             note=note,
         )
         found = score_at(q, k, at[0], at[1], turned.base, turned.rotary)
-        explain.answer(arrows_told(found, at))
+        explain.answer(arrows_sentence(found, at))
     explain.measure_it(_shift, q, k, at, turned, found)
 
 
 def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turning, found_now: Score) -> None:
-    st.markdown(pair_told(found_now))
+    st.markdown(pair_sentence(found_now))
     st.markdown("**Shift both positions, and the score stays**")
     shift = widgets.slide_over("Shift both by", SHIFTS, 10, "rope_shift", written=thousands)
     found = rope.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)

@@ -13,7 +13,7 @@ from engine.measure.positions.rope_curves import (
     some_distances,
 )
 from pages.input.positions import rope_figures as figures
-from pages.input.positions.answers import distance_told
+from pages.input.positions.answers import distance_sentence
 from pages.input.positions.rope_turning import BASES, WIDTHS, Turning, near, near_base, turning
 from pages.input.positions.shared import thousands
 from ui import explain, widgets
@@ -30,8 +30,10 @@ def draw_distance(subject: Subject) -> None:
     figure, controls = st.columns([5, 2], gap="medium")
     with controls:
         turned = turning(subject)
-        kinds = (f"mean of {'this head' if turned.own else 'the random vectors'}", ONES)
-        kind = widgets.select("Vectors", kinds if turned.own else kinds[::-1], "rope_vectors", wrap=True)
+        kinds = (f"mean of {'this head' if turned.from_model else 'the random vectors'}", ONES)
+        kind = widgets.select(
+            "Vectors", kinds if turned.from_model else kinds[::-1], "rope_vectors", wrap=True
+        )
         base = widgets.slide_over("Base", BASES, near_base(turned.base), "rope_base", written=thousands)
         start = min((r for r in REACHES if r >= subject.config.context), default=REACHES[-1])
         reach = widgets.slide_over("Distances up to", REACHES, start, "rope_reach", written=thousands)
@@ -59,7 +61,7 @@ def draw_distance(subject: Subject) -> None:
             alt=f"Score q·k/√{width} against the distance of query and key for {kind}, base {base:,}.",
         )
     found = decay(distances, next(iter(curves.values())))
-    explain.answer(distance_told(found, base))
+    explain.answer(distance_sentence(found, base))
     explain.by_hand(_say_how, found, turned, kind, width, len(subject.ids))
 
 
@@ -76,9 +78,9 @@ def _say_how(found: Decay, turned: Turning, kind: str, width: int, tokens: int) 
     st.markdown(
         f"q and k are the means over {tokens} tokens: {safe(turned.words)}. Turning is linear,"
         " so this is the mean score of all pairs of these tokens, had each pair that distance. "
-        + (own if turned.own else "")
+        + (own if turned.from_model else "")
     )
 
 
 def _own(base: float, turning: Turning) -> str:
-    return " (the model's)" if turning.own and base == turning.base else ""
+    return " (the model's)" if turning.from_model and base == turning.base else ""

@@ -68,10 +68,10 @@ def score_curves(distances: np.ndarray, curves: Mapping[str, np.ndarray], contex
     return go.Figure({"data": traces, "layout": layout})
 
 
-def turn_bars(found: Turns) -> go.Figure:
+def turn_bars(turns: Turns) -> go.Figure:
     """Full turns of each pair within the context, on a logarithmic axis; incomplete ones are grey."""
-    turns, never = found.count, found.incomplete
-    pairs = np.arange(len(turns))
+    counts, never = turns.count, turns.incomplete
+    pairs = np.arange(len(counts))
     traces = []
     for name, mask, shade in (
         ("complete a turn", ~never, "position"),
@@ -84,16 +84,16 @@ def turn_bars(found: Turns) -> go.Figure:
                 "type": "bar",
                 "name": name,
                 "x": pairs[mask],
-                "y": turns[mask].astype(np.float64),
+                "y": counts[mask].astype(np.float64),
                 "marker": {"color": colour(shade)},
-                "customdata": np.stack((found.theta[mask], found.positions[mask]), -1),
+                "customdata": np.stack((turns.theta[mask], turns.positions[mask]), -1),
                 "hovertemplate": (
                     "pair %{x}<br>%{y:.4g} turns in the context<br>θ = %{customdata[0]:.3g} rad per"
                     " position<br>one turn in %{customdata[1]:,.4g} positions<extra></extra>"
                 ),
             }
         )
-    low, high = np.log10(min(turns.min(), 0.5)), np.log10(max(turns.max(), 2.0))
+    low, high = np.log10(min(counts.min(), 0.5)), np.log10(max(counts.max(), 2.0))
     one = {
         "type": "line",
         "xref": "paper",

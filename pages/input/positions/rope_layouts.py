@@ -11,7 +11,7 @@ from engine.measure.positions import rope
 from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts
 from engine.measure.positions.rope_curves import layout_pattern
 from pages.input.positions import rope_figures as figures
-from pages.input.positions.answers import layouts_told
+from pages.input.positions.answers import layouts_sentence
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared_figures import half_width_pattern
 from ui import explain
@@ -44,8 +44,8 @@ def draw_layouts(subject: Subject) -> None:
         )
         plot(figures.layout_diagram(), key="rope_layout", height=340, name="rope-layouts", alt=alt)
     found = _layout_numbers(subject.key, subject.ids, turned.words, turned)
-    loss = _layout_loss(subject.key, subject.ids, subject) if turned.own else None
-    explain.answer(layouts_told(found, loss))
+    loss = _layout_loss(subject.key, subject.ids, subject) if turned.from_model else None
+    explain.answer(layouts_sentence(found, loss))
     explain.measure_it(_draw_measured, subject, turned, found)
 
 

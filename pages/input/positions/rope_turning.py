@@ -1,5 +1,5 @@
-"""What RoPE turns on this page: a head of the model in the bar, or random vectors where the model turns
-nothing.
+"""Vectors for RoPE to rotate on this page: a head of the model in the bar, or random ones where the model
+rotates nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ WIDTHS = (4, 8, 16, 32, 48, 64, 96, 128, 256)
 
 @dataclass(frozen=True, eq=False)
 class Turning:
-    """What is turned: q, k (position, d_head) before rotation, and where they are from. `own`: they belong to
-    the model in the bar.
+    """Vectors to rotate: q, k (position, d_head) before rotation, and where they are from. `from_model`: they
+    belong to the model in the bar.
     """
 
     q: np.ndarray
     k: np.ndarray
     base: float
-    own: bool
+    from_model: bool
     words: str
     rotary: int  # dimensions of a head that turn: the first of its `width`
 

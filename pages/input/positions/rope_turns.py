@@ -9,7 +9,7 @@ import streamlit as st
 from engine.measure.positions.rope import turned_by
 from engine.measure.positions.rope_curves import turns_within
 from pages.input.positions import rope_figures as figures
-from pages.input.positions.answers import turns_told
+from pages.input.positions.answers import turns_sentence
 from pages.input.positions.rope_turning import BASES, WIDTHS, near, near_base
 from pages.input.positions.shared import thousands
 from ui import explain, widgets
@@ -26,7 +26,7 @@ PUBLISHED = {
 
 
 def draw_turns(subject: Subject) -> None:
-    """Of the model that is shown, of published sizes, or of one's own."""
+    """Draws the turns of the model that is shown, of published sizes, or of custom ones."""
     c = subject.config
     turned = turned_by(subject.model)
     own = (c.d_head, c.rope_theta, c.context) if turned is None else (turned.rotary, turned.base, c.context)
@@ -62,7 +62,7 @@ def draw_turns(subject: Subject) -> None:
                 " the dotted line is one turn."
             ),
         )
-    explain.answer(turns_told(found, context))
+    explain.answer(turns_sentence(found, context))
     explain.by_hand(
         st.markdown,
         f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d): pair 0 makes {context:,} / 2π ="

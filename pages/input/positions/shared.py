@@ -1,5 +1,5 @@
-"""What several views of the page need: the choice of a mask, a written number, the small models that were
-trained with one scheme each.
+"""Code that several views of Positions need: the choice of a mask, a written number, the small models that
+were trained with one scheme each.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def opened_by(key: str, values: Container[str]) -> None:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a view looks into: the bar's own subject, or one that stands in; then `line` says so."""
+    """The subject of a view: the bar's own, or a substitute; then `line` says so."""
 
     subject: Subject
     line: str
 
 
-def one_that_fits(subject: Subject, fits: Callable[[Transformer], bool], otherwise: str, why: str) -> Shown:
+def fitting_subject(subject: Subject, fits: Callable[[Transformer], bool], otherwise: str, why: str) -> Shown:
     """The subject where its model `fits`; else the shipped model `otherwise`, reading the same text, where it
     is there. `why`: what the chosen model has instead.
     """

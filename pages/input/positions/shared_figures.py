@@ -50,7 +50,9 @@ def counted(title: str, count: int, labels: int = 8, **rest: Any) -> dict[str, A
 
 
 def bias_heatmap(values: np.ndarray, name: str = "bias", reach: float | None = None) -> go.Figure:
-    """What is added to the scores, (query, key); -inf is left blank. Signed, around zero; queries go down."""
+    """Draws the bias added to the scores, (query, key); -inf is left blank. Signed, around zero; queries go
+    down.
+    """
     shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
     most = reach or float(np.nanmax(np.abs(shown))) or 1.0
     heat = {
@@ -94,6 +96,6 @@ def half_width_pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
 
 
 def _places(labels: Sequence[str]) -> list[list[str]]:
-    """What the box over a cell says of its two tokens, which the thinned axes no longer name."""
+    """Returns the hover text of each cell: its two tokens, which the thinned axes no longer name."""
     names = [f"“{plain(label)}” at {i}" for i, label in enumerate(labels)]
     return [[f"query {q}<br>key {k}" for k in names] for q in names]

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from engine.measure.positions.sinusoids import waves
-from pages.input.positions.answers import clock_told
+from pages.input.positions.answers import clock_sentence
 from ui import explain, widgets
 from ui.figures import theme
 from ui.players.component import mounted
@@ -28,7 +28,7 @@ def draw_clock(figure: DeltaGenerator, controls: DeltaGenerator, length: int, wi
     found = waves(length, width, base)
     with figure:
         clock(found.theta, length, key="clock_hands")
-    explain.answer(clock_told(found))
+    explain.answer(clock_sentence(found))
 
 
 def clock(thetas: np.ndarray, length: int, *, key: str) -> None:

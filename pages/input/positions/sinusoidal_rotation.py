@@ -16,7 +16,7 @@ from engine.measure.positions.sinusoids import (
     turned_pair,
 )
 from pages.input.positions import sinusoidal_figures as figures
-from pages.input.positions.answers import rotation_told
+from pages.input.positions.answers import rotation_sentence
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.numbers import number
@@ -37,7 +37,7 @@ def draw_rotation(
     found = turned_pair(p, k, pair, width, base)
     with figure:
         _draw_pair(found, p, k)
-    explain.answer(rotation_told(found, p, k))
+    explain.answer(rotation_sentence(found, p, k))
     explain.measure_it(_draw_whole, width, base, k, pair)
     explain.by_hand(_draw_product, found, p, k, pair)
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine.measure.positions.sinusoids import Similarity, similarity
 from pages.input.positions import sinusoidal_figures as figures
-from pages.input.positions.answers import likeness_told
+from pages.input.positions.answers import similarity_sentence
 from ui import explain
 from ui.players.plot import plot
 from ui.text.numbers import number
@@ -42,7 +42,7 @@ def draw_similarity(
             ),
             alt="The cosine against the distance of two positions: 1 at distance 0, falling, with ripples.",
         )
-    explain.answer(likeness_told(found, length))
+    explain.answer(similarity_sentence(found, length))
     explain.measure_it(_draw_map, found, length, width)
 
 

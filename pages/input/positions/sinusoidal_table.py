@@ -11,7 +11,7 @@ import streamlit as st
 from engine.measure.positions.sinusoids import Waves, waves
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions import sinusoidal_figures as figures
-from pages.input.positions.answers import waves_told
+from pages.input.positions.answers import waves_sentence
 from ui import explain
 from ui.players.plot import plot
 
@@ -41,7 +41,7 @@ def draw_table(figure: DeltaGenerator, controls: DeltaGenerator, length: int, wi
             ":material/info: More cells than pixels: fine bands may come from the screen. Drag over a part to"
             " see it as it is."
         )
-    explain.answer(waves_told(found))
+    explain.answer(waves_sentence(found))
     explain.measure_it(_draw_waves, found, width, base)
 
 

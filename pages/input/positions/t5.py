@@ -9,7 +9,7 @@ import streamlit as st
 from engine.measure.positions import t5_buckets as measured
 from engine.parts.positions import T5Bias
 from pages.input.positions import t5_figures as figures
-from pages.input.positions.answers import buckets_told
+from pages.input.positions.answers import buckets_sentence
 from pages.input.positions.shared import choose_mask, opened_by, thousands
 from pages.input.positions.t5_learned import draw_learned_bias
 from ui import explain, widgets
@@ -43,7 +43,7 @@ def draw_t5() -> None:
                 f" distance {found.exact - 1}, then ever wider ones up to {far}."
             ),
         )
-    explain.answer(buckets_told(found, buckets, both))
+    explain.answer(buckets_sentence(found, buckets, both))
     explain.measure_it(_draw_measured, found)
 
 

@@ -57,8 +57,8 @@ def _context_mark(context: int, low: float, high: float) -> dict[str, Any]:
 
 
 def bias_lines(bias: np.ndarray, offsets: np.ndarray, context: int) -> go.Figure:
-    """What each head adds at each offset: bias (head, offset). The dotted line is the end of the context that
-    was trained.
+    """Draws what each head adds at each offset: bias (head, offset). The dotted line is the end of the
+    training context.
     """
     traces = [
         {

@@ -18,7 +18,7 @@ from engine.measure.positions.permutation import (
 )
 from pages.input.positions import guesses
 from pages.input.positions import why_figures as figures
-from pages.input.positions.answers import TITLES, order_told
+from pages.input.positions.answers import TITLES, order_sentence
 from pages.input.positions.shared import opened_by
 from pages.input.positions.why_measured import THROUGH, draw_measured
 from ui import explain, session, widgets
@@ -47,8 +47,8 @@ def draw_why() -> None:
     with picture:
         _draw_orders(sentence, effect.found[scheme, causal], scheme)
     before, after = (safe(" ".join(sentence[i] for i in at)) for at in (range(len(sentence)), order))
-    explain.answer(order_told(before, after, scheme, causal, effect))
-    ask("order", guesses.order_told, effect, scheme, causal)
+    explain.answer(order_sentence(before, after, scheme, causal, effect))
+    ask("order", guesses.order_guess, effect, scheme, causal)
     explain.measure_it(draw_measured, sentence, effect, scheme, causal, move, seed)
 
 

@@ -30,9 +30,8 @@ def short(word: str, letters: int = 12) -> str:
 
 
 def two_orders(comparison: Comparison, words: Sequence[str]) -> go.Figure:
-    """What attention makes of each word, as written on the left and in the new order on the right; a line
-    joins the rows of the same word; beside it on the right stands by how much they differ, if more than by
-    rounding.
+    """Draws attention's output for each word, as written on the left and in the new order on the right; a
+    line joins the rows of the same word. The difference stands on the right if it is more than rounding.
     """
     top = symmetric(np.stack((comparison.before, comparison.after)))
     moved = [words[i] for i in comparison.order]

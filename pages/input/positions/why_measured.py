@@ -1,5 +1,5 @@
-"""What is measured in the view "Why": the outputs row by row, all schemes with and without the mask, and,
-through a trained model, `why_order`.
+"""Measurements of the view "Why": the outputs row by row, all schemes with and without the mask, and, through
+a trained model, `why_order`.
 """
 
 from __future__ import annotations

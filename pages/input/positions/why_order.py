@@ -1,4 +1,4 @@
-"""What is measured in the view "Why": what the order of a text is worth to a trained model."""
+"""The worth of a text's order to a trained model, measured for the view "Why"."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _measured(
 
 
 def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
-    """What the numbers say of a model with that position scheme."""
+    """Sums up the numbers of a model with that position scheme."""
     bare, placed = (setting_of(settings, position, False) for position in (False, True))
     leak, both = (setting_of(settings, position, True) for position in (False, True))
     assert bare is not None and placed is not None

@@ -1,4 +1,4 @@
-"""What the views of Positions say around their figures."""
+"""Sentences around the figures of Positions."""
 
 from ui.page_frame import Words
 

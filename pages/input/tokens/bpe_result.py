@@ -1,6 +1,4 @@
-"""What came out of a training of merges: the curve, the list, the four ways to start, and the same thing as a
-tiktoken.Encoding.
-"""
+"""Results of learning merges: the curve, the list, the four ways to start, and a tiktoken.Encoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the merges are learned from, and the passage in which they are watched."""
+"""The text that merges are learned from, and the passage in which they are watched."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Texts:
 
 
 def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts | None:
-    """What is learned from and where it is watched; says what was left out. None, with a sentence, where
-    there is nothing to learn from.
+    """Returns the text to learn from and the passage to watch; says what was left out. None, with a sentence,
+    where there is nothing to learn from.
     """
     limit = session.profile().max_watched
     if not typed and source == OWN:

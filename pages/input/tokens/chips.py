@@ -38,8 +38,8 @@ def token_chips(text: str, rows: Sequence[Row], *, key: str, label: str, ids: bo
 
 
 def payload(text: str, rows: Sequence[Row], label: str, ids: bool = False) -> dict[str, Any]:
-    """What the browser gets. A token's label is a string, or, where it holds part of a character, [[piece, is
-    bytes], ...].
+    """Returns the tokens as the browser needs them. A token's label is a string, or, where it holds part of a
+    character, [[piece, is bytes], ...].
     """
     reach = max(
         (int(row.cut.starts[-1] + row.cut.lengths[-1]) for row in rows if len(row.cut.starts)), default=0

@@ -13,7 +13,7 @@ from engine.measure.tokens.vocabulary import Cut
 from pages.input.tokens import guesses, shared
 from pages.input.tokens.chips import Row, token_chips
 from pages.input.tokens.compared import Comparison, draw_answer, draw_lines, draw_others, draw_summary
-from pages.input.tokens.cutting import SHOWN, TOKENIZERS, asked, cut_of, vocabulary_of
+from pages.input.tokens.cutting import SHOWN, TOKENIZERS, cut_of, requested_size, vocabulary_of
 from pages.input.tokens.examples import EXAMPLES
 from ui import explain
 from ui.guess import ask
@@ -49,7 +49,7 @@ def draw_compare() -> None:
 
 def _controls() -> _Asked | None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        text = shared.own_text()
+        text = shared.custom_text()
         with st.popover("Tokenizers", icon=":material/tune:"):
             first = [*FIRST, *(name for name in PUBLISHED if published.here(name))]
             names = select_several("Tokenizers", TOKENIZERS, "compare_show", first=first, wrap=True)
@@ -96,7 +96,7 @@ def _compared(chosen: _Asked, known: shared.Sources) -> Comparison | None:
             if name in PUBLISHED and name not in encodings:
                 continue
             try:
-                cuts[name] = cut_of(name, known.name, known.own, chosen.text, known, encodings)
+                cuts[name] = cut_of(name, known.name, known.custom, chosen.text, known, encodings)
                 sizes[name] = vocabulary_of(name, known, encodings)
             except TokenizerError as error:
                 st.caption(f":material/info: {safe(str(error))}.")
@@ -124,9 +124,10 @@ def _facts(cut: Cut, size: int) -> str:
 
 
 def _note(name: str, cut: Cut, size: int) -> str:
-    if name.startswith("bpe-") and size < asked(name):
+    if name.startswith("bpe-") and size < requested_size(name):
         return (
-            f"{asked(name):,} entries were asked for. In this text no pair was left to merge after {size:,}."
+            f"{requested_size(name):,} entries were asked for. In this text no pair was left to merge after"
+            f" {size:,}."
         )
     if cut.unknown and name == "words":
         return (

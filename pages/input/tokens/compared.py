@@ -1,4 +1,4 @@
-"""What a comparison of tokenizers comes to: how many tokens each makes, of the text and of each line."""
+"""Comparison of tokenizers: the number of tokens that each makes, of the text and of each line."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings
         tuple(lines),
         np.array(
             [
-                [cut_of(name, known.name, known.own, line, known, encodings).tokens for name in titles]
+                [cut_of(name, known.name, known.custom, line, known, encodings).tokens for name in titles]
                 for line in lines
             ]
         ),

@@ -53,7 +53,7 @@ def draw_cost() -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         hint = "Our BPE learns from this text, and the passage is its beginning."
         name = shared.choose_source("cost_corpus", "Text", hint)
-        own = shared.own_text() if name == "yours" else ""
+        own = shared.custom_text() if name == "yours" else ""
         count = select("Passage", PASSAGES, "cost_words", first=1000, wrap=True)
         d = slide_over("Width d_model", WIDTHS, 256, "cost_width", width=170)
     if own is None:
@@ -62,14 +62,14 @@ def draw_cost() -> None:
     if known is None:
         return
     encodings = shared.at_hand()
-    found = measured(known.name, known.own, count, tuple(encodings), known, encodings)
+    found = measured(known.name, known.custom, count, tuple(encodings), known, encodings)
     counted = _Counted(known, encodings, count, found, d)
     first, last = _ends(counted.table())
     gained = gain(first, last)
     if gained is None:
         st.info("This text makes no tokens: choose another.")
         return
-    explain.answer(words.gained(first, last, gained, _new_words(known.name, known.own, known.text)))
+    explain.answer(words.gained(first, last, gained, _new_words(known.name, known.custom, known.text)))
     _draw_trade(counted)
     explain.measure_it(_measured, counted)
     explain.by_hand(_by_hand, counted)
@@ -81,14 +81,14 @@ def _ends(table: list[Cost]) -> tuple[Cost, Cost]:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _new_words(name: str, own: str, _text: str) -> NewWords | None:
+def _new_words(name: str, custom: str, _text: str) -> NewWords | None:
     return new_words(_text)
 
 
 @st.cache_resource(max_entries=24, show_spinner="Counting tokens …")
 def measured(
     name: str,
-    own: str,
+    custom: str,
     count: int,
     published: tuple[str, ...],
     _known: shared.Sources,
@@ -144,7 +144,7 @@ def _measured(counted: _Counted) -> None:
     _curves(counted.curve, table, counted.d)
     _table(table, counted.d, layers)
     st.markdown(words.share_of(*_ends(table), counted.d))
-    passage = measured(known.name, known.own, 1000, tuple(counted.encodings), known, counted.encodings)
+    passage = measured(known.name, known.custom, 1000, tuple(counted.encodings), known, counted.encodings)
     draw_thousand_words(known, passage)
     draw_line(counted.encodings.get("gpt2"))
 

@@ -33,36 +33,38 @@ def vocabulary_of(name: str, known: shared.Sources, encodings: Encodings) -> int
     if name in encodings:
         return encodings[name].vocab_size
     if name.startswith("bpe-"):
-        return shared.smaller(known, asked(name)).vocab_size
+        return shared.smaller(known, requested_size(name)).vocab_size
     listed = shared.known_words(known) if name == "words" else None
     return {
         "bytes": 256,
-        "characters": len(shared.alphabet(known.name, known.own, known.text)),
+        "characters": len(shared.alphabet(known.name, known.custom, known.text)),
         "words": listed.vocab_size if listed else 0,
     }[name]
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def cut_of(name: str, source: str, own: str, text: str, _known: shared.Sources, _encodings: Encodings) -> Cut:
+def cut_of(
+    name: str, source: str, custom: str, text: str, _known: shared.Sources, _encodings: Encodings
+) -> Cut:
     if name in _encodings:
         return cut_tokens(text, _encodings[name], SHOWN)
     if name.startswith("bpe-"):
-        return cut_tokens(text, shared.smaller(_known, asked(name)), SHOWN)
+        return cut_tokens(text, shared.smaller(_known, requested_size(name)), SHOWN)
     if name == "bytes":
         return cut_bytes(text, SHOWN)
     if name == "characters":
-        return cut_characters(text, shared.alphabet(_known.name, _known.own, _known.text), SHOWN)
+        return cut_characters(text, shared.alphabet(_known.name, _known.custom, _known.text), SHOWN)
     listed = shared.known_words(_known)
     if listed is None:
         raise TokenizerError("there is no word in this text")
     return cut_words(text, listed, SHOWN)
 
 
-def asked(name: str) -> int:
+def requested_size(name: str) -> int:
     """Entries that one of our BPEs was asked for."""
     return int(name.removeprefix("bpe-"))
 
 
 def kind_of(name: str) -> str:
-    """What needs no learning, our own, or published."""
+    """Returns the kind of a tokenizer: without learning, learned here, or published."""
     return "published" if name in PUBLISHED else "ours" if name.startswith("bpe-") else "plain"

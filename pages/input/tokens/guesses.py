@@ -1,4 +1,4 @@
-"""What a reader of the Tokens page may guess first."""
+"""Guesses before the views of Tokens."""
 
 from __future__ import annotations
 

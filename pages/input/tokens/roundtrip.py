@@ -72,7 +72,7 @@ def _typed() -> str:
 
 
 def _tried(text: str, known: shared.Sources) -> Tried:
-    alphabet = shared.alphabet(known.name, known.own, known.text)
+    alphabet = shared.alphabet(known.name, known.custom, known.text)
     found: Tried = {"Characters": (of_characters(text, alphabet), len(alphabet))}
     listed = shared.known_words(known)
     if listed is not None:

@@ -1,4 +1,4 @@
-"""What the views that compare tokenizers share: the text of one's own, the text that BPE learns from, and the
+"""Code that the views comparing tokenizers share: the custom text, the text that BPE learns from, and the
 tokenizers themselves.
 """
 
@@ -39,16 +39,16 @@ LARGEST = 8192  # the one training from which all smaller vocabularies are cut
 
 @dataclass(frozen=True)
 class Sources:
-    """What our own tokenizers learn from. `own` is the text itself where it is one's own, else empty:
-    together with `name` it names the text in caches.
+    """The text that our own tokenizers learn from. `custom` is the text itself where a visitor wrote it, else
+    empty: together with `name` it names the text in caches.
     """
 
     name: str
-    own: str
+    custom: str
     text: str
 
 
-def own_text() -> str | None:
+def custom_text() -> str | None:
     """The examples and, folded, the box. Returns the text in whole characters, or None, with a sentence,
     where
     it is too long.
@@ -116,14 +116,14 @@ def choose_source(key: str, label: str, hint: str) -> str:
     return select(label, SOURCES, key, first="shakespeare", hint=hint, wrap=True)
 
 
-def source(name: str, own: str) -> Sources | None:
+def source(name: str, custom: str) -> Sources | None:
     """The text of a source; the Python manual where Tiny Shakespeare cannot be had. None while its tokens
     are learned, with a bar, or where that was cancelled or is too much work, with a sentence.
     """
-    found = Sources("yours", own, own) if name == "yours" and own else _built_in(name)
-    most = session.profile().max_merging if found.own else None
-    doing = f"Learning the tokens of {'your text' if found.own else SOURCES[found.name]}"
-    learned = measured(_merges_of(found.name, found.own), partial(_learning, found.text, most), doing)
+    found = Sources("yours", custom, custom) if name == "yours" and custom else _built_in(name)
+    most = session.profile().max_merging if found.custom else None
+    doing = f"Learning the tokens of {'your text' if found.custom else SOURCES[found.name]}"
+    learned = measured(_merges_of(found.name, found.custom), partial(_learning, found.text, most), doing)
     return None if learned is None else found
 
 
@@ -146,28 +146,28 @@ def _built_in(name: str) -> Sources:
 
 def trained(sources: Sources) -> BpeTokenizer:
     """Byte-level BPE with words kept apart, as far as LARGEST or as the text goes; once for each text."""
-    return _trained(sources.name, sources.own, sources.text)
+    return _trained(sources.name, sources.custom, sources.text)
 
 
 def smaller(sources: Sources, size: int) -> BpeTokenizer:
     """The same training, stopped at `size` tokens."""
-    return _smaller(sources.name, sources.own, size, trained(sources))
+    return _smaller(sources.name, sources.custom, size, trained(sources))
 
 
 def known_words(sources: Sources) -> WordTokenizer | None:
     """The words of the text; None where it has none."""
-    return _words(sources.name, sources.own, sources.text)
+    return _words(sources.name, sources.custom, sources.text)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Learning merges …")
-def _trained(name: str, own: str, _text: str) -> BpeTokenizer:
-    learned: BpeTokenizer | None = known(_merges_of(name, own))
+def _trained(name: str, custom: str, _text: str) -> BpeTokenizer:
+    learned: BpeTokenizer | None = known(_merges_of(name, custom))
     return learned or bpe.train(_text, LARGEST)
 
 
-def _merges_of(name: str, own: str) -> Key:
+def _merges_of(name: str, custom: str) -> Key:
     """Under this key their training is known (ui.background_jobs)."""
-    return "merges", name, hashlib.sha256(own.encode("utf-8", "surrogatepass")).hexdigest(), LARGEST
+    return "merges", name, hashlib.sha256(custom.encode("utf-8", "surrogatepass")).hexdigest(), LARGEST
 
 
 def _learning(text: str, most: int | None) -> Steps[BpeTokenizer]:
@@ -178,12 +178,12 @@ def _learning(text: str, most: int | None) -> Steps[BpeTokenizer]:
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)
-def _smaller(name: str, own: str, size: int, _whole: BpeTokenizer) -> BpeTokenizer:
+def _smaller(name: str, custom: str, size: int, _whole: BpeTokenizer) -> BpeTokenizer:
     return prefix(_whole, size)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def _words(name: str, own: str, _text: str) -> WordTokenizer | None:
+def _words(name: str, custom: str, _text: str) -> WordTokenizer | None:
     try:
         return WordTokenizer.train(_text)
     except TokenizerError:
@@ -191,7 +191,7 @@ def _words(name: str, own: str, _text: str) -> WordTokenizer | None:
 
 
 @st.cache_data(max_entries=6, show_spinner=False)
-def alphabet(name: str, own: str, _text: str) -> str:
+def alphabet(name: str, custom: str, _text: str) -> str:
     """The distinct characters of a text, by code point."""
     return "".join(sorted(set(_text)))
 
@@ -214,7 +214,7 @@ def encodings(names: Iterable[str]) -> dict[str, PublishedTokenizer]:
 
 
 def at_hand(names: Iterable[str] = PUBLISHED) -> dict[str, PublishedTokenizer]:
-    """Those that lie on this machine: nothing is fetched that nobody asked for."""
+    """Returns those of the encodings that lie on this machine: nothing is fetched without a request."""
     return encodings(name for name in names if published.here(name))
 
 

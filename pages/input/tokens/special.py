@@ -14,7 +14,7 @@ GLITCHES = (" SolidGoldMagikarp", " petertodd", " Glassformer")
 
 
 def draw_special(encodings: Encodings) -> None:
-    """What a user's `<|endoftext|>` becomes, and what the real one is."""
+    """Draws a user's `<|endoftext|>` in tokens beside the real one."""
     st.markdown(words.SPECIAL.format(end=END_OF_TEXT))
     rows = [
         {

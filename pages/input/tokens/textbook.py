@@ -71,7 +71,7 @@ def draw_line(gpt2: PublishedTokenizer | None) -> None:
         ).set_index("")
     )
     st.markdown(
-        words.one_line(
+        words.single_line(
             safe(LINE.strip()), alone.characters, len(alone.ids), len(with_empty.ids), len(running.ids)
         )
     )

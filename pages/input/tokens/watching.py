@@ -40,7 +40,7 @@ class Watching:
 
 
 def learned(text: str, new_tokens: int, level: Level, split: Split) -> bool:
-    """Whether the merges of a text are known. While they are learned, a bar; else a sentence."""
+    """True if the merges of a text are known. While they are learned, draws a bar; else a sentence."""
     asked = partial(apart, text, new_tokens, level=level, split=split)
     return measured(_key(text, new_tokens, level, split), asked, "Learning the merges") is not None
 

@@ -1,4 +1,4 @@
-"""What the views of Tokens say."""
+"""Sentences of the views of Tokens."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def spelled(way: Way) -> str:
 
 
 def learned_from(name: str, characters: int) -> str:
-    """What the merges were learned from, and by which rules."""
+    """Says what the merges were learned from, and by which rules."""
     return (
         f"Learned from {name}: {characters:,} characters. Tie rule: of equally frequent"
         " pairs the one with the smaller first id wins, then the smaller second, as Hugging Face's trainer"
@@ -148,8 +148,8 @@ def learned_from(name: str, characters: int) -> str:
     )
 
 
-def achieved(result: Achieved, asked: int) -> str:
-    """What the merges came to; `asked` is how many tokens should have been learned."""
+def achieved(result: Achieved, requested: int) -> str:
+    """Says how many tokens were learned; `requested` should have been."""
     shrinking = result.shrinking
     said = (
         f"**{result.start:,} → {result.left:,} tokens** after {result.merges:,} merges, {result.share:.1%}"
@@ -159,8 +159,8 @@ def achieved(result: Achieved, asked: int) -> str:
     )
     if result.early:
         said += f" The first {result.half:,} merges did half of the work: frequent pairs come first."
-    if result.learned < asked:
-        said += f" You asked for {asked:,}; after these no pair was left."
+    if result.learned < requested:
+        said += f" You asked for {requested:,}; after these no pair was left."
     if result.once is not None:
         said += (
             f" From merge {result.once:,} on the winning pair stands there only once: from there the text is"
@@ -170,7 +170,7 @@ def achieved(result: Achieved, asked: int) -> str:
 
 
 def saved(shrinking: Shrinking, name: str) -> str:
-    """What the first merge saved, and the last."""
+    """Says what the first merge saved, and the last."""
     return (
         f"The first merge made {name} {shrinking.saved[0]:,} tokens shorter, the last"
         f" {shrinking.saved[-1]:,}: frequent pairs come first, so a later merge removes fewer tokens. The"
@@ -179,7 +179,7 @@ def saved(shrinking: Shrinking, name: str) -> str:
 
 
 def four_ways(cut: str, new_tokens: int, by_heart: bool) -> str:
-    """What the four trainings were made on, and what each way is worth."""
+    """Says what the four trainings were made on, and what each way is worth."""
     return (
         f"Four trainings on {cut}, each for up to {new_tokens:,} new tokens. A vocabulary that starts from"
         " characters has every character of the text, and one that is not among them cannot be encoded at"
@@ -231,10 +231,10 @@ NO_SPECIAL = (
 # What vocabulary size costs ---------------------------------------------------------------------
 
 
-def measured_on(passage: Passage, asked: int, name: str) -> str:
-    """What was counted; `asked` words were to be, 0 for all."""
-    of = f"the first {passage.words:,} words" if asked else "the whole text"
-    fewer = f" It has no more than {passage.words:,} words." if asked > passage.words else ""
+def measured_on(passage: Passage, requested: int, name: str) -> str:
+    """Says what was counted; `requested` words were to be, 0 for all."""
+    of = f"the first {passage.words:,} words" if requested else "the whole text"
+    fewer = f" It has no more than {passage.words:,} words." if requested > passage.words else ""
     return f"Measured on {of} of {name}: {passage.characters:,} characters.{fewer}"
 
 
@@ -265,7 +265,7 @@ def gained(first: Cost, last: Cost, gain: Gain, new: NewWords | None) -> str:
 
 
 def share_of(first: Cost, last: Cost, d: int) -> str:
-    """What the embedding is of the whole model."""
+    """Says what share of the whole model the embedding is."""
     return (
         f"At width {d:,} the embedding is {last.share:.0%} of the tied model with {last.name}, against"
         f" {first.share:.1%} with {first.name}. The blocks do not grow with V, so a large model hardly"
@@ -295,10 +295,10 @@ def thousand_words(name: str, characters: float, tokens: float | None) -> str:
     )
 
 
-def one_line(line: str, characters: int, alone: int, with_empty: int, running: int) -> str:
+def single_line(line: str, characters: int, isolated: int, with_empty: int, running: int) -> str:
     """One line in three surroundings; `line` is safe Markdown, the others are numbers of tokens."""
     return (
-        f"**“{line}” is {characters} characters and {alone} tokens** for gpt2. With an empty line after"
+        f"**“{line}” is {characters} characters and {isolated} tokens** for gpt2. With an empty line after"
         " it there"
         f" are {with_empty}: the two line breaks are one token. In the running text there are {running}:"
         " before"
@@ -310,7 +310,7 @@ def one_line(line: str, characters: int, alone: int, with_empty: int, running: i
 
 
 def came_back(trip: RoundTrip) -> str:
-    """What one tokenizer's ids are decoded to."""
+    """Says what one tokenizer's ids are decoded to."""
     if trip.same:
         return f"back: “{trip.back}”, letter for letter"
     if trip.lost:

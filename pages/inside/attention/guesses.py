@@ -1,4 +1,4 @@
-"""What a reader of the Attention page may guess first."""
+"""Guesses before the views of Attention."""
 
 from __future__ import annotations
 

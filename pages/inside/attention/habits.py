@@ -1,4 +1,4 @@
-"""What the heads of a subject do, measured once for all views; and how habits are named and coloured."""
+"""Habits of a subject's heads, measured once for all views, with their names and colours."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ REPEATED = 24  # tokens that are read twice: as many as Circuits reads first, th
 
 
 def numbers_of(subject: Subject) -> HeadNumbers:
-    """What could be measured so far: where reading twice takes longer than a glance, a bar is drawn, and the
-    page again when that is done.
+    """Returns what could be measured so far: where reading twice takes longer than a glance, a bar is drawn,
+    and the page again when that is done.
     """
     twice = None
     if can_repeat(subject):
@@ -88,7 +88,7 @@ def numbers_of(subject: Subject) -> HeadNumbers:
 
 
 def can_repeat(subject: Subject) -> bool:
-    """Whether induction can be measured at all."""
+    """True if induction can be measured."""
     return repeatable(subject.model, min(subject.tokenizer.vocab_size, subject.config.vocab_size)) > 0
 
 
@@ -149,14 +149,14 @@ def _does(own: tuple[Habit, float] | None) -> str:
 
 
 def names(numbers: HeadNumbers, by: Habit | None) -> list[str]:
-    """What is written below each head: what it does, or the habit that all are sorted by."""
+    """Returns the line below each head: what it does, or the habit that all are sorted by."""
     if by is not None:
         return [SHORT.get(by, NAMES[by])] * numbers.entropy.size
     return ["several" if own is None else SHORT.get(own[0], NAMES[own[0]]) for own in habit_of_each(numbers)]
 
 
 def scores(numbers: HeadNumbers, by: Habit | None) -> list[str]:
-    """What is written beside each head's name: its score of a habit, or of its own."""
+    """Returns the number beside each head's name: its score of a habit, or of its own."""
     if by is None:
         return ["" if own is None else f"{own[1]:.0%}" for own in habit_of_each(numbers)]
     values = score_of(numbers, by)

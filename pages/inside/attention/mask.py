@@ -12,7 +12,7 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention import guesses
 from pages.inside.attention import words_mask as words
-from pages.inside.attention.mask_figures import learning_curves, losses_by_place, one_pattern
+from pages.inside.attention.mask_figures import learning_curves, losses_by_place, single_pattern
 from pages.inside.attention.shared import TOPIC, has_heads
 from ui import explain, widgets
 from ui.guess import ask
@@ -68,7 +68,7 @@ def _pattern(subject: Subject, weights: np.ndarray, place: tuple[int, int], mask
     names = [f"{i} {label}" for i, label in enumerate(subject.labels)]
     kind = "on" if mask else "off"
     plot(
-        one_pattern(weights, subject.labels, mask),
+        single_pattern(weights, subject.labels, mask),
         key=f"attention_mask_{kind}",
         alt=words.pattern_alt(layer, head, mask),
         height=HEIGHT,

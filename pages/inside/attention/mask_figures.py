@@ -30,7 +30,7 @@ SCALE = {  # the colours of weights, below a pattern
 SHADES = (("with the mask", "attention"), ("without it", "output"))
 
 
-def one_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool) -> go.Figure:
+def single_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool) -> go.Figure:
     """Weights (query, key) of a head, with the mask (what it hides is grey) or without, in [0, 1]."""
     name, _ = SHADES[0 if masked else 1]
     cells = named_cells([f"query {n}" for n in placed(labels)], [f"key {n}" for n in placed(labels)], " → ")

@@ -162,7 +162,7 @@ def _map(name: str, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _more(subject: Subject, numbers: HeadNumbers, arrays: dict[str, np.ndarray]) -> None:
-    """What stands out, all numbers as a table, and the first token as a place to rest."""
+    """Draws the notable heads, all numbers as a table, and attention to the first token."""
     st.markdown("**Heads that stand out**")
     st.markdown("\n".join(f"- {line}" for line in standing_out(numbers, subject.config.causal)))
     table = head_table(arrays).rename(
@@ -278,7 +278,7 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
 
 
 def sink_words(resting: Resting, first: str) -> list[str]:
-    """What is seen in this model, also where it is not what the theory expects."""
+    """Says what this model does with the first token, also where theory expects something else."""
     words = [
         f"**Here:** on average a head gives {resting.share:.0%} of its weight to {first} at position 0;"
         f" spread evenly it would be {resting.even:.0%}."

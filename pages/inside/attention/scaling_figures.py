@@ -166,19 +166,19 @@ def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
     return found
 
 
-def compared_map(one: Compared, title: str, labels: Sequence[str]) -> go.Figure:
+def compared_map(comparison: Compared, title: str, labels: Sequence[str]) -> go.Figure:
     """The weights (query, key) of one way to compare, in [0, 1]."""
     heat = {
         "type": "heatmap",
-        "z": one.weights.astype(np.float32),
+        "z": comparison.weights.astype(np.float32),
         "x": np.arange(len(labels)),
         "y": np.arange(len(labels)),
         "zmin": 0,
         "zmax": 1,
         "colorscale": SEQUENTIAL,
         "showscale": False,
-        "customdata": one.scores,
-        "text": one.weights,
+        "customdata": comparison.scores,
+        "text": comparison.weights,
         "texttemplate": "%{text:.2f}",
         "textfont": {"size": 11},
         "hovertemplate": "score %{customdata:.2f}<br>weight %{z:.4f}<extra></extra>",

@@ -1,5 +1,5 @@
-"""What the views of the attention page share: whether there are heads, and the two components that draw
-patterns in the browser.
+"""Code that the views of Attention share: whether there are heads, and the two components that draw patterns
+in the browser.
 """
 
 from __future__ import annotations

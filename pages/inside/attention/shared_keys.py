@@ -101,7 +101,7 @@ def _counted(
 
 
 def _table(config: ModelConfig, n_heads: int, n_kv: int, size: int, parts: Parts) -> pd.DataFrame:
-    """What is chosen beside no sharing and all sharing."""
+    """Tabulates the choice beside no sharing and full sharing."""
     choices = dict.fromkeys((n_heads, n_kv, 1))
     found = [_counted(config, n_heads, kv, size, parts.name, parts) for kv in choices]
     columns = {

@@ -107,7 +107,7 @@ def _choose_key(subject: Subject, found: Stages, query: int) -> int:
 
 
 def _formula(stage: str, found: Stages) -> str:
-    """What is computed at a stage, or that it is not written out."""
+    """Returns the formula of a stage, or that it is not written out."""
     if stage == "softmax" and found.exponentials is None:
         return f"$p_{{ij}}$: {OWN_WEIGHTS}"
     if stage == "÷ √d" and found.raw is None:
@@ -128,13 +128,13 @@ def _scaled(found: Stages) -> str:
 
 
 def names_of(stages: Stages) -> dict[str, str]:
-    """What the stages are called: one that promises a division by √d, only where there is one."""
+    """Returns the names of the stages: the one of the division by √d only where there is one."""
     divides = stages.raw is None or one_head.scaled_by(stages.divisor, stages.q.shape[1]) == "root"
     return {stage: stage if divides or stage != "÷ √d" else "scores" for stage in STAGES}
 
 
 def _variant(subject: Subject, stage: str, found: Stages) -> str:
-    """What is different in this model, in a sentence."""
+    """Says how this model differs, in a sentence."""
     config = subject.config
     turns = "rotate" in subject.model.parts.position(config).enters
     said = ""

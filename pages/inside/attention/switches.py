@@ -76,7 +76,7 @@ def _candidates(subject: Subject, read: Consequence, place: int) -> None:
     """The likeliest tokens at a place, before and after."""
     names = [subject.vocabulary[i] for i in read.tokens]
     table = pd.DataFrame({"token": names, "before": read.before, "after": read.after})
-    st.markdown(words.asked(subject.config.causal, safe(subject.labels[place])))
+    st.markdown(words.question(subject.config.causal, safe(subject.labels[place])))
     plot(
         two_bars(table),
         key="attention_tops",

@@ -1,4 +1,4 @@
-"""What the views of Attention say."""
+"""Sentences of the views of Attention."""
 
 from __future__ import annotations
 
@@ -64,21 +64,21 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
 MENTIONED = 6  # habits in one sentence
 
 
-def specialities(counts: Counts, place: tuple[int, int], own: tuple[Habit, float] | None) -> str:
-    """What heads specialise in, and what the marked one does (Markdown)."""
+def specialities(counts: Counts, place: tuple[int, int], habit_here: tuple[Habit, float] | None) -> str:
+    """Says what heads specialise in, and what the marked one does (Markdown)."""
     ranks = sorted(((count, habit) for habit, count in counts.by_habit.items() if count), key=lambda x: -x[0])
     parts = [f"**{count}** {DOING[habit][count > 1]}" for count, habit in ranks[:MENTIONED]]
     rest = counts.heads - sum(count for count, _ in ranks[:MENTIONED])
     if rest:
         parts.append(f"{rest} {'does' if rest == 1 else 'do'} something else")
-    here = f"Head {place[1]} of layer {place[0]} {_does(own)}."
+    here = f"Head {place[1]} of layer {place[0]} {_does(habit_here)}."
     return f"What the {counts.heads} heads specialise in: {', '.join(parts)}. {here}"
 
 
-def _does(own: tuple[Habit, float] | None) -> str:
-    if own is None:
+def _does(habit: tuple[Habit, float] | None) -> str:
+    if habit is None:
         return f"gives no one habit **{STRONG:.0%}** of its weight"
-    return DOES[own[0]].format(value=f"{own[1]:.0%}")
+    return DOES[habit[0]].format(value=f"{habit[1]:.0%}")
 
 
 def none_strong(least: float) -> str:
@@ -234,7 +234,7 @@ def shared_alt(n_heads: int, n_kv: int) -> str:
 
 
 def shared(kind: str, n_heads: int, n_kv: int, per_token: str, less: float) -> str:
-    """What sharing saves (Markdown)."""
+    """Says what sharing saves (Markdown)."""
     heads = "head" if n_kv == 1 else "heads"
     first = (
         f"{n_heads} query heads read the keys and values of **{n_kv}** {heads} ({kind}): while it writes, the"

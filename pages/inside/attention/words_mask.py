@@ -1,4 +1,4 @@
-"""What the view of the causal mask says."""
+"""Sentences of the view of the causal mask."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wrote(name: str, text: str) -> str:
 
 
 def masked(future: float, loss_with: float, loss_without: float, step: int) -> str:
-    """What the mask hides, and what becomes of a training without (Markdown)."""
+    """Says what the mask hides, and what becomes of a training without it (Markdown)."""
     first = f"It hides later tokens; without it this head would put **{future:.0%}** of its weight there."
     if step == 0:
         return f"{first} Before a training both models guess: move the step."
@@ -47,7 +47,7 @@ def masked(future: float, loss_with: float, loss_without: float, step: int) -> s
 
 
 def not_learned(unmasked: Unmasked) -> str:
-    """What taking the mask away does to a model that was trained with it (Markdown)."""
+    """Says what removing the mask does to a model that was trained with it (Markdown)."""
     return (
         "In the model above, trained *with* the mask, taking it away changes the loss from"
         f" **{unmasked.mean_with:.2f}** to **{unmasked.mean_without:.2f}** nats: it sees the answers, but"

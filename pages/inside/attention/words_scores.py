@@ -1,4 +1,4 @@
-"""What the views of √d_k and of queries and keys say."""
+"""Sentences of the views of √d_k and of queries and keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def scaling_alt(query: OneQuery, divided: bool) -> str:
 
 
 def scaled(query: OneQuery) -> str:
-    """What the same scores become, both ways (Markdown)."""
+    """Says what the same scores become, both ways (Markdown)."""
     if query.width == 1:
         return (
             "At d_k = 1 there is nothing to divide: both sides give the best key"
@@ -104,8 +104,8 @@ SELF_SETTING = (
 )
 
 
-def self_alt(title: str, one: Compared) -> str:
-    return f"A map of weights, 8 words against 8, {title}: a word gives itself {one.own_weight:.0%}."
+def self_alt(title: str, comparison: Compared) -> str:
+    return f"A map of weights, 8 words against 8, {title}: a word gives itself {comparison.own_weight:.0%}."
 
 
 def self_term(comparisons: Mapping[Way, Compared], width: int) -> str:

@@ -1,4 +1,4 @@
-"""What the view of the switches says."""
+"""Sentences of the view of the switches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCALE_HINT = "Off: the scores are the products q·k as they are."
 ALL_HINT = "Switches every head off."
 
 
-def asked(causal: bool, token: str) -> str:
+def question(causal: bool, token: str) -> str:
     return f"**What comes after {token}?**" if causal else f"**What stands at {token}?**"
 
 
@@ -37,7 +37,7 @@ def _heads(found: tuple[tuple[int, int], ...], layers: int, heads: int) -> str:
 
 
 def without(switches: Switches, layers: int, heads: int) -> str:
-    """What is off, in words.
+    """Names what is off.
 
     >>> without(Switches(mask=False, heads_off=((1, 3),)), 4, 4)
     'Without the mask and head 3 of layer 1'
@@ -65,7 +65,7 @@ def without(switches: Switches, layers: int, heads: int) -> str:
 def switched(
     subject: Subject, switches: Switches, comparison: Comparison, read: Consequence, place: int
 ) -> str:
-    """What the model lost (Markdown)."""
+    """Says what the model lost (Markdown)."""
     (first, p), (then, q) = read.first_before, read.first_after
     token, one, other = (
         safe(word) for word in (subject.labels[place], subject.vocabulary[first], subject.vocabulary[then])

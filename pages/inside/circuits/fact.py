@@ -11,7 +11,7 @@ from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
 from engine.measure.circuits.fact_recall import Fact, answer_of, trace
 from engine.measure.recording import record
-from pages.inside.circuits.fact_figure import climb
+from pages.inside.circuits.fact_figure import answer_by_depth
 from pages.inside.circuits.induction import name_of
 from pages.inside.circuits.needs import writes
 from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, OWN, line
@@ -73,14 +73,14 @@ def draw_fact(subject: Subject) -> None:
 
 
 def questions_for(tokenizer: Tokenizer) -> dict[str, Question]:
-    """Those whose answer is one token; those for letters where none of the others is."""
+    """Returns the questions whose answer is one token; those for letters where none of the others is."""
     known = {name: q for name, q in QUESTIONS.items() if fits(tokenizer, q)}
     of_words = {name: q for name, q in known.items() if not q.letters}
     return of_words or known
 
 
 def fits(tokenizer: Tokenizer, question: Question) -> bool:
-    """Whether the answer is one token, and one that stands by itself after the prompt."""
+    """True if the answer is one token, and one that stands by itself after the prompt."""
     if tokenizer.unknown(question.prompt + question.answer):
         return False
     answer = tokenizer.encode(question.answer)
@@ -134,7 +134,7 @@ def _draw(subject: Subject, fact: Fact) -> None:
     for name, values in (parts or {}).items():
         table[f"{name}_nats"] = np.concatenate(([np.nan], values))
     plot(
-        climb(fact.rank, fact.probability, guesses, names, parts, subject.config.vocab_size),
+        answer_by_depth(fact.rank, fact.probability, guesses, names, parts, subject.config.vocab_size),
         key="fact_climb",
         height=HEIGHT if parts else HEIGHT - 100,
         name="fact",

@@ -12,7 +12,7 @@ from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
 
 
-def climb(
+def answer_by_depth(
     rank: np.ndarray,
     probability: np.ndarray,
     guesses: Sequence[str],

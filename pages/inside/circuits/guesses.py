@@ -1,4 +1,4 @@
-"""What a reader of the Circuits page may guess first."""
+"""Guesses before the views of Circuits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def head(model: Transformer, repeat: Repeat) -> Guess | None:
 
 
 def _wrong(kind: str, right: str) -> str:
-    """What was thought of a head that is missed less than the right one."""
+    """Names the thought behind choosing a head that is missed less than the right one."""
     if kind == "idle":
         return "It looks neither at the copy nor at the token before: the second reading hardly needs it."
     return SAID[kind][1] if right != "idle" else f"{SAID[kind][1]} And copying is not all that a text needs."

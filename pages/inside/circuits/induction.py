@@ -60,7 +60,7 @@ def draw_induction(subject: Subject) -> None:
 
 
 def _measured(subject: Subject, repeat: Repeat) -> None:
-    """What becomes of the second reading without the heads that copy, and every head's score."""
+    """Draws the second reading without the heads that copy, and every head's score."""
     if (found := _knocked_out(subject, repeat)) is not None and repeat.strong:
         st.markdown(without_them(found))
     _every_head(repeat)
@@ -124,7 +124,7 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
 
 
 def name_of(layer: int, head: int) -> str:
-    """As the axes call a head: both counted from 0.
+    """Returns the name of a head on the axes: both counted from 0.
 
     >>> name_of(18, 6)
     '18.6'
@@ -133,7 +133,7 @@ def name_of(layer: int, head: int) -> str:
 
 
 def sentences(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
-    """What is seen, and who copies; or why nobody does."""
+    """Says what is seen and which heads copy, or why none does."""
     said = [words.read_twice(repeat, guessing(config.vocab_size))]
     if not repeat.strong:
         return [*said, *_why_not(repeat, trained_on, config)]
@@ -148,7 +148,7 @@ def sentences(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) ->
 
 
 def without_them(knockout: Knockout) -> str:
-    """What the second reading costs with the best heads off, and with as many others."""
+    """Says what the second reading costs with the best heads off, and with as many others."""
     off = len(knockout.heads)
     below = f"; {_below(knockout.below[0])}." if knockout.below else "."
     return (
@@ -164,7 +164,7 @@ def _below(head: Named) -> str:
 
 
 def _why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
-    """That no head copies, and what is missing for it."""
+    """Says that no head copies, and what is missing for it."""
     most, before = repeat.best[0], repeat.before
     said = [
         "**No induction head**: the most that a head gives to what came after the same token is"

@@ -1,4 +1,4 @@
-"""What an experiment needs of a model, and the sentence where it is not there."""
+"""Requirements of an experiment, and the sentence where a model does not meet them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHORT = 16  # tokens: a shorter text has no second half to speak of, and its los
 
 
 def writes(subject: Subject) -> bool:
-    """Whether it predicts what comes next; says so where it does not."""
+    """Returns True if the model predicts what comes next; says so where it does not."""
     if subject.config.causal:
         return True
     st.info(
@@ -23,7 +23,7 @@ def writes(subject: Subject) -> bool:
 
 
 def looks(subject: Subject) -> bool:
-    """Whether it has heads that look at other tokens; says so where it has none."""
+    """Returns True if the model has heads that attend to other tokens; says so where it has none."""
     if subject.model.parts.mixer(subject.config).present:
         return True
     st.info(
@@ -33,11 +33,11 @@ def looks(subject: Subject) -> bool:
     return False
 
 
-def long_text(subject: Subject, most: int, own: str = TEXT) -> tuple[int, ...]:
-    """The first `most` tokens of the bar's text; of our `own` where that is too short, which is said."""
+def long_text(subject: Subject, most: int, fallback: str = TEXT) -> tuple[int, ...]:
+    """The first `most` tokens of the bar's text; of our `fallback` where that is too short, which is said."""
     if len(subject.ids) >= SHORT:
         return subject.ids[:most]
-    ids, _, _ = read(own, subject.tokenizer, most)
+    ids, _, _ = read(fallback, subject.tokenizer, most)
     if len(ids) >= SHORT:
         st.caption(
             f":material/info: The text above has {len(subject.ids)} tokens, too few to measure on: one of"

@@ -20,7 +20,7 @@ from engine.measure.circuits.prompt_pairs import (
 )
 from pages.inside.circuits import patching_figure as figures
 from pages.inside.circuits.patching_answer import SITES, depth_names, sentence, untouched
-from pages.inside.circuits.prompts import OWN, Pair, own_pair, pairs_for
+from pages.inside.circuits.prompts import OWN, Pair, custom_pair, pairs_for
 from ui import explain, widgets
 from ui.background_jobs import measured
 from ui.figures.labels import crowded
@@ -48,7 +48,7 @@ def draw_patching(subject: Subject) -> None:
     pairs = pairs_for(subject.tokenizer)
     titles = {name: pair.title for name, pair in pairs.items()} | {OWN: "your own"}
     chosen = widgets.select("Prompts", titles, "patching_pair", kind="pills", wrap=True, hidden=True)
-    pair = own_pair(next(iter(pairs.values()), NOTHING)) if chosen == OWN else pairs[chosen]
+    pair = custom_pair(next(iter(pairs.values()), NOTHING)) if chosen == OWN else pairs[chosen]
     try:
         prompts = prompts_of(subject.tokenizer, pair.clean, pair.corrupted, pair.answers)
     except GlassformerError as error:
@@ -96,7 +96,7 @@ def _refuse(subject: Subject, pair: Pair, error: GlassformerError) -> None:
 
 
 def _notes(subject: Subject, pair: Pair) -> None:
-    """What was made of the answers as they were written."""
+    """Says how the answers were read."""
     for text, answer in zip((pair.clean, pair.corrupted), pair.answers, strict=True):
         ids = subject.tokenizer.encode(answer)
         if len(ids) > 1:
@@ -163,7 +163,7 @@ def _draw(subject: Subject, prompts: Prompts, found: Patching, height: int) -> N
 
 
 def _baseline(subject: Subject, contrast: Contrast, names: tuple[str, str]) -> None:
-    """What the model says to each prompt, untouched."""
+    """Shows the model's answer to each prompt, untouched."""
     a, b = (safe(name) for name in names)
     first, second = (safe(subject.vocabulary[i]) for i in contrast.guesses)
     st.caption(untouched(contrast, (a, b), (first, second)))

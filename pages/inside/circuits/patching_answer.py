@@ -47,7 +47,7 @@ def sentence(patching: Patching, labels: list[str], names: tuple[str, str]) -> s
 
 
 def untouched(contrast: Contrast, names: tuple[str, str], guesses: tuple[str, str]) -> str:
-    """What the model says to each prompt with nothing put in (Markdown)."""
+    """Says what the model answers to each prompt with nothing patched (Markdown)."""
     first, second = (minus(f"{lead:+.2f}") for lead in (contrast.clean, contrast.corrupted))
     return (
         f"Logit of “{names[0]}” − logit of “{names[1]}”, nothing put in:\n"

@@ -17,7 +17,7 @@ MOST_PROMPT, MOST_ANSWER = 300, 40  # characters
 
 @dataclass(frozen=True)
 class Pair:
-    """What is asked: two prompts, and the answer that each calls for."""
+    """Two prompts, and the answer that each calls for."""
 
     title: str
     clean: str
@@ -48,7 +48,7 @@ PAIRS: dict[str, Pair] = {
 
 
 def pairs_for(tokenizer: Tokenizer) -> dict[str, Pair]:
-    """Those whose prompts have equally many tokens here, and whose answers are one token each."""
+    """Returns the pairs whose prompts have equally many tokens here, and whose answers are one token each."""
     return {
         name: pair
         for name, pair in PAIRS.items()
@@ -56,8 +56,8 @@ def pairs_for(tokenizer: Tokenizer) -> dict[str, Pair]:
     }
 
 
-def own_pair(first: Pair) -> Pair:
-    """What the person writes; `first` stands there until then."""
+def custom_pair(first: Pair) -> Pair:
+    """Returns the visitor's pair; `first` stands there until one is written."""
     a, b, c, d = st.columns([4, 4, 2, 2], gap="small")
     with a:
         clean = line("First prompt", first.clean, "patching_first_prompt", MOST_PROMPT)
@@ -74,7 +74,9 @@ def own_pair(first: Pair) -> Pair:
 
 
 def line(label: str, first: str, key: str, most: int, hint: str | None = None) -> str:
-    """What somebody writes, `first` until then: at most `most` characters, in the link under `key`."""
+    """Returns a visitor's text, `first` until one is written: at most `most` characters, in the link under
+    `key`.
+    """
     # Streamlit's own: a line of text. No `max_chars`: with it a browser drops a longer paste without a word.
     typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session", help=hint)
     text = whole(visible(typed or "")).replace("\0", " ")

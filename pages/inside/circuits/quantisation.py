@@ -31,7 +31,7 @@ from engine.weights.pretrained.blocks import kinds
 from pages.inside.circuits import weights_figures as figures
 from pages.inside.circuits import words_weights as words
 from pages.inside.circuits.needs import long_text
-from pages.inside.circuits.one_block import draw_block, opened_of
+from pages.inside.circuits.quantised_block import draw_block, opened_of
 from ui import explain, widgets
 from ui.background_jobs import measured
 from ui.fit_text import most_tokens
@@ -56,7 +56,7 @@ SHARES = {BLOCK: f"{BLOCK} weights", 0: "the whole matrix"}
 
 @dataclass(frozen=True)
 class Setting:
-    """What is rounded, and how."""
+    """The numbers to round, and how."""
 
     name: str  # of a matrix
     bits: int
@@ -101,14 +101,14 @@ def draw_quantisation(subject: Subject) -> None:
 
 
 def _more(subject: Subject, setting: Setting, lost: Taken, parameter: Tensor) -> None:
-    """What single weights lose, and how the model's own file has them."""
+    """Draws what single weights lose, and how the model's own file stores them."""
     if setting.bits != FULL:
         st.markdown(words.single_weights(lost))
     _stored(subject, setting.name, parameter)
 
 
 def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
-    """What is looked at, the full name of a matrix, and what else is rounded with it."""
+    """Returns the chosen part, the full name of a matrix, and what else is rounded with it."""
     a, b, c, d = st.columns([4, 4, 2, 4], gap="small")
     look = widgets.select("Look at", LOOKS, "bits_look", place=a)
     words = {kind: KINDS.get(kind, kind) for kind in known}

@@ -89,7 +89,9 @@ def _single(name: str, _tokenizer: Tokenizer) -> list[int]:
 
 
 def _fronts(subject: Subject) -> dict[int, str]:
-    """What may be put in front, by id: those that a model's texts began with come first."""
+    """Returns the tokens that may be put in front, by id: those that a model's texts began with
+    come first.
+    """
     special: dict[str, int] = dict(getattr(subject.tokenizer, "special", {}))
     begins = sorted(special, key=lambda name: "im_start" not in name)[:1]  # else the first: a text's end
     ids = [special[name] for name in begins] + _single(subject.key[0], subject.tokenizer)
@@ -129,7 +131,7 @@ def _draw_losses(found: Sinks, opening: Opening) -> None:
 
 
 def sentence(sinks: Sinks, opening: Opening, subject: Subject) -> str:
-    """What is seen under one opening."""
+    """Says what is seen under one opening."""
     told, kept = sinks.of(opening), sinks.of("kept")
     first = f"“{safe(subject.vocabulary[told.ids[told.seen]])}”"
     loss = f"the second half costs {told.loss:.2f} nats a token instead of {kept.loss:.2f}"

@@ -12,9 +12,9 @@ from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
 
 
-def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, kept: np.ndarray | None) -> go.Figure:
+def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.ndarray | None) -> go.Figure:
     """Weight on the earliest token in sight: every head (layer, head) a dot, the mean of a layer (layer,) a
-    line; `kept` is that of the text as it is, to compare.
+    line; `baseline` is that of the text as it is, to compare.
     """
     layers, heads = share.shape
     layer, head = (grid.ravel() for grid in np.indices(share.shape))
@@ -30,9 +30,9 @@ def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, kept: np.ndarr
     )
     at = np.arange(layers)
     traces = [dots]
-    if kept is not None:
+    if baseline is not None:
         traces.append(
-            curve(at, kept, "mean as it is", "quiet", "layer %{x}: %{y:.1%}", width=1.5, dash="dot")
+            curve(at, baseline, "mean as it is", "quiet", "layer %{x}: %{y:.1%}", width=1.5, dash="dot")
         )
     traces.append(curve(at, mean, "mean", "attention", "layer %{x}: %{y:.1%}"))
     flat = curve(

@@ -27,7 +27,7 @@ from engine.measure.circuits.steering import (
 )
 from pages.inside.circuits import weights_figures as figures
 from pages.inside.circuits import words_weights as words
-from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, OWN, WORDS, Preset, own_preset
+from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, OWN, WORDS, Preset, custom_preset
 from pages.inside.circuits.words_weights import NEUTRAL
 from ui import explain, session, widgets
 from ui.background_jobs import measured
@@ -54,7 +54,7 @@ class Setting:
 
     @property
     def added(self) -> tuple[str, str, int, Where]:
-        """What the direction hangs on."""
+        """The inputs that the direction depends on."""
         return self.preset.plus, self.preset.minus, self.layer, self.where
 
 
@@ -69,7 +69,7 @@ def draw_steering(subject: Subject) -> None:
     presets = WORDS if subject.is_pretrained else LETTERS
     titles = {name: preset.title for name, preset in presets.items()} | {OWN: "Your own"}
     name = widgets.select("Mood", titles, "steering_preset", kind="pills", wrap=True, hidden=True)
-    preset = own_preset(next(iter(presets.values()))) if name == OWN else presets[name]
+    preset = custom_preset(next(iter(presets.values()))) if name == OWN else presets[name]
     setting = _controls(subject, preset, name)
     try:
         prompt = read(subject.tokenizer, preset.text, "text to go on with")
@@ -93,7 +93,7 @@ def draw_steering(subject: Subject) -> None:
 
 
 def _costs(subject: Subject, setting: Setting, added: Direction) -> None:
-    """What it does to a text that has nothing to do with it."""
+    """Draws the effect on a text that has nothing to do with the direction."""
     found = _cost(subject, setting, added)
     if found is not None and setting.coefficient:
         st.markdown(words.costs(found, setting.coefficient, added))
@@ -155,7 +155,7 @@ def show_lines(text: str) -> str:
 
 
 def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
-    """What it costs, as a curve over the coefficient."""
+    """Measures the cost as a curve over the coefficient."""
     coefficients = COEFFICIENTS[setting.where]
     width = min(WIDTH, subject.config.context)
     found = measured(

@@ -95,8 +95,8 @@ LETTERS: dict[str, Preset] = {
 }
 
 
-def own_preset(first: Preset) -> Preset:
-    """What the person writes; `first` stands there until then."""
+def custom_preset(first: Preset) -> Preset:
+    """Returns the visitor's preset; `first` stands there until one is written."""
     a, b, c = st.columns([3, 3, 4], gap="small")
     with a:
         plus = _line("Towards", first.plus, "steering_plus")

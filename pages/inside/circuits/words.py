@@ -1,4 +1,4 @@
-"""What the views of circuits say."""
+"""Sentences of the views of Circuits."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the views of induction, sinks and a fact in the stream say."""
+"""Sentences of the views of induction, sinks and a fact in the stream."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ INDUCTION = Words(
 
 
 def repeats(share: float) -> str:
-    """Of a model whose text repeats itself, at a step at which no head copies yet."""
+    """Describes a model whose text repeats itself, at a step at which no head copies yet."""
     return (
         f"But **{share:.0%}** of the windows that it learns from repeat their own beginning, so copying pays:"
         " later in its training such heads form."
@@ -112,7 +112,7 @@ FACT_SMALL = (
 
 
 def induction(subject: Subject) -> Words:
-    """What to try follows the model."""
+    """Returns the words of the view; what to try follows the model."""
     if subject.is_pretrained:
         return INDUCTION
     attempt = (

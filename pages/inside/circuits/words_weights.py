@@ -1,4 +1,4 @@
-"""What the views of steering and of weights in few bits say."""
+"""Sentences of the views of steering and of weights in few bits."""
 
 from engine.measure.circuits.quantisation import Losses
 from engine.measure.circuits.rounding import BITS, FULL, Taken
@@ -61,7 +61,7 @@ RARE = 0.001  # a probability below it is said as one in so many
 
 
 def steered(made: Continued, coefficient: float, note: str) -> str:
-    """Whether the mood came, and from where on the text is another."""
+    """Says whether the mood came, and from where on the text differs."""
     if not coefficient:
         return "With a coefficient of **0** nothing is added: both texts are the same, to the last token."
     plain, with_it = (
@@ -92,7 +92,7 @@ def count(tokens: int) -> str:
 
 
 def costs(cost: Cost, coefficient: float, added: Direction) -> str:
-    """What it does to a text that has nothing to do with it."""
+    """Says what steering does to a text that has nothing to do with it."""
     return (
         f"A neutral text becomes **{cost.ratio(coefficient):.3g} times** as perplexing:"
         f" {cost.at(0.0):,.1f} → {cost.at(coefficient):,.1f}, over {cost.tokens} tokens. What is added is"
@@ -143,7 +143,7 @@ def _enough(found: Losses, whole: bool) -> str:
 
 
 def single_weights(lost: Taken) -> str:
-    """What rounding does to single weights."""
+    """Says what rounding does to single weights."""
     return (
         f"With its scales a weight takes {lost.bits:.2f} bits. A single one is off by at most"
         f" {lost.largest:.2g}; {lost.zeros:.0%} of them are 0."

@@ -106,7 +106,7 @@ def _aligned(
 
 
 def _asked(name: str) -> tuple[str, str]:
-    """What a model reads first, and what may be typed."""
+    """Returns the first source of a model, and what may be typed."""
     if is_pretrained(name):
         return words.ASKED, words.ASKED_FORM
     task = task_of(name)

@@ -96,13 +96,13 @@ def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:
 
 
 def mask_pair(
-    own: np.ndarray, across: np.ndarray, axes: Mapping[str, Sequence[str]], titles: Sequence[str]
+    self_mask: np.ndarray, across: np.ndarray, axes: Mapping[str, Sequence[str]], titles: Sequence[str]
 ) -> go.Figure:
     """Two masks beside each other: bright where it may be looked, blank where not."""
     traces: list[dict[str, Any]] = []
     layout = base_layout(margin={"l": 62, "r": 4, "t": 70, "b": 8}, showlegend=False)
     notes = []
-    for i, (mask, keys) in enumerate(((own, axes["target"]), (across, axes["source"]))):
+    for i, (mask, keys) in enumerate(((self_mask, axes["target"]), (across, axes["source"]))):
         tail = "" if i == 0 else "2"
         traces.append(
             {

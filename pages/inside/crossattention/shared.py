@@ -32,13 +32,15 @@ def shipped() -> dict[str, str]:
 
 
 def published() -> dict[str, str]:
-    """Those that others trained, by their names in links -> title, as far as they are on this server."""
+    """Returns the encoder-decoders that others trained, name in links -> title, as far as they are on this
+    server.
+    """
     names = pairs.available() if session.profile().max_pretrained else ()
     return {PRETRAINED + name: title_of(PRETRAINED + name) for name in names}
 
 
 def task_of(name: str) -> str | None:
-    """What a model has learned, a name of PAIR_TASKS; None for one that others trained."""
+    """Returns the task that a model learned, a name of PAIR_TASKS; None for one that others trained."""
     if is_pretrained(name):
         return None
     run = run_of(name)

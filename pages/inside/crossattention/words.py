@@ -1,4 +1,4 @@
-"""What the page about cross-attention says."""
+"""Sentences of the page about cross-attention."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def alt(crossing: Crossing, step: int) -> str:
 
 
 def aligned(written: str, target: str, seen: Looked | None) -> str:
-    """Whether it is right, and whether it looked where the symbols come from (Markdown)."""
+    """Says whether the target is right, and whether attention fell where its symbols come from (Markdown)."""
     if seen is None:
         return (
             f"It writes “{safe(written)}”, and **“{safe(target)}” would be right**: of 0 symbols it is"
@@ -88,7 +88,7 @@ def not_a_source(written: str, form: str) -> str:
 
 
 def formed(step: int, targets: int, score: AlignmentScore) -> str:
-    """Of a training, after one of its steps: where it looks by now (Markdown)."""
+    """Says where attention falls after a step of a training (Markdown)."""
     best = score.best
     return (
         f"After **{step:,}** steps of its training, writing {targets} targets that it never saw: all heads"
@@ -102,7 +102,7 @@ def grown_alt(steps: Sequence[int]) -> str:
 
 
 def unmarked(crossing: Crossing, look: Look | None) -> str:
-    """Of a model that others trained: what it wrote, and where its gaze was sharpest (Markdown)."""
+    """Says what a model that others trained wrote, and where its attention was sharpest (Markdown)."""
     wrote = f"It writes “{safe(crossing.text)}”"
     if not crossing.ended:
         wrote += f", stopped after {len(crossing.written)} tokens"
@@ -125,7 +125,7 @@ _DONE: dict[Change, str] = {
 
 
 def changed(change: Change, before: str, after: str, apart: int) -> str:
-    """What one of the switches does to the text (Markdown)."""
+    """Says what one of the switches does to the text (Markdown)."""
     if not apart:
         return f"{_DONE[change]}; 0 symbols change here: “{safe(before)}”."
     many = "1 symbol is" if apart == 1 else f"{apart} symbols are"
@@ -168,11 +168,10 @@ def mask_title(which: int, shape: tuple[int, ...]) -> str:
     return f"{name}:<br>a mask of shape {shape}"
 
 
-def masks_alt(swap: bool, own: int, across: int) -> str:
+def masks_alt(swap: bool, self_pairs: int, across: int) -> str:
     return (
-        f"The decoder's two masks{', swapped' if swap else ''}: {own} pairs of its own text and {across}"
-        f" pairs of"
-        " text and source may be looked at."
+        f"The decoder's two masks{', swapped' if swap else ''}: {self_pairs} pairs of its own text and"
+        f" {across} pairs of text and source may be looked at."
     )
 
 
@@ -181,7 +180,7 @@ def wrote(swap: bool, text: str) -> str:
 
 
 def opened(hidden: int, ahead: int) -> str:
-    """What two masks do to each other's place (Markdown)."""
+    """Says what two masks do in each other's place (Markdown)."""
     if not (hidden or ahead):
         return (
             "The causal mask is for what is written: **0 pairs** look ahead. The padding mask is for the"
@@ -195,7 +194,7 @@ def opened(hidden: int, ahead: int) -> str:
 
 
 def trained(both: Mapping[str, Swapped], at: int) -> str:
-    """What a training with the masks swapped comes to (Markdown)."""
+    """Says what a training with the masks swapped comes to (Markdown)."""
     good, bad = both[HEALTHY], both[SWAPPED]
     step = good.steps[at]
     return (

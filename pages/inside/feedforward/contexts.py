@@ -59,8 +59,8 @@ STYLE = (
 
 @dataclass(frozen=True)
 class Seen:
-    """What the neuron likes best, and how that was found: of `total` tokens, read `window` at a time, it was
-    above zero at a share of `positive`.
+    """The contexts that excite a neuron most, and how they were found: of `total` tokens, read `window` at a
+    time, it was above zero at a share of `positive`.
     """
 
     liked: Liked

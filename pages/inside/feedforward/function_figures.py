@@ -15,10 +15,10 @@ SHADES = {"relu": "run1", "relu2": "run2", "gelu": "validation", "gelu_tanh": "r
 
 
 def function_curves(
-    curves: Sequence[Curve], own: str | None, inputs: Inputs | None, *, slopes: bool
+    curves: Sequence[Curve], highlighted: str | None, inputs: Inputs | None, *, slopes: bool
 ) -> go.Figure:
-    """Activation functions, or their slopes; `own` is drawn thicker. Behind them, how the model's own inputs
-    are spread.
+    """Draws activation functions or their slopes; `highlighted` is drawn thicker. Behind them, the
+    distribution of the model's own inputs.
     """
     behind = []
     if inputs is not None:
@@ -44,7 +44,7 @@ def function_curves(
             "name": c.written,
             "line": {
                 "color": colour(SHADES.get(c.name, "feedforward")),
-                "width": 4 if c.name == own else 2,
+                "width": 4 if c.name == highlighted else 2,
                 "dash": "dash" if c.name == "gelu_tanh" else "solid",
             },
             "hovertemplate": "%{fullData.name} at %{x:.2f}: %{y:.4f}<extra></extra>",
@@ -110,8 +110,8 @@ def difference_line(x: np.ndarray, difference: np.ndarray) -> go.Figure:
 def gated_map(
     axis: np.ndarray, surface: np.ndarray, points: tuple[np.ndarray, np.ndarray] | None
 ) -> go.Figure:
-    """What a gated neuron gives: surface (value, gate) over axis (points,), with contours. `points` are
-    (gates, values) of a model.
+    """Draws the output of a gated neuron: surface (value, gate) over axis (points,), with contours. `points`
+    are (gates, values) of a model.
     """
     top = float(np.abs(surface).max())
     shades = {"colorscale": DIVERGING, "zmin": -top, "zmax": top}

@@ -23,8 +23,8 @@ SAVED = 500  # tokens at each end of a large vocabulary that the saved table has
 def draw_neuron(
     subject: Subject, along: np.ndarray, layer: int, neuron: int, is_signed: bool, controls: Any
 ) -> Seen | None:
-    """What excites it beside what it writes, and the sentence; `controls` is where choices of the corpus
-    stand. Returns how the places were found.
+    """Draws what excites a neuron beside what it writes, and the sentence; `controls` is the container for
+    choices of the corpus. Returns how the contexts were found.
     """
     left, right = st.columns([7, 3], gap="medium")
     with right:
@@ -74,7 +74,7 @@ NORM = "feedforward_norm"
 
 
 def norm_choice(subject: Subject, is_signed: bool) -> None:
-    """Whether what is written goes through the final norm, and what is left out."""
+    """Draws the choice of the final norm for what is written, and says what is left out."""
     hint = "Through the linear part of the final norm. Off: the column of $W_{out}$ as it is."
     through = widgets.switch("What it writes goes through the norm", True, NORM, hint=hint)
     how = words.norm_words(subject) if through else "No norm is applied."

@@ -1,4 +1,4 @@
-"""What the views of Feed-forward say."""
+"""Sentences of the views of Feed-forward."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _raises(raised: list[str]) -> str:
 
 
 def likes(layer: int, neuron: int, liked: Liked, word: str, raised: list[str]) -> str:
-    """What excites a neuron in the corpus, and what it raises."""
+    """Says what excites a neuron in the corpus, and what it raises."""
     where = (
         f"all {liked.places} of its strongest places"
         if liked.count == liked.places
@@ -140,7 +140,7 @@ def what_is_written(how: str, is_signed: bool, norm_step: str) -> str:
 
 
 def norm_words(subject: Subject) -> str:
-    """What the final norm does to what a neuron writes."""
+    """Says what the final norm does to a neuron's output."""
     c, parts = subject.config, subject.model.parts
     norm, at_the_end = parts.norm(c).card, not parts.wiring(c).ends_normed
     if not norm.present:

@@ -260,9 +260,9 @@ def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str], t
 
 def stream_line(
     mean: np.ndarray,
-    one: np.ndarray,
+    token_norms: np.ndarray,
     rows: Sequence[str],
-    one_name: str,
+    token_name: str,
     writes: Sequence[tuple[str, str, int, float]],
 ) -> go.Figure:
     """Norm of the stream by state: the mean over tokens, and one token. Below the line the norm of each of
@@ -286,7 +286,7 @@ def stream_line(
         go.Scatter(x=at, y=y, mode="lines+markers", name=name, line=line, hovertemplate="%{y:.3f}")
         for y, name, line in (
             (mean, "stream, mean over tokens", {"color": colour("residual"), "width": 4}),
-            (one, plain(one_name), {"color": colour("quiet"), "width": 2, "dash": "dot"}),
+            (token_norms, plain(token_name), {"color": colour("quiet"), "width": 2, "dash": "dot"}),
         )
     ]
     layout = base_layout(
@@ -308,7 +308,7 @@ WIRING_WORDS = {"pre": "pre-norm", "post": "post-norm", "none": "no residual"}
 _DASHES = {"pre": "solid", "post": "dash", "none": "dot"}
 
 
-def roads(
+def gradient_lines(
     curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
     *,
     x: str,

@@ -1,4 +1,4 @@
-"""What a reader of the Residual stream page may guess first."""
+"""Guesses before the views of the residual stream."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from engine.measure.residual.lens_facts import (
     settling,
 )
 from pages.inside.residual import figures, words
-from pages.inside.residual.climb_figures import climb_bars
+from pages.inside.residual.depth_figures import guess_bars
 from ui import explain, widgets
 from ui.background_jobs import measured
 from ui.figures.labels import crowded, plain
@@ -44,7 +44,7 @@ SHADES = ("Probability of the guess", "KL to the output")
 
 
 def depth_names(config: ModelConfig) -> list[str]:
-    """What the stream is called before the first block and after each; the last is the output."""
+    """Returns the names of the stream before the first block and after each; the last is the output."""
     names = ["embedding", *(f"after block {i}" for i in range(config.n_layers))]
     return [*names[:-1], f"{names[-1]} = output"]
 
@@ -76,7 +76,7 @@ def draw_lens(subject: Subject) -> None:
     found, final = climb(lens, position), int(lens.guess[-1, position])
     rows = [words.depth_row(name, subject.labels[position]) for name in names]
     plot(
-        climb_bars(found, subject.vocabulary, rows, final),
+        guess_bars(found, subject.vocabulary, rows, final),
         key="residual_climb",
         height=max(260, min(34 * len(found.depths) + 90, 400)),
         name="logit-lens-climb",
@@ -99,13 +99,13 @@ def read_so_far(subject: Subject, position: int) -> str:
 
 
 def blanks(subject: Subject, guesses: np.ndarray) -> set[int]:
-    """Those of some guesses that are only blanks."""
+    """Returns the ids among some guesses that are blanks only."""
     return {int(i) for i in guesses if not subject.vocabulary[int(i)].strip(BLANKS)}
 
 
 def following(subject: Subject) -> list[int | None]:
-    """What a guess is held against, token by token: the next one, for an encoder the token itself; None where
-    nothing is known.
+    """Returns the token that each guess is held against: the next one, for an encoder the token itself; None
+    where nothing is known.
     """
     return [*subject.ids[1:], None] if subject.config.causal else list(subject.ids)
 
@@ -119,7 +119,7 @@ def _first(subject: Subject, lens: Lens) -> int:
 
 
 def _climb_rows(subject: Subject, lens: Lens, names: Sequence[str], position: int) -> dict[str, Any]:
-    """Of every depth, also of those that are not drawn."""
+    """Returns a row for every depth, also for those that are not drawn."""
     tokens, shares = lens.likeliest[:, position], lens.here[:, position]
     depth, rank = (grid.ravel() for grid in np.indices(tokens.shape))
     return {
@@ -201,7 +201,7 @@ def position_word(config: ModelConfig) -> str:
 def _hints(
     lens: Lens, subject: Subject, names: Sequence[str], said: Sequence[Sequence[str]]
 ) -> list[list[str]]:
-    """What the box over a cell says: (depth, query)."""
+    """Returns the hover text of each cell, (depth, query)."""
     tokens, where = [plain(label) for label in subject.labels], position_word(subject.config)
     return [
         [

@@ -95,7 +95,7 @@ def _more(subject: Subject, found: Stream, usual: Stream, position: int) -> None
     with right:
         _draw_shares(subject, found, usual, position)
     if usual.shares is not None:
-        st.markdown(words.shares_told(summary(usual)))
+        st.markdown(words.shares_sentence(summary(usual)))
     rows = [state.label for state in found.states]
     with st.container(key="residual_norm_table"):
         scrolled("residual_norm_table", 11 * len(subject.labels) + 120)
@@ -126,7 +126,9 @@ def _hand(subject: Subject, found: Stream, position: int) -> None:
 
 
 def _usual(subject: Subject, found: Stream) -> Stream:
-    """What means are taken over: all tokens, or, where one is out of all proportion, the others."""
+    """Returns the stream that means are taken over: all tokens, or, where one is out of all proportion, the
+    others.
+    """
     odd = massive(found)
     if not odd:
         return found

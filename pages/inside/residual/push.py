@@ -1,4 +1,4 @@
-"""Who pushed the logit: direct logit attribution."""
+"""Direct logit attribution: which part pushed the logit."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _strip_label(subject: Subject) -> str:
 
 
 def frozen_words(config: ResolvedConfig, parts: Parts, scale: float) -> str:
-    """What became of the final norm."""
+    """Says how the final norm was treated."""
     norm = parts.norm(config).card
     if not norm.present:
         return "There is no final norm, so nothing had to be frozen."

@@ -72,7 +72,7 @@ def _token(subject: Subject, word: str) -> int | None:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _names(model: str, vocab: int, _subject: Subject) -> list[str]:
-    """What each token is called here, by id: its word, and where that word means something else in these
+    """Returns the name of each token here, by id: its word, and where that word means something else in these
     lists, that it is the token.
     """
     return [f"{word} (token)" if word in (TOP, ITSELF, MEAN) else word for word in _subject.vocabulary]

@@ -177,7 +177,7 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> tupl
         curves = {w: _curve(values, d) for (w, d), values in means[name].items() if d == depth}
         with place:
             plot(
-                figures.roads(curves, x="after block (block 0 is next to the input)", y=title),
+                figures.gradient_lines(curves, x="after block (block 0 is next to the input)", y=title),
                 key=f"residual_road_{side}",
                 height=340,
                 name=title.replace(" ", "-"),
@@ -190,7 +190,7 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> tupl
     ends = {w: ratios(means[quantity], w, reached) for w in plan.wirings}
     curves = {w: (np.array(reached[: len(v)]), v) for w, v in ends.items()}
     plot(
-        figures.roads(
+        figures.gradient_lines(
             curves, x="blocks in the model", y="first ÷ last block", flat=True, end=max(plan.depths)
         ),
         key="residual_road_ratio",
@@ -259,7 +259,7 @@ def _say(
 
 
 def seen(blocks: np.ndarray) -> str:
-    """What gradients (block,) do on their way from the last block to the first, in words.
+    """Describes how gradients (block,) change on their way from the last block to the first.
 
     >>> seen(np.array([1e-6, 1.0]))
     'vanishes: the first block gets 1e-06 of the last one’s'
@@ -311,8 +311,8 @@ def instead(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray)
 
 
 def _proved(found: LastBlock, init: str) -> str:
-    """What Xiong et al. 2020 prove is about the last block: its gradient shrinks like 1/sqrt(L) in pre-norm,
-    not in post-norm.
+    """Says what Xiong et al. 2020 prove about the last block: its gradient shrinks like 1/sqrt(L) in
+    pre-norm, not in post-norm.
     """
     return (
         "Xiong et al. (2020) prove it for the *last* block: in pre-norm the gradient of its weights shrinks"

@@ -1,4 +1,4 @@
-"""What the views of the residual stream say."""
+"""Sentences of the views of the residual stream."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ HIGHWAY = Words(
 
 
 def depth_row(name: str, read: str) -> str:
-    """What a row of the climb is called: the lowest says which token's embedding it is.
+    """Returns the name of a depth: the lowest says which token's embedding it is.
 
     >>> depth_row("embedding", "e"), depth_row("after block 0", "e")
     ('embedding of “e”', 'after block 0')
@@ -130,7 +130,9 @@ def lens_answer(lens: Climb, read: str, word: str, before: str, names: list[str]
 
 
 def push_answer(pushes: Pushes, logit: float, target: str, read: str, causal: bool) -> str:
-    """Who pushes most of a logit (or of its lead over what it is compared with), and who pushes down."""
+    """Says which part raises a logit most (or its lead over what it is compared with), and which
+    lowers it.
+    """
     where = f"after “{safe(read)}”" if causal else f"at “{safe(read)}”"
     most, least = pushes.most, pushes.least
     most_by, least_by = (minus(f"{push.value:+.2f}") for push in (most, least))
@@ -153,7 +155,7 @@ _WRITERS = {
 
 
 def in_full(label: str) -> str:
-    """What a writer's short name in a figure stands for, where it does not say so itself.
+    """Spells out a writer's short name in a figure; empty where it needs none.
 
     >>> in_full("ffn 3"), in_full("embed"), in_full("head 3.2"), in_full("position")
     (', the feed-forward network of block 3,', ", the token's own vector,", '', '')
@@ -164,7 +166,7 @@ def in_full(label: str) -> str:
 
 
 def compared(versus: Versus, other: str) -> str:
-    """What a logit is compared with, behind its name."""
+    """Says what a logit is compared with, behind its name."""
     if versus is None:
         return ""
     return " − mean" if versus == "mean" else f" − “{other}”"
@@ -190,8 +192,8 @@ def norms_answer(summary: Summary, replaces: bool) -> str:
     )
 
 
-def shares_told(summary: Summary) -> str:
-    """Whose the final stream is."""
+def shares_sentence(summary: Summary) -> str:
+    """Says which parts the final stream is made of."""
     told = ", ".join(f"{label} {share:+.0%}" for label, share in summary.largest)
     if not summary.negative:
         return f"Largest shares of the final stream: {told}. No writer's mean share is negative."
@@ -290,7 +292,7 @@ AGAIN_HINT = "Takes from 10 seconds with 1 block to a minute with 8."
 
 
 def pair_alt(pair: Pair, shown: str) -> str:
-    """What the two lines are, for who does not see them."""
+    """Describes the two lines."""
     what = {
         "losses": f"training loss over {pair.steps} steps",
         "gradients": "norm of the gradient after each block, before the training",
@@ -367,7 +369,7 @@ def _by_likeness(pair: Pair) -> str:
 
 
 def trained_again(now: Pair, then: Pair, corpus: str) -> str:
-    """What came out here, beside what is shipped."""
+    """Compares the live result with the shipped one."""
     return (
         f"Trained now on *{safe(corpus)}*: {now.added.loss:.3f} nats with residual connections,"
         f" {now.replaced.loss:.3f} without. Shipped: {then.added.loss:.3f} and {then.replaced.loss:.3f}."

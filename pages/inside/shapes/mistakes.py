@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.measure.shapes import shape_mistakes
 from pages.inside.shapes import words
-from pages.inside.shapes.words import Told
+from pages.inside.shapes.words import Explanation
 from ui import explain, widgets
 
 Size = tuple[str, int, int, int, str]  # label, least, largest, first, key
@@ -24,13 +24,14 @@ def draw_mistakes() -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         kind = widgets.select("Mistake", MISTAKES, "shapes_mistake", kind="list")
-    told = {"heads": _heads_mistake, "unembedding": _unembedding_mistake, "mask": _mask_mistake}[kind](right)
-    explain.answer(words.outcome(told))
-    _result(told)
-    explain.measure_it(_all_errors, told)
+    mistakes = {"heads": _heads_mistake, "unembedding": _unembedding_mistake, "mask": _mask_mistake}
+    explanation = mistakes[kind](right)
+    explain.answer(words.outcome(explanation))
+    _result(explanation)
+    explain.measure_it(_all_errors, explanation)
 
 
-def _heads_mistake(place: DeltaGenerator) -> Told:
+def _heads_mistake(place: DeltaGenerator) -> Explanation:
     d_model, n_heads = _sizes(
         place, ("d_model", 1, 1024, 128, "shapes_d_model"), ("n_heads", 1, 64, 3, "shapes_n_heads")
     )
@@ -41,7 +42,7 @@ def _heads_mistake(place: DeltaGenerator) -> Told:
         language="python",
     )
     each, rest = found.each, found.rest
-    return Told(
+    return Explanation(
         attempt,
         expected=f"{n_heads} heads of the same width, {n_heads} × d_head = {d_model}.",
         came=(
@@ -59,7 +60,7 @@ def _heads_mistake(place: DeltaGenerator) -> Told:
     )
 
 
-def _unembedding_mistake(place: DeltaGenerator) -> Told:
+def _unembedding_mistake(place: DeltaGenerator) -> Explanation:
     d_model, vocab = _sizes(
         place, ("d_model", 1, 1024, 128, "shapes_d_model"), ("vocab_size", 1, 2000, 65, "shapes_vocab")
     )
@@ -68,7 +69,7 @@ def _unembedding_mistake(place: DeltaGenerator) -> Told:
         language="python",
     )
     attempt = shape_mistakes.transposed_unembedding(d_model, vocab)
-    return Told(
+    return Explanation(
         attempt,
         expected=(
             f"x (1, 6, {d_model}) times W_U ({d_model}, {vocab}). `F.linear(x, W)` computes x Wᵀ, so W must"
@@ -88,7 +89,7 @@ def _unembedding_mistake(place: DeltaGenerator) -> Told:
     )
 
 
-def _mask_mistake(place: DeltaGenerator) -> Told:
+def _mask_mistake(place: DeltaGenerator) -> Explanation:
     length, size = _sizes(
         place,
         ("tokens in the text", 2, 64, 6, "shapes_length"),
@@ -99,7 +100,7 @@ def _mask_mistake(place: DeltaGenerator) -> Told:
         language="python",
     )
     attempt = shape_mistakes.wrong_mask(length, size)
-    return Told(
+    return Explanation(
         attempt,
         expected=(
             f"A mask of (query, key) = ({length}, {length}): one row for each token that looks, one column"
@@ -133,9 +134,9 @@ def _sizes(place: DeltaGenerator, first: Size, second: Size) -> tuple[int, int]:
     return widgets.whole(*first, place=left), widgets.whole(*second, place=right)
 
 
-def _result(told: Told) -> None:
-    """What came back, in the machine's words, and how to mend it."""
-    attempt = told.attempt
+def _result(explanation: Explanation) -> None:
+    """Draws the result in PyTorch's words, and how to mend it."""
+    attempt = explanation.attempt
     st.table(
         pd.DataFrame(
             [(name, f"{shape}") for name, shape in attempt.shapes]
@@ -145,19 +146,19 @@ def _result(told: Told) -> None:
         border="horizontal",
     )
     if not attempt.errors:
-        (st.success if told.good else st.warning)(f"Output: {attempt.made}.")
+        (st.success if explanation.good else st.warning)(f"Output: {attempt.made}.")
         return
     who, said = attempt.errors[-1]
     st.error(words.raised(who))
     st.code(said, language="text", wrap_lines=True)
-    st.markdown(f"**How to fix it.** {told.fix}")
+    st.markdown(f"**How to fix it.** {explanation.fix}")
 
 
-def _all_errors(told: Told) -> None:
-    """What was expected, what came, and every error on the way."""
-    st.markdown(f"**Expected.** {told.expected}")
-    if told.attempt.errors:
-        st.markdown(f"**What came.** {told.came}")
-    for who, said in told.attempt.errors[:-1]:
+def _all_errors(explanation: Explanation) -> None:
+    """Draws what was expected, what came, and every error on the way."""
+    st.markdown(f"**Expected.** {explanation.expected}")
+    if explanation.attempt.errors:
+        st.markdown(f"**What came.** {explanation.came}")
+    for who, said in explanation.attempt.errors[:-1]:
         st.error(words.raised(who))
         st.code(said, language="text", wrap_lines=True)

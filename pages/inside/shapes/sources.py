@@ -1,4 +1,4 @@
-"""What can be traced: the model in the bar, and sizes that everybody knows."""
+"""Models to trace: the one in the bar, and well-known sizes."""
 
 from __future__ import annotations
 

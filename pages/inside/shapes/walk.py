@@ -113,8 +113,8 @@ def _first(steps: Sequence[TraceStep]) -> int:
 
 @lru_cache(maxsize=32)  # by the parts themselves, which Streamlit's caches cannot take
 def _sent(source: Source) -> dict[str, Any]:
-    """What the browser needs: one block's steps, and once more as the next block has them (it reads from the
-    block below).
+    """Returns the payload for the browser: one block's steps, and once more as the next block has them (it
+    reads from the block below).
     """
     steps = steps_of(source)
     groups: dict[str, list[dict[str, Any]]] = {"input": [], "block": [], "later": [], "output": []}

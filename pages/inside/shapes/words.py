@@ -1,4 +1,4 @@
-"""What the views of Shapes say."""
+"""Sentences of the views of Shapes."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def late(example: MaskExample) -> str:
 
 
 @dataclass(frozen=True)
-class Told:
+class Explanation:
     """A mistake that was run, and in sentences what was expected, what came, how to mend it, and what it
     means where nothing was raised: `good` where that is no mistake.
     """
@@ -172,8 +172,8 @@ class Told:
     good: bool = True
 
 
-def outcome(told: Told) -> str:
-    return told.came if told.attempt.errors else told.fine
+def outcome(explanation: Explanation) -> str:
+    return explanation.came if explanation.attempt.errors else explanation.fine
 
 
 def raised(who: str) -> str:

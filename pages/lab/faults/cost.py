@@ -69,8 +69,8 @@ def choose() -> Fault:
     return FAULTS[name]
 
 
-def told() -> Words:
-    """Of the fault that is shown."""
+def fault_words() -> Words:
+    """Returns the words of the fault that is shown."""
     return words.explained(FAULTS.get(st.session_state.get(CHOSEN, FIRST), FAULTS[FIRST]))
 
 
@@ -93,7 +93,7 @@ def _shipped(name: str) -> Bug | None:
 
 
 def _beside(text: str, views: Sequence[RunView]) -> None:
-    """What both write, one under the other."""
+    """Draws what both write, one under the other."""
     if len(views) < 2:
         return
     both = found(views, text)

@@ -70,7 +70,7 @@ def _examined(subject: Subject, bug: str, slow: bool) -> tuple[Finding, ...] | N
 
 
 def _case(subject: Subject, bug: str) -> Case:
-    """What lies on the table: the model, its text and its training as far as they are here."""
+    """Returns the case to examine: the model, its text and its training as far as they are here."""
     name, step = subject.key
     model = grafted(subject.model, bug) if bug != NONE else subject.model
     if name.startswith(models.RUN):

@@ -119,15 +119,15 @@ def curves(patient: Patient, names: Mapping[str, str]) -> go.Figure:
     return go.Figure({"data": traces, "layout": _losses(chart.counting, "counting letters")})
 
 
-def course(told: Sequence[Told], names: Mapping[str, str], line: float, said: str) -> go.Figure:
+def course(runs: Sequence[Told], names: Mapping[str, str], line: float, baseline: str) -> go.Figure:
     """The losses of some stages over their steps."""
-    traces = [_line(one.points, one.losses, names[one.name], LINES[one.name]) for one in told]
-    return go.Figure({"data": traces, "layout": _losses(line, said)})
+    traces = [_line(one.points, one.losses, names[one.name], LINES[one.name]) for one in runs]
+    return go.Figure({"data": traces, "layout": _losses(line, baseline)})
 
 
-def gradient_norms(told: Sequence[Told], names: Mapping[str, str]) -> go.Figure:
+def gradient_norms(runs: Sequence[Told], names: Mapping[str, str]) -> go.Figure:
     """The norm of the whole gradient over the steps, on a logarithmic scale."""
-    traces = [_line(one.points, one.norms, names[one.name], LINES[one.name]) for one in told]
+    traces = [_line(one.points, one.norms, names[one.name], LINES[one.name]) for one in runs]
     layout = base_layout(
         xaxis={"title": {"text": "step"}, "rangemode": "tozero"},
         yaxis={"title": {"text": "norm of the gradient"}, "type": "log", "dtick": 1},

@@ -1,4 +1,4 @@
-"""What a reader of the Bug lab may guess first."""
+"""Guesses before the views of the Bug lab."""
 
 from __future__ import annotations
 

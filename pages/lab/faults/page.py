@@ -11,7 +11,7 @@ from engine.lab.doctor.table import case_of, examined, trained
 from engine.lab.faults import Fault
 from engine.lab.faults.masks import transposed_mask
 from pages.lab.faults import words, words_doctor
-from pages.lab.faults.cost import draw_cost, told
+from pages.lab.faults.cost import draw_cost, fault_words
 from pages.lab.faults.doctor import draw_doctor
 from pages.lab.faults.patient import draw_patient
 from pages.lab.faults.story import draw_story
@@ -28,7 +28,7 @@ show(
                 "cost",
                 "Cost",
                 draw_cost,
-                told,
+                fault_words,
                 (Fault, specs, found),
                 needs_model=False,
                 question=words.QUESTIONS["cost"],

@@ -58,7 +58,7 @@ def draw_patient() -> None:
     if named is None:
         explain.answer(words.before(patient, cost(done)))
     else:
-        explain.answer(words.told(patient, named, titles[patient.name], cost(done)))
+        explain.answer(words.diagnosis(patient, named, titles[patient.name], cost(done)))
     if done:
         _results(patient, done)
     if named is not None and patient.chart.caught_by:
@@ -131,7 +131,7 @@ def _lines(patient: Patient) -> None:
 
 
 def _truth(patient: Patient) -> None:
-    """What it was: the story and the fix."""
+    """Reveals the fault: the story and the fix."""
     st.markdown(words.reveal(subject_of(patient.name)))
 
 

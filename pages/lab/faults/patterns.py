@@ -1,4 +1,4 @@
-"""What the heads of both look at, beside each other."""
+"""Attention patterns of both models, beside each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEIGHT = 340
 
 
 def draw_patterns(views: Sequence[RunView], bug: Bug | None) -> None:
-    """Of the newest weights of a live race, else of those that came with the app."""
+    """Draws the patterns of the newest weights of a live race, else of those that came with the app."""
     if any(view.race for view in views):
         both = tuple(_live(view) for view in views)
     else:

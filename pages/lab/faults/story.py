@@ -40,7 +40,7 @@ def draw_story() -> None:
         "cheats": lambda: words.cheats(told["mask"]),
         "shapes": lambda: words.shapes(told["mask"], later(told["mask"])),
         "mended": lambda: words.mended(told["mended"]),
-        "told": lambda: words.as_told(told["told"], told["mask"]),
+        "told": lambda: words.as_described(told["told"], told["mask"]),
     }
     _figure(chapter, told, lines)
     explain.answer(says[chapter]())
@@ -104,7 +104,9 @@ def _until(one: Told, step: int) -> Told:
 
 
 def _more(chapter: str, told: Mapping[str, Told]) -> None:
-    """What each model wrote on its way, the gradient of each block, and the same training here and now."""
+    """Draws what each model wrote on its way, the gradient of each block, and the same training
+    here and now.
+    """
     names = SHOWN[chapter]
     rows = [
         {

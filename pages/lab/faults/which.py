@@ -40,7 +40,7 @@ def draw_which() -> None:
         | {check: [_verdict(chart, check) for chart in charts.values()] for check in CHECKS},
         alt=words.which_alt(charts, CHECKS),
     )
-    explain.answer(words.found_by(titles[name], charts[name], CHECKS))
+    explain.answer(words.caught_by_checks(titles[name], charts[name], CHECKS))
     explain.measure_it(_more, charts, name)
 
 

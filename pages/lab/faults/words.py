@@ -1,4 +1,4 @@
-"""What the bug lab says. Whole sentences (Markdown), from values that they are given."""
+"""Sentences (Markdown) of the bug lab, from values that they are given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUOTED = 24  # letters of what a model writes, in a sentence
 
 
 def answer(finding: Finding) -> str:
-    """What the loss says of the mistake, and what the texts say."""
+    """Says what the loss and the texts tell about the mistake."""
     healthy, broken = finding.healthy, finding.broken
     if finding.kind == "unknown":
         return "Neither has been measured yet: **0** losses to compare."
@@ -52,7 +52,7 @@ def quoted(side: Side) -> str:
 
 
 def shown(text: str) -> str:
-    """What is written, without its empty lines: the whole of it stands in the fold."""
+    """Returns a text without its empty lines: the whole of it stands in the fold."""
     return "\n".join(line for line in text.splitlines() if line.strip()) or show_characters(text)
 
 
@@ -67,7 +67,7 @@ def written(side: Side, broken: bool) -> str:
 
 
 def explained(fault: Fault) -> Words:
-    """What is seen, why it happens, and what mends it."""
+    """Returns the symptom, its cause and its fix."""
     return Words(fault.symptom, fault.story, f"**The fix.** {fault.fix}")
 
 
@@ -76,7 +76,7 @@ def where(fault: Fault) -> str:
 
 
 def recipe(fault: Fault) -> str:
-    """What both are trained with."""
+    """Returns the settings that both are trained with."""
     model, train, _ = fault.healthy()
     depth = "1 block" if model.n_layers == 1 else f"{model.n_layers} blocks"
     text = (

@@ -1,4 +1,4 @@
-"""What the doctor's views say."""
+"""Sentences of the doctor's views."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def number(check: Check, finding: Finding) -> str:
 
 
 def should_be(check: Check) -> str:
-    """What a healthy model gives, in short.
+    """Returns the values of a healthy model, in short.
 
     >>> from engine.lab.doctor.checks import CHECKS
     >>> [should_be(CHECKS[name]) for name in ("future", "spread", "targets", "learned", "first_loss")]
@@ -91,7 +91,7 @@ DOCTOR = Words(
 FAULT = "Fault"
 
 
-def found_by(title: str, chart: Chart, checks: Mapping[str, Check]) -> str:
+def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> str:
     """How many checks find a fault, and what the quickest of them says."""
     caught = chart.caught_by
     asked = [name for name, found in chart.findings.items() if found.verdict != "not applicable"]
@@ -141,12 +141,12 @@ def offered(check: Check) -> str:
 
 
 def would_show(fault: Fault) -> str:
-    """What a bug looks like: of whichever is chosen, whatever the patient has."""
+    """Describes the symptoms of the chosen bug, whatever the patient has."""
     return f"If so: {fault.symptom}" if fault.symptom else "If so: nothing that a test would find."
 
 
 def before(patient: Patient, spent: int) -> str:
-    """What can be seen without a test."""
+    """Says what can be seen without a test."""
     chart, left = patient.chart, patient.budget - spent
     last = chart.evaluations[-1]
     return (
@@ -156,8 +156,8 @@ def before(patient: Patient, spent: int) -> str:
     )
 
 
-def told(patient: Patient, named: str, title: str, spent: int) -> str:
-    """Right or wrong, and what it was."""
+def diagnosis(patient: Patient, named: str, title: str, spent: int) -> str:
+    """Says whether the diagnosis is right, and what the fault was."""
     truth = f"**{title}**"
     if named == patient.name:
         return f"Right, in **{spent} minutes** of tests: {truth}."
@@ -263,19 +263,19 @@ def shapes(mask: Told, future: float) -> str:
     )
 
 
-def mended(told: Told) -> str:
-    last = told.last
+def mended(run: Told) -> str:
+    last = run.last
     return (
         f"With both mended it is at **{last.loss:.2f}** nats after {last.step:,} steps, on text that it never"
         f" saw, and writes “{begins(last.drawn)}”."
     )
 
 
-def as_told(told: Told, mask: Told) -> str:
-    there = next(look for look in mask.looks if look.step == told.last.step)
+def as_described(run: Told, mask: Told) -> str:
+    there = next(look for look in mask.looks if look.step == run.last.step)
     return (
         "Told with writes that are only not scaled by depth, the story is another here: with the mask"
-        f" transposed the loss falls to **{told.last.loss:.3f}** all the same, as with the mask alone"
+        f" transposed the loss falls to **{run.last.loss:.3f}** all the same, as with the mask alone"
         f" ({there.loss:.3f})."
     )
 
@@ -284,10 +284,10 @@ LINES = {"unigram": "counting letters", "bigram": "counting pairs"}
 BLOCKS = "The norm of the gradient of each block's weights, before the first step."
 
 
-def again(found: Told, stored: Told) -> str:
+def again(run: Told, stored: Told) -> str:
     """The live training beside the stored one."""
     return (
-        f"Trained now: {found.losses[-1]:.2f} nats after {found.points[-1]:,} steps; stored,"
+        f"Trained now: {run.losses[-1]:.2f} nats after {run.points[-1]:,} steps; stored,"
         f" {stored.losses[-1]:.2f}."
     )
 

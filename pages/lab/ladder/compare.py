@@ -37,7 +37,7 @@ def draw_compare() -> None:
 
 
 def _lines(bits: bool) -> Mapping[str, float]:
-    """What counting reaches; nothing where the text is not here."""
+    """Returns the losses of counting; nothing where the text is not here."""
     try:
         return dict(baselines(session.corpus("shakespeare"), bits))
     except CorpusError:

@@ -56,7 +56,7 @@ def draw_ideas() -> None:
 
 
 def _difference(name: str) -> None:
-    """What is new: in words, in the configuration, in the code."""
+    """Draws what is new: in words, in the configuration, in the code."""
     rung = LADDER[name]
     st.markdown(rung.idea)
     if rung.below is None:
@@ -75,7 +75,7 @@ def _difference(name: str) -> None:
 
 
 def _lines() -> Mapping[str, float]:
-    """What counting reaches on the text of the stored race; nothing where that is not here."""
+    """Returns the losses of counting on the text of the stored race; nothing where that is not here."""
     try:
         return dict(baselines(session.corpus("shakespeare")))
     except CorpusError:

@@ -12,36 +12,36 @@ MOST = 3.75  # nats: what is beyond stands at the right edge, with its number
 LINES = {"unigram": "letters counted", "bigram": "pairs", "trigram": "triples"}
 
 
-def rungs(found: Mapping[str, float], chosen: str, lines: Mapping[str, float]) -> go.Figure:
-    """`found` (rung -> loss), lowest rung at the bottom; `lines` (n-gram -> loss) across; the chosen rung's
+def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) -> go.Figure:
+    """`losses` (rung -> loss), lowest rung at the bottom; `lines` (n-gram -> loss) across; the chosen rung's
     step from the one below as a bar.
     """
-    names = list(found)
+    names = list(losses)
     rows = {name: i for i, name in enumerate(names)}
     quiet, loud = colour("quiet"), colour("validation")
     traces = [
         go.Scatter(
-            x=[min(found[name], MOST) for name in names],
+            x=[min(losses[name], MOST) for name in names],
             y=list(rows.values()),
             mode="markers+text",
-            text=[_written(found[name]) for name in names],
-            textposition=[_beside(name, chosen, found) for name in names],
+            text=[_written(losses[name]) for name in names],
+            textposition=[_beside(name, chosen, losses) for name in names],
             textfont={"size": 12},
             marker={
                 "size": [15 if name == chosen else 10 for name in names],
                 "color": [loud if name == chosen else quiet for name in names],
             },
-            customdata=[f"{LADDER[name].title}: {found[name]:.3f} nats" for name in names],
+            customdata=[f"{LADDER[name].title}: {losses[name]:.3f} nats" for name in names],
             hovertemplate="%{customdata}<extra></extra>",
             cliponaxis=False,
         )
     ]
     below = LADDER[chosen].below
-    if below is not None and chosen in found and below in found:
+    if below is not None and chosen in losses and below in losses:
         traces.insert(
             0,
             go.Scatter(
-                x=[min(found[name], MOST) for name in (below, below, chosen)],
+                x=[min(losses[name], MOST) for name in (below, below, chosen)],
                 y=[rows[below], rows[chosen], rows[chosen]],
                 mode="lines",
                 line={"color": loud, "width": 4},
@@ -54,7 +54,7 @@ def rungs(found: Mapping[str, float], chosen: str, lines: Mapping[str, float]) -
         showlegend=False,
         xaxis={
             "title": {"text": "loss on unseen text (nats a letter)"},
-            "range": [min([*found.values(), 2.0]) - 0.22, MOST + 0.25],
+            "range": [min([*losses.values(), 2.0]) - 0.22, MOST + 0.25],
             "zeroline": False,
         },
         yaxis={

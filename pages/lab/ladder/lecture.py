@@ -23,7 +23,7 @@ OURS = "shakespeare-modern"
 
 
 def draw_lecture() -> None:
-    """What was published, beside what was measured here; or the curves."""
+    """Draws what was published beside what was measured here; or the curves."""
     try:
         found = shipped()
     except CheckpointError as error:

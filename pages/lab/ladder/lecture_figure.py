@@ -105,19 +105,19 @@ def over_steps(experiment: Experiment) -> go.Figure:
     return go.Figure({"data": traces, "layout": layout})
 
 
-def readings(own: Overfit) -> go.Figure:
+def readings(overfit: Overfit) -> go.Figure:
     """Both losses of one training over how often its text was read."""
     traces = [
         go.Scatter(
-            x=list(own.passes)[1:],
+            x=list(overfit.passes)[1:],
             y=list(losses)[1:],
             mode="lines+markers",
             name=label,
             line={"color": colour(shade), "width": 2.5},
         )
         for losses, label, shade in (
-            (own.train, "on what it learns from", "training"),
-            (own.validation, "on unseen text", "validation"),
+            (overfit.train, "on what it learns from", "training"),
+            (overfit.validation, "on unseen text", "validation"),
         )
     ]
     layout = base_layout(

@@ -1,4 +1,4 @@
-"""What the ladder says: of an idea, and of a race of rungs."""
+"""Sentences of the ladder: about an idea, and about a race of rungs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def parts_change(before: str, after: str) -> str:
 
 
 def idea_answer(idea: Idea | None, name: str, loss: float | None) -> str:
-    """What the chosen rung bought."""
+    """Says what the chosen rung gained."""
     rung = LADDER[name]
     if idea is None:
         said = f": **{loss:.2f} nats**" if loss is not None else ""
@@ -122,7 +122,7 @@ RACE = Words(
 
 
 def race_answer(finish: Finish | None) -> str:
-    """Who is ahead, and who knows more than pairs."""
+    """Says which rung is ahead, and which know more than pairs."""
     if finish is None:
         return BEFORE
     first = "At the end" if finish.complete else "So far"
@@ -146,11 +146,11 @@ BEFORE = "As soon as **2** of them have learned a little, it is said here who is
 
 
 def ended_early(finish: Finish) -> str:
-    """Who did not run to the end: its loss is that of fewer steps."""
+    """Names the runs that did not finish: their loss is that of fewer steps."""
     who = [f"{line.name} (at step {line.step:,})" for line in finish.early]
     return f" Ended early: {', '.join(who)}." if who else ""
 
 
-def ladder_alt(found: Mapping[str, float]) -> str:
-    said = ", ".join(f"{LADDER[name].title} {loss:.2f}" for name, loss in found.items())
+def ladder_alt(losses: Mapping[str, float]) -> str:
+    said = ", ".join(f"{LADDER[name].title} {loss:.2f}" for name, loss in losses.items())
     return f"Loss on unseen text by rung, nats a letter: {said}."

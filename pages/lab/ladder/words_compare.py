@@ -1,4 +1,4 @@
-"""What the view that varies one thing says."""
+"""Sentences of the view that varies one thing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the view about the lecture's experiment says."""
+"""Sentences of the view about the lecture's experiment."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORDS = Words(
 )
 
 
-def answer(experiment: Experiment, own: Overfit) -> str:
+def answer(experiment: Experiment, overfit: Overfit) -> str:
     """How far ours is the same, and what the best of the published numbers is."""
     last = LECTURE["block-8"]
     title = last.rung.title.lower()
@@ -52,8 +52,9 @@ def answer(experiment: Experiment, own: Overfit) -> str:
     else:
         said.append(
             f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read **{experiment.passes:.0f}"
-            f" times** (that rung was not run here). Our `{own.name}`, after {own.passes[-1]:.0f} readings,"
-            f" is at {own.train[-1]:.2f} there and at **{own.validation[-1]:.2f}** on unseen text."
+            f" times** (that rung was not run here). Our `{overfit.name}`, after {overfit.passes[-1]:.0f}"
+            f" readings, is at {overfit.train[-1]:.2f} there and at **{overfit.validation[-1]:.2f}** on"
+            " unseen text."
         )
     return " ".join(said)
 
@@ -130,12 +131,12 @@ def made(experiment: Experiment) -> str:
     )
 
 
-def readings(own: Overfit) -> str:
+def readings(overfit: Overfit) -> str:
     return (
-        f"`{own.name}`, which comes with the app: after {own.passes[-1]:.1f} readings of its text the loss"
-        f" is {own.train[-1]:.2f} on what it has read and {own.validation[-1]:.2f} on what it has not,"
-        f" {own.gap:.2f} apart. Both still fall here; where the second turns, learning by heart begins to"
-        " cost."
+        f"`{overfit.name}`, which comes with the app: after {overfit.passes[-1]:.1f} readings of its text"
+        f" the loss is {overfit.train[-1]:.2f} on what it has read and {overfit.validation[-1]:.2f} on what"
+        f" it has not, {overfit.gap:.2f} apart. Both still fall here; where the second turns, learning by"
+        " heart begins to cost."
     )
 
 

@@ -1,4 +1,4 @@
-"""What the view about a table of pairs says."""
+"""Sentences of the view about a table of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the view about a letter's score with itself says."""
+"""Sentences of the view about a letter's score with itself."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ WORDS = Words(
 
 
 def answer(terms: Sequence[SelfTerm], losses: Mapping[str, float]) -> str:
-    """What stays with the letter itself, and what that made of the trained rungs; `losses` (rung -> nats) may
-    be empty.
+    """Says how much stays with the letter itself, and what the trained rungs made of that; `losses` (rung ->
+    nats) may be empty.
     """
     raw, _, two = terms
     said = (

@@ -99,7 +99,7 @@ def _named(floor: float) -> dict[str, Any]:
 
 
 def looked_at(seen: Seen, layer: int, head: int) -> go.Figure:
-    """What a head looks at; framed, for every letter of the answer, the places that it comes from."""
+    """Draws a head's pattern; framed, for every letter of the answer, the positions that it comes from."""
     labels = ["⏎" if letter == "\n" else letter for letter in seen.letters]
     heat = pattern_heatmap(seen.patterns[layer, head], labels)
     line = {"color": colour("output"), "width": 2}

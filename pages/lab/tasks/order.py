@@ -76,7 +76,7 @@ def _solved(views: Sequence[RunView]) -> None:
 
 
 def _carries(_: Sequence[RunView]) -> None:
-    """What is left to go wrong: sums in which a carry runs on."""
+    """Draws what is left to go wrong: sums in which a carry runs on."""
     st.markdown(words.carries({TASKS[name].title: _by_carries(name) for name in ADDITIONS}, SUMS))
 
 

@@ -60,7 +60,7 @@ def draw_solve() -> None:
 def _problems(task: Task, found: Checkpoint) -> None:
     """Held-out problems and one's own, as the model finishes them."""
     own = st.text_input(
-        words.own_label(task),
+        words.custom_label(task),
         "",
         key="task_line",
         max_chars=60,
@@ -85,14 +85,14 @@ def _own(task: Task, found: Checkpoint, own: str) -> None:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _answers(name: str, which: int, _found: Checkpoint) -> list[Answered]:
-    """Of one of the sets of problems, spread over those that are held out."""
+    """Returns a model's answers to one of the sets of problems, spread over those that are held out."""
     task = TASKS[name]
     lines = lines_of(session.corpus(name).validation, task.length, SHOWN * (MOST_SHIFT + 1))
     return answered(_found.model, _found.tokenizer, task, lines[which :: MOST_SHIFT + 1][:SHOWN])
 
 
 def _stream(task: Task, found: Checkpoint) -> None:
-    """What a model of a stream writes, and which of its letters the source could never have written."""
+    """Draws what a model of a stream writes, and which of its letters the source could never have written."""
     written = _written(task.name, found)
     st.markdown(words.STREAM)
     st.code(words.pieces(written), language=None)

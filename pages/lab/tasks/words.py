@@ -1,6 +1,4 @@
-"""What the page of tasks says. Every function returns whole sentences (Markdown), from values that it is
-given.
-"""
+"""Sentences (Markdown) of the page of tasks, from values that they are given."""
 
 from __future__ import annotations
 
@@ -91,7 +89,7 @@ STREAM = "What it writes. A piece is wrong where one of its letters can never fo
 
 
 def live(task: Task) -> str:
-    """Of the button."""
+    """Returns the label of the button."""
     long = "some minutes" if task.answers_only else "less than a minute"
     return f"Trains it now, on the training page: on two cores {long}."
 
@@ -100,7 +98,7 @@ def example(task: Task) -> str:
     return f"your own: {task.form}"
 
 
-def own_label(task: Task) -> str:
+def custom_label(task: Task) -> str:
     return f"{task.rule} Try it: {task.form}"
 
 
@@ -113,9 +111,9 @@ def marked(answers: Sequence[Answered]) -> str:
     )
 
 
-def pieces(found: Sequence[tuple[str, bool]]) -> str:
+def pieces(checked: Sequence[tuple[str, bool]]) -> str:
     """A line each, with a sign and a word."""
-    return "\n".join(f"{RIGHT if good else WRONG}  {piece}" for piece, good in found)
+    return "\n".join(f"{RIGHT if good else WRONG}  {piece}" for piece, good in checked)
 
 
 def refused(why: str) -> str:
@@ -123,7 +121,7 @@ def refused(why: str) -> str:
 
 
 def solved(task: Task, share: float, loss: float, floor: float) -> str:
-    """What a trained model can do."""
+    """Says what a trained model can do."""
     if task.stream:
         return (
             f"It names the likeliest next letter at **{share:.0%}** of the places. Its loss ends at"
@@ -187,8 +185,8 @@ def floor_by_hand(task: Task, context: int, floor: float) -> str:
     )
 
 
-def head_option(one: Named) -> str:
-    return f"{one.layer}.{one.head} ({one.value:.0%})"
+def head_option(head: Named) -> str:
+    return f"{head.layer}.{head.head} ({head.value:.0%})"
 
 
 def scores_alt(scored: Looking) -> str:
@@ -204,7 +202,7 @@ def pattern_alt(task: Task, layer: int, head: int) -> str:
 
 
 def does_it(head: str, score: float, even: float, without: float, whole: float) -> str:
-    """What a head does, and what is left without it."""
+    """Says what a head does, and what is left without it."""
     if score < HALF:
         return (
             f"Head **{head}** gives **{score:.0%}** of its weight to the places that the answer's letters"
@@ -223,10 +221,10 @@ def and_others(count: int, without: float) -> str:
     return f" Without all **{count}** that look there: **{without:.0%}**."
 
 
-def heads_method(task: Task, scored: Looking, asked: int) -> str:
+def heads_method(task: Task, scored: Looking, problems: int) -> str:
     return (
         f"Over {scored.problems} held-out problems of {task.title}: the mean weight on the source of each"
-        f" letter of the answer, and the share of {asked} problems solved while the head writes nothing."
+        f" letter of the answer, and the share of {problems} problems solved while the head writes nothing."
     )
 
 
@@ -241,7 +239,7 @@ def turns(out_of_turn: OutOfTurn) -> str:
 
 
 def order(views: Sequence[RunView]) -> str:
-    """Who first had nearly all new sums right, and when; of the others, what they have now."""
+    """Says which run first had nearly all new sums right, and when; of the others, what they have now."""
     firsts = {name_of(view): first_solved(view.history.evaluations) for view in views}
     solved = sorted((step, name) for name, step in firsts.items() if step is not None)
     said = []
@@ -266,17 +264,17 @@ def order_alt(curves: Sequence[Solved]) -> str:
     return f"Share of new sums that are right, by step; at the end: {', '.join(ends) or 'nothing yet'}."
 
 
-def carries(found: Mapping[str, Mapping[bool, tuple[int, float]]], asked: int) -> str:
+def carries(shares: Mapping[str, Mapping[bool, tuple[int, float]]], problems: int) -> str:
     """Where the models that come with the app still go wrong."""
     said = [
         f"{name}: **{on[True][1]:.1%}** right where a carry runs on ({on[True][0]} sums), {on[False][1]:.1%}"
         " elsewhere."
-        for name, on in found.items()
+        for name, on in shares.items()
     ]
     return (
-        f"{asked:,} new sums, asked of the models that come with the app. A carry runs on where the digits of"
-        " a column make nine and one is carried into it, as in 045 + 157: only then does a digit depend on"
-        f" more than its own column and the next. {' '.join(said)}"
+        f"{problems:,} new sums, asked of the models that come with the app. A carry runs on where the"
+        " digits of a column make nine and one is carried into it, as in 045 + 157: only then does a digit"
+        f" depend on more than its own column and the next. {' '.join(said)}"
     )
 
 

@@ -76,7 +76,7 @@ def _asked(exercise: Exercise, tasks: list[str]) -> None:
 
 
 def _verdict(exercise: Exercise) -> Verdict | None:
-    """Of what was given last, where that was to this exercise."""
+    """Returns the verdict on the last answer, if it was to this exercise."""
     task, seed, given = st.session_state.get(GIVEN, ("", 0, None))
     return check(exercise, given) if (task, seed) == (exercise.id, exercise.seed) else None
 

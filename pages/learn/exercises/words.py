@@ -1,6 +1,4 @@
-"""What the page of exercises says. Every function returns whole sentences (Markdown), from values that it is
-given.
-"""
+"""Sentences (Markdown) of the page of exercises, from values that they are given."""
 
 from __future__ import annotations
 
@@ -63,12 +61,12 @@ def standing(exercise: Exercise, place: int, count: int) -> str:
 
 
 def another(exercise: Exercise) -> str:
-    """What a new seed brings: a proof has no numbers."""
+    """Says what a new seed brings: a proof has no numbers."""
     return "New order" if isinstance(exercise.form, Order) else "New numbers"
 
 
 def judged(verdict: Verdict) -> str:
-    """What is said of an answer."""
+    """Says how an answer was judged."""
     return f"**{'Right' if verdict.right else 'Not yet'}**: {lowered(verdict)}"
 
 

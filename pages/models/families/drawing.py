@@ -107,7 +107,7 @@ def _box(
 
 def _block(sheet: Drawing, c: ResolvedConfig, x: float, y: float, stack: str, crossing: bool) -> float:
     wiring, norm = HEALTHY.wiring(c), HEALTHY.norm(c).card.title
-    names = said(c)
+    names = box_lines(c)
     subs = [("attention", "attention", "norm1", names["attention"])]
     if crossing:
         subs.append(("attention", "cross_attention", "norm_cross", "cross-attention"))
@@ -167,8 +167,8 @@ def _beside(
     return back + PLUS + 6
 
 
-def said(c: ResolvedConfig) -> dict[str, str]:
-    """What stands in the two large boxes: two short lines each."""
+def box_lines(c: ResolvedConfig) -> dict[str, str]:
+    """Returns the text of the two large boxes: two short lines each."""
     scheme = HEALTHY.position(c)
     own = c.n_kv_heads == c.n_heads
     heads = f"{c.n_heads} heads" if own else f"{c.n_heads} heads, {c.n_kv_heads} keys"

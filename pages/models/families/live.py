@@ -157,7 +157,7 @@ def _filled_column(text: str, found: Filled | None, last: int) -> dict[str, Any]
     column = _column("encoder", [("", list(text))], found, words.filled_line, last)
     if found is not None:
         column["said"] = [
-            _sent(said, 0, place, 1, words.filled_told(found, i)) | {"wrong": said.symbol != text[place]}
+            _sent(said, 0, place, 1, words.filled_sentence(found, i)) | {"wrong": said.symbol != text[place]}
             for i, (place, said) in enumerate(zip(found.places, found.said, strict=True))
         ]
     return column
@@ -168,7 +168,8 @@ def _continued_column(text: str, found: Continued | None, last: int) -> dict[str
     column = _column("decoder", [("", list(text + written))], found, words.continued_line, last)
     if found is not None:
         column["said"] = [
-            _sent(said, 0, len(text) + i, i + 1, words.told(said)) for i, said in enumerate(found.said)
+            _sent(said, 0, len(text) + i, i + 1, words.step_sentence(said))
+            for i, said in enumerate(found.said)
         ]
     return column
 
@@ -179,7 +180,9 @@ def _translated_column(text: str, found: Translated | None, last: int) -> dict[s
     target = ["<begin>", *(said.symbol for said in found.said)]
     rows = [(words.SOURCE, list(found.source)), (words.TARGET, target)]
     column = _column("both", rows, found, words.translated_line, last)
-    column["said"] = [_sent(said, 1, i + 1, i + 1, words.told(said)) for i, said in enumerate(found.said)]
+    column["said"] = [
+        _sent(said, 1, i + 1, i + 1, words.step_sentence(said)) for i, said in enumerate(found.said)
+    ]
     return column
 
 
@@ -201,7 +204,7 @@ def _column(
     }
 
 
-def _sent(said: Said, row: int, at: int, step: int, told: str) -> dict[str, Any]:
+def _sent(said: Said, row: int, at: int, step: int, sentence: str) -> dict[str, Any]:
     """`reads`: the weights over each row of the column, the source first where there is one."""
     both = (said.across, said.own) if len(said.across) else (said.own,)
     return {
@@ -209,7 +212,7 @@ def _sent(said: Said, row: int, at: int, step: int, told: str) -> dict[str, Any]
         "row": row,
         "at": at,
         "step": step,
-        "told": told,
+        "told": sentence,
         "wrong": False,
         "reads": [[round(float(weight), 4) for weight in weights] for weights in both],
     }

@@ -49,7 +49,7 @@ def draw_machine() -> None:
 def _told(size: str, made: Preset, chosen: dict[str, str]) -> str:
     same = named(chosen)
     near = nearest(chosen)
-    return words.told(size, same, near, costs(MODELS[size]), costs(made))
+    return words.choices_sentence(size, same, near, costs(MODELS[size]), costs(made))
 
 
 def _make(name: str) -> None:

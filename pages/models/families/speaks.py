@@ -61,7 +61,7 @@ def draw_speaks() -> None:
             return
         with pictured:
             _picture(found)
-        explain.answer(words.told(found, _held().get(text)))
+        explain.answer(words.speaker_sentence(found, _held().get(text)))
         explain.measure_it(_measured, name, at)
         explain.by_hand(lambda: st.markdown(words.BY_HAND))
 
@@ -108,7 +108,9 @@ def _measured(name: str, at: int) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of all held-out texts, then of those of each of `lines`: how many, and the shares that are right."""
+    """Scores on all held-out texts, then on those of each of `lines`: how many, and the shares that are
+    right.
+    """
 
     lines: tuple[int, ...]
     texts: tuple[int, ...]

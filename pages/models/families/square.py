@@ -62,7 +62,7 @@ def draw_square() -> None:
     models = _models()
     with_mask = models[MASKED].metrics
     explain.answer(
-        words.told(
+        words.mask_sentence(
             with_mask, with_mask["opened"], models[UNMASKED].metrics, models[BLANKS].metrics["guessed_right"]
         )
     )

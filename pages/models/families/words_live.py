@@ -1,4 +1,4 @@
-"""What the view of one sentence in all three families says."""
+"""Sentences of the view of one sentence in all three families."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def translated_line(translated: Translated, step: int) -> str:
     return f"1 pass to read, {translated.passes(step) - 1} to write: one each"
 
 
-def filled_told(filled: Filled, index: int) -> str:
+def filled_sentence(filled: Filled, index: int) -> str:
     said, true = filled.said[index], filled.text[filled.places[index]]
     verdict = "right" if said.symbol == true else f"it was {quoted(true)}"
-    return f"{told(said)}: {verdict}"
+    return f"{step_sentence(said)}: {verdict}"
 
 
-def told(said: Said) -> str:
-    return f"{quoted(said.symbol)}, {said.probability:.0%} sure"
+def step_sentence(written: Said) -> str:
+    return f"{quoted(written.symbol)}, {written.probability:.0%} sure"
 
 
 def quoted(symbol: str) -> str:
@@ -64,7 +64,7 @@ def cannot(error: str) -> str:
 
 
 def answered(filled: Filled | None, continued: Continued | None, translated: Translated | None) -> str:
-    """What came of it, of those that could (Markdown)."""
+    """Sums up what those wrote that could (Markdown)."""
     parts = []
     if filled is not None:
         parts.append(

@@ -1,4 +1,4 @@
-"""What the view of the machine and its variations says."""
+"""Sentences of the view of the machine and its variations."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _BEYOND = {"alibi": "none here; BLOOM and MPT (Press et al. 2022)"}
 
 
 def used(facet: str, names: Sequence[str]) -> str:
-    """Who of the table made a choice (Markdown)."""
+    """Names the models of the table that made a choice (Markdown)."""
     if not names:
         return _BEYOND["alibi"] if facet == "position" else "none of the table"
     if len(names) > 5:
@@ -103,10 +103,10 @@ def large(number: int) -> str:
     return str(number)
 
 
-def told(
+def choices_sentence(
     size: str, same: Sequence[str], near: tuple[str, tuple[str, ...]], before: Costs, after: Costs
 ) -> str:
-    """Whose choices these are, and what they cost at these sizes (Markdown)."""
+    """Says which models make these choices, and what they cost at these sizes (Markdown)."""
     if size in same:
         whose = f"**This is {TITLES[size]}**"
     elif same:

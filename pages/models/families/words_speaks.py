@@ -1,4 +1,4 @@
-"""What the view of who speaks says."""
+"""Sentences of the view of who speaks."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def named(label: str) -> str:
     return " ".join(part if part == "II" else part.title() for part in label.split())
 
 
-def told(spoken: Spoken, true: str | None) -> str:
-    """Who, and by which word (Markdown)."""
+def speaker_sentence(spoken: Spoken, true: str | None) -> str:
+    """Says who speaks, and by which word it is recognised (Markdown)."""
     first, second = spoken.order[:2]
     word, without = spoken.words[spoken.heaviest], float(spoken.without[spoken.heaviest, first])
     who = named(spoken.labels[first])

@@ -1,4 +1,4 @@
-"""What the view of the whole square says."""
+"""Sentences of the view of the whole square."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def nats(loss: float | None, hidden: bool = False) -> str:
     return "–" if loss is None else f"{loss:.2f}{' a hidden one' if hidden else ''}"
 
 
-def told(
+def mask_sentence(
     masked: Mapping[str, float], opened: Mapping[str, float], cheat: Mapping[str, float], right: float
 ) -> str:
-    """What the mask is for (Markdown)."""
+    """Says what the mask is for (Markdown)."""
     return (
         f"With its mask **{masked['validation_loss']:.2f}** nats a letter. Taken away, the same weights have"
         f" each answer before them, and do worse: **{opened['validation_loss']:.2f}**. Trained without it:"

@@ -1,4 +1,4 @@
-"""What the view of the three families says."""
+"""Sentences of the view of the three families."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def axes(family: str, matrix: str) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def flow(step: int, flows: Mapping[str, Sequence[Flow]]) -> str:
-    """What is looked at at this step (Markdown)."""
+    """Says what is attended to at this step (Markdown)."""
     encoder, decoder = flows["encoder"][0], flows["decoder"][0]
     source, target, cross = flows["both"]
     if step == 1:
@@ -74,7 +74,7 @@ def flow(step: int, flows: Mapping[str, Sequence[Flow]]) -> str:
 
 
 def sizes(counts: Mapping[str, int]) -> str:
-    """What the three hold at equal sizes (Markdown)."""
+    """Says what the three hold at equal sizes (Markdown)."""
     return (
         f"At equal sizes encoder and decoder are **the same machine**, {counts['decoder']:,} parameters:"
         f" only the mask and the output differ. The third is both of them and cross-attention:"

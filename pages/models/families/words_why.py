@@ -1,4 +1,4 @@
-"""What the view of the reasons says."""
+"""Sentences of the view of the reasons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REASONS = {
 
 
 def table(reasons: Reasons) -> dict[str, list[str]]:
-    """What each family has of each reason."""
+    """Tabulates each family by each reason."""
     tasks, work, forms = reasons.interface, reasons.writing, reasons.forms
     pairs = "" if forms is None else f"; of {forms.tasks} tasks of pairs {_span(forms.continued)}"
     return {

@@ -80,7 +80,7 @@ def work_of_a_token(choice: Choice, work: Work, crossing: int | None) -> str:
 
 
 def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: str | None) -> str:
-    """What writing and training take, and the smallest device on which the model writes."""
+    """Says what writing and training take, and the smallest device on which the model writes."""
     sums = totals(uses(choice.ledger, dtype, batch, tokens))
     texts = f"{batch:,} texts" if batch > 1 else "a text"
     fits = f"a {device} is enough" if device else "no device here has that much"
@@ -94,7 +94,7 @@ def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: s
 
 
 def fits_line(fit: Fit) -> str:
-    """What can be done with a model in a given memory: in as many bits as fit."""
+    """Says what can be done with a model in a given memory: in as many bits as fit."""
     if fit.writes_in is None:
         return (
             f"its weights fit in {fit.holds_in}, but not with this KV cache."

@@ -15,10 +15,10 @@ from pages.models.parameters.choice import (
     FIRST,
     MODEL,
     Choice,
-    Found,
+    NamedModel,
     choose,
     first_model,
-    found,
+    named_model,
     plain,
     say_changes,
 )
@@ -115,7 +115,7 @@ def chosen_model() -> Choice:
     )
 
 
-def _below(written: Found, config: ModelConfig) -> ModelConfig | None:
+def _below(written: NamedModel, config: ModelConfig) -> ModelConfig | None:
     """The encoder, with what was changed in the decoder changed there too, but for what is a decoder's own.
     Raises ConfigError where it cannot be built.
     """
@@ -130,12 +130,12 @@ def _changes(before: ModelConfig, after: ModelConfig) -> dict[str, tuple[Any, An
     return {field: (old[field], new[field]) for field in new if old[field] != new[field]}
 
 
-def _unresolved(name: str) -> Found:
-    """As it was written down: what is derived stays derived when another field moves."""
+def _unresolved(name: str) -> NamedModel:
+    """Returns the configuration as it was written: derived fields stay derived when another moves."""
     try:
-        return found(name)
+        return named_model(name)
     except (GlassformerError, OSError):
-        return found(FIRST)
+        return named_model(FIRST)
 
 
 def _fill() -> None:

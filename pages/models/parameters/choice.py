@@ -73,8 +73,8 @@ def options() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What stands behind a name. `encoder` is what `model`, then a decoder, reads."""
+class NamedModel:
+    """A model by its name. `encoder` is what `model`, then a decoder, reads."""
 
     model: ModelConfig
     encoder: ModelConfig | None = None
@@ -82,21 +82,21 @@ class Found:
     preset: Preset | None = None
 
 
-def found(name: str) -> Found:
-    """Raises GlassformerError when it went away."""
+def named_model(name: str) -> NamedModel:
+    """Finds a model by its name. Raises GlassformerError when it is gone."""
     if name in ALL:
         preset = ALL[name]
-        return Found(preset.model, preset.encoder, preset=preset)
+        return NamedModel(preset.model, preset.encoder, preset=preset)
     if name in SHIPPED or name in LAPSES:
         path = ROOT / "checkpoints" / name / checkpoints.CONFIG
         config, parts = checkpoints.architecture(path.read_bytes(), str(path))
-        return Found(config, parts=parts)
+        return NamedModel(config, parts=parts)
     if name.startswith(PRETRAINED):
-        return Found(*_opened(name.removeprefix(PRETRAINED)))
+        return NamedModel(*_opened(name.removeprefix(PRETRAINED)))
     view = session.manager().view(name.removeprefix(RUN))
     if view is None:
         raise GlassformerError("That run is not on this server (any more).")
-    return Found(view.spec.model, parts=parts_of(view.spec.parts))
+    return NamedModel(view.spec.model, parts=parts_of(view.spec.parts))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -154,7 +154,7 @@ def choose(
 
 def plain(name: str) -> Choice:
     """A model as it is."""
-    one = found(name)
+    one = named_model(name)
     preset, counted = one.preset, ledger(one.model, one.encoder, one.parts)
     note = ""
     if preset is not None:
@@ -188,8 +188,8 @@ def _published(name: str) -> str:
 
 
 def first_model() -> str:
-    """What was looked at on another page, or a link names for all pages, if that is a run or a model of
-    others; else the best known one.
+    """Returns the model of another page or of a link for all pages, if that is a run or a model of others;
+    else the best known one.
     """
     kept = st.session_state.get("kept_model") or st.query_params.get("model")
     other = isinstance(kept, str) and kept.startswith((RUN, PRETRAINED))

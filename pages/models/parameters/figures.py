@@ -119,7 +119,9 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
 
 
 def _label(name: str, node: Mapping[str, Any], top: float, nodes: Mapping[str, Any]) -> str:
-    """What stands on an area. One that holds others shows its first line only: its share stands there."""
+    """Returns the text of an area. One that holds others shows its first line only: its share
+    stands there.
+    """
     if node.get("unnamed"):
         return ""
     if any(other["parent"] == name for other in nodes.values()):

@@ -1,5 +1,5 @@
-"""What a token costs to compute, and how that grows with the text: attention's parameters do not see T, its
-scores do.
+"""The compute of a token, and its growth with the text: attention's parameters do not depend on T, its scores
+do.
 """
 
 from __future__ import annotations

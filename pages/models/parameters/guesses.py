@@ -1,4 +1,4 @@
-"""What a reader of the Parameters page may guess first."""
+"""Guesses before the views of Parameters."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def wider(model: Model) -> Guess | None:
     )
 
 
-def one_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess | None:
+def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess | None:
     """About sharing keys and values, in the view Memory."""
     other = model.variant(n_kv_heads=1) if model.config.mixer == "attention" else None
     truth = None if other is None else sizes.one_key_head(model.ledger, other, dtype, batch, tokens)

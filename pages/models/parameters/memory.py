@@ -26,7 +26,7 @@ DTYPE = "bfloat16"
 
 
 def draw_memory(choice: Choice) -> None:
-    """What writing and training need, beside what devices have; folded, how that grows with the text, and
+    """Draws what writing and training need, beside what devices have; folded, its growth with the text, and
     what fits into what.
     """
     ledger = choice.ledger
@@ -41,7 +41,7 @@ def draw_memory(choice: Choice) -> None:
     if tokens > ledger.config.context:
         st.caption(words.beyond_the_context(ledger))
     _uses(choice, dtype, batch, tokens)
-    ask("shared", guesses.one_key_head, choice, dtype, batch, tokens)
+    ask("shared", guesses.single_key_head, choice, dtype, batch, tokens)
     explain.measure_it(_measured, choice, dtype, batch, tokens)
     explain.by_hand(_cache_by_hand, choice, dtype, batch, tokens)
 

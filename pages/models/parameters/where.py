@@ -101,8 +101,8 @@ def rows_table(ledger: Ledger) -> pd.DataFrame:
 
 
 def _savings(choice: Choice) -> None:
-    """What one matrix for embedding and output saves, what sharing keys and values saves, and what a longer
-    context costs.
+    """Draws what one matrix for embedding and output saves, what sharing keys and values saves, and what a
+    longer context costs.
     """
     c = choice.config
     columns = [*st.columns(2), *st.columns(2)]

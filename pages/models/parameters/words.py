@@ -1,4 +1,6 @@
-"""What the views of Parameters say: below the figures, and in the folds. The answers stand in answers.py."""
+"""Sentences of the views of Parameters: below the figures, and in the folds. The answers stand in
+answers.py.
+"""
 
 from __future__ import annotations
 
@@ -159,8 +161,11 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
     )
 
 
-def networks(one: float, two: float) -> str:
-    return f"In the feed-forward networks of their blocks: {one:.1%} and {two:.1%} of the blocks' parameters."
+def networks(first: float, second: float) -> str:
+    return (
+        f"In the feed-forward networks of their blocks: {first:.1%} and {second:.1%} of the blocks'"
+        " parameters."
+    )
 
 
 def growing(ledger: Ledger) -> str:
@@ -195,7 +200,7 @@ def whole_text(work: Work, ledger: Ledger) -> str:
 
 
 def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> str:
-    """What of attention knows the length of the text, and what does not."""
+    """Says which part of attention depends on the length of the text."""
     flops, c = work.flops, choice.config
     if crossing is None and flops.scores:
         return (

@@ -40,7 +40,7 @@ def _measured(length: int) -> tuple[Carried, ...]:
 
 
 def _costs(found: tuple[Carried, ...]) -> None:
-    """What must wait, how long the way is, and how many multiplications a layer has."""
+    """Draws what must wait, how long the path is, and how many multiplications a layer has."""
     st.table(
         pd.DataFrame(
             {

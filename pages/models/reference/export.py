@@ -42,7 +42,7 @@ print(tokenizer.decode(written[0]))
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """What is taken along: of an encoder-decoder both halves. `source` is what it may be given to read."""
+    """The model to export: of an encoder-decoder both halves. `source` is what it may be given to read."""
 
     title: str
     model: Transformer | Seq2Seq = field(repr=False)

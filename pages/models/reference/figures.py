@@ -59,7 +59,7 @@ def along(comparison: Comparison) -> go.Figure:
             "dtick": 2,
         },
         shapes=[tolerance()],
-        annotations=[said(), *begins(comparison, heights)],
+        annotations=[tolerance_label(), *begins(comparison, heights)],
         uirevision=f"differences-{len(states)}",
     )
     return go.Figure({"data": traces, "layout": layout})
@@ -93,7 +93,7 @@ def tolerance() -> dict[str, Any]:
     return place | {"line": {"color": colour("output"), "width": 2, "dash": "dash"}}
 
 
-def said() -> dict[str, Any]:
+def tolerance_label() -> dict[str, Any]:
     return {
         "xref": "paper",
         "x": 1.005,

@@ -1,4 +1,6 @@
-"""What both comparisons share: the choice of a mistake, the figure, the verdict, and every activation."""
+"""Code that both comparisons share: the choice of a mistake, the figure, the verdict, and every
+activation.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ def draw_figure(comparison: Comparison, key: str, height: int) -> None:
 
 
 def verdict(comparison: Comparison, chosen: Wrong) -> str:
-    """Whether they agree, by how much, and where it begins if they do not."""
+    """Says whether the programs agree, by how much, and where a difference begins."""
     worst, first = comparison.worst, comparison.begins
     if first is not None:
         end = "the logits" if comparison.last.bare == "logits" else "the last vectors"

@@ -1,4 +1,4 @@
-"""What has been changed in the Transformer since 2017: six choices, model by model."""
+"""Changes to the Transformer since 2017: six choices, model by model."""
 
 from __future__ import annotations
 

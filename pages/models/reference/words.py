@@ -1,4 +1,4 @@
-"""What the views about the reference and the export say."""
+"""Sentences of the views about the reference and the export."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ MADE = {  # what is written where a family has more than the model
 
 
 def packed(plan: Plan | str, size: str, dtype: str) -> str:
-    """Whether a family of Hugging Face's is this model, and how large the file is."""
+    """Says whether a family of Hugging Face's is this model, and how large the file is."""
     if isinstance(plan, str):
         return (
             f"No family at Hugging Face is this model, so **the one file is the way out**: {size} in {dtype},"
@@ -216,7 +216,7 @@ VARIATIONS = Words(
 
 
 def choice(aspect: str, value: str, same: bool) -> str:
-    """What a model does at one of the six, marked where the original did the same."""
+    """Returns a model's choice for one of the six, marked where the original did the same."""
     return f"{CHOICES[value]} •" if same else CHOICES[value]
 
 

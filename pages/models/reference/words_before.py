@@ -1,4 +1,4 @@
-"""What the view about the time before the Transformer says."""
+"""Sentences of the view about the time before the Transformer."""
 
 from __future__ import annotations
 

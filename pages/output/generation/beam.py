@@ -82,7 +82,7 @@ def _beam(subject: Subject, depth: int, width: int, penalty: float, ends: Ends) 
 def _others(
     subject: Subject, beam: Beam, depth: int, width: int, penalty: float, ends: Ends, seed: int
 ) -> Rivals | None:
-    """What it is compared with; None while a large model is still writing."""
+    """Returns the decodings to compare with; None while a large model is still writing."""
     of = (subject.key, subject.ids, depth, width, penalty, ends, seed)
     if not subject.is_pretrained:
         return _rivals(*of, subject)
@@ -144,7 +144,7 @@ def _controls(subject: Subject, a: Any, b: Any, c: Any) -> tuple[int, int, float
 
 
 def _more() -> tuple[float, str, int]:
-    """What matters where branches may end early, and to the sample."""
+    """Returns the settings that matter where branches may end early, and to the sample."""
     hint = (
         "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones."
         " It matters only where branches can end early. The search goes on to the full depth, as Hugging"

@@ -185,7 +185,7 @@ def _scores(place: dict[int, int], nodes: Sequence[Node], shade: str | None) -> 
 
 
 def _legend(name: str, shade: str, width: float) -> go.Trace:
-    """What a kind of box looks like: nothing but its entry in the legend."""
+    """Returns the legend's entry of a kind of box."""
     fill = "var(--gf-seq0)" if width else colour(shade)
     line = {"width": width, "color": colour(shade)}
     marker = {"symbol": "square", "size": 24, "color": fill, "line": line}

@@ -111,10 +111,8 @@ def way(kv_heads: int, heads: int) -> str:
     return f"{family(kv_heads, heads)}, {kv_heads} of {heads}"
 
 
-def published(titles: Sequence[str], ways: Mapping[Family, np.ndarray], own: Sequence[str]) -> go.Figure:
-    """Bytes of published models with every way of sharing, way -> (model,); `own` is the way that each model
-    has.
-    """
+def published(titles: Sequence[str], ways: Mapping[Family, np.ndarray], actual: Sequence[str]) -> go.Figure:
+    """Draws bytes of published models by way of sharing, way -> (model,); `actual` is each model's way."""
     bars = [
         {
             "type": "bar",
@@ -125,17 +123,17 @@ def published(titles: Sequence[str], ways: Mapping[Family, np.ndarray], own: Seq
             "cliponaxis": False,
             "textposition": "outside",
             "marker": {
-                "color": [colour("attention", 100 if mine == name else 30) for mine in own],
+                "color": [colour("attention", 100 if mine == name else 30) for mine in actual],
                 "line": {"color": colour("attention"), "width": 1},
             },
             "text": [
                 f"<b>{name} {gigabytes(n)}</b>" if mine == name else f"{name} {gigabytes(n)}"
-                for n, mine in zip(sizes, own, strict=True)
+                for n, mine in zip(sizes, actual, strict=True)
             ],
             "hoverinfo": "text",
             "hovertext": [
                 f"{title}, {name}{'' if mine == name else ' (if it were)'}: {n:,.0f} bytes"
-                for title, n, mine in zip(titles, sizes, own, strict=True)
+                for title, n, mine in zip(titles, sizes, actual, strict=True)
             ],
         }
         for name, sizes in ways.items()

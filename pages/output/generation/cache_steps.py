@@ -118,13 +118,13 @@ def _player(subject: Subject, pairs: tuple[Pair, ...]) -> None:
     _mount()(key="kv_player", data=data)
 
 
-def linked(said: str | None, steps: int) -> int:
+def linked(text: str | None, steps: int) -> int:
     """The step in the URL, which may be anything; the first where there is none.
 
     >>> linked("3", 24), linked("-1", 24), linked("9999", 24), linked(None, 24)
     (3, 0, 23, 0)
     """
-    step = widgets.number_of(said)
+    step = widgets.number_of(text)
     return 0 if step is None else min(step, steps - 1)
 
 

@@ -1,4 +1,4 @@
-"""What the browser is told about a tree: where things stand, and the tokens that it does not have yet."""
+"""The message to the browser about a tree: where things stand, and the tokens that it does not have yet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ui.model_bar import Subject
 
 
 def message(session: Session, ask: Mapping[str, Any], subject: Subject, limits: Limits) -> dict[str, Any]:
-    """What the browser is told: where things stand, and the tokens that it does not have yet."""
+    """Returns the state of the tree, and the tokens that the browser does not have yet."""
     tree = session.tree
     have = whole_of(ask.get("have")) if ask.get("session") == session.name else 0
     have = have if 0 <= have <= len(tree.nodes) else 0
@@ -39,7 +39,7 @@ def message(session: Session, ask: Mapping[str, Any], subject: Subject, limits: 
         "at": session.at,
         "move": session.move,
         "todo": len(session.todo),
-        "said": session.said,
+        "said": session.message,
         "fresh": session.fresh,
         "length": limits.length,
         "stop": limits.stop,

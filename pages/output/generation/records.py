@@ -20,8 +20,8 @@ Branch = tuple[tuple[Pick, ...], int]  # picks, length
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one view: tokens of a branch, as asked and at most; the words that end a text ('' for none), and the
-    tokens that do. `arithmetic` is what a large model computes with.
+    """Limits of a view: tokens of a branch, requested and at most; the words that end a text ('' for none),
+    and the tokens that do. `arithmetic` is what a large model computes with.
     """
 
     length: int
@@ -49,9 +49,9 @@ class Session:
     made: list[int | None] = field(default_factory=list)  # where those written came to
     answered: str = ""
     move: int = 0  # counts how often the reader was taken elsewhere
-    said: str = ""  # about the last thing asked
+    message: str = ""  # about the last thing asked
     rested: tuple[Written, ...] = ()  # the path that is summed up below: it follows when the writing pauses
-    told: int = 0  # tokens of it that were shown then
+    tokens_shown: int = 0  # tokens of it that were shown then
     origin: tuple[str, str] = ("", "")  # the link that it was begun with
     fresh: bool = True  # nobody has looked yet: the player starts by itself
 

@@ -1,4 +1,4 @@
-"""What a large model computes with while it writes, and what that costs."""
+"""Arithmetic of a large model while it writes, and its cost."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def draw_rounding(subject: Subject, arithmetic: Arithmetic) -> None:
         "Reading the text in both",
     )
     if found is not None:
-        st.caption(f":material/info: {said(found)}")
+        st.caption(f":material/info: {rounding_sentence(found)}")
 
 
-def said(rounding: Rounding) -> str:
+def rounding_sentence(rounding: Rounding) -> str:
     """
-    >>> said(Rounding("int8", 5, 1.62, 0.2, 3.1, 2.5, 2.512, 0.8))[:73]
+    >>> rounding_sentence(Rounding("int8", 5, 1.62, 0.2, 3.1, 2.5, 2.512, 0.8))[:73]
     'With weights in 8 bits the logits of your text are off by **1.62** at mos'
     """
     return (

@@ -1,5 +1,4 @@
-"""What a reader's tree of texts is at the moment: it grows by what the browser asks for, and a link can bring
-it back.
+"""A reader's tree of texts: it grows by what the browser requests, and a link can bring it back.
 
 The browser asks for one thing at a time, by number, and says how many tokens it already has: so nothing is
 sent twice, nothing is lost when Streamlit leaves out a run, and nothing is done twice when it repeats one.
@@ -59,7 +58,7 @@ def products_of(key: tuple[str, int], arithmetic: Arithmetic, _model: Transforme
 
 @st.cache_resource(max_entries=2, show_spinner=False)
 def _held(key: tuple[str, int], arithmetic: Arithmetic, _model: Transformer) -> Held:
-    """What a large model has read, for all sessions of the server: one of them at a time."""
+    """Returns a large model's cache of texts, for all sessions of the server: one of them at a time."""
     return Held(_model, products_of(key, arithmetic, _model) if arithmetic != "float32" else None)
 
 
@@ -123,7 +122,7 @@ def answer(
         bring_back(session, subject, sampling, limits)
     if ask.get("session") != session.name or str(ask.get("id")) == session.answered:
         return
-    session.answered, session.said, session.fresh = str(ask.get("id"))[:60], "", False
+    session.answered, session.message, session.fresh = str(ask.get("id"))[:60], "", False
     if returning:
         return  # the reader is taken where the link says
     tree, leaf = session.tree, _index(ask.get("leaf"), session.tree)
@@ -162,15 +161,15 @@ def _pick(
     if ask.get("after") is not None and after is None:
         return
     if isinstance(ask.get("text"), str):
-        token, session.said = token_of(str(ask["text"])[:200], subject)
+        token, session.message = token_of(str(ask["text"])[:200], subject)
     if not 0 <= token < subject.config.vocab_size:
         return
     known = session.tree.child(after, token)
     if known is None and len(session.tree.leaves()) >= BRANCHES and session.tree.children(after):
-        session.said = f"{BRANCHES} branches are kept at most: delete one first."
+        session.message = f"{BRANCHES} branches are kept at most: delete one first."
         return
     if known is None and len(session.tree) >= limits.tree:
-        session.said = f"The tree has {limits.tree:,} tokens, as many as are kept: delete a branch first."
+        session.message = f"The tree has {limits.tree:,} tokens, as many as are kept: delete a branch first."
         return
     with _reading(subject, limits) as held:
         session.tree, index = pick(session.tree, subject.model, sampling, after, token, held=held)
@@ -191,8 +190,8 @@ def resting(session: Session, limits: Limits, writing: bool) -> tuple[tuple[Writ
     count, why = reason(path, session.parts, limits)
     if not (writing and session.rested) or why or session.rested != path[: len(session.rested)]:
         session.rested = path[:count]
-        session.told = min(session.at, count) or count
-    return session.rested, session.told
+        session.tokens_shown = min(session.at, count) or count
+    return session.rested, session.tokens_shown
 
 
 def token_of(text: str, subject: Subject) -> tuple[int, str]:

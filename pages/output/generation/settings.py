@@ -25,14 +25,14 @@ MAX_SEED = 2**31 - 1
 
 
 def converses(subject: Subject) -> bool:
-    """Whether the model was taught to answer."""
+    """True if the model was trained to answer."""
     return isinstance(subject.tokenizer, PretrainedTokenizer) and subject.tokenizer.template is not None
 
 
 def conversation(subject: Subject, place: Any) -> tuple[Subject, frozenset[int], str]:
-    """What the model is to go on with, the tokens that end it, and a sentence about it: the text as it is,
-    or, of a model that was taught to answer and where somebody wants that, as a person's turn. The switch
-    stands in `place`.
+    """Returns the subject to continue, the tokens that end it, and a sentence about it: the text as it is,
+    or, for a model that was trained to answer and where somebody wants that, as a person's turn. The
+    switch stands in `place`.
     """
     tokenizer = subject.tokenizer
     if not isinstance(tokenizer, PretrainedTokenizer) or tokenizer.template is None:

@@ -1,4 +1,4 @@
-"""What the views of Generation say."""
+"""Sentences of the views of Generation."""
 
 from dataclasses import replace
 
@@ -106,7 +106,7 @@ SEEN_FULL = 256  # tokens of a context that is full before the longest text here
 
 
 def surprised(surprise: Surprise, vocab: int) -> str:
-    """What the text cost the model that wrote it, as far as it is shown."""
+    """Says what the text cost the model that wrote it, as far as it is shown."""
     told = surprise.likelihood
     if told.tokens == 1:
         return (
@@ -130,7 +130,7 @@ def least_expected(surprise: Surprise, worst: str, least: str) -> str:
 
 
 def cached(totals: Totals, last: Pair) -> str:
-    """What the cache saves, and that nothing changed."""
+    """Says what the cache saves, and that nothing changed."""
     steps = len(totals.cached)
     return (
         "**A KV cache saves work:** keys and values, once computed, are kept, so the last step computed"
@@ -140,18 +140,19 @@ def cached(totals: Totals, last: Pair) -> str:
     )
 
 
-def allowed(kept: Unchanged, lost: Unchanged) -> str:
+def allowed(with_mask: Unchanged, without_mask: Unchanged) -> str:
     """How far one more token moves what is kept, with the mask and without."""
     masked = (
         "Under the causal mask a token reads only what came before it: one more token changes earlier keys"
-        f" and values by **{kept.most:.2g}**, rounding at most, so they may be kept."
+        f" and values by **{with_mask.most:.2g}**, rounding at most, so they may be kept."
     )
-    if lost.layers == 1:
+    if without_mask.layers == 1:
         return (
-            f"{masked} Without the mask this model's only layer changes them by **{lost.first:.2g}**: its"
-            " keys and values are made before tokens look at each other. A layer above it would change."
+            f"{masked} Without the mask this model's only layer changes them by"
+            f" **{without_mask.first:.2g}**: its keys and values are made before tokens look at each other."
+            " A layer above it would change."
         )
     return (
-        f"{masked} Without the mask by **{lost.most:.2g}**, and no cache is possible. Only layer 0 stays"
-        f" ({lost.first:.2g}): its keys and values are made before tokens look at each other."
+        f"{masked} Without the mask by **{without_mask.most:.2g}**, and no cache is possible. Only layer 0"
+        f" stays ({without_mask.first:.2g}): its keys and values are made before tokens look at each other."
     )

@@ -1,4 +1,4 @@
-"""What a reader of the Sampling page may guess first."""
+"""Guesses before the views of Sampling."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def nucleus(logits: np.ndarray) -> Guess | None:
 
 
 def colder(logits: np.ndarray, vocabulary: Sequence[str]) -> Guess | None:
-    """What half the temperature makes of the two likeliest of logits (vocab,)."""
+    """Makes a guess about half the temperature and the two likeliest of logits (vocab,)."""
     truth = sampling.colder(logits)
     if truth is None:
         return None

@@ -97,7 +97,7 @@ def _samples(subject: Subject, position: int, seed: int) -> tuple[str, ...] | No
 
 
 def begin(text: str) -> str:
-    r"""What of a text fits below its chart, on few lines.
+    r"""Returns the beginning of a text that fits below its chart, on few lines.
 
     >>> begin("To be,\nor not")
     'To be,⏎ or not'

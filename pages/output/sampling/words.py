@@ -1,4 +1,4 @@
-"""What the views of Sampling say."""
+"""Sentences of the views of Sampling."""
 
 from collections.abc import Sequence
 
@@ -114,14 +114,14 @@ def after_the_chosen(token: str, torn: int) -> str:
 
 
 def in_place(token: str, gap: bool) -> str:
-    """Of a model that fills gaps: it says at each place what could stand there."""
+    """Says which token a model that fills gaps puts at each place."""
     if gap:
         return f"What could stand in the last gap, “{token}”: this model does not say what follows."
     return f"What could stand at “{token}”, which it sees: it says what stands there, not what follows."
 
 
 def left(outcome: Outcome) -> str:
-    """What the stages leave."""
+    """Says what the stages leave."""
     are = "is" if outcome.left == 1 else "are"
     return (
         f"**{outcome.left:,} of {outcome.vocab:,} tokens {are} left to draw from**, as uncertain as among"

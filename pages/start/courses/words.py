@@ -1,4 +1,4 @@
-"""What the page of courses says."""
+"""Sentences of the page of courses."""
 
 TITLE = "Courses"
 QUESTION = "Shall somebody lead the way?"
@@ -11,12 +11,12 @@ def facts(minutes: int, scenes: int, audience: str) -> str:
 
 
 def lacks(models: list[str]) -> str:
-    """What a course shows that is not installed."""
+    """Names the models of a course that are not installed."""
     return f"Some of its scenes show {' and '.join(models)}, not installed here: another model stands in."
 
 
 def answer(minutes: list[int]) -> str:
-    """What there is, and how it goes; `minutes` of each course."""
+    """Says what courses there are, and how they go; `minutes` of each."""
     how_many = "One course" if len(minutes) == 1 else f"{len(minutes)} courses"
     long = (
         f"{min(minutes)} minutes" if len(set(minutes)) == 1 else f"{min(minutes)} to {max(minutes)} minutes"

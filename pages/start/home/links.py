@@ -25,11 +25,11 @@ SCHEMES = {
 
 @dataclass(frozen=True)
 class Place:
-    """What a page calls the place that was clicked: in its address, and what its controls `held` (they also
-    stand in the address). What else the page remembers of another place is to be `forgotten`.
+    """A link's target on a page: in its address, and what its controls `held` (they also stand in the
+    address). What else the page remembers of another place is to be `forgotten`.
     """
 
-    said: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, int | str] = field(default_factory=dict)
     forgotten: tuple[str, ...] = ()
 
@@ -50,11 +50,11 @@ def target(ask: Mapping[str, Any], subject: Subject, step: int) -> Target:
     pages = site.explanations()
     path = pages.get(part, pages["norm1"])
     found = _place(part, ask, subject) if part in PLACES else _step(ask, subject)
-    query = {"model": subject.key[0], **found.said, **{key: str(value) for key, value in found.held.items()}}
+    query = {"model": subject.key[0], **found.query, **{key: str(value) for key, value in found.held.items()}}
     if step != NEWEST:
         query["step"] = str(step)
     # A component keeps what was chosen in it: an address says nothing to it until that is gone.
-    return Target(path, query, found.held, (*found.said, *found.forgotten))
+    return Target(path, query, found.held, (*found.query, *found.forgotten))
 
 
 def _place(part: str, ask: Mapping[str, Any], subject: Subject) -> Place:

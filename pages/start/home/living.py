@@ -19,7 +19,17 @@ from engine.sample.stages import draw, stages
 from pages.start.home import links, words
 from pages.start.home.map_text import describe
 from pages.start.home.packing import KEY, living_map, living_map_further, packed, spoken
-from pages.start.home.reading import HELD, Heard, Looked, at_once, grown, in_full, last_lane, look, reading_of
+from pages.start.home.reading import (
+    HELD,
+    Looked,
+    Predictions,
+    at_once,
+    grown,
+    in_full,
+    last_lane,
+    look,
+    reading_of,
+)
 from pages.start.home.running_pair import draw_running_pair
 from ui import explain, families, site, training_step, widgets
 from ui.fit_text import ENGLISH, MAX_TEXT, WITH_GAPS
@@ -100,8 +110,8 @@ def _take_family(now: str) -> None:
     st.session_state.pop(key, None)
 
 
-def _spoken(name: str, heard: Heard, subject: Subject) -> dict[str, Any]:
-    said = spoken(name, heard.last, heard.said, heard.outlook, heard.depths, subject.vocabulary)
+def _spoken(name: str, heard: Predictions, subject: Subject) -> dict[str, Any]:
+    said = spoken(name, heard.last, heard.by_lane, heard.outlook, heard.depths, subject.vocabulary)
     return said | {"whole": heard.whole}
 
 

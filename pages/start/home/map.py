@@ -25,7 +25,7 @@ def draw_map(preset: Preset) -> None:
     counted = ledger_of(preset)
     st.markdown(words.about(preset, counted))
     if counted.encoder is not None:
-        draw_towers(counted, key="map_towers", alt=words_pair.drawn(preset, counted))
+        draw_stacks(counted, key="map_towers", alt=words_pair.drawn(preset, counted))
         return
     pages = site.explanations()
     opened = transformer_map(counted.config, key="map", alt=words.alt(preset, counted), pages=pages)
@@ -33,7 +33,7 @@ def draw_map(preset: Preset) -> None:
         st.switch_page(pages[opened], query_params={})
 
 
-def draw_towers(
+def draw_stacks(
     counted: Ledger,
     *,
     key: str,

@@ -52,7 +52,7 @@ class Label:
 
 @dataclass
 class Sheet:
-    """What has been drawn so far; `at` turns (s, c) into (x, y)."""
+    """The drawing so far; `at` turns (s, c) into (x, y)."""
 
     wide: bool
     x0: float = 0.0
@@ -81,14 +81,14 @@ PLUS = 14.0  # radius of a sum
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of one layout. `*_s` along the road, `*_c` away from it."""
+    """Sizes of a layout. `*_s` along the stream, `*_c` away from it."""
 
     norm_s: float
     norm_c: tuple[float, float]
     sub_s: float
     sub_c: tuple[float, float]
-    road_norm_s: float  # a norm that sits on the road (post-norm)
-    road_norm_c: tuple[float, float]
+    stream_norm_s: float  # a norm that sits on the road (post-norm)
+    stream_norm_c: tuple[float, float]
     gap: float
     back: float  # from a sublayer's end to its way back
 
@@ -98,19 +98,19 @@ WIDE = Sizes(
     norm_c=(46, 96),
     sub_s=196,
     sub_c=(126, 262),
-    road_norm_s=112,
-    road_norm_c=(-28, 28),
+    stream_norm_s=112,
+    stream_norm_c=(-28, 28),
     gap=14,
     back=18,
 )
-WIDE_POST = replace(WIDE, sub_s=180, road_norm_s=112, gap=10, back=14)  # norms on the road take room there
+WIDE_POST = replace(WIDE, sub_s=180, stream_norm_s=112, gap=10, back=14)  # norms on the road take room there
 TALL = Sizes(
     norm_s=54,
     norm_c=(24, 112),
     sub_s=134,
     sub_c=(128, 304),
-    road_norm_s=46,
-    road_norm_c=(-18, 112),
+    stream_norm_s=46,
+    stream_norm_c=(-18, 112),
     gap=14,
     back=18,
 )
@@ -145,12 +145,14 @@ def plain(sheet: Sheet) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the drawing depends on. `sublayers` are (sublayer, its norm); absent ones are left out."""
+    """The facts that the drawing depends on. `sublayers` are (sublayer, its norm); absent ones
+    are left out.
+    """
 
     sublayers: tuple[tuple[str, str | None], ...]
     parallel: bool
     replaces: bool  # no stream: an output takes the place of what was read
-    on_road: bool  # norms sit on the stream
+    on_stream: bool  # norms sit on the stream
 
 
 def plan_of(c: ResolvedConfig, made_of: Parts) -> Plan:
@@ -173,7 +175,7 @@ def block(sheet: Sheet, z: Sizes, plan: Plan, start: float) -> float:
     for sub, norm in plan.sublayers:
         middle = max(clear + z.gap / 2 + z.sub_s / 2, s + z.gap)
         end = middle + z.sub_s / 2 + z.back
-        before = None if plan.on_road else norm
+        before = None if plan.on_stream else norm
         _branch(sheet, z, sub, before, middle)
         across = sum(z.sub_c) / 2
         if plan.replaces:
@@ -195,10 +197,10 @@ def block(sheet: Sheet, z: Sizes, plan: Plan, start: float) -> float:
             sheet.line("stream", "residual", (s, 0), (end - PLUS, 0), head=False)
             sheet.plus(f"sum_{sub}", end)
         s = clear = end + PLUS
-        if plan.on_road and norm:
+        if plan.on_stream and norm:
             sheet.line("stream", "residual", (s, 0), (s + z.gap, 0))
-            sheet.box(norm, (s + z.gap, s + z.gap + z.road_norm_s), z.road_norm_c)
-            s += z.gap + z.road_norm_s
+            sheet.box(norm, (s + z.gap, s + z.gap + z.stream_norm_s), z.stream_norm_c)
+            s += z.gap + z.stream_norm_s
     return s + z.gap
 
 
@@ -300,7 +302,7 @@ def _wide(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
         Arrow("stream", "residual", ((road, down), (road, foot), (enter + 10.5, foot)), False)
     )
 
-    sizes = WIDE_POST if plan.on_road else WIDE
+    sizes = WIDE_POST if plan.on_stream else WIDE
     end = block(sheet, sizes, plan, enter + 10)
     last, end = (
         end - sizes.gap - 0.5,
@@ -363,9 +365,9 @@ def _tall(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
         start = s + 110
     leaves = s
     if "norm_embed" in parts:
-        sheet.box("norm_embed", (start, start + TALL.road_norm_s), TALL.road_norm_c)
+        sheet.box("norm_embed", (start, start + TALL.stream_norm_s), TALL.stream_norm_c)
         sheet.line("stream", "residual", (s, 0), (start, 0), head=False)
-        leaves = start + TALL.road_norm_s
+        leaves = start + TALL.stream_norm_s
         start = leaves + 18
     first = start + 42
     sheet.line("stream", "residual", (leaves, 0), (first + 0.5, 0), head=False)

@@ -32,8 +32,8 @@ WIDE = Sizes(
     norm_c=(16, 56),
     sub_s=176,
     sub_c=(64, 158),
-    road_norm_s=104,
-    road_norm_c=(-21, 21),
+    stream_norm_s=104,
+    stream_norm_c=(-21, 21),
     gap=10,
     back=14,
 )
@@ -42,8 +42,8 @@ TALL = Sizes(
     norm_c=(24, 112),
     sub_s=106,
     sub_c=(128, 290),
-    road_norm_s=44,
-    road_norm_c=(-18, 112),
+    stream_norm_s=44,
+    stream_norm_c=(-18, 112),
     gap=12,
     back=16,
 )
@@ -52,8 +52,8 @@ TALL = Sizes(
 def pair_map(
     counted: Ledger, pages: Mapping[str, str], live: Mapping[str, tuple[str, ...]] | None = None
 ) -> dict[str, Any]:
-    """What the browser needs to draw the two towers of a ledger, as `model_map` of one. `pages` maps the part
-    of a tower to the page about it; `live` gives boxes other lines: what runs through them.
+    """Returns the drawing of a ledger's two stacks for the browser, as `model_map` of one. `pages` maps a
+    part to the page about it; `live` gives boxes other lines: what runs through them.
     """
     parts = describe_pair(counted)
     for name, lines in (live or {}).items():
@@ -70,8 +70,8 @@ def pair_map(
 
 
 def _squeezed(parts: Mapping[str, Part], tower: str) -> dict[str, Part]:
-    """What has less room here than on the map of one tower: a place beside the road has one line, and so has
-    attention with a chip in it.
+    """Shortens the parts that have less room here than on the map of one stack: a place beside the stream has
+    one line, and so has attention with a chip in it.
     """
     place, attention = parts.get(f"{tower}.position"), parts[f"{tower}.attention"]
     if place is None:
@@ -94,7 +94,7 @@ class _Tower:
 
     @property
     def sublayers(self) -> Any:
-        """As `plan_of` has them, with the one that crosses between the two of the decoder."""
+        """The sublayers in the terms of `plan_of`, with the decoder's cross-attention between its two."""
         config = self.counted.encoder if self.name == "encoder" else self.counted.config
         assert config is not None
         plan = plan_of(config, self.counted.parts)

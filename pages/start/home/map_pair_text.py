@@ -1,5 +1,5 @@
-"""What is said about each part of an encoder-decoder: that of a tower as of a model of one, with the numbers
-of the whole; and what only two towers have.
+"""Texts about the parts of an encoder-decoder: those of a stack as in a model of one, with the numbers of the
+whole; and those that only two stacks have.
 """
 
 from __future__ import annotations

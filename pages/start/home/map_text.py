@@ -1,6 +1,4 @@
-"""What is said about each part on the map: its name, its numbers, one sentence. All computed from the
-configuration.
-"""
+"""Texts about the parts on the map: name, numbers, one sentence. All computed from the configuration."""
 
 from __future__ import annotations
 

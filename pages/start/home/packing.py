@@ -20,12 +20,12 @@ BARS = 14  # tokens that are drawn as bars, at most
 SIGNED = ("stream", "middle", "attention", "feedforward")
 
 
-def living_map(picture: Mapping[str, Any], rest: Mapping[str, Any], asked: Callable[[], None]) -> None:
-    """Draws it. `rest` is what else the browser is told; what it asks for is under `ask` of KEY when `asked`
+def living_map(picture: Mapping[str, Any], rest: Mapping[str, Any], on_ask: Callable[[], None]) -> None:
+    """Draws the map. `rest` is what else the browser needs; its request is under `ask` of KEY when `on_ask`
     is called.
     """
     data = {"picture": picture, "palette": theme.palette(), **rest}
-    mounted("livemap", styles=("livemap", "scrubber", "film"))(key=KEY, data=data, on_ask_change=asked)
+    mounted("livemap", styles=("livemap", "scrubber", "film"))(key=KEY, data=data, on_ask_change=on_ask)
 
 
 def living_map_further(picture: Mapping[str, Any]) -> None:
@@ -34,7 +34,7 @@ def living_map_further(picture: Mapping[str, Any]) -> None:
 
 
 def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
-    """What is drawn of a text, but for what is said of it.
+    """Packs the activations of a text for the browser, without its predictions.
 
     Whole numbers are uint32, weights uint8 of 255, strips int8 of 127 times what is typical, the rest
     float32.
@@ -78,23 +78,23 @@ def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
 def spoken(
     name: str,
     last: Said | None,
-    said: Mapping[int, Said],
+    predictions: Mapping[int, Said],
     outlook: Outlook | None,
     depths: Sequence[int],
     vocabulary: Sequence[str],
 ) -> dict[str, Any]:
-    """What is said of the text of a `name`, so far: `last` after each lane at the end, `said` at every depth
-    by lane, the `outlook` at the `depths`.
+    """Packs the predictions for the text of a `name`, so far: `last` after each lane at the end,
+    `predictions` at every depth by lane, the `outlook` at the `depths`.
     """
-    known = sorted(said)
-    words = {int(i) for one in (*said.values(), *([last] if last else [])) for i in one.tokens.ravel()}
+    known = sorted(predictions)
+    words = {int(i) for one in (*predictions.values(), *([last] if last else [])) for i in one.tokens.ravel()}
     if outlook is not None:
         words |= {int(i) for i in outlook.tokens[:, :BARS].ravel()}
     return {
         "name": name,
         "known": known,
-        "guesses": _b64(_stack(said[i].tokens for i in known), np.uint32),  # (known, depth, guess)
-        "chances": _b64(_stack(said[i].chances for i in known), np.float32),
+        "guesses": _b64(_stack(predictions[i].tokens for i in known), np.uint32),  # (known, depth, guess)
+        "chances": _b64(_stack(predictions[i].chances for i in known), np.float32),
         "last_guesses": None if last is None else _b64(last.tokens, np.uint32),  # (lane, guess)
         "last_chances": None if last is None else _b64(last.chances, np.float32),
         "outlook": None if outlook is None else _outlook(outlook, depths),

@@ -1,4 +1,4 @@
-"""What the living map reads: a model at a step, a text as ids, and what was found of it so far."""
+"""The reading of the living map: a model at a step, a text as ids, and what was measured of it so far."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What is looked at: the subject, its training, the step of it that is shown, what was left out."""
+    """The view of the map: the subject, its training, the step of it that is shown, what was left out."""
 
     subject: Subject
     course: Timeline | None
@@ -87,8 +87,8 @@ def grown(looked: Looked, token: int) -> Held:
 
 
 def reading_of(subject: Subject) -> living_map.Reading:
-    """What was found of the text before is used again where it is the same text's beginning; it is worth the
-    trouble in a large model only.
+    """Reads the text. Results for its beginning are used again; it is worth the trouble in a large model
+    only.
     """
     large = _large(subject)
     key, before = st.session_state.get(BEFORE, (None, None))
@@ -112,38 +112,38 @@ def _reading(
 
 
 def _large(subject: Subject) -> bool:
-    """Whether what it says at all depths takes longer than a person should wait for the bars."""
+    """True if predictions at all depths take longer than a person should wait for the bars."""
     return subject.config.vocab_size * subject.config.n_layers > LARGE
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
-    """What is known of a reading: `last`, what is said after each lane at the end; by lane what is said at
-    every depth; the outlook at `depths`; and whether that is all there is to know.
+class Predictions:
+    """Predictions of a reading: `last` after each lane at the end; by lane those at every depth; the outlook
+    at `depths`; and whether that is all there is to know.
     """
 
     last: Said | None
-    said: Mapping[int, Said]
+    by_lane: Mapping[int, Said]
     outlook: Outlook | None
     depths: tuple[int, ...]
     whole: bool
 
 
-def at_once(subject: Subject, reading: living_map.Reading) -> Heard:
-    """What the bars need, and what is known already. Of a small model that is everything."""
+def at_once(subject: Subject, reading: living_map.Reading) -> Predictions:
+    """Returns what the bars need, and what is known already. For a small model that is everything."""
     depths, shown = reading.streams.shape[:2]
     if reading.logits is None:
-        return Heard(None, {}, None, (), True)
+        return Predictions(None, {}, None, (), True)
     if not _large(subject):
         return in_full(subject, reading)
     known = {lane: one for lane in range(shown) if (one := _remembered(subject, reading, lane)) is not None}
     if len(known) == shown:
         return in_full(subject, reading)
-    return Heard(reading.said, known, reading.end, (depths - 1,), False)
+    return Predictions(reading.said, known, reading.end, (depths - 1,), False)
 
 
 def last_lane(subject: Subject, reading: living_map.Reading) -> Said | None:
-    """What is said at every depth after the lane that is asked, the last one, or at it where it is a gap."""
+    """Returns the predictions at every depth for the last lane, or for a gap at the gap."""
     if reading.logits is None:
         return None
     found = _ends(subject.key, subject.ids, reading, subject.model)[0]
@@ -151,13 +151,13 @@ def last_lane(subject: Subject, reading: living_map.Reading) -> Said | None:
     return found
 
 
-def in_full(subject: Subject, reading: living_map.Reading) -> Heard:
+def in_full(subject: Subject, reading: living_map.Reading) -> Predictions:
     """All there is to know, the lane that is asked first. Another question of the reader's ends it between
     two lanes: what was found by then is remembered.
     """
     depths, shown = reading.streams.shape[:2]
     if reading.logits is None:
-        return Heard(None, {}, None, (), True)
+        return Predictions(None, {}, None, (), True)
     said_first, ending = _ends(subject.key, subject.ids, reading, subject.model)
     found = {reading.asked: said_first}
     _remember(subject, reading, reading.asked, said_first)
@@ -167,21 +167,21 @@ def in_full(subject: Subject, reading: living_map.Reading) -> Heard:
             known = said(depth_logits(subject.model, reading.streams[:, lane : lane + 1]))
         found[lane] = known
         _remember(subject, reading, lane, known)
-    return Heard(reading.said, found, ending, tuple(range(depths)), True)
+    return Predictions(reading.said, found, ending, tuple(range(depths)), True)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _ends(
     key: tuple[str, int], ids: tuple[int, ...], _reading: living_map.Reading, _model: Transformer
 ) -> tuple[Said, Outlook]:
-    """Of the lane that is asked at every depth: what is said, and the outlook."""
+    """Returns predictions and outlook of the requested lane at every depth."""
     logits = depth_logits(_model, _reading.streams[:, _reading.asked : _reading.asked + 1])
     return said(logits), outlook(logits[:, 0])
 
 
 def _name(subject: Subject, reading: living_map.Reading, lane: int) -> tuple[object, ...]:
-    """What is said after a token of a causal model depends on nothing behind it, so what was found of a
-    shorter text still holds.
+    """Returns the cache key of a lane: what a causal model predicts after a token depends on nothing behind
+    it, so that results for a shorter text still hold.
     """
     behind = reading.lanes.earlier + lane + 1 if subject.config.causal else len(subject.ids)
     return subject.key, subject.ids[:behind], -1 if subject.config.causal else lane
@@ -193,7 +193,7 @@ def _remembered(subject: Subject, reading: living_map.Reading, lane: int) -> Sai
 
 
 def _remember(subject: Subject, reading: living_map.Reading, lane: int, found: Said) -> None:
-    """What was asked for last is the last to go."""
+    """Caches the predictions of a lane; the last one requested is the last to go."""
     memory = st.session_state.setdefault(SAID, {})
     memory.pop(name := _name(subject, reading, lane), None)
     memory[name] = found

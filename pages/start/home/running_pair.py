@@ -10,7 +10,7 @@ from engine.errors import GlassformerError
 from engine.ledger import ledger
 from engine.measure.home.pair_map import Writing, writing
 from pages.start.home import words_pair as words
-from pages.start.home.map import draw_towers
+from pages.start.home.map import draw_stacks
 from ui import explain, families, models, widgets
 from ui.fit_text import read
 from ui.model_bar import Choice
@@ -38,7 +38,7 @@ def draw_running_pair(choice: Choice) -> None:
     with told:
         explain.answer(words.step(wrote, step))
     counted = ledger(pair.model.config.decoder, pair.model.config.encoder)
-    draw_towers(
+    draw_stacks(
         counted,
         key="map_running",
         alt=words.alt(wrote, step),
@@ -54,7 +54,7 @@ def _query(name: str, text: str) -> dict[str, str]:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _writing(name: str, step: object, text: str) -> Writing:
-    """Of a training as it was after a `step`."""
+    """Writes with a training as it was after a `step`."""
     pair = families.pair_of(name, step if name.startswith(families.RUN) and isinstance(step, int) else NEWEST)
     assert pair is not None
     return writing(pair.model, pair.tokenizer, text)

@@ -1,4 +1,4 @@
-"""What Home says."""
+"""Sentences of Home."""
 
 from engine.ledger import Ledger
 from engine.ledger.shares import beyond_the_map, where
@@ -168,7 +168,7 @@ PANEL_OF_GAPS = PANEL | {
 
 
 def forgotten(count: int, limit: int, context: int) -> str:
-    """Of a text that was written on beyond what there is room for."""
+    """Describes a text that has grown beyond the context."""
     room = "This model's context is" if limit == context else "This page has room for"
     return (
         f"{room} {limit} tokens. Whenever they are full, the older half is forgotten: {count:,}"
@@ -179,7 +179,7 @@ def forgotten(count: int, limit: int, context: int) -> str:
 def answer(
     *, read: str, causal: bool, word: str, chance: float, settled: int, before: str, gap: bool = False
 ) -> str:
-    """What comes next, or stands in the last gap, and from which block on that is so: depth 0 is the
+    """Says what comes next, or stands in the last gap, and from which block on that is so: depth 0 is the
     embedding alone.
     """
     end = safe(read if len(read) <= 40 else f"…{read[-40:]}")
@@ -191,7 +191,7 @@ def answer(
 
 
 def vectors(tokens: int, width: int) -> str:
-    """Of a model without an output head."""
+    """Describes a model without an output head."""
     return f"This model makes no guess: **{tokens} tokens become {tokens} vectors of {width:,} numbers**."
 
 

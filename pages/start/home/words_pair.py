@@ -1,4 +1,4 @@
-"""What Home says of an encoder-decoder that writes."""
+"""Sentences of Home about an encoder-decoder that writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of_words(wrote: Writing) -> bool:
 
 
 def lines(wrote: Writing, step: int, vocabulary: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What stands in the boxes at a step, by part."""
+    """Returns the text of the boxes at a step, by part."""
     words, place = of_words(wrote), wrote.looked(step)
     source, width = wrote.memory
     read = wrote.read[: step + 1]
@@ -61,7 +61,7 @@ def _sizes(values: Iterable[float]) -> str:
 
 
 def step(wrote: Writing, at: int) -> str:
-    """What this step writes, and where it looked (Markdown)."""
+    """Says what this step writes, and where it attended (Markdown)."""
     place, weight = wrote.looked(at)
     over = "" if wrote.written[at] != "<end>" else ", the sign that it is done"
     text = (" " if of_words(wrote) else "").join(wrote.source[:-1])

@@ -70,7 +70,7 @@ def selected() -> str | None:
 
 
 def refusal() -> None:
-    """What was refused at the last click, said for long enough to be read."""
+    """Shows why the last click was refused, for long enough to be read."""
     sentence, since = st.session_state.get("refused", ("", 0.0))
     if sentence and time.monotonic() - since < REFUSAL_SECONDS:
         st.error(safe(sentence))

@@ -60,10 +60,10 @@ def laid_over(view: RunView) -> list[RunView]:
     return [found[run] for run in chosen if run in found]
 
 
-def comparable(one: RunView, other: RunView) -> bool:
-    """Whether a loss of one means what a loss of the other does: of texts always, of pairs of one task."""
-    kinds = one.spec.kind, other.spec.kind
-    return kinds[0] is kinds[1] and (kinds[0].inside or one.spec.corpus == other.spec.corpus)
+def comparable(view: RunView, other: RunView) -> bool:
+    """True if the losses of two runs mean the same: of texts always, of pairs of one task."""
+    kinds = view.spec.kind, other.spec.kind
+    return kinds[0] is kinds[1] and (kinds[0].inside or view.spec.corpus == other.spec.corpus)
 
 
 def forget() -> None:
@@ -80,8 +80,8 @@ def _linked(view: RunView) -> list[RunView]:
 
 
 def _begin(view: RunView, mine: list[RunView], known: list[str]) -> None:
-    """What is chosen when a run is first shown: the link's runs, else those chosen by hand, else the one
-    before it. A run that is gone is chosen no longer.
+    """Chooses the runs to compare when a run is first shown: the link's, else those chosen by hand, else the
+    one before it. A run that is gone is chosen no longer.
     """
     kept = [run for run in st.session_state.get("overlaid") or [] if run in known]
     if st.session_state.get("overlaid_for") == view.id:

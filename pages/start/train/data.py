@@ -1,4 +1,4 @@
-"""What to train on: a text that is always there, or one's own. Draws the data group of the training page."""
+"""Training data: a text that is always there, or a custom one. Draws the data group of the training page."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _pairs() -> Data:
 
 
 def _settle_chosen() -> None:
-    """Who chooses pairs, or another task of theirs, gets its settings at once."""
+    """Applies the settings of pairs, or of another task of theirs, when they are chosen."""
     name = st.session_state.get("pairs", next(iter(pairs.TITLES)))
     if st.session_state.get("data") == "pairs" and name in pairs.TITLES:
         _settle_pairs(name)
@@ -224,14 +224,14 @@ def _own(source: str, profile: Profile, cut: str) -> Data:
     try:
         if not _learned(_merges_of(text, cut), text, cut, profile.max_merging):
             return Data("text", text, None, FIRST)
-        return Data("text", text, own_corpus(text, cut))
+        return Data("text", text, custom_corpus(text, cut))
     except CorpusError as error:
         return Data("text", text, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
 
 
 def _learned(key: Key, text: str, cut: str, most: int | None = None) -> bool:
-    """Whether the merges of a text are known under `key`, if it is cut by merges at all. While they are
-    learned, a bar; a sentence where that is more work than `most`, or was cancelled.
+    """True if the merges of a text are known under `key`, or it needs none. While they are learned, draws a
+    bar; a sentence where that is more work than `most`, or was cancelled.
     """
     if bpe_size(cut) is None:
         return True
@@ -281,7 +281,7 @@ def _merges_of(text: str, cut: str) -> Key:
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def own_corpus(text: str, tokenizer: str) -> Corpus:
+def custom_corpus(text: str, tokenizer: str) -> Corpus:
     """Tokenized and split once for each text and tokenizer. Raises CorpusError."""
     return corpora.from_text(text, tokenizer=tokenizer, cutter=known(_merges_of(text, tokenizer)))
 
@@ -309,7 +309,7 @@ def _describe(corpus: Corpus) -> None:
 
 
 def _counts(corpus: Corpus) -> tuple[int, int]:
-    """Of a task: its problems, or the letters of its stream."""
+    """Counts a task's problems, or the letters of its stream."""
     stream = corpus.task is not None and corpus.task.stream
     return (len(corpus.train), len(corpus.validation)) if stream else corpus.problems
 

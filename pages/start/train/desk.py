@@ -1,4 +1,4 @@
-"""What stands on the training page: what to train in one line, the run below it, earlier runs folded."""
+"""Layout of the training page: the settings in one line, the run below it, earlier runs folded."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ def last_finished() -> RunView | None:
 
 
 def _before(chosen: Setup) -> None:
-    """What stands where the run will be: the chart that it has to get through, empty, and the text that it is
-    going to read.
+    """Draws the place of the run: the chart that it has to get through, empty, and the text that it is going
+    to read.
     """
     refusal()
     if chosen.problems:

@@ -42,7 +42,7 @@ ACROSS = 52  # letters of a window that are shown in a line
 
 
 def question(preset: Preset) -> str:
-    """What a preset asks whose text repeats itself; '' for others."""
+    """Returns the question of a preset whose text repeats itself; '' for others."""
     return words.QUESTION if preset.train is not None and preset.train.repeat else ""
 
 
@@ -57,7 +57,7 @@ def windows(spec: RunSpec, corpus: Corpus, rows: int) -> str:
 
 
 def scored(view: RunView) -> Grown | None:
-    """What the heads of a run do now; None where they are not scored, or the training has failed."""
+    """Returns what the heads of a run do now; None where they are not scored, or the training has failed."""
     looks = view.history.evaluations
     failed = bool(looks) and not math.isfinite(looks[-1].validation_loss)
     return None if failed else grown(looks)
@@ -79,7 +79,7 @@ def looked_at(view: RunView, other: RunView | None) -> tuple[RunView, Grown] | N
 
 
 def both(view: RunView, other: RunView) -> str:
-    """What the heads of a pair do; nothing where those of one are not scored."""
+    """Says what the heads of two runs do; nothing where those of one are not scored."""
     one, two = scored(view), scored(other)
     return words.both((view.given or view.name, other.given or other.name), (one, two)) if one and two else ""
 

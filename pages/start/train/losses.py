@@ -16,7 +16,7 @@ from engine.training.numerics import in_bits, perplexity
 from engine.training.records import Evaluation
 from pages.start.train import curve_points, curves, words
 from pages.start.train.beside import laid_over
-from pages.start.train.data import own_corpus
+from pages.start.train.data import custom_corpus
 from pages.start.train.pairs import baselines as of_pairs
 from pages.start.train.pairs import noun_of, paired_of
 from pages.start.train.tasks import floor
@@ -69,8 +69,8 @@ def losses(view: RunView, other: RunView | None, height: int) -> list[str]:
 
 
 def _notes(views: list[RunView], mixed: str) -> list[str]:
-    """What must be known of curves that lie over each other. `mixed`: what a token of the first is, where the
-    others cut the text otherwise.
+    """Returns what must be known of curves that lie over each other. `mixed`: the token of the first, where
+    the others cut the text otherwise.
     """
     found = []
     if len(views) > 1:
@@ -100,7 +100,7 @@ def corpus_of(spec: RunSpec) -> Corpus | None:
     cut = spec.train.tokenizer
     try:
         if spec.corpus == "text" and spec.text:
-            return own_corpus(spec.text, cut)
+            return custom_corpus(spec.text, cut)
         return session.corpus(spec.corpus, cut)
     except (CorpusError, ConfigError):
         return None
@@ -179,7 +179,7 @@ def numbers(view: RunView) -> None:
 
 
 def measured_on(look: Evaluation, spec: RunSpec) -> str:
-    """What part of the validation split a loss is of."""
+    """Says what part of the validation split a loss is of."""
     if look.complete:
         return "Measured on the whole validation split."
     paired = paired_of(spec.corpus)

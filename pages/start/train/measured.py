@@ -1,4 +1,4 @@
-"""What is folded below a run: numbers, the gradient norm and the learning rate, a batch, the arithmetic."""
+"""Folds below a run: numbers, the gradient norm and the learning rate, a batch, the arithmetic."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ NO_WHAT_IFS = {"pairs": ("mask", "residual"), "labels": ("mask",)}  # what would
 
 @dataclass(frozen=True)
 class Paired:
-    """What such a run learns: its name in a RunSpec, and in words."""
+    """The subject of such a run: its name in a RunSpec, and in words."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Paired:
 
     @property
     def noun(self) -> str:
-        """What one answer of the model is."""
+        """The noun for one answer of the model."""
         return "speaker" if self.labels else "symbol"
 
 
@@ -66,7 +66,7 @@ def question(paired: Paired) -> str:
 
 
 def noun_of(spec: RunSpec) -> str:
-    """What a loss is counted by: a token of its text, a symbol, a speaker."""
+    """Returns the unit of a loss: a token of its text, a symbol, a speaker."""
     found = paired_of(spec.corpus)
     return found.noun if found else token_word(spec.train.tokenizer)
 

@@ -92,7 +92,7 @@ def _measured(view: RunView, other: RunView | None, with_text: bool) -> None:
 
 
 def _line(view: RunView, other: RunView | None, mine: bool) -> None:
-    """What the run does now, and what can be done with it."""
+    """Draws what the run does now, and what can be done with it."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_line"):
         icon, colour, word = STATUS[view.status]
         if view.status == "queued" and view.place:
@@ -114,7 +114,7 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> None:
 
 
 def _said(view: RunView, other: RunView | None, found: Grown | None, task: Task | None) -> str:
-    """Of one run what it is about: heads that form, or a task."""
+    """Returns the sentence on a run: heads that form, or a task."""
     if other is None and found is not None:
         return heads.answer(found)
     alone = tasks.answer(view, task) if other is None and task is not None else None
@@ -147,7 +147,7 @@ def _noun(view: RunView) -> str:
 
 
 def _troubles(view: RunView, other: RunView | None) -> None:
-    """What went wrong, or what may mislead."""
+    """Shows what went wrong, or what may mislead."""
     for one in (view, *([other] if other else [])):
         name = f"{safe(one.name)}: " if other else ""
         for sentence in (*([one.message] if one.message else []), *one.warnings):

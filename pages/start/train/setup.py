@@ -1,5 +1,5 @@
-"""What is about to be trained: is it possible, how large is it, how long will it take, and why is the preset
-as it is.
+"""Setup of a training: is it possible, how large is it, how long will it take, and why is the preset as it
+is.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def derived(spec: RunSpec, problems: Mapping[str, str], places: Mapping[str, Del
 
 
 def obstacles(chosen: Setup) -> None:
-    """What stands in the way of a training, or what will be strange about it."""
+    """Shows what prevents a training, or what will be strange about it."""
     groups = {"Data": DATA, **GROUPS}
     for field, sentence in chosen.problems.items():
         where = next(
@@ -155,7 +155,7 @@ def summary(chosen: Setup, last: RunView | None) -> None:
 
 
 def changes_note(preset: Preset, values: Values) -> None:
-    """What was changed from the preset, and the way back."""
+    """Shows what was changed from the preset, and the way back."""
     found = changed(preset, values)
     if not found:
         return

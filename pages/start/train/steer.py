@@ -1,4 +1,4 @@
-"""What can be done with a run: pausing, stopping, other rates and prompts, longer; and looking inside."""
+"""Controls of a run: pausing, stopping, other rates and prompts, longer; and looking inside."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def look_inside(view: RunView) -> None:
 
 
 def steering(view: RunView, mine: bool) -> None:
-    """What may be changed while it runs, and for how long it goes on after its end. Keys hold the run's id:
-    each run has its own values.
+    """Draws what may be changed while a run trains, and for how long it goes on after its end. Keys hold the
+    run's id: each run has its own values.
     """
     run, train, live = view.id, view.spec.train, mine and view.active
     rate_key, prompt_key = f"rate-{run}", f"prompt-{run}"

@@ -1,4 +1,4 @@
-"""What if it were otherwise: a recipe, changed in one thing, to be trained beside the unchanged one."""
+"""Variants of a recipe: one thing changed, to be trained beside the unchanged one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _model(**fields: Any) -> Callable[[RunSpec], RunSpec]:
 
 
 def _ten_times(spec: RunSpec) -> RunSpec:
-    """Of both optimisers: Muon's matrices and AdamW's tables."""
+    """Multiplies both learning rates by ten: of Muon's matrices and of AdamW's tables."""
     train = spec.train
     faster = {name: TEN * getattr(train, name) for name in ("learning_rate", "muon_learning_rate")}
     return replace(spec, train=replace(train, **faster))

@@ -1,6 +1,4 @@
-"""What the training page says. Every function returns whole sentences (Markdown), from values that it is
-given.
-"""
+"""Sentences (Markdown) of the training page, from values that they are given."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def before(vocabulary: int, loss: float, noun: str, steps: int) -> str:
 
 
 def both(done: str) -> str:
-    """What Train both does. `done`: the run that has trained the unchanged recipe already, if any."""
+    """Says what Train both does. `done`: the run that has trained the unchanged recipe already, if any."""
     if done:
         return (
             f"Your recipe has been trained already ({done}): only the same with this one thing changed is"
@@ -86,7 +84,7 @@ def pair(first: str, second: str, comparison: Compared, noun: str, leaks: bool) 
 
 
 def verdict(comparison: Compared, leaks: bool, noun: str) -> str:
-    """What the difference of a pair means."""
+    """Says what the difference of two runs means."""
     if leaks and comparison.difference < -CLEAR:
         return (
             f"That is no success: without the mask it sees the {noun} that it should guess. Left to write"
@@ -113,7 +111,7 @@ def changed_by_hand(name: str, changes: str) -> str:
 
 
 def batch(batch: ShiftedBatch, noun: str) -> str:
-    """What is fed in one step."""
+    """Describes the batch of one step."""
     return (
         f"Step {batch.step:,} reads **{batch.rows}** windows of **{batch.places}** {noun}s. Each starts at"
         f" random below **{batch.bound:,}** (= {batch.tokens:,} − {batch.places}, so that the last target"

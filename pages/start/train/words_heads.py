@@ -1,6 +1,4 @@
-"""What is said of heads that form while a run trains. Every function returns whole sentences (Markdown), from
-values that it is given.
-"""
+"""Sentences (Markdown) about heads that form while a run trains, from values that they are given."""
 
 from __future__ import annotations
 
@@ -85,7 +83,7 @@ def order(grown: Grown) -> str:
 
 
 def both(names: tuple[str, str], pair: tuple[Grown, Grown]) -> str:
-    """What the best heads of two runs do."""
+    """Says what the best heads of two runs do."""
     said = (
         f"{safe(name)}: head {_name(one.head)} with **{one.head.value:.2f}** of its weight"
         for name, one in zip(names, pair, strict=True)
@@ -107,7 +105,7 @@ def patterns_title(step: int) -> str:
 
 
 def pattern_title(kind: Kind, head: Named) -> str:
-    """Of one of them."""
+    """Returns the title of a pattern."""
     return f"{_name(head)} {DOES[kind]}: {head.value:.2f}"
 
 

@@ -1,6 +1,4 @@
-"""What is said of a run that learns from pairs or from labels. Every function returns whole sentences
-(Markdown), from values that it is given.
-"""
+"""Sentences (Markdown) about a run that learns from pairs or from labels, from values that they are given."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ def before(chance: float, noun: str, outcomes: int, steps: int) -> str:
 
 
 def after(look: Evaluation, chance: float, labels: bool) -> str:
-    """As last looked at."""
+    """Says how many were right at the last evaluation."""
     if look.task is None or not math.isfinite(look.validation_loss):
         return f"At step **{look.step:,}** its loss is no number any more: the training has failed."
     does = (
@@ -74,10 +72,10 @@ def after(look: Evaluation, chance: float, labels: bool) -> str:
     )
 
 
-def written(asked: str, said: str, right: bool | None) -> str:
+def written(source: str, target: str, right: bool | None) -> str:
     """A sample: a source and what was made of it, with a sign and a word."""
     sign = OPEN if right is None else RIGHT if right else WRONG
-    return f"\n{sign}  {said}\n← {asked}"
+    return f"\n{sign}  {target}\n← {source}"
 
 
 def alt(title: str, look: Evaluation | None) -> str:

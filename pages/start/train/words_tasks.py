@@ -1,6 +1,4 @@
-"""What is said of a run that trains on a synthetic task. Every function returns whole sentences (Markdown),
-from values that it is given.
-"""
+"""Sentences (Markdown) about a run that trains on a synthetic task, from values that they are given."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ def question(task: Task) -> str:
 
 
 def settings(task: Task) -> str:
-    """Of the button."""
+    """Returns the label of the button."""
     long = "some minutes: it learns by heart long before it understands" if task.answers_only else "a minute"
     return (
         f"Puts a small model and a training that solve {task.title} into the controls; on two cores about"
@@ -66,7 +64,7 @@ def before(task: Task, floor: float, uniform: float, steps: int) -> str:
 
 
 def after(task: Task, look: Evaluation, floor: float) -> str:
-    """As last validated."""
+    """Says how many were solved at the last validation."""
     if look.task is None or not math.isfinite(look.validation_loss):
         return f"At step **{look.step:,}** its loss is no number any more: the training has failed."
     solved = (
@@ -82,7 +80,7 @@ def after(task: Task, look: Evaluation, floor: float) -> str:
 
 
 def marks(lines: list[tuple[str, bool]]) -> str:
-    """What it wrote, each line with a sign and a word."""
+    """Lists what it wrote, each line with a sign and a word."""
     return "\n".join(f"{RIGHT if good else WRONG}  {line}" for line, good in lines)
 
 

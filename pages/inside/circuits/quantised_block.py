@@ -87,7 +87,7 @@ def _source(found: OneBlock, kept: bool, published: bool) -> str:
 
 
 def _answer(found: OneBlock, number: int) -> str:
-    """What the block is, and one of its numbers worked out (Markdown)."""
+    """Says what the block is, and works out one of its numbers (Markdown)."""
     low, scale, least = minus(str(found.low)), f"{found.scale:.5g}", minus(f"{found.minimum:.5g}")
     offset, plus = (f", minimum m = {least}", f" + ({least})") if found.minimum else ("", "")
     error = (

@@ -17,7 +17,7 @@ ROOM = 0.012  # of the whole width: what a letter needs inside a bar
 SHADES = (60, 40, 26, 16)  # percent of the colour of a guess by its rank
 
 
-def climb_bars(lens: Climb, vocabulary: Sequence[str], names: Sequence[str], final: int) -> go.Figure:
+def guess_bars(lens: Climb, vocabulary: Sequence[str], names: Sequence[str], final: int) -> go.Figure:
     """A row for each depth, the embedding at the bottom: the likeliest tokens side by side, as long as they
     are likely. The token that wins in the end has a colour of its own wherever it is.
     """

@@ -39,8 +39,9 @@ TRY_LATER = 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA r
 
 
 def policy() -> str:
-    """The Content-Security-Policy. `frame-ancestors` are the pages that may show this one in a frame, from
-    $GLASSFORMER_FRAME_ANCESTORS ("https://moodle.example.org"): none but our own, unless that says so.
+    """Returns the Content-Security-Policy. `frame-ancestors` are the pages that may show this one in a frame,
+    from $GLASSFORMER_FRAME_ANCESTORS ("https://moodle.example.org"): none but our own, unless that says
+    so.
 
     Streamlit 1.67 needs the rest: the scripts and styles of components come in a message, and the page runs
     them as text (`unsafe-inline`, `blob:`). Nothing is run that was made from text by `eval`.
@@ -65,13 +66,15 @@ def policy() -> str:
 
 
 def frames() -> str:
-    """The sites that may show the app in a frame, with blanks between them; none where nobody named any."""
+    """Returns the sites that may show the app in a frame, with blanks between them; none where nobody named
+    any.
+    """
     return " ".join(os.environ.get(FRAMES, "").replace(";", " ").replace(",", " ").split())
 
 
 def in_frame(cookie: str) -> str:
-    """A cookie that browsers keep for a frame of another site, too: over TLS only, and for each such site
-    apart (`Partitioned`), so that it tells none of them who somebody is on another.
+    """Returns a cookie that browsers keep for a frame of another site, too: over TLS only, and for each such
+    site apart (`Partitioned`), so that it tells none of them who somebody is on another.
 
     >>> in_frame("a=1; Path=/; SameSite=Lax; Secure")
     'a=1; Path=/; SameSite=None; Secure; Partitioned'
@@ -92,8 +95,9 @@ def headers() -> dict[str, str]:
 
 
 def middleware() -> list[Middleware]:
-    """For `st.App`. Only here a proxy is believed: uvicorn by itself believes every one on this machine, and
-    whom a platform names (`*`, say). Then the peer would be what a visitor wrote, before anybody counts it.
+    """Returns the middleware for `st.App`. Only here a proxy is believed: uvicorn by itself believes every
+    one on this machine, and whom a platform names (`*`, say). Then the peer would be what a visitor wrote,
+    before anybody counts it.
 
     Ends the server, which has not begun, where its secret is too short: else every page would fail for a
     browser without a key.

@@ -72,7 +72,7 @@ class Job:
         return self._ended.wait(seconds)
 
     def cancel(self) -> None:
-        """It ends with its present step."""
+        """Ends it with its present step."""
         self._cancelled.set()
 
     def leave(self, who: str) -> None:
@@ -125,9 +125,9 @@ class Jobs:
         self._lock = threading.Lock()
 
     def of(self, key: Key, measure: Callable[[], Steps[Any]], who: str = "", where: str = "") -> Job:
-        """The measurement of that key, begun now if there is none, or if it was left. Who asks for more than
-        MINE at once leaves what was asked for first. `where` is the asker's network address, empty where it
-        is not known. Raises TooMany.
+        """Returns the measurement of that key, begun now if there is none, or if it was left. Who asks for
+        more than MINE at once leaves what was asked for first. `where` is the asker's network address,
+        empty where it is not known. Raises TooMany.
         """
         with self._lock:
             job = self._jobs.get(key)
@@ -148,7 +148,7 @@ class Jobs:
             return job
 
     def get(self, key: Key) -> Job | None:
-        """The measurement of that key, under way, ended or left."""
+        """Returns the measurement of that key, under way, ended or left."""
         with self._lock:
             return self._jobs.get(key)
 
@@ -165,7 +165,7 @@ class Jobs:
             job.wait(max(0.0, until - time.monotonic()))
 
     def forget(self, key: Key, job: Job) -> None:
-        """The next who asks begins anew; not where that has begun already."""
+        """Forgets a result, so that the next request begins anew; not where that has begun already."""
         with self._lock:
             if self._jobs.get(key) is job:
                 del self._jobs[key]
@@ -175,12 +175,12 @@ _server = Jobs()  # not in st.cache_resource, which one message of any browser e
 
 
 def leave_all() -> None:
-    """At the end of the server."""
+    """Leaves all measurements at the end of the server."""
     _server.leave()
 
 
 def measured(key: Key, measure: Callable[[], Steps[T]], doing: str) -> T | None:
-    """The result of a measurement; None while it is under way, or after it was cancelled or refused.
+    """Returns the result of a measurement; None while it is under way, or after it was cancelled or refused.
 
     `key` has to hold all that the result depends on, and what is measured. `doing` stands beside the bar:
     "Patching every position". What it refuses (GlassformerError) is shown as a sentence; any other fault is
@@ -214,7 +214,7 @@ def measured(key: Key, measure: Callable[[], Steps[T]], doing: str) -> T | None:
 
 
 def known(key: Key) -> Any:
-    """The result of a measurement that has been made; None where it has not. Draws nothing."""
+    """Returns the result of a measurement that has been made; None where it has not. Draws nothing."""
     job = _server.get(key)
     return None if job is None else job.result
 

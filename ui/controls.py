@@ -32,7 +32,7 @@ from ui.fields import (
 
 
 def preset_picker() -> Preset:
-    """The presets, as buttons. Choosing one fills in every other control."""
+    """Draws the presets as buttons. Choosing one fills in every other control."""
     # Streamlit's own: a preset fills in all other controls when it changes, also from Continue and from Home.
     name = st.segmented_control(
         "Preset",

@@ -17,32 +17,32 @@ VIEW_DRAWN = "view_drawn"  # the name of the view whose folds are open, in the s
 
 
 def answer(sentence: str) -> None:
-    """The one sentence that answers the view's question, computed from what is shown (Markdown)."""
+    """Draws the one sentence that answers the view's question, computed from what is shown (Markdown)."""
     with st.container(key="answer"):
         st.markdown(linked(sentence))
 
 
 def takeaway(text: str) -> None:
-    """One sentence or two to go home with (Markdown)."""
+    """Draws one or two sentences to take home (Markdown)."""
     with st.container(border=True):
         st.markdown(linked(text))
 
 
 def measure_it(draw: Callable[..., object], *about: Any) -> None:
-    """The fold of a view's further figures and tables. `draw(*about)` draws them, and runs only while it is
-    open; the URL says whether it is.
+    """Draws the fold of a view's further figures and tables. `draw(*about)` draws them, and runs only while
+    it is open; the URL says whether it is.
     """
     _fold("Measure it", MEASURE, draw, *about)
 
 
 def by_hand(draw: Callable[..., object], *about: Any) -> None:
-    """The fold of a view's arithmetic."""
+    """Draws the fold of a view's arithmetic."""
     _fold("By hand", HAND, draw, *about)
 
 
 def reading(see: str, why: str, attempt: str) -> None:
-    """The fold of the three things each view says about its figure: what you see, why it matters, what to try
-    (Markdown).
+    """Draws the fold of the three things each view says about its figure: what you see, why it matters, what
+    to try (Markdown).
     """
     _fold("In words", WORDS, _three, see, why, attempt)
 
@@ -70,8 +70,8 @@ def _three(see: str, why: str, attempt: str) -> None:
 
 
 def worked(label: str, value: str, formula: str) -> None:
-    """A number with the arithmetic that leads to it: `formula` is Markdown or LaTeX in $...$. Cards side by
-    side are of one height.
+    """Draws a number with the arithmetic that leads to it: `formula` is Markdown or LaTeX in $...$. Cards
+    side by side are of one height.
     """
     with st.container(border=True, height="stretch"):
         st.metric(label, value)
@@ -79,8 +79,9 @@ def worked(label: str, value: str, formula: str) -> None:
 
 
 def show_code(*objects: Callable[..., Any] | type) -> None:
-    """The source of the functions or classes that made what is on screen, as it ran. It is sent when somebody
-    opens it: a browser takes as long over a page of code as over a figure, at every step of the scrubber.
+    """Draws the source of the functions or classes that made what is on screen, as it ran. It is sent when
+    somebody opens it: a browser takes as long over a page of code as over a figure, at every step of the
+    scrubber.
     """
     _fold("Show the code", CODE, _listing, *objects)
 

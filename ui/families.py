@@ -33,7 +33,7 @@ _FOLDERS = {ENCODER: ROOT / "checkpoints" / "encoders", PAIR: ROOT / "checkpoint
 
 
 def pair_task(name: str) -> str | None:
-    """The task of an encoder-decoder, shipped or of a run; None for any other model."""
+    """Returns the task of an encoder-decoder, shipped or of a run; None for any other model."""
     if name.startswith(RUN):
         run = session.manager().view(name.removeprefix(RUN))
         return run.spec.corpus.removeprefix(PAIRS_OF) if run is not None and run.spec.kind is PAIRS else None
@@ -51,7 +51,7 @@ def family_of(name: str) -> Family:
 
 
 def offered() -> list[str]:
-    """The names of those that are there."""
+    """Returns the names of those that are there."""
     names = [ENCODER + name for name in ENCODERS] + [PAIR + task for task in PAIR_TASKS]
     return [name for name in names if (_folder(name) / checkpoints.CONFIG).is_file()]
 
@@ -62,7 +62,9 @@ def _folder(name: str) -> Path:
 
 
 def title_of(name: str) -> str | None:
-    """None for a model of another kind, and for a run, which has a name."""
+    """Returns the title of a shipped encoder-decoder or classifier; None for a model of another kind, and for
+    a run, which has a name.
+    """
     task = None if name.startswith(RUN) else pair_task(name)
     if task is not None:
         return f"{PAIR_TASKS[task].title}: encoder-decoder"
@@ -79,8 +81,8 @@ def kind_of(name: str) -> str | None:
 
 
 def pair_of(name: str, step: int = NEWEST) -> PairCheckpoint | None:
-    """The encoder-decoder of that name, of a run after a `step` of its snapshots; None for any other model.
-    Raises CheckpointError when its files are not whole, RunError when a snapshot has gone.
+    """Returns the encoder-decoder of that name, of a run after a `step` of its snapshots; None for any other
+    model. Raises CheckpointError when its files are not whole, RunError when a snapshot has gone.
     """
     if pair_task(name) is None:
         return None
@@ -88,8 +90,8 @@ def pair_of(name: str, step: int = NEWEST) -> PairCheckpoint | None:
 
 
 def model_of(name: str, step: int = NEWEST) -> Checkpoint | None:
-    """An encoder; of an encoder-decoder the half that reads, into which every page can look; None for another
-    kind. `step` and what it raises as `pair_of`.
+    """Returns an encoder; of an encoder-decoder the half that reads, into which every page can look; None for
+    another kind. `step` and what it raises as `pair_of`.
     """
     pair = pair_of(name, step)
     if pair is not None:
@@ -156,8 +158,8 @@ def _reader(name: str, step: int, _pair: PairCheckpoint) -> Checkpoint:
 
 
 def seen_half(name: str, both: bool) -> str:
-    """Above a view of an encoder-decoder: that it shows one half, or whichever of `both` is chosen in it
-    (Markdown).
+    """Returns the sentence above a view of an encoder-decoder: that it shows one half, or whichever of `both`
+    is chosen in it (Markdown).
     """
     if both:
         return f"Two halves, one at a time; how one looks at the other: [Cross-attention]({crossing(name)})."
@@ -184,14 +186,14 @@ CLOSED = {
 
 
 def why_closed(reason: str, name: str) -> str:
-    """In the place of a view that has no meaning for an encoder-decoder (Markdown)."""
+    """Returns the sentence in place of a view that has no meaning for an encoder-decoder (Markdown)."""
     return (
         f"{CLOSED[reason]} What it writes, and where it looks meanwhile: [Cross-attention]({crossing(name)})."
     )
 
 
 def crossing(name: str) -> str:
-    """The address of the page on what an encoder-decoder writes, with that model."""
+    """Returns the address of the page on what an encoder-decoder writes, with that model."""
     return f"/crossattention?cross_task={crossed(name)}"
 
 

@@ -26,8 +26,8 @@ def path_of(name: str) -> Path:
 
 
 def files(named: str | None) -> list[str]:
-    """The names of models that were opened from files here, and the one that a link names: on a server that
-    opens files for who asks, and only if they are models.
+    """Returns the names of models that were opened from files here, and the one that a link names: on a
+    server that opens files for who asks, and only if they are models.
     """
     if not session.profile().may_open_files:
         return []
@@ -38,7 +38,7 @@ def files(named: str | None) -> list[str]:
 
 
 def more_models(prefix: str) -> None:
-    """Below the choice: what can be fetched, and a path. Nothing where neither is allowed."""
+    """Draws below the choice what can be fetched, and a path; nothing where neither is allowed."""
     profile = session.profile()
     if not profile.max_download and not profile.may_open_files:
         return

@@ -332,15 +332,15 @@ CONTROLS = {control.field: control for group in (DATA, *GROUPS.values()) for con
 
 
 def preset_values(preset: Preset) -> Values:
-    """Every control's value under a preset, as its widget holds it."""
+    """Returns every control's value under a preset, as its widget holds it."""
     assert preset.train is not None
     fields = {**preset.model.to_dict(), **preset.train.to_dict()}
     return {name: to_widget(name, fields[name]) for name in CONTROLS}
 
 
 def configs(values: Values, vocab_size: int) -> tuple[ModelConfig, TrainConfig]:
-    """The two configs of a set of values, not yet validated. A gain of queries and keys is left out where its
-    switch is greyed out: nobody could turn it off there.
+    """Returns the two configs of a set of values, not yet validated. A gain of queries and keys is left out
+    where its switch is greyed out: nobody could turn it off there.
     """
     model = {name: value for name, value in values.items() if name in ModelConfig.__dataclass_fields__}
     model["qk_gain"] = bool(values["qk_gain"]) and CONTROLS["qk_gain"].matters(values)
@@ -350,7 +350,7 @@ def configs(values: Values, vocab_size: int) -> tuple[ModelConfig, TrainConfig]:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The fields in which two sets of values differ, with both values."""
+    """Returns the fields in which two sets of values differ, with both values."""
     return {
         name: (before[name], after[name]) for name in after if name in before and before[name] != after[name]
     }
@@ -361,7 +361,7 @@ def label_of(field: str) -> str:
 
 
 def show(value: Any) -> str:
-    """A value as a person writes it."""
+    """Returns a value as a person writes it."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if value is None:
@@ -370,13 +370,13 @@ def show(value: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """Typed text with its marked line breaks made real."""
+    """Returns typed text with its marked line breaks made real."""
     return text.replace(NEWLINE, "\n").replace("\\n", "\n")
 
 
 def to_widget(name: str, value: Any) -> Any:
-    """Derived sizes are 0 in their widget (a number can always be in the URL; nothing cannot); line breaks
-    are visible.
+    """Returns a field's value for its widget: derived sizes are 0 there (a number can always be in the URL;
+    nothing cannot); line breaks are visible.
     """
     if name == "tokenizer":
         return str(value).partition(":")[0]  # its number has a widget of its own

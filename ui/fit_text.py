@@ -63,8 +63,9 @@ WITH_GAPS = {  # about as many as such a model learned to fill
 
 
 def examples_of(kind: str) -> dict[str, str]:
-    """Texts that a model of that kind can read, by their names: `words` for one that was trained on much
-    English, the name of a synthetic task, GAPS, PAIR and the task of an encoder-decoder, else letters.
+    """Returns the texts that a model of that kind can read, by their names: `words` for one that was trained
+    on much English, the name of a synthetic task, GAPS, PAIR and the task of an encoder-decoder, else
+    letters.
     """
     if kind == GAPS:
         return WITH_GAPS
@@ -85,7 +86,7 @@ FIRST_WORDS = ENGLISH["A fact"]
 
 
 def show_token(text: str) -> str:
-    """A token with its blanks made visible.
+    """Returns a token with its blanks made visible.
 
     >>> show_token(" "), show_token("a\\n")
     ('␣', 'a⏎')
@@ -94,8 +95,8 @@ def show_token(text: str) -> str:
 
 
 def most_tokens(config: ModelConfig) -> int:
-    """How many tokens are looked at: what the context, a screen and the server's memory allow. At least 8, or
-    the context.
+    """Returns how many tokens are looked at: what the context, a screen and the server's memory allow. At
+    least 8, or the context.
 
     >>> most_tokens(ModelConfig(context=256))
     128
@@ -113,8 +114,8 @@ def most_tokens(config: ModelConfig) -> int:
 def read(
     text: str, tokenizer: Tokenizer, limit: int, letters: int = 0
 ) -> tuple[tuple[int, ...], str, list[str]]:
-    """(ids, what of the text the model sees, sentences about what was left out): at most `limit` tokens,
-    never none. The text is what was taken of one of so many `letters`, where these are more.
+    """Returns (ids, what of the text the model sees, sentences about what was left out): at most `limit`
+    tokens, never none. The text is what was taken of one of so many `letters`, where these are more.
 
     >>> from engine.data.tokenizers.char import CharTokenizer
     >>> read("abcx", CharTokenizer("abc"), 2)[:2]
@@ -165,8 +166,8 @@ def _known(tokenizer: Tokenizer) -> str:
 
 
 def token_named(typed: str, tokenizer: Tokenizer) -> list[int]:
-    r"""The ids of a word that a person typed where one token is wanted; more than one where the model cuts
-    it, none for an empty text.
+    r"""Returns the ids of a word that a person typed where one token is wanted; more than one where the model
+    cuts it, none for an empty text.
 
     Models of words have most of them with the blank before: so "Paris" is “␣Paris” where that is one token,
     and what stands in quotes is taken as it is.

@@ -47,9 +47,9 @@ class Guess:
 
 
 def offered(truth: Truth, choices: Mapping[str, Choice], holds: str = "") -> tuple[tuple[Choice, ...], int]:
-    """(the choices that are offered, the place of the right one): those of `choices`, by their names, in that
-    order, that `truth` offers. `holds` is said of the right one, where its own words are for the thought
-    behind it.
+    """Returns (the choices that are offered, the place of the right one): those of `choices`, by their names,
+    in that order, that `truth` offers. `holds` is said of the right one, where its own words are for the
+    thought behind it.
     """
     names = [name for name in choices if name in truth.offered]
     said = {truth.right: holds} if holds else {}

@@ -27,13 +27,15 @@ _SIGNED = re.compile(r"([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})")  # secrets.tok
 
 
 def new_cookie() -> str:
-    """The cookie of somebody who was never here: a key nobody can guess, and the server's word for it."""
+    """Returns the cookie of somebody who was never here: a key nobody can guess, and the server's word for
+    it.
+    """
     key = secrets.token_urlsafe(32)
     return f"{key}.{_signature(key)}"
 
 
 def key_in(cookie: object) -> str | None:
-    """The key in a cookie, if this server made it."""
+    """Returns the key in a cookie, if this server made it."""
     found = _SIGNED.fullmatch(cookie) if isinstance(cookie, str) else None
     if found is None or not hmac.compare_digest(found[2], _signature(found[1])):
         return None
@@ -51,9 +53,9 @@ def _secret() -> bytes:
 
 
 def secret(path: Path) -> bytes:
-    """From $GLASSFORMER_SECRET; else from the file, which is made where there is none, for this user's eyes
-    only. Where that cannot be, a secret that lasts as long as this process: after a restart everybody is new.
-    Raises SecretError for a chosen secret that is too short.
+    """Reads the secret from $GLASSFORMER_SECRET; else from the file, which is made where there is none, for
+    this user's eyes only. Where that cannot be, a secret that lasts as long as this process: after a
+    restart everybody is new. Raises SecretError for a chosen secret that is too short.
     """
     if own := chosen():
         return hashlib.sha256(own.encode("utf-8", "surrogateescape")).digest()
@@ -76,8 +78,9 @@ def secret(path: Path) -> bytes:
 
 
 def proxies() -> int:
-    """How many proxies stand before this server, by $GLASSFORMER_TRUST_PROXY: none unless it says so, one for
-    `yes`. What a header says beyond them was written by strangers. Raises ConfigError for what is no answer.
+    """Returns how many proxies stand before this server, by $GLASSFORMER_TRUST_PROXY: none unless it says so,
+    one for `yes`. What a header says beyond them was written by strangers. Raises ConfigError for what is
+    no answer.
     """
     wanted = os.environ.get(TRUST, "")
     said = wanted.strip().lower()
@@ -91,8 +94,9 @@ def proxies() -> int:
 
 
 def address(peer: str | None, forwarded: str, trusted: int) -> str:
-    """The network address that limits count: the peer's, or, behind `trusted` proxies, what the outermost
-    one of them wrote into X-Forwarded-For. IPv6 by its network of 64 bits, which one house has to itself.
+    """Returns the network address that limits count: the peer's, or, behind `trusted` proxies, what the
+    outermost one of them wrote into X-Forwarded-For. IPv6 by its network of 64 bits, which one house has
+    to itself.
 
     Empty where it is not known, and for this very machine: a proxy that nobody told of is no visitor. Of a
     proxy's word that is no address the peer counts, whoever that is: nobody is unlimited by what he sends.

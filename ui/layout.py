@@ -16,7 +16,9 @@ def scrolled(key: str, width: int) -> None:
 
 
 def fewer_labels_on_phones(count: int) -> None:
-    """A narrow screen has no room for a label above every column: there, every third, fourth ... is shown."""
+    """Thins a figure's labels on a narrow screen, which has no room for one above every column: there, every
+    third, fourth ... is shown.
+    """
     step = -(-min(count, 64) * 11 // 230)
     if step > 1:
         st.html(

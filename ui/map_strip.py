@@ -33,8 +33,9 @@ def draw_here(entry: Entry) -> None:
 
 
 def strip(entry: Entry) -> str:
-    """The strip as HTML: boxes in a link, since Streamlit takes drawings (SVG) out of it. The link begins at
-    the app's root, one level above any page, and `ui.glossary_panel` follows it without loading the app anew.
+    """Returns the strip as HTML: boxes in a link, since Streamlit takes drawings (SVG) out of it. The link
+    begins at the app's root, one level above any page, and `ui.glossary_panel` follows it without loading
+    the app anew.
     """
     lit = [part for part in BOXES if part in entry.shown]
     on_the_road = [part for part in entry.shown if part.startswith("sum_")]

@@ -117,7 +117,7 @@ class Subject:
         return len(self.ids) - 1 - self.ids[::-1].index(self.tokenizer.mask)
 
     def recording(self) -> Recording:
-        """Every activation of the forward pass over the text; cached by model, step and text."""
+        """Returns every activation of the forward pass over the text; cached by model, step and text."""
         large = self.config.vocab_size * self.config.n_layers > LARGE
         return (_large_recording if large else _recording)(self.key, self.ids, self.model)
 
@@ -224,7 +224,7 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
 
 @contextmanager
 def subject_bar(text: str = FIRST_TEXT) -> Iterator[Subject]:
-    """The whole bar at once."""
+    """Draws the whole bar at once."""
     with subject_of(choose_subject(text)) as subject:
         yield subject
 
@@ -257,7 +257,7 @@ def _named(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
 
 
 def wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
-    """Runs the page again when the training has got further."""
+    """Reruns the page when the training has got further."""
     manager = session.manager()
     manager.watch(run)
     view = manager.view(run)

@@ -96,9 +96,9 @@ def title_of(name: str, run: RunView | None = None) -> str:
 def choose_model(
     first: str = FIRST_MODEL, inside: Callable[[str], AbstractContextManager[object]] | None = None
 ) -> str:
-    """The name of the model to look into: from the URL, else the one looked at on another page, else the run
-    in hand, else the page's `first`, else a shipped one. The URL then holds it. The choice is drawn `inside`
-    what that makes of the name.
+    """Returns the name of the model to look into: from the URL, else the one looked at on another page, else
+    the run in hand, else the page's `first`, else a shipped one. The URL then holds it. The choice is
+    drawn `inside` what that makes of the name.
     """
     asked_for = st.query_params.get("model")
     # A path or a model's name may hold more than letters: it counts only if it is among the options.
@@ -185,8 +185,8 @@ def _put(name: str, value: str) -> None:
 
 
 def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
-    """The model of a name. A snapshot that went away while we looked, or a file that cannot be read, ends the
-    page with a sentence.
+    """Returns the model of a name. A snapshot that went away while we looked, or a file that cannot be read,
+    ends the page with a sentence.
     """
     try:
         if (loaded := families.model_of(name, step)) is not None:
@@ -220,7 +220,7 @@ def _pretrained(name: str, path: str | None) -> Pretrained:
 
 
 def task_model(task: str) -> Checkpoint:
-    """The model of a synthetic task. Raises CheckpointError when it is not there."""
+    """Returns the model of a synthetic task. Raises CheckpointError when it is not there."""
     return _shipped(f"{TASK_FOLDER}/{task}")
 
 
@@ -246,7 +246,7 @@ def _snapshots() -> Bounded[Checkpoint]:
 
 
 def model_after(name: str, step: int) -> Checkpoint:
-    """The model of a training after one of its steps. Raises GlassformerError when that is gone."""
+    """Returns the model of a training after one of its steps. Raises GlassformerError when that is gone."""
     if name in LAPSES:
         return lapse_of(name).at(step)
     if (half := families.model_of(name, step)) is not None:
@@ -256,7 +256,7 @@ def model_after(name: str, step: int) -> Checkpoint:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def lapse_of(name: str) -> Lapse:
-    """The time-lapse of that name in LAPSES. Raises CheckpointError when it is not whole."""
+    """Returns the time-lapse of that name in LAPSES. Raises CheckpointError when it is not whole."""
     return open_lapse(ROOT / "checkpoints" / name)
 
 
@@ -330,7 +330,9 @@ def facts_help(loaded: Loaded, steps: int | None) -> str | None:
 
 
 def trained_as(name: str) -> Mapping[str, Any] | None:
-    """The fields of the training of a model that comes with the app, as its file says; None for any other."""
+    """Returns the fields of the training of a model that comes with the app, as its file says; None for any
+    other.
+    """
     if name in LAPSES:
         return lapse_of(name).train.to_dict()
     known = _shipped(name).metrics.get("train") if name in SHIPPED else None

@@ -113,7 +113,7 @@ class Page:
 
 
 def header(title: str, draw: Callable[[], T]) -> T:
-    """The first line of a page: its title, beside it what `draw` draws, and where on the map it is."""
+    """Draws the first line of a page: its title, beside it what `draw` draws, and where on the map it is."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="page_line"):
         st.title(title, anchor=False, width="content")
         drawn = draw()
@@ -143,7 +143,7 @@ def _question_line(page: Page, view: View) -> tuple[DeltaGenerator, Choice | Non
 
 
 def choose_view(views: Sequence[View], key: str) -> View:
-    """The views as a row of buttons. A link names one by its id, or, as old links do, by its title."""
+    """Draws the views as a row of buttons. A link names one by its id, or, as old links do, by its title."""
     by_id = {view.id: view for view in views}
     titles = {view.id: view.title for view in views}
     return by_id[widgets.select("View", titles, key, hidden=True, wrap=True)]

@@ -65,9 +65,9 @@ def show_race(
 def shown(
     raced: Sequence[RunView], earlier: Sequence[RunView], specs: Sequence[RunSpec], stored: Stored | None
 ) -> tuple[RunView, ...]:
-    """For each of `specs` its run: in the race in hand, among the earlier runs, or in what is stored; nothing
-    where there is none. A race that goes on is shown whatever the controls say by now, and so is one whose
-    link came without the settings.
+    """Finds for each of `specs` its run: in the race in hand, among the earlier runs, or in what is stored;
+    nothing where there is none. A race that goes on is shown whatever the controls say by now, and so is
+    one whose link came without the settings.
     """
     known = [*raced, *reversed(earlier), *(stored.runs if stored else ())]
     found = [next((view for view in known if view.spec.same_recipe(spec)), None) for spec in specs]

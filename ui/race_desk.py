@@ -29,8 +29,8 @@ REFUSED = "race_refused"
 
 
 def in_hand(key: str, title: str) -> str | None:
-    """The id of the race that this part of the page shows: the link's, where it is one of this title, else
-    the one started here before. The link then says so; another part's race stands in it no longer.
+    """Returns the id of the race that this part of the page shows: the link's, where it is one of this title,
+    else the one started here before. The link then says so; another part's race stands in it no longer.
     """
     manager, place = session.manager(), f"race_{key}"
     named = session.from_url(RACE)
@@ -48,7 +48,9 @@ def in_hand(key: str, title: str) -> str | None:
 
 
 def buttons(key: str, title: str, specs: Sequence[RunSpec], live: Sequence[RunView]) -> None:
-    """Every button stays in its place and is greyed out where it has no sense, so that nothing jumps."""
+    """Draws the buttons. Every one stays in its place and is greyed out where it has no sense, so that
+    nothing jumps.
+    """
     manager, active = session.manager(), [view.id for view in live if view.active]
     mine = bool(live) and manager.may_control(live[0].id, session.owner())
     st.button(
@@ -132,7 +134,7 @@ def _link(url: str, label: str, icon: str, about: dict[str, str]) -> None:
 
 
 def progress(views: Sequence[RunView], specs: Sequence[RunSpec], stored: Stored | None) -> None:
-    """How far it is; where nothing runs, what is shown instead."""
+    """Draws how far the race is; where nothing runs, what is shown instead."""
     live = [view for view in views if view.race]
     if any(view.active for view in live):
         share = sum(view.share for view in live) / len(live)

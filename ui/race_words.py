@@ -45,12 +45,12 @@ STRANGER = "This race was started in another browser: you can watch it, and star
 
 
 def before(count: int) -> str:
-    """Before anybody has raced."""
+    """Returns the sentence before anybody has raced."""
     return f"Press **Race** to train these **{count}** side by side."
 
 
 def made(how: str) -> str:
-    """Where stored curves come from."""
+    """Says where stored curves come from."""
     return f"Made before, by: {safe(how)}. **Race** trains them here."
 
 
@@ -70,7 +70,9 @@ def warned(view: RunView, warning: str) -> str:
 
 
 def progress(views: Sequence[RunView], left: float) -> str:
-    """How far the runs of a race are; `left` are the seconds that they have before them, as far as known."""
+    """Says how far the runs of a race are; `left` are the seconds that they have before them, as far as
+    known.
+    """
     going = [view for view in views if view.active]
     if all(view.status == "queued" for view in going) and going[0].place:
         return f"waiting, place {going[0].place} in the queue"
@@ -99,7 +101,7 @@ def alt(lines: Sequence[Standing]) -> str:
 
 
 def table(lines: Sequence[Standing]) -> dict[str, list[Any]]:
-    """Columns of the table."""
+    """Returns the columns of the table."""
     return {
         "run": [line.name for line in lines],
         "validation loss": [line.loss for line in lines],
@@ -115,5 +117,5 @@ def table(lines: Sequence[Standing]) -> dict[str, list[Any]]:
 
 
 def wrote(name: str, step: int) -> str:
-    """Above a text."""
+    """Returns the heading above a text."""
     return f"**{safe(name)}** after step {step:,}"

@@ -19,8 +19,8 @@ from ui.training_step import NEWEST
 
 
 def runs(kind: Kind, named: str | None) -> dict[str, str]:
-    """This browser's trainings of a kind that have something to look into, newest first, and the one that a
-    link names, by their names in links -> title.
+    """Returns this browser's trainings of a kind that have something to look into, newest first, and the one
+    that a link names, by their names in links -> title.
     """
     views = [view for view in reversed(session.manager().runs(session.owner())) if _opens(view, kind)]
     other = run_of(named) if named else None
@@ -34,14 +34,14 @@ def _opens(view: RunView, kind: Kind) -> bool:
 
 
 def run_of(name: str) -> RunView | None:
-    """The training of that name; None for a model that is not trained here, and one that has gone."""
+    """Returns the training of that name; None for a model that is not trained here, and one that has gone."""
     return session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
 
 
 @contextmanager
 def scrubbed(name: str, above: DeltaGenerator) -> Iterator[int]:
-    """The step of a training that is looked at; NEWEST of a model that was not trained here. Its scrubber
-    comes last, which tells the browser that the pictures of a step have been sent.
+    """Returns the step of a training that is looked at; NEWEST of a model that was not trained here. Its
+    scrubber comes last, which tells the browser that the pictures of a step have been sent.
     """
     course = timeline_of(name)
     steps = course.steps if course else ()

@@ -91,7 +91,7 @@ def heed_settings() -> None:
 
 
 def doubts(profile: Profile, manager: RunManager) -> list[str]:
-    """Sentences for the log about settings that hardly mean what they say."""
+    """Returns the sentences for the log about settings that hardly mean what they say."""
     found = [
         f"{name} is set, but the profile is `{profile.name}`, which is for one person at home: set"
         f" {profiles.VARIABLE}"

@@ -26,22 +26,24 @@ _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def profile() -> Profile:
-    """The limits of this server: `local`, or what $GLASSFORMER_PROFILE names."""
+    """Returns the limits of this server: `local`, or what $GLASSFORMER_PROFILE names."""
     from engine.service import profiles
 
     return profiles.current()
 
 
 def published() -> list[str]:
-    """The models of others that lie here: none where the limits of this server leave no room for any."""
+    """Returns the models of others that lie here: none where the limits of this server leave no
+    room for any.
+    """
     from engine.weights.pretrained import sources
 
     return sources.available() if profile().max_pretrained else []
 
 
 def manager() -> RunManager:
-    """The one run manager of this server process: made by the server's lifespan (ui.server), or when it is
-    first asked for where there is none, as in a test of one page.
+    """Returns the one run manager of this server process: made by the server's lifespan (ui.server), or when
+    it is first asked for where there is none, as in a test of one page.
 
     It is not kept in st.cache_resource, which one message of any browser empties.
     """
@@ -90,8 +92,8 @@ def _make_manager() -> RunManager:
 
 
 def corpus(name: str, tokenizer: str = "char", cutter: BpeTokenizer | None = None) -> Corpus:
-    """A corpus by name, read, cut into tokens and split once per server; a `cutter` spares it learning the
-    merges. Raises CorpusError when it cannot be had.
+    """Returns a corpus by name, read, cut into tokens and split once per server; a `cutter` spares it
+    learning the merges. Raises CorpusError when it cannot be had.
     """
     return _corpus(name, tokenizer, cutter)
 
@@ -113,14 +115,14 @@ def _corpus(name: str, tokenizer: str, _cutter: BpeTokenizer | None) -> Corpus:
 
 @st.cache_resource(ttl=120, show_spinner=False)
 def refusals() -> list[CorpusError]:
-    """Why Tiny Shakespeare could not be downloaded, for two minutes: without it each page of a server that
-    has no way to the network would wait for it again, ten seconds and more, at every click.
+    """Returns why Tiny Shakespeare could not be downloaded, for two minutes: without it each page of a server
+    that has no way to the network would wait for it again, ten seconds and more, at every click.
     """
     return []
 
 
 def owner() -> str:
-    """This browser's secret key: whoever holds it controls the runs it started.
+    """Returns this browser's secret key: whoever holds it controls the runs it started.
 
     From the cookie that the server gave with the page (ui.asgi_limits), so that a reload is still the same
     person. Where a browser keeps none, as in a frame of another site, it is made here and lasts for the
@@ -134,12 +136,12 @@ def owner() -> str:
 
 
 def address() -> str:
-    """The network address of whoever looks at the page; empty where it is not known, and at home."""
+    """Returns the network address of whoever looks at the page; empty where it is not known, and at home."""
     return str(st.context.headers.get(ADDRESS) or "")
 
 
 def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:
-    """A value from the query string if it is one of `allowed`, or, without those, short and plain
+    """Returns a value from the query string if it is one of `allowed`, or, without those, short and plain
     ([A-Za-z0-9_-]); else None.
 
     What stands in a URL was written by strangers: nothing else of it reaches the app.

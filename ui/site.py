@@ -244,18 +244,18 @@ ENTRIES: tuple[Entry, ...] = (
 
 
 def entry_of(url: str) -> Entry | None:
-    """The page at this address."""
+    """Returns the page at this address."""
     return next((entry for entry in ENTRIES if entry.url == url), None)
 
 
 def built() -> list[Entry]:
-    """The entries whose file is there. A page that is not built yet is simply absent."""
+    """Returns the entries whose file is there. A page that is not built yet is simply absent."""
     return [entry for entry in ENTRIES if (ROOT / entry.path).is_file()]
 
 
 def explanations() -> dict[str, str]:
-    """Part of the map -> path of the page that explains it: a page about that part, else Shapes, which shows
-    them all.
+    """Returns part of the map -> path of the page that explains it: a page about that part, else Shapes,
+    which shows them all.
     """
     everything = "inside/shapes/page.py"
     pages = sorted(

@@ -25,8 +25,8 @@ def _results(what: str, model: str) -> dict[int, Any]:
 
 
 def some(steps: Sequence[int]) -> list[int]:
-    """At most MOST_STEPS + 1 of the snapshots, every 2^k-th: those of a shorter run stay among them, so that
-    nothing is measured twice.
+    """Returns at most MOST_STEPS + 1 of the snapshots, every 2^k-th: those of a shorter run stay among them,
+    so that nothing is measured twice.
 
     >>> len(some(range(200))), some([0, 10, 20])
     (26, [0, 10, 20])
@@ -85,6 +85,6 @@ def _advance(
 
 
 def steps_of(subject: Subject) -> tuple[int, ...]:
-    """The steps of the training that is looked at; none for a model without one."""
+    """Returns the steps of the training that is looked at; none for a model without one."""
     timeline = timeline_of(subject.key[0])
     return timeline.steps if timeline else ()

@@ -18,7 +18,7 @@ _PLACES = "race_places"
 
 
 def progress_words(view: RunView) -> str:
-    """Where a run is, in one line."""
+    """Returns where a run is, in one line."""
     words = [f"step {view.step:,} of {view.total_steps:,}", f"{duration_exact(view.seconds)} of training"]
     if view.tokens_per_second:
         words.append(f"{view.tokens_per_second:,.0f} tokens/s")
@@ -29,8 +29,8 @@ def progress_words(view: RunView) -> str:
 
 
 def sidebar_status() -> None:
-    """Each active run of this browser, small, with a link back; a race as one. Looking at it keeps the run
-    alive.
+    """Draws each active run of this browser, small, with a link back; a race as one. Looking at it keeps the
+    run alive.
 
     The run that the page itself shows (Train has it in its URL) is left out, and so is the other of its pair;
     the race that the page shows, likewise.
@@ -100,7 +100,7 @@ STATUS = {
 
 
 def duration_exact(seconds: float) -> str:
-    """Elapsed time: tenths below a minute and a half.
+    """Returns elapsed time: tenths below a minute and a half.
 
     >>> duration_exact(4.43), duration_exact(125)
     ('4.4 s', '2:05 min')

@@ -34,9 +34,9 @@ class Shown:
 
 
 def current(model: str, steps: Sequence[int]) -> int:
-    """The snapshot of `model` to show, one of `steps` or NEWEST: where the scrubber was moved to, else what a
-    new link names, else where this model was left, else the newest. A step that is not kept gives way to the
-    nearest one that is.
+    """Returns the snapshot of `model` to show, one of `steps` or NEWEST: where the scrubber was moved to,
+    else what a new link names, else where this model was left, else the newest. A step that is not kept
+    gives way to the nearest one that is.
 
     `steps` is empty for a model without a training: then NEWEST, and what is held is left alone.
     """
@@ -66,7 +66,7 @@ def move(model: str, step: int) -> None:
 
 
 def nearest_step(step: int, steps: Sequence[int]) -> int:
-    """The one of `steps` nearest to `step`, the earlier of two; NEWEST stays.
+    """Returns the one of `steps` nearest to `step`, the earlier of two; NEWEST stays.
 
     >>> [nearest_step(step, (0, 10, 20)) for step in (14, 15, 99, NEWEST)]
     [10, 10, 20, -1]

@@ -34,8 +34,8 @@ class Uploads:
         self._addresses: dict[str, str] = {}  # of sessions that hold files
 
     def refusal(self, file: Coming, held: Mapping[str, int], most: int) -> tuple[int, str] | None:
-        """(HTTP status, sentence) for a file that may not come now; None where it may. `held` are the bytes
-        of each session, `most` those of the largest file.
+        """Returns (HTTP status, sentence) for a file that may not come now; None where it may. `held` are the
+        bytes of each session, `most` those of the largest file.
         """
         here = [other for other in self._coming if file.address and other.address == file.address]
         theirs = sum(size for one, size in held.items() if file.address and self._of(one) == file.address)

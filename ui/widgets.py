@@ -122,8 +122,8 @@ def select_several(
 
 
 def renamed(key: str, old: Mapping[str, str]) -> None:
-    """A link may hold what an option was called before: `old` says what it is called now. Before the widget
-    is drawn.
+    """Replaces an old option's name in a link before the widget is drawn: `old` says what it is
+    called now.
     """
     named = st.query_params.get(key, "")
     if named in old:
@@ -145,14 +145,14 @@ def just_arrived() -> bool:
 
 
 def page_drawn() -> str:
-    """The address of the page that is drawn; nothing for Home, and where no router has said."""
+    """Returns the address of the page that is drawn; nothing for Home, and where no router has said."""
     return str(st.session_state.get(_PAGE, ""))
 
 
 def switch(
     label: str, first: bool, key: str, *, place: Any = st, hint: str | None = None, **rest: Any
 ) -> bool:
-    """On or off."""
+    """Draws a toggle; returns its value."""
     return bool(place.toggle(label, first, key=key, help=hint, **KEPT, **rest))
 
 
@@ -171,7 +171,7 @@ def whole(
     hint: str | None = None,
     **rest: Any,
 ) -> int:
-    """A whole number from `low` to `high`, typed."""
+    """Draws a box for a whole number from `low` to `high`."""
     _inside(key, low, high)
     first = clamped(first, low, high, low)
     value = place.number_input(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
@@ -190,9 +190,7 @@ def slide(
     hint: str | None = None,
     **rest: Any,
 ) -> N:
-    """A number from `low` to `high`, on a slider; where they are one there is nothing to move, and no
-    slider.
-    """
+    """Draws a slider from `low` to `high`; where they are one there is nothing to move, and no slider."""
     if low >= high:
         return low
     _inside(key, low, high)
@@ -212,8 +210,8 @@ def slide_over(
     written: Callable[[Any], str] = str,
     **rest: Any,
 ) -> T:
-    """One of a few values that have an order, on a slider; `written` is how they are shown and stand in
-    the URL.
+    """Draws a slider over a few values that have an order; `written` is how they are shown and stand in the
+    URL.
     """
     first = first if first in options else options[0]
     if st.session_state.get(key) not in (None, *options):
@@ -225,7 +223,7 @@ def slide_over(
 
 
 def clamped(value: object, low: N, high: N, otherwise: N) -> N:
-    """`value` brought between `low` and `high`; `otherwise` where it is no number at all.
+    """Returns `value` brought between `low` and `high`; `otherwise` where it is no number at all.
 
     >>> clamped(7, 0, 5, 1), clamped(float("inf"), 0, 5, 1), clamped("3", 0, 5, 1), clamped(True, 0, 5, 1)
     (5, 1, 1, 1)
@@ -250,8 +248,8 @@ def _inside(key: str, low: float, high: float) -> None:
 def index(
     label: str, count: int, key: str, *, first: int = 0, place: Any = st, hint: str | None = None
 ) -> int:
-    """One of `count` things, counted from 0 as in `blocks.0.`: a row of buttons, or a list where they are
-    many.
+    """Draws the choice of one of `count` things, counted from 0 as in `blocks.0.`: a row of buttons, or a
+    list where they are many.
     """
     held = st.session_state.get(key)
     if isinstance(held, int) and not 0 <= held < count:
@@ -262,7 +260,7 @@ def index(
 
 
 def head(config: ModelConfig, topic: str) -> tuple[int, int]:
-    """(layer, head) of a model, kept as `<topic>_layer` and `<topic>_head`."""
+    """Draws the choice of a head, (layer, head), kept as `<topic>_layer` and `<topic>_head`."""
     with st.container(horizontal=True, gap="medium"):
         return index("Layer", config.n_layers, f"{topic}_layer"), index(
             "Head", config.n_heads, f"{topic}_head"
@@ -273,7 +271,7 @@ def head(config: ModelConfig, topic: str) -> tuple[int, int]:
 
 
 def index_of(text: object, below: int) -> int | None:
-    """The index, 0 to `below` - 1, that a text names; None for anything else.
+    """Returns the index, 0 to `below` - 1, that a text names; None for anything else.
 
     >>> index_of("3", 5), index_of("5", 5), index_of("-1", 5), index_of("٣", 5), index_of(None, 5)
     (3, None, None, None, None)
@@ -283,8 +281,8 @@ def index_of(text: object, below: int) -> int | None:
 
 
 def number_of(text: object) -> int | None:
-    """The whole number, 0 or more, that a text names; None for anything else, and for one of more than DIGITS
-    digits.
+    """Returns the whole number, 0 or more, that a text names; None for anything else, and for one of more
+    than DIGITS digits.
 
     >>> number_of("12"), number_of("1e3"), number_of("9" * 400)
     (12, None, None)
@@ -317,7 +315,7 @@ def indexes_of(
 
 
 def url_index(key: str, below: int, otherwise: int) -> int:
-    """The index that the URL holds under `key`; `otherwise` where it holds none."""
+    """Returns the index that the URL holds under `key`; `otherwise` where it holds none."""
     found = index_of(st.query_params.get(key), below)
     return otherwise if found is None else found
 
@@ -362,8 +360,8 @@ def _put(key: str, value: str | None) -> None:
 
 
 def box(label: str, limit: int, key: str, **rest: Any) -> str:
-    """A text of somebody's own, of which `limit` characters are allowed, kept for the session. It takes a
-    third more, so that the page can say by how much a text is too long.
+    """Draws a box for a person's text, of which `limit` characters are allowed, kept for the session. It
+    takes a third more, so that the page can say by how much a text is too long.
 
     What is longer still a browser keeps to itself, without a word (say MUCH_LONGER beside the box): it would
     be more than the server reads (ui.operate.message_size_limit), and the page would lose its connection. Of

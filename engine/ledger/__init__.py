@@ -105,14 +105,14 @@ class Ledger:
         return sum(row.parameters for row in self.rows if row.component in PER_BLOCK)
 
     def flops(self, tokens: int | None = None) -> Flops:
-        """For each token of a sequence of `tokens`, the whole context if None."""
+        """Counts the FLOPs for each token of a sequence of `tokens`, the whole context if None."""
         length = self.config.context if tokens is None else tokens
         made = products(self.config, length, self.encoder, self.parts)
         return Flops(length, made, once(self.config), 6 * self.total)
 
     def crossover(self) -> int | None:
-        """The first length at which attention's scores and sums cost as much as everything else together;
-        None where they never do: without attention, or where its window is shorter.
+        """Returns the first length at which attention's scores and sums cost as much as everything else
+        together; None where they never do: without attention, or where its window is shorter.
         """
         one = self.flops(1)
         if one.scores == 0:
@@ -121,8 +121,8 @@ class Ledger:
         return None if 0 < self.config.window < length else length
 
     def memory(self, dtype: str = "bfloat16", batch: int = 1, tokens: int | None = None) -> Memory:
-        """Bytes for `batch` sequences of `tokens` (the context if None), with weights, gradients, activations
-        and cache in `dtype` (of DTYPES).
+        """Returns the bytes for `batch` sequences of `tokens` (the context if None), with weights, gradients,
+        activations and cache in `dtype` (of DTYPES).
 
         The keys and values of a cache are kept in at least 16 bits, as is usual beside quantised weights, and
         no further back than a window of attention reaches.
@@ -149,8 +149,8 @@ def ledger(
     encoder: ModelConfig | None = None,
     parts: Parts = HEALTHY,
 ) -> Ledger:
-    """The ledger of a configuration built from `parts`, with the `encoder` that it reads, where it is a
-    decoder.
+    """Returns the ledger of a configuration built from `parts`, with the `encoder` that it reads, where it is
+    a decoder.
 
     >>> ledger(ModelConfig(vocab_size=65, d_model=128, n_layers=4, position="none")).total
     795904
@@ -163,13 +163,13 @@ def ledger(
 
 
 def ledger_of(preset: Preset) -> Ledger:
-    """The ledger of a preset, with all that it knows beside its configuration."""
+    """Returns the ledger of a preset, with all that it knows beside its configuration."""
     return ledger(preset.model, preset.encoder)
 
 
 def component_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, int]:
-    """Parameters of each part of the whole model, in the order in which data meets the parts. The values sum
-    to the total.
+    """Returns the parameters of each part of the whole model, in the order in which data meets the parts. The
+    values sum to the total.
 
     `norm1`, `attention`, `norm2` and `feedforward` are summed over all blocks. A part that has none, or is
     absent, counts 0; so does a tied `unembedding`, whose matrix is the embedding's (Press & Wolf 2017).
@@ -190,15 +190,16 @@ def component_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> dict[st
 
 
 def parameter_formula(config: ModelConfig, parts: Parts = HEALTHY) -> int:
-    """The number of parameters in closed form, from the configuration alone. Tests hold it against the model
-    itself.
+    """Returns the number of parameters in closed form, from the configuration alone. Tests hold it against
+    the model itself.
     """
     return ledger(config, parts=parts).total
 
 
 @lru_cache(maxsize=64)
 def shape_trace(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, tuple[int, ...]]:
-    """The shape of every activation for one sequence of `context` tokens, by its name in the vocabulary.
+    """Returns the shape of every activation for one sequence of `context` tokens, by its name in the
+    vocabulary.
 
     Recorded from a pass of a few zeros, whose count then becomes `context`; of a model whose block alone is
     large on the meta device, which has shapes but no memory (its first pass imports torch's compiler: 1.6 s,

@@ -47,7 +47,7 @@ def block(config: ModelConfig = BLOCK) -> Block:
 
 
 def with_heads_and_contexts(config: ModelConfig = BARE) -> set[int]:
-    """The totals that 1, 4 and 8 heads and 16, 512 and 4,096 tokens of context give."""
+    """Returns the totals that 1, 4 and 8 heads and 16, 512 and 4,096 tokens of context give."""
     return {ledger(replace(config, n_heads=h, context=t)).total for h in (1, 4, 8) for t in (16, 512, 4096)}
 
 
@@ -90,8 +90,9 @@ class Term:
 
 
 def terms(ledger: Ledger) -> tuple[Term, ...]:
-    """A term for each component with matrices or tables, in the order in which data meets them. Biases, and
-    the gains of norms, are left out: they are what a count by hand forgets, under a percent in most models.
+    """Returns a term for each component with matrices or tables, in the order in which data meets them.
+    Biases, and the gains of norms, are left out: they are what a count by hand forgets, under a percent in
+    most models.
     """
     found: dict[tuple[str, str], list[Row]] = {}
     for row in ledger.rows:
@@ -101,7 +102,7 @@ def terms(ledger: Ledger) -> tuple[Term, ...]:
 
 
 def counted(terms: tuple[Term, ...]) -> int:
-    """Parameters of all terms together."""
+    """Returns the parameters of all terms together."""
     return sum(term.parameters for term in terms)
 
 

@@ -31,20 +31,22 @@ class BlockParameters:
         return self.share_of("feedforward")
 
     def share_of(self, part: str) -> float:
-        """A part's share of the block, in [0, 1]."""
+        """Returns a part's share of the block, in [0, 1]."""
         count: int = getattr(self, part)
         return count / max(self.total, 1)
 
 
 def block_of(config: ModelConfig) -> BlockParameters:
-    """One of a model's blocks, which are all alike."""
+    """Returns one of a model's blocks, which are all alike."""
     counts = component_parameters(config)
     per = {part: counts[part] // config.n_layers for part in ("attention", "feedforward", "norm1", "norm2")}
     return BlockParameters(per["attention"], per["feedforward"], per["norm1"] + per["norm2"])
 
 
 def block(d_model: int, d_ff: int, ffn: Ffn) -> BlockParameters:
-    """A block without biases, with two LayerNorms of gain and bias. The number of heads changes nothing."""
+    """Returns a block without biases, with two LayerNorms of gain and bias. The number of heads changes
+    nothing.
+    """
     return block_of(
         ModelConfig(
             vocab_size=1,
@@ -72,7 +74,7 @@ class Known:
 
 
 def known() -> tuple[Known, ...]:
-    """A block of every preset that has a feed-forward network, ours first."""
+    """Returns a block of every preset that has a feed-forward network, ours first."""
     found = []
     for preset in PRESETS.values():
         c = preset.model.resolved()
@@ -99,7 +101,7 @@ class GatePaid:
 
 
 def gate_paid(d_model: int, ratio: float) -> GatePaid:
-    """`ratio` is d_ff / d_model of the plain network (Shazeer 2020)."""
+    """Compares a gated network with a plain one whose d_ff / d_model is `ratio` (Shazeer 2020)."""
     return GatePaid(
         block(d_model, round(ratio * d_model), "gelu"),
         block(d_model, gated_width(round(ratio * d_model)), "swiglu"),
@@ -121,7 +123,7 @@ class Shares:
 
 
 def shares(d_model: int, ratios: tuple[float, ...]) -> Shares:
-    """Shares in [0, 1] at one width."""
+    """Returns the shares in [0, 1] at one width."""
 
     kinds: tuple[Ffn, Ffn] = ("gelu", "swiglu")
     plain, gated = (

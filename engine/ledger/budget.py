@@ -26,12 +26,12 @@ class Budget:
 
 
 def budget(parameters: int) -> Budget:
-    """The training that suits a model of so many parameters."""
+    """Returns the training that suits a model of so many parameters."""
     tokens = TOKENS * parameters
     loss = 1.69 + 406.4 / parameters**0.34 + 410.7 / tokens**0.28
     return Budget(parameters, tokens, 6 * parameters * tokens, loss)
 
 
 def grown(times: float) -> dict[str, tuple[float, float]]:
-    """With `times` as much work: law -> how many times the parameters, and the tokens."""
+    """Returns law -> how many times the parameters, and the tokens, with `times` as much work."""
     return {name: (times**n, times**d) for name, (n, d) in LAWS.items()}

@@ -9,8 +9,8 @@ from engine.ledger import DTYPES, TRAINED_IN, Ledger
 
 
 def uses(ledger: Ledger, dtype: str, batch: int, tokens: int) -> dict[str, dict[str, int]]:
-    """Use -> part -> bytes, for `batch` texts of `tokens`. Training only in a dtype that models are trained
-    in.
+    """Returns use -> part -> bytes, for `batch` texts of `tokens`. Training only in a dtype that models are
+    trained in.
     """
     memory = ledger.memory(dtype, batch, tokens)
     found = {"to write": {"weights": memory.weights, "KV cache": memory.kv_cache}}
@@ -26,7 +26,7 @@ def uses(ledger: Ledger, dtype: str, batch: int, tokens: int) -> dict[str, dict[
 
 
 def totals(uses: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Use -> bytes, of all its parts together."""
+    """Returns use -> bytes, all its parts together."""
     return {use: sum(parts.values()) for use, parts in uses.items()}
 
 
@@ -63,7 +63,7 @@ class Fit:
 
 
 def fit(ledger: Ledger, size: int, batch: int, tokens: int) -> Fit:
-    """For `batch` texts of `tokens` within `size` bytes."""
+    """Finds what fits for `batch` texts of `tokens` within `size` bytes."""
 
     def most(dtypes: tuple[str, ...], need: str) -> str | None:
         return next((d for d in dtypes if getattr(ledger.memory(d, batch, tokens), need) <= size), None)
@@ -79,7 +79,7 @@ def fit(ledger: Ledger, size: int, batch: int, tokens: int) -> Fit:
 
 
 def smallest(ledger: Ledger, sizes: Mapping[str, int], dtype: str, batch: int, tokens: int) -> str | None:
-    """The smallest of `sizes` (name -> bytes) in which a model writes; None where it does in none."""
+    """Returns the smallest of `sizes` (name -> bytes) in which a model writes; None where it does in none."""
     need = ledger.memory(dtype, batch, tokens).inference
     enough = {name: size for name, size in sizes.items() if need <= size}
     return min(enough, key=lambda name: enough[name]) if enough else None

@@ -45,7 +45,7 @@ def products(
     encoder: ResolvedConfig | None = None,
     parts: Parts = HEALTHY,
 ) -> tuple[Product, ...]:
-    """Every product of the forward pass, for one token among `tokens`.
+    """Returns every product of the forward pass, for one token among `tokens`.
 
     With an `encoder`: for one token that it reads and one that the decoder writes, with `tokens` of each.
     """
@@ -66,7 +66,7 @@ def once(c: ResolvedConfig) -> tuple[Product, ...]:
 
 
 def seen(c: ResolvedConfig, tokens: int) -> int:
-    """How many of `tokens` a token is compared with: no more than the window.
+    """Returns how many of `tokens` a token is compared with: no more than the window.
 
     >>> from engine.config import ModelConfig
     >>> c = ModelConfig(window=8).resolved()

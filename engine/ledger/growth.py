@@ -18,7 +18,7 @@ LEVEL = {  # what does not grow
 
 
 def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """Forward FLOPs for one token, part by part: label -> (lengths,) float64.
+    """Returns forward FLOPs for one token, part by part: label -> (lengths,) float64.
 
     What grows does so in proportion to the tokens that are looked at, so one token's count is enough.
     """
@@ -75,7 +75,7 @@ def work(ledger: Ledger, tokens: int) -> Work:
 
 
 def caches(ways: Mapping[str, Ledger], dtype: str, batch: int, lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """Bytes of the KV cache of `batch` texts of each length: name -> (lengths,) float64."""
+    """Returns the bytes of the KV cache of `batch` texts of each length: name -> (lengths,) float64."""
     return {
         name: np.array([each.memory(dtype, batch, int(n)).kv_cache for n in lengths], dtype=np.float64)
         for name, each in ways.items()
@@ -83,7 +83,7 @@ def caches(ways: Mapping[str, Ledger], dtype: str, batch: int, lengths: np.ndarr
 
 
 def with_weights(ledger: Ledger, dtype: str, cache: np.ndarray) -> np.ndarray:
-    """Bytes of the weights and of a cache (lengths,) together."""
+    """Returns the bytes of the weights and of a cache (lengths,) together."""
     return cache + ledger.memory(dtype).weights
 
 
@@ -128,9 +128,9 @@ class Headed:
 
 
 def by_heads(counts: Ledger, tokens: int, heads: tuple[int, ...] = (1, 2, 4, 8, 16)) -> tuple[Headed, ...]:
-    """The same width shared out among other numbers of heads, those of `heads` that divide it: `tokens` is
-    the length of the text. Each head is narrower in proportion, so products cost the same (Vaswani et al.
-    2017, 3.2.2). Empty where there is no attention to share out.
+    """Returns the same width shared out among other numbers of heads, those of `heads` that divide it:
+    `tokens` is the length of the text. Each head is narrower in proportion, so products cost the same
+    (Vaswani et al. 2017, 3.2.2). Empty where there is no attention to share out.
     """
     c = counts.config
     if c.mixer != "attention":

@@ -24,8 +24,8 @@ class Cut:
 
 
 def by_heads(c: ResolvedConfig, parts: Parts = HEALTHY) -> tuple[Cut, ...]:
-    """The same width of queries, n_heads * d_head, cut into each number of HEADS that divides it; every head
-    has keys of its own (Vaswani et al. 2017, 3.2.2). At the model's full context.
+    """Returns the same width of queries, n_heads * d_head, cut into each number of HEADS that divides it;
+    every head has keys of its own (Vaswani et al. 2017, 3.2.2). At the model's full context.
     """
     width, found = c.n_heads * c.d_head, []
     for count in (count for count in HEADS if width % count == 0):

@@ -44,8 +44,8 @@ class Memory:
 
 
 def kv_numbers(c: ResolvedConfig, encoder: ResolvedConfig | None = None, parts: Parts = HEALTHY) -> int:
-    """Numbers that a KV cache holds for each token of a sequence: a key and a value for each layer and
-    key-value head.
+    """Returns the numbers that a KV cache holds for each token of a sequence: a key and a value for each
+    layer and key-value head.
 
     0 where none can be kept: without a causal mask every later token changes them. With an `encoder` there
     are as many again, for each token that it read.

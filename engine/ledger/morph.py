@@ -48,9 +48,9 @@ def choices_of(preset: Preset) -> dict[str, str]:
 
 
 def key_heads(c: ModelConfig, heads: str) -> int:
-    """How many key-value heads a model of these sizes has. In groups: its own number where it has them
-    already, else the most that leaves groups of at least four (Llama 3 has 8 for 32), or of two where no
-    number does; 1 where its heads cannot be grouped.
+    """Returns how many key-value heads a model of these sizes has. In groups: its own number where it has
+    them already, else the most that leaves groups of at least four (Llama 3 has 8 for 32), or of two where
+    no number does; 1 where its heads cannot be grouped.
 
     >>> [key_heads(ModelConfig(n_heads=n, d_model=n * 8), "grouped") for n in (12, 25, 6, 7)]
     [3, 5, 1, 1]
@@ -64,8 +64,8 @@ def key_heads(c: ModelConfig, heads: str) -> int:
 
 
 def hidden_width(c: ModelConfig, ffn: Ffn) -> int:
-    """d_ff after the activation is changed: with a gate there are three matrices for two, so two thirds of
-    the width cost as much (Shazeer 2020); without it, three halves.
+    """Returns d_ff after the activation is changed: with a gate there are three matrices for two, so two
+    thirds of the width cost as much (Shazeer 2020); without it, three halves.
 
     >>> hidden_width(ModelConfig(d_model=768, n_heads=12), "swiglu")
     2048
@@ -77,8 +77,8 @@ def hidden_width(c: ModelConfig, ffn: Ffn) -> int:
 
 
 def morphed(base: Preset, chosen: Choices) -> Preset:
-    """A model of `base`'s sizes with these choices. What is none of the eight (a window, token types, the
-    base of RoPE) stays as it is there, where it has a place.
+    """Returns a model of `base`'s sizes with these choices. Other fields (a window, token types, the base of
+    RoPE) stay where they have a place.
 
     Raises ConfigError where the choices cannot be built together.
     """
@@ -113,12 +113,12 @@ def morphed(base: Preset, chosen: Choices) -> Preset:
 
 
 def named(chosen: Choices) -> tuple[str, ...]:
-    """The models of the table that have exactly these choices."""
+    """Returns the models of the table that have exactly these choices."""
     return tuple(name for name, found in _CHOICES.items() if found == chosen)
 
 
 def nearest(chosen: Choices) -> tuple[str, tuple[str, ...]]:
-    """(the model of the table that differs in the fewest of the eight, at which of them)."""
+    """Returns (the model of the table that differs in the fewest of the eight, at which of them)."""
     apart = {
         name: tuple(each for each in OFFERED if found[each] != chosen[each])
         for name, found in _CHOICES.items()
@@ -128,7 +128,7 @@ def nearest(chosen: Choices) -> tuple[str, tuple[str, ...]]:
 
 
 def users(facet: str, value: str) -> tuple[str, ...]:
-    """The models of the table that made this choice."""
+    """Returns the models of the table that made this choice."""
     return tuple(name for name, found in _CHOICES.items() if found[facet] == value)
 
 
@@ -147,7 +147,7 @@ class Costs:
 
 
 def costs(preset: Preset) -> Costs:
-    """Counted from the configuration alone. An encoder keeps no cache: it writes nothing."""
+    """Counts a preset's costs from the configuration alone. An encoder keeps no cache: it writes nothing."""
     made = ledger_of(preset)
     return Costs(made.total, made.flops(TOKENS).forward, kv_numbers(made.config, made.encoder))
 
@@ -162,8 +162,8 @@ class Size:
 
 
 def three(size: Size, vocab: int = 32_000, context: int = TOKENS) -> dict[str, Ledger]:
-    """The ledgers of an encoder, a decoder and an encoder-decoder of the same sizes and parts; the last has
-    `layers` of each. Tied, with one output matrix where there is an output.
+    """Returns the ledgers of an encoder, a decoder and an encoder-decoder of the same sizes and parts; the
+    last has `layers` of each. Tied, with one output matrix where there is an output.
     """
     decoder = ModelConfig(vocab, context, size.d_model, size.layers, size.heads)
     encoder = replace(decoder, causal=False, output_head="none")

@@ -69,7 +69,7 @@ def parameter_rows(
     encoder: ResolvedConfig | None = None,
     parts: Parts = HEALTHY,
 ) -> tuple[Row, ...]:
-    """The rows of a model in the order in which data meets them.
+    """Returns the rows of a model in the order in which data meets them.
 
     With an `encoder`, `c` is the decoder that reads it: both have the one embedding, and each decoder block a
     cross-attention (Vaswani et al. 2017).

@@ -85,21 +85,23 @@ def where(ledger: Ledger) -> Where:
 
 
 def thin(ledger: Ledger) -> dict[str, int]:
-    """The components with less than THIN of the parameters, largest first: name -> count."""
+    """Returns the components with less than THIN of the parameters, largest first: name -> count."""
     few = {name: count for name, count in ledger.components.items() if 0 < count < THIN * ledger.total}
     return dict(sorted(few.items(), key=lambda each: -each[1]))
 
 
 def largest(ledger: Ledger, most: int = 3) -> tuple[dict[str, int], int]:
-    """The components with the most parameters, largest first: name -> count, and how many are elsewhere."""
+    """Returns the components with the most parameters, largest first: name -> count, and how many are
+    elsewhere.
+    """
     ordered = sorted(ledger.components.items(), key=lambda each: -each[1])
     found = {name: count for name, count in ordered[:most] if count}
     return found, ledger.total - sum(found.values())
 
 
 def beyond_the_map(ledger: Ledger) -> int:
-    """Parameters of parts that the map of a plain decoder or encoder does not draw: BERT's pooler, T5's
-    encoder and what reads it.
+    """Returns the parameters of parts that the map of a plain decoder or encoder does not draw: BERT's
+    pooler, T5's encoder and what reads it.
     """
     drawn = component_parameters(ledger.config)
     return ledger.total - sum(count for name, count in drawn.items() if name != "pooler")
@@ -133,7 +135,7 @@ class Change:
 
 
 def change(ledger: Ledger, other: Ledger) -> Change:
-    """From a model to a variant of it."""
+    """Returns the change from a model to a variant of it."""
     cache = (kv_numbers(each.config, each.encoder) for each in (ledger, other))
     return Change(other.total - ledger.total, ledger.total, other.total, *cache)
 
@@ -182,7 +184,9 @@ class Line:
 
 
 def quick_reference(c: ResolvedConfig) -> tuple[Line, ...]:
-    """Seven rows, in the order in which data meets the parts. The parameters add up to the model's."""
+    """Returns seven rows, in the order in which data meets the parts. The parameters add up to
+    the model's.
+    """
     counts = component_parameters(c)
     stream = (c.context, c.d_model)
     norms = ("norm_embed", "norm1", "norm2", "norm_final")

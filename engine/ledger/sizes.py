@@ -27,7 +27,8 @@ class Fitting:
 
 
 def fitting(c: ResolvedConfig) -> tuple[Fitting, ...]:
-    """The sizes that are sides of a model's matrices: vocabulary, width, width of a head, feed-forward width.
+    """Returns the sizes that are sides of a model's matrices: vocabulary, width, width of a head,
+    feed-forward width.
 
     Matrix products are made in tiles; a side that is no multiple of 64 numbers of 16 bits leaves tiles partly
     empty (NVIDIA, Matrix Multiplication Background, 2023, sections 2.2 and 3.1).
@@ -39,5 +40,7 @@ def fitting(c: ResolvedConfig) -> tuple[Fitting, ...]:
 
 
 def padding(c: ResolvedConfig) -> int:
-    """Parameters that rows of padding would add to the embedding, up to the next multiple of TILE."""
+    """Returns the parameters that rows of padding would add to the embedding, up to the next multiple of
+    TILE.
+    """
     return (-c.vocab_size % TILE) * c.d_model

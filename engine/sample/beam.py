@@ -48,7 +48,7 @@ class Beam:
     winner: int
 
     def path(self, index: int) -> tuple[int, ...]:
-        """The tokens from the root to a node."""
+        """Returns the tokens from the root to a node."""
         tokens: list[int] = []
         place: int | None = index
         while place is not None:
@@ -57,8 +57,8 @@ class Beam:
         return tuple(reversed(tokens))
 
     def ended(self) -> tuple[Node, ...]:
-        """The branches that were compared in the end, best score first: the finished ones, and those kept at
-        the last step.
+        """Returns the branches that were compared in the end, best score first: the finished ones, and those
+        kept at the last step.
         """
         deepest = self.nodes[-1].depth
         last = [node for node in self.nodes if node.in_beam and (node.finished or node.depth == deepest)]
@@ -107,7 +107,7 @@ def searching(
     stop: Collection[int] = (),
     shown: int = 0,
 ) -> Steps[Beam]:
-    """The same, with a progress after each step."""
+    """Searches as `search`, with a progress after each step."""
     config = model.config
     check_size(width, depth, config.context)
     if not config.causal or not tokens:
@@ -143,9 +143,9 @@ def widened(
     stop: frozenset[int],
     shown: int,
 ) -> Steps[Beam]:
-    """The search itself, whatever writes. logits (1, vocab) are those of the first token; `read` takes the
-    branches that go on, by the rows that they had, each with its newest token, and gives the logits of what
-    follows them (branch, vocab).
+    """Runs the search for any model. logits (1, vocab) are those of the first token; `read` takes the
+    branches that go on, by the rows that they had, each with its newest token, and gives the logits of
+    what follows them (branch, vocab).
     """
     nodes: list[Node] = []
     live: list[int | None] = [None]
@@ -165,8 +165,8 @@ def widened(
 
 
 def fitting(tokens: Sequence[int], depth: int, context: int) -> Sequence[int]:
-    """The end of a prompt to which `depth` tokens can be added before the context is full: the last one need
-    not be read.
+    """Returns the end of a prompt to which `depth` tokens can be added before the context is full: the last
+    one need not be read.
 
     >>> fitting([1, 2, 3, 4, 5], 3, 4)
     [4, 5]
@@ -225,7 +225,7 @@ def _expand(
 
 
 def greedy(model: Transformer, tokens: Sequence[int], length: int) -> tuple[tuple[int, ...], float]:
-    """The likeliest token at each step: (ids, their total log-probability)."""
+    """Returns the likeliest token at each step: (ids, their total log-probability)."""
     return sampled(model, tokens, length, SampleConfig(temperature=0.0))
 
 
@@ -236,8 +236,8 @@ def sampled(
     sampling: SampleConfig,
     ends: Collection[int] = (),
 ) -> tuple[tuple[int, ...], float]:
-    """A sample and its total log-probability by the model itself (temperature 1, nothing removed); it is over
-    with the first of `ends`.
+    """Returns a sample and its total log-probability by the model itself (temperature 1, nothing removed); it
+    is over with the first of `ends`.
     """
     ids: list[int] = []
     total = 0.0

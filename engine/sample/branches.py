@@ -83,21 +83,21 @@ class Tree:
         return {parent: tuple(nodes) for parent, nodes in found.items()}
 
     def children(self, index: int | None) -> tuple[Written, ...]:
-        """Oldest first."""
+        """Returns the tokens that follow one, oldest first."""
         return self._below.get(index, ())
 
     def child(self, index: int | None, token: int) -> Written | None:
-        """The child with that token, if it is there."""
+        """Returns the child with that token, if it is there."""
         return next((node for node in self.children(index) if node.token == token), None)
 
     def leaves(self) -> tuple[int, ...]:
-        """Where the branches end, oldest first."""
+        """Returns where the branches end, oldest first."""
         return tuple(
             node.index for node in self.nodes if node.index not in self.gone and node.index not in self._below
         )
 
     def path(self, index: int | None) -> tuple[Written, ...]:
-        """The tokens from the first after the prompt to this one."""
+        """Returns the tokens from the first after the prompt to this one."""
         found: list[Written] = []
         while index is not None:
             found.append(self.nodes[index])
@@ -105,22 +105,22 @@ class Tree:
         return tuple(reversed(found))
 
     def tokens(self, index: int | None) -> tuple[int, ...]:
-        """The ids of the prompt and of the path."""
+        """Returns the ids of the prompt and of the path."""
         return self.prompt + tuple(node.token for node in self.path(index))
 
     def picks(self, index: int | None) -> tuple[Pick, ...]:
-        """The picks on a path."""
+        """Returns the picks on a path."""
         return tuple((node.depth, node.token) for node in self.path(index) if node.picked)
 
     def end(self, index: int | None) -> int | None:
-        """The end of the oldest branch that goes through a token."""
+        """Returns the end of the oldest branch that goes through a token."""
         while below := self.children(index):
             index = below[0].index
         return index
 
     def delete(self, leaf: int) -> Tree:
-        """Without the branch that ends there: its tokens back to where another branch begins. Raises
-        ShapeError when no branch ends there.
+        """Returns the tree without the branch that ends there: its tokens back to where another branch
+        begins. Raises ShapeError when no branch ends there.
         """
         if leaf not in self.leaves():
             raise ShapeError(f"no branch ends at token {leaf}")
@@ -257,8 +257,8 @@ def likelihood(path: Sequence[Written]) -> Likelihood:
 
 
 def ended_by(parts: Sequence[bytes], stop: str) -> int | None:
-    """How many tokens it takes until a text holds `stop`; None when it never does, or `stop` is empty. parts:
-    each token's bytes.
+    """Returns how many tokens it takes until a text holds `stop`; None when it never does, or `stop` is
+    empty. parts: each token's bytes.
 
     >>> ended_by([b"To", b" be", b", o", b"r not"], ", or"), ended_by([b"To", b" be"], "x")
     (4, None)

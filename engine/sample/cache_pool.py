@@ -22,8 +22,8 @@ class Held:
         self.lock = threading.Lock()
 
     def begin(self, ids: Sequence[int]) -> Decoder:
-        """The decoder, set back to where a text stops being the one that it has read: at least its last token
-        is left to read.
+        """Returns the decoder, set back to where a text stops being the one that it has read: at least its
+        last token is left to read.
         """
         same = 0
         for ours, theirs in zip(self.ids, ids[:-1], strict=False):

@@ -31,7 +31,7 @@ class Continuation:
         return math.exp(self.total)
 
     def times(self, other: Continuation) -> float:
-        """How many times as probable as another; never endless."""
+        """Returns how many times as probable as another; never endless."""
         return math.exp(min(self.total - other.total, 700.0))
 
 
@@ -58,8 +58,8 @@ class Rivals:
 def rivals(
     model: Transformer, ids: Sequence[int], beam: Beam, depth: int, ends: Collection[int], seed: int
 ) -> Rivals:
-    """`beam` was found after `ids` with that depth and those `ends`; all three read the same end of the
-    prompt.
+    """Decodes greedily and by sampling after the same end of the prompt as `beam`, with its depth
+    and `ends`.
     """
     prompt = fitting(ids, depth, model.config.context)
     best, free = SampleConfig(temperature=0.0), SampleConfig(temperature=1.0, seed=seed)
@@ -71,13 +71,13 @@ def rivals(
 
 
 def ending_with(tokenizer: Tokenizer, sign: str, below: int) -> frozenset[int]:
-    """The ids, less than `below`, whose text ends with a sign; none for no sign."""
+    """Returns the ids, less than `below`, whose text ends with a sign; none for no sign."""
     size = min(tokenizer.vocab_size, below)
     return frozenset(i for i in range(size) if tokenizer.decode([i]).endswith(sign)) if sign else frozenset()
 
 
 def dropped(prompt: int, depth: int, context: int) -> int:
-    """Tokens of a prompt that `fitting` leaves out.
+    """Returns the tokens of a prompt that `fitting` leaves out.
 
     >>> dropped(5, 3, 4), dropped(2, 3, 4)
     (3, 0)

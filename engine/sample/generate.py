@@ -90,8 +90,8 @@ def steps(
 
 
 def window(prompt: int, position: int, context: int) -> int:
-    """The first position that a model still sees as it draws the one at `position`, after `prompt` tokens
-    that it was given.
+    """Returns the first position that a model still sees as it draws the one at `position`, after `prompt`
+    tokens that it was given.
 
     >>> [window(3, position, 4) for position in range(2, 9)]
     [0, 0, 0, 3, 3, 3, 6]
@@ -124,8 +124,8 @@ def generate(
 
 @torch.inference_mode()
 def fill(model: Transformer, tokens: list[int], hidden: list[int]) -> list[int]:
-    """`tokens` with the positions in `hidden` replaced by a masked model's likeliest guess; at most `context`
-    tokens.
+    """Returns `tokens` with the positions in `hidden` replaced by a masked model's likeliest guess; at most
+    `context` tokens.
     """
     device = next(model.parameters()).device
     window = torch.tensor([tokens], device=device)
@@ -145,8 +145,8 @@ def fills_gaps(config: ModelConfig, tokenizer: Tokenizer) -> bool:
 def complete(
     model: Transformer, tokenizer: Tokenizer, prompt: str, length: int, temperature: float, seed: int
 ) -> str:
-    """The model's own text after a prompt; for one that fills gaps, the prompt with every fourth token
-    guessed from the others.
+    """Returns the model's own text after a prompt; for one that fills gaps, the prompt with every fourth
+    token guessed from the others.
 
     Characters that the tokenizer lacks are left out of the prompt; an empty prompt starts from token 0.
     """
@@ -213,7 +213,7 @@ def write_each(
 
 
 def choose(logits: Tensor, sampling: SampleConfig, seen: list[int], u: float) -> int:
-    """The token that u in [0, 1) draws from logits (vocab,) after `seen`."""
+    """Returns the token that u in [0, 1) draws from logits (vocab,) after `seen`."""
     if sampling.temperature == 0 and sampling.repetition_penalty == 1:
         return likeliest(logits)
     previous = torch.tensor(seen) if sampling.repetition_penalty != 1 else None

@@ -38,9 +38,9 @@ def outcome(records: Sequence[Stage]) -> Outcome:
 
 
 def last_torn(logits: np.ndarray, least: float) -> int:
-    """The last position of logits (position, vocab) after which the next token is open: the model is torn
-    between at least `least` tokens, e^entropy. Where there is none, the position where it is torn most; the
-    last one where the logits are no numbers.
+    """Returns the last position of logits (position, vocab) after which the next token is open: the model is
+    torn between at least `least` tokens, e^entropy. Where there is none, the position where it is torn
+    most; the last one where the logits are no numbers.
     """
     torn: list[float] = []
     for row in logits[::-1]:
@@ -54,12 +54,13 @@ def last_torn(logits: np.ndarray, least: float) -> int:
 
 
 def removed_by(records: Sequence[Stage]) -> dict[int, str]:
-    """Id -> the name of the stage that took it out, for each token that is gone."""
+    """Returns id -> the name of the stage that took it out, for each token that is gone."""
     return {int(i): record.name for record in records for i in np.flatnonzero(record.removed)}
 
 
 def likeliest_ids(values: np.ndarray, count: int) -> np.ndarray:
-    """The ids of the `count` largest of values (vocab,), the largest first; of equal ones the smaller id.
+    """Returns the ids of the `count` largest of values (vocab,), the largest first; of equal ones the smaller
+    id.
 
     >>> likeliest_ids(np.array([0.1, 0.4, 0.4]), 2).tolist()
     [1, 2]

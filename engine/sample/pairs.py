@@ -67,8 +67,8 @@ def write_pair(model: Seq2Seq, tokenizer: PairTokenizer, source: str, sampling: 
 def write_targets(
     model: Seq2Seq, sources: Tensor, length: int | None = None, *, cached: bool = True
 ) -> list[list[int]]:
-    """The likeliest token at each step for many sources (batch, source) at once: the ids of each target, with
-    its end where it came to one. As `pair_steps` writes them, but for rounding.
+    """Returns the likeliest token at each step for many sources (batch, source) at once: the ids of each
+    target, with its end where it came to one. As `pair_steps` writes them, but for rounding.
     """
     config, room = model.config, _room(model, length)
     memory = model.encode(sources.to(model.embedding.device))

@@ -79,7 +79,8 @@ PUBLISHED = {"guessing": 65.0, "pairs": 11.6, "4 layers": 3.5, "8 layers": 2.5}
 
 
 def ladder(ours: dict[str, float]) -> list[Rung]:
-    """The published perplexities beside ours, which are made of validation losses in nats by the same names.
+    """Returns the published perplexities beside ours, which are made of validation losses in nats by the same
+    names.
 
     >>> [(r.name, r.published, r.ours) for r in ladder({"guessing": math.log(65)})][:2]
     [('guessing', 65.0, 65.0), ('pairs', 11.6, None)]

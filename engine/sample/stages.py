@@ -48,8 +48,8 @@ class Stage:
 
 
 def temperature(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
-    """logits / temperature: below 1 the likely become likelier, above 1 all become more alike. At 0 the
-    likeliest alone stays.
+    """Divides logits by the temperature: below 1 the likely become likelier, above 1 all become more alike.
+    At 0 the likeliest alone stays.
     """
     if config.temperature == 0:
         greedy = torch.full_like(logits, REMOVED)
@@ -72,7 +72,7 @@ def top_k(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
 
 
 def top_p(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
-    """The nucleus: keeps the fewest tokens whose probabilities together reach p (Holtzman et al. 2020), at
+    """Keeps the nucleus: the fewest tokens whose probabilities together reach p (Holtzman et al. 2020), at
     least one.
 
     Among equal probabilities the smaller id comes first. 1 keeps all.
@@ -130,7 +130,8 @@ NEUTRAL = {
 
 
 def order(config: SampleConfig) -> tuple[str, ...]:
-    """The stages as they are applied. The penalty comes first, as in Hugging Face's `generate`, or last.
+    """Returns the stages as they are applied. The penalty comes first, as in Hugging Face's `generate`, or
+    last.
 
     First or last makes no difference to the temperature (both are factors), but to the cuts: a penalised
     token may then fall to them.
@@ -144,7 +145,7 @@ def active(name: str, config: SampleConfig) -> bool:
 
 
 def warp(logits: Tensor, config: SampleConfig, previous: Tensor | None = None) -> Tensor:
-    """logits (vocab,) after every active stage, float32; `previous` are the ids so far (n,), for the
+    """Returns logits (vocab,) after every active stage, float32; `previous` are the ids so far (n,), for the
     penalty.
     """
     previous = torch.empty(0, dtype=torch.int64) if previous is None else previous
@@ -157,8 +158,8 @@ def warp(logits: Tensor, config: SampleConfig, previous: Tensor | None = None) -
 def stages(
     logits: Tensor | np.ndarray, config: SampleConfig, previous: Sequence[int] = ()
 ) -> tuple[Stage, ...]:
-    """A record for the logits themselves ("logits") and one after each stage, in `order`; the last one's
-    probabilities are drawn from.
+    """Returns a record for the logits themselves ("logits") and one after each stage, in `order`; the last
+    one's probabilities are drawn from.
 
     logits (vocab,), any float type, of PyTorch or NumPy; previous: the ids so far. A stage that is off
     leaves everything as it was. Raises ConfigError for settings out of range, ShapeError for logits of
@@ -182,12 +183,13 @@ def stages(
 
 
 def likeliest(logits: Tensor) -> int:
-    """The id of the largest logit; of equal ones the smallest id. What is not a number never wins."""
+    """Returns the id of the largest logit; of equal ones the smallest id. What is not a number never wins."""
     return int(torch.nan_to_num(logits, nan=REMOVED, posinf=math.inf, neginf=REMOVED).argmax())
 
 
 def draw(probabilities: np.ndarray, u: float) -> int:
-    """The id whose stretch of the cumulative probability holds u in [0, 1): inverse transform sampling.
+    """Returns the id whose stretch of the cumulative probability holds u in [0, 1): inverse transform
+    sampling.
 
     probabilities (vocab,), of any positive sum. An id of probability 0 is never drawn.
 
@@ -198,7 +200,7 @@ def draw(probabilities: np.ndarray, u: float) -> int:
 
 
 def draws(probabilities: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The ids that `draw` gives for numbers (draw,), each in [0, 1): (draw,)."""
+    """Returns the ids that `draw` gives for numbers (draw,), each in [0, 1): (draw,)."""
     ends = np.cumsum(probabilities, dtype=np.float64)  # token i has the stretch from ends[i - 1] to ends[i]
     found = np.searchsorted(ends, numbers * ends[-1], side="right")
     last = np.flatnonzero(probabilities)[-1:]  # for a number so near to 1 that the product was rounded up
@@ -206,8 +208,8 @@ def draws(probabilities: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def uniform(seed: int, count: int) -> Tensor:
-    """The numbers that the first `count` draws of a seed use: (count,) float64 in [0, 1). A longer list
-    begins like a shorter one.
+    """Returns the numbers that the first `count` draws of a seed use: (count,) float64 in [0, 1). A longer
+    list begins like a shorter one.
     """
     return torch.rand(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 

@@ -46,7 +46,7 @@ class Surprise:
         return np.arange(1, len(self.nats) + 1, dtype=np.int32)
 
     def positions(self, prompt: int) -> np.ndarray:
-        """(token,): where each stands in the text, from 0, behind a prompt of so many tokens."""
+        """Returns (token,): where each stands in the text, from 0, behind a prompt of so many tokens."""
         return self.depth + prompt - 1
 
 

@@ -91,9 +91,9 @@ def make_room(
     forget: Callable[[Run], None],
     address: str = "",
 ) -> None:
-    """Before one more run from `address` with a text of so many bytes: of the runs that have ended, those
-    that nobody has looked at for longest go first, then those that are paused because nobody looks. Raises
-    RunError when there is no room without those that go on.
+    """Makes room for one more run from `address` with a text of so many bytes: of the runs that have ended,
+    those that nobody has looked at for longest go first, then those that are paused because nobody looks.
+    Raises RunError when there is no room without those that go on.
 
     An address that keeps as many as one may makes room among its own. An empty one is not known, and not
     limited.

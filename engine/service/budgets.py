@@ -33,7 +33,7 @@ def fit_all(runs: Mapping[str, Run], budget: int, forget: Callable[[Run], None])
 
 
 def size(run: Run) -> int:
-    """Bytes that a run keeps on disk: its snapshots, and the text that somebody gave it."""
+    """Returns the bytes that a run keeps on disk: its snapshots, and the text that somebody gave it."""
     return snapshot_bytes(run) + run.text_bytes
 
 

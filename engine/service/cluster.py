@@ -64,7 +64,7 @@ class Cluster:
             ) from error
 
     def profile(self, profile: Profile) -> Profile:
-        """The limits, with as many trainings at once as the cluster has cores for.
+        """Returns the limits, with as many trainings at once as the cluster has cores for.
 
         Of its places (cores by threads a run) one is the spare's, and a quarter may be held by the paused.
         """
@@ -73,7 +73,7 @@ class Cluster:
         return replace(profile, max_paused=paused, max_beside=0, max_runs=max(1, places - 1 - paused))
 
     def open(self, threads: int) -> RemoteNode:
-        """One more worker, wherever there is room."""
+        """Returns one more worker, wherever there is room."""
         return RemoteNode(self._ray, threads)
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ class RemoteNode:
         return self._last.end[1] if self._last.end else ""
 
     def trim_errors(self) -> None:
-        """Its machine keeps them, as long as it lives."""
+        """Does nothing: its machine keeps them, as long as it lives."""
 
     def release(self) -> None:
         with suppress(self._ray.exceptions.RayError):

@@ -27,7 +27,7 @@ def cores(groups: Path = GROUPS, mine: Path = MINE) -> int:
 
 
 def memory(groups: Path = GROUPS, mine: Path = MINE) -> int:
-    """Bytes of main memory that this process and those beside it may fill."""
+    """Returns the bytes of main memory that this process and those beside it may fill."""
     try:
         found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -31,7 +31,7 @@ def note(event: str, **fields: str | int | float | bool) -> None:
 
 
 def brief(name: str) -> str:
-    """The beginning of an id.
+    """Returns the beginning of an id.
 
     >>> brief("tW4EYAYvIGkxb3-_2qtlxw")
     'tW4EYA'
@@ -55,7 +55,7 @@ class Lines(logging.Formatter):
     """A record as one line of JSON: time (UTC), level, event, then what there is to say about it."""
 
     def formatException(self, ei: Any) -> str:
-        """The trace, with its lines of code whole, and of what was wrong no quotations."""
+        """Returns the trace, with its lines of code whole, and of what was wrong no quotations."""
         parts = traceback.TracebackException(*ei).format()
         return "".join(part if _FRAME.match(part) else unquoted(part) for part in parts).rstrip("\n")
 

@@ -119,14 +119,14 @@ class HistoryLog:
             self._version += 1
 
     def view(self) -> History:
-        """The curve as it is now; the same object until something is added."""
+        """Returns the curve as it is now; the same object until something is added."""
         with self._lock:
             if self._view is None or self._view.version != self._version:
                 self._view = self._make_view()
             return self._view
 
     def tokens_per_second(self) -> float:
-        """Over the last seconds of training; 0 before there are two steps."""
+        """Returns the speed over the last seconds of training; 0 before there are two steps."""
         with self._lock:
             rows = self._all_rows()
             if len(rows) < 2:
@@ -168,8 +168,8 @@ class HistoryLog:
 
 
 def losses_at(steps: Sequence[int], history: History) -> list[float | None]:
-    """Training loss around each snapshot: the mean of up to SMOOTH measured batches that end with it (nats
-    per token); None where there is none.
+    """Returns the training loss around each snapshot: the mean of up to SMOOTH measured batches that end with
+    it (nats per token); None where there is none.
 
     A batch's loss is measured before its update, so the first one tells of the model before the first step.
     """
@@ -182,8 +182,8 @@ def losses_at(steps: Sequence[int], history: History) -> list[float | None]:
 
 
 def best(evaluations: Iterable[Evaluation], complete: bool) -> Evaluation | None:
-    """The one with the lowest finite validation loss, of the complete evaluations or of the quick looks; None
-    where there is none.
+    """Returns the one with the lowest finite validation loss, of the complete evaluations or of the quick
+    looks; None where there is none.
 
     The two kinds are never compared: on a part of the split that happens to be easy, a quick look of a worse
     model can lie below the complete evaluation of a better one.
@@ -214,7 +214,7 @@ def _kind(look: Evaluation | Sample) -> bool:
 
 
 def thin(items: Sequence[T]) -> list[T]:
-    """Every second one; the first and the last stay.
+    """Returns every second one; the first and the last stay.
 
     >>> thin([1, 2, 3, 4, 5, 6])
     [1, 3, 5, 6]

@@ -49,7 +49,9 @@ def _go_round(method: weakref.WeakMethod[Callable[[], None]], stop: threading.Ev
 
 
 def shut(housekeeping: Housekeeping, workers: Workers, store: Store) -> None:
-    """In this order: nothing starts any more, everything has ended, and then the files go."""
+    """Shuts the service down in this order: nothing starts any more, everything has ended, and then the files
+    go.
+    """
     housekeeping.stop()
     workers.close()
     housekeeping.join()

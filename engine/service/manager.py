@@ -47,8 +47,8 @@ class RunManager:
         opener: Opener = Pipe,
         address: Callable[[], str] = lambda: "",
     ) -> None:
-        """Its files lie in a new folder in `folder`; `opener` starts workers; `address` tells the network
-        address of whoever asks now, empty where unknown. Raises RunError when no folder can be made.
+        """Makes a new folder in `folder` for its files; `opener` starts workers; `address` tells the network
+        address of the client, empty where unknown. Raises RunError when no folder can be made.
         """
         self._address, self._starts = address, Starts()
         self._inside = Scheduler(profile, folder, clock, spare, opener)
@@ -72,12 +72,12 @@ class RunManager:
     # Asking for a run ---------------------------------------------------------------------------
 
     def start(self, spec: RunSpec, owner: str) -> str:
-        """The id of a new run, which begins when there is a place. Raises ConfigError or RunError."""
+        """Returns the id of a new run, which begins when there is a place. Raises ConfigError or RunError."""
         return self._start(spec, owner, secrets.token_urlsafe(16))
 
     def start_pair(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
-        """The ids of two new runs that train together, the second beside the first even where all places are
-        taken, with half the threads each. Both are started, or none. Raises as `start`.
+        """Returns the ids of two new runs that train together, the second beside the first even where all
+        places are taken, with half the threads each. Both are started, or none. Raises as `start`.
         """
         profiles.check(self.profile, second)
         with self._inside.lock:
@@ -90,8 +90,9 @@ class RunManager:
                 raise
 
     def start_race(self, specs: Sequence[RunSpec], owner: str, title: str = "") -> tuple[str, ...]:
-        """The ids of new runs that train in turns, in one process: each is an ordinary run, and all together
-        take one place, in the queue and among the running. All are started, or none. Raises as `start`.
+        """Returns the ids of new runs that train in turns, in one process: each is an ordinary run, and all
+        together take one place, in the queue and among the running. All are started, or none. Raises as
+        `start`.
         """
         profiles.check_race(self.profile, specs)
         race, started = secrets.token_urlsafe(16), []
@@ -153,7 +154,7 @@ class RunManager:
             return run.id
 
     def restart(self, run_id: str, owner: str) -> str:
-        """The same specification and seed, so the same first weights and batches, as a new run."""
+        """Starts a new run with the same specification and seed, so the same first weights and batches."""
         return self.start(self._owned(run_id, owner).spec, owner)
 
     def extend(self, run_id: str, owner: str, steps: int) -> str | None:
@@ -201,21 +202,23 @@ class RunManager:
     # Looking at runs ----------------------------------------------------------------------------
 
     def view(self, run_id: str) -> RunView | None:
-        """For anybody who knows the id; None when there is no such run (any more). Cheap while nothing
-        changes.
+        """Returns a run for anybody who knows the id; None when there is no such run (any more). Cheap while
+        nothing changes.
         """
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
             return run.view(self._place(run)) if run else None
 
     def runs(self, owner: str) -> list[RunView]:
-        """An owner's runs, oldest first. Asking is a sign of life: what has ended is kept for longer."""
+        """Returns an owner's runs, oldest first. Asking is a sign of life: what has ended is kept
+        for longer.
+        """
         with self._inside.lock:
             self._inside.seen[owner] = self._inside.clock()
             return [run.view(self._place(run)) for run in self._inside.runs.values() if run.owner == owner]
 
     def race(self, race_id: str) -> tuple[RunView, ...]:
-        """The runs of a race that are still here, in order, for anybody who knows its id."""
+        """Returns the runs of a race that are still here, in order, for anybody who knows its id."""
         with self._inside.lock:
             return tuple(run.view(self._place(run)) for run in slots.racing(self._inside.runs, race_id))
 
@@ -241,15 +244,16 @@ class RunManager:
                         self._inside.go_on(mate)
 
     def snapshot(self, run_id: str, step: int) -> TrainState:
-        """The state after a step in `view.snapshots`: of the newest whole, of the others the weights alone.
+        """Returns the state after a step in `view.snapshots`: of the newest whole, of the others the weights
+        alone.
 
         Raises RunError when it is not kept (any more), CheckpointError when it is damaged.
         """
         return self._kept(run_id, step).state()
 
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
-        """The model as it was after a step in `view.snapshots` (the last by default), to look into. Raises as
-        `snapshot`, and RunError for a run that learns from pairs or labels.
+        """Returns the model as it was after a step in `view.snapshots` (the last by default), to look into.
+        Raises as `snapshot`, and RunError for a run that learns from pairs or labels.
         """
         return self._kept(run_id, step).model()
 
@@ -260,8 +264,8 @@ class RunManager:
         return self._kept(run_id, step).trained()
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
-        """A zip for `engine.weights.checkpoints.unpack`: the model after a step, as `model`. Raises as
-        `snapshot`.
+        """Returns a zip for `engine.weights.checkpoints.unpack`: the model after a step, as `model`. Raises
+        as `snapshot`.
         """
         return self._kept(run_id, step).zipped(self.view(run_id))
 
@@ -272,7 +276,7 @@ class RunManager:
     # Steering a run; RunError where it is not yours, or its state does not allow it -------------
 
     def pause(self, run_id: str, owner: str) -> None:
-        """Before the next step. It gives up its place, and stays paused whoever watches."""
+        """Pauses a run before the next step. It gives up its slot, and stays paused whoever watches."""
         with self._inside.lock:
             run = self._owned(run_id, owner, active=True)
             self._inside.hold(run)
@@ -301,8 +305,8 @@ class RunManager:
             self._inside.stop(self._owned(run_id, owner, active=True))
 
     def set_learning_rate(self, run_id: str, owner: str, learning_rate: float) -> None:
-        """A new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended run is
-        continued.
+        """Sets a new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended
+        run is continued.
         """
         rate = learning_rate
         if not (isinstance(rate, int | float) and math.isfinite(rate) and 0 <= rate <= 1e6):
@@ -337,20 +341,22 @@ class RunManager:
     # The house itself ---------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Housekeeping: leases, late stops, memory, forgetting. A thread calls it four times a second."""
+        """Does the housekeeping: leases, late stops, memory, forgetting. A thread calls it four times a
+        second.
+        """
         self._inside.tick()
 
     def processes(self) -> list[Process]:
-        """Every process that has not ended, the spare included."""
+        """Returns every process that has not ended, the spare included."""
         alive = self._inside.workers.alive()
         return [Process(w.pid, tuple(job.run for job in w.jobs), w.ready) for w in alive]
 
     def standing(self) -> Standing:
-        """How many of everything there are now."""
+        """Returns how many of everything there are now."""
         return standing(self._inside)
 
     def files(self, run_id: str) -> RunFiles | None:
-        """Where a run's files lie; None when there is no such run (any more)."""
+        """Returns where a run's files lie; None when there is no such run (any more)."""
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
             return RunFiles(run.folder, dict(run.snapshots)) if run else None

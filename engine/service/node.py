@@ -77,7 +77,7 @@ class Node:
         return Output(tuple(lines), self._pipe.pid, self._pipe.resident_bytes(), self._end if over else None)
 
     def close(self) -> None:
-        """The end of the worker's input."""
+        """Ends the worker's input."""
         self._pipe.close()
 
     def kill(self) -> None:

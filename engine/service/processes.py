@@ -90,7 +90,7 @@ class Worker:
         return not self._closed and not self._reported
 
     def send(self, command: Command, entrant: int = 0) -> bool:
-        """False when the process is gone or does not read; its end is then reported by `on_exit`."""
+        """Returns False when the process is gone or does not read; its end is then reported by `on_exit`."""
         with self._lock:
             if self._closed:
                 return False
@@ -112,11 +112,11 @@ class Worker:
         self.retire()
 
     def resident_bytes(self) -> int:
-        """Memory it holds now; 0 where that is not known."""
+        """Returns the memory it holds now; 0 where that is not known."""
         return self.transport.resident_bytes()
 
     def last_words(self) -> str:
-        """The last line of its standard error, at most 300 characters."""
+        """Returns the last line of its standard error, at most 300 characters."""
         return self.transport.last_words()
 
     def trim_errors(self) -> None:
@@ -175,13 +175,13 @@ class Workers:
             return self._spare is not None or self._room()
 
     def alive(self) -> list[Worker]:
-        """Every process that has not ended."""
+        """Returns every process that has not ended."""
         with self._lock:
             return sorted(self._alive, key=lambda worker: worker.pid)
 
     def take(self) -> Worker:
-        """The spare, or a new process. Raises NoProcess when there are as many as may be, OSError when the
-        system gives none.
+        """Returns the spare, or a new process. Raises NoProcess when there are as many as may be, OSError
+        when the system gives none.
         """
         with self._lock:
             worker, self._spare = self._spare, None
@@ -283,7 +283,7 @@ class Workers:
 
 
 def describe_exit(code: int, last_words: str = "") -> str:
-    """Why a process that said nothing is gone, as a sentence.
+    """Returns why a process that said nothing is gone, as a sentence.
 
     >>> describe_exit(-9)
     'The training process was killed by the system (signal 9), probably for lack of memory.'

@@ -203,8 +203,8 @@ PROFILES: dict[str, Profile] = {
 
 
 def current() -> Profile:
-    """The profile named by $GLASSFORMER_PROFILE, `local` when it is not set. Raises ConfigError for another
-    name.
+    """Returns the profile named by $GLASSFORMER_PROFILE, `local` when it is not set. Raises ConfigError for
+    another name.
     """
     name = os.environ.get(VARIABLE) or "local"
     if name not in PROFILES:
@@ -314,8 +314,8 @@ def check_tokenizer(profile: Profile, tokenizer: str) -> None:
 
 
 def estimate_bytes(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY) -> int:
-    """A rough upper estimate of a training's memory in bytes: libraries, optimiser state, and what backward
-    keeps.
+    """Returns a rough upper estimate of a training's memory in bytes: libraries, optimiser state, and what
+    backward keeps.
 
     20 bytes a parameter (master weights, gradients, two moments, a copy); twice what the ledger says that
     backward keeps (dropout's masks and what lives for a moment are not in it); 4 times the logits of a step

@@ -171,8 +171,8 @@ def dump(message: Command | Message, entrant: int = 0) -> bytes:
 
 
 def load_command(line: bytes) -> tuple[int, Command]:
-    """The inverse of `dump`, for the worker: (entrant, command). Raises ValueError for a line that is not
-    whole, as a killed process leaves it, or is no command.
+    """Returns the inverse of `dump`, for the worker: (entrant, command). Raises ValueError for a line that is
+    not whole, as a killed process leaves it, or is no command.
     """
     kind, entrant, values = _parts(line)
     try:
@@ -185,7 +185,9 @@ def load_command(line: bytes) -> tuple[int, Command]:
 
 
 def load_message(line: bytes) -> tuple[int, Message]:
-    """The inverse of `dump`, for the manager: (entrant, message). Raises ValueError as `load_command`."""
+    """Returns the inverse of `dump`, for the manager: (entrant, message). Raises ValueError as
+    `load_command`.
+    """
     kind, entrant, values = _parts(line)
     try:
         if kind == "records":
@@ -205,7 +207,7 @@ def _parts(line: bytes) -> tuple[str, int, dict[str, Any]]:
 
 
 def encode(record: Record | HeadScores | TaskScores) -> list[Any]:
-    """The name of a record's class and its fields in order; a record inside it likewise."""
+    """Returns the name of a record's class and its fields in order; a record inside it likewise."""
     values = (getattr(record, field.name) for field in fields(record))
     return [type(record).__name__, *(encode(v) if _is_record(v) else v for v in values)]
 
@@ -215,7 +217,7 @@ def _is_record(value: Any) -> bool:
 
 
 def decode(values: Sequence[Any]) -> Record:
-    """The inverse of `encode`. Raises ValueError for what is no record."""
+    """Returns the inverse of `encode`. Raises ValueError for what is no record."""
     from engine.training import records  # here: a worker reads its input before it has imported torch
 
     if not values or values[0] not in SENT:

@@ -8,7 +8,7 @@ _PATH = re.compile(r"(?<![\w/\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;()]+[/\\])+(
 
 
 def without_paths(text: str) -> str:
-    """A sentence with names in place of absolute paths.
+    """Returns a sentence with names in place of absolute paths.
 
     >>> without_paths("No such file: '/home/anna/run 1/step.safetensors' (and/or 3/4 of it)")
     "No such file: '…/run 1/step.safetensors' (and/or 3/4 of it)"

@@ -144,7 +144,7 @@ class Rooms:
             return self._find(room).shown()
 
     def choice(self, room: object, person: str) -> int | None:
-        """The answer that this browser has chosen; None before it has."""
+        """Returns the answer that this browser has chosen; None before it has."""
         with self._lock:
             found = self._find(room)
             return found.chosen.get(found.hashed(person))

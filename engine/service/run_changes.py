@@ -43,15 +43,15 @@ class Change:
 
 
 def budget(train: TrainConfig, steps: int, changes: Sequence[Change]) -> TrainConfig:
-    """The settings of a run with the steps that it has by now. Whom somebody lets go on by hand, no clock
-    stops any more.
+    """Returns the settings of a run with the steps that it has by now. Whom somebody lets go on by hand, no
+    clock stops any more.
     """
     by_hand = any(change.what == "steps" for change in changes)
     return replace(train, steps=steps, seconds=0.0 if by_hand else train.seconds)
 
 
 def changed_name(given: str, changes: Sequence[Change]) -> str:
-    """The name of a run with what was done to it by hand, so that no list of runs hides it.
+    """Returns the name of a run with what was done to it by hand, so that no list of runs hides it.
 
     >>> changed_name("fast", []), changed_name("fast", [Change(40, 0.9, "learning_rate", 0.003)])
     ('fast', 'fast (by hand: learning rate 0.003 from step 40)')

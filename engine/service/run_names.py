@@ -8,7 +8,7 @@ from engine.service.profiles import MAX_NAME
 
 
 def clean_name(name: str) -> str:
-    """A name in one line, not longer than names may be.
+    """Returns a name in one line, not longer than names may be.
 
     >>> clean_name("  two\\nlines ")
     'two lines'
@@ -17,7 +17,7 @@ def clean_name(name: str) -> str:
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """The name, or with a number where it is taken: a list of names tells the runs apart.
+    """Returns the name, or with a number where it is taken: a list of names tells the runs apart.
 
     >>> free_name("fast", {"fast", "fast (2)"})
     'fast (3)'

@@ -155,8 +155,8 @@ class Scheduler:
             self.enqueue(run)
 
     def step(self, run: Run) -> None:
-        """One step of a run, which is paused after it. Raises RunError when it has no process and none can be
-        had now.
+        """Does one step of a run, which is paused after it. Raises RunError when it has no process and none
+        can be had now.
         """
         self.hold(run)
         if run.seat is None:
@@ -189,7 +189,7 @@ class Scheduler:
                     run.seat.send(protocol.Stop())
 
     def parked(self, run: Run, message: str) -> None:
-        """The process of a paused run has ended. It queues where it was to go on meanwhile."""
+        """Queues a paused run whose process has ended, where it was to go on meanwhile."""
         again = run.status == "queued"
         self.end(run, "paused", message, by_lease=run.by_lease)
         if again:
@@ -258,7 +258,7 @@ class Scheduler:
     # Housekeeping -------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """One round of housekeeping: leases, late stops, memory, forgetting, the spare."""
+        """Does one round of housekeeping: leases, late stops, memory, forgetting, the spare."""
         with self.lock:
             if self.closed:
                 return

@@ -17,7 +17,9 @@ class SecretError(GlassformerError):
 
 
 def chosen() -> str:
-    """$GLASSFORMER_SECRET; nothing where it is not set. Raises SecretError for one that is too short."""
+    """Returns $GLASSFORMER_SECRET; nothing where it is not set. Raises SecretError for one that
+    is too short.
+    """
     found = os.environ.get(SECRET, "")
     if found and len(found) < SHORTEST:
         raise SecretError(f"{SECRET} has {len(found)} characters: choose at least {SHORTEST} at random.")

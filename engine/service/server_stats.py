@@ -33,7 +33,7 @@ class Standing:
 
 
 def standing(inside: Scheduler) -> Standing:
-    """Now. Reads the memory of each process from the system, outside of the lock."""
+    """Counts runs and processes. Reads the memory of each process from the system, outside of the lock."""
     with inside.lock:
         statuses = tuple(run.status for run in inside.runs.values())
         queued = len(slots.waiting(inside.queue))

@@ -94,7 +94,7 @@ class Desk:
         return cast(tuple[str, int], self._listener.address)
 
     def serve(self) -> None:
-        """Until `close`."""
+        """Answers requests until `close`."""
         while not self._closed.is_set():
             try:
                 connection = self._listener.accept()
@@ -271,8 +271,9 @@ class _RemoteRooms:
 
 
 def place() -> tuple[tuple[str, int], bytes] | None:
-    """Where the service listens, and the secret, from the environment; None where there is none. Raises
-    RunError for an address that is none, or without a secret; SecretError for one that is too short.
+    """Returns where the service listens, and the secret, from the environment; None where there is none.
+    Raises RunError for an address that is none, or without a secret; SecretError for one that is too
+    short.
     """
     if not (said := os.environ.get(VARIABLE, "").strip()):
         return None
@@ -285,7 +286,7 @@ def place() -> tuple[tuple[str, int], bytes] | None:
 
 
 def made(profile: Profile, address: Callable[[], str]) -> RunManager:
-    """A manager of this process, on a cluster where $GLASSFORMER_RAY says so. Raises RunError."""
+    """Returns a manager of this process, on a cluster where $GLASSFORMER_RAY says so. Raises RunError."""
     if where := cluster.address():
         nodes = cluster.Cluster(where)
         return RunManager(nodes.profile(profile), opener=nodes.open, address=address)
@@ -293,14 +294,18 @@ def made(profile: Profile, address: Callable[[], str]) -> RunManager:
 
 
 def open_manager(profile: Profile, address: Callable[[], str]) -> RunManager:
-    """The service's manager where the environment names one, else one of this process. Raises RunError."""
+    """Returns the service's manager where the environment names one, else one of this process. Raises
+    RunError.
+    """
     if found := place():
         return cast(RunManager, RemoteRuns(*found, address))
     return made(profile, address)
 
 
 def open_rooms(manager: RunManager, address: Callable[[], str]) -> Rooms:
-    """The rooms of servers with this manager: those of the service, else new ones, of this process."""
+    """Returns the rooms of servers with this manager: those of the service, else new ones, of
+    this process.
+    """
     if isinstance(manager, RemoteRuns):
         return manager.rooms
     each = manager.profile

@@ -13,12 +13,12 @@ Runs = Mapping[str, Run]  # by id, the oldest first
 
 
 def waiting(queue: Sequence[Run]) -> list[str]:
-    """The parties in the queue, in order: a race waits as one."""
+    """Returns the parties in the queue, in order: a race waits as one."""
     return list(dict.fromkeys(run.party for run in queue))
 
 
 def place(queue: Sequence[Run], run: Run) -> int:
-    """In the queue: 1 is next, 0 is not queued."""
+    """Returns the position in the queue: 1 is next, 0 is not queued."""
     if run.status != "queued":
         return 0
     parties = waiting(queue)
@@ -26,17 +26,17 @@ def place(queue: Sequence[Run], run: Run) -> int:
 
 
 def racing(runs: Runs, race: str | None) -> list[Run]:
-    """The runs of a race, in order; none for what is no race."""
+    """Returns the runs of a race, in order; none for what is no race."""
     return [run for run in runs.values() if race is not None and run.race == race]
 
 
 def seated(runs: Runs, worker: Worker) -> list[Run]:
-    """Whose trainings a process does."""
+    """Returns whose trainings a process does."""
     return [run for run in runs.values() if run.seat is not None and run.seat.worker is worker]
 
 
 def taken(runs: Runs) -> int:
-    """Places in use: one for each process that trains."""
+    """Returns the places in use: one for each process that trains."""
     return len({run.seat.worker for run in runs.values() if run.seat and run.takes_a_place})
 
 
@@ -65,9 +65,9 @@ def shares(runs: Runs, profile: Profile, run: Run) -> bool:
 
 
 def process_of(runs: Runs, profile: Profile, run: Run, more: bool) -> Worker | None:
-    """The process of a run's race in which it takes turns: the emptiest of those that train, which needs no
-    further place, else of those that wait. None where there is none, or where the race may have one more,
-    `more` can be had, and a place is free.
+    """Returns the process of a run's race in which it takes turns: the emptiest of those that train, which
+    needs no further place, else of those that wait. None where there is none, or where the race may have
+    one more, `more` can be had, and a place is free.
     """
     mates = [mate for mate in racing(runs, run.race) if mate.seat and mate.seat.worker.listens()]
     training = [mate.seat.worker for mate in mates if mate.seat and mate.trains]

@@ -44,7 +44,7 @@ class SavedSnapshot:
     """One snapshot of a run: where it lies, and of which step. Raises RunError when it is not kept."""
 
     def __init__(self, run: Run | None, step: int | None) -> None:
-        """`step` None: the newest."""
+        """Finds the snapshot of a `step`; None: the newest."""
         if run is None:
             raise RunError("There is no such run (any more).")
         self.requested_step = step
@@ -72,7 +72,7 @@ class SavedSnapshot:
         return found
 
     def trained(self) -> Trained:
-        """Whatever kind of model it is."""
+        """Loads the model of any kind."""
         return opened(*self.made_of())
 
     def made_of(self) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
@@ -83,7 +83,9 @@ class SavedSnapshot:
         return meta, weights, {"corpus": meta["corpus"], "step": self.requested_step, "train": meta["train"]}
 
     def zipped(self, view: RunView | None) -> bytes:
-        """With the measurements up to its step, as `engine.weights.checkpoints.unpack` reads it."""
+        """Returns a zip with the measurements up to its step, as `engine.weights.checkpoints.unpack` reads
+        it.
+        """
         state, meta = self._read(load_state)
         evaluations = [asdict(e) for e in view.history.evaluations if e.step <= state.step] if view else []
         metrics = {
@@ -109,7 +111,7 @@ class SavedSnapshot:
 
 
 def opened(meta: Mapping[str, Any], weights: Mapping[str, Tensor], metrics: dict[str, Any]) -> Trained:
-    """A snapshot's model, of its kind and made of the parts that it was trained with."""
+    """Returns a snapshot's model, of its kind and made of the parts that it was trained with."""
     parts, kind = parts_of(meta.get("parts", "healthy")), meta.get("kind", "text")
     if kind == "pairs":
         return pair_from(meta, weights, metrics, parts)

@@ -31,8 +31,8 @@ class Saved:
 
 
 def thinned(sizes: Mapping[int, int], budget: int, limit: int = MAX_SNAPSHOTS) -> list[int]:
-    """The steps to keep, so that the sizes (step -> bytes) fit a budget: every second one is dropped until
-    they do.
+    """Returns the steps to keep, so that the sizes (step -> bytes) fit a budget: every second one is dropped
+    until they do.
 
     The first and the newest stay; the newest alone when two are too many.
 
@@ -76,7 +76,7 @@ class Store:
             ) from error
 
     def make(self) -> Path:
-        """A new folder for one run. Raises RunError when there is no room for one."""
+        """Returns a new folder for one run. Raises RunError when there is no room for one."""
         folder = self.folder / f"run-{secrets.token_hex(8)}"
         try:
             folder.mkdir(mode=0o700)
@@ -85,7 +85,9 @@ class Store:
         return folder
 
     def write_text(self, folder: Path, text: bytes) -> Path:
-        """The file that holds a run's own text (UTF-8). Raises RunError when there is no room for it."""
+        """Returns the file that holds a run's own text (UTF-8). Raises RunError when there is no
+        room for it.
+        """
         path = folder / "text.txt"
         try:
             path.write_bytes(text)

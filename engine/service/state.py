@@ -241,7 +241,7 @@ class Run:
         return self.takes_a_place and self.status != "paused"
 
     def become(self, status: Status, message: str = "", *, by_lease: bool = False) -> None:
-        """The one way from a status to another. Raises ValueError where FOLLOWS knows no such way."""
+        """Changes the status. Raises ValueError where FOLLOWS knows no such change."""
         if status not in FOLLOWS[self.status]:
             raise ValueError(f"a run that is {self.status} cannot become {status}")
         self.status, self.message, self.by_lease = status, message, by_lease
@@ -253,14 +253,14 @@ class Run:
         self.version += 1
 
     def take_in(self, record: Record) -> None:
-        """A record of its training becomes part of its history."""
+        """Adds a record of its training to its history."""
         self.history.add(record)
         if isinstance(record, Step):
             self.step, self.seconds = record.step, record.seconds
         self.changed()
 
     def begin(self) -> None:
-        """A process is given to it, which goes on from the newest snapshot; a paused run's begins paused."""
+        """Starts a process, which goes on from the newest snapshot; a paused run's begins paused."""
         self.history.truncate(-1 if self.newest is None else self.newest)
         self.step, self.idle, self.due = self.newest or 0, self.status == "paused", 0
         self.changes = [replace(c, step=min(c.step, self.step)) for c in self.changes]  # true from there on
@@ -269,7 +269,7 @@ class Run:
         self.changed()
 
     def go_on(self) -> None:
-        """Its waiting process trains again."""
+        """Lets its waiting process train again."""
         self.idle = False
         self.become("running")
 
@@ -279,17 +279,17 @@ class Run:
         self.idle, self.paused_at = self.seat is not None, now
 
     def park(self, by: float) -> None:
-        """Its waiting process is to save and end."""
+        """Has its waiting process save and end."""
         self.parking, self.stop_by = True, by
         self.changed()
 
     def stop(self, by: float) -> None:
-        """Its process is to take a last look and end, at the latest at `by`."""
+        """Has its process do the final evaluation and end, at the latest at `by`."""
         self.parking, self.idle, self.stop_by = False, False, by
         self.changed()
 
     def end(self, status: Status, message: str = "", by_lease: bool = False) -> Seat | None:
-        """It has no process any more: it ended, or is paused without one. Returns the one that it had."""
+        """Takes its process away: it ended, or is paused without one. Returns the seat that it had."""
         seat, self.seat = self.seat, None
         self.idle, self.parking, self.stop_by = False, False, None
         self.become(status, message, by_lease=by_lease)
@@ -301,7 +301,7 @@ class Run:
             self.changed()
 
     def order(self, threads: int = 0) -> Train:
-        """The first command for a process that begins, or goes on from the newest snapshot."""
+        """Returns the first command for a process that begins, or goes on from the newest snapshot."""
         return Train(
             model=self.spec.model,
             train=budget(self.spec.train, self.total_steps, self.changes),
@@ -317,7 +317,7 @@ class Run:
         )
 
     def view(self, place: int) -> RunView:
-        """The same object until something changes."""
+        """Returns the same object until something changes."""
         if self._view is None or self._view.version != self.version or self._view.place != place:
             if self._view is not None and self._view.version == self.version:
                 self.changed()  # the place alone has

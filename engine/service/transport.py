@@ -33,25 +33,25 @@ class Transport(Protocol):
         """True if its machine was lost with it, so that its trainings may go on elsewhere."""
 
     def send(self, command: Command, entrant: int) -> bool:
-        """False when the process is gone, or does not read."""
+        """Returns False when the process is gone, or does not read."""
 
     def messages(self) -> Iterator[tuple[int, Message]]:
-        """(entrant, message), as they come, until its end."""
+        """Returns (entrant, message), as they come, until its end."""
 
     def close(self) -> None:
-        """The end of its input, which ends it."""
+        """Ends its input, which ends it."""
 
     def kill(self) -> None:
         """Ends it whatever it is doing."""
 
     def wait(self) -> int:
-        """Its exit code, after the last message; negative for a signal."""
+        """Returns its exit code, after the last message; negative for a signal."""
 
     def resident_bytes(self) -> int:
-        """Memory it holds now; 0 where that is not known."""
+        """Returns the memory it holds now; 0 where that is not known."""
 
     def last_words(self) -> str:
-        """The last line of its standard error, at most 300 characters."""
+        """Returns the last line of its standard error, at most 300 characters."""
 
     def trim_errors(self) -> None:
         """Keeps a talkative library from filling the disk."""

@@ -96,7 +96,7 @@ class Session:
         return self.paused and not self.steps_wanted and not self.looks_due
 
     def entrant(self) -> Entrant:
-        """The training whose turn it is."""
+        """Returns the training whose turn it is."""
         from engine.lab.faults import parts_of
         from engine.training.race import Entrant
         from engine.weights.checkpoints import load_state

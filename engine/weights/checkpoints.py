@@ -55,8 +55,8 @@ class Checkpoint:
     metrics: dict[str, Any]
 
     def memory(self) -> int:
-        """About how many bytes it takes: its weights, and what was read from JSON, whose smallest values
-        (`{}` and a comma) take 24 bytes of memory for each that is written.
+        """Estimates its bytes: its weights, and what was read from JSON, whose smallest values (`{}` and a
+        comma) take 24 bytes of memory for each that is written.
         """
         written = sum(len(json.dumps(one)) for one in (self.tokenizer.to_dict(), self.metrics))
         return sum(p.nbytes for p in self.model.parameters()) + 24 * written
@@ -87,7 +87,7 @@ def load(folder: Path | str) -> Checkpoint:
 
 
 def read(path: Path) -> bytes:
-    """A whole file. Raises CheckpointError naming it when it cannot be read."""
+    """Returns a whole file. Raises CheckpointError naming it when it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -97,12 +97,12 @@ def read(path: Path) -> bytes:
 def pack(
     model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32
 ) -> bytes:
-    """The same four files as one zip, for a download."""
+    """Returns the same four files as one zip, for a download."""
     return zipped(_files(model, tokenizer, metrics, dtype))
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
-    """A zip of files by their names."""
+    """Returns a zip of files by their names."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
@@ -111,7 +111,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = None) -> Checkpoint:
-    """The inverse of `pack`, for an upload. Nothing is written to disk.
+    """Returns the inverse of `pack`, for an upload. Nothing is written to disk.
 
     `allow` is shown the configuration and the parts before anything of the model's size is read, and raises
     ConfigError for a model that is too large. Raises CheckpointError as `load` does.
@@ -179,8 +179,8 @@ def save_state(path: Path | str, state: TrainState, meta: Mapping[str, Any]) -> 
 
 
 def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
-    """The inverse of `save_state`. Raises CheckpointError when the file is missing, cut short or not a
-    snapshot.
+    """Returns the inverse of `save_state`. Raises CheckpointError when the file is missing, cut short or not
+    a snapshot.
     """
     with _snapshot(path) as (file, header):
         names = file.keys()  # of a file, which is no dict
@@ -189,8 +189,8 @@ def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
 
 
 def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """A snapshot's parameters (float32, by name) and its `meta`, without the optimiser's state. Raises as
-    `load_state`.
+    """Returns a snapshot's parameters (float32, by name) and its `meta`, without the optimiser's state.
+    Raises as `load_state`.
     """
     with _snapshot(path) as (file, header):
         names = [name for name in list(file.keys()) if name.startswith("model.")]
@@ -257,7 +257,7 @@ def files_of(
     metrics: Mapping[str, Any],
     dtype: torch.dtype,
 ) -> dict[str, bytes]:
-    """The four files of a model of any kind, by name; `config` is what its file says."""
+    """Returns the four files of a model of any kind, by name; `config` is what its file says."""
     return {
         WEIGHTS: stored(dict(model.named_parameters()), dtype),
         CONFIG: json_bytes(dict(config)),
@@ -274,7 +274,7 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def stored(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> bytes:
-    """A safetensors file of these parameters."""
+    """Returns a safetensors file of these parameters."""
     return save_tensors({name: p.detach().cpu().to(dtype).contiguous() for name, p in tensors.items()})
 
 
@@ -340,8 +340,8 @@ def tokenizer_for(config: ModelConfig, data: bytes, where: str) -> Storable:
 def model_from(
     data: bytes, config: ModelConfig, parts: Parts, where: str, name: str = WEIGHTS
 ) -> Transformer:
-    """The model whose weights are in a safetensors file. Raises CheckpointError when that is damaged, or of
-    another architecture.
+    """Returns the model whose weights are in a safetensors file. Raises CheckpointError when that is damaged,
+    or of another architecture.
     """
     # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
     wanted = parameter_formula(config, parts)
@@ -361,8 +361,8 @@ def model_with(
     where: str = "these weights",
     parts: Parts = HEALTHY,
 ) -> Transformer:
-    """A float32 model in evaluation mode with the given parameters. Raises CheckpointError naming the first
-    that does not fit.
+    """Returns a float32 model in evaluation mode with the given parameters. Raises CheckpointError naming the
+    first that does not fit.
     """
     model = build(config, device="meta", parts=parts)
     filled(model, tensors, where)

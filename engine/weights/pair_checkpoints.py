@@ -109,7 +109,7 @@ def pair_from(
     metrics: dict[str, Any],
     parts: Parts = HEALTHY,
 ) -> PairCheckpoint:
-    """An encoder-decoder from a snapshot's `model` and `tokenizer`, and its parameters. Raises
+    """Returns an encoder-decoder from a snapshot's `model` and `tokenizer`, and its parameters. Raises
     CheckpointError naming the first that does not fit.
     """
     model = build_pair(Seq2SeqConfig.from_dict(values["model"]), device="meta", parts=parts)
@@ -135,7 +135,7 @@ def labels_from(
 
 
 def pack_files(checkpoint: PairCheckpoint | LabelCheckpoint) -> bytes:
-    """The four files that `load_pair` or `load_labels` reads, as one zip for a download; float32."""
+    """Returns the four files that `load_pair` or `load_labels` reads, as one zip for a download; float32."""
     if isinstance(checkpoint, LabelCheckpoint):
         config = _labelled(checkpoint.model, checkpoint.labels)
     else:

@@ -17,8 +17,8 @@ MAX_SAID = 80  # characters of a name in a sentence
 
 
 def shapes(data: bytes) -> Mapping[str, tuple[int, ...]]:
-    """The shape of every tensor, by name. The format is eight bytes with the length of a JSON object, that
-    object (name -> dtype, shape, place), and the numbers (https://huggingface.co/docs/safetensors).
+    """Returns the shape of every tensor, by name. The format is eight bytes with the length of a JSON object,
+    that object (name -> dtype, shape, place), and the numbers (https://huggingface.co/docs/safetensors).
 
     Raises CheckpointError for a header that is none. Whether the places are right is seen when it is loaded.
     """
@@ -41,10 +41,10 @@ def shapes(data: bytes) -> Mapping[str, tuple[int, ...]]:
 
 
 def numbers(data: bytes) -> int:
-    """How many numbers a file says that it holds. Raises CheckpointError as `shapes` does."""
+    """Returns how many numbers a file says that it holds. Raises CheckpointError as `shapes` does."""
     return sum(math.prod(shape) for shape in shapes(data).values())
 
 
 def most_bytes(count: int) -> int:
-    """The largest file that holds so many numbers, whatever their type."""
+    """Returns the largest file that holds so many numbers, whatever their type."""
     return 8 + MAX_HEADER_BYTES + LARGEST * count

@@ -15,8 +15,8 @@ MONO = {"family": "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", "s
 def token_axis(
     labels: Sequence[str], title: str = "token of the text", *, upright: bool = False
 ) -> dict[str, Any]:
-    """An x axis whose ticks are tokens: numbers underneath, because equal tokens would fall on one another.
-    `upright` turns them.
+    """Returns an x axis whose ticks are tokens: numbers underneath, because equal tokens would fall on one
+    another. `upright` turns them.
     """
     texts = [plain(short(label, MOST_LETTERS)) for label in labels]
     return {
@@ -43,6 +43,6 @@ def rows_axis(names: Sequence[str], **rest: Any) -> dict[str, Any]:
 
 
 def symmetric(values: np.ndarray) -> float:
-    """The end of a colour scale that is centred on zero."""
+    """Returns the end of a colour scale that is centred on zero."""
     finite = np.abs(values[np.isfinite(values)])
     return float(finite.max()) if finite.size and finite.max() > 0 else 1.0

@@ -8,7 +8,7 @@ MOST_LETTERS, LETTER = 10, 8  # of a token at an axis; pixels of one
 
 
 def short(name: str, characters: int = 17) -> str:
-    """A name that fits beside a chart; the whole one is in the hover.
+    """Returns a name that fits beside a chart; the whole one is in the hover.
 
     >>> short("classic, layers 2, steps 400")
     'classic, layers…'
@@ -17,8 +17,8 @@ def short(name: str, characters: int = 17) -> str:
 
 
 def crowded(labels: Sequence[str], width: int = 600) -> int:
-    """How many letters the longest of some tokens needs, where they do not fit side by side below a figure of
-    that many pixels; else 0.
+    """Returns how many letters the longest of some tokens needs, where they do not fit side by side below a
+    figure of that many pixels; else 0.
 
     Tokens of one letter always stay as they are: they are read across.
 
@@ -30,5 +30,5 @@ def crowded(labels: Sequence[str], width: int = 600) -> int:
 
 
 def plain(text: str) -> str:
-    """A name that Plotly draws as it stands: it would take <b> and the like for markup."""
+    """Returns a name that Plotly draws as it stands: it would take <b> and the like for markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

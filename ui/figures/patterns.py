@@ -18,7 +18,9 @@ MOST = 64  # ticks of an axis with tokens
 def token_axis(
     labels: Sequence[str], title: str, size: int = 13, most: int = MOST, **rest: Any
 ) -> dict[str, Any]:
-    """An axis with a tick for every token; every second, third ... where there are more than `most`."""
+    """Returns an axis with a tick for every token; every second, third ... where there are more
+    than `most`.
+    """
     step = -(-len(labels) // most)
     ticks = range(0, len(labels), step)
     texts = [plain(short(labels[i], MOST_LETTERS)) for i in ticks]
@@ -36,7 +38,9 @@ def token_axis(
 
 
 def pattern_heatmap(weights: np.ndarray, labels: Sequence[str], most: int = MOST) -> go.Figure:
-    """weights (query, key) in [0, 1]; queries go down. A narrow figure has room for `most` upright tokens."""
+    """Draws weights (query, key) in [0, 1]; queries go down. A narrow figure has room for `most` upright
+    tokens.
+    """
     return matrix_heatmap(weights, labels, "weight", signed=False, most=most)
 
 
@@ -55,7 +59,9 @@ def matrix_heatmap(
     across: str = "key: the token looked at",
     most: int = MOST,
 ) -> go.Figure:
-    """values (query, key) or (query, anything). -inf is left blank. Signed ones are shown around zero."""
+    """Draws values (query, key) or (query, anything). -inf is left blank. Signed ones are shown
+    around zero.
+    """
     shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
     reach = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 1.0
     limits = (
@@ -93,7 +99,8 @@ def matrix_heatmap(
 
 
 def placed(labels: Sequence[str]) -> list[str]:
-    """Tokens in full, with where they stand: at an axis long ones are cut, and equal ones look alike.
+    """Returns the tokens in full, with where they stand: at an axis long ones are cut, and equal ones look
+    alike.
 
     >>> placed(["␣a", "<b>"])
     ['␣a at 0', '&lt;b&gt; at 1']
@@ -102,7 +109,7 @@ def placed(labels: Sequence[str]) -> list[str]:
 
 
 def named_cells(rows: Sequence[str], columns: Sequence[str], between: str) -> dict[str, Any]:
-    """The properties of a heatmap whose cells say their row and their column when pointed at, as
+    """Returns the properties of a heatmap whose cells say their row and their column when pointed at, as
     `%{hovertext}`: the browser joins them (plot.js), since there are as many as cells.
     """
     return {"meta": {"rows": list(rows), "columns": list(columns), "between": between}}
@@ -113,6 +120,6 @@ def _columns(labels: Sequence[str], columns: Sequence[str] | None) -> list[str]:
 
 
 def pattern_table(weights: np.ndarray, labels: Sequence[str]) -> dict[str, Any]:
-    """One row for each query; the columns are named by position and token."""
+    """Returns one row for each query; the columns are named by position and token."""
     names = [f"{i} {label}" for i, label in enumerate(labels)]
     return {"query": names, **dict(zip(names, np.asarray(weights, dtype=np.float32).T, strict=True))}

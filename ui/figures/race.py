@@ -55,8 +55,9 @@ def race_curves(
     height: int = 360,
     wide: int = WIDE,
 ) -> go.Figure:
-    """`courses` in one chart, `lines` (name -> loss) across it, and at the right the name of each at its end.
-    `height` is the figure's and `wide` about the curves' own width, in pixels: labels are kept apart by them.
+    """Draws `courses` in one chart, `lines` (name -> loss) across it, and at the right the name of each at
+    its end. `height` is the figure's and `wide` about the curves' own width, in pixels: labels are kept
+    apart by them.
     """
     word = "letter" if token == "character" else token
     y_range = loss_range(courses, lines)
@@ -90,7 +91,9 @@ def race_curves(
 
 
 def loss_range(courses: Sequence[Course], lines: Mapping[str, float]) -> list[float]:
-    """From the lowest loss to a little above knowing nothing; what explodes runs out of the picture."""
+    """Returns the range from the lowest loss to a little above knowing nothing; what explodes runs out of the
+    picture.
+    """
     top = max(lines.values(), default=4.5)
     found = np.concatenate(
         [np.zeros(0), *(np.asarray(y) for c in courses for y in (c.losses, c.looked, c.end))]
@@ -183,8 +186,9 @@ def free_place(
     width: float,
     wide: int = WIDE,
 ) -> tuple[Literal["right", "center", "left"], bool]:
-    """Where a label `width` pixels wide stands at a line (pixels from the top), and whether above it: the
-    first place with the fewest points of curves (pixels from the left, from the top) and other lines in it.
+    """Returns where a label `width` pixels wide stands at a line (pixels from the top), and whether above it:
+    the first place with the fewest points of curves (pixels from the left, from the top) and other lines
+    in it.
     """
 
     def crowd(at: str, above: bool) -> int:
@@ -242,8 +246,8 @@ def _names(
 
 
 def apart(wanted: Sequence[float], inside: float, least: float = LINE) -> list[float]:
-    """Places (pixels from the top, rising) as near to the wanted ones as lines `least` high allow, all within
-    the chart.
+    """Returns the places (pixels from the top, rising) as near to the wanted ones as lines `least` high
+    allow, all within the chart.
 
     >>> apart([10.0, 12.0, 60.0], 100.0, 16.0)
     [10.0, 26.0, 60.0]

@@ -26,8 +26,8 @@ class Solved:
 def solved_curves(
     curves: Sequence[Solved], end: float, *, log: bool = False, what: str = "problems solved"
 ) -> go.Figure:
-    """Share solved against step, each curve with its newest value. `log`: steps from 1 on, in powers of ten,
-    where much is learned long after the rest. `what` the share is of.
+    """Draws share solved against step, each curve with its newest value. `log`: steps from 1 on, in powers of
+    ten, where much is learned long after the rest. `what` the share is of.
     """
     traces: list[dict[str, Any]] = []
     for curve in curves:

@@ -39,7 +39,7 @@ class Figure:
     def __init__(
         self, data: Mapping[str, Any] | Sequence[Trace] = (), layout: Mapping[str, Any] | None = None
     ) -> None:
-        """`data`: traces, one trace, or `{"data": traces, "layout": layout}`."""
+        """Takes `data`: traces, one trace, or `{"data": traces, "layout": layout}`."""
         traces: Any = data
         if isinstance(data, Mapping) and ("data" in data or "layout" in data):
             traces, layout = data.get("data", ()), data.get("layout")
@@ -49,8 +49,8 @@ class Figure:
         self.arrangement: dict[str, Any] = dict(layout or {})
 
     def changed(self, layout: Mapping[str, Any] | None = None, **properties: Any) -> Figure:
-        """The same with other `properties` of every trace, and with the axes and other dicts of `layout` laid
-        over this one's.
+        """Returns the same figure with other `properties` of every trace, and with the axes and other dicts
+        of `layout` laid over this one's.
         """
         arrangement = dict(self.arrangement)
         for name, value in (layout or {}).items():

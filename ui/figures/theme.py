@@ -66,7 +66,7 @@ DIVERGING: list[list[Any]] = _names("div", len(_DIVERGING))
 
 
 def palette() -> dict[str, tuple[str, str]]:
-    """Every colour name with its light and its dark value: what the browser needs to resolve them."""
+    """Returns every colour name with its light and its dark value: what the browser needs to resolve them."""
     scales = {f"seq{i}": pair for i, pair in enumerate(_SEQUENTIAL)} | {
         f"div{i}": pair for i, pair in enumerate(_DIVERGING)
     }
@@ -74,8 +74,8 @@ def palette() -> dict[str, tuple[str, str]]:
 
 
 def colour(part: str, opacity: int = 100) -> str:
-    """The name of a part's or a curve's colour, for any Plotly colour field; `opacity` in percent. Raises
-    KeyError for another.
+    """Returns the name of a part's or a curve's colour, for any Plotly colour field; `opacity` in percent.
+    Raises KeyError for another.
 
     >>> colour("attention"), colour("attention", 30)
     ('var(--gf-attention)', 'var(--gf-attention-30)')

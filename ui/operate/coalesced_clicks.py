@@ -23,7 +23,7 @@ _TAKE = SessionState.on_script_will_rerun
 
 
 def heed() -> None:
-    """From now on such a click draws what it would have alone: its own part, or the page."""
+    """Makes such a click draw what it would have alone: its own part, or the page."""
     SessionState.on_script_will_rerun = _take  # type: ignore[method-assign]
 
 

@@ -21,7 +21,7 @@ _REQUEST = AppSession.request_rerun
 
 
 def heed_once() -> None:
-    """From now on a click counts where it is sent as one; what a part asks for by itself presses nothing."""
+    """Makes a click count where it is sent as one; what a part asks for by itself presses nothing."""
     AppSession.request_rerun = _request  # type: ignore[method-assign]
 
 

@@ -17,7 +17,7 @@ _COLLECTED = SafeSessionState.filtered_state
 
 
 def singly() -> None:
-    """From now on keys are looked up one by one."""
+    """Makes Streamlit look keys up one by one."""
     SafeSessionState.filtered_state = property(_Values)  # type: ignore[assignment, method-assign]
 
 

@@ -32,7 +32,7 @@ def more_descriptors() -> int:
 
 
 def say_seldom(loop: AbstractEventLoop) -> None:
-    """From now on the log says it once in a while: asyncio writes a trace for each of thousands of tries."""
+    """Limits the log's lines about it: asyncio writes a trace for each of thousands of tries."""
     before, said = loop.get_exception_handler(), [-QUIET_SECONDS]
 
     def handle(loop: AbstractEventLoop, context: dict[str, Any]) -> None:

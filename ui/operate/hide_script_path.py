@@ -13,7 +13,7 @@ _INSIDE = AppSession._create_new_session_message
 
 
 def hide() -> None:
-    """From now on it says how the file is called, not where it is."""
+    """Makes Streamlit send the file's name, not its path."""
     AppSession._create_new_session_message = _message  # type: ignore[method-assign]
 
 

@@ -20,12 +20,12 @@ _NUMBERS = {"int_value": "double_value", "int_array_value": "double_array_value"
 
 
 def ignore() -> None:
-    """From now on such a control is as if nobody had touched it."""
+    """Makes such a control behave as if nobody had touched it."""
     WStates.__getitem__ = _read  # type: ignore[method-assign]
 
 
 def keep_caches() -> None:
-    """From now on no browser empties what is kept for everybody (`BackMsg.clear_cache`, which a stranger may
+    """Prevents browsers from emptying what is kept for everybody (`BackMsg.clear_cache`, which a stranger may
     send in a loop): the next page of each would be made anew. Its sender forgets its own state, as ever.
     """
     AppSession._handle_clear_cache_request = _forget_own  # type: ignore[method-assign]

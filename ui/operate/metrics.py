@@ -28,8 +28,8 @@ BUCKETS = (0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.
 
 
 def address(wanted: str) -> tuple[str, int] | None:
-    """Where to listen: this computer alone where no other address is named; None where it is off. Raises
-    ConfigError for what is no address.
+    """Returns where to listen: this computer alone where no other address is named; None where it is off.
+    Raises ConfigError for what is no address.
 
     >>> address("9464"), address("0.0.0.0:9464"), address("")
     (('127.0.0.1', 9464), ('0.0.0.0', 9464), None)
@@ -99,7 +99,7 @@ def registry(
 
 
 def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
-    """One moment's numbers."""
+    """Returns one moment's numbers."""
     from prometheus_client.core import GaugeMetricFamily as Gauge
 
     yield Gauge("glassformer_sessions", "Open browser tabs", value=open_sessions)
@@ -122,7 +122,7 @@ def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
 
 
 def process_bytes() -> int:
-    """Memory that this process holds; 0 where the system does not tell."""
+    """Returns the memory that this process holds; 0 where the system does not tell."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):
@@ -130,6 +130,6 @@ def process_bytes() -> int:
 
 
 def sessions() -> int:
-    """Browser tabs that are connected."""
+    """Counts the browser tabs that are connected."""
     # Streamlit's own: it keeps the list to itself
     return len(Runtime.instance()._session_mgr.list_active_sessions()) if Runtime.exists() else 0

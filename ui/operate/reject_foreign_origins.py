@@ -20,7 +20,7 @@ from ui.operate.file_descriptors import QUIET_SECONDS
 
 
 def know_no_address() -> None:
-    """From now on it has none."""
+    """Disables Streamlit's external-IP lookup."""
     net_util.get_external_ip = _none
 
 
@@ -29,7 +29,7 @@ def _none() -> None:
 
 
 def say_seldom() -> None:
-    """From now on the log has a line about them once in a while, and none of what a stranger wrote there."""
+    """Limits the log to a line about them once in a while, and none of what a stranger wrote there."""
     refuses = logging.getLogger("streamlit.web.server.starlette.starlette_websocket")
     if not any(isinstance(one, _Seldom) for one in refuses.filters):
         refuses.addFilter(_Seldom())

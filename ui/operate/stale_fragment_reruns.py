@@ -22,7 +22,7 @@ _INSIDE = ScriptRunner._run_script
 
 
 def ignore() -> None:
-    """From now on they are not answered: what asked for them is no longer there."""
+    """Leaves such requests unanswered: what asked for them is no longer there."""
     ScriptRequests._request_rerun_locked = _wait  # type: ignore[method-assign]
     ScriptRunner._run_script = _run  # type: ignore[method-assign]
 

@@ -92,8 +92,8 @@ def payload(
 
 
 def packed(value: Any) -> Any:
-    """NumPy's numbers as plain ones, and its arrays as Plotly.js unpacks them: dtype, base64, shape. Raises
-    TypeError for anything else.
+    """Returns NumPy's numbers as plain ones, and its arrays as Plotly.js unpacks them: dtype, base64, shape.
+    Raises TypeError for anything else.
     """
     if isinstance(value, np.generic):
         return value.item()

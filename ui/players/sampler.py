@@ -59,7 +59,7 @@ def _said(name: str, value: float | int | bool) -> str:
 
 
 def valid(values: Mapping[str, Any], seed: int) -> SampleConfig:
-    """The settings that can be used; each one that cannot falls back to START's.
+    """Returns the settings that can be used; each one that cannot falls back to START's.
 
     >>> valid({"temperature": 0.5, "top_k": -3, "top_p": "x"}, 7) == replace(START, temperature=0.5, seed=7)
     True
@@ -79,7 +79,7 @@ def valid(values: Mapping[str, Any], seed: int) -> SampleConfig:
 
 
 def parsed(name: str, text: str | None) -> float | int | bool | None:
-    """A setting from a link, or None.
+    """Returns a setting from a link, or None.
 
     >>> parsed("top_k", "5"), parsed("penalty_last", "1"), parsed("top_p", "nan"), parsed("top_p", None)
     (5, True, None, None)
@@ -125,8 +125,8 @@ def sampler(
 
 
 def named(labels: Sequence[str], logits: np.ndarray, others: Iterable[int]) -> list[str] | dict[str, str]:
-    """The words that are sent: all of a small vocabulary, of a large one those of its NAMED likeliest tokens
-    and of the others, by id.
+    """Returns the words that are sent: all of a small vocabulary, of a large one those of its NAMED likeliest
+    tokens and of the others, by id.
 
     >>> named(["a", "b"], np.zeros(2), [1])
     ['a', 'b']
@@ -140,5 +140,5 @@ def named(labels: Sequence[str], logits: np.ndarray, others: Iterable[int]) -> l
 
 
 def packed(values: np.ndarray, kind: type) -> str:
-    """The values' bytes in base64."""
+    """Returns the values' bytes in base64."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")

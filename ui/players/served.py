@@ -31,7 +31,7 @@ _OURS = re.compile(r"assets-[0-9a-f]{12}|plotly-[0-9a-f]{12}\.min\.js|plotly\.mi
 
 @cache
 def modules() -> str:
-    """The folder of the modules and styles below static/, such as assets-0123456789ab."""
+    """Returns the folder of the modules and styles below static/, such as assets-0123456789ab."""
     found = hashlib.sha256()
     for path in _assets():
         found.update(f"{path.relative_to(ASSETS).as_posix()}\n{path.stat().st_size}\n".encode())
@@ -41,7 +41,7 @@ def modules() -> str:
 
 @cache
 def library() -> str:
-    """The name of Plotly's library below static/, such as plotly-0123456789ab.min.js."""
+    """Returns the name of Plotly's library below static/, such as plotly-0123456789ab.min.js."""
     return f"plotly-{hashlib.sha256(_plotly().read_bytes()).hexdigest()[:12]}.min.js"
 
 

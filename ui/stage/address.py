@@ -75,7 +75,7 @@ def _itself(host: str) -> bool:
 
 
 def local_address() -> str:
-    """This computer's address in its network; nothing where it is in none."""
+    """Returns this computer's address in its network; nothing where it is in none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((OUTSIDE, 9))  # a datagram's way is looked up, and none is sent
@@ -86,8 +86,8 @@ def local_address() -> str:
 
 
 def code(address: str) -> dict[str, str | int]:
-    """The QR code (ISO/IEC 18004) of an address: {size: squares a side, with the quiet edge; path: the dark
-    squares as an SVG path}. Empty for an address that is empty, or longer than MAX_ADDRESS.
+    """Returns the QR code (ISO/IEC 18004) of an address: {size: squares a side, with the quiet edge; path:
+    the dark squares as an SVG path}. Empty for an address that is empty, or longer than MAX_ADDRESS.
 
     >>> code(""), code("http://a/")["size"]
     ({}, 29)

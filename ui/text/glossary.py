@@ -52,7 +52,7 @@ class Term:
 
 @cache
 def terms() -> dict[str, Term]:
-    """All of them by their id, in alphabetical order."""
+    """Returns all terms by their id, in alphabetical order."""
     return {name: _term(name, entry) for name, entry in tomllib.loads(TABLE.read_text("utf-8")).items()}
 
 
@@ -64,8 +64,8 @@ def _term(name: str, entry: dict[str, object]) -> Term:
 
 
 def linked(markdown: str) -> str:
-    """The same Markdown, in which each term is a link to #term-<id> where it stands first. What is linked
-    already stays, so that a text may come through here twice.
+    """Returns the same Markdown, in which each term is a link to #term-<id> where it stands first. What is
+    linked already stays, so that a text may come through here twice.
 
     >>> linked("The **softmax** of `logits`, then the softmax again")
     'The **[softmax](#term-softmax)** of `logits`, then the softmax again'

@@ -11,7 +11,7 @@ _JOINER = "\u2060"  # has no width
 
 
 def safe(text: str) -> str:
-    r"""A person's words as Markdown that shows them as they are.
+    r"""Returns a person's words as Markdown that shows them as they are.
 
     >>> safe("a*b")
     'a\\*b'
@@ -30,7 +30,8 @@ def token_word(tokenizer: str) -> str:
 
 
 def whole(text: str) -> str:
-    r"""Text that can be sent: half a character, which JSON in a file may hold, becomes a question mark.
+    r"""Returns a text that can be sent: half a character, which JSON in a file may hold, becomes a question
+    mark.
 
     >>> whole("a\ud800b")
     'a?b'

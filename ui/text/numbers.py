@@ -8,7 +8,7 @@ from engine.training.numerics import perplexity
 
 
 def number(value: float) -> str:
-    """A difference in plain figures, or with a power of ten where it is small.
+    """Returns a difference in plain figures, or with a power of ten where it is small.
 
     >>> number(0.728), number(1.19e-7), number(0.0)
     ('0.728', '1.2 × 10⁻⁷', '0')
@@ -22,7 +22,7 @@ def number(value: float) -> str:
 
 
 def minus(written: str) -> str:
-    """A written number with a true minus sign.
+    """Returns a written number with a true minus sign.
 
     >>> minus("-0.5")
     '−0.5'
@@ -31,7 +31,7 @@ def minus(written: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words, no more exact than they are.
+    """Returns the seconds in words, no more exact than they are.
 
     >>> duration(4.4), duration(95), duration(7200)
     ('4 s', '1.6 min', '2.0 h')
@@ -44,7 +44,7 @@ def duration(seconds: float) -> str:
 
 
 def short(n: float) -> str:
-    """A count with three digits and a letter.
+    """Returns a count with three digits and a letter.
 
     >>> short(38_597_376), short(2048), short(6.7e9), short(0)
     ('38.6M', '2.05K', '6.7B', '0')
@@ -74,7 +74,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def gigabytes(n: float) -> str:
-    """Bytes in words; 1 GB is 2^30 bytes here.
+    """Returns the bytes in words; 1 GB is 2^30 bytes here.
 
     >>> gigabytes(2 * 2**30), gigabytes(1_536), gigabytes(3.5 * 2**40)
     ('2 GB', '1.5 KB', '3.5 TB')
@@ -86,7 +86,7 @@ def gigabytes(n: float) -> str:
 
 
 def nats(value: float, noun: str = "letters") -> str:
-    """A loss or an entropy with its meaning: e^nats choices, all alike, cost as much.
+    """Returns a loss or an entropy with its meaning: e^nats choices, all alike, cost as much.
 
     >>> nats(2.0794), nats(0.0), nats(11.0, "words")
     ('2.08 nats: torn between 8.0 letters', '0.00 nats: sure of one', '11.00 nats: torn between 59,874 words')

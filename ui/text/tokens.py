@@ -19,7 +19,7 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 
 @lru_cache(maxsize=20_000)
 def parts(token: bytes) -> tuple[tuple[str, bool], ...]:
-    r"""A token's bytes as they are shown: its characters, made visible, and bytes that make no whole
+    r"""Returns a token's bytes as they are shown: its characters, made visible, and bytes that make no whole
     character as two hexadecimal digits each.
 
     The flag says which of the two. Never a replacement sign.
@@ -45,7 +45,7 @@ def parts(token: bytes) -> tuple[tuple[str, bool], ...]:
 
 
 def show_bytes(token: bytes) -> str:
-    r"""The same on one line: bytes stand between ⟨ and ⟩.
+    r"""Returns the same on one line: bytes stand between ⟨ and ⟩.
 
     >>> show_bytes(b" the\n"), show_bytes(b" \xf0\x9f"), show_bytes(b"")
     ('␣the⏎', '␣⟨F0 9F⟩', '∅')
@@ -69,8 +69,8 @@ def is_partial(token: bytes) -> bool:
 
 
 def show_characters(text: str) -> str:
-    """Text in which everything can be seen. A joiner between two signs does its work there, and is left;
-    alone it is named.
+    """Returns a text in which everything can be seen. A joiner between two signs does its work there, and is
+    left; alone it is named.
     """
     shown = "".join(
         _visible(c, inside=0 < i < len(text) - 1, first=i == 0) for i, c in enumerate(text[:LONGEST])
@@ -91,7 +91,7 @@ def _visible(c: str, *, inside: bool, first: bool) -> str:
 
 
 def names_of(tokenizer: Tokenizer) -> list[str]:
-    """Every token as it is shown, by id: signs that no text holds by their names.
+    """Returns every token as it is shown, by id: signs that no text holds by their names.
 
     >>> from engine.data.tokenizers.char import CharTokenizer
     >>> names_of(BlankTokenizer(CharTokenizer("a ")))

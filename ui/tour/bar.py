@@ -53,7 +53,7 @@ def start(course: Course) -> None:
 
 
 def missing(course: Course) -> list[str]:
-    """The models that scenes of it show and this server has not."""
+    """Returns the models that scenes of it show and this server has not."""
     here = session.published()
     names = [name.removeprefix(_PRETRAINED) for name in course.models if name.startswith(_PRETRAINED)]
     return [

@@ -102,7 +102,7 @@ class Shelf:
 
 @cache
 def shelf(folder: Path = FOLDER) -> Shelf:
-    """All courses of a folder, read once. A file that cannot be read is left out, and said."""
+    """Returns all courses of a folder, read once. A file that cannot be read is left out, and said."""
     courses: dict[str, Course] = {}
     problems = []
     for path in sorted(folder.glob("*.yaml")):
@@ -117,7 +117,8 @@ def shelf(folder: Path = FOLDER) -> Shelf:
 
 
 def parse(file: str, text: str) -> Course:
-    """The course in the text of a file of that name, such as 1-ten-minutes.yaml, whose id is ten-minutes.
+    """Returns the course in the text of a file of that name, such as 1-ten-minutes.yaml, whose id is
+    ten-minutes.
 
     Raises CourseError.
     """

@@ -36,7 +36,7 @@ class Gathered:
 
 
 def gather(roots: list[Place], given: frozenset[str]) -> Gathered:
-    """All that the roots need, but for the names that are `given`.
+    """Returns all that the roots need, but for the names that are `given`.
 
     Raises PretrainedError where two definitions have one name.
     """
@@ -77,7 +77,7 @@ def _visit(place: Place, found: Gathered, given: frozenset[str], open_: set[Plac
 
 
 def source(place: Place, read: set[str]) -> str:
-    """A definition as it stands in its module, without the members that nothing reads."""
+    """Returns a definition as it stands in its module, without the members that nothing reads."""
     lines = _text(place[0]).splitlines()
     whole, kept = _definition(place), _pruned(place, read)
     gone: set[int] = set()
@@ -94,8 +94,8 @@ def source(place: Place, read: set[str]) -> str:
 
 @cache
 def resolve(module: str, name: str) -> Place | str | None:
-    """Where the engine defines what a module calls by a name; or the statement that imports it from another
-    library; None for Python's own, and for what is bound inside a function.
+    """Returns where the engine defines what a module calls by a name; or the statement that imports it from
+    another library; None for Python's own, and for what is bound inside a function.
     """
     tree = _tree(module)
     if any(name in _bound(node) for node in tree.body):

@@ -48,7 +48,7 @@ class Plan:
 
 
 def plan(model: Transformer | Seq2Seq) -> Plan:
-    """The family of WRITERS that can say a model exactly, with the least to fill in.
+    """Returns the family of WRITERS that can say a model exactly, with the least to fill in.
 
     Raises PretrainedError that names what none of them has, or what the nearest lacks; and for every
     encoder-decoder, whose families are read here and not written.
@@ -163,7 +163,9 @@ def _pair_refusal(c: ResolvedSeq2Seq) -> str:
 
 @torch.no_grad()
 def tensors(model: Transformer, plan: Plan, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
-    """Hugging Face's names -> tensors. Raises PretrainedError for a table that cannot be followed back."""
+    """Returns Hugging Face's names -> tensors. Raises PretrainedError for a table that cannot be followed
+    back.
+    """
     empty = build(plan.config, device="meta")
     ours = {name: p.detach() for name, p in model.named_parameters()}
     found: dict[str, Tensor] = {}

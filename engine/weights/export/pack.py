@@ -43,12 +43,12 @@ class Size:
 
 
 def size(model: nn.Module, dtype: str) -> Size:
-    """How large the weights become in a dtype of DTYPES."""
+    """Returns how large the weights become in a dtype of DTYPES."""
     return Size(sum(p.numel() for p in model.parameters()) * DTYPES[dtype].itemsize)
 
 
 def hugging_face(model: Transformer, plan: Plan, tokenizer: Tokenizer, dtype: str) -> bytes:
-    """A zip: model.safetensors and config.json, and tokenizer.json where that can be said.
+    """Returns a zip: model.safetensors and config.json, and tokenizer.json where that can be said.
 
     It is made on disk, so that no more than the zip itself is held in memory.
     """
@@ -73,7 +73,7 @@ def hugging_face(model: Transformer, plan: Plan, tokenizer: Tokenizer, dtype: st
 
 
 def tokenizer_note(model: Transformer, tokenizer: Tokenizer) -> str | None:
-    """Why there is no tokenizer.json; None where there is one."""
+    """Returns why there is no tokenizer.json; None where there is one."""
     try:
         tokenizer_json(tokenizer, model.config.vocab_size)
     except TokenizerError as error:
@@ -82,7 +82,7 @@ def tokenizer_note(model: Transformer, tokenizer: Tokenizer) -> str | None:
 
 
 def engine_weights(model: nn.Module, dtype: str) -> bytes:
-    """model.safetensors under the engine's names, for the one file of PyTorch."""
+    """Returns model.safetensors under the engine's names, for the single-file export."""
     held: dict[str, Tensor] = {
         name: p.detach().to(DTYPES[dtype]).contiguous() for name, p in model.named_parameters()
     }

@@ -36,9 +36,9 @@ def export_single_file(
     file: str = "model.py",
     example: str = "",
 ) -> str:
-    """The text of the file. It reads model.safetensors, which holds the parameters under the engine's names
-    (`engine.weights.checkpoints` writes such a file). `example` is what an encoder-decoder may be given to
-    read.
+    """Returns the text of the file. It reads model.safetensors, which holds the parameters under the engine's
+    names (`engine.weights.checkpoints` writes such a file). `example` is what an encoder-decoder may be
+    given to read.
 
     Raises PretrainedError where two of the parts have one name.
     """

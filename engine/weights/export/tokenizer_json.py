@@ -17,7 +17,8 @@ Json = dict[str, Any]
 
 
 def tokenizer_json(tokenizer: Tokenizer, vocab_size: int) -> str:
-    """The file's text; a model with one row more than the tokenizer has tokens gets a mask as its last.
+    """Returns the file's text; a model with one row more than the tokenizer has tokens gets a mask as its
+    last.
 
     Raises TokenizerError for a tokenizer that the format cannot say exactly.
     """
@@ -37,7 +38,7 @@ def tokenizer_json(tokenizer: Tokenizer, vocab_size: int) -> str:
 
 
 def settings_json(tokenizer: Tokenizer) -> str:
-    """tokenizer_config.json, which says how tokenizer.json is opened."""
+    """Returns tokenizer_config.json, which says how tokenizer.json is opened."""
     values: Json = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     if isinstance(tokenizer, PretrainedTokenizer):
         named = {"bos_token": tokenizer.begins, "eos_token": tokenizer.ends}

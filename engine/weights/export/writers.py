@@ -26,7 +26,7 @@ class Writer:
     ffn: str = "gelu"  # a network that the family has in any case
 
     def full(self, name: str) -> str:
-        """The name of a tensor in the file."""
+        """Returns the name of a tensor in the file."""
         return name if name in self.heads else self.prefix + name
 
 

@@ -58,8 +58,8 @@ UNPACK: dict[str, Callable[[np.ndarray], tuple[float, float, np.ndarray]]] = {
 
 
 def kinds(opened: Opened, name: str) -> tuple[str, ...]:
-    """The kinds that a tensor of ours is stored in, one for each tensor of the file that it is made of;
-    nothing for a model that comes from no GGUF file.
+    """Returns the kinds that a tensor of ours is stored in, one for each tensor of the file that it is made
+    of; nothing for a model that comes from no GGUF file.
     """
     file = opened.source
     if not isinstance(file, Gguf):
@@ -68,7 +68,8 @@ def kinds(opened: Opened, name: str) -> tuple[str, ...]:
 
 
 def block_at(opened: Opened, name: str, row: int, index: int) -> Block | None:
-    """Block `index` of row `row` of our matrix `name`, out of the file; None where its kind is not plain.
+    """Returns block `index` of row `row` of our matrix `name`, out of the file; None where its kind is not
+    plain.
 
     Rows that were brought into another order are found where they lie. Raises PretrainedError where there is
     no such matrix, row or block.

@@ -35,7 +35,7 @@ class Readable(Protocol):
 
 
 def folder() -> Path:
-    """Where kept weights lie: `glassformer/models` in the user's cache."""
+    """Returns where kept weights lie: `glassformer/models` in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glassformer" / "models"
 
 
@@ -50,8 +50,8 @@ def stamp(opened: Readable, path: Path) -> str:
 
 
 def weights(opened: Readable, path: Path, keep: Path | None = None) -> dict[str, Tensor]:
-    """The tensors of a model, mapped from `keep` (the user's cache if None), and put there first where they
-    are not yet.
+    """Returns the tensors of a model, mapped from `keep` (the user's cache if None), and put there first
+    where they are not yet.
 
     A file is written beside its place and moved there whole, so a killed load leaves nothing half; two
     processes that ask at once write it once. Where nothing can be written the tensors are made anew. Raises

@@ -30,7 +30,8 @@ class Wanted:
 
 
 def download(name: str, largest: int) -> Steps[Path]:
-    """The folder of a model of KNOWN in the Hugging Face cache, where `sources.find` sees it from now on.
+    """Returns the folder of a model of KNOWN in the Hugging Face cache, where `sources.find` sees it from now
+    on.
 
     Progress counts bytes. `largest` is how many bytes may be fetched. Raises PretrainedError for a model that
     is not known, a machine without a way to the hub, a repository without the files, and a file whose

@@ -37,7 +37,7 @@ class Family(Generic[C]):
 
 
 def whole(facts: Facts, name: str, otherwise: int | None = None) -> int:
-    """A fact that must be a whole number, at least 1. Raises PretrainedError."""
+    """Returns a fact that must be a whole number, at least 1. Raises PretrainedError."""
     value = facts.get(name, otherwise)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**53:
         raise PretrainedError(
@@ -47,7 +47,7 @@ def whole(facts: Facts, name: str, otherwise: int | None = None) -> int:
 
 
 def token(facts: Facts, name: str, otherwise: int) -> int:
-    """The id of a token; `otherwise` where it is left out, or null. Raises PretrainedError."""
+    """Returns the id of a token; `otherwise` where it is left out, or null. Raises PretrainedError."""
     value = otherwise if facts.get(name) is None else facts[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MAX_SIZE:
         raise PretrainedError(f"its configuration says {name} = {value!r}; it must be the id of a token")
@@ -55,17 +55,17 @@ def token(facts: Facts, name: str, otherwise: int) -> int:
 
 
 def optional(facts: Facts, name: str) -> int | None:
-    """A whole number that may be left out, or null. Raises PretrainedError."""
+    """Returns a whole number that may be left out, or null. Raises PretrainedError."""
     return None if facts.get(name) is None else whole(facts, name)
 
 
 def first_of(facts: Facts, *names: str) -> int:
-    """A whole number that different versions call differently. Raises PretrainedError."""
+    """Returns a whole number that different versions call differently. Raises PretrainedError."""
     return whole(facts, next((name for name in names if facts.get(name) is not None), names[0]))
 
 
 def real(facts: Facts, name: str, otherwise: float) -> float:
-    """A fact that must be a number. Raises PretrainedError."""
+    """Returns a fact that must be a number. Raises PretrainedError."""
     value = facts.get(name, otherwise)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e300:
         raise PretrainedError(f"its configuration says {name} = {value!r}; it must be a number")
@@ -73,7 +73,7 @@ def real(facts: Facts, name: str, otherwise: float) -> float:
 
 
 def flag(facts: Facts, name: str, otherwise: bool) -> bool:
-    """A fact that must be true or false. Raises PretrainedError."""
+    """Returns a fact that must be true or false. Raises PretrainedError."""
     value = facts.get(name, otherwise)
     if value is None:
         return otherwise
@@ -99,7 +99,7 @@ GELUS = {
 
 
 def activation(facts: Facts, name: str, otherwise: str) -> Any:
-    """The engine's name for a nonlinearity. Raises PretrainedError."""
+    """Returns the engine's name for a nonlinearity. Raises PretrainedError."""
     said = facts.get(name, otherwise)
     if not isinstance(said, str) or said not in GELUS:
         raise PretrainedError(f"its {name} is {said!r}; known here are {', '.join(GELUS)}")
@@ -128,19 +128,23 @@ def rotations(facts: Facts) -> Facts:
 
 
 def blocks(config: ModelConfig, pieces_of: Callable[[int], Pieces]) -> Pieces:
-    """The pieces of every block, scoped."""
+    """Returns the pieces of every block, scoped."""
     return {f"blocks.{i}.{name}": each for i in range(config.n_layers) for name, each in pieces_of(i).items()}
 
 
 def both(ours: str, theirs: str, bias: bool = True, **rest: Any) -> Pieces:
-    """Weight and bias of a matrix or a norm: `ours` ends in the part's name, `theirs` in the module's."""
+    """Returns weight and bias of a matrix or a norm: `ours` ends in the part's name, `theirs` in the
+    module's.
+    """
     gain = "gain" if "norm" in ours.rpartition(".")[2] else "weight"
     found = {f"{ours}.{gain}": piece(f"{theirs}.weight", **rest)}
     return found | ({f"{ours}.bias": piece(f"{theirs}.bias", **rest)} if bias else {})
 
 
 def checked(**values: Any) -> ModelConfig:
-    """The configuration. Raises PretrainedError where it cannot be built, or claims sizes that nobody has."""
+    """Returns the configuration. Raises PretrainedError where it cannot be built, or claims sizes that nobody
+    has.
+    """
     if values["n_layers"] > MAX_LAYERS:
         raise PretrainedError(f"it claims {values['n_layers']:,} layers; {MAX_LAYERS:,} are believed")
     sizes = {name: values.get(name) or 0 for name in SIZES}

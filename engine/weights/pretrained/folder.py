@@ -59,8 +59,8 @@ class Folder:
         return 8 * sum(file.stat().st_size for file in files) / max(1, sum(map(prod, self.shapes.values())))
 
     def numbers(self, name: str) -> np.ndarray:
-        """A tensor as float32. Raises PretrainedError where it cannot be read, is of whole numbers, or is
-        not finite.
+        """Returns a tensor as float32. Raises PretrainedError where it cannot be read, is of whole numbers,
+        or is not finite.
         """
         file, called = self.where[name]
         try:
@@ -77,8 +77,8 @@ class Folder:
 
 
 def read(path: Path | str) -> Folder:
-    """The facts and the table of tensors. Raises PretrainedError that names the file that is missing or
-    damaged.
+    """Returns the facts and the table of tensors. Raises PretrainedError that names the file that is missing
+    or damaged.
     """
     path = Path(path)
     facts = read_json(path / CONFIG)
@@ -100,8 +100,8 @@ def _short(name: str) -> str:
 
 
 def vocabulary_of(folder: Folder) -> PretrainedTokenizer:
-    """The vocabulary in a folder, with the chat template of tokenizer_config.json, or of a file of its own,
-    where there is one. Raises PretrainedError.
+    """Returns the vocabulary in a folder, with the chat template of tokenizer_config.json, or of a file of
+    its own, where there is one. Raises PretrainedError.
     """
     text, settings = _text(folder.path / TOKENIZER), folder.path / SETTINGS
     said = read_json(settings) if settings.is_file() else {}
@@ -127,7 +127,7 @@ def _name(token: object) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file of a bounded size. Raises PretrainedError."""
+    """Returns a JSON object from a file of a bounded size. Raises PretrainedError."""
     try:
         if path.stat().st_size > MAX_JSON_BYTES:
             raise PretrainedError(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MB")

@@ -87,7 +87,9 @@ class Gguf:
         return 8 * sum(one.size for one in held) / max(1, sum(prod(one.shape) for one in held))
 
     def raw(self, name: str) -> np.ndarray:
-        """The bytes of a tensor, uint8 (bytes,). Raises PretrainedError for a tensor that is not there."""
+        """Returns the bytes of a tensor, uint8 (bytes,). Raises PretrainedError for a tensor that is not
+        there.
+        """
         try:
             where = self.stored[name]
         except KeyError:
@@ -96,7 +98,9 @@ class Gguf:
         return np.asarray(np.memmap(self.path, np.uint8, "r", where.begin, (where.size,)))
 
     def numbers(self, name: str) -> np.ndarray:
-        """A tensor as float32, in its `shape`. Raises PretrainedError where a number is not finite."""
+        """Returns a tensor as float32, in its `shape`. Raises PretrainedError where a number is
+        not finite.
+        """
         raw, where = self.raw(name), self.stored[name]
         found = dequantised(raw, where.kind).reshape(where.shape)
         if not np.isfinite(found).all():
@@ -105,7 +109,7 @@ class Gguf:
 
 
 def dequantised(raw: np.ndarray, kind: str) -> np.ndarray:
-    """The numbers in blocks of a kind of KINDS: uint8 (bytes,) -> float32 (numbers,)."""
+    """Returns the numbers in blocks of a kind of KINDS: uint8 (bytes,) -> float32 (numbers,)."""
     if kind == "F32":
         return raw.view("<f4").astype(np.float32)
     if kind == "F16":
@@ -123,7 +127,7 @@ def dequantised(raw: np.ndarray, kind: str) -> np.ndarray:
 
 
 def read(path: Path | str) -> Gguf:
-    """The header of a GGUF file of version 2 or 3, little-endian.
+    """Returns the header of a GGUF file of version 2 or 3, little-endian.
 
     Raises PretrainedError, naming what is wrong, for a file that is none, is cut short, or says of itself
     what cannot be.

@@ -38,8 +38,8 @@ class Pretrained:
 
 
 def load(name: str, largest: int, path: Path | str | None = None, keep: Path | None = None) -> Pretrained:
-    """The model of a name (or at a `path`), its weights mapped from the cache: float32, shared by all who
-    load it.
+    """Returns the model of a name (or at a `path`), its weights mapped from the cache: float32, shared by all
+    who load it.
 
     Raises PretrainedError where it is not on this machine, cannot be read, or has more than `largest`
     parameters: before anything is allocated.
@@ -62,7 +62,7 @@ def make_ready(name: str, largest: int) -> None:
 
 
 def located(name: str, path: Path | str | None) -> Path:
-    """Where a model lies. Raises PretrainedError where it is not on this machine."""
+    """Returns where a model lies. Raises PretrainedError where it is not on this machine."""
     found = sources.find(name, path)
     if found is None:
         raise PretrainedError(f"there is no model {name!r} on this machine")

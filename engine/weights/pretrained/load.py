@@ -39,37 +39,41 @@ class Opened:
         return differing(self.config)
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Every tensor of the model with its name, float32, one after the other. Raises PretrainedError."""
+        """Returns every tensor of the model with its name, float32, one after the other. Raises
+        PretrainedError.
+        """
         c = self.config
         empty = build(c, device="meta")
         return assembled(empty, self.family.pieces(c), self.source, self.family.ignored(c))
 
     def weights(self) -> dict[str, Tensor]:
-        """All of them. Raises PretrainedError."""
+        """Returns all tensors. Raises PretrainedError."""
         return dict(self.tensors())
 
     def vocabulary(self) -> PretrainedTokenizer:
-        """How it cuts text. Raises PretrainedError."""
+        """Returns the tokenizer. Raises PretrainedError."""
         if isinstance(self.source, gguf.Gguf):
             return vocabulary.from_gguf(self.facts)
         assert isinstance(self.source, folder.Folder)
         return folder.vocabulary_of(self.source)
 
     def model(self, weights: Mapping[str, Tensor] | None = None) -> Transformer:
-        """The model, in evaluation mode, without gradients; with `weights` that were kept, else read now."""
+        """Returns the model, in evaluation mode, without gradients; with `weights` that were kept, else read
+        now.
+        """
         model = build(self.config, device="meta").requires_grad_(False)
         model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
         return model.eval()
 
 
 def differing(config: ModelConfig) -> dict[str, Any]:
-    """The fields of a configuration that are not as they are where nothing is said."""
+    """Returns the fields of a configuration that are not as they are where nothing is said."""
     plain = type(config)().to_dict()
     return {name: value for name, value in config.to_dict().items() if value != plain[name]}
 
 
 def open_model(path: Path | str) -> Opened:
-    """A GGUF file, or a folder in Hugging Face's layout.
+    """Opens a GGUF file, or a folder in Hugging Face's layout.
 
     Nothing is allocated yet: `config` says how large it is. Raises PretrainedError for a family that is not
     built here, and for whatever its reader refuses.
@@ -92,8 +96,8 @@ def _folder(path: Path) -> Opened:
 
 
 def known(source: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Family[C], dict[str, Any]]:
-    """A folder's family, and its facts with the names of its tensors. Raises PretrainedError for a family
-    that is none of these.
+    """Returns a folder's family, and its facts with the names of its tensors. Raises PretrainedError for a
+    family that is none of these.
     """
     family = _family(source.facts.get("model_type"), families, source.title)
     return family, dict(source.facts) | {TENSORS: frozenset(source.names())}

@@ -51,7 +51,7 @@ class OpenedPair:
         return halves | {"tokens": (c.pad, c.begin, c.end)}
 
     def weights(self) -> dict[str, Tensor]:
-        """Every tensor of the model, float32. Raises PretrainedError."""
+        """Returns every tensor of the model, float32. Raises PretrainedError."""
         c, family = self.config, self.family
         copies = {name: ours for name, ours in family.copies(c).items() if name in self.source.where}
         ignored = family.ignored(c) | copies.keys()
@@ -64,15 +64,17 @@ class OpenedPair:
         return found
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The same with their names, which all lie in memory until the copies have been compared."""
+        """Returns the same with their names, which all lie in memory until the copies have been compared."""
         return iter(self.weights().items())
 
     def words(self) -> PairWords:
-        """How it cuts text. Raises PretrainedError."""
+        """Returns the tokenizer. Raises PretrainedError."""
         return PairWords(folder.vocabulary_of(self.source), self.config.pad, self.config.end)
 
     def model(self, weights: dict[str, Tensor] | None = None) -> Seq2Seq:
-        """The model, in evaluation mode, without gradients; with `weights` that were kept, else read now."""
+        """Returns the model, in evaluation mode, without gradients; with `weights` that were kept, else read
+        now.
+        """
         model = build_pair(self.config, device="meta").requires_grad_(False)
         model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
         return model.eval()
@@ -87,16 +89,16 @@ class PairWords:
     end: int
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without signs around it."""
+        """Returns the ids of a text, without signs around it."""
         return self.inner.encode(text)
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """Each token as text, signs by their names. A blank before a word is its token's."""
+        """Returns each token as text, signs by their names. A blank before a word is its token's."""
         tokens = self.inner.tokens
         return tuple(tokens[i].decode("utf-8", "replace") if i < len(tokens) else UNUSED for i in ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids up to the first end, without padding and rows that no token has."""
+        """Returns the text of ids up to the first end, without padding and rows that no token has."""
         over = list(ids).index(self.end) if self.end in ids else len(ids)
         return self.inner.decode([i for i in ids[:over] if i != self.pad and i < self.inner.vocab_size])
 
@@ -112,8 +114,8 @@ class PretrainedPair:
 
 
 def open_pair(path: Path | str) -> OpenedPair:
-    """A folder in Hugging Face's layout. Nothing is allocated yet. Raises PretrainedError for a family that
-    is not built here, and for whatever its reader refuses.
+    """Returns a folder in Hugging Face's layout. Nothing is allocated yet. Raises PretrainedError for a
+    family that is not built here, and for whatever its reader refuses.
     """
     found = folder.read(path)
     family, facts = known(found, PAIRS)
@@ -121,7 +123,7 @@ def open_pair(path: Path | str) -> OpenedPair:
 
 
 def available() -> list[str]:
-    """The names of those of `sources.available` that are encoder-decoders, by their config.json."""
+    """Returns the names of those of `sources.available` that are encoder-decoders, by their config.json."""
     return [name for name in sources.available() if is_pair(sources.find(name))]
 
 

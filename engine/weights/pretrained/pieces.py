@@ -31,7 +31,7 @@ class Writing:
 
 
 def writing_of(inner: Inner) -> Writing:
-    """The way of a vocabulary. Raises PretrainedError for one that is not read here."""
+    """Returns the way of a vocabulary. Raises PretrainedError for one that is not read here."""
     kind, said = type(inner.model).__name__, repr(inner.pre_tokenizer) + repr(inner.decoder)
     if "ByteLevel" in said:
         return BYTE_LEVEL
@@ -84,7 +84,7 @@ _BY_BYTE = {byte: letter for letter, byte in _LETTERS.items()}
 
 
 def letters(token: bytes) -> str:
-    r"""Bytes as byte-level vocabularies write them.
+    r"""Returns the bytes as byte-level vocabularies write them.
 
     >>> letters(b" the"), letters(b"\n")
     ('Ġthe', 'Ċ')

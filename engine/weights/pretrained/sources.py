@@ -100,8 +100,8 @@ KNOWN: dict[str, Facts] = {
 
 
 def available() -> list[str]:
-    """The names of the models that are on this machine: those of KNOWN first, then whatever else lies in
-    $GLASSFORMER_MODELS.
+    """Returns the names of the models that are on this machine: those of KNOWN first, then whatever else lies
+    in $GLASSFORMER_MODELS.
     """
     return [*(name for name in KNOWN if find(name)), *(name for name in _own() if name not in KNOWN)]
 
@@ -116,7 +116,7 @@ def _own() -> list[str]:
 
 
 def find(name: str, path: Path | str | None = None) -> Path | None:
-    """The file or folder of a model of KNOWN, in this order: `path`, $GLASSFORMER_MODELS/<name>, the
+    """Returns the file or folder of a model of KNOWN, in this order: `path`, $GLASSFORMER_MODELS/<name>, the
     installed carrier, the Hugging Face cache. None where it is in none of them.
     """
     return next((place for place in _places(name, path) if _is_model(place)), None)

@@ -28,14 +28,14 @@ UNREAD = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight
 
 
 def encoder_config(facts: Facts) -> ModelConfig:
-    """The half that reads."""
+    """Returns the half that reads."""
     refuse(facts, is_decoder=False)
     return _tower(facts, whole(facts, "num_layers", 6), causal=False, output_head="none")
 
 
 def pair_config(facts: Facts) -> Seq2SeqConfig:
-    """Both halves. In 1.0 the embedding is the output's matrix too, and the last vectors are made smaller for
-    it. 1.1 has a matrix of its own, in the file, and makes nothing smaller.
+    """Returns both halves. In 1.0 the embedding is the output's matrix too, and the last vectors are made
+    smaller for it. 1.1 has a matrix of its own, in the file, and makes nothing smaller.
     """
     scaled = flag(facts, "scale_decoder_outputs", flag(facts, "tie_word_embeddings", True))
     tied = scaled or HEAD not in facts.get(TENSORS, ())
@@ -77,7 +77,7 @@ def encoder_pieces(config: ModelConfig) -> Pieces:
 
 
 def encoder_ignored(config: ModelConfig) -> set[str]:
-    """The decoder, and copies of the one embedding."""
+    """Returns the decoder, and copies of the one embedding."""
     return {"decoder.", HEAD, "encoder.embed_tokens.weight"}
 
 
@@ -91,7 +91,7 @@ def pair_pieces(config: Seq2SeqConfig) -> Pieces:
 
 
 def pair_ignored(config: Seq2SeqConfig) -> set[str]:
-    """A table that nothing reads."""
+    """Returns a table that nothing reads."""
     return {UNREAD}
 
 

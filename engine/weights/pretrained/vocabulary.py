@@ -78,13 +78,15 @@ class PretrainedTokenizer:
         return frozenset(range(256)) - single
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, all of it ordinary. What `unknown` names is left out, or becomes the one token
-        that the vocabulary has for it.
+        """Returns the ids of a text, all of it ordinary. What `unknown` names is left out, or becomes the one
+        token that the vocabulary has for it.
         """
         return list(self.inner.encode(whole_characters(text)[0], add_special_tokens=False).ids)
 
     def framed(self, text: str) -> list[int]:
-        """The same, with the special tokens that its makers put around a text: [CLS] and [SEP] for BERT."""
+        """Returns the same, with the special tokens that its makers put around a text: [CLS] and [SEP] for
+        BERT.
+        """
         return list(self.inner.encode(whole_characters(text)[0]).ids)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
@@ -95,7 +97,7 @@ class PretrainedTokenizer:
             raise TokenizerError(f"ids lie between 0 and {self.vocab_size - 1}") from None
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of some ids. Blanks and accents that a vocabulary drops do not come back. Raises
+        """Returns the text of some ids. Blanks and accents that a vocabulary drops do not come back. Raises
         TokenizerError for an id that stands for nothing.
         """
         whole = self.decode_bytes(ids)
@@ -113,7 +115,7 @@ class PretrainedTokenizer:
         return [c for c in each if self._lost & set(c.encode())] if self._lost else []
 
     def chat(self, messages: Sequence[Mapping[str, str]], answer: bool = True) -> list[int]:
-        """The ids of a conversation as the model was trained to read it: messages have a `role` and a
+        """Returns the ids of a conversation as the model was trained to read it: messages have a `role` and a
         `content`.
 
         With `answer`, the beginning of the model's own turn stands at the end. Names of special tokens in a
@@ -160,7 +162,7 @@ class PretrainedTokenizer:
 
 
 def from_gguf(facts: Mapping[str, Any]) -> PretrainedTokenizer:
-    """The vocabulary in a GGUF file. Raises PretrainedError for one that is not byte-level BPE, or is
+    """Returns the vocabulary in a GGUF file. Raises PretrainedError for one that is not byte-level BPE, or is
     damaged.
     """
     from tokenizers import Tokenizer, decoders, models
@@ -196,8 +198,8 @@ def _token_at(facts: Mapping[str, Any], tokens: Sequence[str], name: str) -> str
 def from_json(
     text: str, template: str | None = None, begins: str = "", ends: str = ""
 ) -> PretrainedTokenizer:
-    """A folder's tokenizer.json. Raises PretrainedError where it is damaged, or of a kind that is not read
-    here.
+    """Returns a folder's tokenizer.json. Raises PretrainedError where it is damaged, or of a kind that is not
+    read here.
     """
     from tokenizers import Tokenizer
 

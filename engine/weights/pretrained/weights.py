@@ -35,7 +35,7 @@ class Source(Protocol):
     def shape(self, name: str) -> tuple[int, ...]: ...
 
     def numbers(self, name: str) -> np.ndarray:
-        """A tensor as float32, all of it finite. Raises PretrainedError."""
+        """Returns a tensor as float32, all of it finite. Raises PretrainedError."""
         ...
 
 
@@ -61,8 +61,8 @@ def piece(*names: str, change: Change | None = None) -> Piece:
 
 
 def transposed(x: np.ndarray) -> np.ndarray:
-    """GPT-2 keeps its matrices as (in, out); here, as in PyTorch, they are (out, in). A bias stays as it
-    is.
+    """Transposes a matrix: GPT-2 keeps its matrices as (in, out); here, as in PyTorch, they are (out, in). A
+    bias stays as it is.
     """
     return x.T
 
@@ -73,8 +73,8 @@ def offset_gain(x: np.ndarray) -> np.ndarray:
 
 
 def half_split(n_heads: int) -> Change:
-    """Rows of a query or key matrix, (head * d_head, d_model), out of the order in which GGUF's llama keeps
-    them.
+    """Reorders the rows of a query or key matrix, (head * d_head, d_model), out of the order in which GGUF's
+    llama keeps them.
 
     There the two rows that RoPE turns together are neighbours; here, as at Hugging Face, they are half a head
     apart.
@@ -87,8 +87,8 @@ def half_split(n_heads: int) -> Change:
 
 
 def by_head(n_heads: int) -> Change:
-    """GPT-NeoX stacks q, k and v head by head, (head, 3, d_head, ...); here all of q comes first, (3,
-    head, d_head, ...).
+    """Unpacks GPT-NeoX's fused matrix: it stacks q, k and v head by head, (head, 3, d_head, ...); here all of
+    q comes first, (3, head, d_head, ...).
     """
 
     def change(x: np.ndarray) -> np.ndarray:
@@ -100,7 +100,7 @@ def by_head(n_heads: int) -> Change:
 def assemble(
     model: nn.Module, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
 ) -> dict[str, Tensor]:
-    """Our names -> float32 tensors, all that a model has, which may be on the meta device. Raises as
+    """Returns our names -> float32 tensors, all that a model has, which may be on the meta device. Raises as
     `assembled`.
     """
     return dict(assembled(model, pieces, source, ignored))
@@ -109,7 +109,8 @@ def assemble(
 def assembled(
     model: nn.Module, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
 ) -> Iterator[tuple[str, Tensor]]:
-    """The same one after the other, each made when it is asked for, so that never all have to lie in memory.
+    """Yields the same one after the other, each made when it is requested, so that never all have to lie in
+    memory.
 
     `ignored` may be there or not: buffers, and copies of a tied matrix; a name that ends in a dot stands for
     all that begin so. Raises PretrainedError that names the tensor which is missing, left over, of another

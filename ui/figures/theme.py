@@ -85,8 +85,8 @@ def colour(part: str, opacity: int = 100) -> str:
 
 
 def base_layout(**changes: Any) -> dict[str, Any]:
-    """Plotly layout that every figure starts from: no frame, room for labels, one hover box. Text and grid
-    colours follow the page by themselves. `changes` are layered on top.
+    """Returns the Plotly layout that every figure starts from: no frame, room for labels, one hover box. Text
+    and grid colours follow the page by themselves. `changes` are layered on top.
     """
     layout: dict[str, Any] = {
         "template": None,

@@ -50,7 +50,7 @@ def _directions(key: tuple[str, int], _matrix: np.ndarray) -> Directions:
 
 
 def draw_analogies(subject: Subject) -> None:
-    """Four words, the tokens nearest to b - a + c, and where the expected one comes."""
+    """Draws four words, the tokens nearest to b - a + c, and where the expected one comes."""
     matrix = matrix_of(subject)
     if not np.isfinite(matrix).all():
         st.info(words.NOT_FINITE)

@@ -14,8 +14,8 @@ from ui.figures.theme import base_layout, colour
 
 
 def nearest_bars(words: Sequence[str], analogy: Analogy) -> go.Figure:
-    """Cosines of the tokens nearest to the sum, best on top: those that were put in are grey, the expected
-    one stands out.
+    """Draws cosines of the tokens nearest to the sum, best on top: those that were put in are grey, the
+    expected one stands out.
     """
     at = -np.arange(len(words))
     shades = [

@@ -51,7 +51,7 @@ def _at_the_start(model: str, config: ModelConfig, _known: Vocabulary) -> Separa
 
 
 def draw_classes(subject: Subject) -> None:
-    """The number, and where it lies among shuffles."""
+    """Draws the number, and where it lies among shuffles."""
     matrix = matrix_of(subject)
     if not np.isfinite(matrix).all():
         st.info(words.NOT_FINITE)

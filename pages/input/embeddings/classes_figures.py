@@ -21,8 +21,8 @@ def emergence(
     here: int | None,
     end: float | None,
 ) -> go.Figure:
-    """`values` (step,); `chance` and `matched` (step, 2): the middle 95% of the shuffles. One step is drawn
-    as a point with its bands.
+    """Draws `values` (step,); `chance` and `matched` (step, 2): the middle 95% of the shuffles. One step is
+    drawn as a point with its bands.
     """
     traces: list[dict[str, Any]] = []
     bands = [("shuffled labels", chance, "quiet")] + (
@@ -81,7 +81,7 @@ def emergence(
 
 
 def null_histogram(value: float, chance: np.ndarray, matched: np.ndarray | None) -> go.Figure:
-    """Where the true classes lie among shuffled ones: one point for each shuffle, in rows."""
+    """Draws where the true classes lie among shuffled ones: one point for each shuffle, in rows."""
     rows = [("shuffled labels", chance, "quiet")] + (
         [("shuffled among like frequency", matched, "run2")] if matched is not None else []
     )
@@ -134,8 +134,8 @@ def null_histogram(value: float, chance: np.ndarray, matched: np.ndarray | None)
 def cosine_map(
     values: np.ndarray, words: Sequence[str], borders: Sequence[int], names: Sequence[str]
 ) -> go.Figure:
-    """Cosines (token, token), sorted by class; lines where a class ends. The diagonal is left blank: it is 1
-    by definition.
+    """Draws cosines (token, token), sorted by class; lines where a class ends. The diagonal is left blank: it
+    is 1 by definition.
     """
     shown = values.astype(np.float32).copy()
     np.fill_diagonal(shown, np.nan)

@@ -35,7 +35,7 @@ def cloud(
     data: pd.DataFrame,
     alt: str,
 ) -> None:
-    """scores (vocab, 3). All three axes have one scale, so that distances are true ones of the three
+    """Draws scores (vocab, 3). All three axes have one scale, so that distances are true ones of the three
     components. Angles are kept in the URL.
     """
     points = (scores[ids] / reach).astype(np.float64)  # around the mean token, within a ball of radius 1

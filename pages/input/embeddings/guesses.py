@@ -22,8 +22,8 @@ SAID = {
 def nearest(
     matrix: np.ndarray, token: int, met: np.ndarray, words: Sequence[str], listed: bool
 ) -> Guess | None:
-    """About the second neighbour of `token`: who is nearest to that? `listed`: the token is chosen from a
-    list, else it is typed, in quotes.
+    """Makes a guess about the second neighbour of `token`: who is nearest to that? `listed`: the token is
+    chosen from a list, else it is typed, in quotes.
     """
     found = tokens.nearest_row(matrix, token, met)
     if found is None:

@@ -30,7 +30,7 @@ _ORDER = {
 
 
 def class_look(name: str) -> tuple[str, str]:
-    """(name of its colour, symbol) of a class of tokens."""
+    """Returns (name of its colour, symbol) of a class of tokens."""
     index = _ORDER.get(name, 7)
     return CLASS_COLOURS[index], CLASS_SYMBOLS[index]
 
@@ -38,8 +38,8 @@ def class_look(name: str) -> tuple[str, str]:
 def token_rows(
     labels: Sequence[str], most: int = 72, always: int | None = None, **rest: Any
 ) -> dict[str, Any]:
-    """A y axis of tokens, the first on top; with more than `most`, every second, third ... is named, and the
-    one that is `always` named in the place of those beside it.
+    """Returns a y axis of tokens, the first on top; with more than `most`, every second, third ... is named,
+    and the one that is `always` named in the place of those beside it.
     """
     step = -(-len(labels) // most)
     named = list(range(0, len(labels), step))

@@ -30,7 +30,7 @@ def _lookup(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> Lo
 
 
 def draw_lookup(subject: Subject) -> None:
-    """The tokens, the row of E that one of them takes, and the input matrix."""
+    """Draws the tokens, the row of E that one of them takes, and the input matrix."""
     matrix = matrix_of(subject)
     if not np.isfinite(matrix).all():
         st.info(words.NOT_FINITE)

@@ -23,8 +23,8 @@ def lookup_figure(
     chosen: int,
     reach: float,
 ) -> go.Figure:
-    """E (row, d_model) on the left, the text's rows of it (query, d_model) on the right; a line from each row
-    to the places it is copied to.
+    """Draws e (row, d_model) on the left, the text's rows of it (query, d_model) on the right; a line from
+    each row to the places it is copied to.
 
     `picked` (query,) is the row of `table` that each position takes; `chosen` is the position that stands
     out; `reach` the end of the colour scale.

@@ -105,7 +105,9 @@ def _random_shares(rows: int, width: int) -> np.ndarray:
 
 
 def draw_map(subject: Subject) -> None:
-    """The controls, the picture beside the list of neighbours, and how much the picture can be trusted."""
+    """Draws the controls, the picture beside the list of neighbours, and how much the picture can
+    be trusted.
+    """
     matrix, steps = matrix_of(subject), steps_of(subject)
     if not np.isfinite(matrix).all():
         st.info(words.NOT_FINITE)

@@ -28,8 +28,8 @@ def token_map(
     frequency: np.ndarray | None = None,
     letters: bool = True,
 ) -> go.Figure:
-    """scores (vocab, 2 or more); `ids` are the tokens drawn, `labelled` (vocab,) says which carry their name.
-    A click gives an id.
+    """Draws scores (vocab, 2 or more); `ids` are the tokens drawn, `labelled` (vocab,) says which carry their
+    name. A click gives an id.
 
     Thin lines go from `chosen` to its neighbours `near`. With `frequency` (vocab,) the colour is that, else
     the class. `letters`: tokens of one character, which stand inside their marker.
@@ -122,7 +122,9 @@ def token_map(
 def neighbour_bars(
     words: Sequence[str], values: np.ndarray, shades: Sequence[str], ids: np.ndarray
 ) -> go.Figure:
-    """Cosines of the nearest tokens, best on top, in the colours of their classes. A click gives an id."""
+    """Draws cosines of the nearest tokens, best on top, in the colours of their classes. A click
+    gives an id.
+    """
     at = -np.arange(len(words))
     bars = {
         "type": "bar",
@@ -151,8 +153,8 @@ def neighbour_bars(
 
 
 def share_bars(shares: np.ndarray, random: np.ndarray) -> go.Figure:
-    """Share of the variance by principal component, beside those of a random cloud of as many points and
-    dimensions.
+    """Draws share of the variance by principal component, beside those of a random cloud of as many points
+    and dimensions.
     """
     at = np.arange(1, len(shares) + 1)
     traces = [
@@ -197,7 +199,7 @@ def frequency_scatter(
     ids: np.ndarray,
     y: str,
 ) -> go.Figure:
-    """One principal component against log10(1 + count), (vocab,) each; `ids` are the tokens drawn."""
+    """Draws one principal component against log10(1 + count), (vocab,) each; `ids` are the tokens drawn."""
     traces = []
     for index, name in enumerate(names):
         own = ids[classes[ids] == index]

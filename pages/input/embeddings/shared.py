@@ -48,7 +48,9 @@ def _vocabulary(model: str, vocab_size: int, corpus: str | None, _tokenizer: Tok
 
 
 def words_of(tokenizer: Tokenizer, vocab_size: int) -> tuple[str, ...]:
-    """Every token as it is shown, by id; of two that look alike the later one has its id beside it."""
+    """Returns every token as it is shown, by id; of two that look alike the later one has its id
+    beside it.
+    """
     words = names_of(tokenizer)
     words += ["[mask]"] * (vocab_size - len(words))
     met: set[str] = set()
@@ -70,21 +72,21 @@ def _text(corpus: str | None) -> str | None:
 
 
 def old_link(key: str) -> None:
-    """The lookup used to be the first view, and stood in no link: one that names only its position means
-    it.
+    """Opens the lookup for links that name only its position: it used to be the first view, and stood in no
+    link.
     """
     if key not in st.session_state and key not in st.query_params and POSITION in st.query_params:
         st.query_params[key] = "lookup"
 
 
 def matrix_of(subject: Subject) -> np.ndarray:
-    """E, (vocab, d_model)."""
+    """Returns E, (vocab, d_model)."""
     return embedding_of(subject.model)
 
 
 def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:
-    """Id of the token that is looked at: clicked in one of the figures, chosen in the box, or named in the
-    URL by its word. A vocabulary that is too long for a list is typed from.
+    """Returns the id of the token that is looked at: clicked in one of the figures, chosen in the box, or
+    named in the URL by its word. A vocabulary that is too long for a list is typed from.
     """
     options = known.words
     for figure in (MAP, NEAR, CLOUD):
@@ -104,7 +106,9 @@ def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:
 def typed_token(
     label: str, first: str, key: str, known: Vocabulary, tokenizer: Tokenizer, hint: str = TYPED
 ) -> int:
-    """Id of the token that is typed; of a word that the model cuts, its first piece, which is said."""
+    """Returns the id of the token that is typed; of a word that the model cuts, its first piece, which is
+    said.
+    """
     typed = st.text_input(label, first, key=key, help=hint, **widgets.KEPT)
     text = visible(typed or "")[:MAX_TYPED]
     shown = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text

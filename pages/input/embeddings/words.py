@@ -124,7 +124,7 @@ def added(position: str) -> str:
 
 
 def row_read(lookup: Lookup, token: str, position: int, width: int) -> str:
-    """The answer of the view; `token` stands at `position`."""
+    """Returns the answer of the view; `token` stands at `position`."""
     row, places = lookup.ids[position], lookup.places(position)
     again = (
         "It stands here only once."
@@ -138,7 +138,7 @@ def row_read(lookup: Lookup, token: str, position: int, width: int) -> str:
 
 
 def looked_up(config: ModelConfig, lookup: Lookup) -> str:
-    """How large the table is, how much of it the text takes, and whether it serves twice."""
+    """Says how large the table is, how much of it the text takes, and whether it serves twice."""
     size = (
         f"$E$ has {lookup.vocab_size:,} rows of {config.d_model} numbers: **{lookup.parameters:,}"
         " parameters**."
@@ -165,7 +165,7 @@ def looked_up(config: ModelConfig, lookup: Lookup) -> str:
 
 
 def left_out(known: Vocabulary) -> str:
-    """A sentence about the tokens that were never met; empty where there are none."""
+    """Returns a sentence about the tokens that were never met; empty where there are none."""
     if not known.never_met:
         return ""
     return (
@@ -190,8 +190,8 @@ def drawn_in_part(known: Vocabulary, drawn: int, which: str) -> str:
 
 
 def near_to(token: str, names: Sequence[str], kind: str, neighbours: Alike) -> str:
-    """The answer of the view: who is nearest to a token of the class `kind`, and whether that is more than
-    chance.
+    """Returns the answer of the view: who is nearest to a token of the class `kind`, and whether that is more
+    than chance.
     """
     listed = ", ".join(f"“{safe(name)}”" for name in names)
     return (
@@ -201,8 +201,8 @@ def near_to(token: str, names: Sequence[str], kind: str, neighbours: Alike) -> s
 
 
 def mapped(token_map: TokenMap, components: int, chance: float, token: str, hits: int, near: int) -> str:
-    """How far the picture can be trusted. `chance` is the share that random numbers would keep; `hits` of
-    the `near` nearest tokens are near in the picture.
+    """Says how far the picture can be trusted. `chance` is the share that random numbers would keep; `hits`
+    of the `near` nearest tokens are near in the picture.
     """
     share = token_map.share(components)
     mean = (
@@ -218,7 +218,7 @@ def mapped(token_map: TokenMap, components: int, chance: float, token: str, hits
 
 
 def linked(links: FrequencyLinks) -> str:
-    """How much of each component is frequency."""
+    """Says how much of each component is frequency."""
     said = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components) if np.isfinite(r))
     return minus(
         f"Correlation with log₁₀(1 + count): {said or 'nothing varies'}; of the rows' lengths:"
@@ -230,12 +230,12 @@ def linked(links: FrequencyLinks) -> str:
 
 
 def signed(value: float) -> str:
-    """A mean cosine; there is none of a class with one token."""
+    """Returns a mean cosine; there is none of a class with one token."""
     return minus(f"{value:+.3f}") if np.isfinite(value) else "no pair"
 
 
 def difference(separation: Separation) -> str:
-    """The two means whose difference is taken."""
+    """Returns the two means whose difference is taken."""
     return (
         f"${separation.within:+.4f}$ (mean cosine of two tokens of one class) minus"
         f" ${separation.across:+.4f}$ (of different classes). A dot is one of {separation.by_chance.count}"
@@ -244,7 +244,7 @@ def difference(separation: Separation) -> str:
 
 
 def risen(curve: Course) -> str:
-    """From which snapshot on the number stays above the bands."""
+    """Says from which snapshot on the number stays above the bands."""
     if curve.risen is None:
         return "At the newest step measured, the classes do not stand out from the bands."
     if curve.risen == curve.steps[0]:
@@ -253,7 +253,7 @@ def risen(curve: Course) -> str:
 
 
 def separated(separation: Separation) -> str:
-    """The answer of the view: how much more alike tokens of one class are, and what chance gives."""
+    """Returns the answer of the view: how much more alike tokens of one class are, and what chance gives."""
     chance = separation.by_chance
     if chance.like_chance:
         return (
@@ -271,7 +271,7 @@ def separated(separation: Separation) -> str:
 
 
 def shuffled(separation: Separation) -> str:
-    """The number against both kinds of shuffles, and the class that stands out most."""
+    """Returns the number against both kinds of shuffles, and the class that stands out most."""
     chance, matched = separation.by_chance, separation.by_frequency
     how_many, reach = (
         ("none" if not chance.reached else str(chance.reached)),

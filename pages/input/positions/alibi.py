@@ -61,7 +61,7 @@ def _draw_measured(heads: int, times: float) -> None:
 
 
 def draw_slopes(heads: int, times: float) -> None:
-    """How far each head reaches, and where its slope is from."""
+    """Draws how far each head reaches, and where its slope is from."""
     context = widgets.slide_over("Context", CONTEXTS, LENGTH, "alibi_context", written=thousands)
     found = measured.slopes(heads, times)
     reaches = {"distance_to_1_over_e": found.to_a_third, "distance_to_1_percent": found.to_a_percent}

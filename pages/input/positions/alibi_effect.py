@@ -66,8 +66,8 @@ def _trained_recording(ids: tuple[int, ...], _model: Transformer) -> Recording:
 
 
 def draw_effect(heads: int, times: float) -> None:
-    """A head's pattern without the bias and with it, and how far all heads of its layer look: of the heads
-    that the model has.
+    """Draws a head's pattern without the bias and with it, and how far all heads of its layer look: of the
+    heads that the model has.
     """
     with subject_bar() as subject:
         _draw_effect(subject, times)

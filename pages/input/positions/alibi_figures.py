@@ -78,8 +78,8 @@ def decay_curves(slope: np.ndarray, length: int, distance: int) -> go.Figure:
 
 
 def reach_bars(slopes: Slopes, length: int) -> go.Figure:
-    """How far each head reaches, two bars for each on a logarithmic axis; the dotted line is the length of
-    the text.
+    """Draws how far each head reaches, two bars for each on a logarithmic axis; the dotted line is the length
+    of the text.
     """
     heads = np.arange(len(slopes.slope))
     traces = [
@@ -128,7 +128,7 @@ def reach_bars(slopes: Slopes, length: int) -> go.Figure:
 
 
 def distance_bars(before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> go.Figure:
-    """How far each head of a layer looks without and with the bias: (head,), tokens."""
+    """Draws how far each head of a layer looks without and with the bias: (head,), tokens."""
     traces = [
         {
             "type": "bar",

@@ -139,7 +139,7 @@ def arrows_sentence(score: Score, at: tuple[int, int, int]) -> str:
 
 
 def pair_sentence(score: Score) -> str:
-    """Which pair decides the score."""
+    """Says which pair decides the score."""
     side = "less" if score.near else "more"
     return (
         f"Pair {score.pair} says most: {signed(score.term)}; its arrows lie {side} than a quarter turn apart."
@@ -194,7 +194,7 @@ def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:
 
 
 def against_sentence(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], distance: int) -> str:
-    """`letters` (query, key) as Markdown."""
+    """Compares an added position with a rotated one. `letters` (query, key) as Markdown."""
     back = "1 place" if distance == 1 else f"{distance} places"
     return (
         "Sinusoidal waves are added once to the vector, so a score depends on where both tokens stand:"
@@ -207,7 +207,9 @@ def against_sentence(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str]
 
 
 def alibi_sentence(heads: int, distance: int, least: float, most: float) -> str:
-    """`least`, `most`: what the steepest and the flattest head leave of a weight at the distance."""
+    """Says what ALiBi leaves of a weight at the distance: `least` by the steepest head, `most` by the
+    flattest.
+    """
     if heads == 1:
         return (
             f"{distance} tokens back, the one head leaves **{least:.2%}** of a weight: farther costs more, in"
@@ -238,8 +240,8 @@ def buckets_sentence(bucket_map: Buckets, buckets: int, both: bool) -> str:
 def reach_sentence(
     reach: Reach[Position], context: int, times: int, ends: bool, best: tuple[Position, float]
 ) -> str:
-    """Which schemes hold beyond their training and which do not. `ends`: the learned table is among them.
-    `best`: the scheme of least validation loss, in nats.
+    """Says which schemes hold beyond their training and which do not. `ends`: the learned table is among
+    them. `best`: the scheme of least validation loss, in nats.
     """
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
     within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats a letter)."
@@ -259,7 +261,7 @@ def _listed(some: Mapping[Position, float]) -> str:
 
 
 def signed_plus(value: float) -> str:
-    """With its sign, a plus too.
+    """Returns a number with its sign, a plus too.
 
     >>> signed_plus(0.5), signed_plus(-0.25)
     ('+0.50', '−0.25')

@@ -31,7 +31,7 @@ FOLDER = ROOT / "checkpoints" / "positions"
 
 
 def draw_bench() -> None:
-    """The loss by position of the six schemes, and a table of them."""
+    """Draws the loss by position of the six schemes, and a table of them."""
     models = _models()
     if not models:
         st.error(

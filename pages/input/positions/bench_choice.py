@@ -40,8 +40,8 @@ class Choice:
 
 
 def choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Choice:
-    """From the widgets. `chosen` are drawn as they are; `schemes` are those with a model; `live`: something
-    can be measured here.
+    """Reads the choice from the widgets. `chosen` are drawn as they are; `schemes` are those with a model;
+    `live`: something can be measured here.
     """
     variants: list[Variant] = [(name, None) for name in chosen]
     row = st.container(horizontal=True, gap="medium")

@@ -38,7 +38,9 @@ def draw_curves(
     context: int,
     partial: dict[Variant, Curve],
 ) -> None:
-    """The curves that are measured, and those that are being measured, in nats; and what the former say."""
+    """Draws the curves that are measured, and those that are being measured, in nats; and what the former
+    say.
+    """
     shown = {v: in_unit(c, choice.unit) for v, c in (curves | partial).items()}
     _draw_figure(shown, choice, context, set(partial))
     if ("learned", None) in shown:
@@ -105,7 +107,7 @@ def _unmet(model: Transformer) -> str:
 
 
 def above_rows(curves: dict[Variant, Curve], unit: Unit) -> pd.DataFrame:
-    """A row for each point: what the CSV button saves."""
+    """Returns a row for each point: what the CSV button saves."""
     frames = [
         pd.DataFrame(
             {

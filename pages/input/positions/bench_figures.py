@@ -49,8 +49,8 @@ class Line:
 def similarity_panels(
     panels: Mapping[str, tuple[str, Similarity, Similarity | None]], context: int, reach: int
 ) -> go.Figure:
-    """scheme -> (title, at initialisation, after training): a panel each, three in a row, all on one axis
-    from 0 to `reach`.
+    """Draws scheme -> (title, at initialisation, after training): a panel each, three in a row, all on one
+    axis from 0 to `reach`.
     """
     traces: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}

@@ -34,7 +34,9 @@ _WORK = "bench_work"
 
 
 def draw_extrapolation(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:
-    """The controls, and a fragment that measures a slice, draws, and comes back until all is measured."""
+    """Draws the controls, and a fragment that measures a slice, draws, and comes back until all
+    is measured.
+    """
     context = next(iter(models.values())).config.context
     st.markdown(f"### Measured: texts up to {TIMES} times as long as in training")
     problem = _no_corpus(models)

@@ -31,7 +31,7 @@ def _similarities(_models: dict[Position, Checkpoint]) -> Found:
 
 
 def draw_similarity(models: dict[Position, Checkpoint]) -> None:
-    """A panel for each scheme, and a sentence of what they make of near and far."""
+    """Draws a panel for each scheme, and a sentence of what they make of near and far."""
     st.markdown("### What they know of distance before training")
     context = next(iter(models.values())).config.context
     trained = widgets.switch("Also after training (dotted)", False, "bench_trained")

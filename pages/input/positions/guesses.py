@@ -30,7 +30,7 @@ HOLDS = {
 
 
 def order_guess(effect: OrderEffect, scheme: Position, causal: bool) -> Guess | None:
-    """About the same words without positions, in the view Why."""
+    """Makes a guess about the same words without positions, in the view Why."""
     truth = order.reordered(effect, scheme, causal)
     if truth is None:
         return None

@@ -41,7 +41,7 @@ def _sinusoidal(length: int, d_model: int) -> PositionTable:
 
 
 def draw_learned(subject: Subject) -> None:
-    """Both tables beside each other, in one of three pictures."""
+    """Draws both tables beside each other, in one of three pictures."""
     why = f"has no learned table (positions: {TITLES[subject.config.position]})"
     shown = fitting_subject(subject, _has_table, FIRST_MODEL, why)
     subject = shown.subject

@@ -12,7 +12,7 @@ from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 
 def table_heatmap(table: np.ndarray) -> go.Figure:
-    """table (position, d_model), position 0 on top."""
+    """Draws table (position, d_model), position 0 on top."""
     reach = float(np.quantile(np.abs(table), 0.995)) or 1.0
     heat = {
         "type": "heatmap",
@@ -27,7 +27,7 @@ def table_heatmap(table: np.ndarray) -> go.Figure:
 
 
 def alike_heatmap(values: np.ndarray) -> go.Figure:
-    """Cosines (position, position), -1 to 1."""
+    """Draws cosines (position, position), -1 to 1."""
     heat = {
         "type": "heatmap",
         "z": values.astype(np.float32),
@@ -50,7 +50,7 @@ def _square(x: str, y: str) -> dict[str, Any]:
 
 
 def path(scores: np.ndarray, share: np.ndarray) -> go.Figure:
-    """Positions on two principal components (position, 2), joined in order and coloured by position."""
+    """Draws positions on two principal components (position, 2), joined in order and coloured by position."""
     at = np.arange(len(scores))
     scale = [[i / 5, stop[1]] for i, stop in enumerate(SEQUENTIAL[1:])]  # without the page's own colour
     marker = {
@@ -122,8 +122,8 @@ def _outside(scores: np.ndarray) -> list[str]:
 def two_lines(
     curves: Sequence[tuple[str, np.ndarray, np.ndarray | None]], x: str, y: str, *, first: int = 0
 ) -> go.Figure:
-    """(name, values (n,), spread (n,) or None): the learned table first, drawn full, then the sinusoidal one,
-    dashed. x counts from `first`.
+    """Draws (name, values (n,), spread (n,) or None): the learned table first, drawn full, then the
+    sinusoidal one, dashed. x counts from `first`.
     """
     traces: list[dict[str, Any]] = []
     for (name, values, spread), shade, dash in zip(
@@ -165,8 +165,8 @@ def two_lines(
 
 
 def rising(steps: np.ndarray, values: np.ndarray, level: float, shown: int, end: float) -> go.Figure:
-    """The learned table's correlation (step,); a dotted line at the sinusoidal one's `level`; a dashed one
-    marks the step that is `shown`.
+    """Draws the learned table's correlation (step,); a dotted line at the sinusoidal one's `level`; a dashed
+    one marks the step that is `shown`.
     """
     trace = {
         "type": "scatter",

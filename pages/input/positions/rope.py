@@ -25,7 +25,7 @@ TOPICS = {
 
 
 def draw_rope(subject: Subject) -> None:
-    """One of four topics, each on its own screen."""
+    """Draws one of four topics, each on its own screen."""
     c = subject.config
     why = (
         f"turns nothing (positions: {TITLES[c.position]})"

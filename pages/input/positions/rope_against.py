@@ -41,7 +41,7 @@ class Panel:
 
 
 def draw_against() -> None:
-    """Two panels on one scale."""
+    """Draws two panels on one scale."""
     models = {name: found for name in KINDS if (found := example(name)) is not None}
     if len(models) < len(KINDS):
         st.info(

@@ -23,7 +23,7 @@ def moved_pair(
     reach: tuple[float, float],
     distance: int,
 ) -> go.Figure:
-    """The score of a pair as it moves through the text, on an axis that holds `reach`; above it, where
+    """Draws the score of a pair as it moves through the text, on an axis that holds `reach`; above it, where
     positions enter.
     """
     line = go.Scatter(
@@ -96,7 +96,7 @@ def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]],
 
 
 def every_two_places(scores: PlaceScores, reach: float) -> go.Figure:
-    """Scores (query place, key place), zero in the middle of the scale."""
+    """Draws scores (query place, key place), zero in the middle of the scale."""
     heat = go.Heatmap(
         z=scores.scores.astype(np.float32),
         zmin=-reach,

@@ -26,7 +26,7 @@ SHIFTS = (1, 10, 100, 1_000, 10_000, 100_000)
 
 
 def draw_arrows(subject: Subject) -> None:
-    """The arrows of two tokens, which are chosen beside them."""
+    """Draws the arrows of two tokens, which are chosen beside them."""
     last = len(subject.ids) - 1
     figure, controls = st.columns([5, 2], gap="medium")
     with controls:
@@ -147,7 +147,7 @@ def _asked(key: str, most: int, pairs: int) -> tuple[int, int, int]:
 
 
 def parse(text: str, most: int, pairs: int) -> tuple[int, int, int] | None:
-    """query-key-pair, each kept inside what there is; None when it is not that.
+    """Reads "query-key-pair", each kept inside what there is; None when it is not that.
 
     >>> parse("12-4-0", 127, 16), parse("9-900-99", 127, 16), parse("a-b-c", 127, 16)
     ((12, 4, 0), (9, 127, 15), None)

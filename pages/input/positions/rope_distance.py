@@ -26,7 +26,7 @@ ONES = "q = k = ones"
 
 
 def draw_distance(subject: Subject) -> None:
-    """The score of the mean vectors of a head, or of ones, with one base and with another."""
+    """Draws the score of the mean vectors of a head, or of ones, with one base and with another."""
     figure, controls = st.columns([5, 2], gap="medium")
     with controls:
         turned = turning(subject)

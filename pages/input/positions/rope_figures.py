@@ -17,8 +17,8 @@ PAIR_COLOURS = ("position", "attention", "validation", "run0", "output", "run2",
 
 
 def score_curves(distances: np.ndarray, curves: Mapping[str, np.ndarray], context: int) -> go.Figure:
-    """q.k against the distance (distance,), the first curve thick; the end of the context is marked where it
-    is in the picture.
+    """Draws q.k against the distance (distance,), the first curve thick; the end of the context is marked
+    where it is in the picture.
     """
     traces = []
     for i, (name, values) in enumerate(curves.items()):
@@ -69,7 +69,7 @@ def score_curves(distances: np.ndarray, curves: Mapping[str, np.ndarray], contex
 
 
 def turn_bars(turns: Turns) -> go.Figure:
-    """Full turns of each pair within the context, on a logarithmic axis; incomplete ones are grey."""
+    """Draws full turns of each pair within the context, on a logarithmic axis; incomplete ones are grey."""
     counts, never = turns.count, turns.incomplete
     pairs = np.arange(len(counts))
     traces = []
@@ -120,8 +120,8 @@ def turn_bars(turns: Turns) -> go.Figure:
 
 
 def layout_diagram(width: int = 8) -> go.Figure:
-    """Two rows of dimensions, one for each layout; an arc joins the two that turn together, in the pair's
-    colour.
+    """Draws two rows of dimensions, one for each layout; an arc joins the two that turn together, in the
+    pair's colour.
     """
     half = width // 2
     rows = {

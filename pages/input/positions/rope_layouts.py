@@ -32,7 +32,7 @@ def _layout_loss(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) 
 
 
 def draw_layouts(subject: Subject) -> None:
-    """Eight dimensions, paired in two ways, and what mixing them up costs this model."""
+    """Draws eight dimensions, paired in two ways, and what mixing them up costs this model."""
     figure, controls = st.columns([5, 2], gap="medium")
     with controls:
         turned = turning(subject)

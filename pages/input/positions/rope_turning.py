@@ -37,8 +37,8 @@ class Turning:
 
 
 def turning(subject: Subject) -> Turning:
-    """q and k of the chosen head when the model turns its own; else seeded vectors, and a sentence that says
-    so.
+    """Returns q and k of the chosen head when the model turns its own; else seeded vectors, and a sentence
+    that says so.
     """
     c = subject.config
     scored, own = subject.model.parts.mixer(c).scored, rotary.turned_by(subject.model)
@@ -80,10 +80,10 @@ def _random(length: int, width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def near(value: float, options: tuple[int, ...]) -> int:
-    """The option nearest to a value."""
+    """Returns the option nearest to a value."""
     return min(options, key=lambda o: abs(o - value))
 
 
 def near_base(value: float) -> int:
-    """The base on the sliders that is nearest on a logarithmic scale."""
+    """Returns the base on the sliders that is nearest on a logarithmic scale."""
     return min(BASES, key=lambda b: abs(math.log(b / value)))

@@ -26,7 +26,7 @@ MASKS = ("causal", "both ways")
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """A number with a true minus sign.
+    """Returns a number with a true minus sign.
 
     >>> signed(-1.5), signed(2.0, 1)
     ('−1.500', '2.0')
@@ -35,7 +35,7 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def thousands(value: float) -> str:
-    """A number as sliders write it.
+    """Returns a number as sliders write it.
 
     >>> thousands(10_000), thousands(0.25)
     ('10,000', '0.25')
@@ -49,7 +49,7 @@ def choose_mask(causal: bool, key: str) -> bool:
 
 
 def opened_by(key: str, values: Container[str]) -> None:
-    """An old link names something that is in a fold now: the fold opens when it comes."""
+    """Opens the fold that an old link names."""
     if explain.MEASURE not in st.session_state and st.query_params.get(key) in values:
         st.session_state[explain.MEASURE] = True
 
@@ -63,8 +63,8 @@ class Shown:
 
 
 def fitting_subject(subject: Subject, fits: Callable[[Transformer], bool], otherwise: str, why: str) -> Shown:
-    """The subject where its model `fits`; else the shipped model `otherwise`, reading the same text, where it
-    is there. `why`: what the chosen model has instead.
+    """Returns the subject where its model `fits`; else the shipped model `otherwise`, reading the same text,
+    where it is there. `why`: what the chosen model has instead.
     """
     if fits(subject.model) or not (ROOT / "checkpoints" / otherwise).is_dir():
         return Shown(subject, "")
@@ -78,8 +78,8 @@ def fitting_subject(subject: Subject, fits: Callable[[Transformer], bool], other
 
 
 def example(scheme: str) -> Checkpoint | None:
-    """The small model that was trained with a scheme, `checkpoints/positions/<scheme>`; None where it is not
-    there or not whole.
+    """Returns the small model that was trained with a scheme, `checkpoints/positions/<scheme>`; None where it
+    is not there or not whole.
     """
     folder = ROOT / "checkpoints" / "positions" / scheme
     try:

@@ -31,13 +31,13 @@ SCALE = {
 
 
 def head_line(head: int) -> dict[str, Any]:
-    """Eight colours, then again with other dashes."""
+    """Returns eight colours, then again with other dashes."""
     return {"color": colour(HEAD_COLOURS[head % 8]), "width": 2.2, "dash": DASHES[head // 8 % 4]}
 
 
 def counted(title: str, count: int, labels: int = 8, **rest: Any) -> dict[str, Any]:
-    """An axis of numbers from 0 to count - 1 with about `labels` round ones. Plotly puts the title below
-    ticks that it knows beforehand.
+    """Returns an axis of numbers from 0 to count - 1 with about `labels` round ones. Plotly puts the title
+    below ticks that it knows beforehand.
     """
     step = next(s for s in (1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128) if s * labels >= count)
     return {
@@ -77,8 +77,8 @@ def bias_heatmap(values: np.ndarray, name: str = "bias", reach: float | None = N
 
 
 def half_width_pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
-    """A pattern (query, key) in [0, 1] that stands beside another: fewer labels, so that they do not run into
-    each other, and no scale.
+    """Draws a pattern (query, key) in [0, 1] that stands beside another: fewer labels, so that they do not
+    run into each other, and no scale.
     """
     figure = pattern_heatmap(weights, labels)
     step = -(-len(labels) // 24)

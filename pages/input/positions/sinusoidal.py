@@ -77,7 +77,7 @@ PARTS = {
 
 
 def draw_sinusoidal() -> None:
-    """The chosen part, its sizes beside it."""
+    """Draws the chosen part, its sizes beside it."""
     session.drop_endless()
     figure, controls = st.columns([3, 1], gap="medium")
     titles = {name: part.title for name, part in PARTS.items()}
@@ -88,7 +88,7 @@ def draw_sinusoidal() -> None:
 
 
 def chosen_part() -> Part:
-    """The part that is drawn: named by its id, or, in old links, by its title."""
+    """Returns the part that is drawn: named by its id, or, in old links, by its title."""
     named = st.session_state.get(PART) or st.query_params.get(PART)
     return next((part for name, part in PARTS.items() if named in (name, part.title)), PARTS["table"])
 

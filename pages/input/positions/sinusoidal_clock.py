@@ -24,7 +24,7 @@ FIRST_POSITION = 5
 
 
 def draw_clock(figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int) -> None:
-    """The clock, and how long its hands take."""
+    """Draws the clock, and how long its hands take."""
     found = waves(length, width, base)
     with figure:
         clock(found.theta, length, key="clock_hands")
@@ -52,7 +52,7 @@ def clock(thetas: np.ndarray, length: int, *, key: str) -> None:
 
 
 def shown(count: int) -> list[int]:
-    """The pairs that get a hand.
+    """Returns the pairs that get a hand.
 
     >>> shown(3), len(shown(256)), shown(256)[-1]
     ([0, 1, 2], 32, 255)
@@ -65,6 +65,6 @@ def shown(count: int) -> list[int]:
 
 
 def linked(length: int) -> int:
-    """The position in the URL, which may be anything, within 0 .. length - 1."""
+    """Returns the position in the URL, which may be anything, within 0 .. length - 1."""
     named = widgets.number_of(st.query_params.get(POSITION))
     return min(FIRST_POSITION if named is None else named, length - 1)

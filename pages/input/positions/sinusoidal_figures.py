@@ -13,7 +13,7 @@ from ui.figures.theme import DIVERGING, base_layout, colour
 
 
 def table_map(values: np.ndarray) -> go.Figure:
-    """PE (position, d_model): a row for each position, 0 on top; blue is -1, orange +1."""
+    """Draws PE (position, d_model): a row for each position, 0 on top; blue is -1, orange +1."""
     heat = go.Heatmap(
         z=values.astype(np.float32),
         zmin=-1,
@@ -65,7 +65,7 @@ def wavelength_curve(values: np.ndarray, length: int) -> go.Figure:
 
 
 def likeness_map(values: np.ndarray, step: int) -> go.Figure:
-    """Cosines (position, position), every `step`-th position."""
+    """Draws cosines (position, position), every `step`-th position."""
     at = np.arange(len(values)) * step
     heat = go.Heatmap(
         z=values.astype(np.float32),
@@ -87,7 +87,7 @@ def likeness_map(values: np.ndarray, step: int) -> go.Figure:
 
 
 def likeness_curve(cosines: np.ndarray) -> go.Figure:
-    """Cosine by distance (distance,)."""
+    """Draws cosine by distance (distance,)."""
     line = go.Scatter(
         x=np.arange(len(cosines)),
         y=cosines.astype(np.float32),
@@ -110,7 +110,7 @@ def likeness_curve(cosines: np.ndarray) -> go.Figure:
 
 
 def turned_pair(start: np.ndarray, end: np.ndarray, p: int, k: int) -> go.Figure:
-    """The pair (sin, cos) of position p and of p + k as hands of a clock: right is the sine, up the
+    """Draws the pair (sin, cos) of position p and of p + k as hands of a clock: right is the sine, up the
     cosine.
     """
     round_ = np.linspace(0, 2 * np.pi, 121)
@@ -152,8 +152,8 @@ def turned_pair(start: np.ndarray, end: np.ndarray, p: int, k: int) -> go.Figure
 
 
 def block_map(matrix: np.ndarray, k: int, pair: int | None) -> go.Figure:
-    """R(k) (dimension, dimension), the first row on top; a frame around the block of `pair` where that is
-    drawn.
+    """Draws r(k) (dimension, dimension), the first row on top; a frame around the block of `pair` where that
+    is drawn.
     """
     top = symmetric(matrix)
     heat = go.Heatmap(

@@ -31,7 +31,7 @@ FARTHEST, K_MOST = 512, 64
 def draw_rotation(
     figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int
 ) -> None:
-    """One pair that turns."""
+    """Draws one pair that turns."""
     with controls:
         p, k, pair = _choose_step(width // 2)
     found = turned_pair(p, k, pair, width, base)

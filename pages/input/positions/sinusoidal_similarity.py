@@ -25,7 +25,7 @@ MOST_CELLS = 160  # positions along a side of the similarity map
 def draw_similarity(
     figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int
 ) -> None:
-    """The cosine of two positions by their distance."""
+    """Draws the cosine of two positions by their distance."""
     found = _similarity(length, width, base)
     with figure:
         plot(

@@ -22,7 +22,7 @@ MOST_CLEAR = 200  # along a side of the table, so that each cell has a pixel of 
 
 
 def draw_table(figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int) -> None:
-    """The table as a heatmap."""
+    """Draws the table as a heatmap."""
     values, found = _table(length, width, base), waves(length, width, base)
     with figure:
         plot(

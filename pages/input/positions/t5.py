@@ -22,7 +22,7 @@ FARTHEST = (8, 16, 32, 64, 128, 256, 512, 1_024)
 
 
 def draw_t5() -> None:
-    """Which offsets share a bucket."""
+    """Draws which offsets share a bucket."""
     opened_by("t5_topic", {"learned", "Learned bias"})
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:

@@ -12,8 +12,8 @@ from ui.figures.theme import DIVERGING, base_layout, colour
 
 
 def bucket_steps(offsets: np.ndarray, buckets: np.ndarray, exact: int, open_from: int) -> go.Figure:
-    """Bucket against offset (offset,): one colour where each distance has its own, another where several
-    share one, grey for the last, which has no end.
+    """Draws bucket against offset (offset,): one colour where each distance has its own, another where
+    several share one, grey for the last, which has no end.
     """
     distance = np.abs(offsets)
     traces = []
@@ -83,7 +83,7 @@ def bias_lines(bias: np.ndarray, offsets: np.ndarray, context: int) -> go.Figure
 
 
 def bias_by_head(bias: np.ndarray, offsets: np.ndarray, context: int) -> go.Figure:
-    """The same as a picture: bias (head, offset), a row for each head."""
+    """Draws the same as a picture: bias (head, offset), a row for each head."""
     most = float(np.abs(bias).max()) or 1.0
     heat = {
         "type": "heatmap",

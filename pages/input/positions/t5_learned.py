@@ -32,7 +32,7 @@ class _Source:
 
 
 def draw_learned_bias(subject: Subject) -> None:
-    """By offset, head by head, and as one head adds it to the scores."""
+    """Draws the bias by offset, head by head, and as one head adds it to the scores."""
     source = _source(subject)
     if source is None:
         return
@@ -130,7 +130,7 @@ def _lesson(found: measured.LearnedBias) -> str:
 
 
 def signed_slope(value: float) -> str:
-    """With its sign, a plus too.
+    """Returns a slope with its sign, a plus too.
 
     >>> signed_slope(0.5), signed_slope(-0.25)
     ('+0.500', '−0.250')

@@ -32,7 +32,7 @@ MAX_WORDS, MAX_LETTERS, MAX_SEED = 16, 200, 9999
 
 
 def draw_why() -> None:
-    """Words in two orders, joined by lines that say what became of each."""
+    """Draws words in two orders, joined by lines that say what became of each."""
     opened_by(THROUGH, ("trained", "A trained model"))
     picture, controls = st.columns([3, 1], gap="medium")
     with controls:

@@ -21,7 +21,7 @@ FLOOR = 1e-8  # where a difference of exactly 0 is drawn on a logarithmic axis
 
 
 def short(word: str, letters: int = 12) -> str:
-    """A word that fits beside a picture.
+    """Returns a word that fits beside a picture.
 
     >>> short("incomprehensibilities")
     'incomprehen…'
@@ -124,8 +124,8 @@ def _title(text: str, x: float) -> dict[str, Any]:
 def word_rows(
     values: np.ndarray, words: Sequence[str], top: float, name: str, *, scale: bool = True
 ) -> go.Figure:
-    """values (word, dimension), the first word on top; blue below zero, orange above, the scale ending at
-    `top`.
+    """Draws values (word, dimension), the first word on top; blue below zero, orange above, the scale ending
+    at `top`.
     """
     at = -np.arange(len(words))
     heat = go.Heatmap(
@@ -157,8 +157,8 @@ def word_rows(
 
 
 def scheme_dots(largest: Mapping[str, Mapping[str, float]], chosen: tuple[str, str]) -> go.Figure:
-    """mask words -> scheme -> largest difference, on a logarithmic axis; `chosen` (mask words, scheme) is
-    ringed. 0 is drawn at FLOOR.
+    """Draws mask words -> scheme -> largest difference, on a logarithmic axis; `chosen` (mask words, scheme)
+    is ringed. 0 is drawn at FLOOR.
     """
     looks = {0: ("circle", "position", -0.09), 1: ("diamond", "attention", 0.09)}
     traces = []
@@ -198,7 +198,9 @@ def scheme_dots(largest: Mapping[str, Mapping[str, float]], chosen: tuple[str, s
 
 
 def moved_bars(values: np.ndarray, labels: Sequence[str]) -> go.Figure:
-    """How far each token's final vector moved (position,), in units of the usual length of such a vector."""
+    """Draws how far each token's final vector moved (position,), in units of the usual length of such a
+    vector.
+    """
     bars = go.Bar(
         x=np.arange(len(labels)),
         y=values.astype(np.float32),

@@ -43,7 +43,7 @@ ENTERS: dict[Position, str] = {
 def draw_measured(
     sentence: list[str], effect: OrderEffect, scheme: Position, causal: bool, move: Move, seed: int
 ) -> None:
-    """The words of the view, or a text through a trained model, in the order that was chosen above."""
+    """Draws the words of the view, or a text through a trained model, in the order that was chosen above."""
     if widgets.select("Through", MATERIALS, THROUGH, hidden=True, wrap=True) == "trained":
         draw_trained(move, seed)
         return

@@ -28,7 +28,7 @@ UNITS = ("words", "tokens")
 
 
 def draw_trained(move: Move, seed: int) -> None:
-    """A model and a text of one's own, in order and out of order."""
+    """Draws a model and a text of one's own, in order and out of order."""
     with subject_bar() as subject:
         _draw_order(subject, move, seed)
 

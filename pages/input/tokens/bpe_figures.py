@@ -15,7 +15,7 @@ DASHES = ("solid", "dot")
 
 
 def compression(curves: Mapping[str, np.ndarray], unit: str) -> go.Figure:
-    """`curves`: name -> value after 0, 1, 2 ... merges."""
+    """Draws `curves`: name -> value after 0, 1, 2 ... merges."""
     traces = [
         {
             "type": "scatter",
@@ -40,8 +40,8 @@ def compression(curves: Mapping[str, np.ndarray], unit: str) -> go.Figure:
 
 
 def four_ways(names: Sequence[str], start: Sequence[int], left: Sequence[int]) -> go.Figure:
-    """Tokens of the same text before and after the same number of merges, a pair of bars for each way, first
-    on top.
+    """Draws tokens of the same text before and after the same number of merges, a pair of bars for each way,
+    first on top.
     """
     at = -np.arange(len(names))
     bars = [

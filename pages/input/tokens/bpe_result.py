@@ -43,7 +43,7 @@ PARTS = {
 
 
 def draw_result(watched: Watching, texts: Texts, new_tokens: int) -> None:
-    """One of four parts, as chosen."""
+    """Draws one of four parts, as chosen."""
     part = select("Shown", PARTS, "bpe_part", hidden=True)
     if part == "merges":
         _draw_merges(watched.seen)
@@ -104,7 +104,7 @@ def _draw_merges(seen: Watched) -> None:
 
 
 def merges_table(seen: Watched) -> pd.DataFrame:
-    """A row for each merge."""
+    """Returns a row for each merge."""
     own = seen.tokenizer
     tokens = [show_bytes(token) for token in own.tokens]
     following = [

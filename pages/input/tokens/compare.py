@@ -31,7 +31,7 @@ class _Asked:
 
 
 def draw_compare() -> None:
-    """The text and the choice of tokenizers, the answer, and their tokens."""
+    """Draws the text and the choice of tokenizers, the answer, and their tokens."""
     chosen = _controls()
     if chosen is None:
         return

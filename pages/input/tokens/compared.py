@@ -32,7 +32,7 @@ class Comparison:
 
 
 def draw_answer(comparison: Comparison) -> None:
-    """The dearest tokenizer against the cheapest; where only one holds the whole text, its count."""
+    """Draws the dearest tokenizer against the cheapest; where only one holds the whole text, its count."""
     far = spread(comparison.cuts, without=("words",))  # which lose the blanks
     if far is not None:
         entries = comparison.sizes[far.most], comparison.sizes[far.least]
@@ -43,13 +43,13 @@ def draw_answer(comparison: Comparison) -> None:
 
 
 def draw_others() -> None:
-    """How other methods learn their pieces."""
+    """Draws how other methods learn their pieces."""
     st.markdown("### Other ways to learn the pieces")
     st.table(pd.DataFrame(words.OTHERS, columns=["", "how", "used by"]).set_index(""))
 
 
 def draw_summary(comparison: Comparison) -> None:
-    """How many tokens each makes."""
+    """Draws how many tokens each makes."""
     text, cuts, sizes, titles = comparison.text, comparison.cuts, comparison.sizes, comparison.titles
     table = pd.DataFrame(
         [
@@ -105,7 +105,7 @@ def _written(column: pd.Series, digits: int = 0) -> list[str]:
 
 
 def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings) -> None:
-    """A table by line, where the text has a few."""
+    """Draws a table by line, where the text has a few."""
     text, titles = compared.text, compared.titles
     lines = [line for line in text.split("\n") if line.strip()]
     if not 2 <= len(lines) <= MOST_LINES or max(map(len, lines)) > LONGEST_LINE:

@@ -49,7 +49,9 @@ class _Counted:
 
 
 def draw_cost() -> None:
-    """Tokens of a passage and numbers of an embedding against the size of the vocabulary, in one figure."""
+    """Draws tokens of a passage and numbers of an embedding against the size of the vocabulary, in one
+    figure.
+    """
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         hint = "Our BPE learns from this text, and the passage is its beginning."
         name = shared.choose_source("cost_corpus", "Text", hint)
@@ -94,7 +96,9 @@ def measured(
     _known: shared.Sources,
     _encodings: dict[str, PublishedTokenizer],
 ) -> Passage:
-    """The first `count` words of a source (0: all of it) in tokens; `published` names the encodings."""
+    """Returns the first `count` words of a source (0: all of it) in tokens; `published` names the
+    encodings.
+    """
     return measure_passage(_known.text, count, shared.trained(_known), GRID, NAMED, _encodings)
 
 

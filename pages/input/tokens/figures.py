@@ -25,7 +25,9 @@ KINDS = {"plain": "quiet", "ours": "run0", "published": "training"}
 
 
 def token_bars(names: Sequence[str], kinds: Sequence[str], tokens: np.ndarray, each: np.ndarray) -> go.Figure:
-    """Tokens of one text (tokenizer,), with the characters that each token holds on average (tokenizer,)."""
+    """Draws tokens of one text (tokenizer,), with the characters that each token holds on average
+    (tokenizer,).
+    """
     bars = {
         "type": "bar",
         "orientation": "h",
@@ -51,8 +53,8 @@ def token_bars(names: Sequence[str], kinds: Sequence[str], tokens: np.ndarray, e
 def line_table(
     lines: Sequence[str], names: Sequence[str], counts: np.ndarray, per_character: np.ndarray
 ) -> go.Figure:
-    """Tokens of each line by each tokenizer: counts (line, tokenizer), shaded by tokens per character (line,
-    tokenizer).
+    """Draws tokens of each line by each tokenizer: counts (line, tokenizer), shaded by tokens per character
+    (line, tokenizer).
     """
     rows = [f"{i}" for i in range(len(lines))]
     hover = [
@@ -113,8 +115,9 @@ def line_table(
 def trade(
     sizes: np.ndarray, tokens: np.ndarray, points: Sequence[tuple[str, str, int, int]], width: int
 ) -> go.Figure:
-    """Tokens of a passage (size,) by our BPE, and other tokenizers as `points`: (name, kind, vocabulary,
-    tokens), against the vocabulary (size,); on the right axis the embedding, vocabulary times `width`.
+    """Draws tokens of a passage (size,) by our BPE, and other tokenizers as `points`: (name, kind,
+    vocabulary, tokens), against the vocabulary (size,); on the right axis the embedding, vocabulary times
+    `width`.
     """
     largest = max([int(sizes.max()), *(point[2] for point in points)])
     line = np.geomspace(28, 2 * largest, 120)
@@ -192,7 +195,7 @@ def cost_curve(
     log: bool = False,
     hover: str = ",.0f",
 ) -> go.Figure:
-    """A cost (size,) against the vocabulary (size,) of our BPE, and others as `points`: (name, kind,
+    """Draws a cost (size,) against the vocabulary (size,) of our BPE, and others as `points`: (name, kind,
     vocabulary, cost).
     """
     line: dict[str, Any] = {

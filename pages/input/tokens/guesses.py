@@ -14,7 +14,7 @@ FAMILY = "👩‍👩‍👧‍👦"
 
 
 def next_merge(seen: Watched, step: int) -> Guess | None:
-    """Which pair is merged after the one that the player shows."""
+    """Returns which pair is merged after the one that the player shows."""
     found = tokens.next_merge(seen, step)
     if found is None:
         return None
@@ -46,7 +46,7 @@ def _passed(count: int | None, most: int | None) -> str:
 
 
 def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
-    """Into how many tokens the tokenizer `name` cuts one picture of a family."""
+    """Makes a guess about the tokens into which the tokenizer `name` cuts one picture of a family."""
     truth = tokens.picture(FAMILY, encode)
     if truth is None:
         return None

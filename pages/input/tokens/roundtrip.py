@@ -30,7 +30,7 @@ Tried = dict[str, tuple[RoundTrip, int]]  # title -> (the trip, entries of the v
 
 
 def draw_roundtrip() -> None:
-    """The text, its ids by each tokenizer, and what they are decoded to."""
+    """Draws the text, its ids by each tokenizer, and what they are decoded to."""
     text = _typed()
     known = shared.source(SOURCE, "")
     if known is None:

@@ -49,9 +49,8 @@ class Sources:
 
 
 def custom_text() -> str | None:
-    """The examples and, folded, the box. Returns the text in whole characters, or None, with a sentence,
-    where
-    it is too long.
+    """Draws the examples and, folded, the box. Returns the text in whole characters, or None, with a
+    sentence, where it is too long.
     """
     if TEXT not in st.session_state:
         named = st.query_params.get(TEXT)
@@ -112,13 +111,13 @@ def _to_link(text: str) -> None:
 
 
 def choose_source(key: str, label: str, hint: str) -> str:
-    """One of SOURCES, kept in the URL under `key`."""
+    """Draws the choice of one of SOURCES, kept in the URL under `key`."""
     return select(label, SOURCES, key, first="shakespeare", hint=hint, wrap=True)
 
 
 def source(name: str, custom: str) -> Sources | None:
-    """The text of a source; the Python manual where Tiny Shakespeare cannot be had. None while its tokens
-    are learned, with a bar, or where that was cancelled or is too much work, with a sentence.
+    """Returns the text of a source; the Python manual where Tiny Shakespeare cannot be had. None while its
+    tokens are learned, with a bar, or where that was cancelled or is too much work, with a sentence.
     """
     found = Sources("yours", custom, custom) if name == "yours" and custom else _built_in(name)
     most = session.profile().max_merging if found.custom else None
@@ -145,17 +144,19 @@ def _built_in(name: str) -> Sources:
 
 
 def trained(sources: Sources) -> BpeTokenizer:
-    """Byte-level BPE with words kept apart, as far as LARGEST or as the text goes; once for each text."""
+    """Learns byte-level BPE with words kept apart, as far as LARGEST or as the text goes; once
+    for each text.
+    """
     return _trained(sources.name, sources.custom, sources.text)
 
 
 def smaller(sources: Sources, size: int) -> BpeTokenizer:
-    """The same training, stopped at `size` tokens."""
+    """Returns the same training, stopped at `size` tokens."""
     return _smaller(sources.name, sources.custom, size, trained(sources))
 
 
 def known_words(sources: Sources) -> WordTokenizer | None:
-    """The words of the text; None where it has none."""
+    """Returns the words of the text; None where it has none."""
     return _words(sources.name, sources.custom, sources.text)
 
 
@@ -192,12 +193,12 @@ def _words(name: str, custom: str, _text: str) -> WordTokenizer | None:
 
 @st.cache_data(max_entries=6, show_spinner=False)
 def alphabet(name: str, custom: str, _text: str) -> str:
-    """The distinct characters of a text, by code point."""
+    """Returns the distinct characters of a text, by code point."""
     return "".join(sorted(set(_text)))
 
 
 def encodings(names: Iterable[str]) -> dict[str, PublishedTokenizer]:
-    """The published encodings of these names that can be had; `tell_missing` tells of the others."""
+    """Returns the published encodings of these names that can be had; `tell_missing` tells of the others."""
     failed = _failures()
     wanted = [name for name in names if name in PUBLISHED]
     fresh = [name for name in wanted if name not in failed]
@@ -219,7 +220,9 @@ def at_hand(names: Iterable[str] = PUBLISHED) -> dict[str, PublishedTokenizer]:
 
 
 def tell_missing(names: Iterable[str]) -> None:
-    """A line that says why encodings that were asked for are not shown, and a button that tries again."""
+    """Draws a line that says why encodings that were asked for are not shown, and a button that
+    tries again.
+    """
     failed = _failures()
     missing = [name for name in names if name in PUBLISHED and name in failed]
     if missing:

@@ -37,7 +37,7 @@ def draw_special(encodings: Encodings) -> None:
 
 
 def draw_glitch(encodings: Encodings) -> None:
-    """How gpt2 cuts a user's name that became one token, beside a word that did not."""
+    """Draws how gpt2 cuts a user's name that became one token, beside a word that did not."""
     st.markdown(words.GLITCH)
     rows = [
         {

@@ -46,7 +46,7 @@ def draw_thousand_words(known: shared.Sources, passage: Passage) -> None:
 
 
 def draw_line(gpt2: PublishedTokenizer | None) -> None:
-    """One line whose count depends on what follows it."""
+    """Draws one line whose count depends on what follows it."""
     st.markdown("### One line, counted")
     if gpt2 is None:
         st.caption(

@@ -68,8 +68,8 @@ def watching(text: str, passage: str, new_tokens: int, level: Level, split: Spli
 
 
 def frames_of(seen: Watched, shown: Replay, passage: str, same: bool) -> dict[str, Any]:
-    """All frames at once, as numbers: `merges` five for each (pair, token, count, tokens left), `runners`
-    three for each runner-up, padded with -1.
+    """Returns all frames at once, as numbers: `merges` five for each (pair, token, count, tokens left),
+    `runners` three for each runner-up, padded with -1.
 
     `unknown` are the passage's characters without a symbol, in their order.
     """

@@ -93,8 +93,9 @@ def _times(ratio: float) -> str:
 
 
 def why_pieces(ways: Ways, merges: int, name: str, large: int | None = None) -> str:
-    """The answer of the view: what pieces save, and what whole words would not do. `large` is how many words
-    all of Tiny Shakespeare has; None where that is not known, or is what the merges are learned from.
+    """Returns the answer of the view: what pieces save, and what whole words would not do. `large` is how
+    many words all of Tiny Shakespeare has; None where that is not known, or is what the merges are learned
+    from.
     """
     letters, pieces = ways.characters, ways.pieces
     if pieces.tokens >= letters.tokens:
@@ -120,7 +121,7 @@ def why_pieces(ways: Ways, merges: int, name: str, large: int | None = None) -> 
 
 
 def lists(ways: Ways, base: int, level: str) -> str:
-    """How long the list of each way is, for this text."""
+    """Says how long the list of each way is, for this text."""
     pieces = ways.pieces.vocab_size
     said = (
         f"The lists for this text: **{ways.characters.vocab_size:,}** characters;"
@@ -134,7 +135,7 @@ def lists(ways: Ways, base: int, level: str) -> str:
 
 
 def spelled(way: Way) -> str:
-    """How a word that the text does not have is written in one way."""
+    """Says how a word that the text does not have is written in one way."""
     return f"{way.spelled:,} token{'s' * (way.spelled != 1)}" if way.spelled else "cannot"
 
 
@@ -204,8 +205,8 @@ SPECIAL = (
 
 
 def dearest(spread: Spread, most: str, least: str, entries: tuple[int, int]) -> str:
-    """The answer of the view: the tokenizer that needs most against the one that needs least, by their
-    titles; `entries` are those of their vocabularies, in this order.
+    """Returns the answer of the view: the tokenizer that needs most against the one that needs least, by
+    their titles; `entries` are those of their vocabularies, in this order.
     """
     return (
         f"**{least} needs {spread.least_tokens:,} tokens, {most} {spread.most_tokens:,}: {spread.times:.1f}"
@@ -216,7 +217,7 @@ def dearest(spread: Spread, most: str, least: str, entries: tuple[int, int]) -> 
 
 
 def only(title: str, cut: Cut) -> str:
-    """The answer of the view where there is nothing to compare with."""
+    """Returns the answer of the view where there is nothing to compare with."""
     return f"**{title} makes {cut.tokens:,} tokens of it**, {cut.characters_per_token:.2f} characters each."
 
 
@@ -239,7 +240,7 @@ def measured_on(passage: Passage, requested: int, name: str) -> str:
 
 
 def model_of(layers: int, d: int) -> str:
-    """The model whose parameters the table counts."""
+    """Returns the model whose parameters the table counts."""
     return (
         f"The model: {layers} layer{'s' * (layers != 1)} of width {d:,}, $12\\,L\\,d^2$ in its blocks and a"
         " few norms. *Tied*: one matrix reads tokens in and writes them out. *Untied*: a second matrix of"
@@ -249,7 +250,9 @@ def model_of(layers: int, d: int) -> str:
 
 
 def gained(first: Cost, last: Cost, gain: Gain, new: NewWords | None) -> str:
-    """The answer of the view: what a longer list of pieces buys and costs, and why it is no list of words."""
+    """Returns the answer of the view: what a longer list of pieces buys and costs, and why it is no list of
+    words.
+    """
     said = (
         f"**From {first.vocab_size:,} {first.name} to {last.name}'s {last.vocab_size:,} entries:"
         f" {gain.tokens:.1f} times fewer tokens, {_times(gain.scores)} times less attention**, for an"
@@ -288,7 +291,7 @@ RULE_OF_THUMB = (
 
 
 def thousand_words(name: str, characters: float, tokens: float | None) -> str:
-    """How long a word is here, beside the rule of thumb."""
+    """Says how long a word is here, beside the rule of thumb."""
     tail = "" if tokens is None else f", and gpt2 makes {tokens:.2f} tokens of one"
     return (
         f"{RULE_OF_THUMB} In {name} a word, with the blanks around it, has {characters:.2f} characters{tail}."
@@ -296,7 +299,7 @@ def thousand_words(name: str, characters: float, tokens: float | None) -> str:
 
 
 def single_line(line: str, characters: int, isolated: int, with_empty: int, running: int) -> str:
-    """One line in three surroundings; `line` is safe Markdown, the others are numbers of tokens."""
+    """Returns one line in three surroundings; `line` is safe Markdown, the others are numbers of tokens."""
     return (
         f"**“{line}” is {characters} characters and {isolated} tokens** for gpt2. With an empty line after"
         " it there"
@@ -320,7 +323,7 @@ def came_back(trip: RoundTrip) -> str:
 
 
 def round_trip(trips: dict[str, RoundTrip], entries: dict[str, int]) -> str:
-    """The answer of the view; `trips` and the `entries` of the vocabularies are by title."""
+    """Returns the answer of the view; `trips` and the `entries` of the vocabularies are by title."""
     whole = [name for name, one in trips.items() if one.same]
     letters = trips["Characters"]
     if len(whole) == len(trips):

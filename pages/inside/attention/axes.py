@@ -22,7 +22,7 @@ LEFT_OUT = 0.25  # of the words, at most, for want of room
 
 
 def words_of(labels: Sequence[str]) -> list[tuple[float, str]]:
-    """The words that tokens make, each with the middle of its place. A word ends at a blank.
+    """Returns the words that tokens make, each with the middle of its place. A word ends at a blank.
 
     >>> words_of(list("a␣cat.")), words_of(["The", "␣lib", "rary"])
     ([(0.0, 'a'), (3.5, 'cat.')], [(0.0, 'The'), (1.5, 'library')])
@@ -41,7 +41,7 @@ def words_of(labels: Sequence[str]) -> list[tuple[float, str]]:
 
 
 def ticks(labels: Sequence[str], pixels: float) -> list[tuple[float, str]]:
-    """Where a label stands, and which, on an axis of so many pixels."""
+    """Returns where a label stands, and which, on an axis of so many pixels."""
     cell = pixels / max(len(labels), 1)
     if cell >= LINE:
         return [(float(at), label) for at, label in enumerate(labels)]
@@ -56,7 +56,7 @@ def ticks(labels: Sequence[str], pixels: float) -> list[tuple[float, str]]:
 def text_axis(
     labels: Sequence[str], title: str, pixels: float, size: int = 12, **rest: Any
 ) -> dict[str, Any]:
-    """An axis along a text, as wide or high as `pixels` where it is smallest."""
+    """Returns an axis along a text, as wide or high as `pixels` where it is smallest."""
     found = ticks(labels, pixels)
     texts = [plain(short(word, MOST_LETTERS)) for _, word in found]
     shown: dict[str, Any] = {"tickvals": [at for at, _ in found], "ticktext": texts}
@@ -64,14 +64,14 @@ def text_axis(
 
 
 def across(labels: Sequence[str], pixels: float, **rest: Any) -> dict[str, Any]:
-    """The axis of what is looked at, above; words stand upright."""
+    """Returns the axis of what is looked at, above; words stand upright."""
     upright = max((len(word) for _, word in ticks(labels, pixels)), default=0) > 1
     place = {"side": "top", "tickangle": -90 if upright else 0}
     return text_axis(labels, LOOKED, pixels, **(place | rest))
 
 
 def down(labels: Sequence[str], pixels: float, **rest: Any) -> dict[str, Any]:
-    """The axis of who looks, from above to below."""
+    """Returns the axis of who looks, from above to below."""
     backwards = {"range": [len(labels) - 0.5, -0.5]}
     return text_axis(labels, LOOKS, pixels, **(backwards | rest))
 
@@ -83,8 +83,8 @@ def room_for(labels: Sequence[str], pixels: float) -> int:
 
 
 def unmasked(weights: np.ndarray, causal: bool) -> np.ndarray:
-    """Weights (query, key) without those of later tokens, which are none: blank, so that zero and masked look
-    different.
+    """Returns the weights (query, key) without those of later tokens, which are none: blank, so that zero and
+    masked look different.
     """
     later = np.triu(np.ones(weights.shape, dtype=bool), 1)
     shown: np.ndarray = np.where(later & causal, np.nan, weights).astype(np.float32)
@@ -92,6 +92,6 @@ def unmasked(weights: np.ndarray, causal: bool) -> np.ndarray:
 
 
 def note(text: str, **place: Any) -> dict[str, Any]:
-    """Words inside a figure."""
+    """Returns the words inside a figure."""
     usual = {"xref": "paper", "yref": "paper", "showarrow": False, "font": {"size": 13}}
     return usual | {"text": text} | place

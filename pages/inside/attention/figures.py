@@ -26,7 +26,7 @@ MOST_WITH_TEXT = 12  # cells beside each other that have room for a number
 
 
 def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> go.Figure:
-    """One cell for each head: values (layer, head), from 0 up; layers go down, or across where they are
+    """Draws one cell for each head: values (layer, head), from 0 up; layers go down, or across where they are
     many.
     """
     layers, heads = values.shape
@@ -67,7 +67,7 @@ def heads_height(values: np.ndarray) -> int:
 
 
 def read_pattern(weights: np.ndarray, labels: Sequence[str], causal: bool) -> go.Figure:
-    """weights (query, key) in [0, 1], queries down; what the mask hides is grey."""
+    """Draws weights (query, key) in [0, 1], queries down; what the mask hides is grey."""
     wide, tall = 230, heatmap_height(len(weights), 340) - 100  # pixels of the cells, where they have least
     margin = {"l": 34 + axes.room_for(labels, tall), "t": 30 + axes.room_for(labels, wide), "r": 8, "b": 8}
     layout = {"margin": margin, "xaxis": axes.across(labels, wide), "yaxis": axes.down(labels, tall)}
@@ -80,14 +80,14 @@ def _across(values: np.ndarray) -> bool:
 
 
 def head_table(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """One row for each head, from arrays (layer, head). Layers and heads count from 0."""
+    """Returns one row for each head, from arrays (layer, head). Layers and heads count from 0."""
     layers, heads = next(iter(columns.values())).shape
     places = {"layer": np.repeat(np.arange(layers), heads), "head": np.tile(np.arange(heads), layers)}
     return pd.DataFrame(places | {name: values.reshape(-1) for name, values in columns.items()})
 
 
 def two_bars(table: pd.DataFrame) -> go.Figure:
-    """Probabilities before and after, side by side: columns token, before, after."""
+    """Draws probabilities before and after, side by side: columns token, before, after."""
     rows = np.arange(len(table))
     traces = [
         {
@@ -113,7 +113,7 @@ def two_bars(table: pd.DataFrame) -> go.Figure:
 
 
 def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
-    """One bar for each position: kl (query,), nats; the chosen one stands out."""
+    """Draws one bar for each position: kl (query,), nats; the chosen one stands out."""
     shades = [colour("output") if i == chosen else colour("quiet") for i in range(len(kl))]
     bars = {
         "type": "bar",
@@ -135,7 +135,9 @@ def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
 
 
 def sink_bars(sink: Sink) -> go.Figure:
-    """Length of the value vector at position 0 beside the mean of the others, for every key-value head."""
+    """Draws length of the value vector at position 0 beside the mean of the others, for every
+    key-value head.
+    """
     layers, kv = sink.first_norm.shape
     at = [(i, h) for i in range(layers) for h in range(kv)]
     axis: dict[str, Any] = {"title": {"text": "key-value head"}, "showgrid": False}
@@ -169,7 +171,7 @@ def sink_bars(sink: Sink) -> go.Figure:
 
 
 def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.Figure:
-    """Matrices (position, width) side by side, signed, on one scale; each named above its columns."""
+    """Draws matrices (position, width) side by side, signed, on one scale; each named above its columns."""
     values = np.concatenate(list(parts.values()), axis=1)
     figure = matrix_heatmap(
         values,
@@ -197,8 +199,8 @@ def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.
 
 
 def shared_figure(n_heads: int, n_kv: int) -> go.Figure:
-    """Query heads in a row, the key-value heads they read below, a line from each to its own; one colour for
-    a group.
+    """Draws query heads in a row, the key-value heads they read below, a line from each to its own; one
+    colour for a group.
     """
     group = n_heads // n_kv
     shades = [

@@ -63,7 +63,7 @@ PARTS = {
 
 
 def width(query: OneQuery, seed: int) -> Guess:
-    """About heads of another width, in the view √d_k."""
+    """Makes a guess about heads of another width, in the view √d_k."""
     other, truth = attention.other_width(query.width), attention.width(query.width, seed)
     choices, right = offered(truth, WIDTH, HOLDS)
     n = truth.numbers
@@ -78,7 +78,7 @@ def width(query: OneQuery, seed: int) -> Guess:
 
 
 def unmasked(unmasked: Unmasked) -> Guess | None:
-    """About the loss of the model above without its mask, in the view Mask."""
+    """Makes a guess about the loss of the model above without its mask, in the view Mask."""
     truth = attention.unmasked(unmasked)
     if truth is None:
         return None
@@ -98,7 +98,7 @@ def unmasked(unmasked: Unmasked) -> Guess | None:
 
 
 def parts(subject: Subject) -> Guess | None:
-    """About the three switches of the view Switch off."""
+    """Makes a guess about the three switches of the view Switch off."""
     truth = attention.dearest_part(subject.model, subject.recording())
     if truth is None:
         return None

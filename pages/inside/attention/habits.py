@@ -123,13 +123,13 @@ def _numbers(
 
 
 def legend(numbers: HeadNumbers) -> list[tuple[str, str, str]]:
-    """The name, the colour and the words of each habit that a head has, with how many have it."""
+    """Returns the name, the colour and the words of each habit that a head has, with how many have it."""
     found = counts(numbers).by_habit
     return [(name, COLOURS[name], f"{NAMES[name]} {found[name]}") for name in NAMES if found[name]]
 
 
 def hints(numbers: HeadNumbers) -> list[str]:
-    """Where each head is and what it does, layer by layer."""
+    """Returns where each head is and what it does, layer by layer."""
     layers, heads = numbers.entropy.shape
     places = [f"Layer {i}, head {h}: " for i in range(layers) for h in range(heads)]
     if not np.isfinite(numbers.first).any():

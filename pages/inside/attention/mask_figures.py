@@ -31,7 +31,7 @@ SHADES = (("with the mask", "attention"), ("without it", "output"))
 
 
 def single_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool) -> go.Figure:
-    """Weights (query, key) of a head, with the mask (what it hides is grey) or without, in [0, 1]."""
+    """Draws weights (query, key) of a head, with the mask (what it hides is grey) or without, in [0, 1]."""
     name, _ = SHADES[0 if masked else 1]
     cells = named_cells([f"query {n}" for n in placed(labels)], [f"key {n}" for n in placed(labels)], " → ")
     heat = {
@@ -103,7 +103,7 @@ def learning_curves(both: Both, at: int) -> go.Figure:
 
 
 def losses_by_place(unmasked: Unmasked, labels: Sequence[str]) -> go.Figure:
-    """The loss of each token after the first, both ways."""
+    """Draws the loss of each token after the first, both ways."""
     places = np.arange(1, len(labels))
     traces = [
         {

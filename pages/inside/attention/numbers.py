@@ -143,7 +143,7 @@ def draw_numbers(subject: Subject) -> None:
 
 
 def number_of(numbers: HeadNumbers, field: str) -> np.ndarray | None:
-    """(layer, head); None where it was not measured."""
+    """Returns (layer, head); None where it was not measured."""
     return numbers.places.get(field, getattr(numbers, field, None))
 
 
@@ -203,7 +203,7 @@ def _not_measured(subject: Subject, field: str) -> None:
 
 
 def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
-    """Sentences that name heads, each with what was measured."""
+    """Returns the sentences that name heads, each with what was measured."""
     lines = []
     for found in followers(numbers):
         one, several = VERBS[found.habit]

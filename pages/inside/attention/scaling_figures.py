@@ -19,7 +19,7 @@ SCALED = ("quiet", "attention")  # without the scale, with it
 
 
 def scaling_curves(curves: Mapping[str, Scaled], here: Mapping[str, Scaled], most: float) -> go.Figure:
-    """Spread, entropy and two sizes of the gradient over d_k (logarithmic); `here`, one d_k, is marked;
+    """Draws spread, entropy and two sizes of the gradient over d_k (logarithmic); `here`, one d_k, is marked;
     `most`: the largest possible entropy.
     """
     chosen = float(next(iter(here.values())).widths[0])
@@ -122,8 +122,8 @@ def _curve(name: str, x: np.ndarray, y: np.ndarray, shade: str, axis: str, legen
 
 
 def query_bars(query: OneQuery, divided: bool) -> go.Figure:
-    """The weights of one query, as the scores are or `divided` by sqrt(d_k): one bar for each key, in the
-    same places and on the same scale both ways; the key that wins undivided stands out in both.
+    """Draws the weights of one query, as the scores are or `divided` by sqrt(d_k): one bar for each key, in
+    the same places and on the same scale both ways; the key that wins undivided stands out in both.
     """
     values = query.scaled if divided else query.plain
     keys = np.arange(1, len(values) + 1)
@@ -154,7 +154,7 @@ def query_bars(query: OneQuery, divided: bool) -> go.Figure:
 
 
 def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
-    """The bars that say their number: the highest first, none beside another, none below `least`.
+    """Returns the bars that say their number: the highest first, none beside another, none below `least`.
 
     >>> sorted(labelled(np.array([0.1, 0.3, 0.2, 0.04, 0.36])))
     [1, 4]
@@ -167,7 +167,7 @@ def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
 
 
 def compared_map(comparison: Compared, title: str, labels: Sequence[str]) -> go.Figure:
-    """The weights (query, key) of one way to compare, in [0, 1]."""
+    """Draws the weights (query, key) of one way to compare, in [0, 1]."""
     heat = {
         "type": "heatmap",
         "z": comparison.weights.astype(np.float32),

@@ -37,7 +37,7 @@ def has_heads(subject: Subject) -> bool:
 
 
 def take_head(there: tuple[int, int]) -> None:
-    """A head was clicked in the grid, of (layers, heads): the choosers follow."""
+    """Takes over the head that was clicked in the grid, of (layers, heads): the choosers follow."""
     where = widgets.indexes_of(widgets.picked(GRID, "chosen"), there, ",")
     if where is not None:
         for key, index in zip((f"{TOPIC}_layer", f"{TOPIC}_head"), where, strict=True):
@@ -90,7 +90,7 @@ def head_grid(
 
 
 def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
-    """Two columns of tokens with lines between them, for the heads of one layer: patterns (head, query,
+    """Draws two columns of tokens with lines between them, for the heads of one layer: patterns (head, query,
     key).
     """
     colours = theme.palette()

@@ -227,7 +227,7 @@ def _table(subject: Subject, found: Stages, query: int) -> pd.DataFrame:
 
 
 def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
-    """The way from q and k to one weight, written out (Markdown)."""
+    """Returns the way from q and k to one weight, written out (Markdown)."""
     here, there = (f"{safe(labels[i])} (position {i})" for i in (query, key))
     lines = [f"**How {here} comes to give {w.weight:.4f} of its weight to {there}**\n"]
     width = len(w.pairs)

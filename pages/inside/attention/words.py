@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 
 def with_heads(something: T, otherwise: T) -> Callable[[Subject], T]:
-    """Something that is told only where a model has heads: without a mixer the view has said that there is
-    nothing to see.
+    """Guards a text that is shown only where a model has heads: without a mixer the view has said that there
+    is nothing to see.
     """
     return lambda subject: otherwise if subject.config.mixer == "none" else something
 
@@ -103,7 +103,7 @@ SEVERAL_HEADS = (
 
 
 def cost_table(cuts: Sequence[Cut]) -> pd.DataFrame:
-    """One row for each number of heads."""
+    """Returns one row for each number of heads."""
     rows = {
         "width of a head": [f"{cut.d_head}" for cut in cuts],
         f"FLOPs of attention for one token among {cuts[0].tokens}": [f"{cut.flops:,}" for cut in cuts],
@@ -155,7 +155,7 @@ LOOKS = "The token that looks"
 
 
 def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> str:
-    """How one weight comes about (Markdown)."""
+    """Says how one weight comes about (Markdown)."""
     looks, there = safe(labels[query]), safe(labels[key])
     if w.raw is None:
         return (
@@ -192,7 +192,7 @@ SHARED_KEYS_QUESTION = "What is saved when heads share their keys?"
 
 
 def most_of(name: str, layer: int, head: int, value: float, unit: str, mean: float) -> str:
-    """The head with the most of a number (Markdown)."""
+    """Returns the head with the most of a number (Markdown)."""
     shown, usual = (f"{x:.0%}" if unit == "share" else f"{x:.2f} {unit}" for x in (value, mean))
     return (
         f"{name}: head {head} of layer {layer} has the most, **{shown}**; the mean over all heads is"

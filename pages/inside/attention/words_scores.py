@@ -61,7 +61,7 @@ SCALING_CURVES_ALT = (
 
 
 def gradients(crossing: int | None) -> str:
-    """Why the chart of ‖∂p/∂s‖ first goes the other way."""
+    """Says why the chart of ‖∂p/∂s‖ first goes the other way."""
     first = (
         "Here it never is larger."
         if crossing is None
@@ -109,7 +109,7 @@ def self_alt(title: str, comparison: Compared) -> str:
 
 
 def self_term(comparisons: Mapping[Way, Compared], width: int) -> str:
-    """How much a token gives to itself, three ways (Markdown)."""
+    """Says how much a token gives to itself, three ways (Markdown)."""
     raw, shared, separate = comparisons["raw"], comparisons["shared"], comparisons["separate"]
     return (
         f"Nothing is as much like a token as itself: its own score is **{raw.own_score:.1f}** (about"
@@ -122,7 +122,7 @@ def self_term(comparisons: Mapping[Way, Compared], width: int) -> str:
 
 
 def self_table(comparisons: Mapping[Way, Compared]) -> pd.DataFrame:
-    """One row for each way."""
+    """Returns one row for each way."""
     rows = {
         "score with itself, mean": [f"{one.own_score:.2f}" for one in comparisons.values()],
         "spread of the scores with others": [f"{one.other_spread:.2f}" for one in comparisons.values()],

@@ -50,7 +50,7 @@ QUESTIONS: dict[str, Question] = {
 
 
 def draw_fact(subject: Subject) -> None:
-    """A prompt, the climb of its answer, and the writers."""
+    """Draws a prompt, the climb of its answer, and the writers."""
     if not writes(subject):
         return
     known = questions_for(subject.tokenizer)
@@ -147,7 +147,7 @@ def _draw(subject: Subject, fact: Fact) -> None:
 
 
 def sentence(fact: Fact, subject: Subject) -> str:
-    """Where it becomes the likeliest, where it climbs most, and who wrote it."""
+    """Returns where it becomes the likeliest, where it climbs most, and who wrote it."""
     names = depth_names(subject.config.n_layers)
     word = f"“{safe(subject.vocabulary[fact.answer])}”"
     if fact.first is None:

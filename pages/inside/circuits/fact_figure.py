@@ -20,7 +20,7 @@ def answer_by_depth(
     written: Mapping[str, np.ndarray] | None,
     last: int,
 ) -> go.Figure:
-    """Above, the answer's rank by depth, 1 on top, and its probability; below, what attention and the
+    """Draws, above, the answer's rank by depth, 1 on top, and its probability; below, what attention and the
     feed-forward network of each block wrote of its logit (layer,). `last` is the lowest rank there is.
     """
     at = np.arange(len(rank))

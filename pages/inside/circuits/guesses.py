@@ -31,7 +31,7 @@ HOLDS = {
 
 
 def head(model: Transformer, repeat: Repeat) -> Guess | None:
-    """Which head is missed most at the second reading."""
+    """Returns which head is missed most at the second reading."""
     truth = attention.missed_head(model, repeat)
     if truth is None:
         return None

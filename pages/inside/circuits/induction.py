@@ -35,7 +35,7 @@ HEIGHT, BELOW = 360, 250
 
 
 def draw_induction(subject: Subject) -> None:
-    """Both readings, then the heads one by one."""
+    """Draws both readings, then the heads one by one."""
     if not (writes(subject) and looks(subject)):
         return
     pool = _pool(subject.key[0], subject.tokenizer)

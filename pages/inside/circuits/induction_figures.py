@@ -72,7 +72,7 @@ def knocked_out(
 
 
 def scores_map(scores: np.ndarray, title: str) -> go.Figure:
-    """A weight in [0, 1] of every head, (layer, head); layer 0 at the bottom."""
+    """Draws a weight in [0, 1] of every head, (layer, head); layer 0 at the bottom."""
     heat = go.Heatmap(
         z=scores.astype(np.float32),
         zmin=0,

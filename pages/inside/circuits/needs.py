@@ -34,7 +34,9 @@ def looks(subject: Subject) -> bool:
 
 
 def long_text(subject: Subject, most: int, fallback: str = TEXT) -> tuple[int, ...]:
-    """The first `most` tokens of the bar's text; of our `fallback` where that is too short, which is said."""
+    """Returns the first `most` tokens of the bar's text; of our `fallback` where that is too short, which is
+    said.
+    """
     if len(subject.ids) >= SHORT:
         return subject.ids[:most]
     ids, _, _ = read(fallback, subject.tokenizer, most)

@@ -113,7 +113,7 @@ def _notes(subject: Subject, pair: Pair) -> None:
 
 
 def both_labels(subject: Subject, prompts: Prompts) -> list[str]:
-    """The tokens of the clean prompt; where the other has another, both."""
+    """Returns the tokens of the clean prompt; where the other has another, both."""
     shown = subject.vocabulary
     return [
         shown[a] if a == b else f"{shown[a]} / {shown[b]}"

@@ -38,7 +38,7 @@ ALL = 0.995  # of the answer: it would be written as 1.00
 
 
 def sentence(patching: Patching, labels: list[str], names: tuple[str, str]) -> str:
-    """Where it sits and where it moves, or which patches count most (Markdown)."""
+    """Returns where it sits and where it moves, or which patches count most (Markdown)."""
     a, b = (f"“{safe(name)}”" for name in names)
     doubt = _DOUBTS[verdict(patching.contrast)].format(span=abs(patching.contrast.span), a=a, b=b)
     if patching.site == "resid_pre":
@@ -83,7 +83,8 @@ def _at(station: Station, labels: list[str], top: int) -> str:
 
 
 def depth_names(rows: int) -> list[str]:
-    """Where the stream stands before blocks 0, 1, ...: named by what came last, as in the view of a fact.
+    """Returns where the stream stands before blocks 0, 1, ...: named by what came last, as in the view of a
+    fact.
 
     >>> depth_names(3)
     ['the embedding', 'after block 0', 'after block 1']

@@ -13,7 +13,7 @@ from ui.figures.theme import DIVERGING, base_layout
 
 
 def both(clean: Sequence[str], corrupted: Sequence[str]) -> list[str]:
-    """Tokens of two prompts; where they differ, one above the other."""
+    """Returns the tokens of two prompts; where they differ, one above the other."""
     return [
         plain(short(a, MOST_LETTERS))
         if a == b
@@ -32,10 +32,10 @@ def patch_map(
     hover: str,
     depths: Sequence[str] | None = None,
 ) -> go.Figure:
-    """restored (layer, place): orange brings the answer back, blue pushes it further off. The scale ends at
-    1, the whole answer; what lies beyond is in the hover. `names` are said there, `ticks` stand below, turned
-    where they are `upright`: that many letters high. `depths` (layer,) are where a
-    patch of the stream stands, bottom up; else rows are blocks.
+    """Draws restored (layer, place): orange brings the answer back, blue pushes it further off. The scale
+    ends at 1, the whole answer; what lies beyond is in the hover. `names` are said there, `ticks` stand
+    below, turned where they are `upright`: that many letters high. `depths` (layer,) are where a patch of
+    the stream stands, bottom up; else rows are blocks.
     """
     layers, places = restored.shape
     heat = go.Heatmap(

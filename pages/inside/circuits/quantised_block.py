@@ -28,7 +28,7 @@ def _opened(path: str) -> Opened:
 
 
 def opened_of(subject: Subject) -> Opened | None:
-    """The file of a published model; None for one that was trained here."""
+    """Returns the file of a published model; None for one that was trained here."""
     if not subject.is_pretrained:
         return None
     path = getattr(model_of(subject.key[0], NEWEST, ()), "path", None)
@@ -36,7 +36,7 @@ def opened_of(subject: Subject) -> Opened | None:
 
 
 def draw_block(subject: Subject, name: str) -> None:
-    """Its numbers on their levels, and the arithmetic of one of them."""
+    """Draws its numbers on their levels, and the arithmetic of one of them."""
     matrix = dict(subject.model.named_parameters())[name]
     rows, columns = matrix.shape
     a, b, c = st.columns(3, gap="small")

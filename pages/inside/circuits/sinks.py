@@ -40,7 +40,7 @@ HEIGHT = 250
 
 
 def draw_sinks(subject: Subject) -> None:
-    """The weight on the first token by layer, and the loss for each way to begin."""
+    """Draws the weight on the first token by layer, and the loss for each way to begin."""
     if not (writes(subject) and looks(subject)):
         return
     ids = _text(subject)

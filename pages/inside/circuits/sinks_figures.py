@@ -13,8 +13,8 @@ from ui.figures.theme import base_layout, colour
 
 
 def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.ndarray | None) -> go.Figure:
-    """Weight on the earliest token in sight: every head (layer, head) a dot, the mean of a layer (layer,) a
-    line; `baseline` is that of the text as it is, to compare.
+    """Draws weight on the earliest token in sight: every head (layer, head) a dot, the mean of a layer
+    (layer,) a line; `baseline` is that of the text as it is, to compare.
     """
     layers, heads = share.shape
     layer, head = (grid.ravel() for grid in np.indices(share.shape))
@@ -60,7 +60,7 @@ def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.n
 
 
 def sink_losses(names: Sequence[str], losses: np.ndarray, chosen: int) -> go.Figure:
-    """A bar for each way to begin the text, the first on top: nats per token of the second half."""
+    """Draws a bar for each way to begin the text, the first on top: nats per token of the second half."""
     at = -np.arange(len(names))
     shades = [colour("attention") if i == chosen else colour("quiet", 60) for i in range(len(names))]
     bars = go.Bar(

@@ -59,7 +59,7 @@ class Setting:
 
 
 def draw_steering(subject: Subject) -> None:
-    """The controls in a row, both texts and the cost side by side, and what they come to."""
+    """Draws the controls in a row, both texts and the cost side by side, and what they come to."""
     if not subject.config.causal:
         st.info(
             "This model fills gaps and does not write on, so there is nothing to steer. Choose a model that"
@@ -150,7 +150,7 @@ def _texts(subject: Subject, setting: Setting, added: Direction, prompt: tuple[i
 
 
 def show_lines(text: str) -> str:
-    """Text in a paragraph, its line breaks visible."""
+    """Returns a text in a paragraph, its line breaks visible."""
     return safe(text.replace("\n", " ⏎ "))
 
 

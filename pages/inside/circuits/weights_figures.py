@@ -30,8 +30,8 @@ def _mark(x: float | str, y: float, name: str = "chosen") -> go.Trace:
 
 
 def cost_curve(coefficients: Sequence[float], perplexity: np.ndarray, chosen: float) -> go.Figure:
-    """perplexity (coefficient,), on a logarithmic scale; a diamond on the chosen one. The coefficients stand
-    side by side at equal distances, since they double.
+    """Draws perplexity (coefficient,), on a logarithmic scale; a diamond on the chosen one. The coefficients
+    stand side by side at equal distances, since they double.
     """
     names = [minus(f"{c:+g}") if c else "0" for c in coefficients]
     at = list(coefficients).index(chosen)
@@ -59,7 +59,7 @@ def cost_curve(coefficients: Sequence[float], perplexity: np.ndarray, chosen: fl
 
 
 def lifted_bars(words: Sequence[str], before: Sequence[float], after: Sequence[float]) -> go.Figure:
-    """Probabilities of next tokens without and with the addition, the largest gain on top."""
+    """Draws probabilities of next tokens without and with the addition, the largest gain on top."""
     at = -np.arange(len(words))
     rest: dict[str, Any] = {"y": at, "orientation": "h", "hovertemplate": "%{x:.4f}<extra></extra>"}
     bars = [
@@ -80,7 +80,7 @@ def lifted_bars(words: Sequence[str], before: Sequence[float], after: Sequence[f
 
 
 def weights_before_after(histogram: Histogram, after: str) -> go.Figure:
-    """How the numbers of a matrix lie, before as a filled line, after as bars."""
+    """Draws how the numbers of a matrix lie, before as a filled line, after as bars."""
     bars = go.Bar(
         x=histogram.middles,
         y=histogram.after,
@@ -112,8 +112,8 @@ def loss_by_bits(
     chosen: tuple[str, int],
     guessing: float,
 ) -> go.Figure:
-    """The loss (number of bits,) of each way, with the model as it is at its left; a diamond on the chosen
-    way and bits. Beyond twice the loss of guessing the scale ends.
+    """Draws the loss (number of bits,) of each way, with the model as it is at its left; a diamond on the
+    chosen way and bits. Beyond twice the loss of guessing the scale ends.
     """
     names = [str(n) for n in (FULL, *bits)]
     colours = ("residual", "attention")
@@ -152,7 +152,7 @@ def loss_by_bits(
 
 
 def block_of_numbers(block: OneBlock, chosen: int) -> go.Figure:
-    """The numbers of a block on the levels that they may have, q above each; hollow, what was rounded.
+    """Draws the numbers of a block on the levels that they may have, q above each; hollow, what was rounded.
 
     A diamond on number `chosen`.
     """

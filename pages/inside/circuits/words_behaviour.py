@@ -34,7 +34,7 @@ def repeats(share: float) -> str:
 
 
 def read_twice(repeat: Repeat, guessing: float) -> str:
-    """Both losses; a first one above that of a guess has its reason said."""
+    """Returns both losses; a first one above that of a guess has its reason said."""
     more = (
         f" (blind guessing costs {guessing:.1f}: the model is sure of something else)"
         if repeat.first_loss > guessing

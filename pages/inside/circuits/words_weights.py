@@ -105,8 +105,8 @@ SMALL_LOSS = 0.01  # of the loss: what fewer bits may cost
 
 
 def few_bits(bits: int, whole: bool, lost: Taken, losses: Losses | None) -> str:
-    """How few bits are enough, and what the chosen ones do to the matrix and to the loss. `whole`: one scale
-    for a matrix.
+    """Says how few bits are enough, and what the chosen ones do to the matrix and to the loss. `whole`: one
+    scale for a matrix.
     """
     if bits == FULL:
         does = "With 32 bits nothing is rounded: this is the model as it is."

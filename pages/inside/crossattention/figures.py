@@ -27,8 +27,8 @@ def alignment_figure(
     step: int,
     true: Sequence[Sequence[int]],
 ) -> go.Figure:
-    """weights (query, key) in [0, 1]: a row for each written symbol, those after `step` blank. Rings stand
-    where a symbol truly comes from.
+    """Draws weights (query, key) in [0, 1]: a row for each written symbol, those after `step` blank. Rings
+    stand where a symbol truly comes from.
     """
     source, written = [show_characters(one) for one in source], [show_characters(one) for one in written]
     shown = weights.astype(np.float32).copy()
@@ -81,7 +81,7 @@ def _read(source: Sequence[str], letters: bool, upright: bool | int, size: int, 
 
 
 def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:
-    """By step of a training: for what share of the symbols a look is at a true place."""
+    """Draws, by step of a training, the share of the symbols whose look is at a true place."""
     steps = np.array(list(scores))
     curves = {
         "best head": ("attention", "solid", [one.best.value for one in scores.values()]),
@@ -98,7 +98,7 @@ def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:
 def mask_pair(
     self_mask: np.ndarray, across: np.ndarray, axes: Mapping[str, Sequence[str]], titles: Sequence[str]
 ) -> go.Figure:
-    """Two masks beside each other: bright where it may be looked, blank where not."""
+    """Draws two masks beside each other: bright where it may be looked, blank where not."""
     traces: list[dict[str, Any]] = []
     layout = base_layout(margin={"l": 62, "r": 4, "t": 70, "b": 8}, showlegend=False)
     notes = []
@@ -139,7 +139,9 @@ def mask_pair(
 
 
 def swapped_curves(runs: Mapping[str, Swapped], at: int, quantity: str) -> go.Figure:
-    """Over the steps of the training: the `losses`, or the share that is `right` when it writes alone."""
+    """Draws, over the steps of the training, the `losses`, or the share that is `right` when it
+    writes alone.
+    """
     traces = []
     for name, shade, words in (
         (HEALTHY, "attention", "masks in place"),

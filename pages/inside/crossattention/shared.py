@@ -25,7 +25,7 @@ LONGEST = 48  # tokens that a model of others writes: it may never come to an en
 
 
 def shipped() -> dict[str, str]:
-    """Task -> title, of those whose model came with the app."""
+    """Returns task -> title, of those whose model came with the app."""
     return {
         name: task.title for name, task in PAIR_TASKS.items() if (FOLDER / name / "config.json").is_file()
     }
@@ -48,8 +48,8 @@ def task_of(name: str) -> str | None:
 
 
 def opened(name: str, step: int = NEWEST) -> PairCheckpoint | PretrainedPair:
-    """A training's as it was after a `step` of its snapshots. Raises GlassformerError where it cannot be
-    read, or is too large for this server.
+    """Loads a training's model as it was after a `step` of its snapshots. Raises GlassformerError where it
+    cannot be read, or is too large for this server.
     """
     if name.startswith(RUN):
         return _snapshot(name.removeprefix(RUN), step)
@@ -76,7 +76,7 @@ def _snapshot(run: str, step: int) -> PairCheckpoint:
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def aligned(name: str, step: int) -> AlignmentScore | None:
-    """Where a training's heads look while they write ASKED held-out targets, after a `step`. Raises
+    """Returns where a training's heads look while they write ASKED held-out targets, after a `step`. Raises
     GlassformerError when that is gone.
     """
     found, task = opened(name, step), task_of(name)

@@ -73,7 +73,7 @@ def aligned(written: str, target: str, seen: Looked | None) -> str:
 
 
 def ends(symbols: Sequence[str], written: int) -> str:
-    """The symbols for which it looks at no symbol of the source (Markdown)."""
+    """Returns the symbols for which it looks at no symbol of the source (Markdown)."""
     if not symbols:
         return ""
     named = "”, “".join(safe(symbol.strip() or symbol) for symbol in dict.fromkeys(symbols))

@@ -19,8 +19,8 @@ ROOM = 400  # pixels across, at least
 
 
 def distinct(labels: Sequence[str]) -> list[str]:
-    """The labels, made different from each other by characters without width: an axis of categories then has
-    a place for each.
+    """Returns the labels, made different from each other by characters without width: an axis of categories
+    then has a place for each.
     """
     return [
         plain(short(label, MOST_LETTERS)) + "".join("\u200b\u200c"[bit == "1"] for bit in f"{i:b}")
@@ -48,8 +48,8 @@ def _shades(top: float, signed: bool) -> dict[str, Any]:
 
 
 def overview(values: np.ndarray, chosen: tuple[int, int], top: float, *, signed: bool) -> go.Figure:
-    """Every neuron of the model: values (layer, d_ff), its strongest activation on the text, in colours that
-    end at `top`. A click on a cell names the neuron.
+    """Draws every neuron of the model: values (layer, d_ff), its strongest activation on the text, in colours
+    that end at `top`. A click on a cell names the neuron.
     """
     layers, width = values.shape
     codes = (np.arange(layers, dtype=np.int32)[:, None] * CODE + np.arange(width, dtype=np.int32)).astype(
@@ -85,8 +85,8 @@ def layer_map(
     *,
     signed: bool,
 ) -> go.Figure:
-    """Neurons down, tokens across: post (query, d_ff) of one layer, `neurons` which of them, in the order of
-    the rows; the colours end at `top`.
+    """Draws neurons down, tokens across: post (query, d_ff) of one layer, `neurons` which of them, in the
+    order of the rows; the colours end at `top`.
     """
     values = np.ascontiguousarray(post[:, neurons].T, dtype=np.float32)
     codes = np.broadcast_to((layer * CODE + neurons.astype(np.int32))[:, None], values.shape).astype(np.int32)
@@ -133,7 +133,7 @@ def _frame(x: int, y: int) -> dict[str, Any]:
 
 
 def activation_line(values: np.ndarray, labels: Sequence[str], at: int) -> go.Figure:
-    """One neuron along the text: values (query,), `at` the chosen token."""
+    """Draws one neuron along the text: values (query,), `at` the chosen token."""
     names = distinct(labels)
     line = {
         "type": "scatter",
@@ -162,7 +162,7 @@ def activation_line(values: np.ndarray, labels: Sequence[str], at: int) -> go.Fi
 
 
 def token_bars(scores: np.ndarray, promoted: Promoted, vocabulary: Sequence[str]) -> go.Figure:
-    """The tokens that a write raises most and lowers most: scores (vocab,) in logits, zero-mean."""
+    """Draws the tokens that a write raises most and lowers most: scores (vocab,) in logits, zero-mean."""
     rows = [*promoted.raised, *promoted.lowered[::-1]]
     values = scores[rows].astype(np.float32)
     top = max(float(np.abs(values).max(initial=0.0)), 1e-9)
@@ -192,7 +192,7 @@ def token_bars(scores: np.ndarray, promoted: Promoted, vocabulary: Sequence[str]
 
 
 def share_bars(shares: np.ndarray) -> go.Figure:
-    """A share in [0, 1] for each layer: shares (layer,)."""
+    """Draws a share in [0, 1] for each layer: shares (layer,)."""
     bars = {
         "type": "bar",
         "orientation": "h",

@@ -86,7 +86,7 @@ def function_curves(
 
 
 def difference_line(x: np.ndarray, difference: np.ndarray) -> go.Figure:
-    """tanh GELU minus exact GELU: both (points,)."""
+    """Draws tanh GELU minus exact GELU: both (points,)."""
     line = {
         "type": "scatter",
         "mode": "lines",
@@ -167,7 +167,7 @@ def gated_map(
 
 
 def gated_slices(axis: np.ndarray, surface: np.ndarray) -> go.Figure:
-    """The same as lines over the gate, one for each of five values."""
+    """Draws the same as lines over the gate, one for each of five values."""
     rows = np.linspace(0, len(axis) - 1, 5).round().astype(int)
     names = ("run0", "run1", "quiet", "run3", "training")
     lines = [

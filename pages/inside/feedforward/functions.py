@@ -23,7 +23,7 @@ DRAWN = ("output", "slope")
 
 
 def draw_functions(subject: Subject) -> None:
-    """The functions, or their slopes, over the model's own inputs; two GELUs and gates are folded."""
+    """Draws the functions, or their slopes, over the model's own inputs; two GELUs and gates are folded."""
     parts = subject.model.parts
     own, functions = (
         activation_functions.activation_name(subject.config, parts),

@@ -83,7 +83,7 @@ def norm_choice(subject: Subject, is_signed: bool) -> None:
 
 
 def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) -> None:
-    """Where it fires on the text: along (query,)."""
+    """Draws where the neuron fires on the text: along (query,)."""
     st.subheader(f"Neuron {neuron} of layer {layer} on this text", anchor=False)
     found = neuron_examples.along(along)
     st.caption("Shaded by the size of its activation. Choose a token to read the number.")

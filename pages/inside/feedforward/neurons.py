@@ -69,7 +69,7 @@ def _more(
 
 
 def code_of_neurons(subject: Subject) -> Code:
-    """The network that this model has, and what is measured of it."""
+    """Returns the network that this model has, and what is measured of it."""
     if subject.config.ffn == "none":
         return ()
     kind = subject.model.parts.feedforward(subject.config)
@@ -136,7 +136,7 @@ def _go(where: tuple[int, int] | None, now: tuple[int, int]) -> None:
 
 
 def clicked_neuron(clicked: str | None, layers: int, width: int) -> tuple[int, int] | None:
-    """(layer, neuron) of a cell that was clicked; None for what is not in the model.
+    """Returns (layer, neuron) of a cell that was clicked; None for what is not in the model.
 
     >>> clicked_neuron("2000017", 4, 512), clicked_neuron("2000017", 2, 512), clicked_neuron("x", 4, 512)
     ((2, 17), None, None)

@@ -14,7 +14,7 @@ PARTS = {"attention": "attention", "feedforward": "feed-forward", "norm": "norms
 
 
 def block_bars(rows: Sequence[tuple[str, BlockParameters]]) -> go.Figure:
-    """Parameters of one block, part by part, one bar a row: rows of (name, counts)."""
+    """Draws parameters of one block, part by part, one bar a row: rows of (name, counts)."""
     names = [name for name, _ in rows]
     bars = []
     for part, label in PARTS.items():
@@ -49,7 +49,7 @@ def block_bars(rows: Sequence[tuple[str, BlockParameters]]) -> go.Figure:
 
 
 def share_line(shares: Shares) -> go.Figure:
-    """The feed-forward share of a block over d_ff / d_model, and the two points of the same height."""
+    """Draws the feed-forward share of a block over d_ff / d_model, and the two points of the same height."""
     marks = ((4, shares.four, "4·d", "bottom right"), (8 / 3, shares.eight_thirds, "8/3·d", "top left"))
     hover = "%{fullData.name}, d_ff = %{x:.2f} d: %{y:.1%}<extra></extra>"
     lines = [

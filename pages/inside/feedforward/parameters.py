@@ -18,7 +18,7 @@ RATIOS = tuple(round(0.5 * i, 1) for i in range(1, 17))  # d_ff / d_model of a p
 
 
 def draw_parameters() -> None:
-    """Three blocks as bars; the share by width and published models are folded, and the arithmetic."""
+    """Draws three blocks as bars; the share by width and published models are folded, and the arithmetic."""
     left, right = st.columns([3, 1], gap="medium")
     with right:
         d = widgets.slide_over("Width d_model", WIDTHS, 512, "feedforward_width")
@@ -93,7 +93,7 @@ def _hand(ratio: float, paid: GatePaid) -> None:
 
 
 def signed(count: int) -> str:
-    """A difference with its sign.
+    """Returns a difference with its sign.
 
     >>> signed(-512), signed(0)
     ('−512', '±0')

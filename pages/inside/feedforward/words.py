@@ -23,7 +23,7 @@ MASSIVE = (
 
 
 def neurons(subject: Subject) -> Words | None:
-    """Nothing where there are no neurons: the view has said so."""
+    """Returns the words of the view; none where there are no neurons: the view has said so."""
     return None if subject.config.ffn == "none" else NEURONS
 
 
@@ -108,7 +108,7 @@ def likes(layer: int, neuron: int, liked: Liked, word: str, raised: list[str]) -
 
 
 def on_this_text(layer: int, neuron: int, word: str, value: float, raised: list[str]) -> str:
-    """The same, from the text alone."""
+    """Returns the same, from the text alone."""
     return (
         f"On this text neuron {neuron} of layer {layer} answers most to **“{safe(word)}”**, with"
         f" **{minus(f'{value:.2f}')}**. What it writes raises {_raises(raised)}."
@@ -116,7 +116,7 @@ def on_this_text(layer: int, neuron: int, word: str, value: float, raised: list[
 
 
 def how_read(total: int, window: int, positive: float) -> str:
-    """How the places in the corpus were found."""
+    """Says how the places in the corpus were found."""
     return (
         f"From {total:,} tokens read, {window} at a time; shaded by its activation (orange above zero, blue"
         f" below), the strongest token is framed. It was above zero at {positive:.1%} of them. Of 16"
@@ -126,7 +126,7 @@ def how_read(total: int, window: int, positive: float) -> str:
 
 
 def what_is_written(how: str, is_signed: bool, norm_step: str) -> str:
-    """How the raised and lowered tokens come about."""
+    """Says how the raised and lowered tokens come about."""
     said = (
         f"Its column of $W_{{out}}$ times the unembedding, less the mean over the vocabulary. {how} Left"
         f" out: the norm's {norm_step}, which depends on the token, and what later layers make of the write."
@@ -161,7 +161,7 @@ def norm_words(subject: Subject) -> str:
 
 
 def functions_answer(through: str, inputs: Inputs) -> str:
-    """Where a model's inputs fall on its own function."""
+    """Says where a model's inputs fall on its own function."""
     outside = f" {inputs.outside:.1%} of all inputs lie outside the picture." if inputs.outside else ""
     return (
         f"Without a bend two matrices in a row would be one. This model bends by **{through}**, and **"
@@ -171,7 +171,7 @@ def functions_answer(through: str, inputs: Inputs) -> str:
 
 
 def no_inputs(has_network: bool) -> str:
-    """Where there is nothing of the model's own to draw."""
+    """Says where there is nothing of the model's own to draw."""
     lacks = "one function that bends its inputs" if has_network else "feed-forward networks"
     return (
         f"Without a bend two matrices in a row would be one. This model has no {lacks}: **0** inputs of its"
@@ -184,7 +184,7 @@ def no_inputs(has_network: bool) -> str:
 
 
 def parameters_answer(plain: BlockParameters, ratio: float) -> str:
-    """The share of the network, and why."""
+    """Says what share the network has, and why."""
     return (
         f"In the feed-forward network: **{plain.share:.1%}** of a block's {plain.total:,} parameters where"
         f" it is"

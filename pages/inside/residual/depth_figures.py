@@ -18,8 +18,8 @@ SHADES = (60, 40, 26, 16)  # percent of the colour of a guess by its rank
 
 
 def guess_bars(lens: Climb, vocabulary: Sequence[str], names: Sequence[str], final: int) -> go.Figure:
-    """A row for each depth, the embedding at the bottom: the likeliest tokens side by side, as long as they
-    are likely. The token that wins in the end has a colour of its own wherever it is.
+    """Draws a row for each depth, the embedding at the bottom: the likeliest tokens side by side, as long as
+    they are likely. The token that wins in the end has a colour of its own wherever it is.
     """
     rows = np.arange(len(lens.depths))
     bars = [_rank(lens, rank, vocabulary, rows, final) for rank in range(lens.tokens.shape[1])]

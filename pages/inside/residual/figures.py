@@ -72,8 +72,8 @@ def lens_table(
     top: float,
     hover: Sequence[Sequence[str]],
 ) -> go.Figure:
-    """`words`, `values`, `hover`: (depth, query). Cells hold the guessed token; a click gives depth * query
-    count + query.
+    """Draws `words`, `values`, `hover`: (depth, query). Cells hold the guessed token; a click gives depth *
+    query count + query.
 
     The line runs below the first depth from which on the guess is the final one.
     """
@@ -121,7 +121,9 @@ def lens_table(
 
 
 def top_tokens(words: Sequence[str], probabilities: np.ndarray, final: np.ndarray) -> go.Figure:
-    """The likeliest tokens at one place (token,), best on top, beside what the finished model gives them."""
+    """Draws the likeliest tokens at one place (token,), best on top, beside what the finished model gives
+    them.
+    """
     at = -np.arange(len(words))
     bars = go.Bar(
         x=probabilities,
@@ -165,7 +167,7 @@ def part_bars(
     hover: str = "%{x}: %{y:+.3f}",
     **y_axis: Any,
 ) -> go.Figure:
-    """A bar for each of `labels`, in the colour of its part; `marks` are diamonds over them."""
+    """Draws a bar for each of `labels`, in the colour of its part; `marks` are diamonds over them."""
     at = np.arange(len(labels))
     traces: list[go.Trace] = []
     kinds = np.asarray(parts)
@@ -213,7 +215,7 @@ def part_bars(
 def signed_map(
     values: np.ndarray, columns: Sequence[str], rows: Sequence[str], *, x: str, y: str, unit: str
 ) -> go.Figure:
-    """values (row, column), blue below zero, orange above; row 0 at the bottom."""
+    """Draws values (row, column), blue below zero, orange above; row 0 at the bottom."""
     top, deep = symmetric(values), len(rows) > 20
     heat = go.Heatmap(
         z=values.astype(np.float32),
@@ -237,7 +239,7 @@ def signed_map(
 
 
 def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str], top: float) -> go.Figure:
-    """Norms (state, query), the embedding at the bottom, darker for longer, darkest from `top` on."""
+    """Draws norms (state, query), the embedding at the bottom, darker for longer, darkest from `top` on."""
     heat = go.Heatmap(
         z=values.astype(np.float32),
         zmin=0,
@@ -265,8 +267,8 @@ def stream_line(
     token_name: str,
     writes: Sequence[tuple[str, str, int, float]],
 ) -> go.Figure:
-    """Norm of the stream by state: the mean over tokens, and one token. Below the line the norm of each of
-    `writes`: its label, its part, the state that it is in first, and its mean norm.
+    """Draws norm of the stream by state: the mean over tokens, and one token. Below the line the norm of each
+    of `writes`: its label, its part, the state that it is in first, and its mean norm.
     """
     at = np.arange(len(rows))
     bars = []
@@ -316,7 +318,7 @@ def gradient_lines(
     flat: bool = False,
     end: float | None = None,
 ) -> go.Figure:
-    """wiring -> (x, y), on a logarithmic y axis. What is 0 or not finite has no place there and is left out.
+    """Draws wiring -> (x, y), on a logarithmic y axis, without values that are 0 or not finite.
 
     `flat` draws a line at 1; `end` is where the x axis stops while the curves are still short of it.
     """
@@ -366,7 +368,7 @@ def gradient_lines(
 
 
 def decades(values: Sequence[np.ndarray], flat: bool = False) -> list[float]:
-    """A range of log10 that is never narrower than two decades, so that what is flat looks flat."""
+    """Returns a range of log10 that is never narrower than two decades, so that what is flat looks flat."""
     every = np.concatenate([*values, [1.0] if flat else []]) if values else np.ones(1)
     shown = np.log10(every[np.isfinite(every) & (every > 0)]) if len(every) else np.zeros(1)
     low, high = (float(shown.min()), float(shown.max())) if shown.size else (-1.0, 1.0)

@@ -29,7 +29,7 @@ HOLDS = {
 
 
 def depth(pair: Pair) -> Guess:
-    """About the pair of another depth: `pair` is that one."""
+    """Makes a guess about the pair of another depth: `pair` is that one."""
     truth = training.without_residuals(pair)
     choices, right = offered(truth, SAID, HOLDS[truth.right])
     n = truth.numbers

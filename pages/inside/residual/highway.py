@@ -36,7 +36,9 @@ def _shipped() -> dict[tuple[int, Norm], Pair]:
 
 
 def draw_highway() -> None:
-    """Two lines and the answer; the wirings of published models, and a training here and now, are folded."""
+    """Draws two lines and the answer; the wirings of published models, and a training here and now, are
+    folded.
+    """
     left, right = st.columns([3, 1], gap="medium")
     with right:
         depth = widgets.select("Blocks", DEPTHS, "residual_depth", first=8)

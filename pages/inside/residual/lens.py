@@ -66,7 +66,7 @@ def _found(subject: Subject) -> Lens | None:
 
 
 def draw_lens(subject: Subject) -> None:
-    """One token's guesses, climbing through the blocks."""
+    """Draws one token's guesses, climbing through the blocks."""
     if (lens := _found(subject)) is None:
         return
     names = depth_names(subject.config)
@@ -91,7 +91,7 @@ def draw_lens(subject: Subject) -> None:
 
 
 def read_so_far(subject: Subject, position: int) -> str:
-    """The end of the text that is read up to a token; an encoder's token alone."""
+    """Returns the end of the text that is read up to a token; an encoder's token alone."""
     if not subject.config.causal:
         return subject.labels[position]
     read = "".join(subject.labels[: position + 1])
@@ -194,7 +194,9 @@ def _caveats(subject: Subject) -> None:
 
 
 def position_word(config: ModelConfig) -> str:
-    """A causal model guesses what comes after a token; an encoder, what stands there."""
+    """Returns the word for where a guess stands: a causal model guesses what comes after a token; an encoder,
+    what stands there.
+    """
     return "after" if config.causal else "at"
 
 
@@ -214,7 +216,7 @@ def _hints(
 
 
 def place_of(clicked: str | None, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """The cell (depth, position) that a click names."""
+    """Returns the cell (depth, position) that a click names."""
     index = widgets.index_of(clicked, shape[0] * shape[1])
     return None if index is None else divmod(index, shape[1])
 

@@ -50,7 +50,7 @@ def _first(subject: Subject) -> int:
 
 
 def draw_norms(subject: Subject) -> None:
-    """The stream's norm from write to write; directions, shares and all tokens are folded."""
+    """Draws the stream's norm from write to write; directions, shares and all tokens are folded."""
     found = _stream(subject.key, subject.ids, subject)
     position = token_strip(
         subject.labels, key=POSITION, chosen=_first(subject), label="Token that has the dotted line"

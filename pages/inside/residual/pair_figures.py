@@ -25,8 +25,8 @@ _Y = {
 
 
 def pair_lines(pair: Pair, shown: Shown) -> go.Figure:
-    """Two lines: the loss over the steps of the training, or what stands after each block before it begins.
-    A gradient of 0 has no place on its logarithmic axis.
+    """Draws two lines: the loss over the steps of the training, or what stands after each block before it
+    begins. A gradient of 0 has no place on its logarithmic axis.
     """
     over_steps = shown == "losses"
     x = pair.points if over_steps else np.arange(pair.depth)
@@ -74,7 +74,7 @@ def _scale(pair: Pair, shown: Shown) -> dict[str, Any]:
 
 
 def power_of_ten(power: int) -> str:
-    """A power of ten as it is read: in full where that is short.
+    """Returns a power of ten as it is read: in full where that is short.
 
     >>> power_of_ten(-2), power_of_ten(0), power_of_ten(-20)
     ('0.01', '1', '10<sup>−20</sup>')

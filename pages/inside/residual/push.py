@@ -34,7 +34,7 @@ def _attribution(
 
 
 def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
-    """Why the final stream cannot be taken apart into writes."""
+    """Returns why the final stream cannot be taken apart into writes."""
     if parts.wiring(config).replaces:
         return (
             "This model has no residual stream: each sublayer replaces what it read, so nothing is a sum that"
@@ -48,7 +48,7 @@ def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
 
 
 def draw_push(subject: Subject) -> None:
-    """The parts of one logit, as bars; heads against layers and the sum are folded."""
+    """Draws the parts of one logit, as bars; heads against layers and the sum are folded."""
     if not is_sum(subject.config, subject.model.parts):
         st.info(not_a_sum(subject.config, subject.model.parts))
         return
@@ -86,8 +86,8 @@ def draw_push(subject: Subject) -> None:
 
 
 def first_position(subject: Subject) -> int:
-    """The token that is looked at until another is chosen: a gap, else one after which the guess is sure, and
-    right.
+    """Returns the token that is looked at until another is chosen: a gap, else one after which the guess is
+    sure, and right.
     """
     if subject.gap is not None:
         return subject.gap

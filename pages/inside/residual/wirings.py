@@ -55,7 +55,9 @@ def _kept(plan: Plan, corpus: str) -> dict[str, tuple[Profile, ...]]:
 
 
 def draw_wirings() -> None:
-    """The controls, and a fragment that measures a slice, draws, and comes back until all is measured."""
+    """Draws the controls, and a fragment that measures a slice, draws, and comes back until all
+    is measured.
+    """
     plan, quantity = _choose()
     corpus = corpora.default_name()
     finished = _kept(plan, corpus).get("profiles")
@@ -282,8 +284,8 @@ def seen(blocks: np.ndarray) -> str:
 
 
 def instead(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray) -> str:
-    """A sentence where what was seen is not what theory says, or has a reason that can be seen. `lengths`:
-    norm of the stream (block,).
+    """Returns a sentence where what was seen is not what theory says, or has a reason that can be seen.
+    `lengths`: norm of the stream (block,).
     """
     found = reason(plan, wiring, blocks, lengths)
     if found is None:

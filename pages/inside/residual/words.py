@@ -108,8 +108,8 @@ def depth_row(name: str, read: str) -> str:
 
 
 def lens_answer(lens: Climb, read: str, word: str, before: str, names: list[str], causal: bool) -> str:
-    """When the final guess came up. `read` is the end of the text so far, `word` the final guess, `before`
-    the guess that it took the place of, `names` what the depths are called.
+    """Says when the final guess came up. `read` is the end of the text so far, `word` the final guess,
+    `before` the guess that it took the place of, `names` what the depths are called.
     """
     where = f"After “{safe(read)}”" if causal else f"At “{safe(read)}”"
     if lens.settled == 0:
@@ -176,7 +176,7 @@ def compared(versus: Versus, other: str) -> str:
 
 
 def norms_answer(summary: Summary, replaces: bool) -> str:
-    """How long the stream gets, and by whom."""
+    """Says how long the stream gets, and by whom."""
     if replaces:
         return (
             f"Nothing is added here: what stands between the sublayers goes from a length of"
@@ -201,7 +201,7 @@ def shares_sentence(summary: Summary) -> str:
 
 
 def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:
-    """A list that stays one line.
+    """Returns a list that stays one line.
 
     >>> few(["a", "b"]), few(list("abcd"), 2)
     ('a, b', 'a, b and 2 others')
@@ -260,7 +260,7 @@ def _row(values: np.ndarray) -> str:
 
 
 def who_has_which(habits: tuple[Habit, ...]) -> str:
-    """A table of the published models of the app by their norms."""
+    """Returns a table of the published models of the app by their norms."""
     rows = [
         f"| {_WIRINGS[habit.wiring]} | {norm_title(habit.norm, 'no norm')} | {', '.join(habit.models)} |"
         for habit in habits
@@ -302,7 +302,7 @@ def pair_alt(pair: Pair, shown: str) -> str:
 
 
 def why_residual(pair: Pair, shown: str) -> str:
-    """The answer, from whichever figure is shown."""
+    """Returns the answer, from whichever figure is shown."""
     return {"losses": _by_loss, "gradients": _by_gradient, "alike": _by_likeness}[shown](pair)
 
 

@@ -21,8 +21,8 @@ Labels = Mapping[str, Sequence[str]]  # axis -> what its places are called
 def tensor_map(
     values: np.ndarray, axes: tuple[str, ...], labels: Labels, *, name: str, limit: float | None = None
 ) -> go.Figure:
-    """A matrix (or a vector, drawn as one row) as a heatmap, its axes named. `limit` is the largest size of
-    the whole tensor's numbers.
+    """Draws a matrix (or a vector, drawn as one row) as a heatmap, its axes named. `limit` is the largest
+    size of the whole tensor's numbers.
 
     Numbers in [0, 1] run from the page's colour, signed ones around zero; −∞ stays empty.
     """
@@ -57,7 +57,7 @@ def as_matrix(values: np.ndarray, axes: tuple[str, ...]) -> tuple[np.ndarray, tu
 
 
 def table(values: np.ndarray, axes: tuple[str, ...]) -> pd.DataFrame:
-    """The numbers as columns along the shorter axis: a table of many columns is slow."""
+    """Returns the numbers as columns along the shorter axis: a table of many columns is slow."""
     matrix, (down, across) = as_matrix(values, axes)
     if matrix.shape[1] > matrix.shape[0] and down:
         matrix, down, across = matrix.T, across, down
@@ -97,7 +97,7 @@ def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
 
 
 def weight_bars(keys: Sequence[str], example: MaskExample) -> go.Figure:
-    """Weights of one query over its keys: masked before the softmax, and after it."""
+    """Draws weights of one query over its keys: masked before the softmax, and after it."""
     right, _, late = example.sums
     bars = [
         {
@@ -126,7 +126,7 @@ def weight_bars(keys: Sequence[str], example: MaskExample) -> go.Figure:
 
 
 def head_bars(example: HandExample) -> go.Figure:
-    """The weights that each head's query gives to the keys."""
+    """Draws the weights that each head's query gives to the keys."""
     keys = [f"k{i + 1}" for i in range(example.k.shape[1])]
     bars = [
         {

@@ -20,7 +20,7 @@ MISTAKES = {
 
 
 def draw_mistakes() -> None:
-    """The mistake, its two sizes, the line that is run, and what comes back."""
+    """Draws the mistake, its two sizes, the line that is run, and what comes back."""
     left, right = st.columns([2, 3], gap="large")
     with left:
         kind = widgets.select("Mistake", MISTAKES, "shapes_mistake", kind="list")

@@ -12,8 +12,8 @@ MOST = 8  # numbers in a row
 
 
 def numbers(text: str) -> list[float]:
-    """Numbers between commas or blanks. Raises ShapeError with a sentence for anything else, and for more
-    than 8.
+    """Returns the numbers between commas or blanks. Raises ShapeError with a sentence for anything else, and
+    for more than 8.
 
     >>> numbers("1, 2.5 -3")
     [1.0, 2.5, -3.0]

@@ -21,7 +21,7 @@ HIDDEN: dict[str, tuple[int, ...]] = {"none": (), "k1": (0,), "k2": (1,)}
 
 
 def draw_heads(line: DeltaGenerator) -> None:
-    """The numbers, every stage of every head, and who looks where."""
+    """Draws the numbers, every stage of every head, and who looks where."""
     rows: dict[str, list[float]] = {}
     for column, (name, first) in zip(st.columns(5, gap="small"), ROWS.items(), strict=True):
         with column:

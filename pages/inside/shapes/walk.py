@@ -49,13 +49,13 @@ AXIS_COLOURS = {
 
 
 def draw_walk(subject: Subject) -> None:
-    """The walk, beside it what is traced and the tensor of the chosen step, and what shape that has."""
+    """Draws the walk, beside it what is traced and the tensor of the chosen step, and what shape that has."""
     walk(subject)
 
 
 @st.fragment
 def walk(subject: Subject) -> None:
-    """Only this runs again at a step."""
+    """Draws the walk in a fragment: only this runs again at a step."""
     said = st.container()
     left, right = st.columns([11, 9], gap="medium")
     with right:

@@ -79,7 +79,7 @@ WRONG = Words(
 
 
 def shape_of(step: TraceStep) -> str:
-    """The shape of what a step makes, and how it grows with the text."""
+    """Returns the shape of what a step makes, and how it grows with the text."""
     made = step.output
     axes = " × ".join(f"{axis} {size:,}" for axis, size in zip(made.axes, made.sizes, strict=True))
     grows = {1: "just as many", 2: "twice as many"}.get(made.doubled, f"{made.doubled} times as many")
@@ -87,7 +87,7 @@ def shape_of(step: TraceStep) -> str:
 
 
 def two_heads(example: HandExample, heads: int) -> str:
-    """Which key each head listens to."""
+    """Says which key each head listens to."""
     said = "; ".join(
         f"head {head} gives **{share:.1%}** to k{key}" for head, (key, share) in enumerate(example.first, 1)
     )
@@ -116,7 +116,7 @@ def other_lengths(lengths: dict[str, int]) -> str:
 
 
 def of_head(head: int, example: HandExample) -> str:
-    """`head` counts from 0; on the screen from 1."""
+    """Names a head: `head` counts from 0; on the screen from 1."""
     first, last = head * example.d_head + 1, (head + 1) * example.d_head
     which = f"numbers {first} to {last}" if last > first else f"number {first}"
     return f"**Head {head + 1}**: {which}"

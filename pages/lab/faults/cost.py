@@ -59,7 +59,7 @@ def _guess(fault: Fault, text: str) -> Guess | None:
 
 
 def choose() -> Fault:
-    """The fault, with the lines that make it."""
+    """Draws the choice of a fault, with the lines that make it."""
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
     titles = {name: fault.title for name, fault in FAULTS.items()}
     name = widgets.select(

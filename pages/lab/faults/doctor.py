@@ -33,7 +33,7 @@ SLOW = tuple(name for name, check in CHECKS.items() if check.slow)
 
 
 def draw_doctor(subject: Subject) -> None:
-    """Two columns of checks, the answer, and one of them in words."""
+    """Draws two columns of checks, the answer, and one of them in words."""
     left, right = st.columns([3, 1], gap="medium")
     with right:
         bugs = {} if subject.is_pretrained else fitting(subject.model)

@@ -31,7 +31,7 @@ LINES = {"mended": "run0", "both": "run4", "spread": "run3", "mask": "run1", "to
 def grid(
     charts: Mapping[str, Chart], titles: Mapping[str, str], checks: Mapping[str, Check], chosen: str
 ) -> go.Figure:
-    """(fault, check): whether the check fails. The row of the chosen fault is framed."""
+    """Draws (fault, check): whether the check fails. The row of the chosen fault is framed."""
     names = list(charts)[::-1]
     verdicts = [[_verdict(charts[name], check) for check in checks] for name in names]
     row = names.index(chosen)
@@ -109,7 +109,7 @@ def _short(title: str) -> str:
 
 
 def curves(patient: Patient, names: Mapping[str, str]) -> go.Figure:
-    """Training and validation loss over the steps, with the line of counting letters."""
+    """Draws training and validation loss over the steps, with the line of counting letters."""
     chart = patient.chart
     looks = chart.evaluations
     traces = [
@@ -120,13 +120,13 @@ def curves(patient: Patient, names: Mapping[str, str]) -> go.Figure:
 
 
 def course(runs: Sequence[Told], names: Mapping[str, str], line: float, baseline: str) -> go.Figure:
-    """The losses of some stages over their steps."""
+    """Draws the losses of some stages over their steps."""
     traces = [_line(one.points, one.losses, names[one.name], LINES[one.name]) for one in runs]
     return go.Figure({"data": traces, "layout": _losses(line, baseline)})
 
 
 def gradient_norms(runs: Sequence[Told], names: Mapping[str, str]) -> go.Figure:
-    """The norm of the whole gradient over the steps, on a logarithmic scale."""
+    """Draws the norm of the whole gradient over the steps, on a logarithmic scale."""
     traces = [_line(one.points, one.norms, names[one.name], LINES[one.name]) for one in runs]
     layout = base_layout(
         xaxis={"title": {"text": "step"}, "rangemode": "tozero"},

@@ -31,7 +31,7 @@ HOLDS = {
 
 
 def next_mistake(fault: Fault, finding: Finding) -> Guess | None:
-    """About the loss of another bug than the one that is shown."""
+    """Makes a guess about the loss of another bug than the one that is shown."""
     truth = training.mistake(finding)
     if truth is None:
         return None

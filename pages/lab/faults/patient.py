@@ -31,7 +31,7 @@ SEED, TESTS, NAMED = "patient", "patient_tests", "patient_named"
 
 
 def draw_patient() -> None:
-    """Curves and writing, the tests and what they found, a diagnosis; then the truth."""
+    """Draws curves and writing, the tests and what they found, a diagnosis; then the truth."""
     charts = shipped()
     left, right = st.columns([3, 2], gap="medium")
     with right, st.container(horizontal=True, vertical_alignment="bottom"):

@@ -30,7 +30,7 @@ LIVE_STEPS = 200
 
 
 def draw_story() -> None:
-    """One picture for each chapter."""
+    """Draws one picture for each chapter."""
     told, lines = shipped(), baselines()
     there = {name: said for name, said in words.CHAPTERS.items() if all(n in told for n in SHOWN[name])}
     chapter = widgets.select(words.STEP, there, "story_step", hidden=True, wrap=True)

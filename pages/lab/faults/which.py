@@ -23,7 +23,7 @@ KEY = "which_fault"
 
 
 def draw_which() -> None:
-    """A grid of faults and checks; a click on a row, or the list, chooses one."""
+    """Draws a grid of faults and checks; a click on a row, or the list, chooses one."""
     charts = shipped()
     titles = {name: subject_of(name).title for name in charts}
     picked = widgets.picked("which_grid", "clicked")

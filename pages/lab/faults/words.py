@@ -46,7 +46,7 @@ def _texts(healthy: Side, broken: Side) -> str:
 
 
 def quoted(side: Side) -> str:
-    """The beginning of what it writes; of blanks alone, as signs that can be seen."""
+    """Returns the beginning of what it writes; of blanks alone, as signs that can be seen."""
     text = " ".join(side.text.split()) or show_characters(side.text)
     return f"“{safe(text[:QUOTED])}…”" if text else "nothing yet"
 
@@ -61,7 +61,7 @@ def percent(share: float) -> str:
 
 
 def written(side: Side, broken: bool) -> str:
-    """The heading of what one of the two writes."""
+    """Returns the heading of what one of the two writes."""
     who = "With the bug" if broken else "Healthy"
     return f"**{who}** writes · {percent(side.words)} of it in words"
 

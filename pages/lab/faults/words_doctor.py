@@ -31,7 +31,7 @@ EXAMINING = "Examining"
 
 
 def examined(findings: Sequence[Finding], checks: Mapping[str, Check]) -> str:
-    """How many checks passed, and what the first that did not says."""
+    """Says how many checks passed, and what the first that did not says."""
     asked = [f for f in findings if f.verdict != "not applicable"]
     failed = [f for f in asked if f.verdict == "fail"]
     if not failed:
@@ -45,12 +45,12 @@ def examined(findings: Sequence[Finding], checks: Mapping[str, Check]) -> str:
 
 
 def of_check(check: Check, finding: Finding) -> str:
-    """One check in words: its question, what it found, and why the limit lies there."""
+    """Returns one check in words: its question, what it found, and why the limit lies there."""
     return f"**{check.question}** {finding.sentence}\n\n*Why that limit?* {check.reason}"
 
 
 def number(check: Check, finding: Finding) -> str:
-    """The number of a check as its sentence writes it."""
+    """Returns the number of a check as its sentence writes it."""
     return "" if finding.number is None else shown(finding.number, check.written)
 
 
@@ -92,7 +92,7 @@ FAULT = "Fault"
 
 
 def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> str:
-    """How many checks find a fault, and what the quickest of them says."""
+    """Says how many checks find a fault, and what the quickest of them says."""
     caught = chart.caught_by
     asked = [name for name, found in chart.findings.items() if found.verdict != "not applicable"]
     if not caught:
@@ -136,7 +136,7 @@ CURVE = {"losses": "training text", "validation": "unseen text"}
 
 
 def offered(check: Check) -> str:
-    """A test that can be ordered, with what it costs."""
+    """Returns a test that can be ordered, with what it costs."""
     return f"{check.title} · {check.minutes} min"
 
 
@@ -165,7 +165,7 @@ def diagnosis(patient: Patient, named: str, title: str, spent: int) -> str:
 
 
 def enough(chart: Chart, checks: Mapping[str, Check]) -> str:
-    """The least that would have found it."""
+    """Names the least that would have found it."""
     caught = chart.caught_by
     if not caught:
         return "No test fires on a healthy model: you needed to stop looking."
@@ -185,7 +185,7 @@ def reveal(fault: Fault) -> str:
 
 
 def result(check: Check, finding: Finding) -> tuple[str, str, str]:
-    """A row of the table of results."""
+    """Returns a row of the table of results."""
     return MARKS[finding.verdict], check.title, finding.sentence
 
 
@@ -285,7 +285,7 @@ BLOCKS = "The norm of the gradient of each block's weights, before the first ste
 
 
 def again(run: Told, stored: Told) -> str:
-    """The live training beside the stored one."""
+    """Compares the live training with the stored one."""
     return (
         f"Trained now: {run.losses[-1]:.2f} nats after {run.points[-1]:,} steps; stored,"
         f" {stored.losses[-1]:.2f}."
@@ -301,12 +301,12 @@ def pattern_alt(name: str) -> str:
 
 
 def as_written(text: str) -> str:
-    """A text with its line breaks visible, so that blank lines are seen."""
+    """Returns a text with its line breaks visible, so that blank lines are seen."""
     return text.replace("\n", "↵\n")
 
 
 def begins(text: str, most: int = 28) -> str:
-    """The beginning of a text on one line, line breaks visible."""
+    """Returns the beginning of a text on one line, line breaks visible."""
     line = text.replace("\n", "↵")
     return safe(line if len(line) <= most else line[:most].rstrip() + " …")
 

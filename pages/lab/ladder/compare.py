@@ -21,7 +21,7 @@ KEY = "ladder_question"
 
 
 def draw_compare() -> None:
-    """A list of questions; the race that answers it."""
+    """Draws a list of questions; the race that answers it."""
     titles = {name: question.asks for name, question in QUESTIONS.items()}
     name = widgets.select(words.QUESTION, titles, KEY, kind="list", hidden=True, width=560)
     question = QUESTIONS[name]

@@ -31,7 +31,7 @@ FIRST = "positions"
 
 
 def draw_ideas() -> None:
-    """A point for each rung; beside it the difference from the one below."""
+    """Draws a point for each rung; beside it the difference from the one below."""
     race = stored(RUNGS)
     found = losses(race.runs) if race else {}
     picture, beside = st.columns([3, 2], gap="medium")

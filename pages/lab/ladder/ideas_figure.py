@@ -13,8 +13,8 @@ LINES = {"unigram": "letters counted", "bigram": "pairs", "trigram": "triples"}
 
 
 def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) -> go.Figure:
-    """`losses` (rung -> loss), lowest rung at the bottom; `lines` (n-gram -> loss) across; the chosen rung's
-    step from the one below as a bar.
+    """Draws `losses` (rung -> loss), lowest rung at the bottom; `lines` (n-gram -> loss) across; the chosen
+    rung's step from the one below as a bar.
     """
     names = list(losses)
     rows = {name: i for i, name in enumerate(names)}

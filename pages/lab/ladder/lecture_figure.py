@@ -14,7 +14,7 @@ SHADES = ("run0", "run1", "run2", "run3", "run4", "run5", "validation", "trainin
 
 
 def beside(experiment: Experiment) -> go.Figure:
-    """A row for each rung of the lecture, in the order of its cost; losses across."""
+    """Draws a row for each rung of the lecture, in the order of its cost; losses across."""
     names = list(LECTURE)[::-1]
     rows = {name: i for i, name in enumerate(names)}
     published = [name for name in names if LECTURE[name].loss is not None]
@@ -69,7 +69,9 @@ def beside(experiment: Experiment) -> go.Figure:
 
 
 def over_steps(experiment: Experiment) -> go.Figure:
-    """For each rung that was run: full on what it learns from, dashed on unseen text; diamonds published."""
+    """Draws each rung that was run: full on what it learns from, dashed on unseen text; diamonds
+    published.
+    """
     traces = []
     end = max((each.of for each in experiment.rungs.values()), default=1)
     for index, (name, each) in enumerate(experiment.rungs.items()):
@@ -106,7 +108,7 @@ def over_steps(experiment: Experiment) -> go.Figure:
 
 
 def readings(overfit: Overfit) -> go.Figure:
-    """Both losses of one training over how often its text was read."""
+    """Draws both losses of one training over how often its text was read."""
     traces = [
         go.Scatter(
             x=list(overfit.passes)[1:],

@@ -24,7 +24,7 @@ TOP = 5
 
 
 def draw_pairs() -> None:
-    """Six small bar charts: after four letters, and after two pairs of letters."""
+    """Draws six small bar charts: after four letters, and after two pairs of letters."""
     try:
         found = shipped()
     except CheckpointError as error:

@@ -19,7 +19,9 @@ SHADES = {"text": "quiet", TABLE: "training", "other": "validation"}
 
 
 def panels(expectations: Expectations, other: str, top: int) -> go.Figure:
-    """Two rows of three. The first four compare text and table; in the last two the other rung joins them."""
+    """Draws two rows of three. The first four compare text and table; in the last two the other rung joins
+    them.
+    """
     layout = base_layout(
         margin={"l": 44, "r": 12, "t": 66, "b": 28},
         barmode="group",

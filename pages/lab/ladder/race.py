@@ -27,7 +27,7 @@ MOST = 8
 
 
 def draw_race() -> None:
-    """The rungs that are raced, the text, the steps; the race."""
+    """Draws the rungs that are raced, the text, the steps; the race."""
     titles = {name: rung.title for name, rung in LADDER.items()}
     which, rest = st.columns([5, 3], gap="medium", vertical_alignment="bottom")
     with which:

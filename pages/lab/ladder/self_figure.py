@@ -19,7 +19,7 @@ GAP = 0.05
 def three(
     arrays: Sequence[np.ndarray], terms: Sequence[SelfTerm], labels: Sequence[str], signed: bool
 ) -> go.Figure:
-    """arrays (query, key): weights in [0, 1], or scores, whose scale is one for all."""
+    """Draws arrays (query, key): weights in [0, 1], or scores, whose scale is one for all."""
     width = (1 - GAP * (len(arrays) - 1)) / len(arrays)
     end = max(symmetric(each) for each in arrays) if signed else 1.0
     ticks = {"tickvals": list(range(len(labels))), "ticktext": [plain(label) for label in labels]}

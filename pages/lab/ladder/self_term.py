@@ -28,7 +28,7 @@ SEEDS = 6
 
 
 def draw_self() -> None:
-    """Three squares, one for each rung: scores or weights before any training."""
+    """Draws three squares, one for each rung: scores or weights before any training."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         d_model = widgets.slide_over(words.WIDTH, WIDTHS, 256, "ladder_width", width=260)
         shown = widgets.select(words.SHOWN, words.SHOWS, "ladder_shown")

@@ -8,7 +8,7 @@ from engine.experiments.stored_races import Stored
 
 
 def stored(name: str) -> Stored | None:
-    """A race that comes with the app; None where its file is missing or broken."""
+    """Returns a race that comes with the app; None where its file is missing or broken."""
     try:
         return shipped(name)
     except CheckpointError:
@@ -16,7 +16,7 @@ def stored(name: str) -> Stored | None:
 
 
 def seeds(rung: str) -> tuple[float, ...]:
-    """A rung's losses with several seeds; none where they were not measured."""
+    """Returns a rung's losses with several seeds; none where they were not measured."""
     try:
         return seed_losses(rung)
     except CheckpointError:

@@ -44,7 +44,7 @@ def seconds(count: int) -> str:
 
 
 def change(field: str, before: object, after: object) -> str:
-    """A line of the difference between two rungs."""
+    """Returns a line of the difference between two rungs."""
     return f"{label_of(field)}: {show(before)} → **{show(after)}**"
 
 

@@ -33,7 +33,7 @@ REMARKS = {
 
 
 def answer(name: str, finish: Finish | None) -> str:
-    """Best and worst, whether that is more than seeds differ by, and who stalls."""
+    """Names best and worst; says whether that is more than seeds differ by, and who stalls."""
     if finish is None:
         return BEFORE
     unit = UNITS[finish.unit]

@@ -39,7 +39,7 @@ WORDS = Words(
 
 
 def answer(experiment: Experiment, overfit: Overfit) -> str:
-    """How far ours is the same, and what the best of the published numbers is."""
+    """Says how far ours is the same, and what the best of the published numbers is."""
     last = LECTURE["block-8"]
     title = last.rung.title.lower()
     said = [_agreement(experiment)]
@@ -75,7 +75,7 @@ def _agreement(found: Experiment) -> str:
 
 
 def table(experiment: Experiment) -> dict[str, list[Any]]:
-    """Columns: a row for each rung of the lecture, run or not."""
+    """Returns columns: a row for each rung of the lecture, run or not."""
     rows: list[tuple[Any, ...]] = []
     for name, published in LECTURE.items():
         each = experiment.rungs.get(name)
@@ -107,7 +107,7 @@ def _reached(each: Climbed | None) -> str:
 
 
 def row_label(name: str, each: Climbed | None) -> str:
-    """Beside a row of the figure."""
+    """Returns the label beside a row of the figure."""
     title = LECTURE[name].rung.title
     if each is None:
         return f"{title} (not run)"

@@ -45,7 +45,7 @@ def name(source: str) -> str:
 
 
 def answer(expectations: Expectations, other: str) -> str:
-    """After th and after sh: the text, the table, and the rung beside it."""
+    """Compares the text, the table, and the rung beside it, after th and after sh."""
     first, second = DOUBLE
     shares = [[expectations.of(source, given, "e") for given in DOUBLE] for source in ("text", TABLE, other)]
     text, table, seeing = ([f"{share:.0%}" for share in each] for each in shares)

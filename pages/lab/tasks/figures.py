@@ -16,8 +16,8 @@ PARTS = {"held out": "validation", "trained on": "training"}
 
 
 def learned(curve: TaskCurve, floor: float, *, log: bool = False) -> go.Figure:
-    """Above, the share of problems solved by step; below, the loss, nats, with its floor. `log`: steps in
-    powers of ten.
+    """Draws, above, the share of problems solved by step; below, the loss, nats, with its floor. `log`: steps
+    in powers of ten.
     """
     some = curve.steps > 0 if log else curve.steps >= 0
     steps = curve.steps[some]
@@ -112,7 +112,9 @@ def looked_at(seen: Seen, layer: int, head: int) -> go.Figure:
 
 
 def scores(values: np.ndarray, even: float, chosen: tuple[int, int]) -> go.Figure:
-    """The score of every head, (layer, head), as bars; the chosen one in full colour, a line at `even`."""
+    """Draws the score of every head, (layer, head), as bars; the chosen one in full colour, a
+    line at `even`.
+    """
     names = [f"{layer}.{head}" for layer, head in np.ndindex(values.shape)]
     strong = [at == chosen for at in np.ndindex(values.shape)]
     bars = go.Bar(
@@ -142,6 +144,6 @@ def scores(values: np.ndarray, even: float, chosen: tuple[int, int]) -> go.Figur
 
 
 def heads_table(values: np.ndarray) -> dict[str, np.ndarray]:
-    """The scores as columns."""
+    """Returns the scores as columns."""
     layer, head = (grid.ravel() for grid in np.indices(values.shape))
     return {"layer": layer, "head": head, "weight_on_source": values.ravel()}

@@ -16,7 +16,7 @@ HEIGHT = 400
 
 
 def draw_grokking() -> None:
-    """Both curves; the steps in powers of ten, unless asked otherwise."""
+    """Draws both curves; the steps in powers of ten, unless asked otherwise."""
     task = TASKS["modular"]
     found, curve, corpus = shipped(task)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):

@@ -28,7 +28,7 @@ ALIGNED = [name for name, task in TASKS.items() if task.sources is not None]
 
 
 def draw_heads() -> None:
-    """The pattern of a head on a problem; beside it the score of every head."""
+    """Draws the pattern of a head on a problem; beside it the score of every head."""
     task = choose_task(ALIGNED)
     found, _, _ = shipped(task)
     scored = _looking(task.name, found)

@@ -34,7 +34,9 @@ SUMS = 1000  # that are asked of each model
 
 
 def draw_order() -> None:
-    """The race of both, the stored one until there is another; beside the losses, who solves how much."""
+    """Draws the race of both, the stored one until there is another; beside the losses, who
+    solves how much.
+    """
     show_race(
         DIGITS,
         "Order of the digits",

@@ -19,19 +19,19 @@ from ui.text.markdown import safe
 
 
 def choose_task(names: Sequence[str]) -> Task:
-    """One of some tasks; the choice goes along from view to view."""
+    """Draws the choice of one of some tasks; it goes along from view to view."""
     titles = {name: TASKS[name].title for name in names}
     return TASKS[widgets.select("Task", titles, "task", kind="pills", hidden=True, wrap=True)]
 
 
 def shipped(task: Task) -> tuple[Checkpoint, TaskCurve, Corpus]:
-    """A task's model, its curve and the task's problems."""
+    """Returns a task's model, its curve and the task's problems."""
     found = task_model(task.name)
     return found, task_curve(found.metrics), session.corpus(task.name)
 
 
 def train_it(task: Task) -> None:
-    """The button that trains it live, on the training page."""
+    """Draws the button that trains it live, on the training page."""
     if st.session_state.pop("train_task", None) == task.name:
         try:
             run = session.manager().start(task_spec(task.name), session.owner())
@@ -52,7 +52,7 @@ def train_it(task: Task) -> None:
 
 
 def look_inside(task: Task) -> None:
-    """The way to the pages that look inside, with this model."""
+    """Draws the way to the pages that look inside, with this model."""
     entry = site.entry_of("attention")
     pressed = st.button("Look inside", icon=":material/search:", type="tertiary", key="task_look_inside")
     if pressed and entry is not None:

@@ -29,7 +29,7 @@ MOST_SHIFT = 30  # sets of problems
 
 
 def draw_solve() -> None:
-    """The chart, and beside it problems with the model's answers."""
+    """Draws the chart, and beside it problems with the model's answers."""
     task = choose_task(list(TASKS))
     found, curve, _ = shipped(task)
     chart, beside = st.columns([5, 3], gap="medium")

@@ -103,7 +103,7 @@ def custom_label(task: Task) -> str:
 
 
 def marked(answers: Sequence[Answered]) -> str:
-    """A line each: a sign and a word, the problem, and the right answer beside a wrong one."""
+    """Returns a line each: a sign and a word, the problem, and the right answer beside a wrong one."""
     return "\n".join(
         f"{RIGHT if one.right else WRONG}  {one.question} {one.written}"
         + (f"   (right: {one.wanted})" if one.wanted and not one.right else "")
@@ -112,7 +112,7 @@ def marked(answers: Sequence[Answered]) -> str:
 
 
 def pieces(checked: Sequence[tuple[str, bool]]) -> str:
-    """A line each, with a sign and a word."""
+    """Returns a line each, with a sign and a word."""
     return "\n".join(f"{RIGHT if good else WRONG}  {piece}" for piece, good in checked)
 
 
@@ -135,7 +135,7 @@ def solved(task: Task, share: float, loss: float, floor: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Nearly all is not all.
+    """Returns a share in percent: nearly all is not all.
 
     >>> percent(1.0), percent(0.9996), percent(0.5)
     ('100%', '99.9%', '50.0%')
@@ -151,7 +151,7 @@ def learned_alt(task: Task, curve: TaskCurve, floor: float) -> str:
 
 
 def when(task: Task, curve: TaskCurve, metrics: Mapping[str, Any]) -> str:
-    """How it was trained, and when it was solved."""
+    """Says how it was trained, and when it was solved."""
     step, train = curve.step_of(SOLVED), metrics["train"]
     found = (
         f"{SOLVED:.0%} of the held-out problems were solved after **{step:,}** steps."
@@ -168,7 +168,7 @@ def when(task: Task, curve: TaskCurve, metrics: Mapping[str, Any]) -> str:
 
 
 def floor_by_hand(task: Task, context: int, floor: float) -> str:
-    """Where the floor comes from."""
+    """Says where the floor comes from."""
     if task.stream:
         return (
             f"Two letters before give {task.entropies[-1]:.4f} nats for the next one (the entropy rate); the"
@@ -217,7 +217,7 @@ def does_it(head: str, score: float, even: float, without: float, whole: float) 
 
 
 def and_others(count: int, without: float) -> str:
-    """Where several heads look there: what is left without any of them."""
+    """Says where several heads look there: what is left without any of them."""
     return f" Without all **{count}** that look there: **{without:.0%}**."
 
 
@@ -229,7 +229,7 @@ def heads_method(task: Task, scored: Looking, problems: int) -> str:
 
 
 def turns(out_of_turn: OutOfTurn) -> str:
-    """By which rule a model repeats."""
+    """Says by which rule a model repeats."""
     return (
         "Repeating needs no look at the source: in a circle of different letters, the next one is also the"
         f" one away for longest. A letter out of turn tells the two rules apart. After {out_of_turn.probes}"
@@ -265,7 +265,7 @@ def order_alt(curves: Sequence[Solved]) -> str:
 
 
 def carries(shares: Mapping[str, Mapping[bool, tuple[int, float]]], problems: int) -> str:
-    """Where the models that come with the app still go wrong."""
+    """Says where the models that come with the app still go wrong."""
     said = [
         f"{name}: **{on[True][1]:.1%}** right where a carry runs on ({on[True][0]} sums), {on[False][1]:.1%}"
         " elsewhere."
@@ -286,7 +286,7 @@ def grokking_alt(curve: TaskCurve) -> str:
 
 
 def grokked(by_heart: int | None, understood: int | None, curve: TaskCurve) -> str:
-    """When it knew its sums, and when the others."""
+    """Says when it knew its sums, and when the others."""
     if by_heart is None:
         return f"At its end it knows **{curve.train_solved[-1]:.0%}** of the sums that it trains on."
     first = f"After **{by_heart:,}** steps it knows {SOLVED:.0%} of its own sums by heart"

@@ -56,7 +56,7 @@ SHEET = Words(
 
 
 def standing(exercise: Exercise, place: int, count: int) -> str:
-    """Before there is an answer."""
+    """Returns the sentence before there is an answer."""
     return f"Exercise **{place}** of {count} in this set, with the numbers of seed {exercise.seed}."
 
 

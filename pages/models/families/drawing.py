@@ -55,7 +55,7 @@ class Drawing:
 
 
 def drawing(made: Ledger) -> Drawing:
-    """The towers of a model: an encoder stands left of the decoder that reads it."""
+    """Returns the towers of a model: an encoder stands left of the decoder that reads it."""
     sheet = Drawing()
     if made.encoder is None:
         _tower(sheet, made.config, 0.0, "")
@@ -185,8 +185,8 @@ _INSIDE = {"rope": "RoPE", "alibi": "ALiBi", "t5": "distance bias"}
 
 
 def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
-    """The drawing, `height` pixels high. Boxes say their parameters when pointed at; in a small one each has
-    one line.
+    """Draws the drawing, `height` pixels high. Boxes say their parameters when pointed at; in a small one
+    each has one line.
     """
     sheet = drawing(made)
     shapes = [_frame(one) for one in sheet.frames]
@@ -229,8 +229,8 @@ def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
 
 
 def parameters(made: Ledger) -> Mapping[tuple[str, str], int]:
-    """(stack, component) -> its parameters in the whole model. What both stacks share counts for each;
-    positions without a box of their own count with the attention that they are in.
+    """Returns (stack, component) -> its parameters in the whole model. What both stacks share counts for
+    each; positions without a box of their own count with the attention that they are in.
     """
     found: dict[tuple[str, str], int] = {}
     inside = "embed" not in HEALTHY.position(made.config).enters

@@ -32,7 +32,7 @@ Axes = tuple[Sequence[str], Sequence[str]]  # tokens of the queries, and of the 
 def masks_figure(
     flows: Sequence[Flow], axes: Mapping[str, Axes], titles: Mapping[str, str], height: int
 ) -> go.Figure:
-    """The matrices of one family in a row; queries go down, keys to the right."""
+    """Draws the matrices of one family in a row; queries go down, keys to the right."""
     traces: list[dict[str, Any]] = []
     layout = base_layout(margin={"l": 4, "r": 4, "t": 46, "b": 4}, showlegend=False)
     notes = []

@@ -20,8 +20,8 @@ MOST = 32  # upright words that have room beside each other
 def speaks_figure(
     shares: np.ndarray, moves: np.ndarray, words: Sequence[str], labels: Sequence[str]
 ) -> go.Figure:
-    """shares (label,) in [0, 1] as bars; moves (word, label) as cells of percentage points, a row for each
-    label and a column for each word. The first label is at the top.
+    """Draws shares (label,) in [0, 1] as bars; moves (word, label) as cells of percentage points, a row for
+    each label and a column for each word. The first label is at the top.
     """
     points = 100 * moves.T.astype(np.float32)  # (label, word)
     reach = max(float(np.abs(points).max(initial=0)), 0.1)

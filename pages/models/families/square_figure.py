@@ -16,8 +16,8 @@ MASKED = colour("quiet", 25)
 
 
 def square_figure(weights: np.ndarray, chances: np.ndarray, title: str, labels: Sequence[str]) -> go.Figure:
-    """weights (query, key) in [0, 1]; chances (query,) in [0, 1], NaN where nothing is said. Where no later
-    letter has any weight, they are masked, and grey.
+    """Draws weights (query, key) in [0, 1]; chances (query,) in [0, 1], NaN where nothing is said. Where no
+    later letter has any weight, they are masked, and grey.
     """
     later = np.triu(np.ones_like(weights, dtype=bool), 1)
     shown = weights if weights[later].any() else np.where(later, np.nan, weights)

@@ -59,7 +59,7 @@ def quoted(symbol: str) -> str:
 
 
 def cannot(error: str) -> str:
-    """Why a family does nothing with this sentence."""
+    """Says why a family does nothing with this sentence."""
     return f"Cannot: {error}."
 
 

@@ -92,7 +92,7 @@ def used(facet: str, names: Sequence[str]) -> str:
 
 
 def large(number: int) -> str:
-    """A count in a short form.
+    """Returns a count in a short form.
 
     >>> large(124_439_808), large(351_543_386_112), large(9216)
     ('124.4 M', '351.5 G', '9.2 k')
@@ -137,7 +137,7 @@ def cannot(why: str) -> str:
 
 
 def sources(published: Mapping[str, str]) -> str:
-    """Where the sizes of each model are published (Markdown)."""
+    """Says where the sizes of each model are published (Markdown)."""
     return "**Published in.** " + " · ".join(f"{TITLES[name]}: {where}" for name, where in published.items())
 
 

@@ -29,7 +29,7 @@ def refused(why: str) -> str:
 
 
 def named(label: str) -> str:
-    """A speaker, as they are called outside a script.
+    """Returns a speaker, as they are called outside a script.
 
     >>> named("KING RICHARD II")
     'King Richard II'

@@ -32,7 +32,7 @@ def alt(name: str, ahead: float) -> str:
 
 
 def nats(loss: float | None, hidden: bool = False) -> str:
-    """A cell of the table; of an encoder it counts the `hidden` letters alone."""
+    """Returns a cell of the table; of an encoder it counts the `hidden` letters alone."""
     return "–" if loss is None else f"{loss:.2f}{' a hidden one' if hidden else ''}"
 
 

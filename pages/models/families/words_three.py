@@ -45,7 +45,7 @@ STATES = {HIDDEN: "never", LATER: "later", DONE: "done", NOW: "now"}
 
 
 def axes(family: str, matrix: str) -> tuple[Sequence[str], Sequence[str]]:
-    """(tokens of the queries, of the keys)."""
+    """Returns (tokens of the queries, of the keys)."""
     read = ("begin", *WRITTEN[:-1])
     if family == "encoder":
         return BLANKED, BLANKED

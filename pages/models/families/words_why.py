@@ -58,7 +58,7 @@ def _span(shares: tuple[float, float]) -> str:
 
 
 def won(tokens: int, percent: int, reasons: Reasons) -> str:
-    """The two that weigh most, and what the one way of asking costs (Markdown)."""
+    """Says which two weigh most, and what the one way of asking costs (Markdown)."""
     forms = reasons.forms
     asked = (
         ""
@@ -75,7 +75,7 @@ def won(tokens: int, percent: int, reasons: Reasons) -> str:
 
 
 def by_hand(forms: Mapping[str, Both]) -> str:
-    """The arithmetic, and each task in both forms (Markdown)."""
+    """Returns the arithmetic, and each task in both forms (Markdown)."""
     said = "; ".join(
         f"{name} {one.continued:.1%} ({one.paired:.1%}), {one.parameters[1]:,} parameters"
         for name, one in forms.items()

@@ -47,7 +47,7 @@ class Choice:
         return self.ledger.config
 
     def variant(self, **fields: Any) -> Ledger | None:
-        """The ledger with other fields; None where they do not go together with the rest."""
+        """Returns the ledger with other fields; None where they do not go together with the rest."""
         try:
             encoder = self.ledger.encoder
             return ledger(
@@ -60,7 +60,9 @@ class Choice:
 
 
 def options() -> dict[str, str]:
-    """Name -> title: this person's runs, newest first, the shipped models, those of others, the presets."""
+    """Returns name -> title: this person's runs, newest first, the shipped models, those of others, the
+    presets.
+    """
     mine = [view for view in session.manager().runs(session.owner()) if view.spec.kind.inside]
     runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(mine)}
     shipped = {
@@ -116,8 +118,8 @@ def _opened(name: str) -> tuple[ModelConfig, ModelConfig | None]:
 def choose(
     label: str, key: str, first: str, then: Callable[[], None] | None = None, *, hidden: bool = True
 ) -> str:
-    """A select box over all models. The name is in the URL under `key`; an unknown one falls back to `first`.
-    `then` is called when another is chosen; `hidden` hides the label.
+    """Draws a select box over all models. The name is in the URL under `key`; an unknown one falls back to
+    `first`. `then` is called when another is chosen; `hidden` hides the label.
     """
     # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
     # holds the name, also of the first.
@@ -153,7 +155,7 @@ def choose(
 
 
 def plain(name: str) -> Choice:
-    """A model as it is."""
+    """Returns a model's choice without changes."""
     one = named_model(name)
     preset, counted = one.preset, ledger(one.model, one.encoder, one.parts)
     note = ""
@@ -197,6 +199,6 @@ def first_model() -> str:
 
 
 def say_changes(changed: Mapping[str, tuple[Any, Any]]) -> None:
-    """The fields that were changed, with both values."""
+    """Draws the fields that were changed, with both values."""
     changes = (f"`{field}` {before} → {after}" for field, (before, after) in changed.items())
     st.caption("Changed: " + ", ".join(changes) + ".", width="content")

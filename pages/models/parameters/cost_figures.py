@@ -24,7 +24,7 @@ FLOP_LINES = {
 def flops_by_length(
     lengths: np.ndarray, parts: Mapping[str, np.ndarray], crossover: tuple[int, int] | None, at: int
 ) -> go.Figure:
-    """Forward FLOPs for one token over the length of the text: parts (of FLOP_LINES -> (lengths,)).
+    """Draws forward FLOPs for one token over the length of the text: parts (of FLOP_LINES -> (lengths,)).
 
     `crossover` is where the first two meet, (length, FLOPs); `at` is the chosen length.
     """
@@ -127,7 +127,7 @@ MEMORY_LINES = {
 def memory_by_length(
     lengths: np.ndarray, lines: Mapping[str, np.ndarray], devices: Mapping[str, int], at: int
 ) -> go.Figure:
-    """Bytes over the length of the text: lines (of MEMORY_LINES -> (lengths,) bytes), and how much each
+    """Draws bytes over the length of the text: lines (of MEMORY_LINES -> (lengths,) bytes), and how much each
     device has.
     """
     drawn = [
@@ -206,8 +206,8 @@ VISIBLE = 50  # a device with more times the memory than is needed would leave n
 
 
 def memory_bars(uses: Mapping[str, Mapping[str, int]], devices: Mapping[str, int]) -> go.Figure:
-    """Bytes by what they are for, one bar a use: use -> part of MEMORY_PARTS -> bytes. Upright lines are what
-    `devices` have, the smallest always where its line leaves the bars to be seen.
+    """Draws bytes by what they are for, one bar a use: use -> part of MEMORY_PARTS -> bytes. Upright lines
+    are what `devices` have, the smallest always where its line leaves the bars to be seen.
     """
     bars: list[dict[str, Any]] = []
     for part, shade in MEMORY_PARTS.items():

@@ -139,7 +139,7 @@ def _times(row: Row, *, number: bool = False) -> str:
 
 
 def component_bars(counts: Mapping[str, int]) -> go.Figure:
-    """Parameters by component, in the order in which data meets them."""
+    """Draws parameters by component, in the order in which data meets them."""
     names = [name for name in counts if counts[name]]
     total = max(sum(counts.values()), 1)
     bars = {
@@ -164,7 +164,7 @@ def component_bars(counts: Mapping[str, int]) -> go.Figure:
 
 
 def comparison(models: Sequence[tuple[str, Ledger]], *, shares: bool) -> go.Figure:
-    """Parameters by component, one bar a model; as shares of the whole, or as counts."""
+    """Draws parameters by component, one bar a model; as shares of the whole, or as counts."""
     names = [f"{title}<br>{short(ledger.total)}" for title, ledger in models]
     bars: list[dict[str, Any]] = []
     named: set[str] = set()  # norms have one colour, and one name in the legend

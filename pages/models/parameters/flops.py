@@ -21,7 +21,9 @@ from ui.text.numbers import flop, percent, short
 
 
 def draw_flops(choice: Choice) -> None:
-    """FLOPs of a token over the length of the text, and what they are at one length; the rest folded."""
+    """Draws FLOPs of a token over the length of the text, and what they are at one length; the
+    rest folded.
+    """
     ledger = choice.ledger
     tokens = length_slider("parameters_length", ledger.config.context)
     found = work(ledger, tokens)
@@ -53,7 +55,7 @@ def draw_flops(choice: Choice) -> None:
 
 
 def length_slider(key: str, fallback: int) -> int:
-    """The length of the text, a power of two."""
+    """Draws the slider for the length of the text, a power of two."""
     nearest = min(LENGTHS, key=lambda n: abs(np.log(n / max(fallback, 1))))
     # written without commas: the label is what a link holds
     return widgets.slide_over("Tokens of text T", LENGTHS, nearest, key)

@@ -51,7 +51,7 @@ LONGER_HOLDS = {
 
 
 def wider(model: Model) -> Guess | None:
-    """About a model twice as wide, in the view Where they are."""
+    """Makes a guess about a model twice as wide, in the view Where they are."""
     fields = sizes.twice_as_wide(model.config)
     other = model.variant(**fields)
     if other is None or fields["d_model"] > SLIDERS["d_model"][1]:
@@ -73,7 +73,7 @@ def wider(model: Model) -> Guess | None:
 
 
 def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess | None:
-    """About sharing keys and values, in the view Memory."""
+    """Makes a guess about sharing keys and values, in the view Memory."""
     other = model.variant(n_kv_heads=1) if model.config.mixer == "attention" else None
     truth = None if other is None else sizes.one_key_head(model.ledger, other, dtype, batch, tokens)
     if truth is None:
@@ -98,7 +98,7 @@ def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess 
 
 
 def longer(model: Model, tokens: int) -> Guess | None:
-    """About a text of twice the length, in the view FLOPs."""
+    """Makes a guess about a text of twice the length, in the view FLOPs."""
     double = next((length for length in LENGTHS if length == 2 * tokens), None)
     if double is None:
         return None

@@ -19,7 +19,7 @@ SECOND = "llama2-7b"
 
 
 def draw_two(choice: Choice) -> None:
-    """A bar for each model, and which is larger; folded, the table of their parts and the fields that
+    """Draws a bar for each model, and which is larger; folded, the table of their parts and the fields that
     differ.
     """
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):

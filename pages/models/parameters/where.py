@@ -16,8 +16,8 @@ from ui.text.numbers import percent
 
 
 def draw_where(choice: Choice) -> None:
-    """Every tensor as an area, and where most of them are; what tying and grouping save, and the table of
-    all, folded.
+    """Draws every tensor as an area, and where most of them are; what tying and grouping save, and the table
+    of all, folded.
     """
     ledger = choice.ledger
     explain.answer(answers.where_they_are(choice, *largest(ledger)))
@@ -81,7 +81,7 @@ def parts_in_words(ledger: Ledger) -> str:
 
 
 def rows_table(ledger: Ledger) -> pd.DataFrame:
-    """The itemised table: a row for each tensor."""
+    """Returns the itemised table: a row for each tensor."""
     return pd.DataFrame(
         [
             {

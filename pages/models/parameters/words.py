@@ -112,7 +112,7 @@ LAWS = (
 
 
 def areas(ledger: Ledger, thin: dict[str, int]) -> str:
-    """How to walk the picture, and what is in it without a name: name -> parameters."""
+    """Says how to walk the picture, and what is in it without a name: name -> parameters."""
     walk = "Click an area to go into it, and its top line to come back."
     if not thin:
         return walk
@@ -136,7 +136,7 @@ def in_and_outside(where: Where, ledger: Ledger) -> str:
 
 
 def in_the_blocks(choice: Choice, where: Where) -> str:
-    """How much of the blocks is in the feed-forward networks, and whether that is the usual share."""
+    """Says how much of the blocks is in the feed-forward networks, and whether that is the usual share."""
     if not where.network or not where.attention:
         missing = "no feed-forward networks" if not where.network else "no attention matrices"
         return f"This model's blocks have {missing}; most have both."
@@ -169,7 +169,7 @@ def networks(first: float, second: float) -> str:
 
 
 def growing(ledger: Ledger) -> str:
-    """The formula (Markdown) of what grows with T: scores and weighted sums, in each layer, of each
+    """Returns the formula (Markdown) of what grows with T: scores and weighted sums, in each layer, of each
     attention.
     """
     products = "2" if ledger.config.mixer == "mean" else "2\\cdot 2"  # a mean has no scores
@@ -295,7 +295,7 @@ def no_cache(c: ResolvedConfig) -> str:
 
 
 def cache(ledger: Ledger, size: int, held: int, tokens: int, batch: int, each: float) -> str:
-    """The size of a KV cache in which `held` of `tokens` are kept, in `each` bytes a number."""
+    """Returns the size of a KV cache in which `held` of `tokens` are kept, in `each` bytes a number."""
     c = ledger.config
     twice = "2 · " if ledger.encoder else ""
     letter = "T" if held == tokens else f"{held:,}"
@@ -323,7 +323,7 @@ def trained_in(dtype: str) -> str:
 
 
 def as_large_as_the_weights(choice: Choice, break_even: BreakEven) -> str:
-    """From which length on the cache outweighs the weights, and what sharing keys does about it."""
+    """Says from which length on the cache outweighs the weights, and what sharing keys does about it."""
     if not break_even.token:
         return (
             f"In bfloat16 the weights take {gigabytes(break_even.weights)}; training takes eight times that,"

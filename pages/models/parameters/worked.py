@@ -27,7 +27,7 @@ from ui import explain
 
 
 def draw_by_hand(choice: Choice) -> None:
-    """The products that make up the model's count; folded, the examples of the blackboard."""
+    """Draws the products that make up the model's count; folded, the examples of the blackboard."""
     found = terms(choice.ledger)
     explain.answer(answers.by_hand(choice, found, choice.ledger))
     rows = [

@@ -17,7 +17,7 @@ FIRST = 64
 
 
 def draw_before() -> None:
-    """A curve for each kind of layer, and a slider for the text's length."""
+    """Draws a curve for each kind of layer, and a slider for the text's length."""
     length = widgets.slide_over(words.LENGTH, LENGTHS, FIRST, "reference_length", width=320)
     found = _measured(length)
     plot(

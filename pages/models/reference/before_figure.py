@@ -16,7 +16,7 @@ COLOURS = {"rnn": "run4", "lstm": "run1", "attention": "run0"}
 
 
 def influence_lines(layers: Sequence[Carried]) -> go.Figure:
-    """A line for each kind of layer: (distance,) influence, on a logarithmic axis down to 10^-12."""
+    """Draws a line for each kind of layer: (distance,) influence, on a logarithmic axis down to 10^-12."""
     traces = [
         go.Scatter(
             x=np.arange(1, one.length),

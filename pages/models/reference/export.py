@@ -56,7 +56,7 @@ class Taken:
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")[:60] or "model"
 
     def written(self) -> str:
-        """The text of model.py."""
+        """Returns the text of model.py."""
         return export_single_file(self.model, self.title, self.tokenizer, example=self.source)
 
 

@@ -16,7 +16,7 @@ GOOD, BAD = "run0", "run4"
 
 
 def along(comparison: Comparison) -> go.Figure:
-    """The relative difference of every state of the stream, from the embedding to the logits."""
+    """Draws the relative difference of every state of the stream, from the embedding to the logits."""
     states = comparison.states
     heights = np.array([max(row.relative, FLOOR) for row in states])
     top = max(10.0, float(np.nan_to_num(heights, posinf=10.0).max()) * 10)
@@ -71,7 +71,7 @@ def hover(row: Difference) -> str:
 
 
 def ticks(states: tuple[Difference, ...]) -> dict[str, Any]:
-    """The embedding, every block (every few where there are many) and the end."""
+    """Returns the embedding, every block (every few where there are many) and the end."""
     blocks = [(i, row.block) for i, row in enumerate(states) if row.bare == "resid_post"]
     step = -(-len(blocks) // MOST_TICKS)
     ends = {"resid_pre": "embed", "norm_final": "norm", "logits": "logits"}
@@ -106,7 +106,7 @@ def tolerance_label() -> dict[str, Any]:
 
 
 def begins(comparison: Comparison, heights: np.ndarray) -> list[dict[str, Any]]:
-    """An arrow to the first state that is out of tolerance, with the activation where it began."""
+    """Returns an arrow to the first state that is out of tolerance, with the activation where it began."""
     first = comparison.begins
     at = next((i for i, row in enumerate(comparison.states) if not row.close), None)
     if first is None or at is None:

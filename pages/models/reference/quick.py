@@ -15,7 +15,7 @@ ONE_STACK = {name: preset for name, preset in ALL.items() if not (preset.encoder
 
 
 def draw_quick() -> None:
-    """Seven rows for a published model."""
+    """Draws seven rows for a published model."""
     titles = {name: preset.title.removesuffix(" (published)") for name, preset in ONE_STACK.items()}
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("Model", width="content")

@@ -36,7 +36,7 @@ class Wrong:
 
 
 def choose_mistake(key: str) -> str:
-    """The name of a mistake for the second program, or NONE."""
+    """Draws the choice of a mistake for the second program; returns its name, or NONE."""
     options = {NONE: "none"} | {name: one.title for name, one in MISTAKES.items()}
     hint = (
         "What ports of a model get wrong most often, put into the second program. The engine stays as it is."
@@ -48,14 +48,14 @@ def choose_mistake(key: str) -> str:
 
 
 def wrong(name: str, config: ResolvedConfig) -> Wrong:
-    """The mistake of a name, in a model of a configuration."""
+    """Returns the mistake of a name, in a model of a configuration."""
     mistake = MISTAKES.get(name)
     idle = None if mistake is None else mistake.idle(config)
     return Wrong(NONE if idle is not None else name, mistake, idle)
 
 
 def draw_figure(comparison: Comparison, key: str, height: int) -> None:
-    """Where along the stream the two programs differ, and by how much."""
+    """Draws where along the stream the two programs differ, and by how much."""
     states = comparison.states
     plot(
         figures.along(comparison),
@@ -104,7 +104,7 @@ def verdict(comparison: Comparison, chosen: Wrong) -> str:
 
 
 def draw_activations(comparison: Comparison) -> None:
-    """Every activation that both have."""
+    """Draws every activation that both have."""
     st.dataframe(
         {
             "activation": [row.name for row in comparison.rows],

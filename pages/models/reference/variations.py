@@ -16,7 +16,7 @@ OTHER = "llama2-70b"
 
 
 def draw_variations() -> None:
-    """The original, GPT-2, LLaMA, and one of choice, side by side."""
+    """Draws the original, GPT-2, LLaMA, and one of choice, side by side."""
     titles = {name: preset.title.removesuffix(" (published)") for name, preset in ALL.items()}
     options = {name: title for name, title in titles.items() if name not in SHOWN}
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):

@@ -256,7 +256,7 @@ QUICK = Words(
 
 
 def most_of(title: str, rows: tuple[Line, ...]) -> str:
-    """Which part holds most parameters."""
+    """Says which part holds most parameters."""
     largest = max(rows, key=lambda row: row.parameters)
     total = sum(row.parameters for row in rows)
     return (

@@ -40,7 +40,7 @@ BEFORE = Words(
 
 
 def carried_far(layers: Sequence[Carried]) -> str:
-    """The answer: steps and influence, by name."""
+    """Returns the answer: steps and influence, by name."""
     rnn, attention = (next(one for one in layers if one.layer == kind) for kind in ("rnn", "attention"))
     return (
         f"From the first token to the last, an untrained RNN needs **{rnn.path} steps, one after the other**,"

@@ -224,7 +224,7 @@ def _compare(subject: Subject, found: Rivals, width: int, seed: int) -> None:
 
 
 def times(value: float) -> str:
-    """A factor, as exact as anybody reads it.
+    """Returns a factor, as exact as anybody reads it.
 
     >>> times(1.53), times(124.7), times(5.7e18)
     ('1.5', '125', '5.7 × 10¹⁸')

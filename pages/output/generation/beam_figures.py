@@ -20,8 +20,8 @@ PRUNED_WORDS = 16  # and of the pruned: each number costs the browser as much as
 
 
 def rows(beam: Beam) -> dict[int, int]:
-    """Node index -> row, 0 on top: by total at its step, kept ones first. Pruned ones below PRUNED_ROWS of
-    their kind have none.
+    """Returns node index -> row, 0 on top: by total at its step, kept ones first. Pruned ones below
+    PRUNED_ROWS of their kind have none.
     """
     found: dict[int, int] = {}
     for depth in range(1, beam.nodes[-1].depth + 1):
@@ -45,8 +45,8 @@ def spread(words: Sequence[str]) -> int:
 
 
 def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: str) -> go.Figure:
-    """words (node,): each node's token; texts (node,): its branch. Blue-grey: pruned; the output's colour:
-    kept; filled: the winner's way.
+    """Draws words (node,): each node's token; texts (node,): its branch. Blue-grey: pruned; the output's
+    colour: kept; filled: the winner's way.
     """
     place = rows(beam)
     way = _way(beam)

@@ -17,7 +17,7 @@ PARTS = {"steps": "Step by step", "bytes": "Bytes", "why": "Why it may be kept"}
 
 
 def draw_cache(subject: Subject) -> None:
-    """The chosen part. A model that can keep nothing gets a sentence."""
+    """Draws the chosen part. A model that can keep nothing gets a sentence."""
     if not kv_numbers(subject.config):
         why = (
             "its tokens never exchange anything: there are no keys and values to keep."

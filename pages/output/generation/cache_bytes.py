@@ -34,7 +34,9 @@ WAYS: tuple[Family, ...] = ("MHA", "GQA", "MQA")
 
 
 def draw_bytes(subject: Subject, place: Any) -> None:
-    """The formula with its numbers, this model with every number of key-value heads, and published models."""
+    """Draws the formula with its numbers, this model with every number of key-value heads, and published
+    models.
+    """
     a = place
     b, d = st.columns([4, 5], gap="medium")
     # as a link holds it: no commas

@@ -18,7 +18,7 @@ from ui.text.numbers import flop, gigabytes
 def flops_by_step(
     with_cache: np.ndarray, without: np.ndarray, words: Sequence[str], refilled: np.ndarray
 ) -> go.Figure:
-    """FLOPs for each token that was written, (step,), on a logarithmic axis; `refilled` (step,) are
+    """Draws FLOPs for each token that was written, (step,), on a logarithmic axis; `refilled` (step,) are
     marked.
     """
     at = np.arange(len(words))
@@ -73,8 +73,8 @@ def flops_by_step(
 
 
 def bytes_by_heads(kv_heads: Sequence[int], sizes: Sequence[int], heads: int, chosen: int) -> go.Figure:
-    """A bar for each number of key-value heads, from one for each of the `heads` (MHA) down to one for all
-    (MQA).
+    """Draws a bar for each number of key-value heads, from one for each of the `heads` (MHA) down to one for
+    all (MQA).
     """
     names = [way(n, heads) for n in kv_heads]
     bars = {
@@ -155,7 +155,8 @@ def published(titles: Sequence[str], ways: Mapping[Family, np.ndarray], actual: 
 
 
 def byte_ticks(sizes: Sequence[int] | np.ndarray) -> dict[str, list[float] | list[str]]:
-    """A power of two from tick to tick, at most four after 0, in the words that stand beside the bars.
+    """Returns a power of two from tick to tick, at most four after 0, in the words that stand beside the
+    bars.
 
     >>> byte_ticks([2**23, 2**21])["ticktext"]
     ['0', '2 MB', '4 MB', '6 MB', '8 MB']
@@ -167,7 +168,9 @@ def byte_ticks(sizes: Sequence[int] | np.ndarray) -> dict[str, list[float] | lis
 
 
 def changes(with_mask: tuple[np.ndarray, np.ndarray], without: tuple[np.ndarray, np.ndarray]) -> go.Figure:
-    """Largest change of an earlier key and value, each (layer,), with the causal mask and without it."""
+    """Draws the largest change of an earlier key and value, each (layer,), with the causal mask and without
+    it.
+    """
     layers = [f"layer {i}" for i in range(len(with_mask[0]))]
     bars = [
         {

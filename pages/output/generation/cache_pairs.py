@@ -13,8 +13,8 @@ CHUNK, SLOW_CHUNK = 32, 8  # tokens that are computed at once; by a large model
 
 
 def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tuple[Pair, ...] | None:
-    """A longer text begins like a shorter one, so a few lengths serve all. None while a large model is still
-    writing.
+    """Writes with a cache and without. A longer text begins like a shorter one, so a few lengths serve all.
+    None while a large model is still writing.
     """
     chunk = SLOW_CHUNK if subject.is_pretrained else CHUNK
     whole, free = -(-length // chunk) * chunk, (sampling.temperature, sampling.seed)

@@ -35,7 +35,7 @@ SPEED_TOKENS, SPEED_SECONDS = 128, 1.0
 
 
 def draw_steps(subject: Subject, place: Any) -> None:
-    """The player, what both ways cost, and whether they agree; the controls stand in `place`."""
+    """Draws the player, what both ways cost, and whether they agree; the controls stand in `place`."""
     a, b, c = place.columns([4, 2, 3], gap="small", vertical_alignment="bottom")
     speaking, _, about = conversation(subject, c)
     length, sampling = _controls(a, b)
@@ -119,7 +119,7 @@ def _player(subject: Subject, pairs: tuple[Pair, ...]) -> None:
 
 
 def linked(text: str | None, steps: int) -> int:
-    """The step in the URL, which may be anything; the first where there is none.
+    """Returns the step in the URL, which may be anything; the first where there is none.
 
     >>> linked("3", 24), linked("-1", 24), linked("9999", 24), linked(None, 24)
     (3, 0, 23, 0)

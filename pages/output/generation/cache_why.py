@@ -19,7 +19,7 @@ from ui.text.markdown import safe
 
 
 def draw_why(subject: Subject, place: Any) -> None:
-    """An earlier key and value beside the same one after a further token, with the mask and without."""
+    """Draws an earlier key and value beside the same one after a further token, with the mask and without."""
     c, pairs = subject.config, written_twice(subject, 4, SampleConfig(temperature=0.0))
     if pairs is None:
         return

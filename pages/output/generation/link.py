@@ -13,8 +13,8 @@ _BRANCH = re.compile(r"\d{1,4}(?:-\d{1,4}\.\d{1,6})*")
 
 
 def link(session: Session) -> tuple[str, str, int]:
-    """(the branches, where the reader stands, how many branches are left out because the link would grow too
-    long).
+    """Returns (the branches, where the reader stands, how many branches are left out because the link would
+    grow too long).
 
     A branch is its length and its picks, `120-12.53`: 120 tokens, the twelfth of them picked to be token 53.
     """
@@ -42,7 +42,7 @@ def _said(tree: Tree, leaf: int) -> str:
 
 
 def parse(text: str, vocab: int, limits: Limits) -> list[Branch]:
-    """The branches of a link; what is none, or cannot be, is left out."""
+    """Returns the branches of a link; what is none, or cannot be, is left out."""
     found: list[Branch] = []
     for part in text[: 4 * LINK].split("_")[:BRANCHES]:
         if not _BRANCH.fullmatch(part) or not part.isascii():
@@ -61,8 +61,8 @@ def parse(text: str, vocab: int, limits: Limits) -> list[Branch]:
 
 
 def again(session: Session) -> tuple[str, str]:
-    """(branches, place) with which another step of the model's training writes the same branches in its own
-    words.
+    """Returns (branches, place) with which another step of the model's training writes the same branches in
+    its own words.
     """
     if session.todo:
         return session.origin
@@ -70,7 +70,7 @@ def again(session: Session) -> tuple[str, str]:
 
 
 def left_out(count: int) -> str:
-    """A sentence about branches that a link does not hold (Markdown)."""
+    """Returns a sentence about branches that a link does not hold (Markdown)."""
     return (
         safe(
             f"The link holds the branch you read and the oldest others; {count} more would make it too long."

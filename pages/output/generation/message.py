@@ -49,8 +49,8 @@ def message(session: Session, ask: Mapping[str, Any], subject: Subject, limits: 
 
 
 def row(node: Written) -> list[Any]:
-    """A token as the browser reads it: [parent, token, drawn, begin, ln p, q, [token, p, q, ...]]; null for
-    what is no number.
+    """Returns a token as the browser reads it: [parent, token, drawn, begin, ln p, q, [token, p, q, ...]];
+    null for what is no number.
     """
     log_p = round(node.log_p, 6) if math.isfinite(node.log_p) else None
     return [
@@ -65,7 +65,7 @@ def row(node: Written) -> list[Any]:
 
 
 def six(value: float) -> float:
-    """Six digits that count, so that what is small does not become none.
+    """Returns six digits that count, so that what is small does not become none.
 
     >>> six(0.12345678), six(3.1e-9), six(0.0)
     (0.123457, 3.1e-09, 0.0)

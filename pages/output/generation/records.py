@@ -57,8 +57,8 @@ class Session:
 
 
 def reason(path: Sequence[Written], parts: Sequence[bytes], limits: Limits) -> tuple[int, str]:
-    """(tokens of a branch that are shown, what ended it there): "stop", "end" for a token that ends it,
-    "length", or "" when it can go on. parts: every token's bytes, by id.
+    """Returns (tokens of a branch that are shown, what ended it there): "stop", "end" for a token that ends
+    it, "length", or "" when it can go on. parts: every token's bytes, by id.
     """
     last = next((node.depth for node in path if node.token in limits.ends), limits.most + 1)
     if limits.stop:

@@ -16,7 +16,9 @@ NAMES: dict[Arithmetic, str] = {"float32": "32 bits", "bfloat16": "bfloat16", "i
 
 
 def choose_arithmetic(subject: Subject) -> Arithmetic:
-    """The arithmetic of a large model's products, of those that this machine has; small models have one."""
+    """Draws the choice of a large model's arithmetic, of those that this machine has; small
+    models have one.
+    """
     if not subject.is_pretrained:
         return "float32"
     offered = {name: NAMES[name] for name in ARITHMETICS if _has(name, subject)}
@@ -36,7 +38,9 @@ def _has(arithmetic: Arithmetic, subject: Subject) -> bool:
 
 
 def draw_rounding(subject: Subject, arithmetic: Arithmetic) -> None:
-    """One line on what rounded weights change; nothing where they are not rounded, or nothing is foretold."""
+    """Draws one line on what rounded weights change; nothing where they are not rounded, or nothing is
+    foretold.
+    """
     if arithmetic == "float32" or len(subject.ids) < 2:
         return
     products = products_of(subject.key, arithmetic, subject.model)

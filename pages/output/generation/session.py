@@ -32,7 +32,7 @@ from ui.text.tokens import show_bytes
 def begin(
     name: str, subject: Subject, sampling: SampleConfig, limits: Limits, link: str, place: str
 ) -> Session:
-    """A new session: of a link's branches, else of the model's own first tokens."""
+    """Returns a new session: of a link's branches, else of the model's own first tokens."""
     session = Session(
         name,
         Tree(subject.ids),
@@ -52,7 +52,7 @@ def begin(
 
 @st.cache_resource(max_entries=2, show_spinner=False)
 def products_of(key: tuple[str, int], arithmetic: Arithmetic, _model: Transformer) -> Products:
-    """A large model's products in an arithmetic, one copy for all sessions. Raises ConfigError."""
+    """Returns a large model's products in an arithmetic, one copy for all sessions. Raises ConfigError."""
     return ready(_model, arithmetic)
 
 
@@ -183,8 +183,8 @@ def _pick(
 
 
 def resting(session: Session, limits: Limits, writing: bool) -> tuple[tuple[Written, ...], int]:
-    """(the branch that is read, as many of its tokens as the player shows, or all before it shows any); while
-    it is being written, as both were at the last pause.
+    """Returns (the branch that is read, as many of its tokens as the player shows, or all before it shows
+    any); while it is being written, as both were at the last pause.
     """
     path = session.tree.path(session.leaf)
     count, why = reason(path, session.parts, limits)
@@ -195,7 +195,7 @@ def resting(session: Session, limits: Limits, writing: bool) -> tuple[tuple[Writ
 
 
 def token_of(text: str, subject: Subject) -> tuple[int, str]:
-    """The token that a person typed, and a sentence about it; -1 when there is none.
+    """Returns the token that a person typed, and a sentence about it; -1 when there is none.
 
     ⏎ and ␣ stand for a line break and a space.
     """
@@ -224,7 +224,7 @@ def _show(text: str) -> str:
 
 
 def whole_of(value: Any) -> int:
-    """A whole number that the browser sent; -1 for anything else."""
+    """Returns a whole number that the browser sent; -1 for anything else."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**40:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1

@@ -55,7 +55,9 @@ def conversation(subject: Subject, place: Any) -> tuple[Subject, frozenset[int],
 
 
 def row(subject: Subject) -> list[Any]:
-    """The places of the settings in their line; of a model that converses one more, for the switch."""
+    """Returns the places of the settings in their line; of a model that converses one more, for
+    the switch.
+    """
     wide = [2, 2, 3, 2, 2] + [2.4] * converses(subject)
     return list(st.columns(wide, gap="small", vertical_alignment="bottom"))
 

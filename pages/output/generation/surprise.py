@@ -22,7 +22,7 @@ from ui.text.markdown import safe
 
 
 def draw_surprise(subject: Subject, path: Sequence[Written], shown: int) -> None:
-    """The tokens of a branch in numbers: in the answer those that are `shown`, in the fold all."""
+    """Draws the tokens of a branch in numbers: in the answer those that are `shown`, in the fold all."""
     if not path:
         return
     found = surprise(path, subject.config.vocab_size)
@@ -74,7 +74,7 @@ def _table(labels: Sequence[str], path: Sequence[Written], found: Surprise, prom
 
 
 def chance(log_p: float) -> str:
-    """A probability that may be tiny: in percent, and where that would be 0, as one in so many.
+    """Returns a probability that may be tiny: in percent, and where that would be 0, as one in so many.
 
     >>> chance(math.log(0.0147)), chance(math.log(1 / 320_000_000)), chance(-900.0)
     ('1.47%', '1 in 3.2e+08', '1 in more than can be written')
@@ -88,8 +88,8 @@ def chance(log_p: float) -> str:
 
 
 def surprise_bars(labels: Sequence[str], surprise: Surprise) -> go.Figure:
-    """A bar for each token, -ln p in nats, in the colours of the text; over them the mean so far. labels
-    (token,).
+    """Draws a bar for each token, -ln p in nats, in the colours of the text; over them the mean so far.
+    labels (token,).
     """
     count, depth = len(labels), surprise.depth
     words = [plain(label) for label in labels]

@@ -70,7 +70,7 @@ BEAM = Words(
 
 
 def tokens(subject: Subject) -> Words:
-    """A model of words forgets no speaker of a play."""
+    """Returns the words of the view. A model of words forgets no speaker of a play."""
     if not subject.is_pretrained:
         return TOKENS
     return replace(
@@ -89,7 +89,7 @@ def tokens(subject: Subject) -> Words:
 
 
 def cache(subject: Subject) -> Words:
-    """Nobody fills a context of thousands of tokens here."""
+    """Returns the words of the view. Nobody fills a context of thousands of tokens here."""
     if subject.config.context <= SEEN_FULL:
         return CACHE
     return replace(
@@ -121,7 +121,7 @@ def surprised(surprise: Surprise, vocab: int) -> str:
 
 
 def least_expected(surprise: Surprise, worst: str, least: str) -> str:
-    """How often it took the likeliest, and where it was surprised most."""
+    """Says how often it took the likeliest, and where it was surprised most."""
     picked = f" {surprise.picks} of them you picked." if surprise.picks else ""
     return (
         f"It took its likeliest token in {surprise.likeliest:.0%} of the places; the least expected was"
@@ -141,7 +141,7 @@ def cached(totals: Totals, last: Pair) -> str:
 
 
 def allowed(with_mask: Unchanged, without_mask: Unchanged) -> str:
-    """How far one more token moves what is kept, with the mask and without."""
+    """Says how far one more token moves what is kept, with the mask and without."""
     masked = (
         "Under the causal mask a token reads only what came before it: one more token changes earlier keys"
         f" and values by **{with_mask.most:.2g}**, rounding at most, so they may be kept."

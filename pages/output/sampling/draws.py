@@ -19,7 +19,7 @@ DRAWS = 1000
 
 
 def draw_draws(subject: Subject) -> None:
-    """Drawing again and again from the last stage's distribution."""
+    """Draws again and again from the last stage's distribution."""
     position, seed = place(subject)
     config = settings(seed)
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]

@@ -14,7 +14,7 @@ from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
 
 def stage_map(words: Sequence[str], values: np.ndarray, stages: Sequence[str]) -> go.Figure:
-    """Probabilities (stage, token) as cells, the first stage on top; tokens along the bottom, likeliest
+    """Draws probabilities (stage, token) as cells, the first stage on top; tokens along the bottom, likeliest
     first.
     """
     heat = go.Heatmap(
@@ -40,7 +40,9 @@ def stage_map(words: Sequence[str], values: np.ndarray, stages: Sequence[str]) -
 
 
 def temperatures(words: Sequence[str], values: np.ndarray, titles: Sequence[str]) -> go.Figure:
-    """Probabilities (temperature, token) as one panel of bars for each temperature, all on one scale."""
+    """Draws probabilities (temperature, token) as one panel of bars for each temperature, all on
+    one scale.
+    """
     at = -np.arange(len(words))
     count, gap = len(titles), 0.018
     width = (1 - gap * (count - 1)) / count
@@ -97,7 +99,7 @@ def temperatures(words: Sequence[str], values: np.ndarray, titles: Sequence[str]
 
 
 def shares(words: Sequence[str], probabilities: np.ndarray, drawn: np.ndarray) -> go.Figure:
-    """Share of the draws (token,) as bars, the probability as a mark on each."""
+    """Draws share of the draws (token,) as bars, the probability as a mark on each."""
     at = np.arange(len(words))
     bars = go.Bar(
         x=at,
@@ -124,8 +126,8 @@ def shares(words: Sequence[str], probabilities: np.ndarray, drawn: np.ndarray) -
 
 
 def scored(tokens: Sequence[str], scored: Scored, *, upright: int) -> go.Figure:
-    """-ln p of each scored token (token,), with p above it, their mean, and the cost of guessing; names are
-    turned where they are `upright`: that many letters high.
+    """Draws -ln p of each scored token (token,), with p above it, their mean, and the cost of guessing; names
+    are turned where they are `upright`: that many letters high.
     """
     at, mean = np.arange(len(tokens)), scored.likelihood.nats
     few = len(tokens) <= 24

@@ -12,7 +12,7 @@ from ui.guess import Choice, Guess, offered
 
 
 def nucleus(logits: np.ndarray) -> Guess | None:
-    """How many tokens top-p 0.9 keeps of logits (vocab,)."""
+    """Returns how many tokens top-p 0.9 keeps of logits (vocab,)."""
     truth = sampling.nucleus(logits)
     if truth is None:
         return None

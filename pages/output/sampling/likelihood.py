@@ -24,7 +24,7 @@ HEIGHT = 330
 
 
 def draw_likelihood(subject: Subject) -> None:
-    """A bar for each token, the four steps from there to the perplexity, and what others reach."""
+    """Draws a bar for each token, the four steps from there to the perplexity, and what others reach."""
     if not subject.config.causal:
         st.info(words.FILLS_GAPS)
         return

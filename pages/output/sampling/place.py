@@ -21,9 +21,9 @@ TORN = 4  # tokens between which the model is torn where a reader begins
 
 
 def place(subject: Subject) -> tuple[int, int]:
-    """(position whose logits are looked at, seed): one line. Until somebody chooses another, the last place
-    where there is something to draw: after “KING RICHARD II:” a line break is certain at any temperature. A
-    model that fills gaps is asked for the last one.
+    """Returns (position whose logits are looked at, seed): one line. Until somebody chooses another, the last
+    place where there is something to draw: after “KING RICHARD II:” a line break is certain at any
+    temperature. A model that fills gaps is asked for the last one.
     """
     torn = last_torn(subject.recording().logits, TORN)
     begins = torn if subject.gap is None else subject.gap
@@ -45,8 +45,8 @@ def place(subject: Subject) -> tuple[int, int]:
 
 
 def staged(subject: Subject, position: int, config: SampleConfig, logits: np.ndarray) -> tuple[Stage, ...]:
-    """The stages of the logits (vocab,) at a position; kept for the next time. Where no logit is a number to
-    draw from, a sentence says so and the view ends.
+    """Returns the stages of the logits (vocab,) at a position; kept for the next time. Where no logit is a
+    number to draw from, a sentence says so and the view ends.
     """
     try:
         return _stages(subject.key, subject.ids, position, config, logits)

@@ -35,8 +35,8 @@ FORMATS = {
 
 
 def draw_stages(subject: Subject) -> None:
-    """One position's logits through every stage, with sliders that answer in the browser, and the engine's
-    own result.
+    """Draws one position's logits through every stage, with sliders that answer in the browser, and the
+    engine's own result.
     """
     position, seed = place(subject)
     config = settings(seed)

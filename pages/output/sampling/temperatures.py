@@ -31,7 +31,7 @@ NARROW = 620  # pixels of the five charts: a narrower screen scrolls
 
 
 def draw_temperatures(subject: Subject) -> None:
-    """The likeliest tokens at five temperatures, and what the model writes at each."""
+    """Draws the likeliest tokens at five temperatures, and what the model writes at each."""
     position, seed = place(subject)
     logits = subject.recording().logits[position]
     order = likeliest_ids(logits, LIKELIEST)

@@ -104,12 +104,12 @@ LADDER = (
 
 
 def after(token: str) -> str:
-    """Where somebody has chosen to look."""
+    """Says where somebody has chosen to look."""
     return f"What follows “{token}”."
 
 
 def after_the_chosen(token: str, torn: int) -> str:
-    """Where a reader begins, and why there."""
+    """Says where a reader begins, and why there."""
     return f"What follows “{token}”, the last place where the model is torn between {torn} tokens or more."
 
 
@@ -130,7 +130,7 @@ def left(outcome: Outcome) -> str:
 
 
 def drawn(tally: Tally, seed: int, token: str, likely: int) -> str:
-    """How often the likeliest token came, and how far all shares strayed."""
+    """Says how often the likeliest token came, and how far all shares strayed."""
     return (
         f"In {tally.total:,} draws with seed {seed}, “{token}” came **{tally.counts[likely]} times**;"
         f" expected were {tally.expected[likely]:.0f}. All shares together are {tally.away:.1%} away from the"
@@ -144,7 +144,7 @@ SURE = 0.5  # of the favourite at the highest temperature: then the draws are ta
 def temperature(
     first: Stage, last: Stage, temperatures: Sequence[float], order: np.ndarray, token: str
 ) -> str:
-    """The likeliest token at the lowest and at the highest temperature."""
+    """Compares the likeliest token at the lowest and at the highest temperature."""
     low, high = first.probabilities[order[0]], last.probabilities[order[0]]
     if high > SURE:
         return (
@@ -162,7 +162,7 @@ def temperature(
 
 
 def scored(scored: Scored, noun: str) -> str:
-    """The loss of a text, and what it means."""
+    """Says what the loss of a text is, and what it means."""
     likelihood = scored.likelihood
     return (
         f"By the probability of each token after all before it: this text costs the model"
@@ -172,7 +172,7 @@ def scored(scored: Scored, noun: str) -> str:
 
 
 def chain(scored: Scored) -> str:
-    """The four steps from probabilities to the perplexity (a table in Markdown)."""
+    """Returns the four steps from probabilities to the perplexity (a table in Markdown)."""
     likelihood, (mantissa, power) = scored.likelihood, scored.product
     few = " · ".join(f"{p:.2g}" for p in scored.p[:3]) + (" · …" if likelihood.tokens > 3 else "")
     total, nats = minus(f"{likelihood.total:.2f}"), f"{likelihood.nats:.3f}"

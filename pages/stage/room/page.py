@@ -15,7 +15,7 @@ CHOSEN = "room_answer"
 
 @st.fragment(run_every=POLL_SECONDS)
 def draw_room() -> None:
-    """The question of the moment; it is looked for again and again, until the room has ended."""
+    """Draws the question of the moment; it is looked for again and again, until the room has ended."""
     room, person = st.query_params.get("id"), session.owner()
     try:
         asked = session.rooms().look(room)

@@ -13,7 +13,7 @@ COLUMNS = 3
 
 
 def draw_course(course: Course) -> None:
-    """A card: for whom, how long, and the button that starts it."""
+    """Draws a card: for whom, how long, and the button that starts it."""
     with st.container(border=True, key=f"course_{course.id}", height="stretch"):
         st.subheader(course.title, anchor=False)
         st.markdown(safe(words.facts(course.minutes, len(course.scenes), course.audience)))

@@ -6,7 +6,7 @@ NONE = "There is no course here: put one into the folder `scenes`, as docs/teach
 
 
 def facts(minutes: int, scenes: int, audience: str) -> str:
-    """One line about a course."""
+    """Returns one line about a course."""
     return f"{minutes} minutes · {scenes} scenes · for {audience}"
 
 

@@ -24,7 +24,7 @@ def prepare_training(name: str) -> None:
 
 
 def take_published() -> None:
-    """A published model was chosen: it becomes one of the pills, and theirs is the choice."""
+    """Makes a published model that was chosen one of the pills, and the choice theirs."""
     chosen = st.session_state.get("home_published")
     if chosen in DRAWN:
         st.session_state["preset"] = chosen
@@ -32,7 +32,7 @@ def take_published() -> None:
 
 
 def choose_preset() -> Preset:
-    """The presets as pills, the other published models as a list, and the button that trains one."""
+    """Draws the presets as pills, the other published models as a list, and the button that trains one."""
     choice, more, action = st.columns([5, 1.6, 1.3], vertical_alignment="center", gap="small")
     with choice:
         name = _pills()

@@ -45,7 +45,9 @@ class Target:
 
 
 def target(ask: Mapping[str, Any], subject: Subject, step: int) -> Target:
-    """A part that no page explains leads to Shapes. The text goes along from page to page by itself."""
+    """Returns where a part of the map leads: one that no page explains leads to Shapes. The text goes along
+    from page to page by itself.
+    """
     part = str(ask.get("part"))
     pages = site.explanations()
     path = pages.get(part, pages["norm1"])

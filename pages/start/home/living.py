@@ -43,8 +43,8 @@ START = {"temperature": 1.0, "top_k": 0}
 
 
 def draw_living(place: Any, family_place: Any) -> families.Family:
-    """`place` is that of the question; beside it the bar says which model is looked into. Its family is
-    chosen in a place of its own.
+    """Returns `place` is that of the question; beside it the bar says which model is looked into. Its family
+    is chosen in a place of its own.
 
     The map is drawn as soon as the bars are known. What a large model says at every depth after every token
     follows in the same run, and a next question ends it. Returns the family of the model.
@@ -83,8 +83,8 @@ def draw_living(place: Any, family_place: Any) -> families.Family:
 
 
 def choose_family(name: str) -> None:
-    """Decoder, encoder, or both: the first model of another family takes the place of the one that is looked
-    into.
+    """Draws the choice of decoder, encoder, or both: the first model of another family takes the place of the
+    one that is looked into.
     """
     now = families.family_of(name)
     # Streamlit's own: the choice is that of the bar beside it, so its key goes with it.
@@ -256,7 +256,7 @@ def _write(name: str, text: str, ask: Mapping[str, Any]) -> None:
 
 
 def settings(ask: Mapping[str, Any]) -> SampleConfig:
-    """Temperature and top-k as the browser has them; START's where they make no sense.
+    """Returns temperature and top-k as the browser has them; START's where they make no sense.
 
     >>> settings({"temperature": 0.5, "top_k": 3}) == SampleConfig(temperature=0.5, top_k=3)
     True

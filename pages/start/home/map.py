@@ -21,7 +21,7 @@ from ui.players.component import mounted
 
 
 def draw_map(preset: Preset) -> None:
-    """The preset in a line, and its map; a part whose page is asked for is gone to."""
+    """Draws the preset in a line, and its map; a part whose page is asked for is gone to."""
     counted = ledger_of(preset)
     st.markdown(words.about(preset, counted))
     if counted.encoder is not None:

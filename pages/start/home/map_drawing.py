@@ -72,7 +72,7 @@ class Sheet:
         self.box(name, (s - PLUS, s + PLUS), (c - PLUS, c + PLUS), "plus")
 
     def line(self, kind: str, part: str, *points: Point, head: bool = True) -> None:
-        """`points` are (s, c)."""
+        """Adds a line; `points` are (s, c)."""
         self.arrows.append(Arrow(kind, part, tuple(self.at(*p) for p in points), head))
 
 
@@ -119,7 +119,7 @@ TALL = Sizes(
 def model_map(
     config: ModelConfig, pages: Mapping[str, str] | None = None, made_of: Parts = HEALTHY
 ) -> dict[str, Any]:
-    """Everything the browser needs to draw `config`: both layouts, and what is said about each part.
+    """Returns everything the browser needs to draw `config`: both layouts, and what is said about each part.
 
     `pages` maps a part's id to the address of the page that explains it; parts without one lead nowhere.
     Raises ConfigError when the configuration cannot be built.
@@ -241,7 +241,7 @@ def _parallel(sheet: Sheet, z: Sizes, subs: tuple[tuple[str, str | None], ...], 
 
 
 def chip(sheet: Sheet, parts: Mapping[str, Part], high: float = 30) -> None:
-    """Positions that enter inside attention (RoPE, ALiBi, T5) sit inside its box."""
+    """Draws positions that enter inside attention (RoPE, ALiBi, T5) inside its box."""
     home = next((b for b in sheet.boxes if b.id == "attention"), None)
     if home and "position" in parts and parts["position"].inside:
         sheet.boxes.append(Box("position", "chip", home.x + 8, home.y + home.h - high - 8, home.w - 16, high))

@@ -14,7 +14,7 @@ LEFT_OUT = {"encoder": {"unembedding", "softmax"}, "decoder": set[str]()}
 
 
 def describe_pair(counted: Ledger) -> dict[str, Part]:
-    """The parts by their tower and id, `decoder.cross_attention`; and the `memory`."""
+    """Returns the parts by their tower and id, `decoder.cross_attention`; and the `memory`."""
     found = {"memory": _memory(counted)}
     for tower, config in (("encoder", counted.encoder), ("decoder", counted.config)):
         assert config is not None

@@ -28,8 +28,8 @@ class Part:
 
 
 def describe(c: ResolvedConfig, made_of: Parts = HEALTHY) -> dict[str, Part]:
-    """The parts of a configuration, by their id on the map, in the words of those that it is made of. A part
-    that the model lacks is not there.
+    """Returns the parts of a configuration, by their id on the map, in the words of those that it is made of.
+    A part that the model lacks is not there.
     """
     parts = {
         "tokens": _tokens(c, made_of),

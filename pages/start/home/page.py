@@ -23,7 +23,7 @@ from ui.page_frame import (
 
 
 def draw_published() -> None:
-    """The map of a configuration, with what its parts hold and cost."""
+    """Draws the map of a configuration, with what its parts hold and cost."""
     preset = choose_preset()
     with boundary():
         draw_map(preset)

@@ -51,8 +51,8 @@ class Looked:
 
 
 def look(name: str, text: str, letters: int = 0) -> Looked:
-    """The model of a name at the step that is looked at, reading a text, which is what was taken of so many
-    `letters` (0: all of it).
+    """Returns the model of a name at the step that is looked at, reading a text, which is what was taken of
+    so many `letters` (0: all of it).
     """
     run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     course = timeline_of(name)
@@ -72,7 +72,7 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
 
 
 def grown(looked: Looked, token: int) -> Held:
-    """The text with one token more. Where there is no room for more, its first half is forgotten."""
+    """Returns the text with one token more. Where there is no room for more, its first half is forgotten."""
     subject = looked.subject
     limit = most_tokens(subject.config)
     before = st.session_state.get(HELD)
@@ -152,8 +152,8 @@ def last_lane(subject: Subject, reading: living_map.Reading) -> Said | None:
 
 
 def in_full(subject: Subject, reading: living_map.Reading) -> Predictions:
-    """All there is to know, the lane that is asked first. Another question of the reader's ends it between
-    two lanes: what was found by then is remembered.
+    """Returns all there is to know, the lane that is asked first. Another question of the reader's ends it
+    between two lanes: what was found by then is remembered.
     """
     depths, shown = reading.streams.shape[:2]
     if reading.logits is None:

@@ -19,7 +19,9 @@ from ui.training_step import NEWEST
 
 
 def draw_running_pair(choice: Choice) -> None:
-    """The towers at a step of the writing; a part leads to the page about it, with the model and the text."""
+    """Draws the towers at a step of the writing; a part leads to the page about it, with the model and the
+    text.
+    """
     found, pair = families.model_of(choice.name), families.pair_of(choice.name)
     assert found is not None and pair is not None
     choice.facts.caption(models.facts(found, None, 0, ()))

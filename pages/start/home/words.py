@@ -244,7 +244,7 @@ MAP = Words(
 
 
 def about(preset: Preset, ledger: Ledger) -> str:
-    """The preset in a line (Markdown)."""
+    """Returns the preset in a line (Markdown)."""
     beyond = beyond_the_map(ledger) if ledger.encoder is None else 0
     outside = f" {beyond:,} of them are outside this map." if beyond else ""
     blocks = f"{ledger.config.n_layers}"
@@ -258,7 +258,7 @@ def about(preset: Preset, ledger: Ledger) -> str:
 
 
 def alt(preset: Preset, ledger: Ledger) -> str:
-    """The map in words."""
+    """Returns the map in words."""
     kind = "decoder-only" if ledger.config.causal else "encoder-only"
     return (
         f"Map of a {kind} Transformer, {preset.title}: from tokens through {ledger.config.n_layers} blocks to"

@@ -22,7 +22,7 @@ def shown(symbol: str) -> str:
 
 
 def joined(symbols: Sequence[str], words: bool) -> str:
-    """Letters stand close, words apart; the end of what is too long."""
+    """Joins symbols: letters stand close, words apart; the end of what is too long."""
     text = (" " if words else "").join(shown(symbol) for symbol in symbols)
     return text if len(text) <= LONGEST else f"…{text[-LONGEST:]}"
 
@@ -80,7 +80,7 @@ def alt(wrote: Writing, at: int) -> str:
 
 
 def drawn(preset: Preset, counted: Ledger) -> str:
-    """A published one's map in words."""
+    """Returns a published one's map in words."""
     assert counted.encoder is not None
     return (
         f"Map of an encoder-decoder, {preset.title}: {counted.encoder.n_layers} blocks that read,"

@@ -53,8 +53,8 @@ def select(run_id: str) -> None:
 
 
 def selected() -> str | None:
-    """The run to show: the URL's, else the one this session looked at last (its id then goes back into the
-    URL).
+    """Returns the run to show: the URL's, else the one this session looked at last (its id then goes back
+    into the URL).
 
     A run id in a URL may be anything; one that no run has is left for the panel to explain.
     """

@@ -17,13 +17,13 @@ IDS = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def other_of(view: RunView) -> RunView | None:
-    """The second of a pair: the run to which this one was started, if it is still here."""
+    """Returns the second of a pair: the run to which this one was started, if it is still here."""
     return session.manager().view(view.beside) if view.beside else None
 
 
 def trained_already(spec: RunSpec) -> RunView | None:
-    """This browser's last run of exactly this recipe and seed, if it is finished and nobody changed it by
-    hand: training it again would give the same numbers.
+    """Returns this browser's last run of exactly this recipe and seed, if it is finished and nobody changed
+    it by hand: training it again would give the same numbers.
     """
     runs = session.manager().runs(session.owner())
     same = [one for one in runs if one.status == "finished" and not one.changes]
@@ -67,7 +67,7 @@ def comparable(view: RunView, other: RunView) -> bool:
 
 
 def forget() -> None:
-    """Another run is going to be shown: what is laid over it is found anew."""
+    """Forgets the runs laid over another: they are chosen anew when another run is shown."""
     st.query_params.pop(OVER, None)
     st.session_state.pop("overlaid_for", None)
 

@@ -51,8 +51,8 @@ class Curve:
         return found[1] if found else math.nan
 
     def newest(self, x: XAxis) -> tuple[float, float] | None:
-        """(position, loss) of the last look, of whatever kind. Where a training ends with both, at one step,
-        that is the one at the whole split: it comes after the quick one.
+        """Returns (position, loss) of the last look, of whatever kind. Where a training ends with both, at
+        one step, that is the one at the whole split: it comes after the quick one.
         """
         _, at, whole_at = self.along(x)
         looks = [(where, y) for where, y in ((whole_at, self.whole_losses), (at, self.eval_losses)) if len(y)]
@@ -62,8 +62,8 @@ class Curve:
         return float(where[-1]), float(losses[-1])
 
     def along(self, x: XAxis) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(positions of the steps, of the quick looks, of the evaluations on the whole split) on the axis
-        asked for.
+        """Returns (positions of the steps, of the quick looks, of the evaluations on the whole split) on the
+        axis asked for.
         """
         if x == "step":
             return self.steps, self.eval_steps, self.whole_steps
@@ -71,8 +71,8 @@ class Curve:
 
 
 def curve_table(history: History) -> pd.DataFrame:
-    """One row for each kept step and each evaluation, ordered by step: what the CSV holds. Empty cells where
-    a quantity was not measured.
+    """Returns one row for each kept step and each evaluation, ordered by step: what the CSV holds. Empty
+    cells where a quantity was not measured.
     """
     steps = pd.DataFrame(
         {
@@ -105,8 +105,8 @@ def curve_table(history: History) -> pd.DataFrame:
 def curve_of(
     name: str, history: History, points: int = 0, unit: Unit = "nats", changes: tuple[Change, ...] = ()
 ) -> Curve:
-    """The arrays of a run's history that the loss chart draws; at most
-    `points` steps, spread evenly, when points > 0.
+    """Returns the arrays of a run's history that the loss chart draws; at most `points` steps, spread evenly,
+    when points > 0.
     """
     quick = [e for e in history.evaluations if not e.complete]
     whole = [e for e in history.evaluations if e.complete]
@@ -125,7 +125,9 @@ def curve_of(
 
 
 def newest_of_each(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """One for each step: a training ends with a quick look and one at the whole split, which counts."""
+    """Returns one for each step: a training ends with a quick look and one at the whole split,
+    which counts.
+    """
     return list({look.step: look for look in evaluations}.values())
 
 

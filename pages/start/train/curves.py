@@ -37,8 +37,8 @@ def loss_curves(
     unit: Unit = "nats",
     token: str = "character",
 ) -> go.Figure:
-    """Training and validation loss of `main`, the validation loss of `others`, and what predictors without a
-    network reach.
+    """Draws training and validation loss of `main`, the validation loss of `others`, and what predictors
+    without a network reach.
 
     Curves and baselines are in `unit`; `token` says what a token is, in words. `end` is where the x axis
     stops while the curves are still short of it, so that the axis holds still as they grow. Built as one
@@ -338,7 +338,7 @@ def small_curve(
     log: bool = False,
     end: float | None = None,
 ) -> go.Figure:
-    """One thin line over steps: x (n,), y (n,)."""
+    """Draws one thin line over steps: x (n,), y (n,)."""
     y_axis = {"type": "log", "nticks": 4} if log else {"type": "linear", "rangemode": "tozero", "nticks": 4}
     layout = base_layout(
         uirevision=title,

@@ -49,7 +49,9 @@ class Data:
 
 
 def data_group(profile: Profile) -> Data:
-    """The data controls. The choice is in the URL; a text of one's own is not: it is too long for a link."""
+    """Draws the data controls. The choice is in the URL; a text of one's own is not: it is too long for a
+    link.
+    """
     with st.expander("Data", icon=":material/menu_book:"):
         hint = (
             "Tiny Shakespeare, the Python manual, your own text, pasted or uploaded (UTF-8), or problems with"
@@ -282,7 +284,7 @@ def _merges_of(text: str, cut: str) -> Key:
 
 @st.cache_resource(max_entries=6, show_spinner=False)
 def custom_corpus(text: str, tokenizer: str) -> Corpus:
-    """Tokenized and split once for each text and tokenizer. Raises CorpusError."""
+    """Tokenizes and splits a text, once for each text and tokenizer. Raises CorpusError."""
     return corpora.from_text(text, tokenizer=tokenizer, cutter=known(_merges_of(text, tokenizer)))
 
 

@@ -42,7 +42,7 @@ READ = 900  # characters of the text it reads, before the first run
 
 
 def draw_desk() -> None:
-    """All of it. A fault in one part leaves the others."""
+    """Draws all of it. A fault in one part leaves the others."""
     preset = header("Train", preset_picker)
     st.html(ASSETS / "panel.css")
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
@@ -135,7 +135,7 @@ def _start_line(chosen: Setup) -> None:
 
 
 def last_finished() -> RunView | None:
-    """This browser's last run that did enough steps to tell its speed."""
+    """Returns this browser's last run that did enough steps to tell its speed."""
     runs = [view for view in session.manager().runs(session.owner()) if view.step >= 20 and not view.active]
     return runs[-1] if runs else None
 

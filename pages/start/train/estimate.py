@@ -26,7 +26,8 @@ class Estimate:
 def estimate(
     spec: RunSpec, validation_tokens: int, profile: Profile, last: RunView | None
 ) -> Estimate | None:
-    """Seconds from pressing Train to the end. `last` is this owner's last run, whose speed is the best guide.
+    """Returns the seconds from pressing Train to the end. `last` is this owner's last run, whose speed is the
+    best guide.
 
     None before the first run on a GPU: its speed is not measured in the server, which leaves it to the
     trainings.

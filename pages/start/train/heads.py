@@ -47,7 +47,7 @@ def question(preset: Preset) -> str:
 
 
 def windows(spec: RunSpec, corpus: Corpus, rows: int) -> str:
-    """The first windows of the first step, a line each; a bar where a window begins again."""
+    """Returns the first windows of the first step, a line each; a bar where a window begins again."""
     try:
         found = shifted_batch(corpus, spec.model, spec.train, 1, rows=rows, parts=parts_of(spec.parts))
     except GlassformerError:
@@ -64,12 +64,14 @@ def scored(view: RunView) -> Grown | None:
 
 
 def answer(grown: Grown) -> str:
-    """The sentence that goes with it."""
+    """Returns the sentence that goes with it."""
     return words.copies(grown) if grown.is_formed else words.none_yet(grown)
 
 
 def looked_at(view: RunView, other: RunView | None) -> tuple[RunView, Grown] | None:
-    """The run whose heads are shown, and what they do: of a pair the one that is chosen, above them."""
+    """Returns the run whose heads are shown, and what they do: of a pair the one that is chosen,
+    above them.
+    """
     found = {one.id: (one, heads) for one in (view, other) if one is not None and (heads := scored(one))}
     if len(found) < 2:
         return next(iter(found.values()), None)
@@ -85,7 +87,7 @@ def both(view: RunView, other: RunView) -> str:
 
 
 def heads(view: RunView, grown: Grown, height: int) -> None:
-    """Scores and the losses of both readings by step; beside them what the two best heads look at."""
+    """Draws scores and the losses of both readings by step; beside them what the two best heads look at."""
     course, pattern = st.columns([8, 5], gap="small")
     looks = [(look.step, look.heads) for look in view.history.evaluations if look.heads is not None]
     with course:
@@ -95,7 +97,9 @@ def heads(view: RunView, grown: Grown, height: int) -> None:
 
 
 def shipped() -> Lapse | None:
-    """The training that comes with the app, in which heads form; None where it is missing or damaged."""
+    """Returns the training that comes with the app, in which heads form; None where it is missing
+    or damaged.
+    """
     try:
         found = lapse_of(SHIPPED)
     except GlassformerError:

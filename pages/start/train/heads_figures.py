@@ -25,8 +25,8 @@ Looks = Sequence[tuple[int, HeadScores]]
 
 
 def scores(looks: Looks, formations: Sequence[Formed], best: Named, end: float) -> go.Figure:
-    """Above, how much of its weight each head gives to copying and to the letter before, by step: bold where
-    it ever gave half, with its name where it first did. Below, the losses of both readings, nats.
+    """Draws, above, how much of its weight each head gives to copying and to the letter before, by step: bold
+    where it ever gave half, with its name where it first did. Below, the losses of both readings, nats.
     """
     steps = np.array([step for step, _ in looks])
     bold = {(one.kind, one.layer, one.head) for one in formations} | {("induction", best.layer, best.head)}
@@ -145,7 +145,7 @@ def _beside(
 
 
 def scores_table(looks: Looks) -> dict[str, Any]:
-    """One row for each look: what the CSV holds."""
+    """Returns one row for each look: what the CSV holds."""
     table: dict[str, Any] = {
         "step": [step for step, _ in looks],
         "first_reading_nats": [heads.first_loss for _, heads in looks],
@@ -160,8 +160,8 @@ def scores_table(looks: Looks) -> dict[str, Any]:
 
 
 def patterns(heads: Mapping[Kind, tuple[str, np.ndarray]], labels: Sequence[str]) -> go.Figure:
-    """A panel each, one below the other: its title and its weights (query, key) of a sequence read twice, of
-    which lines part the first reading from the second.
+    """Draws a panel each, one below the other: its title and its weights (query, key) of a sequence read
+    twice, of which lines part the first reading from the second.
     """
     names, each = placed(labels), 1 / len(heads)
     traces: list[dict[str, Any]] = []

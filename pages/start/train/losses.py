@@ -34,8 +34,8 @@ COMPARABLE = (
 
 
 def losses(view: RunView, other: RunView | None, height: int) -> list[str]:
-    """The chart of a run, the other of its pair and earlier runs laid over: in the unit that was chosen, or
-    in bits per character where only that is comparable. Returns what must be said of it.
+    """Draws the chart of a run, the other of its pair and earlier runs laid over: in the unit that was
+    chosen, or in bits per character where only that is comparable. Returns what must be said of it.
     """
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         beside = [*([other] if other else []), *laid_over(view)]
@@ -91,12 +91,12 @@ def _unit() -> curve_points.Unit:
 
 
 def vocabulary(spec: RunSpec) -> int:
-    """Tokens that the text is made of: the vocabulary without a masked model's mask."""
+    """Returns the tokens that the text is made of: the vocabulary without a masked model's mask."""
     return spec.kind.outcomes(spec.model, spec.corpus) - (spec.train.objective == "masked")
 
 
 def corpus_of(spec: RunSpec) -> Corpus | None:
-    """The text of a run, cut into its tokens; None where it is no longer here."""
+    """Returns the text of a run, cut into its tokens; None where it is no longer here."""
     cut = spec.train.tokenizer
     try:
         if spec.corpus == "text" and spec.text:
@@ -107,8 +107,8 @@ def corpus_of(spec: RunSpec) -> Corpus | None:
 
 
 def baselines(spec: RunSpec, unit: curve_points.Unit = "nats") -> Mapping[str, float]:
-    """Losses that predictors without a network reach on the corpus of a run; none where its text is no longer
-    here.
+    """Returns the losses that predictors without a network reach on the corpus of a run; none where its text
+    is no longer here.
     """
     if paired_of(spec.corpus) is not None:
         return of_pairs(spec)
@@ -144,7 +144,7 @@ def _loss_words(view: RunView, unit: curve_points.Unit) -> str:
 
 
 def numbers(view: RunView) -> None:
-    """The newest validation loss in the three ways in which it is told."""
+    """Draws the newest validation loss in the three ways in which it is told."""
     look = view.history.evaluations[-1] if view.history.evaluations else None
     loss = look.validation_loss if look else math.nan
     word, paired = noun_of(view.spec), paired_of(view.spec.corpus)
@@ -191,12 +191,12 @@ def measured_on(look: Evaluation, spec: RunSpec) -> str:
 
 
 def bits(look: Evaluation) -> float:
-    """Validation loss in bits per character; NaN where it was not measured."""
+    """Returns validation loss in bits per character; NaN where it was not measured."""
     return math.nan if look.validation_bits is None else look.validation_bits
 
 
 def number(value: float, form: str) -> str:
-    """A number in a format; a dash where there is none.
+    """Returns a number in a format; a dash where there is none.
 
     >>> number(1.23456, ".2f"), number(float("nan"), ".2f")
     ('1.23', '–')
@@ -205,7 +205,7 @@ def number(value: float, form: str) -> str:
 
 
 def slug(text: str) -> str:
-    """A name that any file system takes.
+    """Returns a name that any file system takes.
 
     >>> slug("Fast: 2 layers!")
     'fast-2-layers'

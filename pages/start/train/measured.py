@@ -24,8 +24,8 @@ SELDOM_SECONDS = 2.0
 
 
 def measured(view: RunView, other: RunView | None = None) -> None:
-    """The newest numbers of a run, or of both of a pair, in every unit, with the two small charts; and what
-    is fed to the model.
+    """Draws the newest numbers of a run, or of both of a pair, in every unit, with the two small charts; and
+    what is fed to the model.
     """
     for one, mark in ((view, ""), *([(other, "_other")] if other is not None else [])):
         if other is not None:
@@ -45,7 +45,7 @@ def _size(view: RunView) -> None:
 
 
 def by_hand(view: RunView) -> None:
-    """From the probability of a text to the loss and the perplexity."""
+    """Draws the way from the probability of a text to the loss and the perplexity."""
     looks = [e for e in view.history.evaluations if math.isfinite(e.validation_loss)]
     if not looks:
         st.caption("There is no validation loss yet.")

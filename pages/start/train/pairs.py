@@ -53,7 +53,7 @@ class Paired:
 
 
 def paired_of(corpus: str) -> Paired | None:
-    """By the name of the data in a RunSpec; None for a text."""
+    """Returns what a run learns by the name of the data in its RunSpec; None for a text."""
     if corpus not in TITLES:
         return None
     labels = corpus == kinds.SPEAKERS
@@ -72,17 +72,19 @@ def noun_of(spec: RunSpec) -> str:
 
 
 def strange(spec: RunSpec) -> str:
-    """A sentence about a training that is allowed, and shows something else than it seems to; else ''."""
+    """Returns a sentence about a training that is allowed, and shows something else than it seems to; else
+    ''.
+    """
     return warning(spec.model, spec.train) if spec.kind is kinds.TEXTS else ""
 
 
 def baselines(spec: RunSpec) -> Mapping[str, float]:
-    """The loss of knowing nothing, as a line of the chart."""
+    """Returns the loss of knowing nothing, as a line of the chart."""
     return {"uniform": kinds.chance(spec.model, spec.corpus)}
 
 
 def solved(view: RunView, paired: Paired, height: int) -> None:
-    """The share that is right by step, of what is held out and of what it learned from."""
+    """Draws the share that is right by step, of what is held out and of what it learned from."""
     looks = [look for look in newest_of_each(view.history.evaluations) if look.task is not None]
     steps = np.array([look.step for look in looks])
     parts = {
@@ -104,32 +106,32 @@ def solved(view: RunView, paired: Paired, height: int) -> None:
 
 
 def written(paired: Paired, sample: Sample) -> str:
-    """A sample with its source, marked."""
+    """Returns a sample with its source, marked."""
     return words.written(sample.prompt, sample.text, kinds.is_right(paired.name, sample.prompt, sample.text))
 
 
 def answer(view: RunView, paired: Paired) -> str | None:
-    """The sentence that goes with it; None before the first look."""
+    """Returns the sentence that goes with it; None before the first look."""
     looks: Sequence[Evaluation] = view.history.evaluations
     spec = view.spec
     return words.after(looks[-1], kinds.chance(spec.model, spec.corpus), paired.labels) if looks else None
 
 
 def before(spec: RunSpec, paired: Paired) -> str:
-    """The sentence before the first run."""
+    """Returns the sentence before the first run."""
     outcomes = spec.kind.outcomes(spec.model, spec.corpus)
     chance = kinds.chance(spec.model, spec.corpus)
     return words.before(chance, paired.noun, outcomes, spec.train.steps)
 
 
 def examples(data: PairedText | LabelledText) -> str:
-    """The first pairs that it learns from, a line each."""
+    """Returns the first pairs that it learns from, a line each."""
     if isinstance(data, PairedText):
         return "\n".join(f"{pair.source} → {pair.target}" for pair in data.train[:SHOWN])
     return "\n".join(f"{one.text} → {one.label}" for one in data.train[:SHOWN])
 
 
 def described(data: PairedText | LabelledText) -> str:
-    """How much there is."""
+    """Returns how much there is."""
     labels = isinstance(data, LabelledText)
     return words.described(len(data.train), len(data.validation), data.vocab_size, labels)

@@ -26,7 +26,7 @@ HEIGHT = 318  # of the chart; the text beside it is as high as the chart and its
 
 
 def run_panel(run_id: str) -> None:
-    """Everything about one run, and about the second of its pair."""
+    """Draws everything about one run, and about the second of its pair."""
     view = session.manager().view(run_id)
     if view is None:
         st.info(words.GONE)

@@ -39,8 +39,8 @@ def _kept() -> Bounded[Checkpoint]:
 
 
 def unpacked(data: bytes) -> Checkpoint:
-    """The model in an uploaded file, once for each content. Raises CheckpointError for a file that is none,
-    and for a model that is too large for this server: before it takes memory.
+    """Returns the model in an uploaded file, once for each content. Raises CheckpointError for a file that is
+    none, and for a model that is too large for this server: before it takes memory.
     """
     digest = hashlib.sha256(data).hexdigest()
     if (found := _kept().get(digest)) is None:
@@ -52,7 +52,7 @@ def unpacked(data: bytes) -> Checkpoint:
 
 
 def saved_model() -> None:
-    """The uploader and, once a model is there, what can be done with it."""
+    """Draws the uploader and, once a model is there, what can be done with it."""
     with st.expander("Use a model downloaded earlier", icon=":material/upload_file:"):
         most = session.profile().max_upload_mb
         file = st.file_uploader("A zip from the Model button above", key="model_upload", max_upload_size=most)

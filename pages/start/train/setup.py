@@ -76,7 +76,7 @@ def _note(problems: dict[str, str], look) -> None:  # type: ignore[no-untyped-de
 
 
 def name_of(preset: Preset, values: Values) -> str:
-    """A name for the run: the preset's, and the first settings that were changed."""
+    """Returns a name for the run: the preset's, and the first settings that were changed."""
     known = PRESETS | PAIRED | ENCODERS
     key = next((name for name, other in known.items() if other.title == preset.title), "run")
     found = [
@@ -88,20 +88,20 @@ def name_of(preset: Preset, values: Values) -> str:
 
 
 def changed(preset: Preset, values: Values) -> dict[str, tuple[object, object]]:
-    """The controls that were moved away from the preset."""
+    """Returns the controls that were moved away from the preset."""
     assert preset.train is not None
     return changes({**preset.model.to_dict(), **preset.train.to_dict()}, values)
 
 
 def mark_problems(problems: Mapping[str, str], places: Mapping[str, DeltaGenerator]) -> None:
-    """Each sentence beside the control it is about."""
+    """Draws each sentence beside the control it is about."""
     for field, sentence in problems.items():
         if field in places:
             places[field].error(sentence)
 
 
 def derived(spec: RunSpec, problems: Mapping[str, str], places: Mapping[str, DeltaGenerator]) -> None:
-    """The sizes that follow from others, as they will be."""
+    """Draws the sizes that follow from others, as they will be."""
     if not problems:
         c = spec.model.resolved()
         places["Model: sizes"].caption(
@@ -123,7 +123,7 @@ def obstacles(chosen: Setup) -> None:
 
 
 def in_short(chosen: Setup, last: RunView | None) -> None:
-    """Beside the button: how much, and how long."""
+    """Draws, beside the button, how much is trained and how long it takes."""
     if chosen.problems:
         return
     train, parameters = chosen.spec.train, chosen.spec.parameters
@@ -133,7 +133,7 @@ def in_short(chosen: Setup, last: RunView | None) -> None:
 
 
 def summary(chosen: Setup, last: RunView | None) -> None:
-    """Parameters, tokens in a step, and how long it will take."""
+    """Draws parameters, tokens in a step, and how long it will take."""
     if chosen.problems:
         return
     model, train = chosen.spec.model, chosen.spec.train
@@ -177,7 +177,7 @@ def changes_note(preset: Preset, values: Values) -> None:
 
 
 def preset_notes(preset: Preset) -> None:
-    """All in which a preset differs from `classic`, with the reasons: nothing about it is hidden."""
+    """Draws all in which a preset differs from `classic`, with the reasons: nothing about it is hidden."""
     base, own = preset_values(PRESETS["classic"]), preset_values(preset)
     fields = [f for f in own if own[f] != base[f] or f in preset.why]
     lines = []

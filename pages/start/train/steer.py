@@ -22,7 +22,9 @@ LABELLED, CROSSED = ("families", {"families_view": "speaks", "speaks_model": ""}
 
 
 def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
-    """Every button stays in its place and is greyed out where it has no sense, so that nothing jumps."""
+    """Draws the buttons: every one stays in its place and is greyed out where it has no sense, so that
+    nothing jumps.
+    """
     manager, owner, run = session.manager(), session.owner(), view.id
     both = [run, *([other.id] if other is not None and other.active else [])]
     active = view.active or len(both) > 1
@@ -79,7 +81,7 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
 
 
 def bar(view: RunView, mine: bool) -> None:
-    """On a phone, at the bottom of the screen: the step, the loss, and the button that holds it."""
+    """Draws, at the bottom of a phone's screen, the step, the loss, and the button that holds it."""
     manager, owner = session.manager(), session.owner()
     loss = f" · loss **{float(view.history.losses[-1]):.2f}**" if len(view.history.losses) else ""
     with st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
@@ -96,7 +98,7 @@ def bar(view: RunView, mine: bool) -> None:
 
 
 def look_inside(view: RunView) -> None:
-    """The way into this run's model, at any of its snapshots, on the pages that look inside."""
+    """Draws the way into this run's model, at any of its snapshots, on the pages that look inside."""
     labelled = view.spec.kind is LABELS
     pages = [e for e in site.built() if (e.url == LABELLED[0] if labelled else e.section == "Look inside")]
     if not (pages and view.snapshots):
@@ -169,7 +171,9 @@ def steering(view: RunView, mine: bool) -> None:
 
 
 def undone(view: RunView) -> int:
-    """Steps left between the last snapshot and the planned end; after a whole run, as many again."""
+    """Returns the steps left between the last snapshot and the planned end; after a whole run, as
+    many again.
+    """
     return max(view.total_steps - max(view.snapshots, default=0), 0) or view.spec.train.steps
 
 

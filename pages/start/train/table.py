@@ -96,7 +96,7 @@ def _follow_shown(names: dict[str, str]) -> None:
 
 
 def table(views: list[RunView]) -> pd.DataFrame:
-    """One row a run, oldest first."""
+    """Returns one row a run, oldest first."""
     rows = []
     for before, view in zip([None, *views[:-1]], views, strict=True):
         best, quick = view.best, view.best_quick
@@ -118,7 +118,7 @@ def table(views: list[RunView]) -> pd.DataFrame:
 
 
 def difference(before: RunSpec | None, after: RunSpec) -> str:
-    """The settings in which two runs differ, in words."""
+    """Returns the settings in which two runs differ, in words."""
     if before is None:
         return "(the first)"
     found = changes(_flat(before), _flat(after))
@@ -129,7 +129,7 @@ def difference(before: RunSpec | None, after: RunSpec) -> str:
 
 
 def with_hand(words: str, changes: Sequence[Change]) -> str:
-    """The differences with what was done by hand, which no setting tells.
+    """Returns the differences with what was done by hand, which no setting tells.
 
     >>> with_hand("steps 200 → 300", [Change(40, 0.9, "learning_rate", 0.003)])
     'steps 200 → 300; by hand: learning rate 0.003 from step 40'

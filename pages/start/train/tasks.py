@@ -20,19 +20,19 @@ from ui.players.plot import plot
 
 
 def task_of(spec: RunSpec) -> Task | None:
-    """The task that a run trains on; None for a text."""
+    """Returns the task that a run trains on; None for a text."""
     return TASKS.get(spec.corpus)
 
 
 def floor(spec: RunSpec) -> Mapping[str, float]:
-    """The floor of its loss as a line of the chart, nats per token; nothing for a text."""
+    """Returns the floor of its loss as a line of the chart, nats per token; nothing for a text."""
     task = task_of(spec)
     lowest = task.floor(spec.model.context) if task else math.nan
     return {words.FLOOR: lowest} if math.isfinite(lowest) else {}
 
 
 def solved(view: RunView, task: Task, height: int) -> None:
-    """The accuracy by step, of held-out problems and of those trained on."""
+    """Draws the accuracy by step, of held-out problems and of those trained on."""
     looks = [look for look in newest_of_each(view.history.evaluations) if look.task is not None]
     steps = np.array([look.step for look in looks])
     parts = {
@@ -53,11 +53,11 @@ def solved(view: RunView, task: Task, height: int) -> None:
 
 
 def written(task: Task, prompt: str, text: str) -> str:
-    """A sample with each of its lines marked."""
+    """Returns a sample with each of its lines marked."""
     return "\n" + words.marks(marked(task, (prompt + text).lstrip("\n")))
 
 
 def answer(view: RunView, task: Task) -> str | None:
-    """The sentence that goes with it; None before the first look."""
+    """Returns the sentence that goes with it; None before the first look."""
     looks: list[Evaluation] = list(view.history.evaluations)
     return words.after(task, looks[-1], task.floor(view.spec.model.context)) if looks else None

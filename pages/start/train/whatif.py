@@ -19,7 +19,7 @@ class WhatIf:
     change: Callable[[RunSpec], RunSpec]
 
     def applied(self, spec: RunSpec) -> RunSpec:
-        """The recipe with this one thing changed, and named after it."""
+        """Returns the recipe with this one thing changed, and named after it."""
         return replace(self.change(spec), name=self.label)
 
 

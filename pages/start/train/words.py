@@ -23,7 +23,7 @@ STRANGER = (
 
 
 def before(vocabulary: int, loss: float, noun: str, steps: int) -> str:
-    """Before the first run."""
+    """Returns the sentence before the first run."""
     return (
         f"Before it learns, it is torn between **{vocabulary:,}** {noun}s ({loss:.2f} nats). Press **Train**"
         f" and watch {steps:,} steps change that."
@@ -41,23 +41,23 @@ def both(done: str) -> str:
 
 
 def in_short(parameters: int, steps: int, long: str) -> str:
-    """How much is trained, and how long one run takes; `long` is empty where nobody knows yet."""
+    """Says how much is trained, and how long one run takes; `long` is empty where nobody knows yet."""
     said = f"**{parameters:,}** parameters · **{steps:,}** steps"
     return f"{said} · one run: about **{long}**" if long else said
 
 
 def of_which(name: str) -> str:
-    """Above what is measured of one of two runs."""
+    """Returns the heading above what is measured of one of two runs."""
     return f"**{safe(name)}**"
 
 
 def starting(noun: str) -> str:
-    """A run that has not been looked at yet."""
+    """Describes a run that has not been looked at yet."""
     return f"It is about to begin: step **0**, and it knows nothing of any {noun}."
 
 
 def after(step: int, loss: float, bits: str, noun: str, vocabulary: int) -> str:
-    """One run, as last validated."""
+    """Describes a run as last validated."""
     if step == 0:
         return (
             f"Before the first step: **{nats(loss, noun + 's')}**. It knows nothing of the {vocabulary:,}"
@@ -70,12 +70,12 @@ def after(step: int, loss: float, bits: str, noun: str, vocabulary: int) -> str:
 
 
 def diverged(step: int) -> str:
-    """A loss that is no number."""
+    """Says that a loss is no number."""
     return f"At step **{step:,}** its loss is no number any more: the training has failed."
 
 
 def pair(first: str, second: str, comparison: Compared, noun: str, leaks: bool) -> str:
-    """Two runs side by side. `leaks`: the second has no mask, and sees what it should guess."""
+    """Compares two runs. `leaks`: the second has no mask, and sees what it should guess."""
     one, other = (f"{nats(loss, noun + 's')}" for loss in comparison.losses)
     return (
         f"After **{comparison.steps[1]:,}** steps: {safe(first)} **{one}**; {safe(second)} **{other}**."
@@ -99,14 +99,14 @@ def verdict(comparison: Compared, leaks: bool, noun: str) -> str:
 
 
 def pair_waits(first: str, second: str) -> str:
-    """Before both have been validated at the same step."""
+    """Returns the sentence before both have been validated at the same step."""
     return (
         f"{safe(first)} and {safe(second)} train side by side: compared as soon as both are past step **0**."
     )
 
 
 def changed_by_hand(name: str, changes: str) -> str:
-    """A run whose curve is not of its settings alone."""
+    """Describes a run whose curve is not of its settings alone."""
     return f"**{safe(name)}** was changed by hand ({changes}): its curve is not that of its settings alone."
 
 
@@ -120,7 +120,7 @@ def batch(batch: ShiftedBatch, noun: str) -> str:
 
 
 def likelihood(mean: MeanLoss, noun: str) -> str:
-    """From the probability of a text to the loss, and on to perplexity."""
+    """Leads from the probability of a text to the loss, and on to perplexity."""
     return (
         f"A text is as likely as its {noun}s, each after those before it: "
         r"$p(x) = \prod_t p(x_t \mid x_{<t})$, so $\;-\tfrac{1}{T}\ln p(x) = -\tfrac{1}{T}\sum_t \ln"

@@ -15,7 +15,7 @@ READS = "**What it reads**: some windows repeat their beginning (│)"
 
 
 def before(share: float, guess: float, steps: int) -> str:
-    """Before the first run."""
+    """Returns the sentence before the first run."""
     return (
         f"**{share:.0%}** of the windows repeat their own beginning. Before it learns, a letter that comes"
         f" again costs as much as a new one: {guess:.2f} nats. Press **Train**, and see when in {steps:,}"
@@ -24,7 +24,7 @@ def before(share: float, guess: float, steps: int) -> str:
 
 
 def went(model: ModelConfig, train: TrainConfig) -> str:
-    """Above the training that comes with the app."""
+    """Returns the heading above the training that comes with the app."""
     return (
         f"**How it went once**, stored: {model.n_layers} layers, {model.d_model} wide, {train.repeat:.0%} of"
         f" the windows repeated, seed {train.seed}, {train.steps:,} steps"
@@ -32,7 +32,7 @@ def went(model: ModelConfig, train: TrainConfig) -> str:
 
 
 def before_another(grown: Grown, share: float, steps: int) -> str:
-    """Before the first run, beside one that is stored."""
+    """Returns the sentence before the first run, beside one that is stored."""
     return (
         f"{order(grown)}. Random letters then cost {grown.first_loss:.2f} nats, and"
         f" **{grown.second_loss:.2f}** when they come again. **{share:.0%}** of your windows repeat their"
@@ -45,7 +45,7 @@ def _name(head: Named) -> str:
 
 
 def none_yet(grown: Grown) -> str:
-    """No head copies."""
+    """Says that no head copies."""
     reads = ""
     if grown.previous_formed is not None:
         with_what = f"(**{grown.previous.value:.2f}**)"
@@ -58,7 +58,7 @@ def none_yet(grown: Grown) -> str:
 
 
 def copies(grown: Grown) -> str:
-    """A head copies: what formed below it, since when it copies, and what that does to the loss."""
+    """Says that a head copies: what formed below it, since when it copies, and what that does to the loss."""
     return (
         f"{order(grown)}: **{grown.head.value:.2f}** of its weight, {grown.before:.2f} at step"
         f" {grown.since:,}, {grown.seconds:.0f} s of training before. Random letters cost"
@@ -67,7 +67,7 @@ def copies(grown: Grown) -> str:
 
 
 def order(grown: Grown) -> str:
-    """Which of the two formed first: the beginning of a sentence."""
+    """Says which of the two formed first: the beginning of a sentence."""
     reads, copies = f"head **{_name(grown.previous)}**", f"head **{_name(grown.head)}**"
     if grown.previous_formed is None or grown.formed is None:
         return f"At step **{grown.step:,}** {copies} copies"
@@ -92,7 +92,7 @@ def both(names: tuple[str, str], pair: tuple[Grown, Grown]) -> str:
 
 
 def scores_alt(grown: Grown) -> str:
-    """For who cannot see the chart."""
+    """Describes the chart for who cannot see the chart."""
     return (
         f"Scores of every head by step, and the loss of random letters read once and again. At step"
         f" {grown.step:,} head {_name(grown.head)} copies with {grown.head.value:.2f} of its weight."
@@ -100,7 +100,7 @@ def scores_alt(grown: Grown) -> str:
 
 
 def patterns_title(step: int) -> str:
-    """Above the small patterns."""
+    """Returns the heading above the small patterns."""
     return f"Step **{step:,}**: random letters, then the same again"
 
 
@@ -110,7 +110,7 @@ def pattern_title(kind: Kind, head: Named) -> str:
 
 
 def patterns_alt(grown: Grown, step: int) -> str:
-    """For who cannot see them."""
+    """Describes the chart for who cannot see them."""
     return (
         f"What two heads look at, at step {step:,}, on random letters read twice. Head"
         f" {_name(grown.previous)} gives {grown.previous.value:.2f} of its weight to the letter before: a"

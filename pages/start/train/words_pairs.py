@@ -40,7 +40,7 @@ def question(title: str, labels: bool) -> str:
 
 
 def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:
-    """Below the choice of a task."""
+    """Returns the sentence below the choice of a task."""
     what = "stretches of speeches" if labels else "pairs"
     return (
         f"**{train:,}** {what} to learn from and **{held_out:,}** others, held out; **{vocabulary:,}**"
@@ -49,7 +49,7 @@ def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:
 
 
 def before(chance: float, noun: str, outcomes: int, steps: int) -> str:
-    """Before the first run."""
+    """Returns the sentence before the first run."""
     return (
         f"Before it learns, it is torn between **{outcomes:,}** {noun}s ({chance:.2f} nats). Press **Train**:"
         f" can it do it alone after {steps:,} steps?"
@@ -73,7 +73,7 @@ def after(look: Evaluation, chance: float, labels: bool) -> str:
 
 
 def written(source: str, target: str, right: bool | None) -> str:
-    """A sample: a source and what was made of it, with a sign and a word."""
+    """Returns a sample: a source and what was made of it, with a sign and a word."""
     sign = OPEN if right is None else RIGHT if right else WRONG
     return f"\n{sign}  {target}\n← {source}"
 

@@ -25,7 +25,9 @@ def settings(task: Task) -> str:
 
 
 def described(task: Task, train: int, validation: int) -> str:
-    """Below the choice of a task: how many problems, of a stream letters, there are of both kinds."""
+    """Returns the sentence below the choice of a task: how many problems, of a stream letters, there are of
+    both kinds.
+    """
     if task.stream:
         return (
             f"**{train:,}** letters to train on and **{validation:,}** held out, from a source whose entropy"
@@ -38,7 +40,7 @@ def described(task: Task, train: int, validation: int) -> str:
 
 
 def fits(task: Task, context: int) -> str:
-    """Where a window is no problem long: what follows from that; '' where it fits."""
+    """Says what follows where a window is not as long as a problem; '' where it fits."""
     if task.stream or context == task.length:
         return ""
     cut = "sees no problem to its end" if context < task.length else "ends in the middle of the next problem"
@@ -49,7 +51,7 @@ def fits(task: Task, context: int) -> str:
 
 
 def before(task: Task, floor: float, uniform: float, steps: int) -> str:
-    """Before the first run."""
+    """Returns the sentence before the first run."""
     why = (
         "the source itself is a game of dice"
         if task.stream

@@ -90,10 +90,10 @@ class View:
         if code:
             explain.show_code(*code)
 
-    def ask(self, place: DeltaGenerator, *about: Any) -> None:
+    def ask(self, container: DeltaGenerator, *about: Any) -> None:
         """Writes the question into its place."""
         asked = self.question(*about) if callable(self.question) else self.question
-        place.header(asked or self.title, anchor=False)
+        container.header(asked or self.title, anchor=False)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def select(
     *,
     first: T | None = None,
     kind: Kind = "row",
-    place: Any = st,
+    container: Any = st,
     hint: str | None = None,
     hidden: bool = False,
     **rest: Any,
@@ -52,9 +52,9 @@ def select(
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]  # of another model, or of another page's links
     draw: Callable[..., Any] = {
-        "row": place.segmented_control,
-        "pills": place.pills,
-        "list": place.selectbox,
+        "row": container.segmented_control,
+        "pills": container.pills,
+        "list": container.selectbox,
     }[kind]
     rest = {"key": key, "help": hint, "label_visibility": "collapsed" if hidden else "visible"} | rest
     if kind != "list":
@@ -98,7 +98,7 @@ def select_several(
     *,
     first: Iterable[T] = (),
     kind: Literal["pills", "list"] = "pills",
-    place: Any = st,
+    container: Any = st,
     hint: str | None = None,
     **rest: Any,
 ) -> list[T]:
@@ -115,9 +115,9 @@ def select_several(
     if isinstance(options, Mapping):
         rest = {"format_func": lambda option: options.get(option, str(option))} | rest
     if kind == "pills":
-        chosen = place.pills(label, list(options), selection_mode="multi", **KEPT, **rest)
+        chosen = container.pills(label, list(options), selection_mode="multi", **KEPT, **rest)
     else:
-        chosen = place.multiselect(label, list(options), **KEPT, **rest)
+        chosen = container.multiselect(label, list(options), **KEPT, **rest)
     return only(options, chosen or ())
 
 
@@ -150,10 +150,10 @@ def page_drawn() -> str:
 
 
 def switch(
-    label: str, first: bool, key: str, *, place: Any = st, hint: str | None = None, **rest: Any
+    label: str, first: bool, key: str, *, container: Any = st, hint: str | None = None, **rest: Any
 ) -> bool:
     """Draws a toggle; returns its value."""
-    return bool(place.toggle(label, first, key=key, help=hint, **KEPT, **rest))
+    return bool(container.toggle(label, first, key=key, help=hint, **KEPT, **rest))
 
 
 # Numbers ----------------------------------------------------------------------------------------
@@ -167,14 +167,14 @@ def whole(
     key: str,
     *,
     step: int = 1,
-    place: Any = st,
+    container: Any = st,
     hint: str | None = None,
     **rest: Any,
 ) -> int:
     """Draws a box for a whole number from `low` to `high`."""
     _inside(key, low, high)
     first = clamped(first, low, high, low)
-    value = place.number_input(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
+    value = container.number_input(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
     return clamped(value, low, high, first)
 
 
@@ -186,7 +186,7 @@ def slide(
     key: str,
     *,
     step: N | None = None,
-    place: Any = st,
+    container: Any = st,
     hint: str | None = None,
     **rest: Any,
 ) -> N:
@@ -195,7 +195,7 @@ def slide(
         return low
     _inside(key, low, high)
     first = clamped(first, low, high, low)
-    value = place.slider(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
+    value = container.slider(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
     return clamped(value, low, high, first)
 
 
@@ -205,7 +205,7 @@ def slide_over(
     first: T,
     key: str,
     *,
-    place: Any = st,
+    container: Any = st,
     hint: str | None = None,
     written: Callable[[Any], str] = str,
     **rest: Any,
@@ -216,7 +216,7 @@ def slide_over(
     first = first if first in options else options[0]
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]
-    found: T = place.select_slider(
+    found: T = container.select_slider(
         label, options, first, key=key, help=hint, format_func=written, **KEPT, **rest
     )
     return found if found in options else first
@@ -246,7 +246,7 @@ def _inside(key: str, low: float, high: float) -> None:
 
 
 def index(
-    label: str, count: int, key: str, *, first: int = 0, place: Any = st, hint: str | None = None
+    label: str, count: int, key: str, *, first: int = 0, container: Any = st, hint: str | None = None
 ) -> int:
     """Draws the choice of one of `count` things, counted from 0 as in `blocks.0.`: a row of buttons, or a
     list where they are many.
@@ -256,7 +256,7 @@ def index(
         st.session_state[key] = count - 1  # a smaller model: the nearest to where one was
     options = list(range(count))
     many: dict[str, Any] = {"kind": "list", "width": 120} if count > FEW else {"kind": "row"}
-    return select(label, options, key, first=min(first, count - 1), place=place, hint=hint, **many)
+    return select(label, options, key, first=min(first, count - 1), container=container, hint=hint, **many)
 
 
 def head(config: ModelConfig, topic: str) -> tuple[int, int]:

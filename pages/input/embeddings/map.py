@@ -116,12 +116,12 @@ def draw_map(subject: Subject) -> None:
     first, second, third, fourth = st.columns([31, 25, 35, 58], gap="small")
     with first:
         token = choose_token(known, subject.tokenizer)
-    picture = select("Picture", list(PICTURES), "embed_picture", place=second)
+    picture = select("Picture", list(PICTURES), "embed_picture", container=second)
     colours = select(
         "Colour",
         COLOURS,
         "embed_colour",
-        place=third,
+        container=third,
         hint="Frequency: how often the token occurs in the text of the training, as a logarithm.",
     )
     own_axes = bool(steps) and _choose_axes(fourth) == "own"
@@ -157,12 +157,12 @@ def _measured(shown: _Shown, picture: str) -> None:
     st.caption(_told(shown))
 
 
-def _choose_axes(place: object) -> str:
+def _choose_axes(container: object) -> str:
     return select(
         "Axes",
         AXES,
         "embed_axes",
-        place=place,
+        container=container,
         hint=(
             "Those of the newest step stay as they are while the scrubber moves, so that every change in the"
             " picture is a change of the embedding. A step's own axes show the most of it, turned to the side"

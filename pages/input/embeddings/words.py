@@ -322,12 +322,12 @@ def answered(analogy: Analogy, names: Sequence[str], near: Sequence[str]) -> str
     )
 
 
-def ordinal(place: int) -> str:
+def ordinal(rank: int) -> str:
     """
     >>> ordinal(1), ordinal(12), ordinal(22), ordinal(4103)
     ('first', '12th', '22nd', '4,103rd')
     """
-    if place == 1:
+    if rank == 1:
         return "first"
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th") if place % 100 not in (11, 12, 13) else "th"
-    return f"{place:,}{ending}"
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th") if rank % 100 not in (11, 12, 13) else "th"
+    return f"{rank:,}{ending}"

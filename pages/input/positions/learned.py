@@ -57,7 +57,7 @@ def draw_learned(subject: Subject) -> None:
         return
     left, right = st.columns([1, 2], vertical_alignment="center")
     titles = {name: title for name, (title, _) in PICTURES.items()}
-    picture = widgets.select("Picture", titles, "learned_picture", hidden=True, place=left)
+    picture = widgets.select("Picture", titles, "learned_picture", hidden=True, container=left)
     if shown.line:
         right.caption(shown.line)
     if len(table) > MOST:

@@ -35,7 +35,7 @@ def draw_rope(subject: Subject) -> None:
     shown = fitting_subject(subject, turns_by_itself, TURNS, why)
     left, right = st.columns([1, 2], vertical_alignment="center")
     titles = {name: title for name, (title, _) in TOPICS.items()}
-    topic = widgets.select("Topic", titles, "rope_topic", hidden=True, place=left)
+    topic = widgets.select("Topic", titles, "rope_topic", hidden=True, container=left)
     if shown.line:
         right.caption(shown.line)
     TOPICS[topic][1](shown.subject)

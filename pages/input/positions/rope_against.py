@@ -67,8 +67,8 @@ def _choose(models: dict[str, Checkpoint]) -> tuple[tuple[str, str], int, int]:
     """((query, key), head, distance)."""
     found = [c for c in string.ascii_lowercase if all(not m.tokenizer.unknown(c) for m in models.values())]
     left, right = st.columns(2, gap="small")
-    query = widgets.select("Query", found, "against_query", first="e", kind="list", place=left)
-    key = widgets.select("Key", found, "against_key", first="h", kind="list", place=right)
+    query = widgets.select("Query", found, "against_query", first="e", kind="list", container=left)
+    key = widgets.select("Key", found, "against_key", first="h", kind="list", container=right)
     hint = "How many places the key stands before the query."
     distance = widgets.slide("Places apart", 0, FARTHEST, FIRST_DISTANCE, "against_distance", hint=hint)
     heads = min(m.config.n_heads for m in models.values())

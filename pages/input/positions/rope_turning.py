@@ -44,8 +44,8 @@ def turning(subject: Subject) -> Turning:
     scored, own = subject.model.parts.mixer(c).scored, rotary.turned_by(subject.model)
     if own is not None and scored:
         left, right = st.columns(2, gap="small")
-        layer = widgets.select("Layer", range(c.n_layers), "rope_layer", kind="list", place=left)
-        head = widgets.select("Head", range(c.n_heads), "rope_head", kind="list", place=right)
+        layer = widgets.select("Layer", range(c.n_layers), "rope_layer", kind="list", container=left)
+        head = widgets.select("Head", range(c.n_heads), "rope_head", kind="list", container=right)
         q, k = _vectors(subject.key, subject.ids, layer, head, subject)
         words = f"layer {layer}, head {head} of {subject.title}"
         return Turning(q, k, own.base, True, words, own.rotary)

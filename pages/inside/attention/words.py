@@ -64,14 +64,14 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
 MENTIONED = 6  # habits in one sentence
 
 
-def specialities(counts: Counts, place: tuple[int, int], habit_here: tuple[Habit, float] | None) -> str:
+def specialities(counts: Counts, head: tuple[int, int], habit_here: tuple[Habit, float] | None) -> str:
     """Says what heads specialise in, and what the marked one does (Markdown)."""
     ranks = sorted(((count, habit) for habit, count in counts.by_habit.items() if count), key=lambda x: -x[0])
     parts = [f"**{count}** {DOING[habit][count > 1]}" for count, habit in ranks[:MENTIONED]]
     rest = counts.heads - sum(count for count, _ in ranks[:MENTIONED])
     if rest:
         parts.append(f"{rest} {'does' if rest == 1 else 'do'} something else")
-    here = f"Head {place[1]} of layer {place[0]} {_does(habit_here)}."
+    here = f"Head {head[1]} of layer {head[0]} {_does(habit_here)}."
     return f"What the {counts.heads} heads specialise in: {', '.join(parts)}. {here}"
 
 

@@ -63,12 +63,12 @@ def without(switches: Switches, layers: int, heads: int) -> str:
 
 
 def switched(
-    subject: Subject, switches: Switches, comparison: Comparison, read: Consequence, place: int
+    subject: Subject, switches: Switches, comparison: Comparison, read: Consequence, position: int
 ) -> str:
     """Says what the model lost (Markdown)."""
     (first, p), (then, q) = read.first_before, read.first_after
     token, one, other = (
-        safe(word) for word in (subject.labels[place], subject.vocabulary[first], subject.vocabulary[then])
+        safe(word) for word in (subject.labels[position], subject.vocabulary[first], subject.vocabulary[then])
     )
     here = f"after “{token}”" if subject.config.causal else f"at “{token}”"
     if changes_nothing(switches):

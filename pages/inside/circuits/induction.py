@@ -46,9 +46,16 @@ def draw_induction(subject: Subject) -> None:
         return
     row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
     hint = "Different words of the model's vocabulary, drawn at random; letters where it has no words."
-    count = widgets.select("Random tokens", counts, "induction_count", first=24, place=row, hint=hint)
+    count = widgets.select("Random tokens", counts, "induction_count", first=24, container=row, hint=hint)
     seed = widgets.whole(
-        "Draw", 0, MOST_SEED, 0, "induction_seed", place=row, hint="Another number, other tokens.", width=140
+        "Draw",
+        0,
+        MOST_SEED,
+        0,
+        "induction_seed",
+        container=row,
+        hint="Another number, other tokens.",
+        width=140,
     )
     once = drawn(pool, count, seed)
     repeat = _read(subject.key, once, subject)

@@ -110,30 +110,30 @@ def _more(subject: Subject, setting: Setting, lost: Taken, parameter: Tensor) ->
 def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
     """Returns the chosen part, the full name of a matrix, and what else is rounded with it."""
     a, b, c, d = st.columns([4, 4, 2, 4], gap="small")
-    look = widgets.select("Look at", LOOKS, "bits_look", place=a)
+    look = widgets.select("Look at", LOOKS, "bits_look", container=a)
     words = {kind: KINDS.get(kind, kind) for kind in known}
     first = next((kind for kind in known if kind.startswith("ffn.")), next(iter(known)))
-    kind = widgets.select("Matrix", words, "bits_kind", first=first, kind="list", place=b)
+    kind = widgets.select("Matrix", words, "bits_kind", first=first, kind="list", container=b)
     name = known[kind][0]
     if len(known[kind]) > 1:
         blocks = {each: f"block {each.split('.')[1]}" for each in known[kind]}
-        name = widgets.select("Of", blocks, f"bits_{kind.split('.')[1]}", kind="list", place=c)
+        name = widgets.select("Of", blocks, f"bits_{kind.split('.')[1]}", kind="list", container=c)
     if look == "block":
         return look, name, "matrix"
     hint = "The loss is that of a model with this one rounded, or more of them."
-    return look, name, widgets.select("Rounded", SCOPES, "bits_scope", kind="list", place=d, hint=hint)
+    return look, name, widgets.select("Rounded", SCOPES, "bits_scope", kind="list", container=d, hint=hint)
 
 
 def _way(name: str, scope: Scope) -> Setting:
     a, b, c = st.columns([4, 5, 3], gap="small", vertical_alignment="bottom")
-    bits = widgets.select("Bits for a weight", (FULL, *BITS), "bits", first=4, place=a)
+    bits = widgets.select("Bits for a weight", (FULL, *BITS), "bits", first=4, container=a)
     hint = "Weights that share a scale share their levels."
-    block = widgets.select("One scale for", SHARES, "bits_share", place=b, hint=hint)
+    block = widgets.select("One scale for", SHARES, "bits_share", container=b, hint=hint)
     hint = (
         "d · q + m, as Q4_1 has it: the levels reach from the smallest weight to the largest. Without, they"
         " lie evenly about zero."
     )
-    offset = widgets.switch("With an offset", False, "bits_offset", place=c, hint=hint)
+    offset = widgets.switch("With an offset", False, "bits_offset", container=c, hint=hint)
     return Setting(name, bits, block, offset, scope)
 
 

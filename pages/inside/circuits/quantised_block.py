@@ -40,13 +40,13 @@ def draw_block(subject: Subject, name: str) -> None:
     matrix = dict(subject.model.named_parameters())[name]
     rows, columns = matrix.shape
     a, b, c = st.columns(3, gap="small")
-    row = widgets.whole("Row", 0, rows - 1, 0, "bits_row", place=a)
-    index = widgets.whole("Block of the row", 0, (columns - 1) // BLOCK, 0, "bits_index", place=b)
+    row = widgets.whole("Row", 0, rows - 1, 0, "bits_row", container=a)
+    index = widgets.whole("Block of the row", 0, (columns - 1) // BLOCK, 0, "bits_index", container=b)
     opened = opened_of(subject)
     found = None if opened is None else stored(opened, name, row, index)
     kept = found is not None
     found = found or made(matrix.detach(), row, index)
-    number = widgets.whole("Number of the block", 0, len(found.q) - 1, 0, "bits_number", place=c)
+    number = widgets.whole("Number of the block", 0, len(found.q) - 1, 0, "bits_number", container=c)
     plot(
         figures.block_of_numbers(found, number),
         key="bits_of_block",

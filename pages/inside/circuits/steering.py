@@ -102,10 +102,10 @@ def _costs(subject: Subject, setting: Setting, added: Direction) -> None:
 def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
     """Each preset keeps its own settings."""
     a, b, c, d = st.columns([7, 5, 5, 4], gap="medium")
-    where = widgets.select("Added to", WHERE, f"steering_where_{name}", first=preset.where, place=a)
+    where = widgets.select("Added to", WHERE, f"steering_where_{name}", first=preset.where, container=a)
     layers, key = subject.config.n_layers, f"steering_layer_{name}"
     hint = words.STEERING_BLOCK_HINT
-    layer = widgets.slide("Read by block", 0, layers - 1, preset.block(layers), key, place=b, hint=hint)
+    layer = widgets.slide("Read by block", 0, layers - 1, preset.block(layers), key, container=b, hint=hint)
     coefficients = COEFFICIENTS[where]
     wanted = preset.coefficient if where == preset.where else coefficients[-2]
     coefficient = widgets.slide_over(
@@ -113,11 +113,11 @@ def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
         coefficients,
         wanted,
         f"steering_coefficient_{name}_{where}",
-        place=c,
+        container=c,
         written=lambda n: minus(f"{n:+g}") if n else "0",
     )
     seed = widgets.whole(
-        "Seed", 0, 9999, 0, "steering_seed", place=d, hint="Of the random numbers of both texts."
+        "Seed", 0, 9999, 0, "steering_seed", container=d, hint="Of the random numbers of both texts."
     )
     return Setting(preset, layer, where, coefficient, seed)
 

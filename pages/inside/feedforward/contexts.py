@@ -69,12 +69,12 @@ class Seen:
     positive: float
 
 
-def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, place: Any) -> Seen | None:
-    """Draws the contexts, with their controls in `place`; finds them first, with a bar that shows how far it
-    is, where they are not known yet. What the neuron likes best there; None where it is not known.
+def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, container: Any) -> Seen | None:
+    """Draws the contexts, with their controls in `container`; finds them first, with a bar that shows how far
+    it is, where they are not known yet. Returns the neuron's best contexts; None where they are not known.
     """
     if subject.is_pretrained:
-        return _elsewhere(subject, layer, neuron, is_signed, place)
+        return _elsewhere(subject, layer, neuron, is_signed, container)
     ids, problem = _validation(subject.corpus, subject.key, subject.tokenizer)
     if problem:
         st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
@@ -85,9 +85,9 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, place: 
             f"From the beginning of the validation text, which has {len(ids):,} tokens and was not trained"
             f" on."
         )
-        span = widgets.select("Tokens read", list(SPANS), "feedforward_span", hint=hint, place=place)
+        span = widgets.select("Tokens read", list(SPANS), "feedforward_span", hint=hint, container=container)
     if is_signed:
-        side = widgets.select("Activation", SIDES, "feedforward_side", place=place)
+        side = widgets.select("Activation", SIDES, "feedforward_side", container=container)
     key = ("contexts", subject.key, layer, span, subject.ids if problem else ())
     if (
         is_training(subject.key[0])
@@ -109,15 +109,19 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, place: 
     return _draw(subject, ids, found, layer, neuron, is_signed and shows_lowest(found, neuron, side))
 
 
-def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, place: Any) -> Seen | None:
+def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, container: Any) -> Seen | None:
     """For a model whose own texts are not here: a corpus that is, cut by the model's own tokenizer."""
     here = {
         name: text for name, text in SOURCES.items() if name != "shakespeare" or corpora.shakespeare_path()
     }
     hint = "The model was trained on other texts, far too many to be here."
-    source = widgets.select("Corpus", here, "feedforward_corpus", hint=hint, place=place, kind="list")
-    span = widgets.select("Tokens read", list(SLOW_SPANS), "feedforward_words", place=place)
-    side = widgets.select("Activation", SIDES, "feedforward_side", place=place) if is_signed else SIDES[0]
+    source = widgets.select("Corpus", here, "feedforward_corpus", hint=hint, container=container, kind="list")
+    span = widgets.select("Tokens read", list(SLOW_SPANS), "feedforward_words", container=container)
+    side = (
+        widgets.select("Activation", SIDES, "feedforward_side", container=container)
+        if is_signed
+        else SIDES[0]
+    )
     ids, problem = _validation(source, (subject.key[0], 0), subject.tokenizer)
     if problem:
         st.info(problem, icon=":material/info:")

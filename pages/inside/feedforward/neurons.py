@@ -91,7 +91,7 @@ def _stacked(key: tuple[str, int], ids: tuple[int, ...], _recording: Any) -> np.
     return _recording.stacked("ffn_post")
 
 
-def _choose(values: np.ndarray, place: Any) -> tuple[int, int]:
+def _choose(values: np.ndarray, container: Any) -> tuple[int, int]:
     """(layer, neuron) from a click, the widgets or the URL; where nothing was asked for, the most active
     neuron there is.
     """
@@ -100,17 +100,17 @@ def _choose(values: np.ndarray, place: Any) -> tuple[int, int]:
     if go is not None:
         st.session_state["feedforward_layer"], st.session_state["feedforward_neuron"] = go
     hint = "0 is the first block, next to the embedding."
-    layer = _number("Layer", "feedforward_layer", neuron_examples.loudest(values)[0], layers, hint, place)
+    layer = _number("Layer", "feedforward_layer", neuron_examples.loudest(values)[0], layers, hint, container)
     hint = (
         f"One of the {width:,} entries of `ffn_post` in each layer. A click on a picture or in the table"
         f" under"
         " *Measure it* chooses it as well."
     )
     first = neuron_examples.loudest(values[layer])[0]
-    return layer, _number("Neuron", "feedforward_neuron", first, width, hint, place)
+    return layer, _number("Neuron", "feedforward_neuron", first, width, hint, container)
 
 
-def _number(label: str, key: str, default: int, count: int, hint: str, place: Any) -> int:
+def _number(label: str, key: str, default: int, count: int, hint: str, container: Any) -> int:
     """An index below `count`: what is kept if it fits, else the URL's, else `default`. It is always in the
     URL: the default moves with the text.
     """
@@ -122,7 +122,9 @@ def _number(label: str, key: str, default: int, count: int, hint: str, place: An
         held = default
     if st.session_state.get(key) != held:
         st.session_state[key] = held
-    typed = place.number_input(label, 0, count - 1, key=key, help=hint, persist_state="session", width=140)
+    typed = container.number_input(
+        label, 0, count - 1, key=key, help=hint, persist_state="session", width=140
+    )
     value = widgets.clamped(typed, 0, count - 1, default)
     widgets.put_index(key, value)
     return value

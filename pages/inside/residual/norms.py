@@ -136,7 +136,7 @@ def _usual(subject: Subject, found: Stream) -> Stream:
     names = ", ".join(f"“{safe(subject.labels[i])}”" for i in odd[:3]) + (" …" if len(odd) > 3 else "")
     left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
     hint = "Off: means are over all tokens, and one colour scale is for all."
-    apart = widgets.switch(f"Leave out {names}", True, "residual_apart", place=left, hint=hint)
+    apart = widgets.switch(f"Leave out {names}", True, "residual_apart", container=left, hint=hint)
     right.caption(
         f":material/info: The stream of “{safe(subject.labels[first])}” gets {times:,.0f} times as long as"
         f" the median token's, most of it written by {writer_of(found, first)}: a massive activation (Sun et"

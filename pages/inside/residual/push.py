@@ -64,7 +64,7 @@ def draw_push(subject: Subject) -> None:
     writers = told.writers
     if len(told.single) > len(writers):
         hint = f"{len(told.single)} writers by themselves, or the heads of each layer together."
-        if widgets.select("Bars", BARS, "residual_bars", place=narrow, hint=hint, wrap=True) == "largest":
+        if widgets.select("Bars", BARS, "residual_bars", container=narrow, hint=hint, wrap=True) == "largest":
             writers = told.leading(SHOWN)
     labels, parts = ([getattr(push, what) for push in writers] for what in ("label", "part"))
     values = np.array([push.value for push in writers])

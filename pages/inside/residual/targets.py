@@ -44,18 +44,26 @@ def _listed(subject: Subject, logits: np.ndarray) -> list[str]:
 
 
 def _one(
-    subject: Subject, listed: list[str], first: tuple[str, ...], label: str, key: str, place: Any, hint: str
+    subject: Subject,
+    listed: list[str],
+    first: tuple[str, ...],
+    label: str,
+    key: str,
+    container: Any,
+    hint: str,
 ) -> str:
     """One of `first`, of the listed tokens, or, of a large vocabulary, any that is typed."""
     if len(subject.vocabulary) <= FEW:
-        return widgets.select(label, (*first, *listed), key, kind="list", place=place, hint=hint)
+        return widgets.select(label, (*first, *listed), key, kind="list", container=container, hint=hint)
     wanted = st.session_state.get(key) or st.query_params.get(key)
     typed = (
         isinstance(wanted, str) and wanted not in (*first, *listed) and _token(subject, wanted) is not None
     )
     options = (*first, *((wanted,) if typed else ()), *listed)
     hint += " Any other token can be typed; a space at its beginning counts."
-    return widgets.select(label, options, key, kind="list", place=place, hint=hint, accept_new_options=True)
+    return widgets.select(
+        label, options, key, kind="list", container=container, hint=hint, accept_new_options=True
+    )
 
 
 def _token(subject: Subject, word: str) -> int | None:

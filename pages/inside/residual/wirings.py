@@ -72,7 +72,7 @@ def _choose() -> tuple[Plan, Quantity]:
         list(DEPTHS),
         "residual_deepest",
         first="48",
-        place=row,
+        container=row,
         hint="More blocks take longer: about a second per 300 blocks.",
     )
     seeds = widgets.select(
@@ -80,23 +80,23 @@ def _choose() -> tuple[Plan, Quantity]:
         SEEDS,
         "residual_seeds",
         first=3,
-        place=row,
+        container=row,
         hint="Models of each kind; the geometric mean over them is drawn.",
     )
     norm = widgets.select(
         "Norm",
         list(NORMS),
         "residual_norm",
-        place=row,
+        container=row,
         hint="Without a norm, pre-norm and post-norm are the same model.",
     )
     hint = (
         "GPT-2: all matrices std 0.02, those that write to the stream also divided by √(2L). 1/√inputs keeps"
         " the size of what passes through a matrix."
     )
-    init = widgets.select("Initial weights", list(INITS), "residual_init", place=row, hint=hint)
+    init = widgets.select("Initial weights", list(INITS), "residual_init", container=row, hint=hint)
     hint = "Weights: all parameters of a block together."
-    what = widgets.select("Gradient by", list(QUANTITIES), "residual_gradient", place=row, hint=hint)
+    what = widgets.select("Gradient by", list(QUANTITIES), "residual_gradient", container=row, hint=hint)
     plan = Plan(depths=DEPTHS[deepest], norm=NORMS[norm], init=INITS[init], seeds=seeds)
     return plan, QUANTITIES[what]
 

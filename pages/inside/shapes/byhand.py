@@ -17,7 +17,7 @@ EXAMPLE = "shapes_example"
 
 def draw_by_hand() -> None:
     line = st.container(horizontal=True, gap="large", vertical_alignment="bottom")
-    example = widgets.select("Example", EXAMPLES, EXAMPLE, place=line)
+    example = widgets.select("Example", EXAMPLES, EXAMPLE, container=line)
     (draw_mask if example == "mask" else draw_heads)(line)
 
 

@@ -31,9 +31,9 @@ def draw_mistakes() -> None:
     explain.measure_it(_all_errors, explanation)
 
 
-def _heads_mistake(place: DeltaGenerator) -> Explanation:
+def _heads_mistake(container: DeltaGenerator) -> Explanation:
     d_model, n_heads = _sizes(
-        place, ("d_model", 1, 1024, 128, "shapes_d_model"), ("n_heads", 1, 64, 3, "shapes_n_heads")
+        container, ("d_model", 1, 1024, 128, "shapes_d_model"), ("n_heads", 1, 64, 3, "shapes_n_heads")
     )
     attempt, found = shape_mistakes.split_heads(d_model, n_heads), shape_mistakes.division(d_model, n_heads)
     st.code(
@@ -60,9 +60,9 @@ def _heads_mistake(place: DeltaGenerator) -> Explanation:
     )
 
 
-def _unembedding_mistake(place: DeltaGenerator) -> Explanation:
+def _unembedding_mistake(container: DeltaGenerator) -> Explanation:
     d_model, vocab = _sizes(
-        place, ("d_model", 1, 1024, 128, "shapes_d_model"), ("vocab_size", 1, 2000, 65, "shapes_vocab")
+        container, ("d_model", 1, 1024, 128, "shapes_d_model"), ("vocab_size", 1, 2000, 65, "shapes_vocab")
     )
     st.code(
         f"F.linear(x, embedding.T)  # embedding: ({vocab}, {d_model}); F.linear transposes again",
@@ -89,9 +89,9 @@ def _unembedding_mistake(place: DeltaGenerator) -> Explanation:
     )
 
 
-def _mask_mistake(place: DeltaGenerator) -> Explanation:
+def _mask_mistake(container: DeltaGenerator) -> Explanation:
     length, size = _sizes(
-        place,
+        container,
         ("tokens in the text", 2, 64, 6, "shapes_length"),
         ("size of the mask", 1, 64, 5, "shapes_mask_size"),
     )
@@ -128,10 +128,10 @@ def _mask_mistake(place: DeltaGenerator) -> Explanation:
     )
 
 
-def _sizes(place: DeltaGenerator, first: Size, second: Size) -> tuple[int, int]:
+def _sizes(container: DeltaGenerator, first: Size, second: Size) -> tuple[int, int]:
     """Two whole numbers, side by side."""
-    left, right = place.columns(2)
-    return widgets.whole(*first, place=left), widgets.whole(*second, place=right)
+    left, right = container.columns(2)
+    return widgets.whole(*first, container=left), widgets.whole(*second, container=right)
 
 
 def _result(explanation: Explanation) -> None:

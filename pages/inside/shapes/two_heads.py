@@ -38,8 +38,8 @@ def draw_heads(line: DeltaGenerator) -> None:
     width = len(rows["q"])
     fitting = [n for n in range(1, width + 1) if width % n == 0]
     half = 2 if width % 2 == 0 else 1
-    heads = widgets.select("Heads", fitting, "shapes_heads", first=half, place=line)
-    hidden = HIDDEN[widgets.select("Hide a key", list(HIDDEN), "shapes_hide", place=line)]
+    heads = widgets.select("Heads", fitting, "shapes_heads", first=half, container=line)
+    hidden = HIDDEN[widgets.select("Hide a key", list(HIDDEN), "shapes_hide", container=line)]
     example = multi_head([rows["q"]], [rows["k1"], rows["k2"]], [rows["v1"], rows["v2"]], heads, hidden)
     explain.answer(words.two_heads(example, heads))
     _results(example)

@@ -63,7 +63,7 @@ def choose() -> Fault:
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
     titles = {name: fault.title for name, fault in FAULTS.items()}
     name = widgets.select(
-        "Mistake", titles, CHOSEN, first=FIRST, kind="list", place=left, hint=words.ELSEWHERE
+        "Mistake", titles, CHOSEN, first=FIRST, kind="list", container=left, hint=words.ELSEWHERE
     )
     right.code(FAULTS[name].diff.text, language="diff", wrap_lines=True)
     return FAULTS[name]

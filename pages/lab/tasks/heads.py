@@ -39,8 +39,8 @@ def draw_heads() -> None:
     picture, beside = st.columns([3, 2], gap="medium")
     with beside:
         row = st.container(horizontal=True, gap="small", vertical_alignment="bottom")
-        chosen = widgets.select("Head", best, "task_head", kind="list", place=row)
-        which = widgets.whole("Problem", 0, LOOKED_AT - 1, 0, "task_problem", place=row, width=130)
+        chosen = widgets.select("Head", best, "task_head", kind="list", container=row)
+        which = widgets.whole("Problem", 0, LOOKED_AT - 1, 0, "task_problem", container=row, width=130)
         layer, head = map(int, chosen.split("."))
         plot(
             figures.scores(scored.scores, scored.even, (layer, head)),

@@ -69,7 +69,7 @@ def _controls() -> tuple[str, Hiding, SampleConfig]:
     line = st.columns([6, 2, 3, 2], gap="small", vertical_alignment="bottom")
     typed = line[0].text_input("Sentence", words.FIRST, key=TEXT, max_chars=LONGEST, **widgets.KEPT)
     line[1].button("Another", on_click=_another, icon=":material/shuffle:", width="stretch")
-    hiding = widgets.select("Hidden", words.HIDING, "live_hiding", kind="list", place=line[2])
+    hiding = widgets.select("Hidden", words.HIDING, "live_hiding", kind="list", container=line[2])
     # Streamlit's own: a box that opens over the page and takes no room on it
     with line[3].popover("Draw", width="stretch"):
         hint = "Of the decoder. 0: always the likeliest letter."

@@ -31,8 +31,10 @@ def draw_memory(choice: Choice) -> None:
     """
     ledger = choice.ledger
     left, middle, right = st.columns([7, 4, 4], gap="medium")
-    dtype = widgets.select("Numbers are kept as", list(DTYPES), "parameters_dtype", first=DTYPE, place=left)
-    batch = widgets.slide_over("Texts at once (batch)", BATCHES, 1, "parameters_batch", place=middle)
+    dtype = widgets.select(
+        "Numbers are kept as", list(DTYPES), "parameters_dtype", first=DTYPE, container=left
+    )
+    batch = widgets.slide_over("Texts at once (batch)", BATCHES, 1, "parameters_batch", container=middle)
     with right:
         tokens = length_slider("parameters_length", ledger.config.context)
     names = {f"{name.removeprefix('big ')} of {size // GB} GB": size for name, size in DEVICES.items()}

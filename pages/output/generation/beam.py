@@ -134,9 +134,11 @@ def _tree(subject: Subject, beam: Beam, width: int) -> None:
 def _controls(subject: Subject, a: Any, b: Any, c: Any) -> tuple[int, int, float, str, int]:
     most = max(1, min(DEEPEST, subject.config.context))
     hint = "Branches kept at each step. 1 is greedy decoding."
-    width = widgets.slide("Width", 1, WIDEST, 4, "beam_width", place=a, hint=hint)
+    width = widgets.slide("Width", 1, WIDEST, 4, "beam_width", container=a, hint=hint)
     first = min(16, most)  # where the shipped model's greedy way is not the best
-    depth = widgets.slide("Depth", 1, DEEPEST, first, "beam_depth", place=b, hint="Tokens written at most.")
+    depth = widgets.slide(
+        "Depth", 1, DEEPEST, first, "beam_depth", container=b, hint="Tokens written at most."
+    )
     # Streamlit's own: a box that opens over the page and takes no room on it
     with c.popover("More", width="stretch"):
         penalty, stop, seed = _more()

@@ -30,5 +30,5 @@ def draw_cache(subject: Subject) -> None:
         st.info(f"This model has no use for a cache: {why}")
         return
     left, right = st.columns([5, 7], gap="medium", vertical_alignment="bottom")
-    part = widgets.select("Part", PARTS, "kv_part", place=left, hidden=True)
+    part = widgets.select("Part", PARTS, "kv_part", container=left, hidden=True)
     {"steps": draw_steps, "bytes": draw_bytes, "why": draw_why}[part](subject, right)

@@ -33,17 +33,17 @@ MODELS = ("llama2-7b", "llama2-70b", "llama3-8b", "mistral-7b")
 WAYS: tuple[Family, ...] = ("MHA", "GQA", "MQA")
 
 
-def draw_bytes(subject: Subject, place: Any) -> None:
+def draw_bytes(subject: Subject, container: Any) -> None:
     """Draws the formula with its numbers, this model with every number of key-value heads, and published
     models.
     """
-    a = place
+    a = container
     b, d = st.columns([4, 5], gap="medium")
     # as a link holds it: no commas
-    tokens = widgets.slide_over("Tokens of text T", LENGTHS, 4096, "kv_tokens", place=a)
-    dtype = widgets.select("A number is kept as", list(DTYPES), "kv_dtype", first="bfloat16", place=b)
+    tokens = widgets.slide_over("Tokens of text T", LENGTHS, 4096, "kv_tokens", container=a)
+    dtype = widgets.select("A number is kept as", list(DTYPES), "kv_dtype", first="bfloat16", container=b)
     found = sharing(subject.config, tokens, dtype, subject.model.parts)
-    heads = widgets.select("Key-value heads", list(found.sizes), "kv_heads", first=found.own, place=d)
+    heads = widgets.select("Key-value heads", list(found.sizes), "kv_heads", first=found.own, container=d)
     chosen = found.sizes[heads]
     _by_heads(found, heads)
     if not can_share(subject.config):

@@ -34,9 +34,9 @@ STEP = "kv_step"  # in the URL, where the browser itself writes it
 SPEED_TOKENS, SPEED_SECONDS = 128, 1.0
 
 
-def draw_steps(subject: Subject, place: Any) -> None:
-    """Draws the player, what both ways cost, and whether they agree; the controls stand in `place`."""
-    a, b, c = place.columns([4, 2, 3], gap="small", vertical_alignment="bottom")
+def draw_steps(subject: Subject, container: Any) -> None:
+    """Draws the player, what both ways cost, and whether they agree; the controls stand in `container`."""
+    a, b, c = container.columns([4, 2, 3], gap="small", vertical_alignment="bottom")
     speaking, _, about = conversation(subject, c)
     length, sampling = _controls(a, b)
     if about:
@@ -59,7 +59,7 @@ def _measured(subject: Subject, pairs: tuple[Pair, ...], found: Totals) -> None:
 
 def _controls(a: Any, b: Any) -> tuple[int, SampleConfig]:
     hint = "Long enough, and the context is full."
-    length = widgets.slide("Tokens to write", 4, LONGEST, FIRST, "kv_length", place=a, hint=hint)
+    length = widgets.slide("Tokens to write", 4, LONGEST, FIRST, "kv_length", container=a, hint=hint)
     # Streamlit's own: a box that opens over the page and takes no room on it
     with b.popover("Draw", width="stretch"):
         hint = "0 is greedy: always the likeliest token."

@@ -18,7 +18,7 @@ from ui.players.plot import plot
 from ui.text.markdown import safe
 
 
-def draw_why(subject: Subject, place: Any) -> None:
+def draw_why(subject: Subject, container: Any) -> None:
     """Draws an earlier key and value beside the same one after a further token, with the mask and without."""
     c, pairs = subject.config, written_twice(subject, 4, SampleConfig(temperature=0.0))
     if pairs is None:

@@ -29,10 +29,10 @@ def converses(subject: Subject) -> bool:
     return isinstance(subject.tokenizer, PretrainedTokenizer) and subject.tokenizer.template is not None
 
 
-def conversation(subject: Subject, place: Any) -> tuple[Subject, frozenset[int], str]:
+def conversation(subject: Subject, container: Any) -> tuple[Subject, frozenset[int], str]:
     """Returns the subject to continue, the tokens that end it, and a sentence about it: the text as it is,
     or, for a model that was trained to answer and where somebody wants that, as a person's turn. The
-    switch stands in `place`.
+    switch stands in `container`.
     """
     tokenizer = subject.tokenizer
     if not isinstance(tokenizer, PretrainedTokenizer) or tokenizer.template is None:
@@ -41,7 +41,7 @@ def conversation(subject: Subject, place: Any) -> tuple[Subject, frozenset[int],
         "The text becomes your turn in a conversation, put into the words that the model was taught with."
         " Else the model goes on with it, as if it had written the beginning, too."
     )
-    if not widgets.switch("Conversation", False, "generation_chat", place=place, hint=hint):
+    if not widgets.switch("Conversation", False, "generation_chat", container=container, hint=hint):
         return subject, frozenset(), ""
     turn = user_turn(tokenizer, subject.text)
     ends = ends_of(tokenizer)
@@ -62,12 +62,14 @@ def row(subject: Subject) -> list[Any]:
     return list(st.columns(wide, gap="small", vertical_alignment="bottom"))
 
 
-def settings(subject: Subject, ends: frozenset[int], places: Sequence[Any]) -> tuple[SampleConfig, Limits]:
+def settings(
+    subject: Subject, ends: frozenset[int], containers: Sequence[Any]
+) -> tuple[SampleConfig, Limits]:
     """Draws them. Whatever a link says, they can be used."""
-    a, b, c, d, e = places[:5]
+    a, b, c, d, e = containers[:5]
     hint = "A branch ends there at the latest."
     wanted = widgets.whole(
-        "Tokens to write", -FARTHEST, FARTHEST, LENGTH, "generation_length", step=50, place=a, hint=hint
+        "Tokens to write", -FARTHEST, FARTHEST, LENGTH, "generation_length", step=50, container=a, hint=hint
     )
     stop = b.text_input(
         "Stop after",
@@ -83,7 +85,7 @@ def settings(subject: Subject, ends: frozenset[int], places: Sequence[Any]) -> t
     )
     values = {"temperature": _temperature(c)}
     hint = "The same seed writes the same text."
-    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "generation_seed", place=d, hint=hint)
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "generation_seed", container=d, hint=hint)
     # Streamlit's own: a box that opens over the page and takes no room on it
     with e.popover("Cuts", width="stretch"):
         values |= _cuts(subject.config.vocab_size)
@@ -94,10 +96,10 @@ def settings(subject: Subject, ends: frozenset[int], places: Sequence[Any]) -> t
     return sampler.valid(values, seed), limits
 
 
-def _temperature(place: object) -> float:
+def _temperature(container: object) -> float:
     first, hint = sampler.START.temperature, "0: greedy."
     return widgets.slide(
-        "Temperature", 0.0, 2.0, first, "generation_temperature", step=0.05, place=place, hint=hint
+        "Temperature", 0.0, 2.0, first, "generation_temperature", step=0.05, container=container, hint=hint
     )
 
 
@@ -110,7 +112,7 @@ def _cuts(vocab: int) -> dict[str, float]:
             FARTHEST,
             0,
             "generation_top_k",
-            place=e,
+            container=e,
             hint=f"The k likeliest of {vocab:,}. 0: off.",
         ),
         "top_p": widgets.slide(
@@ -120,7 +122,7 @@ def _cuts(vocab: int) -> dict[str, float]:
             sampler.START.top_p,
             "generation_top_p",
             step=0.01,
-            place=f,
+            container=f,
             hint="Fewest that reach p. 1: off.",
         ),
         "min_p": widgets.slide(
@@ -130,7 +132,7 @@ def _cuts(vocab: int) -> dict[str, float]:
             0.0,
             "generation_min_p",
             step=0.01,
-            place=g,
+            container=g,
             hint="Keep what has this share of the likeliest's probability. 0: all.",
         ),
         "repetition_penalty": widgets.slide(
@@ -140,7 +142,7 @@ def _cuts(vocab: int) -> dict[str, float]:
             1.0,
             "generation_penalty",
             step=0.05,
-            place=h,
+            container=h,
             hint="Makes tokens of the text so far rarer. 1: off.",
         ),
     }

@@ -40,7 +40,7 @@ def place(subject: Subject) -> tuple[int, int]:
             st.caption(words.after_the_chosen(at, TORN) if position == begins else words.after(at))
         else:
             st.caption(words.in_place(at, position == subject.gap))
-    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", place=right, hint=words.SEED)
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", container=right, hint=words.SEED)
     return position, seed
 
 

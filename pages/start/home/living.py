@@ -42,14 +42,14 @@ SHOWN, ANSWERED, WROTE, GO, BEFORE = "home_shown", "home_answered", "home_wrote"
 START = {"temperature": 1.0, "top_k": 0}
 
 
-def draw_living(place: Any, family_place: Any) -> families.Family:
-    """Returns `place` is that of the question; beside it the bar says which model is looked into. Its family
-    is chosen in a place of its own.
+def draw_living(container: Any, family_place: Any) -> families.Family:
+    """Draws the living map. `container` is that of the question; beside it the bar says which model is looked
+    into. Its family is chosen in a place of its own.
 
     The map is drawn as soon as the bars are known. What a large model says at every depth after every token
     follows in the same run, and a next question ends it. Returns the family of the model.
     """
-    with place:
+    with container:
         choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
     with family_place:
         choose_family(choice.name)

@@ -93,18 +93,18 @@ def changed(preset: Preset, values: Values) -> dict[str, tuple[object, object]]:
     return changes({**preset.model.to_dict(), **preset.train.to_dict()}, values)
 
 
-def mark_problems(problems: Mapping[str, str], places: Mapping[str, DeltaGenerator]) -> None:
+def mark_problems(problems: Mapping[str, str], containers: Mapping[str, DeltaGenerator]) -> None:
     """Draws each sentence beside the control it is about."""
     for field, sentence in problems.items():
-        if field in places:
-            places[field].error(sentence)
+        if field in containers:
+            containers[field].error(sentence)
 
 
-def derived(spec: RunSpec, problems: Mapping[str, str], places: Mapping[str, DeltaGenerator]) -> None:
+def derived(spec: RunSpec, problems: Mapping[str, str], containers: Mapping[str, DeltaGenerator]) -> None:
     """Draws the sizes that follow from others, as they will be."""
     if not problems:
         c = spec.model.resolved()
-        places["Model: sizes"].caption(
+        containers["Model: sizes"].caption(
             f"Together: {c.n_heads} heads of width {c.d_head}, {c.n_kv_heads} key-value heads, feed-forward"
             f" width {c.d_ff:,}."
         )

@@ -17,10 +17,6 @@ EXPERIMENTS = {
         "races/pairs.json: what rungs of the ladder expect after a letter or two",
     ),
     "bugs": ("engine.experiments.bug_races", "bugs/: every fault beside its healthy twin"),
-    "decoder-twins": (
-        "engine.experiments.decoder_twin",
-        "cast.json: decoders that do the tasks of the encoder-decoders",
-    ),
     "doctor": ("engine.lab.doctor.table", "doctor.json: which check finds which bug"),
     "encoder-decoders": (
         "engine.experiments.shipped_pairs",

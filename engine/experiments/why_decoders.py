@@ -1,4 +1,9 @@
-"""Why models that only continue a text won: what of it can be counted or measured here, for each family."""
+"""Why decoders replaced the other families: four reasons, each counted or measured for each family.
+
+The tasks of checkpoints/paired were also trained as one text each, source and target, by a decoder with the
+parameters of the encoder-decoder; checkpoints/cast.json holds the shares that it solves. That experiment
+is no longer part of the code: commit b762a52 has it in engine/experiments/decoder_twin.py.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +11,21 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import torch
 
-from engine.experiments.decoder_twin import Spans, shipped, spans
 from engine.ledger import Ledger, ledger
 from engine.training.batches import masked_batch, next_token_batch
 
-TASKS = Path(__file__).parents[2] / "checkpoints" / "tasks"
-DRAWS = 2000  # texts whose hidden places are drawn and counted
+CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
+DRAWS = 2000  # texts whose hidden positions are drawn and counted
 
 
 @dataclass(frozen=True)
 class Lessons:
-    """Places of one text at which something is to be said, and so a loss: in the mean for the encoder, whose
-    places are drawn; for both, with the first half of the text as the source.
+    """Number of positions of one text that have a loss: in the mean for the encoder, whose positions are
+    drawn; for both, with the first half of the text as the source.
     """
 
     encoder: float
@@ -29,99 +34,146 @@ class Lessons:
 
     @property
     def times(self) -> float:
-        """How many times as many a decoder has as an encoder."""
+        """Returns how many times as many a decoder has as an encoder."""
         return self.decoder / self.encoder
 
 
 def lessons(tokens: int, rate: float, seed: int = 0) -> Lessons:
-    """Of a text of so many tokens, counted in the very batches that training draws."""
+    """Counts the losses of a text of `tokens` in the very batches that training draws; `rate` is hidden from
+    the encoder.
+    """
     windows = torch.zeros(DRAWS, tokens + 1, dtype=torch.int64)
     hidden = masked_batch(windows[:, 1:], rate, 1, torch.Generator().manual_seed(seed))
-    told = next_token_batch(windows)
-    places = int((told.targets[0] >= 0).sum())
-    return Lessons(float((hidden.targets >= 0).sum() / DRAWS), places, places - places // 2)
+    predicted = int((next_token_batch(windows).targets[0] >= 0).sum())
+    return Lessons(float((hidden.targets >= 0).sum() / DRAWS), predicted, predicted - predicted // 2)
 
 
 @dataclass(frozen=True)
-class Writing:
-    """FLOPs of writing `written` tokens after `given`: with what was read kept, and with everything read
-    again for each token, as one has to who looks both ways.
+class WritingCost:
+    """FLOPs of writing `written` tokens after `given`: with a KV cache, and with every token read again for
+    each, as a model without a causal mask must.
     """
 
     given: int
     written: int
-    kept: int
-    again: int
+    cached: int
+    recomputed: int
 
     @property
     def times(self) -> float:
-        return self.again / self.kept
+        return self.recomputed / self.cached
 
 
-def writing(decoder: Ledger, given: int, written: int) -> Writing:
-    """Of one model, from its ledger: a token that looks at n tokens costs `flops(n)`. The last token written
-    is not read again.
+def writing(decoder: Ledger, given: int, written: int) -> WritingCost:
+    """Returns the cost of writing with one model: a token that attends to n tokens costs `flops(n)`. The last
+    token written is not read again.
     """
     lengths = range(given, given + written)
-    first = given * decoder.flops(given).forward
-    kept = first + sum(decoder.flops(length).forward for length in lengths[1:])
-    again = sum(length * decoder.flops(length).forward for length in lengths)
-    return Writing(given, written, kept, again)
+    prompt = given * decoder.flops(given).forward
+    cached = prompt + sum(decoder.flops(length).forward for length in lengths[1:])
+    recomputed = sum(length * decoder.flops(length).forward for length in lengths)
+    return WritingCost(given, written, cached, recomputed)
 
 
 def pair_writing(both: Ledger, tokens: int) -> int:
-    """FLOPs of an encoder-decoder that reads `tokens` of a source, once, and writes as many, with everything
-    kept: written token n looks at n of its own and at the whole source.
+    """Returns the FLOPs of an encoder-decoder that reads `tokens` of a source once and writes as many with a
+    cache: written token n attends to n of its own and to the whole source.
     """
     assert both.encoder is not None
     reads, whole = ledger(both.encoder).flops(tokens).forward, both.flops(tokens)
     across = sum(row.flops for row in whole.rows if row.component == "cross_attention")
-    alone = ledger(both.config)  # the decoder without its source
-    return tokens * (reads + across) + sum(alone.flops(n).forward for n in range(1, tokens + 1))
+    decoder = ledger(both.config)  # without its source
+    return tokens * (reads + across) + sum(decoder.flops(n).forward for n in range(1, tokens + 1))
 
 
-def at_work(made: Ledger) -> float:
-    """The share of a model's parameters that take part in writing a token, once the source is read: all but
-    the encoder's.
+def at_work(counted: Ledger) -> float:
+    """Returns the share of a model's parameters that take part in writing a token, once the source is read:
+    all but the encoder's.
     """
-    return sum(row.parameters for row in made.rows if row.stack != "encoder") / made.total
+    return sum(row.parameters for row in counted.rows if row.stack != "encoder") / counted.total
 
 
 @dataclass(frozen=True)
 class Interface:
-    """The shipped tasks that a decoder learned as continuations of a line: how many, and the least share of
-    held-out problems that one of them solves.
+    """The shipped tasks that a decoder learned as continuations of a line: their number, and the lowest share
+    of held-out problems that one of them solves.
     """
 
     tasks: int
     least: float
 
 
-def interface(folder: Path = TASKS) -> Interface:
-    """Read from what each shipped task reached."""
-    found = [json.loads(path.read_text("utf-8"))["solved"] for path in sorted(folder.glob("*/metrics.json"))]
-    return Interface(len(found), min(each["validation"] for each in found))
+def interface(folder: Path = CHECKPOINTS / "tasks") -> Interface:
+    """Reads the scores of the shipped tasks."""
+    scores = [json.loads(path.read_text("utf-8"))["solved"] for path in sorted(folder.glob("*/metrics.json"))]
+    return Interface(len(scores), min(score["validation"] for score in scores))
+
+
+@dataclass(frozen=True)
+class TwoForms:
+    """One task as pairs and as one text: the share of held-out sources that is right, and the parameters of
+    the encoder-decoder and of the decoder.
+    """
+
+    paired: float
+    continued: float
+    parameters: tuple[int, int]
+
+
+def stored_forms(folder: Path = CHECKPOINTS) -> dict[str, TwoForms]:
+    """Reads cast.json and the scores of the encoder-decoders: task -> both forms; empty without the file."""
+    path = folder / "cast.json"
+    if not path.is_file():
+        return {}
+
+    def exact(name: str) -> float:
+        return float(json.loads((folder / "paired" / name / "metrics.json").read_text("utf-8"))["exact"])
+
+    tasks = json.loads(path.read_text("utf-8"))["tasks"]
+    return {
+        name: TwoForms(exact(name), row["right"], (row["paired_parameters"], row["parameters"]))
+        for name, row in tasks.items()
+    }
+
+
+@dataclass(frozen=True)
+class Spans:
+    """The lowest and the highest share that each form solves, over a number of tasks."""
+
+    tasks: int
+    paired: tuple[float, float]
+    continued: tuple[float, float]
+
+    @classmethod
+    def of(cls, forms: Mapping[str, TwoForms]) -> Self | None:
+        """Returns None without a task."""
+        if not forms:
+            return None
+        paired, continued = [f.paired for f in forms.values()], [f.continued for f in forms.values()]
+        return cls(len(forms), (min(paired), max(paired)), (min(continued), max(continued)))
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """All that is counted or measured of them, at one length of a text."""
+    """All four reasons, at one length of a text."""
 
     lessons: Lessons
-    writing: Writing
+    writing: WritingCost
     interface: Interface
     at_work: float
     pair_writing: int
-    forms: Spans | None  # the same tasks as pairs and as one text
+    forms: Spans | None
 
 
 def reasons(tokens: int, rate: float, counted: Mapping[str, Ledger]) -> Reasons:
-    """For a text of `tokens` and as many written; `counted` are the ledgers of the three families."""
+    """Counts the reasons for a text of `tokens` and as many written; `counted` are the ledgers of the three
+    families.
+    """
     return Reasons(
         lessons(tokens, rate),
         writing(counted["decoder"], tokens, tokens),
         interface(),
         at_work(counted["both"]),
         pair_writing(counted["both"], tokens),
-        spans(shipped()),
+        Spans.of(stored_forms()),
     )

@@ -13,10 +13,13 @@ import torch.nn.functional as F
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import ShapeError
 from engine.experiments.why_decoders import (
+    Spans,
+    TwoForms,
     at_work,
     interface,
     lessons,
     pair_writing,
+    stored_forms,
     writing,
 )
 from engine.ledger import ledger
@@ -126,6 +129,22 @@ def test_the_product_of_a_long_text_has_a_power_that_no_float_holds() -> None:
     assert not broken.finite
 
 
+def test_both_forms_of_a_task_are_read_from_their_files(tmp_path):
+    assert stored_forms(tmp_path) == {} and Spans.of({}) is None
+    (tmp_path / "paired" / "sort").mkdir(parents=True)
+    (tmp_path / "paired" / "sort" / "metrics.json").write_text(json.dumps({"exact": 0.75}))
+    stored = {"right": 0.5, "parameters": 7, "paired_parameters": 8}
+    (tmp_path / "cast.json").write_text(json.dumps({"tasks": {"sort": stored}}))
+    assert stored_forms(tmp_path) == {"sort": TwoForms(0.75, 0.5, (8, 7))}
+    assert all(form.parameters[0] == form.parameters[1] for form in stored_forms().values())
+    forms = {
+        "a": TwoForms(0.9, 0.7, (1, 1)),
+        "b": TwoForms(0.8, 0.95, (1, 1)),
+        "c": TwoForms(0.85, 0.8, (1, 1)),
+    }
+    assert Spans.of(forms) == Spans(3, (0.8, 0.9), (0.7, 0.95))
+
+
 def test_why_decoders_won(tmp_path):
     found = lessons(64, 0.15)
     assert (found.decoder, found.both) == (64, 32)
@@ -152,8 +171,8 @@ def test_work_of_writing_by_hand():
         return 24 * 64 + 4 * n * 8 + 2 * 10 * 8
 
     found = writing(made, 3, 2)
-    assert found.kept == 3 * token(3) + token(4) and found.again == 3 * token(3) + 4 * token(4)
-    assert found.times == found.again / found.kept > 1
+    assert found.cached == 3 * token(3) + token(4) and found.recomputed == 3 * token(3) + 4 * token(4)
+    assert found.times == found.recomputed / found.cached > 1
     made = three(Size(1, 8, 2), vocab=10, context=16)["both"]
     source, d = 3, 8
     reading = source * (24 * d * d + 4 * source * d)

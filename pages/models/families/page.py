@@ -1,8 +1,7 @@
 """Families: encoder, decoder, and both; and the few choices that tell models apart."""
 
 from engine.classifier import Classifier
-from engine.experiments.decoder_twin import cast, lines
-from engine.experiments.why_decoders import lessons, writing
+from engine.experiments.why_decoders import lessons, pair_writing, writing
 from engine.ledger.morph import choices_of, morphed
 from engine.measure.families.three_families import carry_on, fill_in, translate
 from engine.measure.families.unmasked_attention import end_loss, opened, read
@@ -71,7 +70,7 @@ show(
                 "Why decoders",
                 draw_why,
                 words_why.WHY,
-                (lessons, writing, cast, lines),
+                (lessons, writing, pair_writing),
                 False,
                 question=words_why.QUESTION,
             ),

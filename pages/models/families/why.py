@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.experiments.decoder_twin import shipped
-from engine.experiments.why_decoders import Reasons, reasons
+from engine.experiments.why_decoders import Reasons, reasons, stored_forms
 from engine.ledger.morph import Size, three
 from pages.models.families import words_why as words
 from ui import explain, widgets
@@ -26,7 +25,7 @@ def draw_why() -> None:
             border="horizontal",
         )
     explain.answer(words.won(tokens, percent, found))
-    explain.by_hand(lambda: st.markdown(words.by_hand(shipped())))
+    explain.by_hand(lambda: st.markdown(words.by_hand(stored_forms())))
 
 
 @st.cache_data(max_entries=KEPT, show_spinner=False)

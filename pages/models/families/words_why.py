@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.experiments.decoder_twin import Both
-from engine.experiments.why_decoders import DRAWS, Reasons
+from engine.experiments.why_decoders import DRAWS, Reasons, TwoForms
 from ui.page_frame import Words
 
 QUESTION = "Why did models that only continue win?"
@@ -31,13 +30,13 @@ def table(reasons: Reasons) -> dict[str, list[str]]:
         "Encoder": [
             f"{reasons.lessons.encoder:.1f}",
             "another output for each task",
-            f"{work.again / 1e9:,.0f} GFLOP: all is read again",
+            f"{work.recomputed / 1e9:,.0f} GFLOP: all is read again",
             "it writes none",
         ],
         "Decoder": [
             f"{reasons.lessons.decoder}",
             f"{tasks.tasks} as continuations, each at least {tasks.least:.1%}{pairs}",
-            f"{work.kept / 1e9:,.0f} GFLOP",
+            f"{work.cached / 1e9:,.0f} GFLOP",
             "100%",
         ],
         "Encoder-decoder": [
@@ -74,7 +73,7 @@ def won(tokens: int, percent: int, reasons: Reasons) -> str:
     )
 
 
-def by_hand(forms: Mapping[str, Both]) -> str:
+def by_hand(forms: Mapping[str, TwoForms]) -> str:
     """Returns the arithmetic, and each task in both forms (Markdown)."""
     said = "; ".join(
         f"{name} {one.continued:.1%} ({one.paired:.1%}), {one.parameters[1]:,} parameters"
@@ -86,8 +85,8 @@ def by_hand(forms: Mapping[str, Both]) -> str:
 CAST = (
     "**The same task in both forms**: source and target as one text, continued by a decoder with the"
     " parameters, the steps and the pairs of the encoder-decoder; the share of 1,000 held-out sources that"
-    " is right (in brackets the encoder-decoder's), once trained each"
-    " (`python -m engine.experiments decoder-twins`):"
+    " is right (in brackets the encoder-decoder's), once trained"
+    " each (`checkpoints/cast.json`):"
 )
 
 

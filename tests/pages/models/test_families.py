@@ -82,7 +82,7 @@ def test_reasons_are_those_that_were_counted():
     (table,) = page.table
     rows = table.value
     assert list(rows.loc["A lesson at every token"])[1:] == [f"{found.encoder:.1f}", "32", "16, the target's"]
-    assert rows.loc["What was read is kept", "Decoder"] == f"{work.kept / 1e9:,.0f} GFLOP"
+    assert rows.loc["What was read is kept", "Decoder"] == f"{work.cached / 1e9:,.0f} GFLOP"
     kept = json.loads((CHECKPOINTS / "cast.json").read_text())["tasks"]
     alone = sorted(one["right"] for one in kept.values())
     paired = sorted(

@@ -24,12 +24,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.report import Goals, finish, table
-from engine.config import ModelConfig, TrainConfig
+from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
 from engine.data.pairs import Rows, padded
 from engine.data.tokenizers.pairs import BEGIN, END, PAD
 from engine.sample.pairs import pair_steps, write_targets
 from engine.seq2seq import Seq2Seq, build_pair
-from engine.seq2seq_config import Seq2SeqConfig
 from engine.training.numerics import choose, keep_memory
 from engine.training.optim import Optimiser
 from engine.training.train_pairs import PairBatch, pair_loss, teacher_forced

@@ -1,5 +1,5 @@
-"""The encoder-decoder: one Transformer reads a source, another writes a target and looks at the first as it
-writes (Vaswani et al. 2017). Both are made of the parts that engine.model is made of.
+"""Models with an encoder, of the same parts as engine.model. Seq2Seq: an encoder reads a source, a decoder
+attends to it while it writes a target (Vaswani et al. 2017). Classifier: an encoder with labels (BERT).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import Init
-from engine.errors import ShapeError
-from engine.model import BlockStack, materialise
+from engine.config import Init, ModelConfig, Seq2SeqConfig
+from engine.errors import ConfigError, ShapeError
+from engine.model import BlockStack, Transformer, materialise
 from engine.parts.cache import PairCache
 from engine.parts.initial import InitialValues, initialise
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
@@ -22,15 +22,14 @@ from engine.parts.positions import PositionHooks
 from engine.parts.protocols import Output, Parts
 from engine.parts.registry import HEALTHY
 from engine.probe import Probe, identity, scoped
-from engine.seq2seq_config import Seq2SeqConfig
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Sources that were read: what a decoder looks at while it writes. It never changes, so it is made once.
+    """The encoder's output for a batch of sources: the decoder attends to it, and never changes it.
 
-    vectors (batch, source, d_model) are the encoder's last ones, padding (batch, 1, 1, source) is added to
-    the scores of whoever looks at them: -inf where a source is over.
+    vectors (batch, source, d_model) are the encoder's final ones; padding (batch, 1, 1, source) is added to
+    the scores of cross-attention: -inf where a source is over.
     """
 
     vectors: Tensor = field(repr=False)
@@ -42,12 +41,8 @@ class Memory:
 
     @property
     def length(self) -> int:
-        """Positions of the longest source."""
+        """Returns the number of positions of the longest source."""
         return self.vectors.shape[1]
-
-    def rows(self, rows: Tensor) -> Memory:
-        """Those of some of the sources (row,), perhaps the same one several times."""
-        return Memory(self.vectors[rows], self.padding[rows])
 
 
 class Seq2Seq(nn.Module):
@@ -73,17 +68,17 @@ class Seq2Seq(nn.Module):
     def forward(
         self, source: Tensor, target: Tensor, probe: Probe = identity, padding: Tensor | None = None
     ) -> Tensor:
-        """source (batch, source) and target (batch, query), int64 -> logits (batch, query, vocab): of what
-        follows each token of the target. Raises ShapeError as `encode` and `decode` do.
+        """Returns the logits (batch, query, vocab) of the token after each of the target (batch, query)
+        int64, given a source (batch, source) int64. Raises ShapeError as `encode` and `decode` do.
         """
         return self.decode(target, self.encode(source, probe, padding), probe)
 
     def encode(self, source: Tensor, probe: Probe = identity, padding: Tensor | None = None) -> Memory:
-        """source (batch, source) int64, filled up with `config.pad` -> what the decoder reads.
+        """Reads a source (batch, source) int64, filled up with `config.pad`.
 
-        `padding` (batch, 1, 1, source) says which tokens are none, in the place of what is read from the
-        source itself. Raises ShapeError for another rank or dtype, for a source without a token, and for
-        one that is longer than the encoder's context.
+        `padding` (batch, 1, 1, source) replaces the mask that is made from `config.pad`. Raises ShapeError
+        for another rank or dtype, for a source without a token, and for one longer than the encoder's
+        context.
         """
         tower, probe = self.encoder, scoped(probe, "encoder.")
         x, hooks = self._entered(tower, source, "source", probe)
@@ -96,11 +91,12 @@ class Seq2Seq(nn.Module):
     def decode(
         self, target: Tensor, memory: Memory, probe: Probe = identity, cache: PairCache | None = None
     ) -> Tensor:
-        """target (batch, query) int64, which begins with `config.begin` -> logits (batch, query, vocab).
+        """Returns the logits (batch, query, vocab) of a target (batch, query) int64 that begins with
+        `config.begin`.
 
-        With a cache, `target` follows the tokens that it holds, and it then holds them too. Raises ShapeError
-        for another rank or dtype, for another number of rows than the memory has, and for a target that is
-        longer than the decoder's context or than the cache.
+        With a cache, `target` continues the cached tokens and is appended to them. Raises ShapeError for
+        another rank or dtype, for another number of rows than the memory has, and for a target longer than
+        the decoder's context or than the cache.
         """
         tower, inside = self.decoder, scoped(probe, "decoder.")
         start = 0 if cache is None else cache.length
@@ -142,26 +138,26 @@ class Seq2Seq(nn.Module):
     def _masks(
         self, length: int, like: Tensor, start: int, padding: Tensor
     ) -> tuple[Tensor | None, Tensor | None]:
-        """What is added to the scores of a decoder's two attentions: (its own, those of the source)."""
-        alone = length == 1 and self._plain  # it comes last, and sees everything
-        causal = None if alone else self.parts.mask(length, like, start)
+        """Returns the masks of the decoder's self-attention and cross-attention, added to the scores."""
+        is_last = length == 1 and self._plain  # a single query comes last, and sees everything
+        causal = None if is_last else self.parts.mask(length, like, start)
         check_causal(causal, length, start)
         return self.parts.decoder_masks(causal, padding)
 
     @property
     def can_cache(self) -> bool:
-        """Whether keys and values may be kept while a target grows: under the causal mask alone do later
-        tokens change nothing before them.
+        """True if keys and values can be cached while a target grows: under the causal mask later tokens
+        change nothing before them.
         """
         return self._plain and self.parts.mixer(self.config.decoder).cacheable
 
     @property
     def _plain(self) -> bool:
-        """Whether the decoder's own text has the causal mask, and no other."""
+        """True if the decoder's self-attention has the causal mask, and no other."""
         return self.parts.mask is causal_mask and self.parts.decoder_masks is decoder_masks
 
     def cache(self, memory: Memory, capacity: int | None = None) -> PairCache:
-        """An empty cache for a target of at most `capacity` tokens (the decoder's context if None)."""
+        """Returns an empty cache for `capacity` tokens of a target (the decoder's context if None)."""
         room = capacity or self.config.decoder.context
         return PairCache(self.config.decoder, room, memory.length, self.embedding, memory.batch)
 
@@ -178,7 +174,7 @@ class Seq2Seq(nn.Module):
 
     @property
     def output_matrix(self) -> Tensor:
-        """W_U^T, (vocab, d_model): the embedding itself when tied (Press & Wolf 2017)."""
+        """Returns W_U^T (vocab, d_model): the embedding itself if tied (Press & Wolf 2017)."""
         return self.embedding if self.unembedding is None else self.unembedding
 
 
@@ -199,13 +195,80 @@ def build_pair(
     parts: Parts = HEALTHY,
     init: Init = "scaled",
 ) -> Seq2Seq:
-    """An encoder-decoder with its initial weights, as `engine.model.build` makes a Transformer. A block of
-    the encoder writes to its stream twice, one of the decoder three times.
+    """Builds an encoder-decoder with its initial weights, as `engine.model.build` builds a Transformer.
+
+    A block of the encoder writes to its residual stream twice, a block of the decoder three times. Raises
+    ConfigError if the configuration cannot be built.
+    """
+    with torch.device("meta"):
+        model = Seq2Seq(config, parts)
+    if torch.device(device).type != "meta":
+        materialise(model, device)
+        initialise(model, seed, init)
+    return model
+
+
+def reader_of(model: Seq2Seq) -> Transformer:
+    """Returns the encoder of an encoder-decoder as a Transformer without an output head, with the same
+    weights, not a copy: its final vectors are the memory that `model.encode` makes of one source without
+    padding.
+    """
+    with torch.device("meta"):
+        encoder = Transformer(model.config.encoder, model.parts)
+    weights = {"embedding": model.embedding, **model.encoder.state_dict(keep_vars=True)}
+    encoder.load_state_dict(weights, strict=True, assign=True)
+    return encoder.train(model.training)
+
+
+class Classifier(nn.Module):
+    """An encoder with a pooler, and W_label (label, d_model) with its bias on the pooled vector (Devlin et
+    al. 2018, 4.1). `config` is the encoder's resolved configuration.
+    """
+
+    initial_values: ClassVar[InitialValues] = {"w_label": "matrix"}
+
+    def __init__(self, config: ModelConfig, labels: int, pad: int = 0, parts: Parts = HEALTHY) -> None:
+        super().__init__()
+        _check_classifier(config, labels)
+        self.encoder = Transformer(config, parts)
+        self.parts, self.config, self.pad = parts, self.encoder.config, pad
+        self.w_label = nn.Linear(config.d_model, labels)
+
+    def forward(self, tokens: Tensor, probe: Probe = identity) -> Tensor:
+        """Returns the logits of the labels (batch, label) of tokens (batch, position) int64, filled up with
+        `pad`. Raises ShapeError as the encoder does, and for a text of padding alone.
+        """
+        padding = padding_mask(tokens, self.pad, self.encoder.embedding) if tokens.dim() == 2 else None
+        pooled = self.encoder.pooled(self.encoder(tokens, probe, padding=padding), probe, padding)
+        pooled = F.dropout(pooled, self.config.dropout, self.training)
+        return probe("label_logits", self.w_label(pooled))
+
+
+def _check_classifier(config: ModelConfig, labels: int) -> None:
+    if config.causal:
+        raise ConfigError(
+            "causal", True, "must be False for a classifier: each of its tokens sees the whole text"
+        )
+    if config.output_head != "none" or not config.pooler:
+        raise ConfigError("pooler", config.pooler, "must be True, and output_head 'none', for a classifier")
+    if labels < 2:
+        raise ConfigError("labels", labels, "must be at least 2: with fewer there is nothing to tell apart")
+
+
+def build_classifier(
+    config: ModelConfig,
+    labels: int,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    parts: Parts = HEALTHY,
+    init: Init = "scaled",
+) -> Classifier:
+    """Builds a classifier with its initial weights, as `engine.model.build` builds a Transformer.
 
     Raises ConfigError when the configuration cannot be built.
     """
     with torch.device("meta"):
-        model = Seq2Seq(config, parts)
+        model = Classifier(config, labels, parts=parts)
     if torch.device(device).type != "meta":
         materialise(model, device)
         initialise(model, seed, init)

@@ -19,13 +19,12 @@ LAYERS = [
     line.split()
     for line in """\
 engine.errors engine.nano engine.service.secret engine.parts.cards engine.parts.costs engine.parts.formula
-engine.config engine.service.process_guards engine.service.cpu_quota engine.probe engine.data.progress engine.seq2seq_config
+engine.config engine.service.process_guards engine.service.cpu_quota engine.probe engine.data.progress
 engine.data.tokenizers engine.presets engine.training.numerics engine.weights.safetensors_header engine.training.records
 engine.data.tasks
 engine.data.corpora engine.data.pairs engine.data.pair_corpora engine.parts
-engine.model engine.seq2seq engine.classifier
+engine.model engine.seq2seq
 engine.lab.faults
-engine.encoder_view
 engine.weights.checkpoints engine.weights.pair_checkpoints engine.ledger engine.sample engine.weights.pretrained
 engine.measure
 engine.lab.reference engine.weights.export
@@ -221,7 +220,6 @@ def test_every_cache_has_a_bound() -> None:
 
 REGISTERS = {"fault", "variant"}  # of engine.lab.faults: decorators that enter what they decorate in a table
 SPARE = {
-    "beam_pair": "the encoder-decoder's beam search; for notebooks",
     "write_pair": "what an encoder-decoder writes for a source; for notebooks",
 }
 

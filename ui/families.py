@@ -13,8 +13,8 @@ import streamlit as st
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.data.tokenizers.sources import SourceTokenizer
-from engine.encoder_view import reader_of
 from engine.errors import RunError
+from engine.seq2seq import reader_of
 from engine.training.kinds import PAIRS, PAIRS_OF
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint

@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig, Pooling
+from engine.config import ModelConfig, Pooling, Seq2SeqConfig
 from engine.data.tokenizers.pairs import (
     BEGIN,
     END,
@@ -19,7 +19,6 @@ from engine.data.tokenizers.pairs import (
     Symbols,
 )
 from engine.errors import CorpusError
-from engine.seq2seq_config import Seq2SeqConfig
 
 Split = Literal["train", "validation"]
 

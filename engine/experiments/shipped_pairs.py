@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from engine.classifier import build_classifier
 from engine.config import TrainConfig
 from engine.data.pair_corpora import HELD_OUT, LEARNED
 from engine.data.tasks.paired import PAIR_TASKS, pairs
@@ -25,7 +24,7 @@ from engine.measure.families.classifier_accuracy import (
     share,
 )
 from engine.measure.families.cross_alignment import AlignmentScore, model_alignment
-from engine.seq2seq import build_pair
+from engine.seq2seq import build_classifier, build_pair
 from engine.training.numerics import choose, keep_memory
 from engine.training.pair_recipes import label_recipe, pair_recipe
 from engine.training.records import Evaluation, Record, Snapshot, TrainState

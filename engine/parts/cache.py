@@ -76,12 +76,6 @@ class PairCache:
         self.own.length += length
         self.across.length = self.across.capacity
 
-    def branch(self, rows: Sequence[int]) -> PairCache:
-        """Row i of the new one is a copy of row rows[i]."""
-        going = PairCache.__new__(PairCache)
-        going.own, going.across = self.own.branch(rows), self.across.branch(rows)
-        return going
-
 
 class LayerCache:
     """One layer's part of a KVCache during one forward pass."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.config import ModelConfig, TrainConfig
-from engine.seq2seq_config import Seq2SeqConfig
+from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
 
 
 @dataclass(frozen=True)

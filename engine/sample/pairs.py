@@ -11,10 +11,8 @@ from torch import Tensor
 
 from engine.config import SampleConfig
 from engine.data.pairs import source_ids
-from engine.data.progress import finish
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ConfigError
-from engine.sample.beam import Beam, check_size, widened
 from engine.sample.generate import Drawn, choose
 from engine.sample.stages import uniform
 from engine.seq2seq import Seq2Seq
@@ -83,42 +81,6 @@ def write_targets(
         if bool(over.all()):
             break
     return [_ended(row, config.end) for row in written[:, 1:].tolist()]
-
-
-@torch.inference_mode()
-def beam_pair(
-    model: Seq2Seq,
-    source: Sequence[int],
-    width: int,
-    *,
-    depth: int | None = None,
-    length_penalty: float = 1.0,
-    shown: int = 0,
-) -> Beam:
-    """Searches for the target with the highest score, as `engine.sample.beam.beam_search` does for a text
-    that goes on; `config.end` ends a branch. Raises ConfigError for a width or depth out of range, ShapeError
-    for a source that is empty or too long.
-    """
-    room = model.config.decoder.context if depth is None else depth
-    check_size(width, room, model.config.decoder.context)
-    device = model.embedding.device
-    memory = model.encode(torch.tensor([list(source)], dtype=torch.int64, device=device))
-    texts = torch.tensor([[model.config.begin]], device=device)
-    cache = model.cache(memory, room) if model.can_cache else None
-
-    def read(rows: list[int], ids: list[int]) -> Tensor:
-        nonlocal texts, cache
-        texts = torch.cat((texts[rows], torch.tensor(ids, device=device)[:, None]), dim=1)
-        cache = None if cache is None else cache.branch(rows)
-        return logits()
-
-    def logits() -> Tensor:
-        new = texts if cache is None else texts[:, cache.length :]
-        of_each = memory.rows(torch.zeros(len(texts), dtype=torch.int64, device=device))
-        return model.decode(new, of_each, cache=cache)[:, -1]
-
-    stop = frozenset({model.config.end})
-    return finish(widened(logits(), read, room, width, length_penalty, stop, shown or width))
 
 
 def _room(model: Seq2Seq, length: int | None) -> int:

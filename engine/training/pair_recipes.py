@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.config import ModelConfig, TrainConfig
+from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
 from engine.data.pair_corpora import pair_text, speakers
 from engine.data.pairs import LabelledText, PairedText
 from engine.presets import ENCODERS, PAIRED, Preset
-from engine.seq2seq_config import Seq2SeqConfig
 
 
 @dataclass(frozen=True)

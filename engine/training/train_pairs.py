@@ -12,8 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.classifier import Classifier, build_classifier
-from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.config import ModelConfig, SampleConfig, Seq2SeqConfig, TrainConfig
 from engine.data.pairs import (
     LabelledRows,
     LabelledText,
@@ -34,8 +33,7 @@ from engine.errors import ConfigError
 from engine.parts.protocols import Targets
 from engine.parts.registry import HEALTHY, Parts, shifted
 from engine.sample.pairs import pair_steps, write_targets
-from engine.seq2seq import Seq2Seq, build_pair
-from engine.seq2seq_config import Seq2SeqConfig
+from engine.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
 from engine.training.loop import Loop
 from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, Record, Sample, TaskScores, TrainState

@@ -14,13 +14,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
 
-from engine.classifier import Classifier, build_classifier
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Seq2SeqConfig
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import CheckpointError, GlassformerError
 from engine.parts.registry import HEALTHY, Parts
-from engine.seq2seq import Seq2Seq, build_pair
-from engine.seq2seq_config import Seq2SeqConfig
+from engine.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
 from engine.weights.checkpoints import (
     CONFIG,
     MAX_LAYERS,

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Seq2SeqConfig
 from engine.data.pairs import (
     Labelled,
     LabelledText,
@@ -20,7 +20,6 @@ from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.probe import Recorder
 from engine.seq2seq import Seq2Seq, build_pair
-from engine.seq2seq_config import Seq2SeqConfig
 from tests.engine.cases import for_each
 
 BASE = ModelConfig(vocab_size=13, context=12, d_model=18, n_layers=2, n_heads=3, d_ff=25)

@@ -24,7 +24,6 @@ from safetensors.torch import load_file, save_file
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from engine.classifier import Classifier, build_classifier
 from engine.config import ModelConfig
 from engine.data.pair_corpora import pair_text
 from engine.data.pairs import Labelled, LabelledText
@@ -32,7 +31,7 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import CheckpointError
 from engine.model import Transformer
-from engine.seq2seq import Seq2Seq, build_pair
+from engine.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
 from engine.training.records import TrainState
 from engine.weights import checkpoints
 from engine.weights.checkpoints import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Seq2SeqConfig
 from engine.data.pair_corpora import pair_text
 from engine.data.tasks.paired import PAIR_TASKS, Aligned, pairs
 from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
@@ -32,7 +32,6 @@ from engine.measure.families.cross_attention import (
 from engine.measure.home.pair_map import writing
 from engine.probe import Recorder
 from engine.seq2seq import build_pair
-from engine.seq2seq_config import Seq2SeqConfig
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import loud_pair
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from engine.classifier import build_classifier
 from engine.config import ModelConfig, SampleConfig
 from engine.data.pairs import source_ids
 from engine.data.tasks.paired import PAIR_TASKS
@@ -26,6 +25,7 @@ from engine.measure.families.three_families import (
 from engine.measure.families.visibility import flows
 from engine.measure.families.word_ablation import spoken
 from engine.probe import Recorder
+from engine.seq2seq import build_classifier
 from engine.weights.checkpoints import load
 from engine.weights.pair_checkpoints import LabelCheckpoint, load_pair
 from tests.engine.cases import for_each

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.classifier import build_classifier
+from engine.config import Seq2SeqConfig
 from engine.errors import ConfigError, ShapeError
 from engine.measure.residual.norm_example import norm_example
 from engine.model import build
@@ -21,8 +21,7 @@ from engine.parts.positions import PositionHooks, alibi_slopes, t5_bucket
 from engine.parts.raw_values import OneMatrix, QueriesAndKeys
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import AXES, Patcher, Recorder, axes_of, identity
-from engine.seq2seq import build_pair
-from engine.seq2seq_config import Seq2SeqConfig
+from engine.seq2seq import build_classifier, build_pair
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 

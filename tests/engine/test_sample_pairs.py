@@ -12,7 +12,7 @@ from engine.config import SampleConfig
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
 from engine.lab.faults import PARTS
-from engine.sample.pairs import beam_pair, pair_steps, write_pair, write_targets
+from engine.sample.pairs import pair_steps, write_pair, write_targets
 from engine.seq2seq import Seq2Seq
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import attending, loud_ending, loud_pair, some
@@ -107,31 +107,6 @@ def test_an_end_is_the_last_token(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(steps) == max(lengths[row] for row in soon)
 
 
-def naive_beam(model: Seq2Seq, source: list[int], depth: int, width: int) -> tuple[int, ...]:
-    """The same search over whole targets, each read anew; scores are means."""
-    live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-    done: list[tuple[tuple[int, ...], float]] = []
-    for _ in range(depth):
-        made = []
-        for ids, total in live:
-            logits = model(torch.tensor([source]), torch.tensor([[1, *ids]]))[0, -1]
-            for token, value in enumerate(logits.double().log_softmax(-1).tolist()):
-                made.append(((*ids, token), total + value))
-        made.sort(key=lambda one: -one[1])
-        done += [one for one in made[:width] if one[0][-1] == 2]
-        live = [one for one in made if one[0][-1] != 2][:width]
-    return max([*done, *live], key=lambda one: one[1] / len(one[0]))[0]
-
-
-@attending
-@for_each("width", [1, 3])
-def test_beams_are_those_of_a_naive_search(fields: dict[str, Any], width: int) -> None:
-    model = loud_pair(factor=5.0, **fields)
-    for source in ([4, 5, 6], [7]):
-        beam = beam_pair(model, source, width, depth=4)
-        assert beam.path(beam.winner) == naive_beam(model, source, 4, width)
-
-
 def test_a_faulty_decoder_is_never_cached() -> None:
     """Where later tokens change earlier ones, what was kept would be wrong."""
     for name in ("no_mask", "mask_after_softmax"):
@@ -155,9 +130,6 @@ def test_bad_input_is_a_sentence() -> None:
     for length in (0, 13):
         with pytest.raises(ConfigError, match="length"):
             write_targets(model, some(1, 2), length)
-    for wrong in ({"depth": 13}, {"width": 0}):
-        with pytest.raises(ConfigError, match=next(iter(wrong))):
-            beam_pair(model, [4], **({"width": 2} | wrong))
     memory = model.encode(some(1, 3))
     with pytest.raises(ShapeError, match="a cache of 2 positions, 0 of them filled, cannot take 3 more"):
         model.decode(some(1, 3), memory, cache=model.cache(memory, 2))

@@ -10,13 +10,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Seq2SeqConfig
 from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.data.tokenizers.bpe import train
 from engine.data.tokenizers.char import CharTokenizer
 from engine.data.tokenizers.pairs import END, PairTokenizer
 from engine.data.tokenizers.sources import SourceTokenizer
-from engine.encoder_view import reader_of
 from engine.errors import ConfigError, ShapeError, TokenizerError
 from engine.ledger import ledger
 from engine.ledger.memory import activations
@@ -28,8 +27,7 @@ from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY
 from engine.presets import ENCODER_DECODERS
 from engine.probe import AXES, Recorder, axes_of
-from engine.seq2seq import Memory, build_pair
-from engine.seq2seq_config import Seq2SeqConfig
+from engine.seq2seq import Memory, build_pair, reader_of
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import BASE, KINDS, attending, kinds, loud_pair, pair_config, some
 

@@ -12,7 +12,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.classifier import build_classifier
 from engine.config import ModelConfig, TrainConfig
 from engine.data.pairs import (
     Labelled,
@@ -36,7 +35,7 @@ from engine.lab.faults import PARTS
 from engine.lab.faults.training import not_shifted
 from engine.ledger import ledger
 from engine.sample.pairs import write_targets
-from engine.seq2seq import build_pair
+from engine.seq2seq import build_classifier, build_pair
 from engine.training import train_pairs as trainer
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train_pairs import label_loss, pair_loss, teacher_forced, train_labels, train_pairs

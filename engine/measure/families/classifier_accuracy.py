@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import torch
 
-from engine.classifier import Classifier
 from engine.data.pairs import LabelledRows, LabelledText
 from engine.data.tokenizers.pairs import cut
+from engine.seq2seq import Classifier
 
 AT_ONCE = 256  # texts of one forward pass
 

@@ -15,12 +15,11 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from engine.config import ResolvedConfig
+from engine.config import ResolvedConfig, ResolvedSeq2Seq
 from engine.measure.shapes.formulas import formulas
 from engine.model import Transformer
 from engine.probe import AXES
 from engine.seq2seq import Seq2Seq
-from engine.seq2seq_config import ResolvedSeq2Seq
 
 P = ParamSpec("P")
 T = TypeVar("T")

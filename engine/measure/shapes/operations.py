@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Seq2SeqConfig
 from engine.measure.recording import Recording
 from engine.measure.shapes.op_trace import (
     Ran,
@@ -27,7 +27,6 @@ from engine.model import build, mask_of
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import AXES
 from engine.seq2seq import build_pair
-from engine.seq2seq_config import Seq2SeqConfig
 
 __all__ = ["Ran", "Shape", "TraceStep", "probabilities", "tensor_of", "totals", "trace", "trace_pair"]
 

@@ -15,13 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import ResolvedConfig
+from engine.config import ResolvedConfig, ResolvedSeq2Seq
 from engine.errors import PretrainedError
 from engine.model import Transformer, build
 from engine.parts.linear import StackedLinear
 from engine.parts.registry import HEALTHY
 from engine.seq2seq import Seq2Seq
-from engine.seq2seq_config import ResolvedSeq2Seq
 from engine.weights.export.writers import WRITERS, Writer
 from engine.weights.pretrained.families import HUGGING_FACE, PAIRS
 from engine.weights.pretrained.family import TENSORS

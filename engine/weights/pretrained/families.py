@@ -4,8 +4,7 @@ give.
 
 from __future__ import annotations
 
-from engine.config import ModelConfig
-from engine.seq2seq_config import Seq2SeqConfig
+from engine.config import ModelConfig, Seq2SeqConfig
 from engine.weights.pretrained import t5
 from engine.weights.pretrained.decoders import DECODERS
 from engine.weights.pretrained.encoders import ENCODERS

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from engine.config import Seq2SeqConfig
 from engine.errors import PretrainedError
 from engine.ledger import ledger
 from engine.seq2seq import Seq2Seq, build_pair
-from engine.seq2seq_config import Seq2SeqConfig
 from engine.weights.pretrained import (
     cache,
     folder,

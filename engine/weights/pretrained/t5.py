@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Seq2SeqConfig
 from engine.errors import ConfigError, PretrainedError
-from engine.seq2seq_config import Seq2SeqConfig
 from engine.weights.pretrained.family import (
     TENSORS,
     Facts,

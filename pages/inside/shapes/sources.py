@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Seq2SeqConfig
 from engine.measure.shapes.operations import (
     TraceStep,
     totals,
@@ -15,7 +15,6 @@ from engine.parts.registry import HEALTHY, Parts
 from engine.presets import PRESETS
 from engine.sample.pairs import pair_steps
 from engine.seq2seq import Seq2Seq
-from engine.seq2seq_config import Seq2SeqConfig
 from ui import widgets
 from ui.model_bar import Subject
 from ui.text.markdown import safe

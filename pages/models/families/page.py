@@ -1,13 +1,12 @@
 """Families: encoder, decoder, and both; and the few choices that tell models apart."""
 
-from engine.classifier import Classifier
 from engine.experiments.why_decoders import lessons, pair_writing, writing
 from engine.ledger.morph import choices_of, morphed
 from engine.measure.families.three_families import carry_on, fill_in, translate
 from engine.measure.families.unmasked_attention import end_loss, opened, read
 from engine.measure.families.visibility import flows
 from engine.measure.families.word_ablation import spoken
-from engine.seq2seq import Seq2Seq
+from engine.seq2seq import Classifier, Seq2Seq
 from pages.models.families import (
     words_live,
     words_machine,

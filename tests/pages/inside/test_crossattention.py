@@ -9,7 +9,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.config import ModelConfig, TrainConfig
+from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
 from engine.data.pair_corpora import pair_text
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.pairs import PairTokenizer
@@ -23,7 +23,6 @@ from engine.measure.families.cross_attention import (
     truth,
 )
 from engine.seq2seq import build_pair
-from engine.seq2seq_config import Seq2SeqConfig
 from engine.service.state import RunSpec
 from engine.weights.pair_checkpoints import PairCheckpoint, load_pair, save_pair
 from engine.weights.pretrained import sources

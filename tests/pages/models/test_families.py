@@ -12,7 +12,6 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.classifier import build_classifier
 from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.data.pair_corpora import Speakers
 from engine.data.pairs import Labelled, LabelledText
@@ -26,6 +25,7 @@ from engine.measure.families.unmasked_attention import alone
 from engine.measure.families.unmasked_attention import opened as without_mask
 from engine.measure.recording import record
 from engine.presets.variations import MODELS
+from engine.seq2seq import build_classifier
 from engine.service.state import RunSpec
 from engine.training import kinds
 from engine.weights.checkpoints import load

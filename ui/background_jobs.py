@@ -125,9 +125,9 @@ class Jobs:
         self._lock = threading.Lock()
 
     def of(self, key: Key, measure: Callable[[], Steps[Any]], who: str = "", where: str = "") -> Job:
-        """Returns the measurement of that key, begun now if there is none, or if it was left. Who asks for
-        more than MINE at once leaves what was asked for first. `where` is the asker's network address,
-        empty where it is not known. Raises TooMany.
+        """Returns the measurement of that key, begun now if there is none, or if it was left. A visitor with
+        more than MINE requests at once leaves the first. `where` is the asker's network address, empty
+        where it is not known. Raises TooMany.
         """
         with self._lock:
             job = self._jobs.get(key)
@@ -183,8 +183,8 @@ def measured(key: Key, measure: Callable[[], Steps[T]], doing: str) -> T | None:
     """Returns the result of a measurement; None while it is under way, or after it was cancelled or refused.
 
     `key` has to hold all that the result depends on, and what is measured. `doing` stands beside the bar:
-    "Patching every position". What it refuses (GlassformerError) is shown as a sentence; any other fault is
-    raised here.
+    "Patching every position". A refusal (GlassformerError) is shown as a sentence; any other fault is raised
+    here.
     """
     who, given_up = _who(), st.session_state.setdefault(_GIVEN_UP, set())
     job = _server.get(key)

@@ -1,4 +1,4 @@
-"""Encoders and encoder-decoders among the models that can be looked into. What family a name means is asked
+"""Encoders and encoder-decoders among the models that can be looked into. The family of a name is looked up
 here, and nowhere else.
 """
 

@@ -2,8 +2,8 @@
 once it is pressed, one line at the bottom of the window.
 
 Which guess holds is worked out in `engine.lab.guesses` from what is shown, and only when somebody wants to
-guess. Whether a reader is asked at all is kept in the browser (ui/assets/guess.js); `guess=off` in the
-address is a lecturer's way, and lasts for the session.
+guess. The browser keeps whether a reader wants guesses (ui/assets/guess.js); `guess=off` in the address is a
+lecturer's way, and lasts for the session.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def secret(path: Path) -> bytes:
 
 def proxies() -> int:
     """Returns how many proxies stand before this server, by $GLASSFORMER_TRUST_PROXY: none unless it says so,
-    one for `yes`. What a header says beyond them was written by strangers. Raises ConfigError for what is
-    no answer.
+    one for `yes`. Entries of a header beyond them were written by strangers. Raises ConfigError for what
+    is no answer.
     """
     wanted = os.environ.get(TRUST, "")
     said = wanted.strip().lower()
@@ -98,8 +98,8 @@ def address(peer: str | None, forwarded: str, trusted: int) -> str:
     outermost one of them wrote into X-Forwarded-For. IPv6 by its network of 64 bits, which one house has
     to itself.
 
-    Empty where it is not known, and for this very machine: a proxy that nobody told of is no visitor. Of a
-    proxy's word that is no address the peer counts, whoever that is: nobody is unlimited by what he sends.
+    Empty where it is not known, and for this very machine: a proxy that nobody told of is no visitor. Where a
+    proxy's word is no address the peer counts, whoever that is: nobody is unlimited by what he sends.
 
     >>> address("192.0.2.7", "198.51.100.9", 0), address("10.0.0.1", "1.2.3.4, 198.51.100.9:4711", 1)
     ('192.0.2.7', '198.51.100.9')

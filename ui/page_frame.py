@@ -63,10 +63,11 @@ class View:
 
     `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
     that `brings_text` has the model read that one: the bar then has no box for a text. `code` are the
-    functions and classes of the engine whose source is offered below it. Words and code that depend on
-    what is shown are functions of what `draw` gets. `closed` says why a view has no meaning for an
+    functions and classes of the engine whose source is offered below it. Words and code that depend on what
+    is shown are functions of what `draw` gets. `closed` says why a view has no meaning for an
     encoder-decoder, of which the half that reads is looked into: one of ui.families.CLOSED. A view of
-    `both_halves` has a choice of the half. What is drawn of an encoder that fills gaps is its own affair.
+    `both_halves` has a choice of the half. A view decides by itself what it draws of an encoder that fills
+    gaps.
     """
 
     id: str

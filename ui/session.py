@@ -144,7 +144,7 @@ def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:
     """Returns a value from the query string if it is one of `allowed`, or, without those, short and plain
     ([A-Za-z0-9_-]); else None.
 
-    What stands in a URL was written by strangers: nothing else of it reaches the app.
+    The rest of a URL was written by strangers: nothing else of it reaches the app.
     """
     value = st.query_params.get(name)
     if value is None:

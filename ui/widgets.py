@@ -44,9 +44,9 @@ def select(
 ) -> T:
     """Draws a choice of one of `options`; `first` (or the first of them) until another is chosen.
 
-    Of a sequence the URL holds what is written on the button; of a mapping (id -> what is written) it holds
-    the id, and an old link's wording still counts. `kind`: a row of buttons, pills, or a list that opens.
-    `hidden` hides the label. `rest` goes to Streamlit's widget.
+    For a sequence the URL holds the button's text; for a mapping (id -> what is written) it holds the id, and
+    an old link's wording still counts. `kind`: a row of buttons, pills, or a list that opens. `hidden` hides
+    the label. `rest` goes to Streamlit's widget.
     """
     first = first if first is not None and first in options else next(iter(options))
     if st.session_state.get(key) not in (None, *options):
@@ -363,9 +363,9 @@ def box(label: str, limit: int, key: str, **rest: Any) -> str:
     """Draws a box for a person's text, of which `limit` characters are allowed, kept for the session. It
     takes a third more, so that the page can say by how much a text is too long.
 
-    What is longer still a browser keeps to itself, without a word (say MUCH_LONGER beside the box): it would
-    be more than the server reads (ui.operate.message_size_limit), and the page would lose its connection. Of
-    what a forger sends no more than that is kept.
+    A browser keeps an even longer text to itself, without a word (say MUCH_LONGER beside the box): it would
+    be more than the server reads (ui.operate.message_size_limit), and the page would lose its connection. No
+    more than that is kept of a forger's text.
     """
     # Streamlit's own: a text of somebody's is for nobody's link.
     return st.text_area(label, key=key, max_chars=limit * 4 // 3, persist_state="session", **rest) or ""

@@ -1,5 +1,5 @@
-"""Floating-point operations of a model, from its configuration alone. What products a part makes, the part
-says (`products` in engine.parts).
+"""Floating-point operations of a model, from its configuration alone. Each part declares its products
+(`products` in engine.parts).
 
 Convention: a multiplication with an addition counts 2, so a product of (m, k) and (k, n) counts 2·m·k·n. Only
 such products count: norms, softmax, nonlinearities and sums are a few percent more. The causal mask saves

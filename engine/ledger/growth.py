@@ -20,7 +20,7 @@ LEVEL = {  # what does not grow
 def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
     """Returns forward FLOPs for one token, part by part: label -> (lengths,) float64.
 
-    What grows does so in proportion to the tokens that are looked at, so one token's count is enough.
+    Costs that grow do so in proportion to the tokens that are looked at, so one token's count is enough.
     """
     one = ledger.flops(1)
     found = {

@@ -1,5 +1,5 @@
 """Where the parameters of a model are: one row for each matrix, table and vector, with its formula in letters
-and in numbers. What tensors a part has, the part says (`tensors` in engine.parts).
+and in numbers. Each part declares its tensors (`tensors` in engine.parts).
 """
 
 from __future__ import annotations

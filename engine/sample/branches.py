@@ -147,8 +147,8 @@ def grow(
     """Draws `count` tokens after a token (None: after the prompt): (the tree with them, the last one's
     index). Fewer where one is a token of `stop`, or where `seconds` are over after the first.
 
-    What is already there is walked over, not written twice. `products` and `held` are as in `steps`. Raises
-    ShapeError for a token that is not in the tree.
+    Tokens that are already there are walked over, not written twice. `products` and `held` are as in `steps`.
+    Raises ShapeError for a token that is not in the tree.
     """
     until = time.monotonic() + seconds
     _check(tree, after)

@@ -66,7 +66,7 @@ def write_targets(
     model: Seq2Seq, sources: Tensor, length: int | None = None, *, cached: bool = True
 ) -> list[list[int]]:
     """Returns the likeliest token at each step for many sources (batch, source) at once: the ids of each
-    target, with its end where it came to one. As `pair_steps` writes them, but for rounding.
+    target, with its end where it came to one. The tokens are those of `pair_steps`, but for rounding.
     """
     config, room = model.config, _room(model, length)
     memory = model.encode(sources.to(model.embedding.device))

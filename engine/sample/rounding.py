@@ -39,7 +39,7 @@ class Rounding:
 @torch.inference_mode()
 def rounding(model: Transformer, ids: Sequence[int], products: Products) -> Steps[Rounding]:
     """Reads at least two ids, one at a time, with `products` (`engine.sample.decoder.ready`), and all at once
-    in the model's own arithmetic. As many steps as ids. Raises ShapeError for fewer.
+    in the model's own arithmetic. There are as many steps as ids. Raises ShapeError for fewer.
     """
     if len(ids) < 2:
         raise ShapeError("a loss needs at least two tokens: one is read, and the next one is foretold")

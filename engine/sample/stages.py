@@ -183,7 +183,7 @@ def stages(
 
 
 def likeliest(logits: Tensor) -> int:
-    """Returns the id of the largest logit; of equal ones the smallest id. What is not a number never wins."""
+    """Returns the id of the largest logit; of equal ones the smallest id. A NaN never wins."""
     return int(torch.nan_to_num(logits, nan=REMOVED, posinf=math.inf, neginf=REMOVED).argmax())
 
 

@@ -66,7 +66,7 @@ class Cluster:
     def profile(self, profile: Profile) -> Profile:
         """Returns the limits, with as many trainings at once as the cluster has cores for.
 
-        Of its places (cores by threads a run) one is the spare's, and a quarter may be held by the paused.
+        One of its places (cores by threads a run) is the spare's, and a quarter may be held by the paused.
         """
         places = int(self._ray.cluster_resources().get("CPU", 1)) // profile.threads_per_run
         paused = min(profile.max_paused, places // 4)

@@ -229,8 +229,8 @@ class RunManager:
             return run is not None and secrets.compare_digest(run.owner.encode(), owner.encode())
 
     def watch(self, run_id: str) -> None:
-        """Says that somebody is looking: a run goes on that was paused because nobody was. Who looks at one
-        run of a race looks at all.
+        """Says that somebody is looking: a run goes on that was paused because nobody was. Looking at one run
+        of a race counts for all.
         """
         with self._inside.lock:
             run = self._inside.runs.get(run_id)

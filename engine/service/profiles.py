@@ -272,8 +272,8 @@ def check_race(profile: Profile, specs: Sequence[RunSpec]) -> None:
 
 
 def check_model(profile: Profile, model: ModelConfig, parts: Parts = HEALTHY) -> None:
-    """Raises ConfigError for a model of `parts` that is too large to be used here, whoever trained it. What
-    can be trained here can be used here.
+    """Raises ConfigError for a model of `parts` that is too large to be used here, whoever trained it. A
+    model that can be trained here can be used here.
 
     The context and the heads have no parameters, yet caches and patterns grow with them.
     """

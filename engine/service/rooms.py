@@ -1,9 +1,9 @@
 """Answers of a room: a lecturer puts a question, phones choose, counts come back. In memory, with limits, no
 names.
 
-A room is made when a lecturer asks, and stays for the next question, so that nobody has to scan anew. Who has
-answered is kept as a hash with the room's own secret: one answer a browser, changeable, and nothing that says
-whose.
+A room is made when a lecturer asks, and stays for the next question, so that nobody has to scan anew.
+Browsers that have answered are kept as a hash with the room's own secret: one answer a browser, changeable,
+and nothing that says whose.
 
 A browser is cheap: who wants more of them asks for another cookie. So one network address has a share of a
 server's rooms, and of a question's answers, as of its trainings (engine.service.admission).

@@ -13,7 +13,7 @@ SHORTEST = 16  # characters
 
 
 class SecretError(GlassformerError):
-    """A secret that strangers could guess. What it is stands in no message."""
+    """A secret that strangers could guess. No message contains it."""
 
 
 def chosen() -> str:

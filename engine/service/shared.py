@@ -3,7 +3,7 @@ The rooms that answer a lecturer are there, too: phones may come to another serv
 
 `python -m engine.service.serve` holds the manager and listens at `GLASSFORMER_RUNS=<host>:<port>`; servers
 that have the same variable ask there, so that a run's link works on each of them. Both sides know the same
-`GLASSFORMER_SECRET`. What is said is pickled (views, models), so nobody without the secret may speak: each
+`GLASSFORMER_SECRET`. Messages are pickled (views, models), so nobody without the secret may speak: each
 connection begins with a challenge that is answered with it (multiprocessing.connection).
 """
 

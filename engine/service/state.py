@@ -203,7 +203,7 @@ class Run:
         return changed_name(self.listed or self.given, self.changes)
 
     def note(self, what: Literal["learning_rate", "steps"], value: float) -> None:
-        """Keeps what was done by hand. Of several at one step the last counts."""
+        """Keeps what was done by hand. The last of several at one step counts."""
         step, seconds = (self.newest or 0, self.seconds) if what == "steps" else (self.step, self.seconds)
         others = [c for c in self.changes if (c.what, c.step) != (what, step)]
         self.changes = [*others, Change(step, seconds, what, value)]

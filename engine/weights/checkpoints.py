@@ -200,7 +200,7 @@ def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 @contextmanager
 def _snapshot(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """(the open file, what stands in its header). What fails while it is read becomes a CheckpointError."""
+    """(the open file, what stands in its header). Any failure while it is read becomes a CheckpointError."""
     try:
         with safe_open(str(path), framework="pt") as file:
             yield file, json.loads((file.metadata() or {})["glassformer"])

@@ -20,7 +20,7 @@ def shapes(data: bytes) -> Mapping[str, tuple[int, ...]]:
     """Returns the shape of every tensor, by name. The format is eight bytes with the length of a JSON object,
     that object (name -> dtype, shape, place), and the numbers (https://huggingface.co/docs/safetensors).
 
-    Raises CheckpointError for a header that is none. Whether the places are right is seen when it is loaded.
+    Raises CheckpointError for a header that is none. Loading the file shows whether the places are right.
     """
     try:
         (length,) = struct.unpack_from("<Q", data)

@@ -28,8 +28,8 @@ def scrubber(
     key: str,
 ) -> None:
     """Draws it. `steps` are the snapshots, `losses` those of the training (nats per token), `shown` the one
-    that the page has just drawn, or NEWEST. What it asks for goes to `ui.training_step`, which owns the step
-    of `model`.
+    that the page has just drawn, or NEWEST. Its requests go to `ui.training_step`, which owns the step of
+    `model`.
 
     It waits for the page to have drawn one step before it asks for another, so that a fast drag never starves
     the pictures.

@@ -22,7 +22,7 @@ _SAID = "room_said"
 
 @st.fragment
 def draw_stage() -> None:
-    """Draws the stage's component. What it asks (the code of another address, the room's counts) draws it
+    """Draws the stage's component. Its requests (the code of another address, the room's counts) draw it
     again, and nothing else of the page.
     """
     with st.container(key="stage_place"):

@@ -64,8 +64,8 @@ def _term(name: str, entry: dict[str, object]) -> Term:
 
 
 def linked(markdown: str) -> str:
-    """Returns the same Markdown, in which each term is a link to #term-<id> where it stands first. What is
-    linked already stays, so that a text may come through here twice.
+    """Returns the same Markdown, in which each term is a link to #term-<id> where it stands first. Existing
+    links stay, so that a text may come through here twice.
 
     >>> linked("The **softmax** of `logits`, then the softmax again")
     'The **[softmax](#term-softmax)** of `logits`, then the softmax again'

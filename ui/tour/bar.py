@@ -135,7 +135,7 @@ def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[s
     """Returns those of the names `held` by the session that would contradict a scene's link: all that the
     course's links name, what else belongs to a control of the same page, and the folds.
 
-    What somebody wrote into a box of the page's own stays, unless a link names it.
+    A text that somebody wrote into a box of the page's own stays, unless a link names it.
     """
     topics = {f"{name.partition('_')[0]}_" for name in query if "_" in name}
     ours = {*course.names, *_REMEMBERED, *explain.FOLDS}

@@ -1,8 +1,8 @@
 """Source code by what it names: from a few definitions to all of the engine's that they need, and no more.
 
-Every name that the code reads is followed to where the engine defines it. Of a class, the methods and fields
-go along that are read by name somewhere in what was taken; what a part says of itself for figures and ledgers
-is read by nothing here, and stays behind.
+Every name that the code reads is followed to where the engine defines it. A class takes those methods and
+fields along that are read by name somewhere in what was taken; what a part says of itself for figures and
+ledgers is read by nothing here, and stays behind.
 """
 
 from __future__ import annotations

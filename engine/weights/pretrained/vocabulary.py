@@ -1,8 +1,8 @@
 """How published models cut text: by Hugging Face's `tokenizers`, whose ids are those of `transformers`.
 
-From a GGUF file's lists of tokens and merges, or from a folder's tokenizer.json. What a person types is
-ordinary text here: it never becomes a special token (but for T5, whose pieces hold the names of those, as
-they do at `transformers`). A program puts these in by their ids.
+From a GGUF file's lists of tokens and merges, or from a folder's tokenizer.json. A person's text is ordinary
+text here: it never becomes a special token (but for T5, whose pieces hold the names of those, as they do at
+`transformers`). A program puts these in by their ids.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PretrainedTokenizer:
 
     @cached_property
     def tokens(self) -> tuple[bytes, ...]:
-        """The bytes of the text that every token stands for, by id. Of a special token, its name."""
+        """The bytes of the text that every token stands for, by id. For a special token, its name."""
         by_id = {i: text for text, i in self.inner.get_vocab(with_added_tokens=True).items()}
         named = set(self.special.values())
         return tuple(
@@ -78,8 +78,8 @@ class PretrainedTokenizer:
         return frozenset(range(256)) - single
 
     def encode(self, text: str) -> list[int]:
-        """Returns the ids of a text, all of it ordinary. What `unknown` names is left out, or becomes the one
-        token that the vocabulary has for it.
+        """Returns the ids of a text, all of it ordinary. Tokens that `unknown` names are left out, or become
+        the one token that the vocabulary has for it.
         """
         return list(self.inner.encode(whole_characters(text)[0], add_special_tokens=False).ids)
 

@@ -1,5 +1,5 @@
 """The view "Side by side": six schemes by what they cost and how far beyond their training they reach, as it
-was measured when their models were trained. What can be measured anew is folded.
+was measured when their models were trained. Measurements to repeat are folded.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def clock(thetas: np.ndarray, length: int, *, key: str) -> None:
     """Draws it. `thetas` (pair,) are radians a position, the fastest first; positions go from 0 to length -
     1.
 
-    Of more than MOST_HANDS pairs, evenly spaced ones are shown, the first and the last among them; the clock
-    says so.
+    With more than MOST_HANDS pairs, evenly spaced ones are shown, the first and the last among them; the
+    clock says so.
     """
     pairs = shown(len(thetas))
     data = {

@@ -69,8 +69,8 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
 
 
 def _follow(sort: str, known: bool, strongest: tuple[int, int]) -> None:
-    """Chooses the strongest head when heads are sorted by another habit, or nobody has chosen one yet. What
-    is still being measured is followed when it is `known`.
+    """Chooses the strongest head when heads are sorted by another habit, or nobody has chosen one yet. A
+    measurement under way is followed when it is `known`.
     """
     keys = (f"{TOPIC}_layer", f"{TOPIC}_head")
     before = st.session_state.get(SORTED_BEFORE)

@@ -18,8 +18,8 @@ LISTED = 200  # of a larger vocabulary: the likeliest ones. Any other can be typ
 
 
 def choose_tokens(subject: Subject, position: int, left: Any, right: Any) -> tuple[int, Versus]:
-    """Draws two boxes of shown tokens; returns (target id, what it is compared with). What another alphabet
-    left behind falls back.
+    """Draws two boxes of shown tokens; returns (target id, what it is compared with). A leftover of another
+    alphabet falls back.
     """
     recording = subject.recording()
     listed = _listed(subject, recording.logits[position])

@@ -24,8 +24,8 @@ OWN, WRITES = "own", "writes"
 
 @dataclass(frozen=True)
 class Source:
-    """Something that can be traced. `only` keeps a part of the steps. Of a `pair` it is the half that writes,
-    `written` tokens after a source of `tokens`.
+    """Something that can be traced. `only` keeps a part of the steps. For a `pair` it is the half that
+    writes, `written` tokens after a source of `tokens`.
     """
 
     title: str

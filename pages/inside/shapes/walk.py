@@ -86,7 +86,7 @@ def _measured(source: Source) -> None:
 
 
 def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
-    """The step that was walked to, else the URL's. Of another model, the step of the same name."""
+    """The step that was walked to, else the URL's. For another model, the step of the same name."""
     index = widgets.picked(WALK, "step")
     traced = (key, source.config)
     before = st.session_state.get("shapes_traced")

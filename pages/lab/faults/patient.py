@@ -1,7 +1,7 @@
 """The view "Mystery patient": curves, writing and tests that cost minutes; the bug is named last.
 
-What is wrong with the patient stays on the server until somebody has named a diagnosis: nothing that is sent
-before depends on it but what its curves, its texts and the tests that were ordered say.
+The fault stays on the server until somebody has named a diagnosis: nothing that is sent before depends on it
+but what its curves, its texts and the tests that were ordered say.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _writing(patient: Patient) -> None:
 
 
 def _order(done: tuple[str, ...]) -> None:
-    """The tests that can still be paid for. What was ordered stays ordered."""
+    """The tests that can still be paid for. An order stays."""
     left = BUDGET - cost(done)
     open_to = {
         words.offered(check): name

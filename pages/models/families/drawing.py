@@ -229,8 +229,8 @@ def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
 
 
 def parameters(made: Ledger) -> Mapping[tuple[str, str], int]:
-    """Returns (stack, component) -> its parameters in the whole model. What both stacks share counts for
-    each; positions without a box of their own count with the attention that they are in.
+    """Returns (stack, component) -> its parameters in the whole model. Parameters that both stacks share
+    count for each; positions without a box of their own count with the attention that they are in.
     """
     found: dict[tuple[str, str], int] = {}
     inside = "embed" not in HEALTHY.position(made.config).enters

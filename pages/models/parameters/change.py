@@ -74,8 +74,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def chosen_model() -> Choice:
-    """Draws the choice of a model and of its fields, in one line. What cannot be built is said, and the model
-    is counted as it was.
+    """Draws the choice of a model and of its fields, in one line. A model that cannot be built gets a
+    sentence, and is counted as it was.
     """
     line = st.container(horizontal=True, vertical_alignment="center", gap="small")
     with line:

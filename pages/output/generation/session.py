@@ -116,7 +116,7 @@ def bring_back(session: Session, subject: Subject, sampling: SampleConfig, limit
 def answer(
     session: Session, ask: Mapping[str, Any], subject: Subject, sampling: SampleConfig, limits: Limits
 ) -> None:
-    """Does what the browser asks for, once. What makes no sense is left undone."""
+    """Does what the browser asks for, once. Requests that make no sense are ignored."""
     returning = bool(session.todo)
     if returning:
         bring_back(session, subject, sampling, limits)

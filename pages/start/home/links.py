@@ -26,7 +26,7 @@ SCHEMES = {
 @dataclass(frozen=True)
 class Place:
     """A link's target on a page: in its address, and what its controls `held` (they also stand in the
-    address). What else the page remembers of another place is to be `forgotten`.
+    address). Everything else that the page remembers of another place is to be `forgotten`.
     """
 
     query: Mapping[str, str] = field(default_factory=dict)

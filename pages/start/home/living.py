@@ -46,8 +46,8 @@ def draw_living(container: Any, family_place: Any) -> families.Family:
     """Draws the living map. `container` is that of the question; beside it the bar says which model is looked
     into. Its family is chosen in a place of its own.
 
-    The map is drawn as soon as the bars are known. What a large model says at every depth after every token
-    follows in the same run, and a next question ends it. Returns the family of the model.
+    The map is drawn as soon as the bars are known. A large model's predictions at every depth after every
+    token follow in the same run, and a next question ends it. Returns the family of the model.
     """
     with container:
         choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
@@ -199,7 +199,7 @@ def _answer(looked: Looked, last: Said | None) -> str:
 
 
 def _asked() -> None:
-    """Does it, once, before the page is drawn. What makes no sense is left undone."""
+    """Does it, once, before the page is drawn. Requests that make no sense are ignored."""
     ask = widgets.picked(KEY, "ask")
     if not isinstance(ask, Mapping) or SHOWN not in st.session_state:
         return

@@ -1,4 +1,4 @@
-"""The living map: a text on its way through a model, played in the browser. What is drawn of a text is sent
+"""The living map: a text on its way through a model, played in the browser. The drawing of a text is sent
 whole and packed, so that block, head, temperature, top-k and depth change there.
 """
 

@@ -198,14 +198,14 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     """
     name = choice.name
     run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
-    course = timeline_of(name)
-    steps = course.steps if course else ()
+    timeline = timeline_of(name)
+    steps = timeline.steps if timeline else ()
     # Its place does not move while it loads; on a wide screen it is in the line of the question (app.css).
-    timeline = st.container(height=78, border=False, key="timeline") if steps else st.container()
+    slot = st.container(height=78, border=False, key="timeline") if steps else st.container()
     step = training_step.current(name, steps)
     found = model_of(name, step, steps)
     choice.facts.caption(
-        facts(found, course.total if course else None, step, steps),
+        facts(found, timeline.total if timeline else None, step, steps),
         help=facts_help(found, len(steps) or None),
     )
     asked = FIRST_TEXT if choice.text is None else choice.text
@@ -215,11 +215,11 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     try:
         yield subject_from(name, run, step, steps, found, shown, ids)
     finally:
-        if course is not None and steps:
-            with timeline:
-                scrubber(steps, course.losses, step, marks=course.marks, model=name, key=SCRUBBER)
-            if course.run is not None and course.active:
-                st.fragment(wait_for_snapshots, run_every=1.0)(course.run, steps)
+        if timeline is not None and steps:
+            with slot:
+                scrubber(steps, timeline.losses, step, marks=timeline.marks, model=name, key=SCRUBBER)
+            if timeline.run is not None and timeline.active:
+                st.fragment(wait_for_snapshots, run_every=1.0)(timeline.run, steps)
 
 
 @contextmanager

@@ -43,15 +43,15 @@ def scrubbed(name: str, above: DeltaGenerator) -> Iterator[int]:
     """Returns the step of a training that is looked at; NEWEST of a model that was not trained here. Its
     scrubber comes last, which tells the browser that the pictures of a step have been sent.
     """
-    course = timeline_of(name)
-    steps = course.steps if course else ()
+    timeline = timeline_of(name)
+    steps = timeline.steps if timeline else ()
     place = above.container(height=78, border=False, key="timeline") if steps else above
     shown = training_step.current(name, steps)
     try:
         yield max(steps) if steps and shown == NEWEST else shown
     finally:
-        if course is not None and steps:
+        if timeline is not None and steps:
             with place:
-                scrubber(steps, course.losses, shown, model=name, key=SCRUBBER)
-            if course.run is not None and course.active:
-                st.fragment(wait_for_snapshots, run_every=1.0)(course.run, steps)
+                scrubber(steps, timeline.losses, shown, model=name, key=SCRUBBER)
+            if timeline.run is not None and timeline.active:
+                st.fragment(wait_for_snapshots, run_every=1.0)(timeline.run, steps)

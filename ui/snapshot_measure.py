@@ -37,7 +37,7 @@ def some(steps: Sequence[int]) -> list[int]:
     return sorted({*steps[::stride], steps[-1]})
 
 
-def course(
+def draw_over_snapshots(
     what: str,
     model: str,
     steps: Sequence[int],

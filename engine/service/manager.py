@@ -75,7 +75,7 @@ class RunManager:
         """Returns the id of a new run, which begins when there is a place. Raises ConfigError or RunError."""
         return self._start(spec, owner, secrets.token_urlsafe(16))
 
-    def start_pair(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
+    def start_comparison(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
         """Returns the ids of two new runs that train together, the second beside the first even where all
         places are taken, with half the threads each. Both are started, or none. Raises as `start`.
         """

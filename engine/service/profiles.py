@@ -97,9 +97,9 @@ class Profile:
         """Processes alive at a time, whatever they do: those that train, those that wait, and the spare."""
         return self.max_runs + self.max_beside + self.max_paused + self.spares
 
-    def threads(self, pair: bool) -> int:
+    def threads(self, compared: bool) -> int:
         """Returns the threads of a run; two that are compared share those of one."""
-        return max(1, self.threads_per_run // 2) if pair else self.threads_per_run
+        return max(1, self.threads_per_run // 2) if compared else self.threads_per_run
 
 
 def _threads(cores: int) -> int:

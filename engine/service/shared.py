@@ -54,7 +54,7 @@ LOOKS = frozenset(
 )
 ORDERS = frozenset(
     {
-        *("start", "start_pair", "start_race", "start_beside", "restart", "extend", "revive"),
+        *("start", "start_comparison", "start_race", "start_beside", "restart", "extend", "revive"),
         *("pause", "resume", "step", "stop", "set_learning_rate", "set_prompt", "rename", "remove"),
     }
 )

@@ -217,10 +217,10 @@ def test_where_there_are_places_a_race_is_spread_over_processes(make: Callable[.
 def test_a_pair_trains_together_in_one_place_and_others_wait(make: Callable[..., RunManager]) -> None:
     manager = make(max_beside=1)
     assert manager.profile.max_workers == 1 + 1 + 4 + 1
-    one, other = manager.start_pair(spec(running.LONG, name="a"), spec(running.LONG, name="b"), ME)
+    one, other = manager.start_comparison(spec(running.LONG, name="a"), spec(running.LONG, name="b"), ME)
     assert (look(manager, one).beside, look(manager, other).beside) == (other, one)
     third = manager.start(spec(running.LONG, name="c"), ME)
-    second = manager.start_pair(spec(LONG), spec(LONG), "another")
+    second = manager.start_comparison(spec(LONG), spec(LONG), "another")
     assert [look(manager, run).place for run in (one, other, third, *second)] == [0, 0, 1, 2, 3]
     reached(manager, one, 5)
     reached(manager, other, 5)
@@ -234,14 +234,14 @@ def test_a_pair_trains_together_in_one_place_and_others_wait(make: Callable[...,
 def test_a_pair_is_started_whole_or_not_at_all_and_shares_threads(make: Callable[..., RunManager]) -> None:
     manager = make(max_beside=1, max_runs_each=1)
     with pytest.raises(RunError, match="remove one first"):
-        manager.start_pair(spec(LONG), spec(LONG), ME)
+        manager.start_comparison(spec(LONG), spec(LONG), ME)
     assert not manager.runs(ME)
     too_long = replace(LONG, steps=manager.profile.max_steps + 1)
     with pytest.raises(ConfigError, match="must be at most"):
-        manager.start_pair(spec(LONG), spec(too_long), ME)
+        manager.start_comparison(spec(LONG), spec(too_long), ME)
     assert not manager.runs(ME)
-    assert [replace(PROFILE, threads_per_run=n).threads(pair=True) for n in (1, 2, 4)] == [1, 1, 2]
-    assert replace(PROFILE, threads_per_run=4).threads(pair=False) == 4
+    assert [replace(PROFILE, threads_per_run=n).threads(compared=True) for n in (1, 2, 4)] == [1, 1, 2]
+    assert replace(PROFILE, threads_per_run=4).threads(compared=False) == 4
 
 
 def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_trained(

@@ -96,7 +96,7 @@ class StageManager:
         self.asked.append(("start", run))
         return run
 
-    def start_pair(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
+    def start_comparison(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
         one, other = self.start(first, owner), self.start(second, owner)
         self.change(one, beside=other)
         self.change(other, beside=one)

@@ -23,7 +23,7 @@ from ui.layout import scrolled
 from ui.model_bar import Subject
 from ui.models import UNTRAINED
 from ui.players.plot import plot
-from ui.snapshot_measure import course, steps_of
+from ui.snapshot_measure import draw_over_snapshots, steps_of
 
 MATRIX_TOKENS = 96  # in the matrix of cosines
 MEMBERS = 14  # of a class that are named
@@ -70,14 +70,14 @@ def draw_classes(subject: Subject) -> None:
 
 
 def _measured(subject: Subject, known: Vocabulary, found: Separation, matrix: np.ndarray) -> None:
-    """The course over the training, class by class, and the cosines themselves."""
+    """The curve over the training, class by class, and the cosines themselves."""
     steps = steps_of(subject)
     st.markdown(words.shuffled(found))
     st.caption(words.difference(found))
     if steps:
         st.markdown("**Over the training**")
         draw = partial(_draw_course, shown=subject.key[1], end=steps[-1])
-        course("classes", subject.key[0], steps, partial(_of_model, known=known), draw)
+        draw_over_snapshots("classes", subject.key[0], steps, partial(_of_model, known=known), draw)
     else:
         _draw_start(subject, known, found)
     _draw_by_class(known, found)

@@ -24,7 +24,7 @@ from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.models import FIRST_MODEL
 from ui.players.plot import plot
-from ui.snapshot_measure import course, steps_of
+from ui.snapshot_measure import draw_over_snapshots, steps_of
 
 MOST = 512  # positions that are drawn
 LEARNED, SINUSOIDAL = "learned", "sinusoidal"
@@ -99,7 +99,7 @@ def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
         draw = partial(
             _draw_course, level=pair[SINUSOIDAL].alike.correlation, shown=subject.key[1], end=steps[-1]
         )
-        course("positions", subject.key[0], steps, _correlation, draw)
+        draw_over_snapshots("positions", subject.key[0], steps, _correlation, draw)
 
 
 def _draw_table(name: str, found: PositionTable, length: int, width: int) -> None:

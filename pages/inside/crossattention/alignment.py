@@ -116,13 +116,13 @@ def _asked(name: str) -> tuple[str, str]:
 
 def _grown(name: str) -> None:
     """By step of a training: where its heads look."""
-    course = timeline_of(name)
-    if course is None:
+    timeline = timeline_of(name)
+    if timeline is None:
         return
-    steps = [course.steps[i] for i in spread(len(course.steps), MOST_STEPS).tolist()]
+    steps = [timeline.steps[i] for i in spread(len(timeline.steps), MOST_STEPS).tolist()]
     scores = {step: score for step in steps if (score := aligned(name, step)) is not None}
     plot(
-        grown_figure(scores, float(course.total)),
+        grown_figure(scores, float(timeline.total)),
         key="cross_grown",
         alt=words.grown_alt(list(scores)),
         height=GROWN,

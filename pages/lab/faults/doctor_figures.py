@@ -119,7 +119,7 @@ def curves(patient: Patient, names: Mapping[str, str]) -> go.Figure:
     return go.Figure({"data": traces, "layout": _losses(chart.counting, "counting letters")})
 
 
-def course(runs: Sequence[Told], names: Mapping[str, str], line: float, baseline: str) -> go.Figure:
+def loss_curves(runs: Sequence[Told], names: Mapping[str, str], line: float, baseline: str) -> go.Figure:
     """Draws the losses of some stages over their steps."""
     traces = [_line(one.points, one.losses, names[one.name], LINES[one.name]) for one in runs]
     return go.Figure({"data": traces, "layout": _losses(line, baseline)})

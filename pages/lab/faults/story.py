@@ -19,7 +19,7 @@ from engine.lab.doctor.story import (
     shipped,
 )
 from pages.lab.faults import words_doctor as words
-from pages.lab.faults.doctor_figures import course, gradient_norms
+from pages.lab.faults.doctor_figures import gradient_norms, loss_curves
 from ui import explain, session, widgets
 from ui.background_jobs import measured
 from ui.figures.patterns import pattern_heatmap
@@ -78,7 +78,7 @@ def _figure(chapter: str, told: Mapping[str, Told], lines: Mapping[str, float]) 
     shown = [_until(told[name], 2000 if chapter == "mended" else 500) for name in SHOWN[chapter]]
     line = lines["unigram"] if chapter == "stuck" else lines["bigram"]
     plot(
-        course(shown, words.NAMES, line, words.LINES["unigram" if chapter == "stuck" else "bigram"]),
+        loss_curves(shown, words.NAMES, line, words.LINES["unigram" if chapter == "stuck" else "bigram"]),
         key="story_course",
         height=HEIGHT,
         name="story",
@@ -140,7 +140,7 @@ def _more(chapter: str, told: Mapping[str, Told]) -> None:
         )
         if found is not None:
             plot(
-                course([found], words.NAMES, baselines()["bigram"], words.LINES["bigram"]),
+                loss_curves([found], words.NAMES, baselines()["bigram"], words.LINES["bigram"]),
                 key="story_live_course",
                 height=260,
                 name="story-live",

@@ -77,8 +77,8 @@ def draw_living(container: Any, family_place: Any) -> families.Family:
     if not heard.whole:
         with st.container(key="living_map_further_place"):
             living_map_further(_spoken(name, in_full(subject, reading), subject))
-    if looked.course is not None and looked.course.run is not None and looked.course.active:
-        st.fragment(wait_for_snapshots, run_every=1.0)(looked.course.run, looked.course.steps)
+    if looked.timeline is not None and looked.timeline.run is not None and looked.timeline.active:
+        st.fragment(wait_for_snapshots, run_every=1.0)(looked.timeline.run, looked.timeline.steps)
     return "decoder" if subject.config.causal else "encoder"
 
 
@@ -147,7 +147,7 @@ def _rest(looked: Looked) -> dict[str, Any]:
         "answered": st.session_state.get(ANSWERED),
         "wrote": st.session_state.get(WROTE),
         "start": START,
-        "course": _course(looked),
+        "course": _timeline_payload(looked),
         "before": st.session_state.get(BEFORE, ("", ""))[1] if subject.key[0] in LAPSES else "",
     }
 
@@ -158,21 +158,21 @@ def _examples(subject: Subject) -> dict[str, str]:
     return dict(words.EXAMPLES if subject.is_pretrained else words.LETTERS)
 
 
-def _course(looked: Looked) -> dict[str, Any] | None:
+def _timeline_payload(looked: Looked) -> dict[str, Any] | None:
     """The training below the map: of the model that is looked at, else the one that comes with the app."""
-    course, name = looked.course, looked.subject.key[0]
-    if course is None or not course.steps:
+    timeline, name = looked.timeline, looked.subject.key[0]
+    if timeline is None or not timeline.steps:
         name = next((one for one in LAPSES if (site.ROOT / "checkpoints" / one).is_dir()), "")
-        course = timeline_of(name) if name else None
-    if course is None:
+        timeline = timeline_of(name) if name else None
+    if timeline is None:
         return None
     return {
         "model": name,
-        "steps": list(course.steps),
-        "losses": list(course.losses),
-        "marks": [mark._asdict() for mark in course.marks],
+        "steps": list(timeline.steps),
+        "losses": list(timeline.losses),
+        "marks": [mark._asdict() for mark in timeline.marks],
         "shown": looked.step,
-        "star": next(([one.layer, one.head] for one in course.formed if one.kind == "induction"), None),
+        "star": next(([one.layer, one.head] for one in timeline.formed if one.kind == "induction"), None),
         "on": name == looked.subject.key[0],
     }
 

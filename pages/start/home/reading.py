@@ -45,7 +45,7 @@ class Looked:
     """The view of the map: the subject, its training, the step of it that is shown, what was left out."""
 
     subject: Subject
-    course: Timeline | None
+    timeline: Timeline | None
     step: int
     notes: tuple[str, ...]
 
@@ -55,8 +55,8 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
     so many `letters` (0: all of it).
     """
     run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
-    course = timeline_of(name)
-    steps = course.steps if course else ()
+    timeline = timeline_of(name)
+    steps = timeline.steps if timeline else ()
     step = training_step.current(name, steps)
     found = model_of(name, step, steps)
     notes: Sequence[str] = ()
@@ -68,7 +68,7 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
     else:
         ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config), letters)
     subject = subject_from(name, run, step, steps, found, shown, ids)
-    return Looked(subject, course, step, tuple(notes))
+    return Looked(subject, timeline, step, tuple(notes))
 
 
 def grown(looked: Looked, token: int) -> Held:

@@ -22,11 +22,11 @@ def start(spec: RunSpec) -> None:
     act(session.manager().start, spec, session.owner())
 
 
-def start_pair(first: RunSpec, second: RunSpec) -> None:
+def start_comparison(first: RunSpec, second: RunSpec) -> None:
     """Starts two runs that train together; the first is the one that is shown, with the second beside it."""
     st.session_state.pop("refused", None)
     try:
-        one, _ = session.manager().start_pair(first, second, session.owner())
+        one, _ = session.manager().start_comparison(first, second, session.owner())
     except GlassformerError as error:
         _refuse(error)
     else:

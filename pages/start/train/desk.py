@@ -8,7 +8,7 @@ from engine.presets import Preset
 from engine.service.state import RunView
 from engine.training import kinds
 from pages.start.train import heads, pairs, tasks, words, words_heads, words_pairs, words_tasks
-from pages.start.train.asking import refusal, selected, start, start_beside, start_pair
+from pages.start.train.asking import refusal, selected, start, start_beside, start_comparison
 from pages.start.train.beside import trained_already
 from pages.start.train.curves import loss_curves
 from pages.start.train.data import data_group
@@ -127,7 +127,7 @@ def _start_line(chosen: Setup) -> None:
         return
     if both:
         if done is None:
-            start_pair(chosen.spec, other)
+            start_comparison(chosen.spec, other)
         else:
             start_beside(done, other)
     elif pressed or asked_for:

@@ -16,8 +16,8 @@ from typing import Any, cast
 
 from engine.config import TrainConfig
 from engine.data import corpora
-from engine.data.corpora import Corpus
-from engine.measure.attention.head_scores import formed, strongest
+from engine.data.corpus import Corpus
+from engine.measure.attention.head_scores import formed, head_scores, strongest
 from engine.presets import PRESETS
 from engine.training.numerics import keep_memory
 from engine.training.records import Evaluation
@@ -65,9 +65,8 @@ def course(corpus: Corpus, model: Mapping[str, Any], settings: Mapping[str, Any]
         "seed": seed,
     }
     started = time.process_time()
-    records = train(
-        config, replace(cast(TrainConfig, preset.train), **quiet, **settings), corpus, device="cpu"
-    )
+    order = replace(cast(TrainConfig, preset.train), **quiet, **settings)
+    records = train(config, order, corpus, device="cpu", score_heads=head_scores)
     looks = [record for record in records if isinstance(record, Evaluation) and record.heads]
     seconds = time.process_time() - started
     first: dict[str, int] = {}

@@ -23,7 +23,7 @@ from benchmarks.live import presses, settled, windows
 from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.service import profiles
 from engine.training.numerics import keep_memory
 from engine.training.race import Entrant, race

@@ -22,7 +22,7 @@ import torch
 from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.ledger import ledger
 from engine.model import build
 from engine.presets import PRESETS

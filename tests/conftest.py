@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from engine.data.corpora import Corpus
+    from engine.data.corpus import Corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 # `make mutants` installs what it imports.

@@ -10,8 +10,9 @@ from functools import cache
 from random import Random
 
 from engine.config import ModelConfig
-from engine.data.tasks import TASKS, examples
+from engine.data.tasks.all import TASKS
 from engine.data.tasks.paired import PAIR_TASKS
+from engine.data.tasks.task import examples
 from engine.data.tokenizers import Tokenizer, written
 from engine.data.tokenizers.sources import SourceTokenizer
 from ui.text.markdown import whole

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from engine.config import ModelConfig, passes
-from engine.data import corpora, tokenizers
-from engine.data.tasks import TASKS
+from engine.data import corpora
+from engine.data.tasks.all import TASKS
+from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
 from engine.model import build
@@ -264,7 +265,7 @@ def lapse_of(name: str) -> Lapse:
 def _untrained(preset: str) -> Checkpoint:
     """A preset's model as it is before its first step, with the alphabet of the shipped ones."""
     values = json.loads((ROOT / "checkpoints" / FIRST_MODEL / checkpoints.TOKENIZER).read_text("utf-8"))
-    tokenizer = tokenizers.from_dict(values)
+    tokenizer = tokenizer_from_dict(values)
     config = ModelConfig(**{**PRESETS[preset].model.to_dict(), "vocab_size": tokenizer.vocab_size})
     model = build(config).requires_grad_(False).eval()
     return Checkpoint(model, model.config, tokenizer, {"corpus": "shakespeare"})

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
-from engine.data.corpora import Corpus, from_text
+from engine.data.corpora import from_text
+from engine.data.corpus import Corpus
 from engine.errors import ConfigError, CorpusError
 from engine.experiments import race_table
 from engine.experiments.stored_races import Stored

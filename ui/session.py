@@ -16,7 +16,7 @@ from ui import identity
 from ui.asgi_limits import ADDRESS
 
 if TYPE_CHECKING:
-    from engine.data.corpora import Corpus
+    from engine.data.corpus import Corpus
     from engine.data.tokenizers.bpe import BpeTokenizer
     from engine.service.manager import RunManager
     from engine.service.profiles import Profile

@@ -6,24 +6,17 @@ import hashlib
 import os
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from engine.config import bpe_size
+from engine.data.corpus import VALIDATION_SHARE, Corpus
 from engine.data.progress import Steps
-from engine.data.tasks import TASKS, Task, problems
-from engine.data.tokenizers import (
-    Storable,
-    bpe,
-    bpe_process,
-    bpe_work,
-    characters,
-)
+from engine.data.tasks.all import TASKS
+from engine.data.tasks.task import Task, problems
+from engine.data.tokenizers import bpe, bpe_process, bpe_work
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CorpusError
 
@@ -31,132 +24,10 @@ SHAKESPEARE_FILE = "tinyshakespeare.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_TRAIN = 1_003_854  # characters of its first nine tenths
-VALIDATION_SHARE = 0.1  # the last tenth
 PROBLEMS = 20_000  # of a synthetic task, those that are held out included
 STREAM = 200_000  # letters of one that has no problems
-LN_2 = float(np.log(2))
 
 Progress = Callable[[int, int], object]  # (bytes so far, bytes in all)
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A text, its tokenizer, and its ids split into training (the first 90% of the characters) and validation
-    (the last 10%).
-
-    The text is cut before it is made into tokens: every tokenizer is then measured on the same characters.
-    Of a synthetic `task` both parts begin with a line break and hold whole problems; none is in both.
-    """
-
-    name: str
-    text: str
-    tokenizer: Storable
-    train: Tensor  # (n_train,) int64
-    validation: Tensor  # (n_validation,) int64
-    cut: str = "char"  # how the tokenizer was made: TrainConfig.tokenizer
-    task: Task | None = None
-
-    @property
-    def period(self) -> int:
-        """Windows start at multiples of so many tokens: where problems do, in a synthetic task."""
-        return self.task.length if self.task else 1
-
-    @property
-    def problems(self) -> tuple[int, int]:
-        """How many problems of a task are trained on, and held out; (0, 0) where there are none."""
-        if self.task is None or self.task.stream:
-            return 0, 0
-        return len(self.train) // self.period, len(self.validation) // self.period
-
-    def graded(self, length: int) -> Tensor | None:
-        """Which of the predicted tokens of a window count in the loss: bool (length,); None where all do."""
-        if self.task is None or not self.task.answers_only:
-            return None
-        return torch.tensor(self.task.graded).repeat(-(-length // self.period))[:length]
-
-    @property
-    def vocab_size(self) -> int:
-        return self.tokenizer.vocab_size
-
-    @property
-    def characters(self) -> int:
-        return len(self.text)
-
-    @property
-    def kind(self) -> str:
-        """What a token is: char, byte or bpe."""
-        return self.cut.split(":")[0]
-
-    @cached_property
-    def token_characters(self) -> np.ndarray:
-        """Characters that begin in each token, by id: int64 (vocab,)."""
-        return characters(self.tokenizer)
-
-    @property
-    def characters_per_token(self) -> float:
-        """Over the whole text."""
-        return self.characters / (len(self.train) + len(self.validation))
-
-    @cached_property
-    def baselines(self) -> dict[str, float]:
-        """Validation loss (nats per token) of four predictors that have no network.
-
-        `uniform` knows nothing: ln V. `unigram` knows how often each token occurs in the training split,
-        `bigram` which follows which, `trigram` which follows which two; they count with add-one smoothing.
-        """
-        v = self.vocab_size
-        train, validation = self.train.numpy(), self.validation.numpy()
-        counts = self._counts(len(validation))
-        unigram = np.bincount(train, minlength=v) + 1.0
-        unigram /= unigram.sum()
-        result = {"uniform": float(np.log(v)), "unigram": float(-np.log(unigram[validation])[counts].mean())}
-        result["bigram"] = _following(train, validation, v, 1, counts)
-        if min(len(train), len(validation)) > 2:
-            result["trigram"] = _following(train, validation, v, 2, counts)
-        return result
-
-    def _counts(self, length: int) -> np.ndarray:
-        """Which tokens of a split count in the loss: bool (length,), all of them but in some tasks."""
-        some = self.graded(length - 1)
-        return np.ones(length, dtype=bool) if some is None else np.concatenate(([False], some.numpy()))
-
-    @cached_property
-    def baselines_in_bits(self) -> dict[str, float]:
-        """The same predictors in bits per character, over the characters of the tokens that they predict."""
-        # (n_validation,)
-        of = self.token_characters[self.validation.numpy()] * self._counts(len(self.validation))
-        predicted = {"bigram": of[1:], "trigram": of[2:]}  # what comes before is given
-        return {
-            name: nats * int((some > 0).sum() if self.task else len(some)) / max(int(some.sum()), 1) / LN_2
-            for name, nats in self.baselines.items()
-            for some in [predicted.get(name, of)]
-        }
-
-
-def _following(
-    train: np.ndarray, validation: np.ndarray, vocab: int, given: int, counted: np.ndarray
-) -> float:
-    """Mean -ln p of each `counted` validation token (n_validation,) after the `given` before it, p = (count
-    of all + 1) / (count of those before + V) in the training split.
-    """
-
-    def numbered(tokens: np.ndarray, length: int) -> np.ndarray:
-        """Every run of `length` tokens as one number below V^length, which int64 holds up to V = 2^21."""
-        starts = len(tokens) - given
-        number = np.zeros(starts, dtype=np.int64)
-        for i in range(length):
-            number = number * vocab + tokens[i : i + starts]
-        return number
-
-    def counts(length: int) -> np.ndarray:
-        # Only what occurs is counted: a table of all V x V would be larger than the text.
-        found, often = np.unique(numbered(train, length), return_counts=True)
-        asked = numbered(validation, length)
-        place = np.minimum(np.searchsorted(found, asked), len(found) - 1)
-        return np.where(found[place] == asked, often[place], 0)
-
-    losses = -np.log((counts(given + 1) + 1.0) / (counts(given) + vocab))
-    return float(losses[counted[given:]].mean())
 
 
 def learning(text: str, tokenizer: str, most: int | None = None) -> Steps[bpe.BpeTokenizer]:
@@ -237,22 +108,6 @@ def from_task(task: Task, tokenizer: str = "char") -> Corpus:
     letters = CharTokenizer("".join(sorted({"\n", *task.alphabet})))
     train, validation = (torch.from_numpy(letters.encode_array(part)) for part in parts)
     return Corpus(task.name, "".join(parts), letters, train, validation, task=task)
-
-
-def check_length(corpus: Corpus, context: int) -> None:
-    """Raises CorpusError, saying how much is missing, when the training split holds no window of context + 1
-    tokens.
-    """
-    if len(corpus.train) < context + 2:
-        tokens = (context + 2 - len(corpus.train)) / (
-            1 - VALIDATION_SHARE
-        )  # a tenth of what is added is for validation
-        missing = int(np.ceil(tokens * corpus.characters_per_token))
-        smaller = ", or a smaller vocabulary" if corpus.kind == "bpe" else ""
-        raise CorpusError(
-            f"{corpus.name} has {len(corpus.train)} tokens to train on; a context of {context} needs"
-            f" {context + 2}: add about {missing} more characters, or choose a shorter context{smaller}"
-        )
 
 
 def load(

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
 from engine.experiments.command import places, processor
 from engine.lab.faults import parts_of

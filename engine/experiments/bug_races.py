@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from engine.data import corpora
+from engine.data.corpus import Corpus
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CheckpointError
 from engine.experiments.stored_races import Stored, load_race, run_race
@@ -222,7 +223,7 @@ def clocked(race: Stored, cost: Callable[[RunSpec], float]) -> Stored:
     return replace(race, runs=tuple(runs))
 
 
-def seconds_a_step(spec: RunSpec, corpus: corpora.Corpus, steps: int = TIMED) -> float:
+def seconds_a_step(spec: RunSpec, corpus: Corpus, steps: int = TIMED) -> float:
     """Of the processor's own time, the median of a few steps."""
     quick = replace(
         spec.train, eval_every=0, eval_tokens=spec.model.context, sample_every=0, look_early=False
@@ -257,7 +258,7 @@ def _write(path: Path, more: Mapping[str, Any]) -> None:
     write_whole(path, (json.dumps(values, separators=(",", ":")) + "\n").encode())
 
 
-def _clock(name: str, whole: corpora.Corpus, known: dict[str, float]) -> None:
+def _clock(name: str, whole: Corpus, known: dict[str, float]) -> None:
     """Puts the processor's own time into a file, once."""
     path, fault = FOLDER / f"{name}.json", FAULTS[name]
     values = json.loads(path.read_text("utf-8"))

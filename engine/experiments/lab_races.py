@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.errors import CheckpointError
 from engine.experiments.command import places, processor
 from engine.experiments.ladder_gains import losses

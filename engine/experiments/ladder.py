@@ -19,7 +19,7 @@ from typing import Any
 
 from engine.config import TrainConfig, passes
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
 from engine.experiments.command import machine, places, processor
 from engine.lab.faults import parts_of

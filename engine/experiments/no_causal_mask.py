@@ -18,7 +18,7 @@ import torch
 
 from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.experiments.command import machine
 from engine.measure.families.unmasked_attention import end_loss, opened
 from engine.model import Transformer, build

@@ -20,7 +20,7 @@ import torch
 
 from engine.config import ModelConfig, Norm, TrainConfig, Wiring
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
 from engine.errors import CheckpointError
 from engine.measure.recording import record

@@ -23,7 +23,7 @@ import torch
 
 from engine.config import ModelConfig, Position, TrainConfig
 from engine.data import corpora
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.errors import CheckpointError, ConfigError
 from engine.experiments.command import machine, places
 from engine.measure.positions.extrapolation import (
@@ -32,9 +32,9 @@ from engine.measure.positions.extrapolation import (
     position_losses,
     window_starts,
 )
-from engine.measure.tasks.task_scores import task_scores
 from engine.model import Transformer
 from engine.presets import ENCODERS, PRESETS
+from engine.sample.problems import task_scores
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right, measure
 from engine.training.numerics import choose, keep_memory

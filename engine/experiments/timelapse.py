@@ -22,7 +22,7 @@ import torch
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
 from engine.experiments.command import places
 from engine.measure.attention.head_scores import head_scores

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from torch import Tensor
 
 from engine.config import ModelConfig
-from engine.data.tokenizers import from_dict
+from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import CheckpointError, RunError
 from engine.lab.faults import parts_of
 from engine.service.state import Run, RunView
@@ -118,4 +118,4 @@ def opened(meta: Mapping[str, Any], weights: Mapping[str, Tensor], metrics: dict
     if kind == "labels":
         return labels_from(meta, weights, metrics, parts)
     model = model_with(ModelConfig.from_dict(meta["model"]), weights, SNAPSHOT, parts)
-    return Checkpoint(model, model.config, from_dict(meta["tokenizer"]), metrics)
+    return Checkpoint(model, model.config, tokenizer_from_dict(meta["tokenizer"]), metrics)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.data.tokenizers import written
 from engine.parts.registry import HEALTHY, Parts
 from engine.training.batches import Batches

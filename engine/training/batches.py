@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.corpora import Corpus, check_length
+from engine.data.corpus import Corpus, check_length
 from engine.parts.protocols import Targets
 from engine.parts.registry import shifted
 from engine.training.repeats import with_repeats

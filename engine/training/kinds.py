@@ -18,11 +18,12 @@ import torch
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora, pair_corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.data.pairs import LabelledText, PairedText
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import ConfigError, CorpusError, TaskError
 from engine.ledger import ledger
+from engine.measure.attention.head_scores import head_scores
 from engine.parts.protocols import Parts
 from engine.presets import ENCODERS, PAIRED, Preset
 from engine.training import estimate
@@ -113,7 +114,16 @@ class Texts:
         resume: TrainState | None = None,
         device: str | torch.device = "auto",
     ) -> Iterator[Record]:
-        return train(model, settings, data, control=control, resume=resume, device=device, parts=parts)
+        return train(
+            model,
+            settings,
+            data,
+            control=control,
+            resume=resume,
+            device=device,
+            parts=parts,
+            score_heads=head_scores,
+        )
 
     def said(self, model: ModelConfig, data: Corpus) -> dict[str, Any]:
         return {"model": model.to_dict(), "tokenizer": data.tokenizer.to_dict()}

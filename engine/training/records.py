@@ -44,7 +44,7 @@ class HeadScores:
 
 @dataclass(frozen=True)
 class TaskScores:
-    """Share, 0 to 1, of a synthetic task's problems that are solved (engine.measure.tasks.task_scores): of
+    """Share, 0 to 1, of a synthetic task's problems that are solved (engine.sample.problems): of
     those trained on, and of those held out.
     """
 

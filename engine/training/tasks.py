@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.tasks import Task
+from engine.data.tasks.task import Task
 from engine.presets import PRESETS
 
 STREAM_CONTEXT = 32  # letters that are read of a stream

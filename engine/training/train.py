@@ -8,27 +8,28 @@ Not asking for the next record is how a training is paused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.corpora import Corpus, check_length
-from engine.data.tasks import Task
+from engine.data.corpus import Corpus, check_length
+from engine.data.tasks.task import Task
+from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError
-from engine.measure.attention.head_scores import head_scores
-from engine.measure.tasks.task_scores import task_scores
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, Parts
 from engine.sample import complete
+from engine.sample.problems import task_scores
 from engine.training.batches import Batch, Batches
 from engine.training.evaluation import loss_of, measure
 from engine.training.loop import Loop
 from engine.training.numerics import choose
-from engine.training.records import Control, Evaluation, Record, Sample, TrainState
+from engine.training.records import Control, Evaluation, HeadScores, Record, Sample, TrainState
 
+HeadScorer = Callable[[Transformer, Tokenizer], HeadScores | None]
 KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}
 
 
@@ -98,6 +99,7 @@ def train(
     resume: TrainState | None = None,
     device: str | torch.device = "auto",
     parts: Parts = HEALTHY,
+    score_heads: HeadScorer | None = None,
 ) -> Iterator[Record]:
     """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a
     Step after each, the others at their intervals, and at the end a quick Evaluation and a complete one, a
@@ -105,11 +107,13 @@ def train(
 
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
     snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
-    longer training. `parts` are what the model is made of. Raises ConfigError or CorpusError at once, before
-    the first record is asked for, when the three do not go together.
+    longer training. `parts` are what the model is made of. `score_heads`
+    (engine.measure.attention.head_scores) is asked at each evaluation of a training with `repeat`. Raises
+    ConfigError or CorpusError at once, before the first record is asked for, when the three do not go
+    together.
     """
     check(model_config, train_config, corpus)
-    training = _Training(model_config, train_config, corpus, control or Control(), device, parts)
+    training = _Training(model_config, train_config, corpus, control or Control(), device, parts, score_heads)
     return training.records(resume)
 
 
@@ -122,6 +126,7 @@ class _Training(Loop[Transformer, Batch]):
         control: Control,
         device: str | torch.device,
         parts: Parts,
+        score_heads: HeadScorer | None,
     ) -> None:
         train, validation = parts.split(corpus.train, corpus.validation)
         self.corpus = replace(corpus, train=train, validation=validation)
@@ -129,6 +134,7 @@ class _Training(Loop[Transformer, Batch]):
         drops = model.config.dropout > 0
         super().__init__(model, parts, config, control, choose(config.precision, device), drops)
         self.batches = Batches(self.corpus, model_config, config, parts.targets)
+        self.score_heads = score_heads if config.repeat else None
 
     def batch(self) -> Batch:
         return self.batches.at(self.step)
@@ -162,7 +168,7 @@ class _Training(Loop[Transformer, Batch]):
             complete or not limit,
             training.bits,
             validation.bits,
-            head_scores(self.in_float32(), self.corpus.tokenizer) if self.config.repeat else None,
+            self.score_heads(self.in_float32(), self.corpus.tokenizer) if self.score_heads else None,
             solved,
         )
 

@@ -26,8 +26,8 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from engine.config import ModelConfig, ResolvedConfig
-from engine.data import tokenizers
 from engine.data.tokenizers import Storable
+from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import CheckpointError, GlassformerError
 from engine.lab.faults import PARTS, parts_of
 from engine.ledger import parameter_formula
@@ -326,7 +326,7 @@ def tokenizer_for(config: ModelConfig, data: bytes, where: str) -> Storable:
     does not fit.
     """
     try:
-        tokenizer = tokenizers.from_dict(json_object(data, TOKENIZER, where))
+        tokenizer = tokenizer_from_dict(json_object(data, TOKENIZER, where))
     except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
     if config.vocab_size - tokenizer.vocab_size not in (0, 1):  # an encoder has one id more, its mask

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig
-from engine.data.corpora import Corpus, from_text
+from engine.data.corpora import from_text
+from engine.data.corpus import Corpus
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, Parts
 

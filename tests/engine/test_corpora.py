@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus, check_length
 from engine.errors import CorpusError
 from engine.experiments.shipped import RECIPES, _filled_in
 from engine.measure.tasks.ngrams import baselines
@@ -75,7 +75,7 @@ def test_refused_with_a_way_out() -> None:
     swallowed = corpora.from_text(LINES, tokenizer="bpe:500")
     assert swallowed.vocab_size < 500, "no pairs are left"
     with pytest.raises(CorpusError, match="or a smaller vocabulary"):
-        corpora.check_length(swallowed, 500)
+        check_length(swallowed, 500)
 
 
 @for_each("context", [8, 64, 500])
@@ -83,14 +83,14 @@ def test_it_says_how_many_characters_are_missing(context: int) -> None:
     """Following the advice is enough, and half of it is not much too much."""
     short = corpora.from_text("ab" * 12)
     if context == 8:
-        corpora.check_length(short, context)
+        check_length(short, context)
         return
     with pytest.raises(CorpusError) as caught:
-        corpora.check_length(short, context)
+        check_length(short, context)
     missing = int(str(caught.value).split("add about ")[1].split()[0])
-    corpora.check_length(corpora.from_text("ab" * 12 + "c" * (missing + 1)), context)
+    check_length(corpora.from_text("ab" * 12 + "c" * (missing + 1)), context)
     with pytest.raises(CorpusError):
-        corpora.check_length(corpora.from_text("ab" * 12 + "c" * (missing - 2)), context)
+        check_length(corpora.from_text("ab" * 12 + "c" * (missing - 2)), context)
 
 
 def test_baselines_against_an_independent_count() -> None:

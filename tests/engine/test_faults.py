@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.config import ModelConfig, ResolvedConfig, SampleConfig, TrainConfig
-from engine.data.tokenizers import from_dict
+from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import CheckpointError, ConfigError
 from engine.lab.faults import (
     FAULTS,
@@ -83,7 +83,7 @@ def test_a_file_remembers_what_its_model_is_made_of(name: str) -> None:
     assert found.model.parts is PARTS[name] and found.model.config == model.config
     tokens = torch.tensor([[3, 1, 4, 1]])
     assert torch.equal(found.model(tokens), model.eval()(tokens))
-    again = unpack(pack(found.model, from_dict(found.tokenizer.to_dict()), {})).model
+    again = unpack(pack(found.model, tokenizer_from_dict(found.tokenizer.to_dict()), {})).model
     assert again.parts is copy.deepcopy(model).parts is PARTS[name]
 
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.errors import ConfigError
 from engine.experiments import no_causal_mask
 from engine.ledger.heads import by_heads

@@ -13,8 +13,8 @@ import torch
 
 from engine.config import ModelConfig
 from engine.data import corpora
-from engine.data.corpora import Corpus
-from engine.data.tasks import TASKS
+from engine.data.corpus import Corpus
+from engine.data.tasks.all import TASKS
 from engine.errors import CheckpointError, TaskError
 from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.recording import record
@@ -26,16 +26,16 @@ from engine.measure.tasks.task_heads import (
     targets,
 )
 from engine.measure.tasks.task_rules import out_of_turn, out_of_turn_line
-from engine.measure.tasks.task_scores import (
+from engine.model import Transformer
+from engine.probe import Patcher
+from engine.sample import complete
+from engine.sample.problems import (
     answered,
     ask,
     lines_of,
     share_right,
     task_scores,
 )
-from engine.model import Transformer
-from engine.probe import Patcher
-from engine.sample import complete
 from engine.training.records import Evaluation, TaskScores
 from tests.engine.helpers import loud
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.data.tokenizers import bpe, published
 from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.bpe_watch import four_ways, watch

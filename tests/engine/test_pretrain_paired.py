@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.corpora import Corpus, from_text
+from engine.data.corpora import from_text
+from engine.data.corpus import Corpus
 from engine.data.pair_corpora import (
     SHORTEST,
     frequent_right,

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from engine.config import TrainConfig
-from engine.data import corpora
+from engine.data.corpus import Corpus
 from engine.data.tasks.paired import PAIR_TASKS, pairs
 from engine.experiments.shipped import ENCODER_RECIPES, POSITION_RECIPES, RECIPES
 from engine.experiments.shipped_pairs import (
@@ -71,7 +71,7 @@ def test_a_shipped_checkpoint_is_its_recipe_and_writes_text(name: str) -> None:
 
 @pytest.mark.exhaustive
 @for_each("name", NAMES)
-def test_a_shipped_checkpoint_reaches_its_loss(name: str, shakespeare: corpora.Corpus) -> None:
+def test_a_shipped_checkpoint_reaches_its_loss(name: str, shakespeare: Corpus) -> None:
     checkpoint = load(CHECKPOINTS / name)
     assert shakespeare.tokenizer == checkpoint.tokenizer
     with torch.inference_mode():
@@ -117,7 +117,7 @@ def test_it_answers_the_examples_of_its_rules(name: str) -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_classifier_reaches_its_share(shakespeare: corpora.Corpus) -> None:
+def test_the_classifier_reaches_its_share(shakespeare: Corpus) -> None:
     checkpoint, recipe = load_labels(CHECKPOINTS / FOLDER / SPEAKERS), label_recipe()
     metrics = checkpoint.metrics
     assert checkpoint.model.config == recipe.model.resolved()
@@ -140,7 +140,7 @@ def test_the_classifier_reaches_its_share(shakespeare: corpora.Corpus) -> None:
 
 @pytest.mark.exhaustive
 @for_each("name", ENCODER_RECIPES)
-def test_the_encoder_fills_as_many_blanks(name: str, shakespeare: corpora.Corpus) -> None:
+def test_the_encoder_fills_as_many_blanks(name: str, shakespeare: Corpus) -> None:
     checkpoint, recipe = load(CHECKPOINTS / name), ENCODER_RECIPES[name]
     assert checkpoint.config == replace(recipe.model, vocab_size=66).resolved()
     assert TrainConfig.from_dict(checkpoint.metrics["train"]) == recipe.train

@@ -17,15 +17,8 @@ import torch
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
-from engine.data.corpora import Corpus
-from engine.data.tasks import (
-    MODULUS,
-    SIGNS,
-    TASKS,
-    Task,
-    marked,
-    problems,
-)
+from engine.data.corpus import Corpus
+from engine.data.tasks.all import MODULUS, SIGNS, TASKS
 from engine.data.tasks.lines import adding, repeating, rewriting
 from engine.data.tasks.sources import (
     brackets,
@@ -33,8 +26,9 @@ from engine.data.tasks.sources import (
     markov,
     stationary,
 )
+from engine.data.tasks.task import Task, marked, problems
 from engine.errors import ConfigError, CorpusError
-from engine.measure.tasks.task_scores import task_scores
+from engine.sample.problems import task_scores
 from engine.training.batches import Batches
 from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Sample

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data import tokenizers
-from engine.data.tokenizers import bpe_watch, from_dict
+from engine.data.tokenizers import bpe_watch
 from engine.data.tokenizers.bpe import (
     BYTES,
     BpeTokenizer,
@@ -24,6 +23,7 @@ from engine.data.tokenizers.bpe import (
 )
 from engine.data.tokenizers.bpe_work import rounds
 from engine.data.tokenizers.char import CharTokenizer
+from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.data.tokenizers.words import UNKNOWN, WordTokenizer, places
 from engine.errors import TokenizerError
 from tests.engine.cases import for_each
@@ -86,7 +86,7 @@ def test_characters_to_start_from() -> None:
         own.encode("नabcdefghij")
     with pytest.raises(TokenizerError, match="tiktoken starts from bytes"):
         own.as_tiktoken()
-    assert from_dict(json.loads(json.dumps(own.to_dict()))) == own
+    assert tokenizer_from_dict(json.loads(json.dumps(own.to_dict()))) == own
 
 
 @for_each("values", [
@@ -100,7 +100,7 @@ def test_characters_to_start_from() -> None:
 ])  # fmt: skip
 def test_a_file_that_is_none_is_refused(values: dict[str, object]) -> None:
     with pytest.raises(TokenizerError):
-        from_dict({"kind": "bpe", **values})
+        tokenizer_from_dict({"kind": "bpe", **values})
 
 
 def test_what_cannot_be_learned_from() -> None:
@@ -113,7 +113,7 @@ def test_what_cannot_be_learned_from() -> None:
     for wrong in (TRAINED.vocab_size, -1):
         with pytest.raises(TokenizerError, match="ids must lie between"):
             TRAINED.decode([wrong])
-    assert from_dict(TRAINED.to_dict()) == TRAINED
+    assert tokenizer_from_dict(TRAINED.to_dict()) == TRAINED
 
 
 @for_each("level", LEVELS)
@@ -233,7 +233,7 @@ def test_there_and_back(text: str) -> None:
     assert tokenizer.encode_array(text).tolist() == ids
     assert tokenizer.vocab_size == len(set(text)) and max(ids) < tokenizer.vocab_size
     assert list(tokenizer.alphabet) == sorted(set(text))
-    assert tokenizers.from_dict(json.loads(json.dumps(tokenizer.to_dict()))) == tokenizer
+    assert tokenizer_from_dict(json.loads(json.dumps(tokenizer.to_dict()))) == tokenizer
 
 
 @given(st.text(min_size=1, max_size=40), st.text(max_size=40))
@@ -262,4 +262,4 @@ def test_ids_outside_the_vocabulary(ids: list[int]) -> None:
 ])  # fmt: skip
 def test_what_is_not_a_tokenizer(values: object) -> None:
     with pytest.raises(TokenizerError):
-        tokenizers.from_dict(values)  # type: ignore[arg-type]
+        tokenizer_from_dict(values)  # type: ignore[arg-type]

@@ -22,7 +22,6 @@ from engine.data.pairs import (
     padded,
     source_ids,
 )
-from engine.data.tokenizers import from_dict
 from engine.data.tokenizers.pairs import (
     BEGIN,
     END,
@@ -30,6 +29,7 @@ from engine.data.tokenizers.pairs import (
     SIGNS,
     PairTokenizer,
 )
+from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
 from engine.lab.faults import PARTS
 from engine.lab.faults.training import not_shifted
@@ -78,10 +78,10 @@ def test_letters_and_words() -> None:
     words = PairTokenizer.train(["three hundred", "a  three"], by="words")
     assert words.encode("hundred three") == [4, 5] and words.decode([5, 4, PAD]) == "three hundred"
     assert words.shown([1, 5, 2, 0]) == ("<begin>", "three", "<end>", "<pad>")
-    assert words.unknown("two three two") == ["two"] and from_dict(words.to_dict()) == words
+    assert words.unknown("two three two") == ["two"] and tokenizer_from_dict(words.to_dict()) == words
     speech = PairTokenizer.train(["On, off!", "on"], "speech", "<other>", 2)
     assert speech.symbols == ("<other>", "on") and speech.encode("Off on") == [3, 4]
-    assert speech.unknown("On, off, on") == [",", "off"] and from_dict(speech.to_dict()) == speech
+    assert speech.unknown("On, off, on") == [",", "off"] and tokenizer_from_dict(speech.to_dict()) == speech
     assert trainer.known(" on e ", speech) == "on e"
     assert tuple(range(len(SIGNS))) == (PAD, BEGIN, END)
 
@@ -94,7 +94,7 @@ def test_unknown_symbols_and_ids() -> None:
         with pytest.raises(TokenizerError, match="between 0 and 5"):
             tokenizer.decode(ids)
     with pytest.raises(TokenizerError, match="as a list"):
-        from_dict({"kind": "paired", "symbols": "abc", "by": "letters"})
+        tokenizer_from_dict({"kind": "paired", "symbols": "abc", "by": "letters"})
     wrong = [
         ((), "letters"),
         (("a", "a"), "letters"),

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
+from engine.measure.attention.head_scores import head_scores
 from engine.training.records import Control, Record, Step, TrainState
 from engine.training.train import train
 from tests.engine.helpers import verse
@@ -34,7 +35,16 @@ def run(
     control: Control | None = None,
     **fields: Any,
 ) -> list[Record]:
-    return list(train(model, replace(TRAIN, **fields), corpus, device="cpu", resume=resume, control=control))
+    records = train(
+        model,
+        replace(TRAIN, **fields),
+        corpus,
+        device="cpu",
+        resume=resume,
+        control=control,
+        score_heads=head_scores,
+    )
+    return list(records)
 
 
 def losses(records: list[Record]) -> list[float]:

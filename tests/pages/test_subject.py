@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.progress import Progress
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import PretrainedError
 from engine.model import build

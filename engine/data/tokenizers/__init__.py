@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-
-from engine.data.tokenizers.bpe import BpeTokenizer
-from engine.data.tokenizers.char import CharTokenizer
-from engine.data.tokenizers.pairs import PairTokenizer
-from engine.errors import TokenizerError
 
 
 class Tokenizer(Protocol):
@@ -45,21 +40,6 @@ class Ending(Protocol):
 
     @property
     def stops(self) -> frozenset[int]: ...
-
-
-KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer] | type[PairTokenizer]] = {
-    "char": CharTokenizer,
-    "bpe": BpeTokenizer,
-    "paired": PairTokenizer,
-}
-
-
-def from_dict(values: Mapping[str, Any]) -> Storable:
-    """A tokenizer from what its `to_dict` gave. Raises TokenizerError for anything else."""
-    kind = values.get("kind") if isinstance(values, Mapping) else None
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise TokenizerError(f"unknown tokenizer kind {kind!r}; known: {', '.join(KINDS)}")
-    return KINDS[kind].from_dict(values)
 
 
 def token_bytes(tokenizer: Tokenizer) -> list[bytes]:

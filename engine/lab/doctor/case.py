@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, ResolvedConfig, TrainConfig
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.model import Transformer, build
 from engine.training.batches import Batch, Batches
 from engine.training.records import Evaluation

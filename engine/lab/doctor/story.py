@@ -21,7 +21,7 @@ import torch
 
 from engine.config import Init, ModelConfig, TrainConfig
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
 from engine.lab.doctor.start import stream_gradients
 from engine.lab.faults.masks import transposed_mask

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.data.progress import finish
 from engine.experiments.command import places
 from engine.lab.doctor.case import Case, Course

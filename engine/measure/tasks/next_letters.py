@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.model import Transformer
 
 PLACES = 256  # of a text, spread evenly, over which a model's expectation is averaged

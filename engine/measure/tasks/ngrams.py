@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from torch import Tensor
 
-from engine.data.tasks import Task
+from engine.data.tasks.task import Task
 from engine.data.tokenizers import Tokenizer
 from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.attention.habits import Named
 from engine.measure.circuits.induction import ordered
 from engine.measure.recording import record
-from engine.measure.tasks.task_scores import answered, share_right
 from engine.model import Transformer
 from engine.probe import Patcher, identity
+from engine.sample.problems import answered, share_right
 
 HALF = 0.5  # of its weight: from here on a head is said to look there
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.data.tasks import Task
+from engine.data.tasks.task import Task
 from engine.data.tokenizers import Tokenizer
-from engine.measure.tasks.task_scores import Answered, answered, share_right
 from engine.model import Transformer
+from engine.sample.problems import Answered, answered, share_right
 
 PROBES = 300  # circles with a letter out of turn
 BREAK = "\n"

@@ -14,12 +14,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from engine.data.progress import Steps
-from engine.data.tokenizers import (
-    bpe,
-    bpe_process,
-    bpe_work,
-    published,
-)
+from engine.data.tokenizers import bpe, bpe_process, bpe_work, published
 from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer, whole_characters
 from engine.data.tokenizers.words import WordTokenizer

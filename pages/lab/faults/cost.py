@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
 from engine.experiments.bug_races import (
     CORPUS,

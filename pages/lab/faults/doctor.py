@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.config import TrainConfig
 from engine.data import corpora
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.errors import CorpusError
 from engine.lab.doctor.case import Case, Course
 from engine.lab.doctor.check import Finding

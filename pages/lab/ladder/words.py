@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.experiments.ladder_gains import Finish, Idea
 from engine.experiments.race_table import Standing
 from engine.presets.ladder import LADDER

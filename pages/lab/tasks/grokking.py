@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.measure.tasks.learning_curve import SOLVED
 from pages.lab.tasks import figures, words
 from pages.lab.tasks.shipped import look_inside, shipped, train_it

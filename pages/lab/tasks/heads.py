@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.data.tasks import TASKS, Task
+from engine.data.tasks.all import TASKS
+from engine.data.tasks.task import Task
 from engine.measure.tasks.task_heads import (
     Looking,
     Seen,
@@ -14,7 +15,7 @@ from engine.measure.tasks.task_heads import (
     solved_without,
 )
 from engine.measure.tasks.task_rules import OutOfTurn, out_of_turn
-from engine.measure.tasks.task_scores import lines_of
+from engine.sample.problems import lines_of
 from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import figures, words
 from pages.lab.tasks.shipped import choose_task, look_inside, shipped

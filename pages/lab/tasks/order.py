@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.errors import CheckpointError
 from engine.experiments.lab_races import (
     ADDITIONS,
@@ -19,7 +19,7 @@ from engine.experiments.lab_races import (
 from engine.experiments.race_table import name_of
 from engine.experiments.stored_races import Stored
 from engine.measure.tasks.task_rules import by_carries
-from engine.measure.tasks.task_scores import lines_of
+from engine.sample.problems import lines_of
 from engine.service.state import RunView
 from pages.lab.tasks import words
 from ui import session

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.data.corpora import Corpus
-from engine.data.tasks import TASKS, Task
+from engine.data.corpus import Corpus
+from engine.data.tasks.all import TASKS
+from engine.data.tasks.task import Task
 from engine.errors import GlassformerError
 from engine.experiments.lab_races import task_spec
 from engine.measure.tasks.learning_curve import TaskCurve, task_curve

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.data.tasks import Task
+from engine.data.tasks.task import Task
 from engine.experiments.race_table import name_of
 from engine.measure.attention.habits import Named
 from engine.measure.tasks.learning_curve import SOLVED, TaskCurve, first_solved
 from engine.measure.tasks.task_heads import HALF, Looking
 from engine.measure.tasks.task_rules import OutOfTurn
-from engine.measure.tasks.task_scores import Answered
+from engine.sample.problems import Answered
 from engine.service.state import RunView
 from ui.figures.solved import Solved
 from ui.page_frame import Words

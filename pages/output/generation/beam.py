@@ -8,8 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.progress import Progress, Steps
-from engine.sample import Beam, beam_search
-from engine.sample.beam import searching
+from engine.sample.beam import Beam, beam_search, searching
 from engine.sample.decoding_comparison import (
     Continuation,
     Rivals,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.sample import Beam, Node
+from engine.sample.beam import Beam, Node
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import plain, short

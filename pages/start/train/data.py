@@ -11,9 +11,9 @@ import streamlit as st
 
 from engine.config import bpe_size
 from engine.data import corpora, tokenizers
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.data.pairs import LabelledText, PairedText
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.errors import ConfigError, CorpusError
 from engine.presets import ENCODERS, Preset
 from engine.service import profiles

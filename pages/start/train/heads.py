@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.data.tokenizers import token_bytes
 from engine.errors import GlassformerError
 from engine.lab.faults import parts_of

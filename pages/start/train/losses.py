@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from engine.data.corpora import Corpus
+from engine.data.corpus import Corpus
 from engine.errors import ConfigError, CorpusError
 from engine.service.state import RunSpec, RunView
 from engine.training.numerics import in_bits, perplexity

@@ -6,7 +6,7 @@ import math
 
 import streamlit as st
 
-from engine.data.tasks import Task
+from engine.data.tasks.task import Task
 from engine.measure.attention.head_scores import Grown
 from engine.service.state import RunView
 from engine.training.compare import compared

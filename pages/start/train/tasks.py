@@ -10,7 +10,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from engine.data.tasks import TASKS, Task, marked
+from engine.data.tasks.all import TASKS
+from engine.data.tasks.task import Task, marked
 from engine.service.state import RunSpec, RunView
 from engine.training.records import Evaluation
 from pages.start.train import words_tasks as words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.data.tasks import Task
+from engine.data.tasks.task import Task
 from engine.training.records import Evaluation
 
 RIGHT, WRONG = "✓ right", "✗ wrong"  # a sign and a word, for whoever sees no colours

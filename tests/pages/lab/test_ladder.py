@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.experiments.ladder_gains import Finish
 from engine.experiments.race_table import Standing
 from engine.measure.tasks.ladder_lines import lines

@@ -13,11 +13,11 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.measure.tasks.task_rules import out_of_turn
-from engine.measure.tasks.task_scores import answered, lines_of
 from engine.probe import Recorder
 from engine.sample import complete
+from engine.sample.problems import answered, lines_of
 from engine.weights import checkpoints
 from pages.lab.tasks import shipped
 from tests.pages import helpers

@@ -19,7 +19,8 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.measure.generation.kv_cache import Speed, compare
 from engine.measure.recording import record
 from engine.model import build
-from engine.sample import beam_search, generate
+from engine.sample import generate
+from engine.sample.beam import beam_search
 from engine.sample.branches import Tree
 from engine.sample.decoding_comparison import ending_with, rivals
 from pages.output.generation import beam, cache_pairs, cache_steps, cache_why

@@ -21,7 +21,7 @@ from engine.data import corpora
 from engine.data.corpora import shakespeare_path
 from engine.data.pair_corpora import pair_text
 from engine.data.progress import finish
-from engine.data.tasks import TASKS
+from engine.data.tasks.all import TASKS
 from engine.data.tokenizers import bpe_watch, bpe_work, token_bytes
 from engine.errors import RunError, TokenizerError
 from engine.measure.circuits.induction import drawn as draw_letters

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.data.corpora import Corpus
-from engine.data.tasks import Task
+from engine.data.corpus import Corpus
+from engine.data.tasks.task import Task
 from engine.data.tokenizers import Tokenizer
 from engine.errors import TaskError
 from engine.model import Transformer

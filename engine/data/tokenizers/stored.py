@@ -1,0 +1,26 @@
+"""Tokenizers read back from JSON, whichever kind they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.data.tokenizers import Storable
+from engine.data.tokenizers.bpe import BpeTokenizer
+from engine.data.tokenizers.char import CharTokenizer
+from engine.data.tokenizers.pairs import PairTokenizer
+from engine.errors import TokenizerError
+
+KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer] | type[PairTokenizer]] = {
+    "char": CharTokenizer,
+    "bpe": BpeTokenizer,
+    "paired": PairTokenizer,
+}
+
+
+def tokenizer_from_dict(values: Mapping[str, Any]) -> Storable:
+    """A tokenizer from what its `to_dict` gave. Raises TokenizerError for anything else."""
+    kind = values.get("kind") if isinstance(values, Mapping) else None
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise TokenizerError(f"unknown tokenizer kind {kind!r}; known: {', '.join(KINDS)}")
+    return KINDS[kind].from_dict(values)

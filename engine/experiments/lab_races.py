@@ -21,9 +21,9 @@ from engine.experiments.ladder_gains import losses
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.presets.ladder import FIRST_FOUR, LADDER, MOST_STEPS, RACE_TRAINING
 from engine.presets.raced import QUESTIONS
+from engine.presets.task_recipes import task_recipe
 from engine.service.state import RunSpec
 from engine.training.numerics import keep_memory
-from engine.training.tasks import recipe
 from engine.weights.checkpoints import write_whole
 
 log = logging.getLogger("glassformer.races")
@@ -64,7 +64,7 @@ def question_specs(name: str, seed: int = 0) -> tuple[RunSpec, ...]:
 
 def task_spec(name: str) -> RunSpec:
     """What trains a synthetic task by its recipe."""
-    model, train = recipe(TASKS[name])
+    model, train = task_recipe(TASKS[name])
     return RunSpec(model, train, name, name=TASKS[name].title)
 
 

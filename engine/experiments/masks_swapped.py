@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from engine.lab.faults import parts_of
-from engine.training.pair_recipes import pair_recipe
+from engine.presets.pair_recipes import pair_recipe
 from engine.training.records import Evaluation, Sample
 from engine.training.train_pairs import train_pairs
 from engine.weights.checkpoints import write_whole

@@ -34,12 +34,12 @@ from engine.measure.positions.extrapolation import (
 )
 from engine.model import Transformer
 from engine.presets import ENCODERS, PRESETS
+from engine.presets.task_recipes import task_recipe
 from engine.sample.problems import task_scores
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right, measure
 from engine.training.numerics import choose, keep_memory
 from engine.training.records import Evaluation, Snapshot, Step
-from engine.training.tasks import recipe
 from engine.training.train import train
 from engine.weights.checkpoints import (
     load,
@@ -111,7 +111,7 @@ POSITION_RECIPES: dict[str, Recipe] = {
 TASK_RECIPES: dict[str, Recipe] = {
     f"tasks/{name}": Recipe(model, replace(train, sample_every=0, snapshot_every=train.eval_every), name)
     for name, task in TASKS.items()
-    for model, train in [recipe(task)]
+    for model, train in [task_recipe(task)]
 }
 
 # An encoder: it fills blanks.

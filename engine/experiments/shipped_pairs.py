@@ -24,9 +24,9 @@ from engine.measure.families.classifier_accuracy import (
     share,
 )
 from engine.measure.families.cross_alignment import AlignmentScore, model_alignment
+from engine.presets.pair_recipes import label_recipe, pair_recipe
 from engine.seq2seq import build_classifier, build_pair
 from engine.training.numerics import choose, keep_memory
-from engine.training.pair_recipes import label_recipe, pair_recipe
 from engine.training.records import Evaluation, Record, Snapshot, TrainState
 from engine.training.train_pairs import exact, train_labels, train_pairs
 from engine.weights.checkpoints import filled

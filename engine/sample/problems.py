@@ -1,6 +1,4 @@
-"""What share of a synthetic task's problems a model solves: it is given the question, writes the answer, and
-that is checked.
-"""
+"""Problems of a synthetic task, solved by a model: it reads a question and writes the answer."""
 
 from __future__ import annotations
 
@@ -18,32 +16,32 @@ from engine.model import Transformer
 from engine.probe import Probe, identity
 from engine.training.records import TaskScores
 
-ASKED = 100  # problems of each split, spread evenly over it
+PROBLEMS = 100  # of each split that are solved at an evaluation, spread evenly over it
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A problem as a model finished it: `line` is the question and what the model wrote, `wanted` the answer
-    that is right ('' where there are several).
+    """A problem that a model has completed: `line` holds the question (its first `given` letters) and the
+    model's answer, `wanted` the right answer ('' where there are several).
     """
 
     line: str
-    asked: int
+    given: int
     right: bool
     wanted: str
 
     @property
     def question(self) -> str:
-        return self.line[: self.asked]
+        return self.line[: self.given]
 
     @property
     def written(self) -> str:
-        return self.line[self.asked :]
+        return self.line[self.given :]
 
 
 def lines_of(tokens: Tensor, period: int, count: int) -> Tensor:
-    """Up to `count` problems of a split, spread evenly, each with the line break before it and the one that
-    ends it: (count, period + 1).
+    """Returns up to `count` problems of a split, spread evenly, each between its two line breaks:
+    (count, period + 1).
     """
     there = (len(tokens) - 1) // period
     chosen = torch.linspace(0, there - 1, min(count, there)).long() * period
@@ -52,40 +50,40 @@ def lines_of(tokens: Tensor, period: int, count: int) -> Tensor:
 
 @torch.inference_mode()
 def finish(model: Transformer, given: Tensor, count: int, probe: Probe = identity) -> Tensor:
-    """The likeliest `count` tokens after each row of `given` (batch, position), one after the other:
-    (batch, position + count). A `probe` may change the forward pass.
+    """Appends the likeliest token to each row of `given` (batch, position), `count` times: (batch, position +
+    count). A `probe` may change the forward pass.
     """
     device = next(model.parameters()).device
-    found = given.to(device)
+    ids = given.to(device)
     for _ in range(count):
-        logits = model(found[:, -model.config.context :], probe)  # (batch, position, vocab)
-        found = torch.cat([found, logits[:, -1:].argmax(-1)], dim=1)
-    return found.cpu()
+        logits = model(ids[:, -model.config.context :], probe)  # (batch, position, vocab)
+        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], dim=1)
+    return ids.cpu()
 
 
 def answered(
     model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor, probe: Probe = identity
 ) -> list[Answered]:
-    """The problems of `lines` (batch, period + 1), as `lines_of` gives them, with the model's answers. A
-    token that is no letter, as a mask is, makes an answer wrong.
+    """Returns the problems of `lines` (batch, period + 1; see `lines_of`) with the model's answers. A token
+    that is no letter, such as a mask, makes an answer wrong.
     """
-    begin = 1 + task.asked  # the line break before is given too
-    ids = finish(model, lines[:, :begin], task.length - 1 - task.asked, probe)
+    begin = 1 + task.given  # the line break before is given too
+    ids = finish(model, lines[:, :begin], task.length - 1 - task.given, probe)
     known = tokenizer.vocab_size
     texts = ["".join(tokenizer.decode([i]) if i < known else "?" for i in row) for row in ids[:, 1:].tolist()]
     return [
-        Answered(text, task.asked, task.right(text), task.answer(text[: task.asked]) if task.answer else "")
+        Answered(text, task.given, task.right(text), task.answer(text[: task.given]) if task.answer else "")
         for text in texts
     ]
 
 
-def share_right(found: Sequence[Answered]) -> float:
-    """0 to 1."""
-    return sum(one.right for one in found) / len(found)
+def share_right(answers: Sequence[Answered]) -> float:
+    """Returns the share of right answers, 0 to 1."""
+    return sum(answer.right for answer in answers) / len(answers)
 
 
 def ask(model: Transformer, tokenizer: Tokenizer, task: Task, typed: str) -> Answered:
-    """What a model answers to a question that somebody typed. Raises TaskError where that is none."""
+    """Returns the model's answer to a typed question. Raises TaskError for a text that is no question."""
     question = task.asks(typed.strip())
     if question is None:
         raise TaskError(f"“{typed.strip()[:40]}” is no question of this task: type {task.form}")
@@ -97,8 +95,8 @@ def ask(model: Transformer, tokenizer: Tokenizer, task: Task, typed: str) -> Ans
 def likeliest_named(
     model: Transformer, corpus: Corpus, task: Task, tokens: Tensor, windows: int = 20
 ) -> float:
-    """Of a stream: at what share of the places the letter that the model thinks likeliest is the one that is
-    likeliest in the source, given all letters before.
+    """Returns the share of positions of a stream at which the model's likeliest letter is the source's
+    likeliest, given all letters before.
     """
     assert task.answer is not None
     some = lines_of(tokens, model.config.context, windows)[:, :-1]  # (windows, context)
@@ -112,9 +110,9 @@ def likeliest_named(
     return sum(hits) / len(hits)
 
 
-def task_scores(model: Transformer, corpus: Corpus, asked: int = ASKED) -> TaskScores | None:
-    """Of both splits; None for a text that is no task, and for a model that is no writer or too short for a
-    problem. The model is left in the mode it was in.
+def task_scores(model: Transformer, corpus: Corpus, count: int = PROBLEMS) -> TaskScores | None:
+    """Returns the share of problems solved in both splits; None for a text that is no task, and for a model
+    that cannot write or is too short for a problem. The model keeps its mode.
     """
     task = corpus.task
     if task is None or not model.config.causal or model.config.context < max(task.length, 3):
@@ -122,14 +120,13 @@ def task_scores(model: Transformer, corpus: Corpus, asked: int = ASKED) -> TaskS
     training = model.training
     model.parts.mode(model, False)
     try:
-        shares = [_share(model, corpus, task, tokens, asked) for tokens in (corpus.train, corpus.validation)]
+        shares = [_share(model, corpus, task, tokens, count) for tokens in (corpus.train, corpus.validation)]
     finally:
         model.parts.mode(model, training)
     return TaskScores(*shares)
 
 
-def _share(model: Transformer, corpus: Corpus, task: Task, tokens: Tensor, asked: int) -> float:
+def _share(model: Transformer, corpus: Corpus, task: Task, tokens: Tensor, count: int) -> float:
     if task.stream:
         return likeliest_named(model, corpus, task, tokens)
-    found = answered(model, corpus.tokenizer, task, lines_of(tokens, task.length, asked))
-    return share_right(found)
+    return share_right(answered(model, corpus.tokenizer, task, lines_of(tokens, task.length, count)))

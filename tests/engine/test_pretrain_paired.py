@@ -26,9 +26,9 @@ from engine.data.tokenizers.pairs import PairTokenizer
 from engine.experiments import shipped_pairs
 from engine.measure.families.classifier_accuracy import counting_right, labelled_right, share
 from engine.model import build
+from engine.presets.pair_recipes import LabelRecipe, PairRecipe
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right
-from engine.training.pair_recipes import LabelRecipe, PairRecipe
 from engine.training.train_pairs import exact
 from engine.weights.pair_checkpoints import load_labels, load_pair
 from tests.engine.cases import for_each

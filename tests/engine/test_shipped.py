@@ -39,11 +39,11 @@ from engine.measure.positions.extrapolation import (
 )
 from engine.measure.positions.schemes import parameters_added
 from engine.model import build
+from engine.presets.pair_recipes import label_recipe, pair_recipe
 from engine.sample import complete
 from engine.sample.pairs import write_pair
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right, measure
-from engine.training.pair_recipes import label_recipe, pair_recipe
 from engine.training.train_pairs import exact
 from engine.weights.checkpoints import load
 from engine.weights.pair_checkpoints import load_labels, load_pair

@@ -28,11 +28,11 @@ from engine.data.tasks.sources import (
 )
 from engine.data.tasks.task import Task, marked, problems
 from engine.errors import ConfigError, CorpusError
+from engine.presets.task_recipes import task_recipe
 from engine.sample.problems import task_scores
 from engine.training.batches import Batches
 from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Sample
-from engine.training.tasks import recipe
 from engine.training.train import train
 from engine.weights import checkpoints
 from tests.engine.cases import for_each
@@ -161,7 +161,7 @@ def test_held_out_problems_are_never_trained_on(task: Task) -> None:
     assert train and validation
     assert not set(train) & set(validation)
     assert not {task.key(line) for line in train} & {task.key(line) for line in validation}
-    assert not {line[: task.asked] for line in train} & {line[: task.asked] for line in validation}
+    assert not {line[: task.given] for line in train} & {line[: task.given] for line in validation}
     assert problems(task, 3000, 300) == (train, validation)
     if task.everything is None:
         assert problems(task, 3000, 300, seed=1)[0] != train
@@ -201,12 +201,12 @@ def test_what_is_right(task: Task) -> None:
         assert len(line) == task.length - 1
         assert task.right(line) and python_says(task.name, line)
         if task.answer is not None:
-            assert line[: task.asked] + task.answer(line[: task.asked]) == line
+            assert line[: task.given] + task.answer(line[: task.given]) == line
         for place in range(len(line)):  # one letter changed, anywhere
             other = line[:place] + next(c for c in task.alphabet if c != line[place]) + line[place + 1 :]
             if task.right(other):
                 assert python_says(task.name, other)
-            if place >= task.asked and task.answer is not None:
+            if place >= task.given and task.answer is not None:
                 assert not task.right(other)
         assert not task.right(line[:-1]) and not task.right(line + line[-1])
     for junk in ("", ">", "=", "+", "\n", "é" * (task.length - 1), "?" * 100, lines[0].upper() + "x"):
@@ -219,8 +219,8 @@ def test_where_an_answer_comes_from(task: Task) -> None:
     for i in range(30):
         line = task.draw(random.Random(i), task.length - 1)
         found = task.sources(line)
-        assert len(found) == task.length - 1 - task.asked
-        for place, sources in enumerate(found, task.asked):
+        assert len(found) == task.length - 1 - task.given
+        for place, sources in enumerate(found, task.given):
             assert all(0 <= source < place for source in sources)
             if task.name in ("copy", "reverse", "sort", "repeat"):
                 assert sources and {line[source] for source in sources} == {line[place]}
@@ -265,7 +265,7 @@ def test_what_somebody_types(name: str, typed: str, question: str | None) -> Non
     task = TASKS[name]
     assert task.asks(typed) == question
     if question is not None:
-        assert len(question) == task.asked and set(question) <= set(task.alphabet)
+        assert len(question) == task.given and set(question) <= set(task.alphabet)
         if task.answer is not None:
             assert task.right(question + task.answer(question))
 
@@ -324,7 +324,7 @@ def test_of_a_clock_the_answers_alone_count() -> None:
 
 
 def test_what_a_task_cannot_be_trained_with(corpus: Corpus) -> None:
-    base_model, base = recipe(TASKS["reverse"])
+    base_model, base = task_recipe(TASKS["reverse"])
     for model, config, said in (
         ({"context": 17}, {}, "at least 18"),
         ({}, {"repeat": 0.5}, "repeat"),
@@ -339,7 +339,7 @@ def test_what_a_task_cannot_be_trained_with(corpus: Corpus) -> None:
 
 
 def learned(name: str, **fields: Any) -> tuple[list[Evaluation], list[Sample]]:
-    model, config = recipe(TASKS[name])
+    model, config = task_recipe(TASKS[name])
     quick = {"precision": "float32", "eval_tokens": 2048, "snapshot_every": 0, "look_early": False}
     records = list(
         train(model, dataclasses.replace(config, **quick | fields), corpora.load(name), device="cpu")
@@ -372,13 +372,13 @@ def test_a_sample_goes_on_from_what_is_asked() -> None:
 @for_each("name", list(TASKS))
 def test_the_shipped_models_solve_their_tasks(name: str) -> None:
     folder = Path(__file__).parents[2] / "checkpoints" / "tasks" / name
-    found, (model, config) = checkpoints.load(folder), recipe(TASKS[name])
+    found, (model, config) = checkpoints.load(folder), task_recipe(TASKS[name])
     task, corpus = TASKS[name], corpora.load(name)
     assert found.config == model.resolved()
     made = TrainConfig.from_dict(found.metrics["train"])
     assert made == dataclasses.replace(config, sample_every=0, snapshot_every=config.eval_every)
     assert found.tokenizer.to_dict() == corpus.tokenizer.to_dict()
-    scores = task_scores(found.model, corpus, asked=1000)
+    scores = task_scores(found.model, corpus, count=1000)
     assert scores is not None
     assert scores.validation == pytest.approx(found.metrics["solved"]["validation"], abs=0.003)
     assert scores.validation >= 0.98

@@ -15,49 +15,49 @@ Order = Callable[
 
 
 def rewriting(
-    name: str, title: str, rule: str, letters: str, asked: int, order: Order, alike: bool = False
+    name: str, title: str, rule: str, letters: str, count: int, order: Order, alike: bool = False
 ) -> Task:
-    """`asked` random letters, an arrow, and the same letters in another order. `alike`: any place that holds
+    """`count` random letters, an arrow, and the same letters in another order. `alike`: any place that holds
     the letter serves as its source, since the rule looks at letters and not at places.
     """
 
     def answer(line: str) -> str:
-        return "".join(line[i] for i in order(line[:asked]))
+        return "".join(line[i] for i in order(line[:count]))
 
     def draw(draws: random.Random, _: int) -> str:
-        question = "".join(draws.choices(letters, k=asked)) + ARROW
+        question = "".join(draws.choices(letters, k=count)) + ARROW
         return question + answer(question)
 
     def right(line: str) -> bool:
-        question = line[:asked]
-        known = len(question) == asked and set(question) <= set(letters)
+        question = line[:count]
+        known = len(question) == count and set(question) <= set(letters)
         return known and line == question + ARROW + answer(question)
 
     def sources(line: str) -> Sources:
-        question = line[:asked]
+        question = line[:count]
         if not alike:
             return tuple((i,) for i in order(question))
-        return tuple(tuple(j for j in range(asked) if question[j] == question[i]) for i in order(question))
+        return tuple(tuple(j for j in range(count) if question[j] == question[i]) for i in order(question))
 
     def asks(typed: str) -> str | None:
         question = typed.partition(ARROW)[0]
-        return question + ARROW if len(question) == asked and set(question) <= set(letters) else None
+        return question + ARROW if len(question) == count and set(question) <= set(letters) else None
 
     return Task(
         name=name,
         title=title,
         rule=rule,
         alphabet="".join(sorted({*letters, ARROW})),
-        length=2 * asked + 2,
-        asked=asked + 1,
-        entropies=(*[math.log(len(letters))] * asked, *[0.0] * (asked + 2)),
+        length=2 * count + 2,
+        given=count + 1,
+        entropies=(*[math.log(len(letters))] * count, *[0.0] * (count + 2)),
         draw=draw,
         right=right,
         answer=answer,
         sources=sources,
-        form=f"{asked} letters from {letters[0]} to {letters[-1]}",
+        form=f"{count} letters from {letters[0]} to {letters[-1]}",
         asks=asks,
-        key=lambda line: line[:asked],
+        key=lambda line: line[:count],
     )
 
 
@@ -67,15 +67,15 @@ def repeating(
     """A piece of `shortest` to `longest` different letters, each length equally likely, over and over until
     the line is full. The answer begins where the piece has begun again for certain.
     """
-    asked = longest + 1
+    given = longest + 1
 
     def again(line: str) -> int:
         """Where the first letter comes a second time; 0 where it does not."""
-        return line.find(line[0], 1, asked) if line else 0
+        return line.find(line[0], 1, given) if line else 0
 
     def answer(line: str) -> str:
         period = again(line)
-        return "".join(line[i % period] for i in range(asked, places))
+        return "".join(line[i % period] for i in range(given, places))
 
     def draw(draws: random.Random, _: int) -> str:
         period = draws.randint(shortest, longest)
@@ -93,11 +93,11 @@ def repeating(
 
     def sources(line: str) -> Sources:
         period = again(line)
-        return tuple(tuple(range(i - period, -1, -period)) for i in range(asked, places))
+        return tuple(tuple(range(i - period, -1, -period)) for i in range(given, places))
 
     def asks(typed: str) -> str | None:
         known = shortest <= len(typed) <= longest and set(typed) <= set(letters)
-        return (typed * asked)[:asked] if known and len(set(typed)) == len(typed) else None
+        return (typed * given)[:given] if known and len(set(typed)) == len(typed) else None
 
     def entropy(place: int) -> float:
         """Of the letter at a place: a new one while the piece goes on, its first one where it has ended."""
@@ -117,7 +117,7 @@ def repeating(
         rule=rule,
         alphabet="".join(sorted(letters)),
         length=places + 1,
-        asked=asked,
+        given=given,
         entropies=(*map(entropy, range(places)), 0.0),
         draw=draw,
         right=right,
@@ -136,7 +136,7 @@ def adding(name: str, title: str, rule: str, digits: int, backwards: bool) -> Ta
     Short numbers are what it is learned from: of two random digits each alone says nothing of the last digit
     of their sum, but beside a zero it says all.
     """
-    asked, ten = 2 * digits + 2, "0123456789"
+    given, ten = 2 * digits + 2, "0123456789"
 
     def answer(line: str) -> str:
         total = f"{int(line[:digits]) + int(line[digits + 1 : 2 * digits + 1]):0{digits + 1}d}"
@@ -164,9 +164,9 @@ def adding(name: str, title: str, rule: str, digits: int, backwards: bool) -> Ta
             return None
         return f"{parts[0]:0>{digits}}+{parts[1]:0>{digits}}="
 
-    def zeros(count: int) -> float:
+    def zeros(given: int) -> float:
         """The probability that a number begins with so many zeros."""
-        return sum(10.0 ** -max(0, count - place) for place in range(digits)) / digits
+        return sum(10.0 ** -max(0, given - place) for place in range(digits)) / digits
 
     def entropy(place: int) -> float:
         """Of a number's digit: all ten alike after another than zero."""
@@ -181,7 +181,7 @@ def adding(name: str, title: str, rule: str, digits: int, backwards: bool) -> Ta
         rule=rule,
         alphabet="".join(sorted(ten + "+=")),
         length=3 * digits + 4,
-        asked=asked,
+        given=given,
         entropies=(*number, 0.0, *number, 0.0, *[0.0] * (digits + 2)),
         draw=draw,
         right=right,
@@ -233,7 +233,7 @@ def remainders(name: str, title: str, rule: str, signs: str, held_out: float) ->
         rule=rule,
         alphabet="".join(sorted(signs + "+=")),
         length=6,
-        asked=4,
+        given=4,
         entropies=(one, 0.0, one, 0.0, 0.0, 0.0),
         draw=lambda draws, _: problem(*draws.choices(signs, k=2)),
         right=right,

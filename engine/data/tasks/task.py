@@ -20,8 +20,8 @@ HELD_OUT = 0.1  # share of the problems that are never trained on
 
 @dataclass(frozen=True)
 class Task:
-    """`length` is the tokens of a problem with its line break, `asked` how many of them are given before the
-    answer begins. A stream (`length` 1) has no problems: it goes on for ever.
+    """`length` is the tokens of a problem with its line break, `given` how many of them stand before the
+    answer. A stream (`length` 1) has no problems: it goes on for ever.
 
     `entropies` (length,): of each place's token, in nats, given those before it in its problem; of a stream
     (first, second, ...), where the last one goes on. `draw` makes one problem without its line break, of a
@@ -38,7 +38,7 @@ class Task:
     rule: str  # what is to be done, as a sentence
     alphabet: str  # without the line break
     length: int
-    asked: int
+    given: int
     entropies: tuple[float, ...]
     draw: Callable[[random.Random, int], str] = field(repr=False)
     right: Callable[[str], bool] = field(repr=False)
@@ -59,7 +59,7 @@ class Task:
     def graded(self) -> tuple[bool, ...]:
         """Which places of a problem count in the loss: (length,)."""
         last = self.length - 1
-        return tuple(not self.answers_only or self.asked <= i < last for i in range(self.length))
+        return tuple(not self.answers_only or self.given <= i < last for i in range(self.length))
 
     def place_entropy(self, place: int) -> float:
         """Nats of the token that is predicted at a place of a window, counted from 0."""

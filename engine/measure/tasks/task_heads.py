@@ -50,7 +50,7 @@ def targets(task: Task, line: str) -> list[tuple[int, tuple[int, ...]]]:
     with the line break before the problem. A letter is chosen at the place before it.
     """
     assert task.sources is not None
-    places = enumerate(task.sources(line), task.asked)
+    places = enumerate(task.sources(line), task.given)
     return [(place, tuple(1 + source for source in sources)) for place, sources in places if sources]
 
 

@@ -3,8 +3,8 @@
 from engine.data.tasks.lines import adding, remainders
 from engine.measure.tasks.task_heads import looking, solved_without
 from engine.measure.tasks.task_rules import by_carries, out_of_turn
+from engine.presets.task_recipes import task_recipe
 from engine.sample.problems import answered
-from engine.training.tasks import recipe
 from pages.lab.tasks import words
 from pages.lab.tasks.grokking import draw_grokking
 from pages.lab.tasks.heads import draw_heads
@@ -22,7 +22,7 @@ show(
                 "Solved?",
                 draw_solve,
                 words.SOLVE,
-                (answered, recipe),
+                (answered, task_recipe),
                 needs_model=False,
                 question=words.SOLVE_QUESTION,
             ),

@@ -16,10 +16,10 @@ from engine.data.pairs import LabelledText, PairedText
 from engine.data.tasks.all import TASKS
 from engine.errors import ConfigError, CorpusError
 from engine.presets import ENCODERS, Preset
+from engine.presets.task_recipes import task_recipe
 from engine.service import profiles
 from engine.service.profiles import Profile
 from engine.training import kinds
-from engine.training.tasks import recipe
 from pages.start.train import pairs, words_pairs, words_tasks
 from ui import session, widgets
 from ui.background_jobs import Key, known, measured
@@ -151,7 +151,7 @@ def _fill_blanks() -> None:
 
 def _settle(name: str) -> None:
     """Puts the recipe of a task into the controls."""
-    model, train = recipe(TASKS[name])
+    model, train = task_recipe(TASKS[name])
     fill(model.to_dict() | train.to_dict())
 
 

@@ -27,6 +27,7 @@ from engine.errors import RunError, TokenizerError
 from engine.measure.circuits.induction import drawn as draw_letters
 from engine.measure.circuits.induction import ordinary
 from engine.presets import PAIRED
+from engine.presets.task_recipes import task_recipe
 from engine.probe import Recorder
 from engine.service.history import HistoryLog
 from engine.service.profiles import PROFILES, check
@@ -34,7 +35,6 @@ from engine.service.state import RunSpec
 from engine.training import kinds
 from engine.training.records import Evaluation, HeadScores, Sample, Step, TaskScores
 from engine.training.snapshot_series import open_lapse
-from engine.training.tasks import recipe
 from pages.input.tokens import shared
 from tests.pages.stage import StageManager, view_of
 from tests.pages.start.training import changed, clicked, opened, sentences
@@ -319,7 +319,7 @@ def test_a_task_is_a_text_to_train_on(manager: StageManager) -> None:
 
 def test_what_is_shown_of_a_run_on_a_task(manager: StageManager, drawn: dict[str, Any]) -> None:
     page = watched_task(manager)
-    floor = TASKS["reverse"].floor(recipe(TASKS["reverse"])[0].context)
+    floor = TASKS["reverse"].floor(task_recipe(TASKS["reverse"])[0].context)
     assert floor == pytest.approx(FLOOR)
     shown = drawn["solved_chart"]
     assert [trace["y"] for trace in shown.traces] == [[0.0, 0.17, 0.79], [0.0, 0.22, 0.86]]

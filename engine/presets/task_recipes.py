@@ -22,7 +22,7 @@ _MODEL: dict[str, dict[str, Any]] = {"addition": _ADDING, "addition_reversed": _
 _TRAIN: dict[str, dict[str, Any]] = {"addition": {"steps": 600}, "addition_reversed": {"steps": 600}}
 
 
-def recipe(task: Task) -> tuple[ModelConfig, TrainConfig]:
+def task_recipe(task: Task) -> tuple[ModelConfig, TrainConfig]:
     """The model, one problem long, and how it is trained."""
     preset = PRESETS["grokking" if task.answers_only else "task"]
     assert preset.train is not None

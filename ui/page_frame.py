@@ -144,7 +144,7 @@ def _question_line(page: Page, view: View) -> tuple[DeltaGenerator, Choice | Non
 
 
 def choose_view(views: Sequence[View], key: str) -> View:
-    """Draws the views as a row of buttons. A link names one by its id, or, as old links do, by its title."""
+    """Draws the views as a row of buttons. A link names one by its id or title."""
     by_id = {view.id: view for view in views}
     titles = {view.id: view.title for view in views}
     return by_id[widgets.select("View", titles, key, hidden=True, wrap=True)]

@@ -121,15 +121,6 @@ def select_several(
     return only(options, chosen or ())
 
 
-def renamed(key: str, old: Mapping[str, str]) -> None:
-    """Replaces an old option's name in a link before the widget is drawn: `old` says what it is
-    called now.
-    """
-    named = st.query_params.get(key, "")
-    if named in old:
-        st.query_params[key] = old[named]
-
-
 def arrived(page: str) -> None:
     """Notes which page is drawn, once in each whole run of the script. Coming from another page, whose
     address says nothing of this one's choices, they are remembered; on the same page an address without them

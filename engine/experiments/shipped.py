@@ -24,7 +24,7 @@ import torch
 from engine.config import ModelConfig, Position, TrainConfig
 from engine.data import corpora
 from engine.data.tasks.all import TASKS
-from engine.errors import CheckpointError, ConfigError
+from engine.errors import CheckpointError
 from engine.experiments.command import machine, places
 from engine.measure.positions.extrapolation import (
     TIMES,
@@ -144,7 +144,7 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
     resume, curve, began = None, [], time.process_time()
     if latest.exists():
         resume, found = load_state(latest)
-        if _filled_in(found) != made_by:
+        if found != made_by:
             raise CheckpointError(f"{latest} was made by another recipe")
         curve = json.loads(curve_file.read_text())
         log.info("%s: going on from step %d", name, resume.step)
@@ -219,19 +219,6 @@ def _beside(name: str, model: Transformer, batches: Batches) -> dict[str, Any]:
 def _solved(look: Evaluation) -> dict[str, float]:
     """The shares of a task's problems that are solved, as they stand in a curve."""
     return {} if look.task is None else {"train_solved": look.task.train, "solved": look.task.validation}
-
-
-def _filled_in(made_by: Mapping[str, Any]) -> dict[str, Any]:
-    """What a state file says it was made by, with fields that are younger than the file at their defaults. As
-    it is where that cannot be read.
-    """
-    try:
-        return {
-            "model": ModelConfig.from_dict(made_by["model"]).to_dict(),
-            "train": TrainConfig.from_dict(made_by["train"]).to_dict(),
-        }
-    except (KeyError, TypeError, ConfigError):
-        return dict(made_by)
 
 
 def _extrapolation(model: Transformer, tokens: torch.Tensor) -> dict[str, Any]:

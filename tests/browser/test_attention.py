@@ -47,7 +47,9 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node_and_marks_a_cell(page
 
 def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url):
     opened(
-        page, f"{app_url}/attention?attention_as=Arcs&attention_layer=1&attention_head=0", ".gf-arcs-token"
+        page,
+        f"{app_url}/attention?measure=true&attention_as=Arcs&attention_layer=1&attention_head=0",
+        ".gf-arcs-token",
     )
     said, left = page.locator(".gf-arcs-said"), page.locator(".gf-arcs-column").first
     page.evaluate("""() => { // the script must not run again while the page is only pointed at

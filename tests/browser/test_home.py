@@ -11,7 +11,7 @@ MAP = ".map svg"
 
 
 def test_every_part_can_be_read_with_the_keyboard(page, app_url):
-    opened(page, f"{app_url}/?preset=classic", MAP)
+    opened(page, f"{app_url}/?home_view=published&preset=classic", MAP)
     panel = page.locator(".map .panel")
     for part in page.locator(".map .box").all():
         part.focus()
@@ -27,7 +27,7 @@ def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
     def kept():
         return [c for c in page.context.cookies() if c["name"] == "glassformer"]
 
-    opened(page, f"{app_url}/?preset=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E", MAP)
+    opened(page, f"{app_url}/?home_view=published&preset=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E", MAP)
     assert page.locator('img[src="x"]').count() == 0
     (first,) = kept()
     assert first["httpOnly"] and first["sameSite"] == "Lax" and len(first["value"]) == 87

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from engine.data import corpora
 from engine.data.corpus import Corpus, check_length
 from engine.errors import CorpusError
-from engine.experiments.shipped import RECIPES, _filled_in
 from engine.measure.tasks.ngrams import baselines
 from tests.engine.cases import for_each
 
@@ -192,13 +191,3 @@ def test_baselines_in_bits_per_character() -> None:
     unigram = -sum(math.log2((counts[i] + 1) / (len(corpus.train) + corpus.vocab_size)) for i in ids)
     assert corpus.baselines_in_bits["uniform"] == pytest.approx(uniform / characters)
     assert corpus.baselines_in_bits["unigram"] == pytest.approx(unigram / characters)
-
-
-def test_a_state_of_before_a_field_existed_still_belongs_to_its_recipe() -> None:
-    for recipe in RECIPES.values():
-        model, train = recipe.model.to_dict(), recipe.train.to_dict()
-        old = {name: value for name, value in train.items() if name != "tokenizer"}
-        made_by = {"model": model, "train": train}
-        assert _filled_in({"model": model, "train": old}) == made_by
-        assert _filled_in({"model": model, "train": {**old, "steps": 1}}) != made_by
-        assert _filled_in({"model": {"no_such_field": 1}, "train": {}}) != made_by

@@ -43,7 +43,7 @@ def test_the_ledger_writes_a_gated_width_as_1_368():
 
 
 def test_home_counts_bert_as_parameters_does():
-    told = said(opened("start/home", preset="bert-base"), "markdown")
+    told = said(opened("start/home", home_view="published", preset="bert-base"), "markdown")
     total = ledger_of(PRESETS["bert-base"]).total
     assert total == 109_482_240 and f"**{total:,} parameters**" in told
     assert f"{768 * 768 + 768:,} of them are outside this map" in told  # the pooler

@@ -133,7 +133,7 @@ THREE = tuple(
         ("<script>", "one", None),
     ],
 )
-def test_a_link_names_a_view_by_its_id_and_an_old_one_by_its_title(named, shown, kept) -> None:
+def test_a_link_names_a_view_by_its_id_or_its_title(named, shown, kept) -> None:
     page = opened(*THREE, **({} if named is None else {"view": named}))
     assert said(page) == [f"view {shown}"] and in_address(page, "view") == kept
     assert page.get_by_key("view").options == [view.title for view in THREE]

@@ -128,7 +128,7 @@ def test_options_that_change_leave_nothing_behind() -> None:
     assert picked(ran(page)) == "b"  # what is still allowed stays
 
 
-def test_the_url_holds_the_name_of_an_option_and_old_links_its_wording() -> None:
+def test_the_url_holds_the_name_of_an_option_and_may_hold_its_wording() -> None:
     page = opened(choices, {"options": MAPPED}, **named("Gamma"))
     assert picked(page) == "c" and urls(page) == "c"
     assert picked(choose(page, "b")) == "b" and urls(page) == "b"

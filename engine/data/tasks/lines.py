@@ -164,9 +164,9 @@ def adding(name: str, title: str, rule: str, digits: int, backwards: bool) -> Ta
             return None
         return f"{parts[0]:0>{digits}}+{parts[1]:0>{digits}}="
 
-    def zeros(given: int) -> float:
+    def zeros(count: int) -> float:
         """The probability that a number begins with so many zeros."""
-        return sum(10.0 ** -max(0, given - place) for place in range(digits)) / digits
+        return sum(10.0 ** -max(0, count - place) for place in range(digits)) / digits
 
     def entropy(place: int) -> float:
         """Of a number's digit: all ten alike after another than zero."""

@@ -17,15 +17,10 @@ from pages.input.embeddings.analogies import draw_analogies
 from pages.input.embeddings.classes import draw_classes
 from pages.input.embeddings.lookup import draw_lookup
 from pages.input.embeddings.map import draw_map
-from pages.input.embeddings.shared import old_link
 from ui.page_frame import Page, View, show
-from ui.widgets import renamed
 
 KEY = "embed_view"
 
-OLD = {"Do alike tokens find each other?": "classes", "King − man + woman?": "analogies"}
-renamed(KEY, OLD)
-old_link(KEY)
 show(
     Page(
         "Embeddings",

@@ -71,14 +71,6 @@ def _text(corpus: str | None) -> str | None:
         return None
 
 
-def old_link(key: str) -> None:
-    """Opens the lookup for links that name only its position: it used to be the first view, and stood in no
-    link.
-    """
-    if key not in st.session_state and key not in st.query_params and POSITION in st.query_params:
-        st.query_params[key] = "lookup"
-
-
 def matrix_of(subject: Subject) -> np.ndarray:
     """Returns E, (vocab, d_model)."""
     return embedding_of(subject.model)

@@ -14,7 +14,7 @@ from engine.measure.positions import alibi as measured
 from pages.input.positions import alibi_figures as figures
 from pages.input.positions.alibi_effect import choose_multiplier, draw_effect
 from pages.input.positions.answers import alibi_sentence
-from pages.input.positions.shared import choose_mask, opened_by, thousands
+from pages.input.positions.shared import choose_mask, thousands
 from pages.input.positions.shared_figures import bias_heatmap
 from ui import explain, widgets
 from ui.figures.patterns import pattern_table
@@ -30,7 +30,6 @@ CORNER = 3  # rows and columns of the bias that are written out
 
 def draw_alibi() -> None:
     """Draws the cost of distance in each head."""
-    opened_by("alibi_topic", {"matrix", "effect", "Bias matrix", "Effect on a pattern"})
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:
         heads = widgets.slide("Heads", 1, MOST_HEADS, FIRST_HEADS, "alibi_heads")

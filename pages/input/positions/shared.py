@@ -48,12 +48,6 @@ def choose_mask(causal: bool, key: str) -> bool:
     return widgets.select("Mask", MASKS if causal else MASKS[::-1], key) == MASKS[0]
 
 
-def opened_by(key: str, values: Container[str]) -> None:
-    """Opens the fold that an old link names."""
-    if explain.MEASURE not in st.session_state and st.query_params.get(key) in values:
-        st.session_state[explain.MEASURE] = True
-
-
 @dataclass(frozen=True)
 class Shown:
     """The subject of a view: the bar's own, or a substitute; then `line` says so."""

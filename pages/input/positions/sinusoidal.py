@@ -88,7 +88,7 @@ def draw_sinusoidal() -> None:
 
 
 def chosen_part() -> Part:
-    """Returns the part that is drawn: named by its id, or, in old links, by its title."""
+    """Returns the part that is drawn: named by its id or title."""
     named = st.session_state.get(PART) or st.query_params.get(PART)
     return next((part for name, part in PARTS.items() if named in (name, part.title)), PARTS["table"])
 

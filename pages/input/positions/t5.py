@@ -10,7 +10,7 @@ from engine.measure.positions import t5_buckets as measured
 from engine.parts.positions import T5Bias
 from pages.input.positions import t5_figures as figures
 from pages.input.positions.answers import buckets_sentence
-from pages.input.positions.shared import choose_mask, opened_by, thousands
+from pages.input.positions.shared import choose_mask, thousands
 from pages.input.positions.t5_learned import draw_learned_bias
 from ui import explain, widgets
 from ui.model_bar import subject_bar
@@ -23,7 +23,6 @@ FARTHEST = (8, 16, 32, 64, 128, 256, 512, 1_024)
 
 def draw_t5() -> None:
     """Draws which offsets share a bucket."""
-    opened_by("t5_topic", {"learned", "Learned bias"})
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:
         buckets, far, both = _choose()

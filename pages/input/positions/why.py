@@ -19,7 +19,6 @@ from engine.measure.positions.permutation import (
 from pages.input.positions import guesses
 from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES, order_sentence
-from pages.input.positions.shared import opened_by
 from pages.input.positions.why_measured import THROUGH, draw_measured
 from ui import explain, session, widgets
 from ui.guess import ask
@@ -33,7 +32,6 @@ MAX_WORDS, MAX_LETTERS, MAX_SEED = 16, 200, 9999
 
 def draw_why() -> None:
     """Draws words in two orders, joined by lines that say what became of each."""
-    opened_by(THROUGH, ("trained", "A trained model"))
     picture, controls = st.columns([3, 1], gap="medium")
     with controls:
         sentence = _choose_words()

@@ -19,10 +19,8 @@ from pages.input.tokens.compare import draw_compare
 from pages.input.tokens.cost import draw_cost
 from pages.input.tokens.roundtrip import draw_roundtrip
 from ui.page_frame import Page, View, show
-from ui.widgets import renamed
 
 KEY = "tokens_view"
-renamed(KEY, {"BPE, watched": "bpe", "Compare tokenizers": "compare", "What vocabulary size costs": "cost"})
 show(
     Page(
         "Tokens",

@@ -44,8 +44,6 @@ def draw_heads(subject: Subject) -> None:
     head_grid(subject, patterns, numbers, (layer, head), order=order, by=by)
     own = habit_of_each(numbers)[layer * config.n_heads + head]
     explain.answer(words.specialities(counts(numbers), (layer, head), own))
-    if "Arcs" in (st.query_params.get("attention_as"), st.session_state.get("attention_as")):
-        st.session_state.setdefault(explain.MEASURE, True)  # where an old link leads
     explain.measure_it(_more, subject, patterns[layer], layer, head)
 
 

@@ -1,7 +1,5 @@
 """The residual stream: what each layer writes, and which one settles the answer."""
 
-import streamlit as st
-
 from engine.experiments.no_residual import compare, likeness
 from engine.measure.residual.attribution import attribute
 from engine.measure.residual.gradient_by_depth import fresh, measure
@@ -17,9 +15,6 @@ from ui.page_frame import Page, View, show
 
 Q = words.QUESTIONS
 ROAD = (PreNormBlock, NoResidualBlock, compare, likeness, measure, fresh)
-OLD_TITLES = {"Who pushed the logit": "push", "The gradient highway": "highway"}  # what old links name
-if (named := st.query_params.get("residual_view")) in OLD_TITLES:
-    st.query_params["residual_view"] = OLD_TITLES[named]
 show(
     Page(
         "Residual stream",

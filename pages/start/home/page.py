@@ -46,8 +46,6 @@ LIVING_OF = {
     "both": replace(VIEWS[0], words=words_pair.RUNNING, code=(writing, Seq2Seq.forward)),
 }
 session.drop_endless()
-if "preset" in st.query_params and "home_view" not in {*st.query_params, *st.session_state}:
-    st.query_params["home_view"] = "published"  # links to a drawing are older than the choice
 
 
 def _line() -> tuple[View, DeltaGenerator]:

@@ -78,7 +78,7 @@ def with_run(manager: StageManager, steps: tuple[int, ...] = (0, 20, 40), **fiel
 
 
 def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
-    page = embeddings(embed_position="4", text=FIRST_TEXT, hand="true")  # an old link, which names no view
+    page = embeddings(embed_view="lookup", embed_position="4", text=FIRST_TEXT, hand="true")
     matrix, told = rows_of(classic), said(page)
     ids = classic.tokenizer.encode(page.text_area(key="text").value)
     figure = drawn["embed_lookup"]

@@ -179,7 +179,7 @@ def test_all_schemes_with_and_without_the_mask(drawn):
 
 def test_a_trained_model_in_and_out_of_order(drawn):
     """The table, the bars and the sentence are the engine's own measurement of each setting, told apart."""
-    page = positions("why", why_on="A trained model", why_order="rotate")
+    page = positions("why", why_on="trained", why_order="rotate")
     assert page.get_by_key("why_on").value == "trained"
     model, ids = shipped(CLASSIC).model, ids_of(CLASSIC)
     texts = [shipped(CLASSIC).tokenizer.decode([i]) for i in ids]

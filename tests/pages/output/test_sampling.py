@@ -99,7 +99,7 @@ def floats(packed: str, kind: str) -> np.ndarray:
 
 def test_the_link_holds_every_setting_and_where_one_looks(drawn):
     page = opened(
-        sampling_view="Stage by stage",  # as old links name it
+        sampling_view="Stage by stage",
         sampling_temperature="1.5",
         sampling_top_k="7",
         sampling_top_p="0.9",

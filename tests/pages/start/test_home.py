@@ -49,7 +49,7 @@ pytestmark = pytest.mark.usefixtures("manager")
 
 @pytest.mark.parametrize("name", ["fast", "gpt2", "bert-base", "llama2-70b", "gpt3-175b"])
 def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
-    home = opened(preset=name)
+    home = opened(home_view="published", preset=name)
     assert not home.exception
     drawn, preset = component(home, "glassformer_map"), PRESETS[name]
     counted = ledger(preset.model, preset.encoder)
@@ -69,7 +69,7 @@ def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
 def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypatch):
     stage = StageManager()
     monkeypatch.setattr(state, "manager", lambda: stage)
-    app = opened(preset=chosen)
+    app = opened(home_view="published", preset=chosen)
     assert stage.asked == []
     app.button(key="train_now").click().run()
     assert not app.exception
@@ -247,7 +247,7 @@ def test_parts_hold_what_the_built_model_holds(name):
 
 @pytest.mark.parametrize("name", list(ENCODER_DECODERS))
 def test_a_published_one_is_drawn_and_counted(name):
-    app, preset = opened(preset=name), ENCODER_DECODERS[name]
+    app, preset = opened(home_view="published", preset=name), ENCODER_DECODERS[name]
     total = sum(p.numel() for p in build_pair(preset.pair, device="meta").parameters())
     assert f"{total:,} parameters" in component(app, "glassformer_map")["alt"]
     said = " ".join(text.value for text in app.markdown)

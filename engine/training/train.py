@@ -126,7 +126,7 @@ class _Training(Loop[Transformer, Batch]):
         control: Control,
         device: str | torch.device,
         parts: Parts,
-        score_heads: HeadScorer | None,
+        score_heads: HeadScorer | None = None,
     ) -> None:
         train, validation = parts.split(corpus.train, corpus.validation)
         self.corpus = replace(corpus, train=train, validation=validation)

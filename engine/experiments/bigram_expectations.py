@@ -113,16 +113,16 @@ def shipped(path: Path = SHIPPED) -> Expectations:
         ) from error
 
 
-def save(found: Expectations, path: Path) -> None:
+def save(expected: Expectations, path: Path) -> None:
     def rounded(shares: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
         return {given: [round(float(share), 5) for share in each] for given, each in shares.items()}
 
     what = {
-        "made": found.made,
-        "letters": list(found.letters),
-        "losses": {name: round(loss, 4) for name, loss in found.losses.items()},
-        "text": rounded(found.text),
-        "rungs": {name: rounded(each) for name, each in found.rungs.items()},
+        "made": expected.made,
+        "letters": list(expected.letters),
+        "losses": {name: round(loss, 4) for name, loss in expected.losses.items()},
+        "text": rounded(expected.text),
+        "rungs": {name: rounded(each) for name, each in expected.rungs.items()},
     }
     write_whole(path, (json.dumps(what, separators=(",", ":")) + "\n").encode())
 

@@ -114,7 +114,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Comparison:
     """The two beside each other, at the same step where both still train."""
 
     healthy: Side
@@ -135,7 +135,7 @@ class Finding:
         return "hides" if abs(self.cost) < CLOSE else "costs" if self.cost > 0 else "flatters"
 
 
-def found(views: Sequence[RunView], text: str) -> Finding:
+def compare_twins(views: Sequence[RunView], text: str) -> Comparison:
     """Of the healthy run and the faulty one, and the text that they read."""
     healthy, broken = views
     both = compared(healthy.history.evaluations, broken.history.evaluations)
@@ -144,7 +144,7 @@ def found(views: Sequence[RunView], text: str) -> Finding:
     else:
         losses = (_newest(healthy), _newest(broken))
         steps = (healthy.step, broken.step)
-    return Finding(*(_side(v, loss, at, text) for v, loss, at in zip(views, losses, steps, strict=True)))
+    return Comparison(*(_side(v, loss, at, text) for v, loss, at in zip(views, losses, steps, strict=True)))
 
 
 def _newest(view: RunView) -> float:

@@ -20,7 +20,7 @@ from engine.experiments.command import places, processor
 from engine.experiments.ladder_gains import losses
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.presets.ladder import FIRST_FOUR, LADDER, MOST_STEPS, RACE_TRAINING
-from engine.presets.raced import QUESTIONS
+from engine.presets.races import QUESTIONS
 from engine.presets.task_recipes import task_recipe
 from engine.service.state import RunSpec
 from engine.training.numerics import keep_memory

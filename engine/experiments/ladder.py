@@ -169,7 +169,7 @@ def shipped(path: Path = SHIPPED) -> Experiment:
         ) from error
 
 
-def climb(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECTURE_TRAINING) -> None:
+def train_rung(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECTURE_TRAINING) -> None:
     """Trains a rung from its newest state in `work` to its end, leaving state, curve and text there."""
     rung = LECTURE[name].rung
     model = replace(rung.model, vocab_size=corpus.vocab_size)
@@ -241,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     work = options.work or corpora.cache_folder() / "ladder"
     work.mkdir(parents=True, exist_ok=True)
     for name in () if options.collect else options.rungs or LECTURE:
-        climb(name, corpus, work)
+        train_rung(name, corpus, work)
     found = collect(work, options.into, corpus)
     log.info(
         "%d of %d rungs, %d of them to their end",

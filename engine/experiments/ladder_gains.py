@@ -53,16 +53,16 @@ def losses(views: Sequence[RunView]) -> dict[str, float]:
 
 
 def idea(
-    name: str, found: Mapping[str, float], seeds: Callable[[str], Sequence[float]] = lambda rung: ()
+    name: str, losses: Mapping[str, float], seeds: Callable[[str], Sequence[float]] = lambda rung: ()
 ) -> Idea | None:
     """What a rung buys; None for the lowest, and where one of the two is missing. `seeds` gives the losses
-    of a rung with several seeds, the first of which is that of `found`.
+    of a rung with several seeds, the first of which is that of `losses`.
     """
     below = LADDER[name].below
-    if below is None or below not in found or name not in found:
+    if below is None or below not in losses or name not in losses:
         return None
     others = tuple(b - a for b, a in zip(seeds(below)[1:], seeds(name)[1:], strict=False))
-    return Idea(name, found[below], found[name], others)
+    return Idea(name, losses[below], losses[name], others)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ Learned = Literal["nothing", "counts", "less", "more"]
 
 
 @dataclass(frozen=True, eq=False)
-class Road:
+class TrainedStack:
     """One model. `losses` (point,): training loss in nats, the mean of STRIDE steps each. Before its first
     step, at the output of each block (block,): `gradients`, the norm of d loss / d stream, and `alike`, the
     mean cosine between the vectors of two tokens of a text: 1 where all are the same.
@@ -79,8 +79,8 @@ class Pair:
     norm: Norm
     uniform: float
     counting: float
-    added: Road
-    replaced: Road
+    added: TrainedStack
+    replaced: TrainedStack
 
     @property
     def points(self) -> np.ndarray:
@@ -102,15 +102,15 @@ class Pair:
 def compare(depth: int, norm: Norm, corpus: Corpus, steps: int = STEPS) -> Steps[Pair]:
     """Trains both models; a progress after each step. What the app does live, and `main` for all depths."""
     kinds: tuple[Wiring, ...] = ("pre", "none")
-    roads = []
+    both = []
     for n, wiring in enumerate(kinds):
         losses = []
         for loss in _losses(depth, norm, wiring, corpus, steps):
             losses.append(loss)
             yield Progress(n * steps + len(losses), len(kinds) * steps)
         points = np.array(losses[: steps // STRIDE * STRIDE]).reshape(-1, STRIDE).mean(1)
-        roads.append(Road(points, *_before(depth, norm, wiring, corpus)))
-    return Pair(depth, norm, corpus.baselines["uniform"], corpus.baselines["unigram"], *roads)
+        both.append(TrainedStack(points, *_before(depth, norm, wiring, corpus)))
+    return Pair(depth, norm, corpus.baselines["uniform"], corpus.baselines["unigram"], *both)
 
 
 def _losses(depth: int, norm: Norm, wiring: Wiring, corpus: Corpus, steps: int) -> Iterator[float]:
@@ -187,11 +187,11 @@ def shipped(path: Path = PATH) -> dict[tuple[int, Norm], Pair]:
 
 
 def _pair(row: Mapping[str, Any]) -> Pair:
-    roads = [
-        Road(*(np.array(row[name][what], dtype=float) for what in ("losses", "gradients", "alike")))
+    both = [
+        TrainedStack(*(np.array(row[name][what], dtype=float) for what in ("losses", "gradients", "alike")))
         for name in ("added", "replaced")
     ]
-    return Pair(int(row["depth"]), row["norm"], float(row["uniform"]), float(row["counting"]), *roads)
+    return Pair(int(row["depth"]), row["norm"], float(row["uniform"]), float(row["counting"]), *both)
 
 
 def _row(pair: Pair) -> dict[str, Any]:
@@ -199,8 +199,8 @@ def _row(pair: Pair) -> dict[str, Any]:
         return [float(f"{v:.5g}") for v in values]
 
     sides = {
-        name: {what: digits(getattr(road, what)) for what in ("losses", "gradients", "alike")}
-        for name, road in (("added", pair.added), ("replaced", pair.replaced))
+        name: {what: digits(getattr(trained, what)) for what in ("losses", "gradients", "alike")}
+        for name, trained in (("added", pair.added), ("replaced", pair.replaced))
     }
     knowing = {"uniform": round(pair.uniform, 4), "counting": round(pair.counting, 4)}
     return {"depth": pair.depth, "norm": pair.norm} | knowing | sides

@@ -43,11 +43,11 @@ def run_race(
     specs: Sequence[RunSpec],
     made: str,
     device: str = "auto",
-    heard: Callable[[int, Record], object] = lambda who, record: None,
+    on_record: Callable[[int, Record], object] = lambda who, record: None,
 ) -> Stored:
-    """Trains all of them in turns, in this process and to their ends: what a command does that makes the
-    file. `heard` is told every record, with the place of its run. Raises ConfigError or CorpusError before
-    the first step.
+    """Trains all of them in turns, in this process and to their ends, and returns the race as a file holds
+    it. `on_record` gets every record, with the index of its run. Raises ConfigError or CorpusError before the
+    first step.
     """
     texts = {(s.corpus, s.text, s.train.tokenizer): None for s in specs}
     corpora = {key: _corpus(*key) for key in texts}
@@ -57,7 +57,7 @@ def run_race(
     ]
     runs = [Run("", "", spec, Path(), 0.0, status="running") for spec in specs]
     for who, record in race(entrants, device=device):
-        heard(who, record)
+        on_record(who, record)
         if isinstance(record, Done):
             runs[who].become("failed" if record.reason == "diverged" else "finished")
         else:

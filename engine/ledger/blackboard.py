@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from engine.config import ModelConfig
 from engine.ledger import Ledger, Row, component_parameters, ledger
-from engine.presets import TAUGHT
+from engine.presets import LECTURE_MODELS
 
 BLOCK = ModelConfig(vocab_size=1, context=1, d_model=512, d_ff=2048, n_layers=1, n_heads=8, norm_bias=True)
 BARE = ModelConfig(
@@ -20,7 +20,7 @@ BARE = ModelConfig(
     tie_embeddings=False,
 )
 LECTURE = replace(BARE, d_model=128, output_projection=True)
-LAB = TAUGHT["lab"].model
+LAB = LECTURE_MODELS["lab"].model
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from engine.presets.encoders import ENCODERS
-from engine.presets.own import OWN
+from engine.presets.lecture_models import LECTURE_MODELS
 from engine.presets.pairs import PAIRED
 from engine.presets.preset import Preset
 from engine.presets.published import ENCODER_DECODERS, PUBLISHED
-from engine.presets.taught import TAUGHT
+from engine.presets.small import SMALL
 
-__all__ = ["ENCODERS", "ENCODER_DECODERS", "PAIRED", "PRESETS", "TAUGHT", "Preset"]
+__all__ = ["ENCODERS", "ENCODER_DECODERS", "LECTURE_MODELS", "PAIRED", "PRESETS", "Preset"]
 
-PRESETS: dict[str, Preset] = {**OWN, **PUBLISHED}
+PRESETS: dict[str, Preset] = {**SMALL, **PUBLISHED}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.presets.own import OWN
 from engine.presets.preset import Preset, derived
+from engine.presets.small import SMALL
 
 # The sizes and the optimiser that `fast` had before it was made narrower: what was tried here was tried so.
 _BASE = derived(
-    OWN["task"],
+    SMALL["task"],
     "Encoder",
     "Reads both ways.",
     model={"causal": False, "rope_theta": 200.0, "qk_norm": True},

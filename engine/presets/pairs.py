@@ -4,11 +4,11 @@ Vocabulary and contexts are those of the task: engine/presets/pair_recipes.py.
 
 from __future__ import annotations
 
-from engine.presets.own import OWN
 from engine.presets.preset import Preset, derived
+from engine.presets.small import SMALL
 
 _BASE = derived(
-    OWN["task"],
+    SMALL["task"],
     "Pairs (two layers that read, two that write)",
     "An encoder and a decoder of two layers, 64 wide.",
     model={},

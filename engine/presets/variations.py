@@ -54,7 +54,7 @@ def variation(config: ModelConfig) -> dict[str, str]:
     }
 
 
-def kept(config: ModelConfig) -> tuple[str, ...]:
+def unchanged_aspects(config: ModelConfig) -> tuple[str, ...]:
     """Those of ASPECTS at which a model does what the original did."""
     first, found = variation(ORIGINAL), variation(config)
     return tuple(aspect for aspect in ASPECTS if found[aspect] == first[aspect])

@@ -237,7 +237,7 @@ def check(profile: Profile, spec: RunSpec) -> None:
 
 def _need(spec: RunSpec) -> int:
     """Bytes of memory that a training may need, all its towers together."""
-    decoder, encoder = spec.kind.towers(spec.model, spec.corpus)
+    decoder, encoder = spec.kind.stacks(spec.model, spec.corpus)
     parts = parts_of(spec.parts)
     more = 0 if encoder is None else estimate_bytes(encoder, spec.train, parts) - LIBRARIES
     return estimate_bytes(decoder, spec.train, parts) + more

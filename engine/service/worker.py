@@ -159,7 +159,7 @@ class Session:
         path = Path(self.order.folder) / f"step-{snapshot.step:09d}.safetensors"
         meta = {
             "kind": kind.name,
-            **kind.said(self.model, self.corpus),
+            **kind.metadata(self.model, self.corpus),
             "train": self.config.to_dict(),
             "parts": self.parts,
             "corpus": self.order.corpus,

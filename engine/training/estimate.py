@@ -125,10 +125,10 @@ class Pace:
         return done / self.seconds if self.seconds > 0 else 0.0
 
 
-def threads_rate(one: float, threads: int, native_bfloat16: bool) -> float:
+def threads_rate(single_thread: float, threads: int, native_bfloat16: bool) -> float:
     """Work a second of a training, from the rate of one thread's float32 products."""
     share = EFFICIENCY["bfloat16" if native_bfloat16 else "float32"]
-    return one * share * (1 + SECOND_THREAD * (threads - 1))
+    return single_thread * share * (1 + SECOND_THREAD * (threads - 1))
 
 
 def seconds(

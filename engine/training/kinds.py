@@ -32,7 +32,7 @@ from engine.training.train import train
 from engine.training.train_pairs import ASKED, train_labels, train_pairs
 
 Data = Corpus | PairedText | LabelledText
-Towers = tuple[ModelConfig, ModelConfig | None]  # a model, and the encoder that it reads if it is a decoder
+Stacks = tuple[ModelConfig, ModelConfig | None]  # a model, and the encoder that it reads if it is a decoder
 PAIRS_OF, LABELS_OF = "pairs-", "labels-"  # how the names of such data begin, in a RunSpec and in links
 SPEAKERS = LABELS_OF + "speakers"
 
@@ -46,7 +46,7 @@ class Kind(Protocol):
     def read(self, corpus: str, tokenizer: str) -> Data:
         """The data of that name. Raises CorpusError or ConfigError where they cannot be had."""
 
-    def towers(self, model: ModelConfig, corpus: str) -> Towers:
+    def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         """What the settings make of these data. Raises as `read`."""
 
     def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
@@ -68,10 +68,10 @@ class Kind(Protocol):
     ) -> Iterator[Record]:
         """Trains it, as engine.training.train does. Raises ConfigError or CorpusError at once."""
 
-    def said(self, model: ModelConfig, data: Any) -> dict[str, Any]:
+    def metadata(self, model: ModelConfig, data: Any) -> dict[str, Any]:
         """What a snapshot says of the model and its tokens, JSON-able."""
 
-    def counted(self, model: ModelConfig, corpus: str) -> Towers:
+    def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         """The towers as engine.training.estimate counts their work: of one length."""
 
     def seconds(
@@ -94,7 +94,7 @@ class Texts:
     def read(self, corpus: str, tokenizer: str) -> Corpus:
         return corpora.load(corpus, tokenizer=tokenizer)
 
-    def towers(self, model: ModelConfig, corpus: str) -> Towers:
+    def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         return model, None
 
     def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
@@ -125,10 +125,10 @@ class Texts:
             score_heads=head_scores,
         )
 
-    def said(self, model: ModelConfig, data: Corpus) -> dict[str, Any]:
+    def metadata(self, model: ModelConfig, data: Corpus) -> dict[str, Any]:
         return {"model": model.to_dict(), "tokenizer": data.tokenizer.to_dict()}
 
-    def counted(self, model: ModelConfig, corpus: str) -> Towers:
+    def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         return model, None
 
     def seconds(
@@ -171,7 +171,7 @@ class _Fitted:
             data.fitted(model), settings, data, control=control, resume=resume, device=device, parts=parts
         )
 
-    def said(self, model: ModelConfig, data: Any) -> dict[str, Any]:
+    def metadata(self, model: ModelConfig, data: Any) -> dict[str, Any]:
         return {"model": data.fitted(model).to_dict(), "tokenizer": data.tokenizer.to_dict()}
 
 
@@ -183,14 +183,14 @@ class Pairs(_Fitted):
     def read(self, corpus: str, tokenizer: str) -> PairedText:
         return pair_corpora.pair_text(corpus.removeprefix(PAIRS_OF))
 
-    def towers(self, model: ModelConfig, corpus: str) -> Towers:
+    def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         config = self.read(corpus, "").fitted(model)
         return config.decoder, config.encoder
 
     def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
-        return ledger(*self.towers(model, corpus), parts=parts).total
+        return ledger(*self.stacks(model, corpus), parts=parts).total
 
-    def counted(self, model: ModelConfig, corpus: str) -> Towers:
+    def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         """Both as long as the two are on average: the ledger counts one token of each."""
         text = self.read(corpus, "")
         config, length = text.fitted(model), round(sum(text.longest) / 2)
@@ -202,7 +202,7 @@ class Pairs(_Fitted):
         """Beside its steps it writes the targets of ASKED sources of each split at a look, and of all that
         are held out at the end: as much work as reading them, and a start of every layer for every symbol.
         """
-        text, (decoder, encoder) = self.read(corpus, ""), self.counted(model, corpus)
+        text, (decoder, encoder) = self.read(corpus, ""), self.cost_stacks(model, corpus)
         looks = 1 + estimate.looks_taken(train.steps, train.eval_every, train.look_early)
         places = len(text.validation) * decoder.context
         read = min((train.eval_tokens // 2) or places, places)
@@ -229,29 +229,29 @@ class Labels(_Fitted):
             raise CorpusError(f"there are no labelled texts called {corpus!r}; there are {SPEAKERS}")
         return pair_corpora.speakers().text
 
-    def towers(self, model: ModelConfig, corpus: str) -> Towers:
+    def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         return self.read(corpus, "").fitted(model), None
 
     def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
         """The encoder, and the matrix and the biases that make labels of its pooled vector."""
         labels = len(self.read(corpus, "").labels)
-        return ledger(*self.towers(model, corpus), parts=parts).total + labels * (model.d_model + 1)
+        return ledger(*self.stacks(model, corpus), parts=parts).total + labels * (model.d_model + 1)
 
-    def said(self, model: ModelConfig, data: LabelledText) -> dict[str, Any]:
-        return super().said(model, data) | {"labels": list(data.labels)}
+    def metadata(self, model: ModelConfig, data: LabelledText) -> dict[str, Any]:
+        return super().metadata(model, data) | {"labels": list(data.labels)}
 
-    def counted(self, model: ModelConfig, corpus: str) -> Towers:
-        return self.towers(model, corpus)
+    def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
+        return self.stacks(model, corpus)
 
     def seconds(
         self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
     ) -> float:
-        fitted = self.towers(model, corpus)[0]
+        fitted = self.stacks(model, corpus)[0]
         places = len(self.read(corpus, "").validation) * fitted.context
         return estimate.seconds(fitted, replace(train, sample_length=1), places, rate, parts)
 
     def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
-        return estimate.tokens_a_step(self.towers(model, corpus)[0], train)
+        return estimate.tokens_a_step(self.stacks(model, corpus)[0], train)
 
     def outcomes(self, model: ModelConfig, corpus: str) -> int:
         return len(self.read(corpus, "").labels)
@@ -290,15 +290,15 @@ def chance(model: ModelConfig, corpus: str) -> float:
     return math.log(kind_of(corpus).outcomes(model, corpus))
 
 
-def is_right(corpus: str, asked: str, said: str) -> bool | None:
+def is_right(corpus: str, question: str, answer: str) -> bool | None:
     """Whether a sample's answer is the right one; None where nobody knows: it is no source of the task, or
     none of the lines.
     """
     if kind_of(corpus).name == LABELS.name:
-        known = {one.text: one.label for one in pair_corpora.speakers().text.validation}
-        return known[asked] == said if asked in known else None
+        known = {example.text: example.label for example in pair_corpora.speakers().text.validation}
+        return known[question] == answer if question in known else None
     try:
-        return PAIR_TASKS[corpus.removeprefix(PAIRS_OF)].answer(asked).target == said
+        return PAIR_TASKS[corpus.removeprefix(PAIRS_OF)].answer(question).target == answer
     except TaskError:
         return None
 

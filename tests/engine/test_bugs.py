@@ -15,7 +15,7 @@ from engine.experiments import bug_races
 from engine.experiments.bug_races import (
     CLOSE,
     FOLDER,
-    found,
+    compare_twins,
     shipped,
     specs,
 )
@@ -51,7 +51,7 @@ def raced() -> tuple[RunView, ...]:
 
 
 def test_what_is_found_is_read_off_the_runs(raced: tuple[RunView, ...]) -> None:
-    both = found(raced, TEXT)
+    both = compare_twins(raced, TEXT)
     ends = [view.history.evaluations[-1] for view in raced]
     assert all(end.complete for end in ends)
     assert (both.healthy.loss, both.broken.loss) == tuple(end.validation_loss for end in ends)
@@ -75,7 +75,7 @@ def test_what_a_loss_says(raced: tuple[RunView, ...], loss: float, died: bool, k
         looks = changed[1].history.evaluations
         cut = replace(changed[1].history, evaluations=tuple(e for e in looks if e.step <= 8))
         changed[1] = replace(changed[1], status="failed", step=9, history=cut)
-    both = found(changed, TEXT)
+    both = compare_twins(changed, TEXT)
     assert both.kind == kind and both.broken.died == (9 if died else None)
     if died:
         assert both.healthy.step == 12 and both.healthy.loss == 2.0
@@ -136,7 +136,7 @@ CHEATS = {"no_mask", "transposed_mask", "mask_after_softmax", "softmax_over_quer
 @for_each("name", FAULTS)
 def test_a_stored_race_shows_what_is_said_of_it(name: str) -> None:
     """A cheat has a better loss and says nothing; which others cost, flatter or die."""
-    both = found(shipped(name).race.runs, WORDS)
+    both = compare_twins(shipped(name).race.runs, WORDS)
     for kind, names in KINDS.items():
         assert (name in names) <= (both.kind == kind), both
     if name in CHEATS:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from engine.data.tokenizers.bpe import pieces as cut
 from engine.data.tokenizers.bpe_watch import watch
-from engine.experiments.bug_races import Finding, Side
+from engine.experiments.bug_races import Comparison, Side
 from engine.experiments.no_residual import shipped
 from engine.lab.guesses import (
     attention,
@@ -202,7 +202,7 @@ def test_a_model_twice_as_wide(name: str) -> None:
 def test_a_cache_of_one_key_head(heads: int, tokens_read: int, batch: int) -> None:
     before = ledger(replace(PRESETS["gpt2"].model, n_kv_heads=heads))
     after = ledger(replace(before.config, n_kv_heads=1))
-    found = sizes.one_key_head(before, after, "bfloat16", batch, tokens_read)
+    found = sizes.single_key_head(before, after, "bfloat16", batch, tokens_read)
     if heads == 1:
         assert found is None
         return
@@ -241,10 +241,10 @@ def test_how_far_a_model_without_residuals_comes() -> None:
 ])  # fmt: skip
 def test_what_a_mistake_does_to_the_loss(healthy: float, broken: float, died: int | None, right: str) -> None:
     sides = [Side(loss, 200, "", "", 0.0, at) for loss, at in ((healthy, None), (broken, died))]
-    found = training.mistake(Finding(*sides))
+    found = training.mistake(Comparison(*sides))
     assert found is not None and found.right == right and found.numbers["healthy"] == healthy
     assert found.numbers["broken"] == pytest.approx(broken, nan_ok=True)
-    assert training.mistake(Finding(*(replace(side, loss=math.nan) for side in sides))) is None or died
+    assert training.mistake(Comparison(*(replace(side, loss=math.nan) for side in sides))) is None or died
 
 
 @for_each("words, new", [((0, 1, 2), (2, 1, 0)), ((0, 1, 2, 3), (0, 1, 3, 2)), ((0, 1, 0), (2, 1, 0))])

@@ -46,7 +46,7 @@ from engine.measure.tasks.next_letters import counted, expected
 from engine.measure.tasks.raw_similarity import KINDS, self_term
 from engine.model import build, count_parameters
 from engine.presets.ladder import FIRST_FOUR, LADDER, LECTURE, LECTURE_TRAINING, Published
-from engine.presets.raced import NORM_DEPTHS, QUESTIONS
+from engine.presets.races import NORM_DEPTHS, QUESTIONS
 from engine.service.state import Status
 from tests.engine.cases import for_each
 from tests.engine.kept import kept
@@ -131,7 +131,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> dict[str, Published]:
 
 
 def climbed(name: str, work: Path, config: TrainConfig = SHORT) -> dict[str, Any]:
-    ladder.climb(name, CORPUS, work, config)
+    ladder.train_rung(name, CORPUS, work, config)
     return json.loads((work / f"{name}.json").read_text())
 
 

@@ -18,7 +18,7 @@ from engine.ledger.growth import break_even, by_heads, by_part, caches, work
 from engine.ledger.shares import Pair, change, compared, largest, quick_reference, row_share, where
 from engine.ledger.sizes import fitting, padding
 from engine.model import build
-from engine.presets import ENCODER_DECODERS, PRESETS, TAUGHT
+from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS
 from engine.presets.variations import ASPECTS, MODELS, ORIGINAL, kept, variation
 from engine.seq2seq import build_pair
 from tests.engine.cases import for_each
@@ -147,10 +147,10 @@ def test_the_blackboard():
 def test_counts_by_hand() -> None:
     d, layers = 192, 6
     nano = 2 * 65 * d + 256 * d + layers * (12 * d * d + 9 * d + 4 * d) + 2 * d
-    assert ledger_of(TAUGHT["nanogpt-192"]).total == nano == 2_743_680
+    assert ledger_of(LECTURE_MODELS["nanogpt-192"]).total == nano == 2_743_680
     assert ledger(LAB).total == 65 * 128 + 128 * 128 + 4 * (12 * 128**2 + 4 * 128) + 2 * 128 == 813_440
-    assert not TAUGHT.keys() & PRESETS.keys()
-    for preset in TAUGHT.values():
+    assert not LECTURE_MODELS.keys() & PRESETS.keys()
+    for preset in LECTURE_MODELS.values():
         built = build(preset.model, device="meta")
         assert sum(p.numel() for p in built.parameters()) == ledger_of(preset).total
         assert preset.source and not preset.trainable and not preset.published
@@ -175,9 +175,9 @@ def value(numbers: str) -> int:
     return int(eval(written))
 
 
-@for_each("name", [*PRESETS, *ENCODER_DECODERS, *TAUGHT])
+@for_each("name", [*PRESETS, *ENCODER_DECODERS, *LECTURE_MODELS])
 def test_what_is_written_is_what_is_counted(name: str) -> None:
-    counts = ledger_of((PRESETS | ENCODER_DECODERS | TAUGHT)[name])
+    counts = ledger_of((PRESETS | ENCODER_DECODERS | LECTURE_MODELS)[name])
     found = terms(counts)
     assert all(value(term.numbers) == term.parameters for term in found)
     assert 0.99 < counted(found) / counts.total <= 1
@@ -240,7 +240,7 @@ def test_the_largest_parts_and_what_is_elsewhere() -> None:
     assert smallest(llama, sizes, "bfloat16", 1, 4096) == "mid"  # 2 bytes of 6.74 B, and 2 GB of cache
     assert smallest(llama, sizes, "int4", 1, 4096) == "small"
     assert smallest(llama, sizes, "float32", 64, 4096) is None
-    small = alike(ledger_of(TAUGHT["lab"]), sizes, 1, 128)
+    small = alike(ledger_of(LECTURE_MODELS["lab"]), sizes, 1, 128)
     assert list(small.values()) == [["large", "small", "mid"]], "one row where all can do the same"
 
 

@@ -421,7 +421,7 @@ def test_every_task_has_a_recipe_that_may_be_started() -> None:
 
 def test_the_work_of_a_step_is_that_of_both_towers() -> None:
     """By hand: products of one token of each, 13 long, moved three times over, four pairs at once."""
-    decoder, encoder = kinds.PAIRS.counted(TOWER, "pairs-reverse")
+    decoder, encoder = kinds.PAIRS.cost_stacks(TOWER, "pairs-reverse")
     assert encoder is not None and (decoder.context, encoder.context) == (13, 13)
     both = step_work(decoder, PAIRED, encoder=encoder)
     assert both > step_work(decoder, PAIRED) + 0.8 * step_work(encoder, PAIRED)
@@ -430,4 +430,4 @@ def test_the_work_of_a_step_is_that_of_both_towers() -> None:
     long = kinds.PAIRS.seconds(TOWER, replace(PAIRED, steps=1012), "pairs-reverse", 0, 1e9, profiles.HEALTHY)
     looks = 1012 // 4 - 12 // 4
     assert long - short > 1000 * both / 1e9 and looks == 250
-    assert kinds.TEXTS.towers(TOWER, "python") == (TOWER, None) and "python" in corpora.NAMES
+    assert kinds.TEXTS.stacks(TOWER, "python") == (TOWER, None) and "python" in corpora.NAMES

@@ -18,7 +18,7 @@ from engine.experiments.no_residual import (
     STEPS,
     STRIDE,
     Pair,
-    Road,
+    TrainedStack,
     compare,
     likeness,
     shipped,
@@ -26,8 +26,8 @@ from engine.experiments.no_residual import (
 from tests.engine.cases import for_each
 
 
-def road(loss: float) -> Road:
-    return Road(np.array([4.0, loss]), np.array([0.5, 2.0]), np.array([0.1, 0.9]))
+def trained(loss: float) -> TrainedStack:
+    return TrainedStack(np.array([4.0, loss]), np.array([0.5, 2.0]), np.array([0.1, 0.9]))
 
 
 def test_what_is_shipped_is_every_depth_with_and_without_norms():
@@ -64,11 +64,11 @@ def _begun(steps, count):
 
 def test_how_far_the_one_without_came():
     def learned(loss: float) -> str:
-        return Pair(2, "none", 4.2, 3.3, road(2.5), road(loss)).learned
+        return Pair(2, "none", 4.2, 3.3, trained(2.5), trained(loss)).learned
 
     assert [learned(x) for x in (4.19, 3.3, 2.7, 2.4)] == ["nothing", "counts", "less", "more"]
-    assert road(1.0).reached == 0.25 and road(1.0).last_alike == 0.9
-    assert math.isnan(Road(np.ones(1), np.zeros(2), np.ones(2)).reached)
+    assert trained(1.0).reached == 0.25 and trained(1.0).last_alike == 0.9
+    assert math.isnan(TrainedStack(np.ones(1), np.zeros(2), np.ones(2)).reached)
 
 
 def test_likeness_is_the_mean_cosine_of_all_pairs():

@@ -21,12 +21,12 @@ LARGE = 5_000_000  # parameters: from here on no copy in double precision is mad
 TEXTS, TOKENS = 3, 24  # of the texts that a model reads when nothing else is asked for
 
 
-class NotAsked(Exception):
+class NotApplicable(Exception):
     """A check has nothing to say of this case: the message is why, a whole sentence."""
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class TrainingCurve:
     """How a training went. `losses` (step,): of the batches, nats per token, in order; `steps` (step,) the
     updates that they belong to. Some steps of a long training may have been left out.
     """
@@ -40,7 +40,7 @@ class Course:
 @dataclass(frozen=True, eq=False)
 class Case:
     """`model` is what lies on the table, and is not changed. `meant` is what its maker believes to have built
-    (None: just that), and `train` how it was trained, or will be; `corpus` the text, `course` how that went.
+    (None: just that), and `train` how it was trained, or will be; `corpus` the text, `curve` how that went.
     What is not known is None, and the checks that need it say so.
     """
 
@@ -48,7 +48,7 @@ class Case:
     meant: ModelConfig | None = None
     corpus: Corpus | None = field(default=None, repr=False)
     train: TrainConfig | None = None
-    course: Course | None = field(default=None, repr=False)
+    curve: TrainingCurve | None = field(default=None, repr=False)
 
     @cached_property
     def wanted(self) -> ResolvedConfig:
@@ -106,7 +106,7 @@ class Case:
         not ours to repeat.
         """
         if self.large:
-            raise NotAsked("Others made this model, and how it began is not known here.")
+            raise NotApplicable("Others made this model, and how it began is not known here.")
         s = self.settings
         return build(self.model.config, s.seed, parts=self.model.parts, init=s.init).train(False)
 
@@ -115,7 +115,7 @@ class Case:
         text.
         """
         if self.corpus is None:
-            raise NotAsked("The text that it was trained on is not here.")
+            raise NotApplicable("The text that it was trained on is not here.")
         parts = self.model.parts
         train, validation = parts.split(self.corpus.train, self.corpus.validation)
         corpus = replace(self.corpus, train=train, validation=validation)
@@ -136,20 +136,20 @@ class Case:
         """The losses of its training, each the mean of `window` of them: (step - window + 1,). Raises
         NotAsked where there is no training, or it is too short.
         """
-        if self.course is None:
-            raise NotAsked("There is no training to look back on.")
-        if len(self.course.losses) < 3 * window:
-            raise NotAsked("The training was too short to be judged.")
-        found: np.ndarray = np.convolve(self.course.losses, np.full(window, 1 / window), "valid")
+        if self.curve is None:
+            raise NotApplicable("There is no training to look back on.")
+        if len(self.curve.losses) < 3 * window:
+            raise NotApplicable("The training was too short to be judged.")
+        found: np.ndarray = np.convolve(self.curve.losses, np.full(window, 1 / window), "valid")
         return found
 
 
-def apart(one: Tensor, other: Tensor) -> float:
+def relative_difference(first: Tensor, second: Tensor) -> float:
     """The largest distance between two numbers that should be one, as a share of the largest of the first
     tensor; infinite where a number is none.
     """
-    size = max(float(one.abs().max()), 1e-12)
-    found = float((one - other).abs().max()) / size
+    size = max(float(first.abs().max()), 1e-12)
+    found = float((first - second).abs().max()) / size
     return found if math.isfinite(found) else math.inf
 
 
@@ -158,7 +158,7 @@ def by_the_book(case: Case) -> Transformer:
     1/sqrt(2 n_layers)). Raises NotAsked where it would be large.
     """
     if case.large:
-        raise NotAsked("Others made this model, and how it began is not known here.")
+        raise NotApplicable("Others made this model, and how it began is not known here.")
     return build(replace(case.wanted, vocab_size=case.model.config.vocab_size), case.settings.seed).train(
         False
     )

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.data.progress import Progress, Steps
-from engine.lab.doctor.case import Case, NotAsked
+from engine.lab.doctor.case import Case, NotApplicable
 
 Verdict = Literal["pass", "fail", "not applicable"]
 Need = Literal["model", "start", "text", "training"]
 
 
 @dataclass(frozen=True)
-class Found:
+class Measurement:
     """What an experiment gave: the number that is judged, and what else its sentence says."""
 
     number: float
     facts: Mapping[str, str | int | float] = field(default_factory=dict)
 
 
-Experiment = Callable[[Case], Found]
+Experiment = Callable[[Case], Measurement]
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Check:
         """Whether the limit is 0 but for rounding."""
         return self.low == 0.0 and self.high <= 1e-3
 
-    def judge(self, found: Found, seconds: float = 0.0) -> Finding:
+    def judge(self, measurement: Measurement, seconds: float = 0.0) -> Finding:
         """The finding of an experiment."""
-        fine = self.low <= found.number <= self.high  # no number at all is not fine
+        fine = self.low <= measurement.number <= self.high  # no number at all is not fine
         said = (self.passed if fine else self.failed).format(
-            number=shown(found.number, self.written), **found.facts
+            number=shown(measurement.number, self.written), **measurement.facts
         )
-        return Finding(self.name, "pass" if fine else "fail", found.number, said, seconds)
+        return Finding(self.name, "pass" if fine else "fail", measurement.number, said, seconds)
 
 
 @dataclass(frozen=True)
@@ -87,23 +87,23 @@ def shown(number: float, written: str) -> str:
     return "0" if number == 0 else written.format(number)
 
 
-def one(check: Check, case: Case) -> Finding:
+def run_check(check: Check, case: Case) -> Finding:
     """A check done on a case."""
     started = time.perf_counter()
     try:
-        found = check.measure(case)
-    except NotAsked as why:
+        measurement = check.measure(case)
+    except NotApplicable as why:
         return Finding(check.name, "not applicable", None, str(why), time.perf_counter() - started)
-    return check.judge(found, time.perf_counter() - started)
+    return check.judge(measurement, time.perf_counter() - started)
 
 
-def each(checks: Sequence[Check], case: Case) -> Steps[tuple[Finding, ...]]:
+def run_checks(checks: Sequence[Check], case: Case) -> Steps[tuple[Finding, ...]]:
     """Checks done one after the other, with a progress after each."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for check in checks:
-        found.append(one(check, case))
-        yield Progress(len(found), len(checks))
-    return tuple(found)
+        findings.append(run_check(check, case))
+        yield Progress(len(findings), len(checks))
+    return tuple(findings)
 
 
-__all__ = ["Case", "Check", "Finding", "Found", "NotAsked", "each", "one", "shown"]
+__all__ = ["Case", "Check", "Finding", "Measurement", "NotApplicable", "run_check", "run_checks", "shown"]

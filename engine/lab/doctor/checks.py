@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from engine.data.progress import Steps
-from engine.lab.doctor import course, forward, start
+from engine.lab.doctor import forward, over_training, start
 from engine.lab.doctor.case import Case
 from engine.lab.doctor.check import (
     Check,
     Experiment,
     Finding,
     Need,
-    each,
+    run_checks,
 )
 from engine.lab.reference.compare import TOLERANCE
 
@@ -52,16 +52,16 @@ ALL = (
     _check("twice", "model", forward.twice_the_same, (0.0, 0.0), "{:.1%}", 1),
     _check("cached", "model", forward.cached_alike, (0.0, 0.001), "{:.1%}", 3),
     _check("reference", "model", forward.like_the_reference, (0.0, TOLERANCE), "{:.2g}", 12),
-    _check("targets", "text", course.next_tokens, (1.0, 1.0), "{:.0%}", 1),
-    _check("unseen", "text", course.unseen, (0.0, 0.05), "{:.1%}", 4),
+    _check("targets", "text", over_training.next_tokens, (1.0, 1.0), "{:.0%}", 1),
+    _check("unseen", "text", over_training.unseen, (0.0, 0.05), "{:.1%}", 4),
     _check("first_loss", "start", start.first_loss, (-0.5, 0.5), "{:+.2f}", 1),
     _check("gradients", "start", start.gradients_by_block, (0.67, 1.5), "{:.2f}", 3),
     _check("clipped", "start", start.clipped, (0.0, 5.0), "{:.1f}", 2),
-    _check("one_batch", "start", start.one_batch_by_heart, (0.0, 1.0), "{:.2f}", 5, slow=True),
-    _check("learned", "training", course.learned, (-ENDLESS, -0.2), "{:+.2f}", 1),
-    _check("steady", "training", course.steady, (0.0, 0.5), "{:.2f}", 1),
-    _check("gap", "training", course.gap, (-0.3, 0.5), "{:+.2f}", 1),
-    _check("writes", "text", course.what_it_writes, (-0.9, 0.6), "{:+.2f}", 1),
+    _check("one_batch", "start", start.overfits_a_batch, (0.0, 1.0), "{:.2f}", 5, slow=True),
+    _check("learned", "training", over_training.learned, (-ENDLESS, -0.2), "{:+.2f}", 1),
+    _check("steady", "training", over_training.steady, (0.0, 0.5), "{:.2f}", 1),
+    _check("gap", "training", over_training.gap, (-0.3, 0.5), "{:+.2f}", 1),
+    _check("writes", "text", over_training.what_it_writes, (-0.9, 0.6), "{:+.2f}", 1),
 )
 CHECKS: Mapping[str, Check] = {check.name: check for check in ALL}
 
@@ -69,4 +69,4 @@ CHECKS: Mapping[str, Check] = {check.name: check for check in ALL}
 def examine(case: Case, names: Sequence[str] | None = None) -> Steps[tuple[Finding, ...]]:
     """The findings of some checks (all by default), in the order of CHECKS, with a progress after each."""
     wanted = tuple(CHECKS[name] for name in CHECKS if names is None or name in names)
-    return (yield from each(wanted, case))
+    return (yield from run_checks(wanted, case))

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
-from engine.lab.doctor.case import Case, NotAsked, apart
-from engine.lab.doctor.check import Found
+from engine.lab.doctor.case import Case, NotApplicable, relative_difference
+from engine.lab.doctor.check import Measurement
 from engine.lab.reference.compare import held
 from engine.lab.reference.second import forward
 from engine.measure.recording import record
@@ -28,16 +28,16 @@ ENTRIES = 64  # vectors of queries and of keys that are compared
 
 def _mixes(case: Case) -> None:
     if not case.model.parts.mixer(case.wanted).present:
-        raise NotAsked("In this model tokens never talk to each other.")
+        raise NotApplicable("In this model tokens never talk to each other.")
 
 
 @torch.no_grad()
-def sees_the_future(case: Case) -> Found:
+def sees_the_future(case: Case) -> Measurement:
     """The largest change of a logit, as a share of the largest one, when all tokens after it are replaced by
     others: of texts side by side, the others' tokens among them.
     """
     if not case.predicts_next:
-        raise NotAsked("This model reads both ways by design: it fills gaps, and guesses no next token.")
+        raise NotApplicable("This model reads both ways by design: it fills gaps, and guesses no next token.")
     model, ids = case.exact, case.ids
     before = model(ids)
     length, vocab = ids.shape[1], model.config.vocab_size
@@ -45,42 +45,42 @@ def sees_the_future(case: Case) -> Found:
     for place in range(length - 1):
         changed = ids.clone()
         changed[:, place + 1 :] = (changed[:, place + 1 :] + 1 + place % (vocab - 1)) % vocab
-        change = apart(before[:, : place + 1], model(changed)[:, : place + 1])
+        change = relative_difference(before[:, : place + 1], model(changed)[:, : place + 1])
         if change > worst:
             worst, where = change, place
-    alone = apart(before[:1], model(ids[:1]))  # other texts of a batch are none of its business
-    return Found(max(worst, alone), {"place": where, "next": where + 1})
+    alone = relative_difference(before[:1], model(ids[:1]))  # other texts of a batch are none of its business
+    return Measurement(max(worst, alone), {"place": where, "next": where + 1})
 
 
 @torch.no_grad()
-def rows_of_the_pattern(case: Case) -> Found:
+def rows_of_the_pattern(case: Case) -> Measurement:
     """How far the weights of a query are from 1 in all, at most."""
     _mixes(case)
     patterns = _kept(case, {"pattern"})
     if not patterns:
-        raise NotAsked("This model shows no pattern of weights.")
+        raise NotApplicable("This model shows no pattern of weights.")
     worst = max(float((p.double().sum(-1) - 1).abs().nan_to_num(torch.inf).max()) for p in patterns.values())
     sums = torch.cat([p.double().sum(-1).flatten() for p in patterns.values()])
-    return Found(worst, {"least": float(sums.min()), "most": float(sums.max()), "rows": sums.numel()})
+    return Measurement(worst, {"least": float(sums.min()), "most": float(sums.max()), "rows": sums.numel()})
 
 
 @torch.no_grad()
-def spread_of_scores(case: Case) -> Found:
+def spread_of_scores(case: Case) -> Measurement:
     """The standard deviation of the scores that the first mixer gives to queries and keys whose entries are
     N(0, 1): sqrt(d_head) without the division, 1 with it (Vaswani et al. 2017, 3.2.1).
     """
     _mixes(case)
     mixer, c = next(m for m in case.exact.modules() if _is_mixer(m, case)), case.wanted
     if not (isinstance(mixer, HeadMixer) and mixer.scored):
-        raise NotAsked("This model compares no queries with keys.")
+        raise NotApplicable("This model compares no queries with keys.")
     if not c.score_scale:
-        raise NotAsked("This model is meant to leave its scores as they are, as T5 does.")
+        raise NotApplicable("This model is meant to leave its scores as they are, as T5 does.")
     random = torch.Generator().manual_seed(0)
     like = next(case.exact.parameters())
     q, k = (
         torch.randn(1, n, ENTRIES, c.d_head, generator=random).to(like) for n in (c.n_heads, c.n_kv_heads)
     )
-    return Found(float(mixer.scores(q, k).double().std()), {"d_head": c.d_head})
+    return Measurement(float(mixer.scores(q, k).double().std()), {"d_head": c.d_head})
 
 
 def _is_mixer(module: object, case: Case) -> bool:
@@ -88,28 +88,28 @@ def _is_mixer(module: object, case: Case) -> bool:
 
 
 @torch.no_grad()
-def bag_of_words(case: Case) -> Found:
+def bag_of_words(case: Case) -> Measurement:
     """What the order of the words does to the logits, with the mask taken off: the largest change of a
     token's own logits when all are shuffled, as a share of the largest one. Without positions it is 0.
     (Reversed would not do: ALiBi knows distances only, which stay.)
     """
     _mixes(case)
     if case.wanted.position == "none":
-        raise NotAsked("This model is meant to have no positions.")
+        raise NotApplicable("This model is meant to have no positions.")
     if case.wanted.mixer == "mean" and case.wanted.position == "rope":
-        raise NotAsked("An average compares nothing, so there is nothing for RoPE to turn.")
+        raise NotApplicable("An average compares nothing, so there is nothing for RoPE to turn.")
     model, ids = case.exact, case.ids
     order = torch.randperm(ids.shape[1], generator=torch.Generator().manual_seed(0))
     mask = model.mask
     model.mask = lambda *about: None  # type: ignore[method-assign]
     try:
-        change = apart(model(ids[:, order]), model(ids)[:, order])
+        change = relative_difference(model(ids[:, order]), model(ids)[:, order])
     finally:
         model.mask = mask  # type: ignore[method-assign]
-    return Found(0.0 if case.large and change < ROUNDED else change)
+    return Measurement(0.0 if case.large and change < ROUNDED else change)
 
 
-def shapes_and_names(case: Case) -> Found:
+def shapes_and_names(case: Case) -> Measurement:
     """How many activations are missing, too many, passed another number of times, or of another shape than
     in the model that was meant; both read texts of sizes that differ in every axis.
     """
@@ -129,7 +129,7 @@ def shapes_and_names(case: Case) -> Found:
         "first": first,
         "checked": len(theirs.shapes),
     }
-    return Found(float(len(wrong)), said)
+    return Measurement(float(len(wrong)), said)
 
 
 class _Seen:
@@ -149,7 +149,7 @@ def _written(shapes: list[tuple[int, ...]] | None) -> str:
     return f"{shapes[0]}" if len(shapes) == 1 else f"there {len(shapes)} times"
 
 
-def numbers_and_range(case: Case) -> Found:
+def numbers_and_range(case: Case) -> Measurement:
     """How many numbers are none (NaN or infinite): in a forward and a backward pass, and in the patterns when
     the queries are enlarged until the largest score is one of STRESS.
     """
@@ -170,7 +170,7 @@ def numbers_and_range(case: Case) -> Found:
     plain = sum(map(_bad, (*seen, *gradients)))
     stressed = [_stressed(model, case, recorder, largest) for largest in STRESS]
     facts: dict[str, str | int] = {"plain": f"{plain:,}", "most": f"{STRESS[-1]:,.0f}", "checked": len(seen)}
-    return Found(float(plain + sum(stressed)), facts)
+    return Measurement(float(plain + sum(stressed)), facts)
 
 
 def _bad(x: Tensor) -> int:
@@ -191,7 +191,7 @@ def _stressed(model: Transformer, case: Case, seen: Recorder, largest: float) ->
 
 
 @torch.no_grad()
-def twice_the_same(case: Case) -> Found:
+def twice_the_same(case: Case) -> Measurement:
     """The largest difference between two evaluations of one text, as a share of the largest logit."""
     model = case.copied()
     if not case.large:
@@ -199,10 +199,10 @@ def twice_the_same(case: Case) -> Found:
         model.parts.mode(model, False)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return Found(apart(model(case.ids), model(case.ids)))
+        return Measurement(relative_difference(model(case.ids), model(case.ids)))
 
 
-def like_the_reference(case: Case) -> Found:
+def like_the_reference(case: Case) -> Measurement:
     """How far the stream and the logits are from those of the second implementation of what was meant, on the
     same weights: the largest distance as a share of the largest number there.
     """
@@ -211,17 +211,17 @@ def like_the_reference(case: Case) -> Found:
     try:
         theirs = forward(_same_vocabulary(case), weights, ids.cpu())
     except ConfigError as error:
-        raise NotAsked(f"The second implementation does not cover this model: {error}.") from error
+        raise NotApplicable(f"The second implementation does not cover this model: {error}.") from error
     except KeyError as missing:
-        return Found(float("inf"), {"begins": f"the tensor {missing.args[0]}, which is not there"})
+        return Measurement(float("inf"), {"begins": f"the tensor {missing.args[0]}, which is not there"})
     except RuntimeError:
-        return Found(float("inf"), {"begins": "the shape of a tensor"})
+        return Measurement(float("inf"), {"begins": "the shape of a tensor"})
     try:
         found = held(record(case.evaluated, ids.tolist()), theirs)
     except GlassformerError as error:
-        return Found(float("inf"), {"begins": str(error)})
+        return Measurement(float("inf"), {"begins": str(error)})
     begins = found.begins
-    return Found(
+    return Measurement(
         max(found.worst.relative, found.last.relative),
         {"begins": f"`{begins.name}`" if begins else "nowhere"},
     )
@@ -232,17 +232,19 @@ def _same_vocabulary(case: Case) -> ResolvedConfig:
 
 
 @torch.inference_mode()
-def cached_alike(case: Case) -> Found:
+def cached_alike(case: Case) -> Measurement:
     """The largest difference of the last logits between reading a text whole and reading it token by token
     with a cache of keys and values.
     """
     if not case.model.output.present or not case.model.can_cache:
-        raise NotAsked("This model keeps no keys and values: later tokens change what was read before them.")
+        raise NotApplicable(
+            "This model keeps no keys and values: later tokens change what was read before them."
+        )
     model, ids = case.evaluated, case.ids[0].tolist()
     whole = model(torch.tensor([ids], device=case.ids.device))[0]
     decoder = Decoder(model)
     rows = [decoder.read([i]) for i in ids]
-    return Found(apart(torch.stack(rows), whole), {"tokens": len(ids)})
+    return Measurement(relative_difference(torch.stack(rows), whole), {"tokens": len(ids)})
 
 
 def _kept(case: Case, names: set[str]) -> dict[str, Tensor]:

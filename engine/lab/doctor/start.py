@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.lab.doctor.case import Case, NotAsked, by_the_book
-from engine.lab.doctor.check import Found
+from engine.lab.doctor.case import Case, NotApplicable, by_the_book
+from engine.lab.doctor.check import Measurement
 from engine.model import Transformer
 from engine.training.batches import Batch
 from engine.training.evaluation import loss_of
@@ -23,14 +23,16 @@ ROWS, PLACES, UPDATES = 4, 32, 150  # of the batch that is learned by heart, and
 
 
 @torch.no_grad()
-def first_loss(case: Case) -> Found:
+def first_loss(case: Case) -> Measurement:
     """The loss before the first step, less ln V."""
     batch = case.batch()
     loss, uniform = float(loss_of(case.twin(), batch, CPU)), math.log(case.model.config.vocab_size)
-    return Found(loss - uniform, {"loss": loss, "uniform": uniform, "vocab": case.model.config.vocab_size})
+    return Measurement(
+        loss - uniform, {"loss": loss, "uniform": uniform, "vocab": case.model.config.vocab_size}
+    )
 
 
-def gradients_by_block(case: Case) -> Found:
+def gradients_by_block(case: Case) -> Measurement:
     """How much larger the gradient is where the stream begins than where it ends, before the first step, as a
     multiple of what it is in the model that was meant, started by the book. Infinite where a block gets none.
     """
@@ -39,12 +41,14 @@ def gradients_by_block(case: Case) -> Found:
     if len(ours.blocks) and not ours.blocks.min() > 0:
         missing = int(np.argmin(ours.blocks))
         said = f"block {missing} gets no gradient at all"
-        return Found(math.inf, {"said": said, "ours": ours.growth, "theirs": theirs.growth})
+        return Measurement(math.inf, {"said": said, "ours": ours.growth, "theirs": theirs.growth})
     said = (
         f"the gradient at the bottom is {ours.growth:.1f} times that at the top, where it should be"
         f" {theirs.growth:.1f} times"
     )
-    return Found(ours.growth / theirs.growth, {"said": said, "ours": ours.growth, "theirs": theirs.growth})
+    return Measurement(
+        ours.growth / theirs.growth, {"said": said, "ours": ours.growth, "theirs": theirs.growth}
+    )
 
 
 class Gradients:
@@ -86,7 +90,7 @@ def stream_gradients(model: Transformer, batch: Batch) -> Gradients:
     return Gradients(norms.get("first", 0.0), norms.get("last", 0.0), np.sqrt(np.array(squares)))
 
 
-def clipped(case: Case) -> Found:
+def clipped(case: Case) -> Measurement:
     """The norm of the first gradient as it reaches the optimiser, after it was clipped."""
     batch = case.batch()
     model = case.twin().requires_grad_(True)
@@ -95,15 +99,15 @@ def clipped(case: Case) -> Found:
     )
     norm = math.sqrt(sum(float(g.double().square().sum()) for g in gradients))
     limit = case.settings.grad_clip
-    return Found(min(norm, limit) if limit > 0 else norm, {"norm": norm})
+    return Measurement(min(norm, limit) if limit > 0 else norm, {"norm": norm})
 
 
-def one_batch_by_heart(case: Case) -> Found:
+def overfits_a_batch(case: Case) -> Measurement:
     """The loss on a batch of ROWS texts of PLACES tokens after it alone was learned from UPDATES times, by
     the training's own optimiser and learning rate.
     """
     if case.wanted.mixer != "attention":
-        raise NotAsked(
+        raise NotApplicable(
             "Without attention nothing can be learned by heart: the next token depends on too little."
         )
     batch = small(case.batch())
@@ -120,7 +124,7 @@ def one_batch_by_heart(case: Case) -> Found:
         if not math.isfinite(value):
             break
         optimiser.update(loss, learning_rate_factor(settings, step))
-    return Found(value, {"first": first, "tokens": batch.inputs.numel(), "updates": UPDATES})
+    return Measurement(value, {"first": first, "tokens": batch.inputs.numel(), "updates": UPDATES})
 
 
 def small(batch: Batch) -> Batch:

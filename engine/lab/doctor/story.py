@@ -89,7 +89,7 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class StageRun:
     """A stage as it went. `losses` and `norms` (point,): of the batches and of the whole gradient before it
     is clipped, each the mean of STRIDE steps. Before the first step: `blocks` (layer,), the gradient norm of
     each block's parameters, and `growth`, the gradient at the stream's beginning over that at its end.
@@ -123,7 +123,7 @@ def recipe(corpus: Corpus) -> tuple[ModelConfig, TrainConfig]:
     return replace(preset.model, vocab_size=corpus.vocab_size), settings
 
 
-def play(stage: Stage, corpus: Corpus, steps: int = 0) -> Steps[Told]:
+def play(stage: Stage, corpus: Corpus, steps: int = 0) -> Steps[StageRun]:
     """Trains a stage (for fewer steps, where asked for), with a progress after each step."""
     config, settings = recipe(corpus)
     total = min(steps or stage.steps, stage.steps)
@@ -143,7 +143,7 @@ def play(stage: Stage, corpus: Corpus, steps: int = 0) -> Steps[Told]:
         norms.append(optimiser.update(loss, learning_rate_factor(settings, step)))
         yield Progress(step + 1, total)
     pattern = record(model, corpus.tokenizer.encode(READ), only={"pattern"}).stacked("pattern")[-1, 0]
-    return Told(
+    return StageRun(
         stage.name, _means(losses), _means(norms), norms[0], first.blocks, first.growth, tuple(looks), pattern
     )
 
@@ -161,37 +161,37 @@ def _look(model: Transformer, batches: Batches, corpus: Corpus, step: int) -> Lo
     return Look(step, loss, greedy, drawn)
 
 
-def later(told: Told) -> float:
+def later(run: StageRun) -> float:
     """The share of all weight that lies on letters which come later."""
-    return float(np.triu(told.pattern, 1).sum() / told.pattern.sum())
+    return float(np.triu(run.pattern, 1).sum() / run.pattern.sum())
 
 
-def row(told: Told) -> dict[str, Any]:
+def row(run: StageRun) -> dict[str, Any]:
     """As it is stored: five digits of every number."""
 
     def digits(values: np.ndarray) -> list[float]:
         return [float(f"{v:.5g}") for v in values]
 
     return {
-        "losses": digits(told.losses),
-        "norms": digits(told.norms),
-        "first_norm": float(f"{told.first_norm:.5g}"),
-        "blocks": digits(told.blocks),
-        "growth": float(f"{told.growth:.5g}"),
-        "looks": [asdict(look) | {"loss": float(f"{look.loss:.5g}")} for look in told.looks],
-        "pattern": [digits(line) for line in told.pattern],
+        "losses": digits(run.losses),
+        "norms": digits(run.norms),
+        "first_norm": float(f"{run.first_norm:.5g}"),
+        "blocks": digits(run.blocks),
+        "growth": float(f"{run.growth:.5g}"),
+        "looks": [asdict(look) | {"loss": float(f"{look.loss:.5g}")} for look in run.looks],
+        "pattern": [digits(line) for line in run.pattern],
     }
 
 
-def read(name: str, stored: Mapping[str, Any]) -> Told:
+def read(name: str, stored: Mapping[str, Any]) -> StageRun:
     """The inverse of `row`."""
     arrays = {what: np.array(stored[what]) for what in ("losses", "norms", "blocks", "pattern")}
     looks = tuple(Look(**look) for look in stored["looks"])
-    return Told(name, first_norm=stored["first_norm"], growth=stored["growth"], looks=looks, **arrays)
+    return StageRun(name, first_norm=stored["first_norm"], growth=stored["growth"], looks=looks, **arrays)
 
 
 @cache
-def shipped(path: Path = PATH) -> Mapping[str, Told]:
+def shipped(path: Path = PATH) -> Mapping[str, StageRun]:
     """The stages that come with the app, by name."""
     stages = json.loads(path.read_text(encoding="utf-8"))["stages"]
     return {name: read(name, stages[name]) for name in STAGES if name in stages}

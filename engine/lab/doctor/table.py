@@ -22,7 +22,7 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
 from engine.experiments.command import places
-from engine.lab.doctor.case import Case, Course
+from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS, examine
 from engine.lab.faults import FAULTS, Fault, parts_of
@@ -110,8 +110,8 @@ def case_of(fault: Fault, state: TrainState, went: Mapping[str, Any], corpus: Co
     model.load_state_dict(state.weights())
     losses = np.array(went["losses"])
     looks = tuple(Evaluation(**look) for look in went["looks"])
-    course = Course(np.arange(1, len(losses) + 1), losses, looks, went["diverged"])
-    return Case(model, meant, corpus, settings, course)
+    curve = TrainingCurve(np.arange(1, len(losses) + 1), losses, looks, went["diverged"])
+    return Case(model, meant, corpus, settings, curve)
 
 
 def examined(fault: Fault, state: TrainState, went: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:

@@ -19,12 +19,12 @@ def softmax(scores: Row) -> tuple[float, ...]:
     return tuple(power / math.fsum(powers) for power in powers)
 
 
-def dot(one: Row, other: Row) -> float:
+def dot(left: Row, right: Row) -> float:
     """
     >>> dot([1, 2], [5, 6])
     17
     """
-    return sum(a * b for a, b in zip(one, other, strict=True))
+    return sum(a * b for a, b in zip(left, right, strict=True))
 
 
 def times(row: Row, matrix: Sequence[Row]) -> tuple[float, ...]:

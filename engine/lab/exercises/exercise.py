@@ -21,14 +21,14 @@ CLOSE = 0.03  # of the answer: somebody who rounded too early, or too much
 
 @dataclass(frozen=True)
 class Mistake:
-    """What came out if one made it, and the hint that names it. `alone`: it is one option too many, and the
-    hint is true of that option whatever else was chosen.
+    """A usual mistake: the value that it leads to, and the hint that names it. `single_option`: it is one
+    option too many, and the hint is true of that option whatever else was chosen.
     """
 
     id: str
     value: Any
     hint: str
-    alone: bool = False
+    single_option: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def check(exercise: Exercise, given: object) -> Verdict:
     for mistake in exercise.mistakes:
         if form.same(value, mistake.value):
             return Verdict(False, mistake.hint, mistake.id)
-        if mistake.alone and mistake.value - exercise.answer <= value:
+        if mistake.single_option and mistake.value - exercise.answer <= value:
             return Verdict(False, mistake.hint, mistake.id)
     return Verdict(False, _unknown(form, value, exercise.answer))
 

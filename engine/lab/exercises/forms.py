@@ -1,7 +1,7 @@
 """The kinds of answers: numbers, pieces of a word, one of several options, some of them, steps in order.
 
 Each form can `read` what a person gave (raising ExerciseError with a sentence), tell whether two values are
-the `same`, whether they are so `near` that one given answer could be both, and how a value is `said`.
+the `same`, whether they are so `near` that one given answer could be both, and how a value is `text`.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ class Numbers:
     def read(self, given: object) -> tuple[float, ...]:
         return reading.numbers(given, self.count, self.unit, whole=not self.decimals)
 
-    def same(self, one: Any, other: Any) -> bool:
-        """Whether a given value `one` is the wanted one, `other`."""
-        return self._within(one, other, 1.0, other)
+    def same(self, value: Any, other: Any) -> bool:
+        """Whether a given value `value` is the wanted one, `other`."""
+        return self._within(value, other, 1.0, other)
 
-    def near(self, one: Any, other: Any) -> bool:
-        return self._within(one, other, 2.5, (*one, *other))
+    def near(self, value: Any, other: Any) -> bool:
+        return self._within(value, other, 2.5, (*value, *other))
 
-    def _within(self, one: Any, other: Any, times: float, wanted: Any) -> bool:
+    def _within(self, value: Any, other: Any, times: float, wanted: Any) -> bool:
         """Whole numbers are exact. Where others are wanted, one unit of the last place that is asked for is
         allowed, and a little: rounding on the way is no mistake.
         """
-        if len(one) != len(other):
+        if len(value) != len(other):
             return False
         whole = not self.decimals and not any(number % 1 for number in wanted)
         far = 0.0 if whole else 1.05 * times * 10 ** -(self.decimals or 2)
-        return all(abs(a - b) <= far + 1e-9 * max(abs(a), abs(b)) for a, b in zip(one, other, strict=True))
+        return all(abs(a - b) <= far + 1e-9 * max(abs(a), abs(b)) for a, b in zip(value, other, strict=True))
 
-    def said(self, value: Any) -> str:
+    def text(self, value: Any) -> str:
         """
-        >>> Numbers().said((1048576,)), Numbers(2, 2).said((0.5, -0.251))
+        >>> Numbers().text((1048576,)), Numbers(2, 2).text((0.5, -0.251))
         ('1,048,576', '[0.50, -0.25]')
         """
         comma = "," if self.count == 1 else ""  # in a list commas stand between the numbers
@@ -81,12 +81,12 @@ class Pieces:
             return "A pair is two pieces: write a blank between them."
         return self.other
 
-    def same(self, one: Any, other: Any) -> bool:
-        return tuple(one) == tuple(other)
+    def same(self, value: Any, other: Any) -> bool:
+        return tuple(value) == tuple(other)
 
     near = same
 
-    def said(self, value: Any) -> str:
+    def text(self, value: Any) -> str:
         return f"`{' '.join(value)}`"
 
 
@@ -102,12 +102,12 @@ class Choice:
             raise ExerciseError("choose one of the answers, then press Check")
         return str(given)
 
-    def same(self, one: Any, other: Any) -> bool:
-        return bool(one == other)
+    def same(self, value: Any, other: Any) -> bool:
+        return bool(value == other)
 
     near = same
 
-    def said(self, value: Any) -> str:
+    def text(self, value: Any) -> str:
         return str(value)
 
 
@@ -124,12 +124,12 @@ class Pick:
             raise ExerciseError("choose one or more of the answers, then press Check")
         return found
 
-    def same(self, one: Any, other: Any) -> bool:
-        return frozenset(one) == frozenset(other)
+    def same(self, value: Any, other: Any) -> bool:
+        return frozenset(value) == frozenset(other)
 
     near = same
 
-    def said(self, value: Any) -> str:
+    def text(self, value: Any) -> str:
         return ", ".join(option for option in self.options if option in value)
 
 
@@ -171,14 +171,14 @@ class Order:
             return f"So far so good, but {missing} {'step is' if missing == 1 else 'steps are'} missing."
         return ""
 
-    def same(self, one: Any, other: Any) -> bool:
+    def same(self, value: Any, other: Any) -> bool:
         """A value is right with any order that the needs allow."""
-        return one == other or not (self.fault(tuple(one)) or self.fault(tuple(other)))
+        return value == other or not (self.fault(tuple(value)) or self.fault(tuple(other)))
 
-    def near(self, one: Any, other: Any) -> bool:
-        return bool(one == other)
+    def near(self, value: Any, other: Any) -> bool:
+        return bool(value == other)
 
-    def said(self, value: Any) -> str:
+    def text(self, value: Any) -> str:
         return " ".join(self.letter(step) for step in value)
 
 

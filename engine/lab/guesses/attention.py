@@ -42,11 +42,11 @@ def width(now: int, seed: int) -> Truth:
     return Truth(right, ("sharper", "flatter", "same"), numbers)
 
 
-def unmasked(found: Unmasked) -> Truth | None:
+def unmasked(measured: Unmasked) -> Truth | None:
     """The loss of a model that was trained with its mask and loses it: near nothing (a quarter or less),
     about the same, or higher. None where it falls, but not so far.
     """
-    before, after = found.mean_with, found.mean_without
+    before, after = measured.mean_with, measured.mean_without
     if after > (1 + NEAR) * before:
         right = "higher"
     elif after >= (1 - NEAR) * before:

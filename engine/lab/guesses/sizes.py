@@ -26,7 +26,7 @@ def wider(before: Ledger, after: Ledger) -> Truth:
     return Truth(right, ("twice", "between", "four"), numbers)
 
 
-def one_key_head(before: Ledger, after: Ledger, dtype: str, batch: int, tokens: int) -> Truth | None:
+def single_key_head(before: Ledger, after: Ledger, dtype: str, batch: int, tokens: int) -> Truth | None:
     """How large the KV cache of a text is when one key head serves all query heads, in bytes: a "part" (one
     of as many as there were key heads), "half" (the values stay as they were), or the "same" (the queries
     decide). None where there is one already, or no cache.

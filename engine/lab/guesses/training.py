@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.experiments.bug_races import Finding
+from engine.experiments.bug_races import Comparison
 from engine.experiments.no_residual import Pair
 from engine.lab.guesses.truth import Truth
 
@@ -23,7 +23,7 @@ def without_residuals(pair: Pair) -> Truth:
 RESULT = {"dies": "worse", "costs": "worse", "hides": "same", "flatters": "better"}
 
 
-def mistake(finding: Finding) -> Truth | None:
+def mistake(finding: Comparison) -> Truth | None:
     """Whether a bug makes the loss "better", "worse", or leaves it the "same". None where it was not
     trained.
     """

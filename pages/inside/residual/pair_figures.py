@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.experiments.no_residual import Pair, Road
+from engine.experiments.no_residual import Pair, TrainedStack
 from pages.inside.residual.figures import decades
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
@@ -44,9 +44,9 @@ def pair_lines(pair: Pair, shown: Shown) -> go.Figure:
     return go.Figure({"data": traces, "layout": layout})
 
 
-def _line(name: str, x: np.ndarray, road: Road, shown: Shown) -> go.Trace:
+def _line(name: str, x: np.ndarray, trained: TrainedStack, shown: Shown) -> go.Trace:
     shade, dash = LOOKS[name]
-    y = getattr(road, shown)
+    y = getattr(trained, shown)
     return go.Scatter(
         x=x,
         y=np.where(y > 0, y, np.nan) if shown == "gradients" else y,

@@ -13,7 +13,7 @@ from engine.errors import CheckpointError
 from engine.experiments.bug_races import (
     CORPUS,
     Bug,
-    found,
+    compare_twins,
     shipped,
     specs,
 )
@@ -41,7 +41,7 @@ def draw_cost() -> None:
         f"fault_{fault.name}",
         fault.title,
         specs(fault, vocab_size, text),
-        say=lambda views: words.answer(found(views, corpus.text)),
+        say=lambda views: words.answer(compare_twins(views, corpus.text)),
         stored=bug.read(text) if bug else None,
         height=HEIGHT,
         beside=partial(_beside, corpus.text),
@@ -55,7 +55,7 @@ def draw_cost() -> None:
 def _guess(fault: Fault, text: str) -> Guess | None:
     """About another mistake, of which the curves are stored."""
     bug = _shipped(fault.name)
-    return None if bug is None else guesses.next_mistake(fault, found(bug.race.runs, text))
+    return None if bug is None else guesses.next_mistake(fault, compare_twins(bug.race.runs, text))
 
 
 def choose() -> Fault:
@@ -96,7 +96,7 @@ def _beside(text: str, views: Sequence[RunView]) -> None:
     """Draws what both write, one under the other."""
     if len(views) < 2:
         return
-    both = found(views, text)
+    both = compare_twins(views, text)
     for side, broken in ((both.healthy, False), (both.broken, True)):
         st.markdown(words.written(side, broken))
         st.code(words.shown(side.text), language=None, wrap_lines=True, height=TEXT)

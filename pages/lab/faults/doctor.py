@@ -11,7 +11,7 @@ from engine.config import TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CorpusError
-from engine.lab.doctor.case import Case, Course
+from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS, examine
 from engine.lab.doctor.grafted import fitting, grafted
@@ -61,7 +61,7 @@ def draw_doctor(subject: Subject) -> None:
 def _examined(subject: Subject, bug: str, slow: bool) -> tuple[Finding, ...] | None:
     """The findings, quick ones first; None while they are being made."""
     case = _case(subject, bug)
-    key = ("doctor", subject.key, bug, case.course is not None and len(case.course.losses))
+    key = ("doctor", subject.key, bug, case.curve is not None and len(case.curve.losses))
     found = measured((*key, "quick"), lambda: examine(case, QUICK), words.EXAMINING)
     if found is None or not slow:
         return found
@@ -76,7 +76,7 @@ def _case(subject: Subject, bug: str) -> Case:
     if name.startswith(models.RUN):
         run = session.manager().view(name.removeprefix(models.RUN))
         if run is not None:
-            return Case(model, None, _text_of(run, subject), run.spec.train, _course(run, step))
+            return Case(model, None, _text_of(run, subject), run.spec.train, _curve(run, step))
     if subject.is_pretrained:
         return Case(model)
     corpus = _text(subject.corpus, "char")
@@ -107,12 +107,14 @@ def _text(name: str | None, cut: str) -> Corpus | None:
         return None
 
 
-def _course(run: RunView, step: int) -> Course:
+def _curve(run: RunView, step: int) -> TrainingCurve:
     """How the run went, up to the step that is looked at."""
     history = run.history
     kept = history.steps <= step
     looks = tuple(e for e in history.evaluations if e.step <= step)
-    return Course(history.steps[kept], history.losses[kept].astype("float64"), looks, run.status == "failed")
+    return TrainingCurve(
+        history.steps[kept], history.losses[kept].astype("float64"), looks, run.status == "failed"
+    )
 
 
 def _table(found: Sequence[Finding]) -> None:

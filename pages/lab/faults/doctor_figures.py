@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.lab.doctor.check import Check
 from engine.lab.doctor.patient import Patient
-from engine.lab.doctor.story import Told
+from engine.lab.doctor.story import StageRun
 from engine.lab.doctor.table import Chart
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
@@ -119,13 +119,13 @@ def curves(patient: Patient, names: Mapping[str, str]) -> go.Figure:
     return go.Figure({"data": traces, "layout": _losses(chart.counting, "counting letters")})
 
 
-def loss_curves(runs: Sequence[Told], names: Mapping[str, str], line: float, baseline: str) -> go.Figure:
+def loss_curves(runs: Sequence[StageRun], names: Mapping[str, str], line: float, baseline: str) -> go.Figure:
     """Draws the losses of some stages over their steps."""
     traces = [_line(one.points, one.losses, names[one.name], LINES[one.name]) for one in runs]
     return go.Figure({"data": traces, "layout": _losses(line, baseline)})
 
 
-def gradient_norms(runs: Sequence[Told], names: Mapping[str, str]) -> go.Figure:
+def gradient_norms(runs: Sequence[StageRun], names: Mapping[str, str]) -> go.Figure:
     """Draws the norm of the whole gradient over the steps, on a logarithmic scale."""
     traces = [_line(one.points, one.norms, names[one.name], LINES[one.name]) for one in runs]
     layout = base_layout(

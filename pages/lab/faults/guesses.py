@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.experiments.bug_races import Finding
+from engine.experiments.bug_races import Comparison
 from engine.lab.faults import Fault
 from engine.lab.guesses import training
 from ui.guess import Choice, Guess, offered
@@ -30,7 +30,7 @@ HOLDS = {
 }
 
 
-def next_mistake(fault: Fault, finding: Finding) -> Guess | None:
+def next_mistake(fault: Fault, finding: Comparison) -> Guess | None:
     """Makes a guess about the loss of another bug than the one that is shown."""
     truth = training.mistake(finding)
     if truth is None:

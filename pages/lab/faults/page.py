@@ -1,7 +1,7 @@
 """The bug lab: what each mistake costs, and which checks would have caught it."""
 
-from engine.experiments.bug_races import found, specs
-from engine.lab.doctor.case import apart
+from engine.experiments.bug_races import compare_twins, specs
+from engine.lab.doctor.case import relative_difference
 from engine.lab.doctor.checks import examine
 from engine.lab.doctor.course import what_it_writes
 from engine.lab.doctor.forward import sees_the_future
@@ -29,7 +29,7 @@ show(
                 "Cost",
                 draw_cost,
                 fault_words,
-                (Fault, specs, found),
+                (Fault, specs, compare_twins),
                 needs_model=False,
                 question=words.QUESTIONS["cost"],
             ),
@@ -38,7 +38,7 @@ show(
                 "The doctor",
                 draw_doctor,
                 words_doctor.DOCTOR,
-                (examine, sees_the_future, gradients_by_block, apart),
+                (examine, sees_the_future, gradients_by_block, relative_difference),
                 brings_text=True,
                 question=Q["doctor"],
                 closed="checks",

@@ -12,7 +12,7 @@ from engine.data import corpora
 from engine.lab.doctor.story import (
     READ,
     STAGES,
-    Told,
+    StageRun,
     baselines,
     later,
     play,
@@ -47,7 +47,7 @@ def draw_story() -> None:
     explain.measure_it(_more, chapter, told)
 
 
-def _figure(chapter: str, told: Mapping[str, Told], lines: Mapping[str, float]) -> None:
+def _figure(chapter: str, told: Mapping[str, StageRun], lines: Mapping[str, float]) -> None:
     """Losses, gradient norms, or the pattern."""
     if chapter == "norms":
         some = [told["both"], told["mended"]]
@@ -97,13 +97,13 @@ SHOWN = {  # the models of each chapter
 }
 
 
-def _until(one: Told, step: int) -> Told:
+def _until(one: StageRun, step: int) -> StageRun:
     """Its first steps."""
     count = int((one.points <= step).sum())
     return replace(one, losses=one.losses[:count], norms=one.norms[:count])
 
 
-def _more(chapter: str, told: Mapping[str, Told]) -> None:
+def _more(chapter: str, told: Mapping[str, StageRun]) -> None:
     """Draws what each model wrote on its way, the gradient of each block, and the same training
     here and now.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.experiments.bug_races import Finding, Side
+from engine.experiments.bug_races import Comparison, Side
 from engine.lab.faults import Fault
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -16,7 +16,7 @@ ELSEWHERE = (
 QUOTED = 24  # letters of what a model writes, in a sentence
 
 
-def answer(finding: Finding) -> str:
+def answer(finding: Comparison) -> str:
     """Says what the loss and the texts tell about the mistake."""
     healthy, broken = finding.healthy, finding.broken
     if finding.kind == "unknown":
@@ -30,7 +30,7 @@ def answer(finding: Finding) -> str:
     return f"Loss {losses}: {_verdict(finding)} {_texts(healthy, broken)}"
 
 
-def _verdict(finding: Finding) -> str:
+def _verdict(finding: Comparison) -> str:
     if finding.kind == "hides":
         return "the loss does not show it."
     if finding.kind == "flatters":

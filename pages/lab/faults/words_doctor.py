@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.lab.doctor.check import Check, Finding, shown
 from engine.lab.doctor.patient import Patient
-from engine.lab.doctor.story import STEPS, Told
+from engine.lab.doctor.story import STEPS, StageRun
 from engine.lab.doctor.table import Chart
 from engine.lab.faults import Fault
 from ui.page_frame import Words
@@ -229,7 +229,7 @@ NAMES = {
 }
 
 
-def stuck(both: Told, counting: float) -> str:
+def stuck(both: StageRun, counting: float) -> str:
     last = both.last
     return (
         f"After {last.step:,} steps the loss is **{last.loss:.2f}**, hardly better than counting letters"
@@ -237,7 +237,7 @@ def stuck(both: Told, counting: float) -> str:
     )
 
 
-def norms(both: Told, mended: Told) -> str:
+def norms(both: StageRun, mended: StageRun) -> str:
     return (
         f"Before the first step the gradient at the bottom of the stack is **{both.growth:,.0f} times** the"
         f" one"
@@ -246,7 +246,7 @@ def norms(both: Told, mended: Told) -> str:
     )
 
 
-def cheats(mask: Told) -> str:
+def cheats(mask: StageRun) -> str:
     last = mask.last
     return (
         f"With small weights the loss falls to **{last.loss:.3f}** in {last.step:,} steps. Nobody can guess"
@@ -255,7 +255,7 @@ def cheats(mask: Told) -> str:
     )
 
 
-def shapes(mask: Told, future: float) -> str:
+def shapes(mask: StageRun, future: float) -> str:
     n = len(mask.pattern)
     return (
         f"Every shape is right: the pattern is ({n}, {n}), and so is a mask that lies on the wrong side."
@@ -263,7 +263,7 @@ def shapes(mask: Told, future: float) -> str:
     )
 
 
-def mended(run: Told) -> str:
+def mended(run: StageRun) -> str:
     last = run.last
     return (
         f"With both mended it is at **{last.loss:.2f}** nats after {last.step:,} steps, on text that it never"
@@ -271,7 +271,7 @@ def mended(run: Told) -> str:
     )
 
 
-def as_described(run: Told, mask: Told) -> str:
+def as_described(run: StageRun, mask: StageRun) -> str:
     there = next(look for look in mask.looks if look.step == run.last.step)
     return (
         "Told with writes that are only not scaled by depth, the story is another here: with the mask"
@@ -284,7 +284,7 @@ LINES = {"unigram": "counting letters", "bigram": "counting pairs"}
 BLOCKS = "The norm of the gradient of each block's weights, before the first step."
 
 
-def again(run: Told, stored: Told) -> str:
+def again(run: StageRun, stored: StageRun) -> str:
     """Compares the live training with the stored one."""
     return (
         f"Trained now: {run.losses[-1]:.2f} nats after {run.points[-1]:,} steps; stored,"

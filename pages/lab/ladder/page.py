@@ -1,6 +1,6 @@
 """The ladder: from a table of pairs to a Transformer, one idea a rung."""
 
-from engine.experiments.ladder import climb
+from engine.experiments.ladder import train_rung
 from engine.measure.tasks.next_letters import counted, expected
 from engine.measure.tasks.raw_similarity import self_term
 from engine.presets.ladder import Rung
@@ -38,7 +38,7 @@ show(
                 "Lecture",
                 draw_lecture,
                 words_lecture.WORDS,
-                (climb,),
+                (train_rung,),
                 False,
                 question=words_lecture.ASK,
             ),

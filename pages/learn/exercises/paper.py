@@ -45,6 +45,6 @@ def _listed(exercises: list[Exercise]) -> pd.DataFrame:
         {
             "Set": [names[one.id] for one in exercises],
             "Exercise": [one.title for one in exercises],
-            "Answer": [one.form.said(one.answer).strip("`*") for one in exercises],
+            "Answer": [one.form.text(one.answer).strip("`*") for one in exercises],
         }
     )

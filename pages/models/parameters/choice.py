@@ -14,7 +14,7 @@ from engine.lab.faults import parts_of
 from engine.ledger import Ledger, ledger
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
-from engine.presets import ENCODER_DECODERS, PRESETS, TAUGHT, Preset
+from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS, Preset
 from engine.weights import checkpoints
 from engine.weights.pretrained import pairs, sources
 from engine.weights.pretrained.load import open_model
@@ -27,7 +27,7 @@ FIRST = "gpt2"
 MODEL, OTHER = "parameters_model", "parameters_other"
 LENGTHS = tuple(2**k for k in range(4, 21))  # of a text: 16 to a million tokens
 WIDE = 320  # pixels of the box: the longest title of a preset
-ALL = PRESETS | TAUGHT | ENCODER_DECODERS
+ALL = PRESETS | LECTURE_MODELS | ENCODER_DECODERS
 
 
 @dataclass(frozen=True)

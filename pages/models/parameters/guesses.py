@@ -75,7 +75,7 @@ def wider(model: Model) -> Guess | None:
 def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess | None:
     """Makes a guess about sharing keys and values, in the view Memory."""
     other = model.variant(n_kv_heads=1) if model.config.mixer == "attention" else None
-    truth = None if other is None else sizes.one_key_head(model.ledger, other, dtype, batch, tokens)
+    truth = None if other is None else sizes.single_key_head(model.ledger, other, dtype, batch, tokens)
     if truth is None:
         return None
     n = truth.numbers

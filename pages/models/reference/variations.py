@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.presets import ENCODER_DECODERS, PRESETS
-from engine.presets.variations import ASPECTS, ORIGINAL, kept, variation
+from engine.presets.variations import ASPECTS, ORIGINAL, unchanged_aspects, variation
 from pages.models.reference import words
 from ui import explain, widgets
 
@@ -24,7 +24,7 @@ def draw_variations() -> None:
         name = widgets.select(
             "Beside them", options, "reference_other", first=OTHER, kind="list", hidden=True, width=260
         )
-    explain.answer(words.changed(titles[name], kept(ALL[name].model)))
+    explain.answer(words.changed(titles[name], unchanged_aspects(ALL[name].model)))
     models = {"The original, 2017": ORIGINAL} | {titles[each]: ALL[each].model for each in (*SHOWN, name)}
     found = {title: variation(model) for title, model in models.items()}
     first = variation(ORIGINAL)

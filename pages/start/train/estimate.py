@@ -35,7 +35,7 @@ def estimate(
     train, parts = spec.train, parts_of(spec.parts)
     if last is not None and last.step and last.seconds > 0:
         before = last.spec
-        model, encoder = before.kind.counted(before.model, before.corpus)
+        model, encoder = before.kind.cost_stacks(before.model, before.corpus)
         pace = arithmetic.Pace(model, before.train, last.step, last.seconds, parts_of(before.parts), encoder)
         rate, source = pace.work_a_second, "from the speed of your last run"
     else:

@@ -15,13 +15,13 @@ import torch.nn.functional as F
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.progress import finish
-from engine.lab.doctor import course, forward, start
-from engine.lab.doctor.case import Case, Course, NotAsked
+from engine.lab.doctor import forward, over_training, start
+from engine.lab.doctor.case import Case, NotApplicable, TrainingCurve
 from engine.lab.doctor.check import (
     Check,
     Finding,
-    Found,
-    one,
+    Measurement,
+    run_check,
 )
 from engine.lab.doctor.checks import CHECKS, examine
 from engine.lab.faults import PARTS
@@ -110,7 +110,7 @@ def test_a_bag_of_words_is_exactly_one() -> None:
     assert forward.bag_of_words(bag).number < 1e-13
     for position in ("sinusoidal", "learned", "rope", "alibi", "t5"):
         assert forward.bag_of_words(case(model=replace(MODEL, position=position))).number > 1e-6, position
-    with pytest.raises(NotAsked):
+    with pytest.raises(NotApplicable):
         forward.bag_of_words(case(model=replace(MODEL, position="none")))
 
 
@@ -163,75 +163,75 @@ def test_gradients_are_those_of_hooks() -> None:
 
 
 def test_one_batch_is_learned_by_heart() -> None:
-    found = start.one_batch_by_heart(case())
+    found = start.overfits_a_batch(case())
     assert found.number < 0.5 and found.facts["first"] == pytest.approx(math.log(CORPUS.vocab_size), abs=0.1)
-    wild = start.one_batch_by_heart(case(train=replace(TRAIN, learning_rate=1.0)))
+    wild = start.overfits_a_batch(case(train=replace(TRAIN, learning_rate=1.0)))
     assert not wild.number < 1
 
 
 def test_targets_that_are_not_the_next_token() -> None:
-    assert course.next_tokens(case()).number == 1
-    same = course.next_tokens(case("not_shifted"))
+    assert over_training.next_tokens(case()).number == 1
+    same = over_training.next_tokens(case("not_shifted"))
     assert same.number < 0.3 and same.facts["here"] == 1
     batch = case("shifted_by_two").batch()
     by_hand = float((batch.inputs[:, 1:] == batch.targets[:, :-1]).double().mean())
-    assert course.next_tokens(case("shifted_by_two")).number == pytest.approx(by_hand)
+    assert over_training.next_tokens(case("shifted_by_two")).number == pytest.approx(by_hand)
 
 
 def test_text_that_was_read_before() -> None:
-    wanted = course.WINDOW
+    wanted = over_training.WINDOW
     runs = {CORPUS.text[i : i + wanted] for i in range(len(CORPUS.train) - wanted + 1)}
     end = CORPUS.text[len(CORPUS.train) :]
     seen = [end[i : i + wanted] in runs for i in range(len(end) - wanted + 1)]
-    assert course.unseen(case()).number == pytest.approx(np.mean(seen)) and 0 < np.mean(seen) < 1
-    assert course.unseen(case("overlapping_split")).number == 1
+    assert over_training.unseen(case()).number == pytest.approx(np.mean(seen)) and 0 < np.mean(seen) < 1
+    assert over_training.unseen(case("overlapping_split")).number == 1
 
 
-def went(losses: list[float], looks: tuple[Evaluation, ...] = (), diverged: bool = False) -> Course:
-    return Course(np.arange(1, len(losses) + 1), np.array(losses), looks, diverged)
+def went(losses: list[float], looks: tuple[Evaluation, ...] = (), diverged: bool = False) -> TrainingCurve:
+    return TrainingCurve(np.arange(1, len(losses) + 1), np.array(losses), looks, diverged)
 
 
 def test_the_course_of_a_training() -> None:
     falls = [4.0 - 0.01 * i for i in range(200)]
     jumps = falls[:100] + [9.0] * 10 + falls[110:]
-    assert course.steady(case(course=went(falls))).number == 0
+    assert over_training.steady(case(curve=went(falls))).number == 0
     rise = 9.0 - np.mean(falls[90:100])
-    found = course.steady(case(course=went(jumps)))
+    found = over_training.steady(case(curve=went(jumps)))
     assert found.number == pytest.approx(rise) and found.facts["step"] == 110
-    assert math.isinf(course.steady(case(course=went(falls, diverged=True))).number)
+    assert math.isinf(over_training.steady(case(curve=went(falls, diverged=True))).number)
     long = replace(TRAIN, batch_size=64, steps=200)
     end = np.mean(falls[-10:]) - CORPUS.baselines["unigram"]
-    assert course.learned(case(course=went(falls), train=long)).number == pytest.approx(end)
-    with pytest.raises(NotAsked, match="too few"):
-        course.learned(case(course=went(falls)))
-    with pytest.raises(NotAsked):
-        course.steady(case(course=went(falls[:20])))
+    assert over_training.learned(case(curve=went(falls), train=long)).number == pytest.approx(end)
+    with pytest.raises(NotApplicable, match="too few"):
+        over_training.learned(case(curve=went(falls)))
+    with pytest.raises(NotApplicable):
+        over_training.steady(case(curve=went(falls[:20])))
 
 
 def test_the_gap_is_of_the_last_look() -> None:
     looks = (Evaluation(100, 3.0, 3.1, 1.0, False), Evaluation(200, 1.5, 2.25, 2.0, True))
-    assert course.gap(case(course=went([1.0] * 200, looks))).number == pytest.approx(0.75)
-    with pytest.raises(NotAsked):
-        course.gap(case(course=went([1.0] * 50, (Evaluation(50, 3.0, 3.1, 1.0, False),))))
+    assert over_training.gap(case(curve=went([1.0] * 200, looks))).number == pytest.approx(0.75)
+    with pytest.raises(NotApplicable):
+        over_training.gap(case(curve=went([1.0] * 50, (Evaluation(50, 3.0, 3.1, 1.0, False),))))
 
 
 def test_surprise_is_a_count_of_pairs() -> None:
     train, ids = CORPUS.train.numpy(), CORPUS.validation.numpy()[:60]
     pairs, before = Counter(pairwise(train.tolist())), Counter(train[:-1].tolist())
     chances = [(pairs[a, b] + 1) / (before[a] + CORPUS.vocab_size) for a, b in pairwise(ids.tolist())]
-    assert course.surprise(train, ids, CORPUS.vocab_size) == pytest.approx(-np.mean(np.log(chances)))
+    assert over_training.surprise(train, ids, CORPUS.vocab_size) == pytest.approx(-np.mean(np.log(chances)))
 
 
 def test_no_number_is_a_failure_and_no_question_is_none() -> None:
     check = CHECKS["spread"]
-    assert check.judge(Found(math.nan, {"d_head": 4})).verdict == "fail"
-    assert check.judge(Found(1.0, {"d_head": 4})).verdict == "pass"
-    assert "spread **6.00**" in check.judge(Found(6.0, {"d_head": 36})).sentence
+    assert check.judge(Measurement(math.nan, {"d_head": 4})).verdict == "fail"
+    assert check.judge(Measurement(1.0, {"d_head": 4})).verdict == "pass"
+    assert "spread **6.00**" in check.judge(Measurement(6.0, {"d_head": 36})).sentence
 
-    def silent(case: Case) -> Found:
-        raise NotAsked("There is nothing to ask.")
+    def silent(case: Case) -> Measurement:
+        raise NotApplicable("There is nothing to ask.")
 
-    found = one(replace(check, measure=silent), case())
+    found = run_check(replace(check, measure=silent), case())
     told = (found.verdict, found.number, found.sentence)
     assert told == ("not applicable", None, "There is nothing to ask.")
 
@@ -241,8 +241,8 @@ def test_both_sentences_can_be_said(check: Check) -> None:
     """Every fact that a sentence names is one that the experiment gives."""
     falls = went([3.5 - 0.01 * i for i in range(300)], (Evaluation(200, 2.0, 2.1, 1.0, True),))
     facts = {"loss": 1.0, "counted": 3.0, "text": "eeee"}  # of a model that can write
-    healthy = case(course=falls, train=replace(TRAIN, batch_size=64))
-    found = Found(0.0, facts) if check.name == "writes" else check.measure(healthy)
+    healthy = case(curve=falls, train=replace(TRAIN, batch_size=64))
+    found = Measurement(0.0, facts) if check.name == "writes" else check.measure(healthy)
     for number in (max(check.low, -1.0), math.inf if check.high < math.inf else -1.0):
         said = check.judge(replace(found, number=number)).sentence
         assert "{" not in said and said.rstrip("”*").endswith((".", "”", ":"))

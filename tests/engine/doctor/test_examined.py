@@ -16,7 +16,7 @@ from engine.data import corpora
 from engine.data.progress import finish
 from engine.errors import CorpusError
 from engine.lab.doctor import table
-from engine.lab.doctor.case import Case, Course
+from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.checks import CHECKS, examine
 from engine.lab.doctor.table import (
     HEALTHY,
@@ -28,7 +28,7 @@ from engine.lab.doctor.table import (
 from engine.lab.faults import FAULTS, parts_of
 from engine.model import build
 from engine.presets import PRESETS
-from engine.presets.own import OWN
+from engine.presets.small import SMALL
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.snapshot_series import open_lapse
 from engine.training.train import train
@@ -102,14 +102,14 @@ def test_no_check_fires_after_one(kind: str, seed: int) -> None:
     records = list(train(config, how, CORPUS, device="cpu"))
     model = build(config)
     model.load_state_dict(only(records, Snapshot)[-1].state.weights())
-    course = Course(np.arange(1, 301), np.array(losses(records)), tuple(only(records, Evaluation)))
+    curve = TrainingCurve(np.arange(1, 301), np.array(losses(records)), tuple(only(records, Evaluation)))
     names = [name for name in CHECKS if name not in ("unseen", "gap")]  # of a text that repeats itself
-    found = finish(examine(Case(model, corpus=CORPUS, train=how, course=course), names))
+    found = finish(examine(Case(model, corpus=CORPUS, train=how, curve=curve), names))
     assert [f"{f.check}: {f.sentence}" for f in found if f.verdict == "fail"] == []
     assert sum(f.verdict == "pass" for f in found) >= 14
 
 
-@for_each("name", OWN, fast=4)
+@for_each("name", SMALL, fast=4)
 def test_no_check_fires_on_a_preset(name: str) -> None:
     preset = PRESETS[name]
     config = replace(preset.model, vocab_size=CORPUS.vocab_size)

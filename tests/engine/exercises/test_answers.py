@@ -42,7 +42,7 @@ def given_for(exercise: Exercise, value) -> object:
         return value
     if isinstance(exercise.form, Order):
         return " ".join(exercise.form.letter(step) for step in value)
-    return exercise.form.said(value).strip("`")
+    return exercise.form.text(value).strip("`")
 
 
 def agree(exercise: Exercise, ours, theirs) -> bool:
@@ -284,7 +284,7 @@ def test_a_sheet_is_the_same_for_the_same_seed_and_holds_questions_and_answers()
         "<script>" not in page and "A &lt;script&gt; &amp; title" in page and "12 exercises, seed 4" in asked
     )
     for place, one in enumerate(exercises, 1):
-        answer = one.form.said(one.answer).strip("`")
+        answer = one.form.text(one.answer).strip("`")
         assert f"{place}. " in asked and answer not in asked.split("<section>")[place]
         assert answer in told.split("<section>")[place]
 

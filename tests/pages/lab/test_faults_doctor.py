@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.experiments.bug_races import FOLDER, Side
-from engine.experiments.bug_races import Finding as Both
+from engine.experiments.bug_races import Comparison as Both
 from engine.lab.doctor.checks import CHECKS
 from engine.lab.doctor.patient import (
     BUDGET,

@@ -21,7 +21,7 @@ from engine.measure.tasks.ngrams import baselines
 from engine.measure.tasks.raw_similarity import self_term
 from engine.model import build
 from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
-from engine.presets.raced import QUESTIONS
+from engine.presets.races import QUESTIONS
 from engine.service import profiles
 from engine.training.train import check
 from pages.lab.ladder import race as race_view

@@ -103,7 +103,7 @@ def test_the_sheet_lists_what_it_holds() -> None:
         task = names[row["Exercise"]]
         assert task in titles[row["Set"]].tasks
         exercise = make(task, 3)
-        assert row["Answer"] == exercise.form.said(exercise.answer).strip("`*")
+        assert row["Answer"] == exercise.form.text(exercise.answer).strip("`*")
 
 
 @pytest.mark.parametrize(

@@ -130,10 +130,10 @@ class Sentence:
     adverb: Word | None = None
 
 
-def agreeing(stem: str, own: Places, phrase: Phrase) -> tuple[str, Places]:
+def agreeing(stem: str, places: Places, phrase: Phrase) -> tuple[str, Places]:
     """A stem with the ending of a noun's gender and number; it comes from its own words and from the noun."""
     gender = NOUNS[phrase.noun.base][1]
-    return stem + ENDINGS[gender, phrase.plural], own + phrase.noun.places
+    return stem + ENDINGS[gender, phrase.plural], places + phrase.noun.places
 
 
 def noun(phrase: Phrase) -> Velan:

@@ -18,20 +18,20 @@ TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eight
 GROUPS = ("", "thousand", "million")
 DIGITS = 3 * len(GROUPS)  # of the longest number
 
-Said = list[tuple[str, tuple[int, ...]]]  # words, each with the places of the digits that it says
+NumberWords = list[tuple[str, tuple[int, ...]]]  # words, each with the places of the digits that it says
 
 
-def said(number: str) -> Said:
+def number_words(number: str) -> NumberWords:
     """A number in words, each with the places of the digits that it comes from.
 
-    >>> " ".join(word for word, _ in said("203040"))
+    >>> " ".join(word for word, _ in number_words("203040"))
     'two hundred and three thousand and forty'
-    >>> said("17")
+    >>> number_words("17")
     [('seventeen', (0, 1))]
     """
     if int(number) == 0:
         return [(ONES[0], (0,))]
-    found: Said = []
+    found: NumberWords = []
     for group in reversed(range(-(-len(number) // 3))):
         end = len(number) - 3 * group
         places = range(max(0, end - 3), end)
@@ -42,11 +42,11 @@ def said(number: str) -> Said:
     return found
 
 
-def _below_thousand(number: str, places: range, last: bool, before: bool) -> Said:
+def _below_thousand(number: str, places: range, last: bool, before: bool) -> NumberWords:
     """One group of three digits. `before`: words stand before it."""
     digits = {2 - i: place for i, place in enumerate(reversed(places))}  # 0: hundreds, 1: tens, 2: ones
     value = {i: int(number[digits[i]]) if i in digits else 0 for i in range(3)}
-    found: Said = []
+    found: NumberWords = []
     if value[0]:
         found += [(ONES[value[0]], (digits[0],)), ("hundred", (digits[0],))]
     rest = 10 * value[1] + value[2]
@@ -82,7 +82,7 @@ def read(words: str) -> str:
         elif word != "and":
             raise TaskError(f"“{word[:40]}” is no word of a number: type {IN_WORDS}")
     digits = str(total + group)
-    if len(digits) > DIGITS or [word for word, _ in said(digits)] != words.split():
+    if len(digits) > DIGITS or [word for word, _ in number_words(digits)] != words.split():
         raise TaskError(f"“{words[:60]}” is no number as it is said here: type {IN_WORDS}")
     return digits
 
@@ -95,7 +95,7 @@ def into_digits(source: str) -> Aligned:
     """A digit comes from the word that says it; a 0 that no word says, from nowhere."""
     digits, words = read(source), source.split()
     of: dict[int, tuple[int, ...]] = {}
-    for place, (word, digit_places) in enumerate(said(digits)):
+    for place, (word, digit_places) in enumerate(number_words(digits)):
         if word not in ("hundred", "and", *GROUPS):
             of |= dict.fromkeys(digit_places, (place,))
     return Aligned(" ".join(words), " ".join(digits), tuple(of.get(i, ()) for i in range(len(digits))))
@@ -109,7 +109,7 @@ def into_words(source: str) -> Aligned:
     proper = digits.isascii() and digits.isdigit() and len(digits) <= DIGITS
     if not proper or (digits[0] == "0" and digits != "0"):
         raise TaskError(f"“{source[:40]}” is no number here: type {IN_DIGITS}, the first of them no zero")
-    words = said(digits)
+    words = number_words(digits)
     return Aligned(
         " ".join(digits), " ".join(word for word, _ in words), tuple(places for _, places in words)
     )

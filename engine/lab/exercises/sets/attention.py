@@ -84,7 +84,7 @@ def row(rng: Random) -> Exercise:
     )
 
 
-def one_head(rng: Random) -> Exercise:
+def single_head(rng: Random) -> Exercise:
     """The middle token of three, so that the mask hides one place and leaves two."""
     x = [_row(rng, 2, -1, 2) for _ in range(3)]
     w_q, w_k, w_v = ([_row(rng, 2, -1, 2) for _ in range(2)] for _ in range(3))
@@ -226,7 +226,7 @@ def self_term(rng: Random) -> Exercise:
 TASKS = (
     ("score", "A scaled score", score),
     ("row", "A row under the mask", row),
-    ("one-head", "One head by hand", one_head),
+    ("one-head", "One head by hand", single_head),
     ("split", "Two heads", split),
     ("spread", "Why √d", spread),
     ("self-term", "A token and itself", self_term),

@@ -76,7 +76,10 @@ def known(rng: Random) -> Exercise:
         (f"**{', '.join(sorted(right))}**: {WHY[family]}.",),
         tuple(
             Mistake(
-                one.lower(), right | {one}, f"{one} is of another family: {_family(one).lower()}.", alone=True
+                one.lower(),
+                right | {one},
+                f"{one} is of another family: {_family(one).lower()}.",
+                single_option=True,
             )
             for one in options
             if one not in right
@@ -119,7 +122,7 @@ def healthy_looking(rng: Random) -> Exercise:
             *(f"*{one}*: the next token can be seen, or is not asked for." for one in sorted(right)),
         ),
         tuple(
-            Mistake(f"bad-{place}", right | {one}, f"Not “{one}”: {BAD[one]}.", alone=True)
+            Mistake(f"bad-{place}", right | {one}, f"Not “{one}”: {BAD[one]}.", single_option=True)
             for place, one in enumerate(bad)
         ),
         see("bugs", bugs_view="which"),

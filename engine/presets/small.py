@@ -37,7 +37,7 @@ _CLASSIC = Preset(
     source="Radford et al. 2019, scaled down",
 )
 
-OWN: dict[str, Preset] = {
+SMALL: dict[str, Preset] = {
     "fast": derived(
         _CLASSIC,
         "Fast",

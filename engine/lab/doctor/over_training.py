@@ -9,8 +9,8 @@ import torch
 
 from engine.config import SampleConfig
 from engine.data.tokenizers import written
-from engine.lab.doctor.case import Case, NotAsked
-from engine.lab.doctor.check import Found
+from engine.lab.doctor.case import Case, NotApplicable
+from engine.lab.doctor.check import Measurement
 from engine.sample import generate
 from engine.training.evaluation import measure
 
@@ -22,23 +22,23 @@ TEMPERATURE = 0.8  # the usual one: at 1 a young model writes more noise than it
 LOOKED = 8192  # tokens of unseen text that it reads
 
 
-def next_tokens(case: Case) -> Found:
+def next_tokens(case: Case) -> Measurement:
     """The share of targets that are the token that follows in the inputs."""
     if case.settings.objective != "next_token":
-        raise NotAsked("This model is trained to fill gaps, not to guess the next token.")
+        raise NotApplicable("This model is trained to fill gaps, not to guess the next token.")
     batch = case.batch()
     x, y = batch.inputs[:, 1:], batch.targets[:, :-1]
     here = float((batch.inputs == batch.targets).double().mean())
-    return Found(float((x == y).double().mean()), {"here": here})
+    return Measurement(float((x == y).double().mean()), {"here": here})
 
 
-def unseen(case: Case) -> Found:
+def unseen(case: Case) -> Measurement:
     """The share of windows of WINDOW tokens of the validation split that stand in the training split, too."""
     corpus = case.batches().corpus
     train, validation = (_windows(tokens.numpy()) for tokens in (corpus.train, corpus.validation))
     if not len(train) or not len(validation):
-        raise NotAsked(f"There are not {WINDOW} tokens to look for.")
-    return Found(float(np.isin(validation, train).mean()), {"window": WINDOW})
+        raise NotApplicable(f"There are not {WINDOW} tokens to look for.")
+    return Measurement(float(np.isin(validation, train).mean()), {"window": WINDOW})
 
 
 def _windows(tokens: np.ndarray) -> np.ndarray:
@@ -51,55 +51,55 @@ def _windows(tokens: np.ndarray) -> np.ndarray:
     return found
 
 
-def gap(case: Case) -> Found:
+def gap(case: Case) -> Measurement:
     """Validation loss less training loss at the end, nats."""
-    looks = case.course.evaluations if case.course else ()
+    looks = case.curve.evaluations if case.curve else ()
     looks = tuple(e for e in looks if e.step >= ENOUGH)
     if not looks:
-        raise NotAsked("There is no training long enough to look back on.")
+        raise NotApplicable("There is no training long enough to look back on.")
     last = looks[-1]
-    return Found(
+    return Measurement(
         last.validation_loss - last.train_loss,
         {"train": last.train_loss, "validation": last.validation_loss},
     )
 
 
-def learned(case: Case) -> Found:
+def learned(case: Case) -> Measurement:
     """The loss at the end of the training less that of counting letters, nats."""
     losses, counting = case.smoothed(), case.batches().corpus.baselines["unigram"]
-    assert case.course is not None
-    read = case.course.steps[-1] * case.settings.batch_size * case.model.config.context
-    if case.course.steps[-1] < ENOUGH or read < READ:
-        raise NotAsked(f"It has read {read:,} tokens: too few to be judged.")
-    return Found(float(losses[-1]) - counting, {"loss": float(losses[-1]), "counting": counting})
+    assert case.curve is not None
+    read = case.curve.steps[-1] * case.settings.batch_size * case.model.config.context
+    if case.curve.steps[-1] < ENOUGH or read < READ:
+        raise NotApplicable(f"It has read {read:,} tokens: too few to be judged.")
+    return Measurement(float(losses[-1]) - counting, {"loss": float(losses[-1]), "counting": counting})
 
 
-def steady(case: Case) -> Found:
+def steady(case: Case) -> Measurement:
     """How far the loss, smoothed, ever rose above its lowest value before, nats."""
     losses = case.smoothed()
-    assert case.course is not None
-    if case.course.diverged or not np.isfinite(losses).all():
-        return Found(math.inf, {"step": int(case.course.steps[-1])})
+    assert case.curve is not None
+    if case.curve.diverged or not np.isfinite(losses).all():
+        return Measurement(math.inf, {"step": int(case.curve.steps[-1])})
     rises = losses - np.minimum.accumulate(losses)
     at = int(rises.argmax())
-    return Found(float(rises[at]), {"step": int(case.course.steps[min(at + 9, len(losses) - 1)])})
+    return Measurement(float(rises[at]), {"step": int(case.curve.steps[min(at + 9, len(losses) - 1)])})
 
 
 @torch.no_grad()
-def what_it_writes(case: Case) -> Found:
+def what_it_writes(case: Case) -> Measurement:
     """How surprising what it writes is to counted pairs of tokens, less how surprising its loss lets one
     expect, nats per token; of TEXTS texts the middle one. Far above 0 it writes nonsense, far below it
     repeats itself.
     """
     if case.corpus is None or not case.predicts_next:
-        raise NotAsked("There is no text to hold its writing against.")
+        raise NotApplicable("There is no text to hold its writing against.")
     if case.settings.objective != "next_token":
-        raise NotAsked("This model fills gaps, and writes no text.")
+        raise NotApplicable("This model fills gaps, and writes no text.")
     model, batches = case.evaluated, case.batches()
     corpus = batches.corpus
     loss = measure(model, batches, corpus.validation, LOOKED).nats
     if not loss < corpus.baselines["bigram"] + YOUNG:
-        raise NotAsked(f"At a loss of {loss:.2f} nats it has nothing to say yet.")
+        raise NotApplicable(f"At a loss of {loss:.2f} nats it has nothing to say yet.")
     texts = []
     for seed, prompt in enumerate(case.ids.tolist()):
         ids = list(generate(model, prompt, LENGTH, SampleConfig(temperature=TEMPERATURE, seed=seed)))
@@ -107,7 +107,7 @@ def what_it_writes(case: Case) -> Found:
     counted, _, ids = sorted(texts)[len(texts) // 2]
     expected = max(loss, corpus.baselines["bigram"])
     text = " ".join(written(corpus.tokenizer, ids).split())[:SHOWN]
-    return Found(counted - expected, {"loss": loss, "counted": counted, "text": text})
+    return Measurement(counted - expected, {"loss": loss, "counted": counted, "text": text})
 
 
 def surprise(train: np.ndarray, ids: np.ndarray, vocab: int) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.config import ModelConfig
-from engine.presets.own import OWN
 from engine.presets.preset import Preset
+from engine.presets.small import SMALL
 
-_LAB = replace(OWN["mini"].model, attention_bias=False, ffn_bias=False)  # the norms keep their biases
+_LAB = replace(SMALL["mini"].model, attention_bias=False, ffn_bias=False)  # the norms keep their biases
 _NANO = ModelConfig(
     vocab_size=65,
     context=256,
@@ -22,7 +22,7 @@ _NANO = ModelConfig(
     norm_bias=True,
 )
 
-TAUGHT: dict[str, Preset] = {
+LECTURE_MODELS: dict[str, Preset] = {
     "nanogpt-192": Preset(
         "nanoGPT, 192 wide",
         "6 layers, 6 heads, 192 wide, 256 characters at once: nanoGPT's design at a laptop's size, with a"

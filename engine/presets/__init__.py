@@ -1,4 +1,4 @@
-"""Named configurations: our own small ones first, then published ones."""
+"""Named configurations: small ones that train live, then published ones."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ DEPTHS = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class Rung:
-    """One idea more than `below` (None: the lowest). `changes` are all fields in which the two differ, and
-    `parts` what the model is made of (engine.lab.faults.PARTS). `idea` is what is new, for somebody who heard
-    one lecture.
+    """One idea more than the rung `below` (None: the lowest). `changes` are all fields in which the two
+    differ, `parts` the name of the model's parts (engine.lab.faults.PARTS). `idea` explains what is new to
+    somebody who heard one lecture.
     """
 
     title: str
@@ -31,7 +31,7 @@ class Rung:
     parts: str = "healthy"
 
     def at(self, vocab_size: int, context: int, d_model: int) -> ModelConfig:
-        """The same rung at other sizes."""
+        """Returns the same rung with other sizes."""
         return replace(self.model, vocab_size=vocab_size, context=context, d_model=d_model)
 
 
@@ -159,8 +159,8 @@ FIRST_FOUR = ("mean", "last", "block-4", "positions")
 
 @dataclass(frozen=True)
 class Published:
-    """One training of the lecture: the rung that it is, its `loss` on what it trains on (nats a letter; None
-    where none was given), `about` for one read off a picture, and how many parameters were counted.
+    """One training of the lecture: its rung, its `loss` on the text that it trains on (nats per letter; None
+    where none was given), `about` for a loss read off a picture, and the parameters that were counted.
     """
 
     rung: Rung

@@ -1,4 +1,4 @@
-"""Models that a course counts and nobody has published: known to the ledger only."""
+"""Models that a lecture counts and nobody has published: known to the ledger only."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How the tasks with a source and a target are trained, and the classifier: the settings of
-engine/presets/{paired,encoders}.py with the vocabulary and the lengths of the task.
+"""Recipes of the encoder-decoders and the classifier: the settings of engine/presets/{pairs,encoders}.py with
+the vocabulary and the lengths of the task.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.presets import ENCODERS, PAIRED, Preset
 
 @dataclass(frozen=True)
 class PairRecipe:
-    """What `engine.training.train_pairs.train_pairs` takes."""
+    """The arguments of `engine.training.train_pairs.train_pairs`."""
 
     model: Seq2SeqConfig
     train: TrainConfig
@@ -23,8 +23,8 @@ class PairRecipe:
 
 @dataclass(frozen=True)
 class LabelRecipe:
-    """What `engine.training.train_pairs.train_labels` takes; `majority` is the share that is right without a
-    model: always the label that is learned from most; `lines` how many each held-out text has.
+    """The arguments of `engine.training.train_pairs.train_labels`; `majority` is the accuracy of always
+    guessing the most frequent label; `lines` the number of lines of each held-out text.
     """
 
     model: ModelConfig
@@ -35,14 +35,16 @@ class LabelRecipe:
 
 
 def pair_recipe(name: str) -> PairRecipe:
-    """Of a task by its name. Raises CorpusError for a name that is none."""
+    """Returns the recipe of a task by its name. Raises CorpusError for an unknown name."""
     text = pair_text(name)
     preset = PAIRED[name]
     return PairRecipe(text.fitted(preset.model), _train(preset), text)
 
 
 def label_recipe() -> LabelRecipe:
-    """Of the classifier that says who speaks. Raises CorpusError where Shakespeare cannot be had."""
+    """Returns the recipe of the classifier that says who speaks. Raises CorpusError where Shakespeare cannot
+    be had.
+    """
     found = speakers()
     return LabelRecipe(
         found.text.fitted(ENCODERS["speakers"].model),

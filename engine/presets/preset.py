@@ -1,4 +1,4 @@
-"""What a preset is, and how one differs from another."""
+"""Presets: named configurations, each with its differences from another."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
 
 @dataclass(frozen=True)
 class Preset:
-    """A model, and for the small ones how it is trained. `why` gives reasons by field name; `source` is where
+    """A model, and for the small ones its training. `why` gives reasons by field name; `source` is where
     published sizes come from.
 
-    `published` is the number of parameters as its makers give it, in words. `encoder` is
-    what `model`, then a decoder, reads by cross-attention.
+    `published` is the number of parameters as its makers give it, in words. `encoder` is what `model`, then a
+    decoder, reads by cross-attention.
     """
 
     title: str
@@ -28,12 +28,12 @@ class Preset:
 
     @property
     def pair(self) -> Seq2SeqConfig | None:
-        """Encoder and decoder together; None where there is no encoder."""
+        """The configuration of encoder and decoder together; None where there is no encoder."""
         return None if self.encoder is None else Seq2SeqConfig(self.encoder, self.model)
 
     @property
     def trainable(self) -> bool:
-        """Small enough to be trained here, live."""
+        """True if the model is small enough to be trained live."""
         return self.train is not None
 
 
@@ -45,6 +45,6 @@ def derived(
     train: dict[str, Any] | None = None,
     **rest: Any,
 ) -> Preset:
-    """A preset that differs from `base` in the given fields only."""
+    """Returns a preset that differs from `base` in the given fields only."""
     settings = replace(base.train, **(train or {})) if base.train else None
     return Preset(title, summary, replace(base.model, **model), settings, **rest)

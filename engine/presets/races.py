@@ -1,5 +1,5 @@
-"""Questions that a race answers: the same training but for one thing. Small models, as everywhere here: what
-is found holds for them.
+"""Questions that a race answers: the same training but for one difference. Small models, as everywhere here:
+the answers hold for them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from engine.config import Init, ModelConfig, TrainConfig, Wiring
 
 @dataclass(frozen=True)
 class Contestant:
-    """One side of a question. `warm` has its learning rate rise from zero, where that is the question."""
+    """One side of a question. `warm` raises its learning rate from zero, where that is the question."""
 
     title: str
     model: ModelConfig
@@ -22,7 +22,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Question:
-    """`title` on the button, `asks` in full; `varied` is what differs, as the answer calls it."""
+    """A question: `title` on the button, `asks` in full; `varied` is the difference, as the answer calls it."""
 
     title: str
     asks: str

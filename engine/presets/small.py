@@ -1,4 +1,4 @@
-"""Models that are small enough to be trained here, live, with the reason beside an odd choice."""
+"""Models that are small enough to be trained live, with the reason beside an odd choice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How the synthetic tasks are trained: a recipe for each that solves it, on two slow cores in under a minute
-but for modular addition.
+"""Recipes of the synthetic tasks: each solves its task on two slow cores in under a minute, but for modular
+addition.
 
 The recipes were tried with one thread (CPU seconds are beside the shipped models' curves, in
 checkpoints/tasks/*/metrics.json): `python -m engine.experiments tasks` makes those models again.
@@ -23,7 +23,7 @@ _TRAIN: dict[str, dict[str, Any]] = {"addition": {"steps": 600}, "addition_rever
 
 
 def task_recipe(task: Task) -> tuple[ModelConfig, TrainConfig]:
-    """The model, one problem long, and how it is trained."""
+    """Returns a model whose context is one problem, and its training."""
     preset = PRESETS["grokking" if task.answers_only else "task"]
     assert preset.train is not None
     context = STREAM_CONTEXT if task.stream else task.length

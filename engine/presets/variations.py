@@ -1,4 +1,4 @@
-"""What has been changed in the Transformer since 2017, choice by choice."""
+"""Changes to the Transformer since 2017, choice by choice."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ ASPECTS = ("norm", "wiring", "position", "ffn", "heads", "tying")
 
 
 def variation(config: ModelConfig) -> dict[str, str]:
-    """What a model does at each of ASPECTS: a value of the configuration's field, and for the last two a word
-    of ours.
+    """Returns a model's choice at each of ASPECTS: a value of the configuration's field, for the last two a
+    word.
 
     `heads` is "own" where each query head has a key head (Vaswani et al. 2017), "grouped" (Ainslie et al.
     2023) or "one" (Shazeer 2019); `tying` is "tied" (Press & Wolf 2017) or "untied".
@@ -55,6 +55,6 @@ def variation(config: ModelConfig) -> dict[str, str]:
 
 
 def unchanged_aspects(config: ModelConfig) -> tuple[str, ...]:
-    """Those of ASPECTS at which a model does what the original did."""
+    """Returns those of ASPECTS at which a model does what the original did."""
     first, found = variation(ORIGINAL), variation(config)
     return tuple(aspect for aspect in ASPECTS if found[aspect] == first[aspect])

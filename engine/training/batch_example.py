@@ -13,8 +13,8 @@ from engine.training.batches import Batches
 
 @dataclass(frozen=True)
 class ShiftedBatch:
-    """The first rows of the batch of a step. `x` and `y` hold tokens as they are written; '' is a place where
-    nothing is to be guessed (masked objective).
+    """The first rows of a step's batch. `x` and `y` hold tokens as text; '' is a position where nothing is
+    predicted (masked objective).
     """
 
     step: int
@@ -41,8 +41,8 @@ def shifted_batch(
     rows: int = 3,
     parts: Parts = HEALTHY,
 ) -> ShiftedBatch:
-    """The batch that is read for update `step` (from 1): its first `rows` rows in words, and how far it is
-    the same text one place further on. Raises CorpusError for a text shorter than a window.
+    """Returns the batch of update `step` (from 1): its first `rows` rows as text, and how many targets are
+    the next input. Raises CorpusError for a text shorter than a window.
     """
     batches = Batches(corpus, model, train, parts.targets)
     starts, _ = batches.starts(step - 1)

@@ -1,4 +1,4 @@
-"""Windows of a text as batches: what is read, and what is to be predicted."""
+"""Windows of a text as batches of inputs and targets."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MAX_LOGITS = 2**24
 
 @dataclass(frozen=True)
 class Loss:
-    """A mean over windows of a text. `nats` for each predicted token; `bits` for each character of the
-    predicted tokens.
+    """A mean loss over windows of a text: `nats` per predicted token; its `bits` are per character of those
+    tokens.
 
     nats = sum / tokens, bits = sum / characters / ln 2, where `sum` is -log p over the predicted tokens. A
     character that lies in two tokens counts where it begins (engine.data.tokenizers.characters), so that the
@@ -41,35 +41,35 @@ class Loss:
 
     @property
     def bits(self) -> float:
-        """NaN where no predicted token begins a character."""
+        """Bits per character; NaN where no predicted token begins a character."""
         return self.nats * self.tokens / self.characters / math.log(2) if self.characters else math.nan
 
 
 @dataclass(frozen=True)
 class Batch:
-    """inputs (batch, position); targets (batch, position), with -1 where nothing is to be predicted."""
+    """Inputs (batch, position) and targets (batch, position), -1 where nothing is predicted."""
 
     inputs: Tensor
     targets: Tensor
 
 
 def windows_at(tokens: Tensor, starts: Tensor, length: int) -> Tensor:
-    """`length` tokens from each of `starts` (batch,) on: (batch, position). The last window that fits starts
-    at len(tokens) - length.
+    """Returns `length` tokens from each of `starts` (batch,) on: (batch, position). The last window that fits
+    starts at len(tokens) - length.
     """
     return tokens[starts[:, None] + torch.arange(length)]
 
 
 def next_token_batch(windows: Tensor, targets: Targets = shifted) -> Batch:
-    """`windows` (batch, position + 1) as inputs, and the same one place further on as targets (or what else
+    """Splits `windows` (batch, position + 1) into inputs and, one position further on, targets (or what else
     `targets` makes of them).
     """
     return Batch(*targets(windows))
 
 
 def masked_batch(windows: Tensor, rate: float, mask_id: int, generator: torch.Generator) -> Batch:
-    """`windows` (batch, position), of which a share of the tokens is replaced by `mask_id`, to be guessed
-    from both sides (Devlin et al. 2018).
+    """Hides a share `rate` of the tokens of `windows` (batch, position) behind `mask_id`: the targets of a
+    model that reads in both directions (Devlin et al. 2018).
     """
     hidden = torch.rand(windows.shape, generator=generator) < rate
     hidden[:, 0] |= ~hidden.any(dim=1)  # every window has something to guess
@@ -77,12 +77,12 @@ def masked_batch(windows: Tensor, rate: float, mask_id: int, generator: torch.Ge
 
 
 def graded(batch: Batch, counts: Tensor | None) -> Batch:
-    """A batch in which only the places that count, bool (position,), are to be predicted."""
+    """Returns a batch in which only the positions marked in `counts`, bool (position,), are predicted."""
     return batch if counts is None else Batch(batch.inputs, batch.targets.masked_fill(~counts, -1))
 
 
 class Batches:
-    """Where windows come from. A batch depends on the seed and the step alone, so that a resumed training
+    """Draws the batches of a training. A batch depends on seed and step alone, so that a resumed training
     sees the same ones.
     """
 
@@ -98,12 +98,12 @@ class Batches:
 
     @property
     def bound(self) -> int:
-        """Where no window of the training text may start any more, for the targets reach one further."""
+        """The exclusive end of window starts in the training text: targets reach one token further."""
         return len(self.corpus.train) - self.length
 
     def starts(self, step: int) -> tuple[Tensor, torch.Generator]:
-        """The random places (batch_size,), 0 .. bound - 1, at which the windows of a step start (in a
-        synthetic task, where a problem does); and the generator, which goes on from there.
+        """Draws the starts (batch_size,) of a step's windows, 0 .. bound - 1 (in a synthetic task, where a
+        problem begins). Returns them with the generator, which later draws go on with.
         """
         generator = torch.Generator().manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
         places = -(-self.bound // self.period)  # multiples of the period below the bound
@@ -111,21 +111,21 @@ class Batches:
         return starts, generator
 
     def at(self, step: int) -> Batch:
-        """A random training batch, (batch_size, context); of its windows a share repeat their own beginning,
-        where the configuration says so (engine.training.repeats).
+        """Returns a random training batch (batch_size, context). A share of its windows repeats its own
+        beginning, where the configuration says so (engine.training.repeats).
         """
         starts, generator = self.starts(step)
         return self._make(self.corpus.train, starts, self.length, generator, self.config.repeat)
 
     def loss(self, nats: float, batch: Batch) -> Loss:
-        """The mean loss of a batch, with what it is a mean over."""
+        """Returns a batch's mean loss with the number of tokens and characters it is a mean over."""
         predicted = batch.targets[batch.targets >= 0]
         characters = len(predicted) if self._characters is None else int(self._characters[predicted].sum())
         return Loss(nats, len(predicted), characters)
 
     def windows(self, tokens: Tensor, limit: int, size: int = 64) -> Iterator[Batch]:
-        """Windows side by side over a split: all of it, the last and shorter one too, or about `limit` tokens
-        spread evenly when limit > 0.
+        """Yields windows side by side over a split: all of it, the shorter last one too, or about `limit`
+        tokens spread evenly when limit > 0.
         """
         length = min(
             self.length, len(tokens) - 1

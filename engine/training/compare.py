@@ -1,4 +1,4 @@
-"""Two trainings held against each other, and what a loss says of a whole text."""
+"""Two trainings compared, and the probability of a text that a mean loss stands for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from engine.training.records import Evaluation
 
 @dataclass(frozen=True)
 class Compared:
-    """Validation losses of two trainings after the same step, measured alike (nats per token). `complete`:
-    on the whole split, which may be of different steps: both are at their end.
+    """Validation losses of two trainings after the same step (nats per token). `complete`: both are at their
+    end and read the whole split, perhaps after different steps.
     """
 
     steps: tuple[int, int]
@@ -21,13 +21,13 @@ class Compared:
 
     @property
     def difference(self) -> float:
-        """The second's loss less the first's."""
+        """The second loss minus the first."""
         return self.losses[1] - self.losses[0]
 
 
 def compared(first: Sequence[Evaluation], second: Sequence[Evaluation]) -> Compared | None:
-    """Both at their ends where both have read the whole split, else the last quick look that both took after
-    the same step; None where there is neither, or a loss is no number.
+    """Compares the final evaluations where both trainings have read the whole split, else the last quick ones
+    after a step that both share; None where there is neither, or a loss is not finite.
     """
     ends = [[e for e in looks if e.complete][-1:] for looks in (first, second)]
     if all(ends):
@@ -46,8 +46,8 @@ def compared(first: Sequence[Evaluation], second: Sequence[Evaluation]) -> Compa
 
 @dataclass(frozen=True)
 class MeanLoss:
-    """What a mean loss says of a text of so many tokens: p(text) = product over t of p(x_t | x_<t) =
-    e^(-tokens * nats) (the chain rule), of which the loss is -log p, a token's share of it.
+    """The mean loss of a text of `tokens` tokens. By the chain rule, p(text) = product over t of p(x_t |
+    x_<t) = e^(-tokens * nats).
     """
 
     nats: float
@@ -65,5 +65,5 @@ class MeanLoss:
 
     @property
     def mean_probability(self) -> float:
-        """The geometric mean of the probabilities of the tokens that came: e^-nats."""
+        """The geometric mean of the tokens' probabilities: e^-nats."""
         return math.exp(-self.nats)

@@ -1,10 +1,4 @@
-"""How long a training will take: its work from the configs, and a speed that is known.
-
-Work is counted in floating-point operations of products. At these sizes products are about half of a step, so
-what else it does is counted as the operations that a product would do meanwhile: numbers that are written,
-read and added to between products (MOVED each), and starting a layer's operations (LAYER). The three follow
-eight recipes on one thread of an Intel Xeon (Sapphire Rapids) within 10% in float32, 30% in bfloat16.
-"""
+"""The duration of a training, estimated from the work that its configurations ask for and a known speed."""
 
 from __future__ import annotations
 
@@ -35,14 +29,14 @@ HEADS_SCORED = 6e-3  # seconds for each layer whose heads are scored at a look
 
 
 def tokens_a_step(model: ModelConfig, train: TrainConfig) -> int:
-    """Tokens that are read for one update of the weights."""
+    """Returns the tokens that are read for one update of the weights."""
     return train.batch_size * model.context
 
 
 def forward_flops(model: ModelConfig, parts: Parts = HEALTHY, encoder: ModelConfig | None = None) -> int:
-    """Floating-point operations of one token's forward pass: the ledger's; with an `encoder`, of one token
-    that it reads and one that the decoder writes. A window of attention saves nothing, for the engine
-    computes all scores and hides those beyond it.
+    """Returns the FLOPs of one token's forward pass, as the ledger counts them; with an `encoder`, of one
+    token that it reads and one that the decoder writes. A sliding window saves nothing: the engine computes
+    all scores and masks those beyond it.
     """
     return ledger(replace(model, window=0), encoder, parts).flops().forward
 
@@ -50,8 +44,8 @@ def forward_flops(model: ModelConfig, parts: Parts = HEALTHY, encoder: ModelConf
 def forward_work(
     model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY, encoder: ModelConfig | None = None
 ) -> float:
-    """Operations of one token's forward pass, with those that stand for moving its numbers: a third of what
-    is moved in training, where backward goes over them twice.
+    """Returns the operations of one token's forward pass, moving its numbers included: a third of the
+    movement in training, where backward goes over them twice.
     """
     c, below = model.resolved(), encoder.resolved() if encoder else None
     kept = activations(c, BatchShape(train.batch_size, c.context), parts, encoder=below).values()
@@ -61,7 +55,7 @@ def forward_work(
 def step_work(
     model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY, encoder: ModelConfig | None = None
 ) -> float:
-    """Of one update of the weights: backward costs twice forward; then the optimiser."""
+    """Returns the operations of one update of the weights: backward costs twice forward; then the optimiser."""
     muon = NEWTON_SCHULZ * ledger(model, encoder, parts).in_blocks * model.d_model
     return (
         3 * forward_work(model, train, parts, encoder) * tokens_a_step(model, train)
@@ -73,7 +67,7 @@ def step_work(
 def total_work(
     model: ModelConfig, train: TrainConfig, validation_tokens: int = 0, parts: Parts = HEALTHY
 ) -> float:
-    """Of a whole training; evaluations are forward passes over both splits."""
+    """Returns the operations of a whole training. Evaluations are forward passes over both splits."""
     looks = 1 + looks_taken(train.steps, train.eval_every, train.look_early)
     read = min(train.eval_tokens or validation_tokens, validation_tokens)
     return train.steps * step_work(model, train, parts) + forward_work(model, train, parts) * (
@@ -82,7 +76,8 @@ def total_work(
 
 
 def looks_taken(steps: int, every: int, looks_early: bool) -> int:
-    """How often a training of so many steps looks, after the first step: at an interval, and early.
+    """Returns how often a training of so many steps is evaluated after the first step: at an interval, and
+    early.
 
     >>> looks_taken(200, 50, False), looks_taken(200, 50, True), looks_taken(200, 0, True)
     (4, 9, 0)
@@ -94,7 +89,7 @@ def looks_taken(steps: int, every: int, looks_early: bool) -> int:
 
 
 def sampling_seconds(model: ModelConfig, train: TrainConfig) -> float:
-    """Spent on the samples that are written during a training."""
+    """Returns the seconds spent on the samples of a training."""
     if not train.sample_every:
         return 0.0
     samples = 1 + looks_taken(train.steps, train.sample_every, train.look_early)
@@ -102,14 +97,18 @@ def sampling_seconds(model: ModelConfig, train: TrainConfig) -> float:
 
 
 def scoring_seconds(model: ModelConfig, train: TrainConfig) -> float:
-    """Spent on scoring every head, where that is done: at each look, and twice at the end."""
+    """Returns the seconds spent on scoring the heads, where that is done: at each evaluation, and twice at
+    the end.
+    """
     looks = 3 + looks_taken(train.steps, train.eval_every, train.look_early)
     return looks * model.n_layers * HEADS_SCORED if train.repeat else 0.0
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How far a training came, and in what time: of the whole run, whose last moment may have been slow."""
+    """The steps of a training so far and the seconds that they took, over the whole run: its last moment may
+    have been slow.
+    """
 
     model: ModelConfig
     train: TrainConfig
@@ -120,13 +119,13 @@ class Pace:
 
     @property
     def work_a_second(self) -> float:
-        """0 for a training that has not begun."""
+        """Operations a second; 0 for a training that has not begun."""
         done = self.steps * step_work(self.model, self.train, self.parts, self.encoder)
         return done / self.seconds if self.seconds > 0 else 0.0
 
 
 def threads_rate(single_thread: float, threads: int, native_bfloat16: bool) -> float:
-    """Work a second of a training, from the rate of one thread's float32 products."""
+    """Returns the operations a second of a training, from the rate of one thread's float32 products."""
     share = EFFICIENCY["bfloat16" if native_bfloat16 else "float32"]
     return single_thread * share * (1 + SECOND_THREAD * (threads - 1))
 
@@ -134,14 +133,14 @@ def threads_rate(single_thread: float, threads: int, native_bfloat16: bool) -> f
 def seconds(
     model: ModelConfig, train: TrainConfig, validation_tokens: int, rate: float, parts: Parts = HEALTHY
 ) -> float:
-    """From the first step to the end, at a `rate` of work a second."""
+    """Returns the seconds of a training from its first step to the end, at a `rate` of operations a second."""
     beside = sampling_seconds(model, train) + scoring_seconds(model, train)
     return total_work(model, train, validation_tokens, parts) / rate + beside
 
 
 def cpu_rate(threads: int, precision: str) -> float | None:
-    """Work a second that a training on this machine's processor may reach, by a short
-    measurement on one thread; None where a GPU trains, whose speed is not measured in a server.
+    """Measures the operations a second that a training may reach on this machine's processor, with one
+    thread; None where a GPU trains, whose speed is not measured in a server.
     """
     if numerics.pick_device().type != "cpu":
         return None
@@ -151,8 +150,8 @@ def cpu_rate(threads: int, precision: str) -> float | None:
 
 
 def product_rate() -> float:
-    """Floating-point operations a second of one thread's float32 products, (512 x 128) @ (128 x 512). Takes
-    about 0.1 s. The thread must be set to one: another with a parallel operation behind it slows trainings.
+    """Measures the FLOPs a second of one thread's float32 products, (512 x 128) @ (128 x 512), in about 0.1
+    s. Torch must be set to one thread: a parallel operation of another one slows trainings.
     """
     a, b = torch.ones(512, 128), torch.ones(128, 512)
     a @ b

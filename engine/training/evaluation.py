@@ -1,4 +1,4 @@
-"""The loss of a model on a text, in nats a token; and how often its likeliest token is the right one."""
+"""The loss of a model on a text, in nats per token, and its accuracy."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from engine.training.batches import Batch, Batches, Loss
 
 
 def loss_of(model: Transformer, batch: Batch, device: torch.device) -> Tensor:
-    """Mean cross-entropy in nats per predicted token, in float32 whatever the model computes in."""
+    """Returns the mean cross-entropy in nats per predicted token, in float32 whatever the model computes in."""
     logits = model(batch.inputs.to(device))  # (batch, position, vocab)
     return F.cross_entropy(logits.flatten(0, 1).float(), batch.targets.to(device).flatten(), ignore_index=-1)
 
 
 @torch.inference_mode()
 def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> Loss:
-    """The loss over windows of a split, each `context` long: the whole split, or about `limit` tokens."""
+    """Returns the loss over windows of a split, each `context` long: the whole split, or about `limit`
+    tokens.
+    """
     device = next(model.parameters()).device
     training = model.training
     model.parts.mode(model, False)
@@ -35,9 +37,7 @@ def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0
 
 @torch.inference_mode()
 def guessed_right(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> float:
-    """The share, 0 to 1, of the tokens to be predicted that are the likeliest to a model in evaluation mode:
-    over the windows that `measure` reads.
-    """
+    """Returns the accuracy, 0 to 1, of a model in evaluation mode over the windows that `measure` reads."""
     device = next(model.parameters()).device
     right = count = 0
     for batch in batches.windows(tokens, limit):

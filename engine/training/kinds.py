@@ -1,9 +1,9 @@
-"""What can be trained, by what it learns from: a text, pairs of texts, or texts with labels.
+"""The kinds of training, by their data: a text, pairs of texts, or texts with labels.
 
 A kind says how its data are read, which model a run's settings make of them, how that is trained, what it
 costs, and what a snapshot must say to be read again. Whoever trains, stores or counts asks the kind.
 
-The settings of a run are one ModelConfig whatever it learns from: of an encoder-decoder, that of both towers;
+The settings of a run are one ModelConfig whatever it learns from: of an encoder-decoder, that of both stacks;
 vocabulary and lengths are those of the data.
 """
 
@@ -38,22 +38,24 @@ SPEAKERS = LABELS_OF + "speakers"
 
 
 class Kind(Protocol):
-    """`name` stands in snapshots. `inside`: the pages that look inside one tower can show its models."""
+    """Everything that differs between kinds of training. `name` stands in snapshots. `inside`: the pages that
+    look inside one stack can show its models.
+    """
 
     name: str
     inside: bool
 
     def read(self, corpus: str, tokenizer: str) -> Data:
-        """The data of that name. Raises CorpusError or ConfigError where they cannot be had."""
+        """Reads the data of that name. Raises CorpusError or ConfigError where they cannot be had."""
 
     def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
-        """What the settings make of these data. Raises as `read`."""
+        """Returns the configurations that the settings become with these data. Raises as `read`."""
 
     def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
-        """Of all that is trained. Raises as `read`."""
+        """Returns the number of trained parameters. Raises as `read`."""
 
     def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
-        """Raises ConfigError, before anything is trained, where settings and data do not go together."""
+        """Raises ConfigError, before anything is trained, where settings and data do not fit."""
 
     def records(
         self,
@@ -66,28 +68,32 @@ class Kind(Protocol):
         resume: TrainState | None = None,
         device: str | torch.device = "auto",
     ) -> Iterator[Record]:
-        """Trains it, as engine.training.train does. Raises ConfigError or CorpusError at once."""
+        """Trains and yields records, as engine.training.train does. Raises ConfigError or CorpusError at
+        once.
+        """
 
     def metadata(self, model: ModelConfig, data: Any) -> dict[str, Any]:
-        """What a snapshot says of the model and its tokens, JSON-able."""
+        """Returns a snapshot's entries for the model and its tokenizer, JSON-able."""
 
     def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
-        """The towers as engine.training.estimate counts their work: of one length."""
+        """Returns the configurations as engine.training.estimate counts their work: of one length."""
 
     def seconds(
         self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
     ) -> float:
-        """From the first step to the end at a `rate` of work a second; `held_out` tokens of a text."""
+        """Returns the seconds from the first step to the end at a `rate` of operations a second; `held_out`
+        is the tokens of a text's validation split.
+        """
 
     def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
-        """Places that are read for one update, padding included."""
+        """Returns the positions that are read for one update, padding included."""
 
     def outcomes(self, model: ModelConfig, corpus: str) -> int:
-        """Among how many answers a model chooses at once that knows nothing."""
+        """Returns the number of answers among which an untrained model chooses at random."""
 
 
 class Texts:
-    """A text that goes on, or has blanks to fill."""
+    """A running text, or one with blanks to fill."""
 
     name, inside = "text", True
 
@@ -101,7 +107,7 @@ class Texts:
         return ledger(model, parts=parts).total
 
     def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
-        """The worker does, when it has the text."""
+        """Checks nothing: the worker does, when it has the text."""
 
     def records(
         self,
@@ -144,7 +150,9 @@ class Texts:
 
 
 class _Fitted:
-    """What pairs and labels share: data with symbols and lengths of their own, to which a model is fitted."""
+    """The shared part of pairs and labels: data with their own symbols and lengths, to which a model is
+    fitted.
+    """
 
     inside = False
     train: ClassVar[Callable[..., Iterator[Record]]]  # engine.training.train_pairs
@@ -191,7 +199,7 @@ class Pairs(_Fitted):
         return ledger(*self.stacks(model, corpus), parts=parts).total
 
     def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
-        """Both as long as the two are on average: the ledger counts one token of each."""
+        """Returns both stacks with the mean of the two lengths: the ledger counts one token of each."""
         text = self.read(corpus, "")
         config, length = text.fitted(model), round(sum(text.longest) / 2)
         return replace(config.decoder, context=length), replace(config.encoder, context=length)
@@ -199,8 +207,9 @@ class Pairs(_Fitted):
     def seconds(
         self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
     ) -> float:
-        """Beside its steps it writes the targets of ASKED sources of each split at a look, and of all that
-        are held out at the end: as much work as reading them, and a start of every layer for every symbol.
+        """Returns the seconds of a training. Beside its steps it writes the targets of ASKED sources of each
+        split at an evaluation, and of all held-out ones at the end: as much work as reading them, and a start
+        of every layer for every symbol.
         """
         text, (decoder, encoder) = self.read(corpus, ""), self.cost_stacks(model, corpus)
         looks = 1 + estimate.looks_taken(train.steps, train.eval_every, train.look_early)
@@ -233,7 +242,7 @@ class Labels(_Fitted):
         return self.read(corpus, "").fitted(model), None
 
     def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
-        """The encoder, and the matrix and the biases that make labels of its pooled vector."""
+        """Returns the parameters of the encoder, and of the matrix and biases of its output."""
         labels = len(self.read(corpus, "").labels)
         return ledger(*self.stacks(model, corpus), parts=parts).total + labels * (model.d_model + 1)
 
@@ -264,7 +273,7 @@ NAMES = (*corpora.NAMES, *(PAIRS_OF + name for name in PAIR_TASKS), SPEAKERS)
 
 
 def kind_of(corpus: str) -> Kind:
-    """By the name of its data in a RunSpec.
+    """Returns the kind of a training by the name of its data in a RunSpec.
 
     >>> [kind_of(name).name for name in ("shakespeare", "pairs-dates", "labels-speakers")]
     ['text', 'pairs', 'labels']
@@ -273,8 +282,8 @@ def kind_of(corpus: str) -> Kind:
 
 
 def recipe(corpus: str) -> tuple[ModelConfig, TrainConfig]:
-    """Settings that learn these pairs or labels (engine/presets/{paired,encoders}.py), with their vocabulary
-    and the longer of their lengths. Raises CorpusError for another name.
+    """Returns settings that learn these pairs or labels (engine/presets/{pairs,encoders}.py), with their
+    vocabulary and the longer of their lengths. Raises CorpusError for another name.
     """
     kind = kind_of(corpus)
     text = kind.read(corpus, "")
@@ -286,13 +295,13 @@ def recipe(corpus: str) -> tuple[ModelConfig, TrainConfig]:
 
 
 def chance(model: ModelConfig, corpus: str) -> float:
-    """The loss of a model that knows nothing of pairs or labels: nats a symbol, or a label."""
+    """Returns the loss of a model that knows nothing of pairs or labels: nats per symbol, or per label."""
     return math.log(kind_of(corpus).outcomes(model, corpus))
 
 
 def is_right(corpus: str, question: str, answer: str) -> bool | None:
-    """Whether a sample's answer is the right one; None where nobody knows: it is no source of the task, or
-    none of the lines.
+    """True if a sample's answer is right; None where that is unknown: the question is no source of the task,
+    or not one of the held-out texts.
     """
     if kind_of(corpus).name == LABELS.name:
         known = {example.text: example.label for example in pair_corpora.speakers().text.validation}
@@ -304,7 +313,7 @@ def is_right(corpus: str, question: str, answer: str) -> bool | None:
 
 
 def longest(data: Data) -> int:
-    """Tokens of the longest source, target or text with its signs."""
+    """Returns the tokens of the longest source, target or text, with its special tokens."""
     if isinstance(data, PairedText):
         return max(data.longest)
     assert isinstance(data, LabelledText)

@@ -1,4 +1,4 @@
-"""The loop of a training, whatever is trained: steps, and looks at their intervals, as records."""
+"""The training loop, whatever is trained: steps and evaluations at their intervals, as records."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ B = TypeVar("B")
 
 
 class Loop(Generic[M, B]):
-    """Trains `model` as `config` says. What a batch is, its loss, an evaluation and a sample, a subclass
-    says. `drops`: the model draws random numbers as it trains.
+    """Trains `model` as `config` says. A subclass says what a batch, its loss, an evaluation and a sample
+    are. `drops`: the model draws random numbers as it trains.
     """
 
     def __init__(
@@ -38,25 +38,25 @@ class Loop(Generic[M, B]):
         self.looked = -1  # the step of the last quick look
 
     def batch(self) -> B:
-        """What the next step learns from: of the seed and the step alone, so that going on from a snapshot
-        is the same as never having stopped.
+        """Returns the batch of the next step. It depends on seed and step alone, so that resuming from a
+        snapshot is the same as never having stopped.
         """
         raise NotImplementedError
 
     def loss(self, batch: B) -> Tensor:
-        """The mean loss of a batch, in nats, with its gradient."""
+        """Returns the mean loss of a batch, in nats, with its gradient."""
         raise NotImplementedError
 
     def tokens(self, batch: B) -> int:
-        """Tokens read so far, this batch included."""
+        """Returns the tokens read so far, this batch included."""
         raise NotImplementedError
 
     def bits(self, loss: float, batch: B) -> float | None:
-        """The loss of a batch in bits per character, where there is such a thing."""
+        """Returns the loss of a batch in bits per character, where that is defined."""
         return None
 
     def quick_loss(self) -> float:
-        """The loss of a glance, in evaluation: whether it is a number at all."""
+        """Returns the loss of a single batch in evaluation mode, to see that it is finite."""
         raise NotImplementedError
 
     def evaluation(self, complete: bool) -> Evaluation:
@@ -103,7 +103,7 @@ class Loop(Generic[M, B]):
             yield Done(self.step, "finished", message, self.seconds)
 
     def _over(self) -> bool:
-        """Whether its budget is spent."""
+        """True if the budget is spent."""
         return spent(self.config, self.step, self.seconds) >= 1
 
     def _one_step(self) -> Step:
@@ -132,7 +132,7 @@ class Loop(Generic[M, B]):
         )
 
     def _look(self, complete: bool, every: bool = False) -> Iterator[Record]:
-        """Whatever is due at this step."""
+        """Yields the records that are due at this step."""
         config, control = self.config, self.control
         # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left
         # it.
@@ -147,8 +147,8 @@ class Loop(Generic[M, B]):
             yield Snapshot(self.step, state, self._finite(state, evaluation))
 
     def _finite(self, state: TrainState, evaluation: Evaluation | None) -> bool:
-        """Whether a state can be gone on from: its numbers are finite, and so is the loss that they give (in
-        a diverging training the weights are often still numbers when the logits are none any more).
+        """True if a training can resume from this state: its numbers are finite, and so is the loss that they
+        give (in a diverging training the weights are often still finite when the logits no longer are).
         """
         if not all(bool(tensor.isfinite().all()) for tensor in state.tensors.values()):
             return False
@@ -158,7 +158,9 @@ class Loop(Generic[M, B]):
             return math.isfinite(self.quick_loss())
 
     def in_float32(self) -> M:
-        """To be looked into or to write with: one row at a time, bfloat16 takes a processor twice as long."""
+        """Returns the model in float32, to look into or to write with: one row at a time, bfloat16 takes a
+        processor twice as long.
+        """
         if self.numerics.device.type == "cpu" and self.numerics.dtype != torch.float32:
             return copy.deepcopy(self.model).float()
         return self.model
@@ -172,24 +174,24 @@ class Loop(Generic[M, B]):
 
 
 def snapshot_due(config: TrainConfig, step: int) -> bool:
-    """Whether a snapshot is kept after a step: at the interval and, where asked for, after 1, 2, 4, 8 … steps
-    up to it.
+    """True if a snapshot is taken after this step: at the interval and, where configured, after 1, 2, 4, 8
+    ... steps up to it.
     """
     early = config.snapshot_early and 0 < step < config.snapshot_every and step & (step - 1) == 0
     return early or _due(step, config.snapshot_every)
 
 
 def look_due(config: TrainConfig, kind: Literal["eval", "sample"], step: int) -> bool:
-    """Whether the model is validated, or writes, after a step: at the interval and, where asked for, after 1,
-    2, 5, 10, 20, 50 ... steps up to it: most is learned early, and a straight line from the first look to the
-    first interval would hide it.
+    """True if the model is evaluated, or writes, after this step: at the interval and, where configured,
+    after 1, 2, 5, 10, 20, 50 ... steps up to it. Most is learned early, and a straight line to the first
+    interval would hide it.
     """
     every = config.eval_every if kind == "eval" else config.sample_every
     return (config.look_early and early(step, every)) or _due(step, every)
 
 
 def early(step: int, every: int) -> bool:
-    """Whether a step is one of 1, 2, 5, 10, 20, 50 ... below an interval.
+    """True if a step is one of 1, 2, 5, 10, 20, 50 ... below an interval.
 
     >>> [step for step in range(120) if early(step, 100)]
     [1, 2, 5, 10, 20, 50]

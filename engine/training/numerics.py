@@ -1,4 +1,4 @@
-"""Which arithmetic a training uses on this machine, decided once by looking, and said in a sentence."""
+"""The arithmetic that a training uses on this machine, chosen once and described in a sentence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from engine.config import Precision
 
 @dataclass(frozen=True)
 class Numerics:
-    """`dtype` holds parameters and activations; `matmul` is torch's float32 product setting; `sentence` is
-    for the page.
+    """Device and precision of a training. `dtype` holds parameters and activations; `matmul` is torch's
+    float32 product setting; `sentence` is for the page.
     """
 
     device: torch.device
@@ -28,7 +28,7 @@ class Numerics:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Sets the float32 product path for the enclosed work, and puts the old one back."""
+        """Sets the float32 product path for the enclosed work, and restores the previous one."""
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision(self.matmul)
         try:
@@ -38,8 +38,8 @@ class Numerics:
 
 
 def choose(precision: Precision = "auto", device: str | torch.device = "auto") -> Numerics:
-    """The arithmetic for a wish. `auto` takes bfloat16 where the processor multiplies it natively, else
-    float32.
+    """Returns the arithmetic for a requested precision. `auto` takes bfloat16 where the processor multiplies
+    it natively, else float32.
     """
     where = pick_device() if str(device) == "auto" else torch.device(device)
     native = has_bfloat16(where)
@@ -60,7 +60,7 @@ def choose(precision: Precision = "auto", device: str | torch.device = "auto") -
 
 
 def pick_device() -> torch.device:
-    """CUDA, then MPS, then the CPU."""
+    """Returns CUDA where it is available, then MPS, then the CPU."""
     if torch.cuda.is_available():
         return torch.device("cuda")
     if torch.backends.mps.is_available():
@@ -69,8 +69,8 @@ def pick_device() -> torch.device:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 products are a native instruction there, rather than emulated. A processor that torch
-    is told to use as an older one (ATEN_CPU_CAPABILITY=avx2) is taken for that one.
+    """True if bfloat16 products are a native instruction of the device, not emulated. A processor that torch
+    is told to use as an older one (ATEN_CPU_CAPABILITY=avx2) counts as that one.
     """
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
@@ -81,7 +81,7 @@ def has_bfloat16(device: torch.device) -> bool:
 
 @cache
 def onednn_is_exact() -> bool:
-    """Whether 'medium' float32 products keep float32's accuracy here.
+    """True if 'medium' float32 products keep float32's accuracy here.
 
     'medium' hands products to oneDNN, twice as fast as MKL on AMD. But where the processor has AMX, oneDNN
     rounds the factors to bfloat16 (relative error 2e-3 instead of 2e-7), and calling that float32 would be
@@ -133,8 +133,8 @@ def share_memory(arenas: int = 2) -> bool:
 
 
 def perplexity(nats: float) -> float:
-    """e^nats, of a loss in nats per token: as many equally likely tokens would be as surprising. Never
-    endless; NaN stays NaN.
+    """Returns e^nats, of a loss in nats per token: as many equally likely tokens would be as surprising.
+    Never infinite; NaN stays NaN.
 
     >>> perplexity(0.0), round(perplexity(math.log(65)), 6), math.isfinite(perplexity(1e9))
     (1.0, 65.0, True)

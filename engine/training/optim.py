@@ -23,7 +23,7 @@ from engine.training.numerics import Numerics, has_bfloat16
 
 @dataclass(frozen=True)
 class Slot:
-    """One parameter's place in the flat buffers."""
+    """One parameter's range in the flat buffers."""
 
     name: str
     shape: torch.Size
@@ -43,7 +43,9 @@ GROUPS = ("matrix", "table", "vector")
 
 
 def layout(model: nn.Module) -> list[Slot]:
-    """Every parameter once, by group, equal shapes side by side. The slots fill the buffer without a gap."""
+    """Lists every parameter once, by group, equal shapes side by side. The slots fill the buffer without a
+    gap.
+    """
     stacked = {
         f"{name}.weight": m.row_blocks for name, m in model.named_modules() if isinstance(m, StackedLinear)
     }
@@ -98,8 +100,8 @@ class Optimiser:
         self.muon_dtype = torch.bfloat16 if has_bfloat16(device) else torch.float32
 
     def update(self, loss: Tensor, scale: float) -> float:
-        """Backward, clip, step, with every learning rate multiplied by `scale`. Returns the gradient norm
-        before clipping.
+        """Does the backward pass, clips the gradient, and steps with every learning rate multiplied by
+        `scale`. Returns the gradient norm before clipping.
         """
         gradients = torch.autograd.grad(loss, self.parameters, materialize_grads=True)
         with torch.no_grad():
@@ -168,7 +170,9 @@ class Optimiser:
                 )
 
     def state(self) -> dict[str, Tensor]:
-        """Copies on the CPU, by parameter: `model.*`, `first.*`, `second.*` (AdamW's alone), and `steps`."""
+        """Returns copies on the CPU, by parameter: `model.*`, `first.*`, `second.*` (AdamW's only), and
+        `steps`.
+        """
         tensors = {"steps": self.steps.detach().cpu().clone()}
         for prefix, flat in (("model", self.master), ("first", self.first), ("second", self.second)):
             copy = flat.detach().cpu().clone() if flat.device.type == "cpu" else flat.detach().cpu()
@@ -176,7 +180,9 @@ class Optimiser:
         return tensors
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:
-        """The inverse of `state`. Raises KeyError or RuntimeError when the tensors are not this model's."""
+        """Restores what `state` returned. Raises KeyError or RuntimeError when the tensors are not this
+        model's.
+        """
         self.steps.copy_(tensors["steps"])
         for prefix, flat in (("model", self.master), ("first", self.first), ("second", self.second)):
             for slot in self.slots:
@@ -213,7 +219,7 @@ def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:
 
 
 def spent(config: TrainConfig, step: int, seconds: float) -> float:
-    """Share of a training's budget that is spent after so many steps and seconds of computing; 1 is all.
+    """Returns the share of a training's budget, 0 to 1, that so many steps and seconds of computing spend.
 
     >>> spent(TrainConfig(steps=100, seconds=10.0), 25, 5.0)
     0.5
@@ -222,9 +228,9 @@ def spent(config: TrainConfig, step: int, seconds: float) -> float:
 
 
 def learning_rate_factor(config: TrainConfig, step: int, seconds: float = 0.0) -> float:
-    """What the peak learning rate is multiplied by at a step (counted from 0) after so many seconds: linear
-    warm-up, then the schedule. It would come to `min_lr_fraction` at step `config.steps`, one after the last,
-    or when the seconds are over.
+    """Returns the factor of the peak learning rate at a step (from 0) after so many seconds: linear warm-up,
+    then the schedule. It would reach `min_lr_fraction` at step `config.steps`, one after the last, or when
+    the seconds are over.
     """
     if step < config.warmup_steps:
         return (step + 1) / config.warmup_steps

@@ -28,8 +28,8 @@ SLICE_SECONDS = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """What is trained on what, and how far it had come; `control` may be changed meanwhile, and
-    concerns no other.
+    """One training of a race: its settings and data, and the state it resumes from. Its `control` may be
+    changed meanwhile, and concerns no other.
     """
 
     model: ModelConfig
@@ -53,7 +53,9 @@ class _Runner:
 
     @property
     def share(self) -> float:
-        """Of its budget that is spent. Whoever is stopped has the end before it, and goes first."""
+        """The share of its budget that is spent; -1 for an entrant that was stopped, which goes first to its
+        end.
+        """
         return -1.0 if self.control.stop else spent(self.config, self.step, self.seconds)
 
     def next(self) -> Record | None:
@@ -65,7 +67,7 @@ class _Runner:
 
 
 class Race:
-    """Who is in it, and whose turn it is. `race` below is all of it in one loop; who pauses one of several,
+    """The entrants, and whose turn it is. `race` below is all of it in one loop; a caller that pauses some,
     or lets others join later, asks for the turns one by one.
     """
 
@@ -75,16 +77,16 @@ class Race:
         self._turn: tuple[int, float, float] | None = None  # who; share and seconds when the slice began
 
     def enter(self, who: int, entrant: Entrant) -> None:
-        """Lets one more take part. Raises ConfigError or CorpusError at once, as `train` does."""
+        """Adds an entrant. Raises ConfigError or CorpusError at once, as `train` does."""
         self._runners[who] = _Runner(entrant, self._device)
 
     def leave(self, who: int) -> None:
-        """Takes one out, without a last look; its memory is freed."""
+        """Removes an entrant without a last evaluation, and frees its memory."""
         self._runners.pop(who, None)
 
     def turn(self, waits: Callable[[int], bool] = lambda who: False) -> int | None:
-        """Whose turn it is among those who do not wait: still the last one's while its slice lasts, else that
-        of whoever has spent the smallest share of the budget. None where nobody can go on.
+        """Returns the entrant whose turn it is among those that do not wait: the last one while its slice
+        lasts, else the one that has spent the smallest share of its budget. None where nobody can go on.
         """
         ready = [who for who in self._runners if not waits(who)]
         if not ready:
@@ -102,8 +104,8 @@ class Race:
         return spent or stopped
 
     def next(self, who: int) -> Record | None:
-        """The next record of one; None when it is through, and out of the race. Raises whatever goes wrong in
-        that training, which then is out; the others are not touched.
+        """Returns an entrant's next record; None when it has finished and left the race. Raises whatever goes
+        wrong in that training, which leaves the race; the others go on.
         """
         try:
             record = self._runners[who].next()
@@ -116,10 +118,10 @@ class Race:
 
 
 def race(entrants: Sequence[Entrant], *, device: str | torch.device = "auto") -> Iterator[tuple[int, Record]]:
-    """All records of several trainings, each with the place of its entrant in `entrants`, in turns: at any
-    time all have spent about the same share of their budgets. One that diverges, or is stopped by its
-    `control`, ends with its own Done, and the others go on. Raises ConfigError or CorpusError before the
-    first record, when one of them cannot be trained.
+    """Yields all records of several trainings in turns, each with the index of its entrant: at any time all
+    have spent about the same share of their budgets. One that diverges, or is stopped by its `control`, ends
+    with its own Done, and the others go on. Raises ConfigError or CorpusError before the first record, when
+    one of them cannot be trained.
     """
     field_of = Race(device)
     for who, entrant in enumerate(entrants):

@@ -1,4 +1,4 @@
-"""What a training yields: frozen records, in the order in which things happen.
+"""The records that a training yields: frozen, in the order in which things happen.
 
 Losses are nats per token; `bits` are the same losses in bits per character, comparable between tokenizers
 (None where not measured). `seconds` is time spent training so far (evaluation, sampling and snapshots
@@ -31,8 +31,8 @@ Grid = tuple[tuple[float, ...], ...]  # (layer, head)
 
 @dataclass(frozen=True)
 class HeadScores:
-    """What every head does with random tokens that are read twice (engine.measure.attention.head_scores).
-    `induction` (layer, head): weight from each place of the second reading on the place after its first
+    """Attention of every head to random tokens that are read twice (engine.measure.attention.head_scores).
+    `induction` (layer, head): weight from each position of the second reading on the one after its first
     occurrence; `previous` (layer, head): on the token just before. Losses are those of the two readings.
     """
 
@@ -44,8 +44,8 @@ class HeadScores:
 
 @dataclass(frozen=True)
 class TaskScores:
-    """Share, 0 to 1, of a synthetic task's problems that are solved (engine.sample.problems): of
-    those trained on, and of those held out.
+    """Shares, 0 to 1, of a synthetic task's problems that are solved (engine.sample.problems), of the
+    training and the validation split.
     """
 
     train: float
@@ -54,7 +54,7 @@ class TaskScores:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Mean loss over the same windows of the training and the validation split each time."""
+    """Mean losses over the same windows of the training and the validation split each time."""
 
     step: int
     train_loss: float
@@ -78,14 +78,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class TrainState:
-    """All that a training needs to go on exactly: fp32 weights and optimiser state by name, on the CPU."""
+    """All that a training needs to resume exactly: fp32 weights and optimiser state by name, on the CPU."""
 
     step: int
     seconds: float
     tensors: dict[str, Tensor] = field(repr=False)
 
     def weights(self) -> dict[str, Tensor]:
-        """The model's parameters alone, fp32, by name."""
+        """Returns the model's parameters alone, fp32, by name."""
         return {
             name.removeprefix("model."): t for name, t in self.tensors.items() if name.startswith("model.")
         }
@@ -93,7 +93,7 @@ class TrainState:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state after a step, copied: to look inside, or to go on from."""
+    """The state after a step, copied: to look inside, or to resume from."""
 
     step: int
     state: TrainState
@@ -115,7 +115,7 @@ Record = Step | Evaluation | Sample | Snapshot | Done
 
 @dataclass
 class Control:
-    """What may be changed while a training runs. The trainer reads it before every step."""
+    """The settings that may be changed while a training runs. The trainer reads them before every step."""
 
     learning_rate: float | None = None  # a new peak for AdamW; Muon's is scaled alike
     prompt: str | None = None

@@ -19,8 +19,9 @@ RANDOM = 1 / 3  # share of the repeating windows whose piece is random tokens, w
 
 @dataclass(frozen=True)
 class Repeats:
-    """`tokens` (batch, position). `period` (batch,): the length of the piece that a window repeats to its
-    end, 0 where it is left as it was; `random` (batch,): whether that piece is random tokens.
+    """Windows `tokens` (batch, position), some of which repeat. `period` (batch,): the length of the piece
+    that a window repeats to its end, 0 where it is unchanged; `random` (batch,): true where that piece is
+    random tokens.
     """
 
     tokens: Tensor
@@ -29,9 +30,9 @@ class Repeats:
 
 
 def with_repeats(windows: Tensor, share: float, vocab: int, generator: torch.Generator) -> Repeats:
-    """`windows` (batch, position), of which about `share` repeat their own first tokens to their end; the
-    others are as they were. A piece has between SHORTEST and LONGEST of the window's tokens, and in RANDOM of
-    the cases it is drawn at random from all `vocab` tokens instead.
+    """Makes about a `share` of `windows` (batch, position) repeat its own first tokens to the end. A piece
+    has between SHORTEST and LONGEST of the window's tokens; a share RANDOM of the pieces is drawn at random
+    from all `vocab` tokens instead.
     """
     rows, length = windows.shape
     shortest, longest = piece_lengths(length)
@@ -47,7 +48,7 @@ def with_repeats(windows: Tensor, share: float, vocab: int, generator: torch.Gen
 
 
 def piece_lengths(length: int) -> tuple[int, int]:
-    """The shortest and the longest piece of a window of so many tokens.
+    """Returns the shortest and the longest piece of a window of so many tokens.
 
     >>> piece_lengths(96), piece_lengths(97), piece_lengths(3)
     ((16, 40), (16, 40), (1, 1))
@@ -56,8 +57,8 @@ def piece_lengths(length: int) -> tuple[int, int]:
 
 
 def parted(tokens: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The pieces of a window that repeats its beginning to its end, the last one cut off; one piece for a
-    window that does not.
+    """Splits a window that repeats its beginning into its pieces, the last one cut off; any other window is
+    one piece.
 
     >>> parted("abcabca"), parted("abcd")
     ((('a', 'b', 'c'), ('a', 'b', 'c'), ('a',)), (('a', 'b', 'c', 'd'),))

@@ -1,11 +1,4 @@
-"""One training, looked into again and again: the model as it was at many of its steps.
-
-    lapse = open_lapse(Path("checkpoints/timelapse"))
-    model = lapse.at(lapse.steps[5]).model
-
-A folder holds config.json, tokenizer.json, metrics.json, and a file of weights for each step in float16.
-`engine.experiments.timelapse` makes one.
-"""
+"""A time-lapse on disk: the model of one training at many of its steps."""
 
 from __future__ import annotations
 
@@ -42,8 +35,8 @@ from engine.weights.checkpoints import (
 
 @dataclass(frozen=True, eq=False)
 class Lapse:
-    """`looks` holds, for each step that is kept, what the stored model reaches: losses on the whole
-    validation split and on as much of the training text, and what each head does with a repetition.
+    """A time-lapse. `looks` holds, for each stored step, the losses of its model on the whole validation
+    split and on as much of the training text, and its head scores.
     """
 
     folder: Path
@@ -56,22 +49,22 @@ class Lapse:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Those whose model is kept, in order."""
+        """The steps whose model is stored, in order."""
         return tuple(look.step for look in self.looks)
 
     @property
     def losses(self) -> tuple[float, ...]:
-        """Loss on the training text as it is at each step, nats per token."""
+        """The training loss at each step, nats per token."""
         return tuple(look.train_loss for look in self.looks)
 
     @property
     def formed(self) -> tuple[Formed, ...]:
-        """When heads formed that read the token before, or copy."""
+        """The steps at which heads formed that read the previous token, or copy."""
         return formed((look.step, look.heads) for look in self.looks)
 
     def at(self, step: int) -> Checkpoint:
-        """The model as it was after a step, float32 on the CPU, in evaluation mode. Raises CheckpointError
-        for a step that is not kept, and for a file that is missing, damaged or of another model.
+        """Reads the model after a step, float32 on the CPU, in evaluation mode. Raises CheckpointError for a
+        step that is not stored, and for a file that is missing, damaged or of another model.
         """
         look = next((look for look in self.looks if look.step == step), None)
         if look is None:
@@ -83,7 +76,7 @@ class Lapse:
 
 
 def name_of(step: int) -> str:
-    """The file of a step.
+    """Returns the file name of a step.
 
     >>> name_of(250)
     'step-000250.safetensors'
@@ -92,8 +85,8 @@ def name_of(step: int) -> str:
 
 
 def open_lapse(folder: Path | str) -> Lapse:
-    """Reads what is known of a time-lapse, and no weights yet. Raises CheckpointError when a file is missing,
-    cut short or edited.
+    """Reads the facts of a time-lapse, and no weights yet. Raises CheckpointError when a file is missing, cut
+    short or edited.
     """
     folder, where = Path(folder), str(folder)
     config, parts = architecture(read(folder / CONFIG), where)
@@ -116,7 +109,7 @@ def open_lapse(folder: Path | str) -> Lapse:
 
 
 def model_at(folder: Path, config: ModelConfig, parts: Parts, step: int) -> Transformer:
-    """What a step's file holds. Raises CheckpointError as `Lapse.at`."""
+    """Reads the model of a step's file. Raises CheckpointError as `Lapse.at`."""
     path = folder / name_of(step)
     return model_from(read(path), config, parts, str(folder), path.name)
 
@@ -133,7 +126,7 @@ def keep_facts(
     metrics: Mapping[str, Any],
     looks: tuple[Evaluation, ...],
 ) -> None:
-    """Writes all but the weights: what `open_lapse` reads."""
+    """Writes everything but the weights: what `open_lapse` reads."""
     said = {**metrics, "looks": [asdict(look) for look in looks]}
     for name, values in ((CONFIG, config.to_dict()), (TOKENIZER, tokenizer.to_dict()), (METRICS, said)):
         write_whole(folder / name, json_bytes(values))

@@ -81,7 +81,7 @@ def _check_task(model: ModelConfig, config: TrainConfig, task: Task) -> None:
 
 
 def warning(model: ModelConfig, config: TrainConfig) -> str:
-    """A sentence about a training that is allowed, and shows something else than it seems to; else ''."""
+    """Returns a sentence about a training that is allowed but misleading, '' for any other."""
     if config.objective == "next_token" and not model.causal:
         return (
             "Without the causal mask every place sees the letter that it should guess. The loss falls towards"
@@ -191,8 +191,8 @@ class _Training(Loop[Transformer, Batch]):
         return Sample(self.step, prompt, text)
 
     def _problems(self, task: Task, prompt: str, seed: int) -> str:
-        """What follows the prompt when it makes up problems, one a line, and solves them: each from the
-        beginning of a window, as it learned them.
+        """Writes problems after the prompt, one a line, and solves them: each from the beginning of a window,
+        as the model learned them.
         """
         model, start = self.in_float32(), prompt.strip("\n")[: task.length - 2]
         left, count = task.length - 1 - len(start), max(1, self.config.sample_length // task.length)

@@ -44,8 +44,8 @@ AT_ONCE = 256  # rows of one forward pass of an evaluation
 
 @dataclass(frozen=True, eq=False)
 class PairBatch:
-    """sources (batch, source); inputs (batch, query), what the decoder reads; targets (batch, query), what it
-    is to say at each place, -1 where there is nothing to say.
+    """Sources (batch, source); inputs (batch, query), which the decoder reads; targets (batch, query), which
+    it is to write at each position, -1 where there is none.
 
     Teacher forcing: whatever the model would have said, it reads the right target so far (Williams & Zipser
     1989). So the inputs are the targets, one place later.
@@ -57,24 +57,26 @@ class PairBatch:
 
     @property
     def predicted(self) -> int:
-        """Tokens that are to be said, ends included."""
+        """The number of tokens to be predicted, ends included."""
         return int((self.targets >= 0).sum())
 
 
 def teacher_forced(rows: Rows, targets: Targets = shifted) -> PairBatch:
-    """Rows as the model learns from them; `targets` makes inputs and targets of BEGIN, a text, END."""
+    """Returns rows as the model learns from them; `targets` splits BEGIN, a text, END into inputs and
+    targets.
+    """
     read, said = targets(rows.targets)
     return PairBatch(rows.sources, read, said.masked_fill(said == PAD, -1))
 
 
 def drawn(count: int, config: TrainConfig, step: int) -> Tensor:
-    """The rows of a step's batch (batch_size,), each below `count`: of the seed and the step alone."""
+    """Draws the rows of a step's batch (batch_size,), each below `count`, by seed and step alone."""
     generator = torch.Generator().manual_seed((config.seed * 1_000_003 + step) % 2**63)
     return torch.randint(count, (config.batch_size,), generator=generator)
 
 
 def spread(count: int, wanted: int) -> Tensor:
-    """Up to `wanted` of `count` rows, spread evenly; all of them where 0 are wanted.
+    """Returns up to `wanted` of `count` row indices, spread evenly; all of them for 0.
 
     >>> spread(10, 3).tolist(), spread(2, 0).tolist()
     ([0, 4, 9], [0, 1])
@@ -91,13 +93,13 @@ def pair_loss(model: Seq2Seq, batch: PairBatch) -> Tensor:
 
 
 def label_loss(model: Classifier, rows: LabelledRows) -> Tensor:
-    """Mean cross-entropy in nats per text."""
+    """Returns the mean cross-entropy in nats per text."""
     device = model.w_label.weight.device
     return F.cross_entropy(model(rows.texts.to(device)).float(), rows.labels.to(device))
 
 
 def exact(model: Seq2Seq, rows: Rows) -> list[bool]:
-    """Whether the model, writing alone, says the whole target and its end, for each row."""
+    """Returns for each row True if the model, writing freely, writes the whole target and its end."""
     wanted = [row[1 : row.index(END) + 1] for row in rows.targets.tolist()]
     right: list[bool] = []
     for some in torch.arange(len(rows)).split(AT_ONCE):
@@ -308,7 +310,7 @@ class _Labels(Loop[Classifier, LabelledRows]):
 
 
 class evaluating:
-    """Inside, a model is in evaluation and keeps no gradients; afterwards it is as it was before."""
+    """A context in which a model is in evaluation mode and keeps no gradients."""
 
     def __init__(self, model: Any, parts: Parts) -> None:
         self.model, self.mode, self.training = model, parts.mode, model.training
@@ -325,7 +327,7 @@ class evaluating:
 
 
 def known(text: str, tokenizer: PairTokenizer) -> str:
-    """A text without the symbols that a vocabulary lacks; whole where one symbol stands for such."""
+    """Returns a text without the symbols that a vocabulary lacks; unchanged where one symbol stands for such."""
     if tokenizer.other is not None:
         return text.strip()
     unknown = set(tokenizer.unknown(text))
@@ -335,7 +337,7 @@ def known(text: str, tokenizer: PairTokenizer) -> str:
 
 
 def rows_for(tokens: int, each: float) -> int:
-    """How many rows hold about so many tokens; 0 for 0, which is all of them.
+    """Returns the number of rows that hold about so many tokens; 0 for 0, which means all of them.
 
     >>> rows_for(100, 9.0), rows_for(1, 9.0), rows_for(0, 9.0)
     (11, 1, 0)

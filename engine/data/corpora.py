@@ -1,4 +1,4 @@
-"""Texts to train on: found, checked, split and turned into ids."""
+"""Texts to train on, by name: read, checked, split and tokenized."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Progress = Callable[[int, int], object]  # (bytes so far, bytes in all)
 
 
 def learning(text: str, tokenizer: str, most: int | None = None) -> Steps[bpe.BpeTokenizer]:
-    """The merges of `from_text`, which may take a while, in steps, in a process of their own. Raises as it
-    does, and TokenizerError for a text that is more work than `most` (engine.data.tokenizers.bpe_work).
+    """Learns the merges for `from_text`, in steps and in a process of its own. Raises as it does, and
+    TokenizerError for a text that is more work than `most` (engine.data.tokenizers.bpe_work).
     """
     part, size = training_part(text), bpe_size(tokenizer) or len(bpe.BYTES)
     if most is not None:
@@ -41,7 +41,7 @@ def learning(text: str, tokenizer: str, most: int | None = None) -> Steps[bpe.Bp
 
 
 def training_part(text: str) -> str:
-    """What is trained on of a text. Raises CorpusError for one that cannot be split."""
+    """Returns the training split of a text. Raises CorpusError for a text that cannot be split."""
     text, cut = _checked(text)
     return text[:cut]
 
@@ -49,7 +49,7 @@ def training_part(text: str) -> str:
 def from_text(
     text: str, name: str = "your text", tokenizer: str = "char", cutter: bpe.BpeTokenizer | None = None
 ) -> Corpus:
-    """A corpus of any text, cut as TrainConfig.tokenizer says: `char`, `byte` or `bpe:V`.
+    """Makes a corpus of any text, tokenized as TrainConfig.tokenizer says: `char`, `byte` or `bpe:V`.
 
     BPE learns its merges on the training split alone: a merge learned on the validation split would know its
     words before the model has seen them, and the loss measured there would be too low. With little text there
@@ -92,8 +92,8 @@ def _checked(text: str) -> tuple[str, int]:
 
 
 def from_task(task: Task, tokenizer: str = "char") -> Corpus:
-    """A corpus of a synthetic task: its problems, one a line, or its stream. Raises CorpusError for another
-    tokenizer than `char`: a problem has to begin at the same place of each line.
+    """Makes a corpus of a synthetic task: its problems, one a line, or its stream. Raises CorpusError for
+    another tokenizer than `char`: a problem has to begin at the same position of each line.
     """
     if tokenizer != "char":
         raise CorpusError(
@@ -116,8 +116,8 @@ def load(
     tokenizer: str = "char",
     cutter: bpe.BpeTokenizer | None = None,
 ) -> Corpus:
-    """The corpus of a name in NAMES, cut as TrainConfig.tokenizer says; `cutter` as in `from_text`. Raises
-    CorpusError saying what to do when it cannot be had.
+    """Returns the corpus of a name in NAMES, tokenized as TrainConfig.tokenizer says; `cutter` as in
+    `from_text`. Raises CorpusError with what to do when it cannot be had.
     """
     if name in TASKS:
         return from_task(TASKS[name], tokenizer)
@@ -127,8 +127,8 @@ def load(
 
 
 def shakespeare_path() -> Path | None:
-    """Where Tiny Shakespeare already lies: $GLASSFORMER_DATA, then the user's cache folder; None if
-    nowhere.
+    """Returns the file of Tiny Shakespeare, in $GLASSFORMER_DATA or the user's cache folder; None if in
+    neither.
     """
     for folder in (os.environ.get("GLASSFORMER_DATA"), cache_folder()):
         if folder and (path := Path(folder) / SHAKESPEARE_FILE).is_file():
@@ -137,7 +137,7 @@ def shakespeare_path() -> Path | None:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for this program (not created)."""
+    """Returns the user's cache folder for this program (not created)."""
     import pooch
 
     return Path(pooch.os_cache("glassformer"))
@@ -207,5 +207,5 @@ NAMES = (*CORPORA, *TASKS)
 
 
 def default_name() -> str:
-    """`shakespeare` where it lies on this machine already, else `python`, which always does."""
+    """Returns `shakespeare` where it lies on this machine already, else `python`, which always does."""
     return "shakespeare" if shakespeare_path() is not None else "python"

@@ -1,4 +1,4 @@
-"""A text to train on, as ids in two splits; and what predictors without a network lose on it."""
+"""A corpus: a text as ids in two splits, and the losses of predictors without a network."""
 
 from __future__ import annotations
 
@@ -36,18 +36,20 @@ class Corpus:
 
     @property
     def period(self) -> int:
-        """Windows start at multiples of so many tokens: where problems do, in a synthetic task."""
+        """The number of tokens between possible window starts: the length of a problem in a synthetic task,
+        else 1.
+        """
         return self.task.length if self.task else 1
 
     @property
     def problems(self) -> tuple[int, int]:
-        """How many problems of a task are trained on, and held out; (0, 0) where there are none."""
+        """The numbers of a task's problems in training and validation; (0, 0) where there are none."""
         if self.task is None or self.task.stream:
             return 0, 0
         return len(self.train) // self.period, len(self.validation) // self.period
 
     def graded(self, length: int) -> Tensor | None:
-        """Which of the predicted tokens of a window count in the loss: bool (length,); None where all do."""
+        """Returns which predicted tokens of a window count in the loss, bool (length,); None where all do."""
         if self.task is None or not self.task.answers_only:
             return None
         return torch.tensor(self.task.graded).repeat(-(-length // self.period))[:length]
@@ -62,7 +64,7 @@ class Corpus:
 
     @property
     def kind(self) -> str:
-        """What a token is: char, byte or bpe."""
+        """The kind of token: char, byte or bpe."""
         return self.cut.split(":")[0]
 
     @cached_property
@@ -72,12 +74,12 @@ class Corpus:
 
     @property
     def characters_per_token(self) -> float:
-        """Over the whole text."""
+        """The mean number of characters per token, over the whole text."""
         return self.characters / (len(self.train) + len(self.validation))
 
     @cached_property
     def baselines(self) -> dict[str, float]:
-        """Validation loss (nats per token) of four predictors that have no network.
+        """Validation losses (nats per token) of four predictors that have no network.
 
         `uniform` knows nothing: ln V. `unigram` knows how often each token occurs in the training split,
         `bigram` which follows which, `trigram` which follows which two; they count with add-one smoothing.
@@ -100,7 +102,7 @@ class Corpus:
 
     @cached_property
     def baselines_in_bits(self) -> dict[str, float]:
-        """The same predictors in bits per character, over the characters of the tokens that they predict."""
+        """Losses of the same predictors in bits per character of the tokens that they predict."""
         # (n_validation,)
         of = self.token_characters[self.validation.numpy()] * self._counts(len(self.validation))
         predicted = {"bigram": of[1:], "trigram": of[2:]}  # what comes before is given

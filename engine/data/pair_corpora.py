@@ -28,8 +28,8 @@ OFTEN = 2
 
 @lru_cache(maxsize=8)
 def pair_text(name: str, learned: int = LEARNED, held_out: int = HELD_OUT, seed: int = 0) -> PairedText:
-    """The pairs of a task, by its name; the same ones for the same seed. Raises CorpusError for a name that
-    is none.
+    """Returns the pairs of a task by its name, the same ones for the same seed. Raises CorpusError for an
+    unknown name.
     """
     if name not in PAIR_TASKS:
         raise CorpusError(f"there is no task {name!r}; there are {', '.join(PAIR_TASKS)}")
@@ -46,9 +46,9 @@ def _plain(found: list[Aligned]) -> tuple[Pair, ...]:
 
 @dataclass(frozen=True)
 class Speakers:
-    """Stretches of speeches with who says them; `lines`: how many lines each held-out one has. `majority`:
-    what share of the held-out ones the most frequent speaker of the learned ones says; a model that knows no
-    more is right as often.
+    """Stretches of speeches with their speakers; `lines`: the number of lines of each held-out one.
+    `majority` is the accuracy, on the held-out ones, of always naming the most frequent speaker of the
+    training split.
     """
 
     text: LabelledText
@@ -116,6 +116,6 @@ def _is_held_out(speech: str) -> bool:
 
 
 def frequent_right(text: LabelledText) -> list[bool]:
-    """Whether each held-out text has the label that is most frequent among the learned ones."""
+    """Returns for each held-out text True if its label is the most frequent one of the training split."""
     label = Counter(one.label for one in text.train).most_common(1)[0][0]
     return [one.label == label for one in text.validation]

@@ -25,7 +25,7 @@ Split = Literal["train", "validation"]
 
 @dataclass(frozen=True)
 class Pair:
-    """A source, and the one target that is right for it."""
+    """A source and its one right target."""
 
     source: str
     target: str
@@ -33,7 +33,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A text, and the one label that is right for it."""
+    """A text and its one right label."""
 
     text: str
     label: str
@@ -42,7 +42,7 @@ class Labelled:
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Pairs as ids, filled up with PAD. sources (row, source): a text and END. targets (row, 1 + query):
-    BEGIN, a text and END; of them the model reads all but the last, and is to say all but the first.
+    BEGIN, a text and END; the model reads all but the last of them and predicts all but the first.
     """
 
     sources: Tensor = field(repr=False)
@@ -52,7 +52,7 @@ class Rows:
         return len(self.sources)
 
     def of(self, rows: Tensor) -> Rows:
-        """Some of them (row,), only as long as the longest of these."""
+        """Returns some of the rows (row,), only as long as the longest of these."""
         return Rows(_trimmed(self.sources[rows]), _trimmed(self.targets[rows]))
 
 
@@ -69,13 +69,14 @@ class LabelledRows:
         return len(self.texts)
 
     def of(self, rows: Tensor) -> LabelledRows:
-        """Some of them (row,), only as long as the longest of these."""
+        """Returns some of the rows (row,), only as long as the longest of these."""
         return LabelledRows(_trimmed(self.texts[rows]), self.labels[rows])
 
 
 @dataclass(frozen=True)
 class PairedText:
-    """What an encoder-decoder learns from, and what is held out. One vocabulary for sources and targets.
+    """The pairs that an encoder-decoder learns from, and the held-out ones. One vocabulary for sources and
+    targets.
 
     Raises CorpusError for a text without pairs, an empty source, and a source that is both learned from and
     held out; TokenizerError for an unknown symbol, at the first use of the rows.
@@ -104,12 +105,12 @@ class PairedText:
 
     @property
     def longest(self) -> tuple[int, int]:
-        """Tokens of the longest source with its END, and of the longest target with its END."""
+        """The tokens of the longest source and of the longest target, each with its END."""
         each = self.rows.values()
         return max(r.sources.shape[1] for r in each), max(r.targets.shape[1] for r in each) - 1
 
     def fitted(self, both: ModelConfig) -> Seq2SeqConfig:
-        """An encoder-decoder of those sizes whose vocabulary and contexts are those of this text."""
+        """Returns an encoder-decoder of those sizes with the vocabulary and the contexts of this text."""
         source, target = self.longest
         config = Seq2SeqConfig.of(replace(both, vocab_size=self.vocab_size), PAD, BEGIN, END)
         return replace(
@@ -121,8 +122,8 @@ class PairedText:
 
 @dataclass(frozen=True)
 class LabelledText:
-    """What a classifier learns from, and what is held out; `pooling` says which vectors are to say the label.
-    Raises as PairedText does, and CorpusError for a label that is not among `labels`.
+    """The labelled texts that a classifier learns from, and the held-out ones; `pooling` says which vectors
+    the label is read from. Raises as PairedText does, and CorpusError for a label that is not among `labels`.
     """
 
     name: str
@@ -153,15 +154,15 @@ class LabelledText:
         return LabelledRows(texts, torch.tensor([self.labels.index(each.label) for each in examples]))
 
     def fitted(self, model: ModelConfig) -> ModelConfig:
-        """An encoder of that size whose vocabulary and context are those of this text."""
+        """Returns an encoder of that size with the vocabulary and the context of this text."""
         longest = max(rows.texts.shape[1] for rows in self.rows.values())
         fixed = replace(model, causal=False, output_head="none", pooler=True, pooling=self.pooling)
         return replace(fixed, vocab_size=self.vocab_size, context=longest)
 
 
 def source_ids(text: str, tokenizer: Symbols, end: int = END) -> list[int]:
-    """A source as the encoder reads it. Raises CorpusError for an empty one, TokenizerError for an unknown
-    symbol.
+    """Returns a source as the encoder reads it. Raises CorpusError for an empty one, TokenizerError for an
+    unknown symbol.
     """
     ids = tokenizer.encode(text)
     if not ids:
@@ -170,20 +171,20 @@ def source_ids(text: str, tokenizer: Symbols, end: int = END) -> list[int]:
 
 
 def label_ids(text: str, tokenizer: PairTokenizer) -> list[int]:
-    """A text as a classifier reads it: BEGIN, whose vector may say the label, and then as a source. Raises as
-    `source_ids`.
+    """Returns a text as a classifier reads it: BEGIN, whose vector may give the label, then as a source.
+    Raises as `source_ids`.
     """
     return [BEGIN, *source_ids(text, tokenizer)]
 
 
 def rows_of(pairs: Iterable[Pair], tokenizer: PairTokenizer) -> Rows:
-    """Pairs as ids."""
+    """Returns pairs as ids."""
     found = [(source_ids(p.source, tokenizer), [BEGIN, *tokenizer.encode(p.target), END]) for p in pairs]
     return Rows(padded([source for source, _ in found]), padded([target for _, target in found]))
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Tensor:
-    """Rows of ids (row, longest) int64, the shorter ones filled up with PAD.
+    """Returns rows of ids (row, longest) int64, the shorter ones filled up with PAD.
 
     >>> padded([[5], [3, 4]]).tolist()
     [[5, 0], [3, 4]]

@@ -1,7 +1,7 @@
-"""Slow measurements say how far they are, and can be left at every step.
+"""Slow measurements as generators that report their progress and can be left at every step.
 
-Such a measurement is a generator: it yields `Progress` and returns its result. A notebook calls `finish`;
-the app draws a bar, and closes the generator when somebody cancels.
+Such a measurement is a generator: it yields `Progress` and returns its result. A notebook calls `finish`; the
+app draws a bar, and closes the generator when somebody cancels.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` pieces of work; what a piece is, the measurement decides."""
+    """`done` of `total` pieces of work; the measurement decides what a piece is."""
 
     done: int
     total: int
 
     @property
     def share(self) -> float:
-        """Between 0 and 1.
+        """The share of the work that is done, between 0 and 1.
 
         >>> Progress(1, 4).share, Progress(0, 0).share
         (0.25, 1.0)
@@ -34,7 +34,7 @@ Steps = Generator[Progress, None, T]
 
 
 def finish(steps: Steps[T]) -> T:
-    """The result of a measurement, run to its end.
+    """Runs a measurement to its end and returns its result.
 
     >>> def two() -> Steps[str]:
     ...     yield Progress(1, 2)

@@ -22,7 +22,9 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Question:
-    """A question: `title` on the button, `asks` in full; `varied` is the difference, as the answer calls it."""
+    """A question: `title` on the button, `asks` in full; `varied` is the difference, as the answer calls
+    it.
+    """
 
     title: str
     asks: str

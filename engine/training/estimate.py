@@ -55,7 +55,9 @@ def forward_work(
 def step_work(
     model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY, encoder: ModelConfig | None = None
 ) -> float:
-    """Returns the operations of one update of the weights: backward costs twice forward; then the optimiser."""
+    """Returns the operations of one update of the weights: backward costs twice forward; then the
+    optimiser.
+    """
     muon = NEWTON_SCHULZ * ledger(model, encoder, parts).in_blocks * model.d_model
     return (
         3 * forward_work(model, train, parts, encoder) * tokens_a_step(model, train)
@@ -133,7 +135,7 @@ def threads_rate(single_thread: float, threads: int, native_bfloat16: bool) -> f
 def seconds(
     model: ModelConfig, train: TrainConfig, validation_tokens: int, rate: float, parts: Parts = HEALTHY
 ) -> float:
-    """Returns the seconds of a training from its first step to the end, at a `rate` of operations a second."""
+    """Returns the seconds of a training from first step to end, at a `rate` of operations a second."""
     beside = sampling_seconds(model, train) + scoring_seconds(model, train)
     return total_work(model, train, validation_tokens, parts) / rate + beside
 

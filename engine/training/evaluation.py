@@ -13,7 +13,9 @@ from engine.training.batches import Batch, Batches, Loss
 
 
 def loss_of(model: Transformer, batch: Batch, device: torch.device) -> Tensor:
-    """Returns the mean cross-entropy in nats per predicted token, in float32 whatever the model computes in."""
+    """Returns the mean cross-entropy in nats per predicted token, in float32 whatever the model computes
+    in.
+    """
     logits = model(batch.inputs.to(device))  # (batch, position, vocab)
     return F.cross_entropy(logits.flatten(0, 1).float(), batch.targets.to(device).flatten(), ignore_index=-1)
 

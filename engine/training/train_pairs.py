@@ -327,7 +327,9 @@ class evaluating:
 
 
 def known(text: str, tokenizer: PairTokenizer) -> str:
-    """Returns a text without the symbols that a vocabulary lacks; unchanged where one symbol stands for such."""
+    """Returns a text without the symbols that a vocabulary lacks; unchanged where one symbol stands for
+    such.
+    """
     if tokenizer.other is not None:
         return text.strip()
     unknown = set(tokenizer.unknown(text))

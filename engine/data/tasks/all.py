@@ -1,4 +1,4 @@
-"""The tasks that there are, by the names in links."""
+"""All synthetic tasks, by their names in links."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ Order = Callable[
 def rewriting(
     name: str, title: str, rule: str, letters: str, count: int, order: Order, alike: bool = False
 ) -> Task:
-    """`count` random letters, an arrow, and the same letters in another order. `alike`: any place that holds
-    the letter serves as its source, since the rule looks at letters and not at places.
+    """Makes a task: `count` random letters, an arrow, and the same letters in another order. `alike`: any
+    position that holds the letter serves as its source, since the rule looks at letters and not at positions.
     """
 
     def answer(line: str) -> str:
@@ -64,8 +64,8 @@ def rewriting(
 def repeating(
     name: str, title: str, rule: str, letters: str, shortest: int, longest: int, places: int
 ) -> Task:
-    """A piece of `shortest` to `longest` different letters, each length equally likely, over and over until
-    the line is full. The answer begins where the piece has begun again for certain.
+    """Makes a task: a piece of `shortest` to `longest` different letters, each length equally likely, over
+    and over until the line is full. The answer begins where the piece is certain to have begun again.
     """
     given = longest + 1
 
@@ -100,7 +100,9 @@ def repeating(
         return (typed * given)[:given] if known and len(set(typed)) == len(typed) else None
 
     def entropy(place: int) -> float:
-        """Of the letter at a place: a new one while the piece goes on, its first one where it has ended."""
+        """Returns the nats of the letter at a position: a new one while the piece goes on, its first one once
+        it has ended.
+        """
         if place < shortest:
             return math.log(len(letters) - place)
         if place > longest:
@@ -130,8 +132,8 @@ def repeating(
 
 
 def adding(name: str, title: str, rule: str, digits: int, backwards: bool) -> Task:
-    """Two numbers of one to so many digits, each length equally likely, and their sum with one digit more,
-    all filled up with zeros; the sum's digits in order or, `backwards`, the ones first.
+    """Makes a task: two numbers of one to so many digits, each length equally likely, and their sum with one
+    digit more, all filled up with zeros; the sum's digits in order or, `backwards`, the ones first.
 
     Short numbers are what it is learned from: of two random digits each alone says nothing of the last digit
     of their sum, but beside a zero it says all.
@@ -169,7 +171,7 @@ def adding(name: str, title: str, rule: str, digits: int, backwards: bool) -> Ta
         return sum(10.0 ** -max(0, count - place) for place in range(digits)) / digits
 
     def entropy(place: int) -> float:
-        """Of a number's digit: all ten alike after another than zero."""
+        """Returns the nats of a number's digit: after a digit other than zero all ten are equally likely."""
         so_far, zero = zeros(place), zeros(place + 1) / zeros(place)
         after_zeros = -zero * math.log(zero) - (1 - zero) * math.log((1 - zero) / 9)
         return (1 - so_far) * math.log(10) + so_far * after_zeros
@@ -206,8 +208,8 @@ def _sign(typed: str, signs: str) -> str:
 
 
 def remainders(name: str, title: str, rule: str, signs: str, held_out: float) -> Task:
-    """a + b modulo len(signs), one sign for a number: every pair once, and the loss of the answer alone, as
-    in Power et al. 2022.
+    """Makes a task: a + b modulo len(signs), one sign per number, every pair once, the loss of the answer
+    alone, as in Power et al. 2022.
     """
     modulus = len(signs)
 

@@ -15,7 +15,7 @@ from engine.data.tasks.task import Sources, Task
 
 @cache
 def ways(kinds: int, depth: int, left: int) -> int:
-    """In how many ways `left` brackets of so many kinds can end a word that has `depth` open.
+    """Counts the ways in which `left` brackets of so many kinds can end a word that has `depth` open.
 
     >>> ways(1, 0, 6), ways(2, 0, 4), ways(2, 1, 2)
     (5, 8, 0)
@@ -28,12 +28,14 @@ def ways(kinds: int, depth: int, left: int) -> int:
 
 
 def opening(kinds: int, depth: int, left: int) -> float:
-    """The probability that the next of `left` brackets opens, where every word is equally likely."""
+    """Returns the probability that the next of `left` brackets opens, where every word is equally likely."""
     return kinds * ways(kinds, depth + 1, left - 1) / ways(kinds, depth, left)
 
 
 def bracket_entropies(kinds: int, size: int) -> list[float]:
-    """Nats of each bracket of a word, given those before: by the chance of every depth. (size,)"""
+    """Returns the nats of each bracket of a word given those before, by the probability of every depth:
+    (size,).
+    """
     chance, found = {0: 1.0}, []
     for left in range(size, 0, -1):
         total, after = 0.0, defaultdict[int, float](float)
@@ -48,7 +50,8 @@ def bracket_entropies(kinds: int, size: int) -> list[float]:
 
 
 def partners(word: str, kinds: Sequence[str]) -> dict[int, int] | None:
-    """Closing place -> opening place; None where a bracket closes nothing, or another kind, or stays open.
+    """Maps each closing position to its opening one; None where a bracket closes nothing, or another kind, or
+    stays open.
 
     >>> partners("[()]", ("()", "[]")), partners("(]", ("()", "[]"))
     ({2: 1, 3: 0}, None)
@@ -67,8 +70,8 @@ def partners(word: str, kinds: Sequence[str]) -> dict[int, int] | None:
 
 
 def brackets(name: str, title: str, rule: str, kinds: tuple[str, ...], pairs: int) -> Task:
-    """Balanced words of so many pairs of brackets, every one equally likely; the second half is asked for,
-    and any that closes what is open is right.
+    """Makes a task: balanced words of so many pairs of brackets, every one equally likely; the second half is
+    the answer, and any that closes what is open is right.
     """
     size, n = 2 * pairs, len(kinds)
 
@@ -125,8 +128,8 @@ FOLLOWING = ((0.9, 0.07, 0.03), (0.7, 0.2, 0.1), (0.5, 0.3, 0.2))
 
 
 def chain(letters: str, seed: int = 0) -> np.ndarray:
-    """A Markov chain of second order: p(next | one before last, last), (letters, letters, letters). Three
-    letters can follow any two, drawn by `seed`.
+    """Returns a Markov chain of second order: p(next | last but one, last), (letters, letters, letters).
+    Three letters can follow any two, drawn by `seed`.
     """
     draws, n = random.Random(f"chain-{seed}"), len(letters)
     p = np.zeros((n, n, n))
@@ -137,7 +140,9 @@ def chain(letters: str, seed: int = 0) -> np.ndarray:
 
 
 def stationary(p: np.ndarray) -> np.ndarray:
-    """How often each pair of letters stands next to each other in a long text: (letters, letters), sum 1."""
+    """Returns the frequency of each pair of neighbouring letters in a long text: (letters, letters), sum
+    1.
+    """
     n = len(p)
     pairs = np.full((n, n), 1 / n**2)
     for _ in range(2000):
@@ -146,13 +151,13 @@ def stationary(p: np.ndarray) -> np.ndarray:
 
 
 def entropy(p: np.ndarray) -> np.ndarray:
-    """Nats, over the last axis."""
+    """Returns the entropy over the last axis, in nats."""
     return -(p * np.log(np.where(p > 0, p, 1.0))).sum(-1)
 
 
 def markov(name: str, title: str, rule: str, letters: str, seed: int = 0) -> Task:
-    """A stream in which two letters decide what can follow. The floor is its entropy rate (Shannon 1948,
-    section 7), but for the first letter of a window, of which only one letter before is known.
+    """Makes a stream in which two letters decide what can follow. The floor is its entropy rate (Shannon
+    1948, section 7), but for the first letter of a window, before which only one letter is known.
     """
     p = chain(letters, seed)
     pairs = stationary(p)

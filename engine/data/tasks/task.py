@@ -1,5 +1,4 @@
-"""What a synthetic task is: problems drawn from a source that is known, so that the best loss any model can
-reach is known too.
+"""Synthetic tasks: problems drawn from a known source, so that the lowest possible loss is known too.
 
 A problem is a line of fixed length: first what is asked, which is drawn at random, then the answer, which
 follows from it. No model can guess the random part better than the source's entropy allows, and a model that
@@ -20,17 +19,17 @@ HELD_OUT = 0.1  # share of the problems that are never trained on
 
 @dataclass(frozen=True)
 class Task:
-    """`length` is the tokens of a problem with its line break, `given` how many of them stand before the
-    answer. A stream (`length` 1) has no problems: it goes on for ever.
+    """A synthetic task. `length` is the tokens of a problem with its line break, `given` how many of them
+    stand before the answer. A stream (`length` 1) has no problems: it goes on for ever.
 
     `entropies` (length,): of each place's token, in nats, given those before it in its problem; of a stream
     (first, second, ...), where the last one goes on. `draw` makes one problem without its line break, of a
     stream as many letters as it is asked for. `right` says of any line whether it is a problem with a right
     answer; of a stream, whether every letter can follow those before it. `answer` is the answer to a problem,
-    None where there are several; of a stream the likeliest next letter. `sources` says, for each place of
-    the answer of a problem, at which places of the problem stands what it is made of. `asks` makes the
-    question of what somebody typed in this `form`, None where it is none. `key`: problems with
-    the same one are never parted between training and validation.
+    None where there are several; of a stream the likeliest next letter. `sources` says, for each place of the
+    answer of a problem, at which places of the problem stands what it is made of. `asks` makes the question
+    of what somebody typed in this `form`, None where it is none. `key`: problems with the same one are never
+    parted between training and validation.
     """
 
     name: str
@@ -57,18 +56,19 @@ class Task:
 
     @property
     def graded(self) -> tuple[bool, ...]:
-        """Which places of a problem count in the loss: (length,)."""
+        """Marks the positions of a problem that count in the loss: (length,)."""
         last = self.length - 1
         return tuple(not self.answers_only or self.given <= i < last for i in range(self.length))
 
     def place_entropy(self, place: int) -> float:
-        """Nats of the token that is predicted at a place of a window, counted from 0."""
+        """Returns the nats of the token that is predicted at a position of a window, counted from 0."""
         if self.stream:
             return self.entropies[min(place, len(self.entropies) - 1)]
         return self.entropies[place % self.length]
 
     def floor(self, context: int) -> float:
-        """The lowest mean loss, in nats per token, that any model can expect on windows of so many tokens.
+        """Returns the lowest mean loss, in nats per token, that any model can expect on windows of so many
+        tokens.
 
         Windows begin where problems do. NaN where no token of such a window counts.
         """
@@ -76,13 +76,13 @@ class Task:
         return sum(map(self.place_entropy, counted)) / len(counted) if counted else math.nan
 
     def for_validation(self, line: str) -> bool:
-        """Whether a problem is held out: the same answer for ever, whatever else is drawn."""
+        """True if a problem is held out: the same answer for ever, whatever else is drawn."""
         return zlib.crc32(f"{self.name}:{self.key(line)}".encode()) < self.held_out * 2**32
 
 
 def problems(task: Task, train: int, validation: int, seed: int = 0) -> tuple[list[str], list[str]]:
-    """So many problems to train on and to validate on, drawn independently; of a task that has few, each of
-    them once, in random order. No problem, nor one with its key, is in both.
+    """Draws problems to train on and to validate on, independently; of a task that has few, each of them
+    once, in random order. No problem, nor one with its key, is in both.
     """
     draws = random.Random(f"{task.name}-{seed}")
     if task.everything is not None:
@@ -102,8 +102,8 @@ def problems(task: Task, train: int, validation: int, seed: int = 0) -> tuple[li
 
 
 def examples(task: Task, count: int) -> list[str]:
-    """Some problems as a model was trained to read them, each after a line break; of a stream some pieces.
-    The same ones always.
+    """Returns some problems as a model was trained to read them, each after a line break; of a stream some
+    pieces. Always the same ones.
     """
     draws = [random.Random(f"{task.name}-example-{i}") for i in range(count)]
     if task.stream:
@@ -112,8 +112,8 @@ def examples(task: Task, count: int) -> list[str]:
 
 
 def marked(task: Task, text: str) -> list[tuple[str, bool]]:
-    """The whole lines of a text that a model wrote, each with whether it is right. The last one, where it is
-    cut off, is left out.
+    """Returns the complete lines of a text that a model wrote, each with True if it is right. A last line
+    that is cut off is left out.
 
     Of a stream, the text itself in pieces, each right where all its letters can follow those before.
     """

@@ -1,4 +1,4 @@
-"""Text to ids and back. Every tokenizer has `vocab_size`, `encode`, `decode`, `unknown`."""
+"""Tokenizers: text to ids and back. Every one has `vocab_size`, `encode`, `decode`, `unknown`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Tokenizer(Protocol):
-    """What the rest of the engine asks of a tokenizer."""
+    """The interface of every tokenizer."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -20,14 +20,14 @@ class Tokenizer(Protocol):
 
 
 class Storable(Tokenizer, Protocol):
-    """One that is trained here: it is kept beside its model, as JSON."""
+    """A tokenizer that is trained here and stored beside its model, as JSON."""
 
     def to_dict(self) -> dict[str, Any]: ...
 
 
 @runtime_checkable
 class OfBytes(Protocol):
-    """One whose tokens are bytes: a token may hold a part of a character."""
+    """A tokenizer whose tokens are bytes: a token may hold a part of a character."""
 
     @property
     def tokens(self) -> Sequence[bytes]: ...
@@ -36,28 +36,28 @@ class OfBytes(Protocol):
 
 @runtime_checkable
 class Ending(Protocol):
-    """One that has tokens by which a model says that its text is at an end."""
+    """A tokenizer with tokens by which a model ends its text."""
 
     @property
     def stops(self) -> frozenset[int]: ...
 
 
 def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
-    """The UTF-8 bytes of every token, by id. A token may hold a part of a character."""
+    """Returns the UTF-8 bytes of every token, by id. A token may hold a part of a character."""
     if isinstance(tokenizer, OfBytes):
         return list(tokenizer.tokens)
     return [tokenizer.decode([i]).encode("utf-8", "surrogatepass") for i in range(tokenizer.vocab_size)]
 
 
 def ends(tokenizer: Tokenizer) -> frozenset[int]:
-    """The ids by which a model says that its text, or its turn, is at an end; none of a tokenizer that has no
-    such token.
+    """Returns the ids by which a model ends its text or its turn; none for a tokenizer without such a
+    token.
     """
     return tokenizer.stops if isinstance(tokenizer, Ending) else frozenset()
 
 
 def characters(tokenizer: Tokenizer) -> np.ndarray:
-    """Characters that begin in each token, by id: int64 (vocab,).
+    """Counts the characters that begin in each token, by id: int64 (vocab,).
 
     A character begins at the one byte of its UTF-8 that is not of the form 10xxxxxx (RFC 3629). So the sum
     over the tokens of a text is the text's length, even where a character lies in two tokens: it counts where
@@ -73,7 +73,8 @@ def characters(tokenizer: Tokenizer) -> np.ndarray:
 
 
 def readable(data: bytes, final: bool = True) -> str:
-    r"""Bytes as text; a byte that belongs to no whole character is shown as itself, as Python writes it.
+    r"""Returns bytes as text; a byte that belongs to no complete character is shown as itself, as Python
+    writes it.
 
     With `final` False, bytes at the end that may still become a character are held back.
 
@@ -84,7 +85,7 @@ def readable(data: bytes, final: bool = True) -> str:
 
 
 def written(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-    """What a model wrote, as far as it has become characters: never a replacement sign.
+    """Returns ids as text, as far as they make complete characters: never a replacement sign.
 
     A byte in the middle that is no character is shown as by `readable`; a character that has begun at the end
     is held back.

@@ -1,4 +1,4 @@
-"""Texts with gaps in them, as an encoder reads them that fills gaps."""
+"""Texts with blanks, as an encoder reads them that fills blanks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BlankTokenizer:
         return [char for char in self.inner.unknown(text) if char != BLANK]
 
     def encode(self, text: str) -> list[int]:
-        """Raises what the inner one raises for what lies between the gaps."""
+        """Encodes a text with blanks. Raises what the inner tokenizer raises for the text between them."""
         first, *others = text.split(BLANK)
         ids = self.inner.encode(first)
         for piece in others:
@@ -54,5 +54,5 @@ class BlankTokenizer:
         yield len(ids)
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is kept beside its model, whose vocabulary says that there is a mask: the inner one's."""
+        """Returns the inner tokenizer's JSON: the model's vocabulary says that there is a mask."""
         return self.inner.to_dict()

@@ -75,7 +75,7 @@ class BpeTokenizer:
 
     @cached_property
     def ranks(self) -> dict[bytes, int]:
-        """Token -> id."""
+        """Ids by token."""
         return {token: i for i, token in enumerate(self.tokens)}
 
     @cached_property
@@ -83,11 +83,13 @@ class BpeTokenizer:
         return {}
 
     def unknown(self, text: str) -> list[str]:
-        """The characters of a text that cannot be encoded, each once; none at byte level."""
+        """Returns the characters of a text that cannot be encoded, each once; none at byte level."""
         return [] if self.level == "byte" else [c for c in dict.fromkeys(text) if _utf8(c) not in self.ranks]
 
     def encode(self, text: str) -> list[int]:
-        """Raises TokenizerError naming the characters that a character-level tokenizer does not have."""
+        """Encodes a text. Raises TokenizerError naming the characters that a character-level tokenizer
+        lacks.
+        """
         ids: list[int] = []
         for piece in pieces(text, self.split):
             found = self._known.get(piece)
@@ -99,7 +101,7 @@ class BpeTokenizer:
         return ids
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Raises TokenizerError for an id outside the vocabulary."""
+        """Returns the bytes of ids. Raises TokenizerError for an id outside the vocabulary."""
         tokens = self.tokens
         try:
             return b"".join([tokens[i] if i >= 0 else tokens[len(tokens)] for i in ids])
@@ -107,7 +109,7 @@ class BpeTokenizer:
             raise TokenizerError(f"ids must lie between 0 and {self.vocab_size - 1}") from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text; bytes that are no whole character become replacement signs. Raises as `decode_bytes`."""
+        """Returns the text of ids; incomplete characters become replacement signs. Raises as `decode_bytes`."""
         data = self.decode_bytes(ids)
         try:
             return data.decode("utf-8", "surrogatepass")
@@ -123,7 +125,7 @@ class BpeTokenizer:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> BpeTokenizer:
-        """Raises TokenizerError for what `to_dict` cannot have given."""
+        """Reads what `to_dict` gave. Raises TokenizerError for anything else."""
         level, split, base, rows = (values.get(name) for name in ("level", "split", "base", "merges"))
         if level not in get_args(Level) or split not in get_args(Split) or not isinstance(rows, list):
             raise TokenizerError("a bpe tokenizer needs its level, its split and its merges")
@@ -155,8 +157,8 @@ class BpeTokenizer:
         return cls(cast(Level, level), cast(Split, split), tuple(start), tuple(merges))
 
     def as_tiktoken(self, name: str = "glassformer") -> tiktoken.Encoding:
-        """The same tokenizer as a tiktoken.Encoding. Raises TokenizerError at character level: tiktoken
-        starts from bytes.
+        """Returns the same tokenizer as a tiktoken.Encoding. Raises TokenizerError at character level:
+        tiktoken starts from bytes.
         """
         import tiktoken
 
@@ -207,7 +209,7 @@ BYTE = {token[0]: token for token in BYTES}
 
 
 def pieces(text: str, split: Split) -> list[str]:
-    """The parts of a text that are encoded by themselves; together they are the text."""
+    """Splits a text into the parts that are encoded by themselves; together they are the text."""
     if split == "words":
         return _pattern().findall(text)
     return [text] if text else []
@@ -219,7 +221,7 @@ def _pattern() -> Any:
 
 
 def train(text: str, vocab_size: int, *, level: Level = "byte", split: Split = "words") -> BpeTokenizer:
-    """As `learning`, to its end."""
+    """Runs `learning` to its end and returns the tokenizer."""
     return finish(learning(text, vocab_size, level=level, split=split))
 
 
@@ -249,8 +251,8 @@ def learning(
 
 
 def starting_symbols(text: str, level: Level) -> tuple[bytes, ...]:
-    """The 256 bytes, or the distinct characters of the text, sorted by code point. Raises TokenizerError
-    where there are none.
+    """Returns the 256 bytes, or the distinct characters of the text, sorted by code point. Raises
+    TokenizerError where there are none.
     """
     if level not in get_args(Level):
         raise TokenizerError(f"level must be one of {get_args(Level)}")
@@ -292,8 +294,8 @@ class Trainer:
                 self.places[pair].append(i)
 
     def merges(self, vocab_size: int, keep: int = 0) -> Iterable[Merge]:
-        """The merges, best first. `runners_up` gets, for each, the `keep` pairs that came next, with their
-        counts.
+        """Yields the merges, best first. `runners_up` gets, for each, the `keep` pairs that came next, with
+        their counts.
         """
         known = {token: i for i, token in enumerate(self.tokens)}
         heap = [(-count, pair) for pair, count in self.counts.items()]

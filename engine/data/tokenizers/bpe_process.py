@@ -38,8 +38,8 @@ Kind = Literal["learning", "watching"]
 def learning(
     text: str, vocab_size: int, *, level: Level = "byte", split: Split = "words"
 ) -> Steps[BpeTokenizer]:
-    """As `engine.data.tokenizers.bpe.learning`, apart. Raises as it does, and TokenizerError where the
-    process was ended from outside.
+    """Runs `engine.data.tokenizers.bpe.learning` in another process. Raises as it does, and TokenizerError
+    where the process was ended from outside.
     """
     if len(text) <= SHORT:
         return (yield from bpe.learning(text, vocab_size, level=level, split=split))
@@ -48,7 +48,7 @@ def learning(
 
 
 def watching(text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words") -> Steps[Watched]:
-    """As `engine.data.tokenizers.bpe_watch.learning`, apart. Raises as `learning` here."""
+    """Runs `engine.data.tokenizers.bpe_watch.learning` in another process. Raises as `learning` here."""
     if len(text) <= SHORT:
         return (yield from bpe_watch.learning(text, new_tokens, level=level, split=split))
     told = yield from _apart("watching", text, new_tokens, level, split)
@@ -60,7 +60,7 @@ def watching(text: str, new_tokens: int, *, level: Level = "byte", split: Split 
 
 
 def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Steps[dict[str, Any]]:
-    """What the process tells at its end. Closing the generator ends the process."""
+    """Returns the process's result. Closing the generator ends the process."""
     order = json.dumps({"kind": kind, "text": text, "size": size, "level": level, "split": split})
     child = subprocess.Popen(
         [sys.executable, "-m", "engine.data.tokenizers.bpe_process", str(os.getpid())],
@@ -90,7 +90,7 @@ def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Step
 
 
 def _words(heard: queue.SimpleQueue[dict[str, Any] | None]) -> Iterator[dict[str, Any]]:
-    """What it says, until it says no more."""
+    """Yields the process's messages until the last one."""
     with suppress(queue.Empty):
         while (said := heard.get(timeout=SILENT_SECONDS)) is not None:
             yield said

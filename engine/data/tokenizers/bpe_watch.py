@@ -1,5 +1,5 @@
-"""BPE for those who watch: the pairs that lost, the borders that fall in a text of one's own, and four ways
-to start.
+"""BPE for those who watch: the pairs that lost, the token boundaries in a text of one's own, and four ways to
+start.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Watched:
-    """A training with what lost at each of its merges. `length` is in starting symbols, before the first
+    """A training with the runners-up of each merge. `length` is in starting symbols, before the first
     merge.
     """
 
@@ -55,15 +55,15 @@ class Watched:
 def watch(
     text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words", keep: int = RUNNERS_UP
 ) -> Watched:
-    """As `learning`, to its end."""
+    """Runs `learning` to its end and returns the tokenizer with its history."""
     return finish(learning(text, new_tokens, level=level, split=split, keep=keep))
 
 
 def learning(
     text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words", keep: int = RUNNERS_UP
 ) -> Steps[Watched]:
-    """`engine.data.tokenizers.bpe.train` with `new_tokens` beyond the starting symbols, and the `keep`
-    runners-up of every merge.
+    """Trains as `engine.data.tokenizers.bpe.train`, with `new_tokens` beyond the starting symbols and the
+    `keep` runners-up of every merge.
 
     Raises TokenizerError for a text without characters, a negative number, and an unknown level or split.
     """
@@ -88,8 +88,8 @@ def learning(
 
 
 def affordable(text: str, level: Level, split: Split, limit: int = MAX_SYMBOLS) -> int:
-    """How many of the text's characters can be learned from without keeping more than `limit` symbols: all of
-    them, mostly.
+    """Returns how many of the text's characters can be learned from without storing more than `limit`
+    symbols: all of them, mostly.
 
     A word that comes again costs nothing, so that prose is never cut; a text without splitting, or without
     blanks, may be.
@@ -130,8 +130,8 @@ class Replay:
 
 
 def replay(tokenizer: BpeTokenizer, text: str) -> Replay:
-    """What each merge, in its turn and from left to right, does to a text. n log n in the length of a
-    piece.
+    """Applies each merge, in its turn and from left to right, to a text, and returns the history. n log n in
+    the length of a piece.
     """
     return _Borders(tokenizer).of(text)
 
@@ -222,12 +222,12 @@ class Way:
 
     @property
     def by_heart(self) -> bool:
-        """Whether (nearly) the whole text has become a token."""
+        """True if (nearly) the whole text has become a token."""
         return self.length <= 2
 
 
 def four_ways(text: str, new_tokens: int) -> list[Way]:
-    """Bytes or characters, split into words or not. Raises as `watch`."""
+    """Trains on bytes or characters, split into words or not. Raises as `watch`."""
     ways = []
     for level, split in (("byte", "words"), ("byte", "none"), ("char", "words"), ("char", "none")):
         seen = watch(text, new_tokens, level=level, split=split, keep=0)  # type: ignore[arg-type]
@@ -247,7 +247,7 @@ def four_ways(text: str, new_tokens: int) -> list[Way]:
 
 
 def crosses(token: bytes) -> bool:
-    """Whether a token would have been cut by splitting into words first.
+    """True if a token would have been cut by splitting into words first.
 
     >>> crosses(b" the"), crosses(b"e t"), crosses(b"e ")
     (False, True, True)

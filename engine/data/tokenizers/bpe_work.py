@@ -1,5 +1,5 @@
-"""How much work learning merges is, known before it begins: a short text of words that never come again takes
-longer, and more memory, than a long one of prose.
+"""The work of learning merges, known before it begins: a short text of words that never recur takes longer,
+and more memory, than a long one of prose.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from engine.errors import TokenizerError
 
 
 def rounds(vocab_size: int) -> float:
-    """What a byte of a word costs, in the time of laying it down: once for that, and once for every doubling
-    of the vocabulary. Measured on random words: 1.2, 5.1 and 6.6 microseconds a byte for 300, 2,048 and
-    8,192 entries.
+    """Returns the cost of a byte of a word, in the time of laying it down: once for that, and once for every
+    doubling of the vocabulary. Measured on random words: 1.2, 5.1 and 6.6 microseconds a byte for 300, 2,048
+    and 8,192 entries.
 
     >>> rounds(256), rounds(2048)
     (1.0, 4.0)

@@ -28,7 +28,7 @@ class CharTokenizer:
 
     @classmethod
     def train(cls, text: str) -> CharTokenizer:
-        """The distinct characters of a text, sorted by code point."""
+        """Makes a tokenizer of the distinct characters of a text, sorted by code point."""
         return cls("".join(sorted(set(text))))
 
     @property
@@ -40,11 +40,11 @@ class CharTokenizer:
         return {char: i for i, char in enumerate(self.alphabet)}
 
     def unknown(self, text: str) -> list[str]:
-        """The characters of a text that the alphabet lacks, each once, in order of appearance."""
+        """Returns the characters of a text that the alphabet lacks, each once, in order of appearance."""
         return [char for char in dict.fromkeys(text) if char not in self._ids]
 
     def encode(self, text: str) -> list[int]:
-        """Raises TokenizerError naming the characters that are not in the alphabet."""
+        """Encodes a text. Raises TokenizerError naming the characters that are not in the alphabet."""
         try:
             return [self._ids[char] for char in text]
         except KeyError:
@@ -54,7 +54,7 @@ class CharTokenizer:
             ) from None
 
     def encode_array(self, text: str) -> np.ndarray:
-        """`encode` for long texts: int64 (len(text),)."""
+        """Encodes a long text: int64 (len(text),)."""
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         order = np.frombuffer(self.alphabet.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         table = np.full(int(max(order.max(), codes.max(initial=0))) + 1, -1, dtype=np.int64)
@@ -65,7 +65,7 @@ class CharTokenizer:
         return ids
 
     def decode(self, ids: list[int]) -> str:
-        """Raises TokenizerError for an id outside the vocabulary."""
+        """Returns the text of ids. Raises TokenizerError for an id outside the vocabulary."""
         if any(not 0 <= i < self.vocab_size for i in ids):
             raise TokenizerError(f"ids must lie between 0 and {self.vocab_size - 1}")
         return "".join(self.alphabet[i] for i in ids)

@@ -17,20 +17,20 @@ By = Literal["letters", "words", "speech"]
 
 
 class Symbols(Protocol):
-    """What cuts the texts of an encoder-decoder: PairTokenizer, or a published vocabulary (PairWords of
+    """The interface of an encoder-decoder's tokenizer: PairTokenizer, or a published vocabulary (PairWords of
     engine.weights.pretrained.pairs).
     """
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without signs around it. May raise TokenizerError."""
+        """Encodes a text without special tokens around it. May raise TokenizerError."""
         ...
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """Each token as it is written below a figure, signs too."""
+        """Returns each token as a figure labels it, special ones too."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids up to the first end, without signs."""
+        """Returns the text of ids up to the first end, without special tokens."""
         ...
 
 
@@ -64,7 +64,9 @@ class PairTokenizer:
     def train(
         cls, texts: Iterable[str], by: By = "letters", other: str | None = None, often: int = 1
     ) -> PairTokenizer:
-        """The distinct symbols of some texts that stand there `often` at least, sorted; and `other`."""
+        """Makes a tokenizer of the distinct symbols that occur at least `often` in some texts, sorted; and
+        `other`.
+        """
         counts = Counter(symbol for text in texts for symbol in cut(text, by))
         kept = {symbol for symbol, count in counts.items() if count >= often}
         return cls(tuple(sorted(kept | ({other} if other else set()))), by, other)
@@ -75,7 +77,7 @@ class PairTokenizer:
 
     @property
     def stops(self) -> frozenset[int]:
-        """The ids by which a model says that its text is at an end."""
+        """The ids by which a model ends its text."""
         return frozenset({END})
 
     @cached_property
@@ -83,12 +85,12 @@ class PairTokenizer:
         return {symbol: len(SIGNS) + i for i, symbol in enumerate(self.symbols)}
 
     def unknown(self, text: str) -> list[str]:
-        """The symbols of a text that the vocabulary lacks, each once, in order of appearance."""
+        """Returns the symbols of a text that the vocabulary lacks, each once, in order of appearance."""
         return [symbol for symbol in dict.fromkeys(cut(text, self.by)) if symbol not in self._ids]
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without signs around it. Raises TokenizerError naming what is unknown, unless
-        there is an `other` for it.
+        """Encodes a text without special tokens around it. Raises TokenizerError naming what is unknown,
+        unless there is an `other` for it.
         """
         unknown = self.unknown(text)
         if self.other is not None:
@@ -99,8 +101,8 @@ class PairTokenizer:
         return [self._ids[symbol] for symbol in cut(text, self.by)]
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """Each token as it is written below a figure, signs too. Raises TokenizerError for an id outside the
-        vocabulary.
+        """Returns each token as a figure labels it, special ones too. Raises TokenizerError for an id outside
+        the vocabulary.
         """
         if any(not 0 <= i < self.vocab_size for i in ids):
             raise TokenizerError(f"ids must lie between 0 and {self.vocab_size - 1}")
@@ -108,7 +110,7 @@ class PairTokenizer:
         return tuple(names[i] for i in ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids up to the first END, without signs."""
+        """Returns the text of ids up to the first END, without special tokens."""
         shown = self.shown(ids)
         over = list(ids).index(END) if END in ids else len(ids)
         said = [symbol for i, symbol in zip(ids[:over], shown, strict=False) if i >= len(SIGNS)]
@@ -127,7 +129,7 @@ class PairTokenizer:
 
 
 def cut(text: str, by: By) -> Sequence[str]:
-    """The symbols of a text, whatever a vocabulary knows of them.
+    """Splits a text into symbols, known or not.
 
     >>> cut("Ay, 'tis he!", "words"), cut("Ay, 'tis he!", "speech")
     (['Ay,', "'tis", 'he!'], ['ay', ',', "'tis", 'he', '!'])

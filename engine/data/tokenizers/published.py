@@ -26,7 +26,7 @@ SECONDS = 5.0  # that a caller waits for a download; tiktoken itself sets no lim
 
 @dataclass(frozen=True)
 class Facts:
-    """What is published about an encoding."""
+    """The published facts of an encoding."""
 
     vocab_size: int  # special tokens included
     used_by: str
@@ -47,25 +47,25 @@ PUBLISHED: dict[str, Facts] = {
 
 @dataclass(frozen=True, eq=False)
 class PublishedTokenizer:
-    """A tiktoken encoding with the engine's words."""
+    """A tiktoken encoding behind the engine's interface."""
 
     name: str
     encoding: tiktoken.Encoding = field(repr=False)
 
     @property
     def vocab_size(self) -> int:
-        """Rows that an embedding for it needs: the largest id, special tokens included, and one more."""
+        """The rows of an embedding for it: the largest id, special tokens included, plus one."""
         return int(self.encoding.n_vocab)
 
     @property
     def special(self) -> dict[str, int]:
-        """Special tokens and their ids, by id. A program puts these ids in; no text becomes one."""
+        """Special tokens by id. A program inserts these ids; no text becomes one."""
         named = {text: self.encoding.encode_single_token(text) for text in self.encoding.special_tokens_set}
         return dict(sorted(named.items(), key=lambda item: item[1]))
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, all of it ordinary: `<|endoftext|>` typed by a person is seven ids of gpt2's,
-        not one.
+        """Encodes a text, all of it ordinary: `<|endoftext|>` typed by a person is seven ids of gpt2's, not
+        one.
 
         Half characters are read as `whole_characters` makes them. Raises TokenizerError where tiktoken's
         pattern gives up, which a run of a million blanks makes it do.
@@ -81,7 +81,7 @@ class PublishedTokenizer:
             ) from error
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Raises TokenizerError for an id that stands for nothing."""
+        """Returns the bytes of ids. Raises TokenizerError for an id that stands for nothing."""
         try:
             return b"".join([self.encoding.decode_single_token_bytes(i) for i in ids])
         except (KeyError, OverflowError):
@@ -91,8 +91,8 @@ class PublishedTokenizer:
 
 
 def whole_characters(text: str) -> tuple[str, int]:
-    r"""(the text as UTF-8 can hold it, how many halves were replaced): a half without its other half becomes
-    U+FFFD.
+    r"""Returns (the text as UTF-8 can hold it, how many surrogates were replaced): one without its other half
+    becomes U+FFFD.
 
     >>> whole_characters("a\ud83d\ude00b\ud83d")
     ('a😀b�', 1)
@@ -115,8 +115,8 @@ _loads: dict[str, Future[PublishedTokenizer]] = {}
 
 
 def load(name: str, seconds: float = SECONDS) -> PublishedTokenizer:
-    """An encoding by name, from tiktoken's cache or its download. Raises TokenizerError, after `seconds` at
-    the latest.
+    """Returns an encoding by name, from tiktoken's cache or its download. Raises TokenizerError, after
+    `seconds` at the latest.
 
     A download that is late goes on behind: a later call finds it.
     """
@@ -137,13 +137,13 @@ def load(name: str, seconds: float = SECONDS) -> PublishedTokenizer:
 
 
 def ready(name: str) -> bool:
-    """Whether an encoding is in memory already, so that `load` returns at once."""
+    """True if an encoding is in memory already, so that `load` returns at once."""
     future = _loads.get(name)
     return future is not None and future.done() and future.exception() is None
 
 
 def here(name: str) -> bool:
-    """Whether an encoding can be had without a network: in memory, or all its files in tiktoken's cache (its
+    """True if an encoding can be had without a network: in memory, or all its files in tiktoken's cache (its
     load.py names them by the SHA-1 of their addresses).
     """
     folder = _cache()
@@ -167,7 +167,7 @@ def _cache() -> Path | None:
 def load_all(
     names: Iterable[str], seconds: float = SECONDS
 ) -> tuple[dict[str, PublishedTokenizer], dict[str, str]]:
-    """(encodings that are here, by name; a sentence for each that is not). All are asked for at once, so
+    """Loads encodings at once and returns (those that are here, by name; a sentence for each that is not).
     `seconds` holds for all together.
     """
     wanted = [name for name in names if name in PUBLISHED]

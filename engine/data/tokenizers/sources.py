@@ -1,6 +1,4 @@
-"""The tokenizer of pairs as the encoder of such a model reads with it: a whole text ends with the sign that
-it is over.
-"""
+"""The tokenizer of an encoder that reads the sources of pairs: a complete text ends with END."""
 
 from __future__ import annotations
 
@@ -27,25 +25,25 @@ class SourceTokenizer:
 
     @property
     def unit(self) -> str:
-        """What a token is: `letters` or `words`."""
+        """The unit of a token: `letters` or `words`."""
         return self.inner.by
 
     def unknown(self, text: str) -> list[str]:
         return self.inner.unknown(text)
 
     def without(self, text: str, symbols: Iterable[str]) -> str:
-        """A text without some of its letters or words."""
+        """Returns a text without some of its letters or words."""
         gone = set(symbols)
         if self.unit == "letters":
             return "".join(letter for letter in text if letter not in gone)
         return " ".join(word for word in text.split() if word not in gone)
 
     def encode(self, text: str) -> list[int]:
-        """Raises TokenizerError naming what is unknown."""
+        """Encodes a text. Raises TokenizerError naming what is unknown."""
         return self.inner.encode(text)
 
     def whole(self, text: str, limit: int | None = None) -> list[int]:
-        """A text and the sign that it is over, together at most `limit` tokens. Raises as `encode`."""
+        """Encodes a text and END, together at most `limit` tokens. Raises as `encode`."""
         return [*self.encode(text)[: None if limit is None else limit - 1], END]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -53,7 +51,7 @@ class SourceTokenizer:
 
     @property
     def tokens(self) -> Sequence[bytes]:
-        """Every token in UTF-8: words with the blank before them, signs as nothing: no text holds them."""
+        """Every token in UTF-8: words with the blank before them, special tokens as nothing."""
         blank = "" if self.unit == "letters" else " "
         return [b"" for _ in SIGNS] + [f"{blank}{symbol}".encode() for symbol in self.inner.symbols]
 

@@ -19,7 +19,7 @@ KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer] | type[PairTokenizer]]
 
 
 def tokenizer_from_dict(values: Mapping[str, Any]) -> Storable:
-    """A tokenizer from what its `to_dict` gave. Raises TokenizerError for anything else."""
+    """Returns the tokenizer that a `to_dict` came from. Raises TokenizerError for anything else."""
     kind = values.get("kind") if isinstance(values, Mapping) else None
     if not isinstance(kind, str) or kind not in KINDS:
         raise TokenizerError(f"unknown tokenizer kind {kind!r}; known: {', '.join(KINDS)}")

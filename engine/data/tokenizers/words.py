@@ -32,8 +32,8 @@ class WordTokenizer:
 
     @classmethod
     def train(cls, text: str) -> WordTokenizer:
-        """Every word of a text, the most frequent first; of equals, the one met first. Raises TokenizerError
-        where there is none.
+        """Makes a tokenizer of every word of a text, the most frequent first; of equals, the one met first.
+        Raises TokenizerError where there is none.
         """
         counted = Counter(text[start:end] for start, end in places(text))
         if not counted:
@@ -49,12 +49,12 @@ class WordTokenizer:
         return {word: i for i, word in enumerate(self.words)}
 
     def encode(self, text: str) -> list[int]:
-        """One id a word; UNKNOWN for words that are not in the list. Blanks are lost."""
+        """Returns one id per word; UNKNOWN for words that are not in the list. Blanks are lost."""
         return [self.ids.get(text[start:end], UNKNOWN) for start, end in places(text)]
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:
-    """(first character, one past the last) of every word and sign.
+    """Yields (first character, one past the last) of every word and sign.
 
     >>> list(places("Don't! 中文"))
     [(0, 5), (5, 6), (7, 9)]

@@ -1,4 +1,4 @@
-"""The tasks with a source and a target that there are, by the names in links."""
+"""All tasks with a source and a target, by their names in links."""
 
 from __future__ import annotations
 

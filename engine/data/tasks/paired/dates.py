@@ -68,7 +68,7 @@ def nth(day: int) -> str:
 
 
 def written(day: date, form: str) -> str:
-    """A date in one of FORMATS.
+    """Returns a date in one of FORMATS.
 
     >>> written(date(2026, 11, 21), "the {nth} of {name} {y}"), written(date(1999, 3, 3), "{d}/{m}/{yy}")
     ('the 21st of November 2026', '3/3/99')
@@ -98,8 +98,8 @@ _PATTERNS = {form: _pattern(form) for form in FORMATS}
 
 
 def read(source: str) -> tuple[date, re.Match[str]]:
-    """The date that a text names, and where its day, month and year stand. Raises TaskError for a text in
-    none of FORMATS, and for a day that never was.
+    """Reads a date and the positions of its day, month and year. Raises TaskError for a text in none of
+    FORMATS, and for a day that never was.
     """
     wrong = f"“{source[:40]}” is no date of this task: type one as “the 3rd of March 1999”"
     for form, pattern in _PATTERNS.items():
@@ -125,8 +125,8 @@ def _day(source: str, match: re.Match[str]) -> date:
 
 
 def answer(source: str) -> Aligned:
-    """A digit comes from the digit that it is, where there is one; of a month's name, from all its letters; a
-    century that is not written, from the tens of the year.
+    """Returns the ISO date with its alignment. A digit comes from the same digit of the source; of a month's
+    name, from all its letters; a century that is not written, from the tens of the year.
     """
     day, match = read(source)
     found: list[tuple[int, ...]] = []
@@ -143,7 +143,7 @@ def answer(source: str) -> Aligned:
 
 
 def draw(draws: random.Random) -> str:
-    """Any of the days from FIRST to LAST, in any of FORMATS."""
+    """Draws a day from FIRST to LAST in one of FORMATS."""
     day = FIRST + timedelta(days=draws.randrange((LAST - FIRST).days + 1))
     return written(day, draws.choice(FORMATS))
 

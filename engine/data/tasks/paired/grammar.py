@@ -86,7 +86,7 @@ NOT, FUTURE, RELATIVE = "nek", "ur", "k"
 
 @dataclass(frozen=True)
 class Word:
-    """One entry of the English half: its base form, and where its words stand in the sentence."""
+    """One entry of the English half: its base form, and the positions of its words in the sentence."""
 
     base: str
     places: Places
@@ -114,7 +114,7 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Clause:
-    """`that` and what follows it: a verb and its object, or a subject of its own and its verb."""
+    """A `that` clause: a verb and its object, or its own subject and its verb."""
 
     that: Places
     other: Phrase
@@ -131,21 +131,25 @@ class Sentence:
 
 
 def agreeing(stem: str, places: Places, phrase: Phrase) -> tuple[str, Places]:
-    """A stem with the ending of a noun's gender and number; it comes from its own words and from the noun."""
+    """Returns a stem with the ending of a noun's gender and number; it comes from its English words and from
+    the noun.
+    """
     gender = NOUNS[phrase.noun.base][1]
     return stem + ENDINGS[gender, phrase.plural], places + phrase.noun.places
 
 
 def noun(phrase: Phrase) -> Velan:
-    """The plural ends in i, and no ending shows the gender; some nouns are two words."""
+    """Returns a noun in Velan. The plural ends in i, and no ending shows the gender; some nouns are two
+    words.
+    """
     stem, _, second = NOUNS[phrase.noun.base]
     found = [(stem + ("i" if phrase.plural else ""), phrase.noun.places)]
     return [*found, (second, phrase.noun.places)] if second else found
 
 
 def verb(action: Action, subject: Phrase) -> Velan:
-    """It agrees with its subject, however far away that stands. The future is a part of the word; `not` and
-    the particle of some verbs come before it.
+    """Returns a verb in Velan. It agrees with its subject, however far away that stands. The future is a part
+    of the word; `not` and the particle of some verbs come before it.
     """
     stem, _, particle = VERBS[action.verb.base]
     found: Velan = [(NOT, action.negated)] if action.negated else []
@@ -156,20 +160,24 @@ def verb(action: Action, subject: Phrase) -> Velan:
 
 
 def phrase(of: Phrase) -> Velan:
-    """Determiner, noun, adjectives in turned order, clause."""
+    """Returns a phrase in Velan: determiner, noun, adjectives in reversed order, clause."""
     before = agreeing(DETERMINERS[of.determiner.base], of.determiner.places, of)
     after = [agreeing(ADJECTIVES[one.base], one.places, of) for one in reversed(of.adjectives)]
     return [before, *noun(of), *after, *(clause(of.clause, of) if of.clause else ())]
 
 
 def clause(of: Clause, head: Phrase) -> Velan:
-    """The relative word agrees with the noun before it; the verb of a relative clause is always last."""
+    """Returns a clause in Velan. The relative word agrees with the noun before it; the verb of a relative
+    clause is always last.
+    """
     subject = of.other if of.has_subject else head
     return [agreeing(RELATIVE, of.that, head), *phrase(of.other), *verb(of.action, subject)]
 
 
 def sentence(of: Sentence) -> Velan:
-    """The adverb first. Most verbs stand last; those of the heart stand before their subject."""
+    """Returns a sentence in Velan, the adverb first. Most verbs stand last; those of the heart stand before
+    their subject.
+    """
     said = verb(of.action, of.subject)
     things = phrase(of.subject), phrase(of.object)
     order = (said, *things) if VERBS[of.action.verb.base][1] == "first" else (*things, said)
@@ -178,7 +186,9 @@ def sentence(of: Sentence) -> Velan:
 
 
 def english_verbs() -> Iterator[tuple[str, str, bool]]:
-    """(form, base, whether it is the one that goes with one noun) of every verb: looks for, look for."""
+    """Yields (form, base, True for the form that goes with a singular noun) of every verb: looks for, look
+    for.
+    """
     for base in VERBS:
         first, _, rest = base.partition(" ")
         single = f"{first[:-1]}ies" if first.endswith("ry") else f"{first}s"

@@ -99,7 +99,7 @@ class _Reader:
 
 
 def read(text: str) -> Sentence:
-    """Raises TaskError naming the word that does not fit."""
+    """Parses an English sentence. Raises TaskError naming the word that does not fit."""
     reader = _Reader(text)
     subject = reader.phrase(clause=True)
     action = reader.action(subject)
@@ -111,14 +111,16 @@ def read(text: str) -> Sentence:
 
 
 def answer(source: str) -> Aligned:
-    """The sentence in Velan; a word that agrees comes from its own English words and from the noun."""
+    """Returns the sentence in Velan with its alignment; a word that agrees comes from its English words and
+    from the noun.
+    """
     found = grammar.sentence(read(source))
     text = " ".join(source.split())
     return Aligned(text, " ".join(word for word, _ in found), tuple(places for _, places in found))
 
 
 def draw(draws: random.Random) -> str:
-    """A sentence of 5 to some 25 words: half of the subjects and three in ten objects have a clause."""
+    """Draws a sentence of 5 to some 25 words: half of the subjects and three in ten objects have a clause."""
     subject, many = _phrase(draws)
     words = [subject]
     if draws.random() < 0.5:

@@ -20,8 +20,8 @@ def reordering(
     order: Order,
     alike: bool = False,
 ) -> PairTask:
-    """`shortest` to `longest` letters, all lengths alike. `alike`: any place that holds the letter
-    serves as its source, since the rule looks at letters and not at places.
+    """Makes a task of `shortest` to `longest` letters, all lengths equally likely. `alike`: any position that
+    holds the letter serves as its source, since the rule looks at letters and not at positions.
     """
     form = f"{shortest} to {longest} letters from {letters[0]} to {letters[-1]}"
 

@@ -22,7 +22,7 @@ NumberWords = list[tuple[str, tuple[int, ...]]]  # words, each with the places o
 
 
 def number_words(number: str) -> NumberWords:
-    """A number in words, each with the places of the digits that it comes from.
+    """Returns a number in words, each with the positions of the digits that it comes from.
 
     >>> " ".join(word for word, _ in number_words("203040"))
     'two hundred and three thousand and forty'
@@ -65,7 +65,8 @@ def _below_thousand(number: str, places: range, last: bool, before: bool) -> Num
 
 
 def read(words: str) -> str:
-    """The digits of a number in words. Raises TaskError for words that are none, or are put otherwise.
+    """Reads the digits of a number in words. Raises TaskError for other words, and for an order that is not
+    English.
 
     >>> read("two hundred and three thousand and forty")
     '203040'
@@ -92,7 +93,9 @@ IN_DIGITS = f"a number of 1 to {DIGITS} digits"
 
 
 def into_digits(source: str) -> Aligned:
-    """A digit comes from the word that says it; a 0 that no word says, from nowhere."""
+    """Returns the digits with their alignment. A digit comes from the word that names it; a 0 that no word
+    names, from nowhere.
+    """
     digits, words = read(source), source.split()
     of: dict[int, tuple[int, ...]] = {}
     for place, (word, digit_places) in enumerate(number_words(digits)):
@@ -102,8 +105,8 @@ def into_digits(source: str) -> Aligned:
 
 
 def into_words(source: str) -> Aligned:
-    """A word comes from the digits that it says; `hundred` from the digit before it, `and` from those after
-    it, the name of a group from all its digits.
+    """Returns the words with their alignment. A word comes from the digits that it names; `hundred` from the
+    digit before it, `and` from those after it, the name of a group from all its digits.
     """
     digits = "".join(source.split())
     proper = digits.isascii() and digits.isdigit() and len(digits) <= DIGITS
@@ -116,8 +119,8 @@ def into_words(source: str) -> Aligned:
 
 
 def draw_digits(draws: random.Random) -> str:
-    """A number of one to DIGITS digits, each length equally likely; of its other digits a third are zeros, so
-    that what is left unsaid is met often.
+    """Draws a number of one to DIGITS digits, each length equally likely; a third of its other digits are
+    zeros, so that silent ones are frequent.
     """
     length = draws.randint(1, DIGITS)
     rest = [draws.choice("000123456789") for _ in range(length - 1)]

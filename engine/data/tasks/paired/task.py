@@ -1,5 +1,5 @@
-"""What a task with a source and a target is: the source is drawn at random, a rule makes the target of it and
-says where each piece of the target comes from. What a model looks at can be held against that.
+"""Tasks with a source and a target: the source is drawn at random, a rule makes the target and its alignment,
+which attention can be compared with.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TRIES = 2000  # draws in a row that add nothing, after which a task has no more 
 
 @dataclass(frozen=True)
 class Aligned:
-    """A source, the one target that is right for it, and where each of its symbols comes from.
+    """A source, its one right target, and the source positions of each target symbol.
 
     `sources` has, for each symbol of the target, the places of the source's symbols that it is made of; none
     for what is always there, as the strokes of a date are. Symbols are letters or words, counted from 0. The
@@ -42,9 +42,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class PairTask:
-    """`draw` makes a source; `answer` makes of any source its target and its alignment, and raises TaskError
-    with a sentence for what is no source of this task. Sources with the same `key` are never parted between
-    what is learned from and what is held out.
+    """A task with a source and a target. `draw` makes a source; `answer` returns the target of any source
+    with its alignment, and raises TaskError with a sentence for a text that is no source. Sources with the
+    same `key` are never split between training and validation.
     """
 
     name: str
@@ -60,13 +60,14 @@ class PairTask:
     repeats: bool = False  # a source may be learned from several times: the short ones, which are few
 
     def for_validation(self, source: str) -> bool:
-        """Whether a source is held out: the same answer for ever, whatever else is drawn."""
+        """True if a source is held out: the same answer for ever, whatever else is drawn."""
         return zlib.crc32(f"{self.name}:{self.key(source)}".encode()) < HELD_OUT * 2**32
 
 
 def pairs(task: PairTask, train: int, validation: int, seed: int = 0) -> tuple[list[Aligned], list[Aligned]]:
-    """So many pairs to learn from and to hold out, by a seed; fewer where a task has no more. Each source
-    once, but for what a task that `repeats` learns from. No source, nor one with its key, is in both.
+    """Draws pairs to learn from and to hold out, by a seed; fewer where a task has no more. Each source
+    occurs once, except in the training split of a task that `repeats`. No source, nor one with its key, is in
+    both.
     """
     draws = random.Random(f"{task.name}-{seed}")
     kept: tuple[list[str], list[str]] = ([], [])

@@ -109,7 +109,9 @@ class BpeTokenizer:
             raise TokenizerError(f"ids must lie between 0 and {self.vocab_size - 1}") from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; incomplete characters become replacement signs. Raises as `decode_bytes`."""
+        """Returns the text of ids; incomplete characters become replacement signs. Raises as `decode_bytes`
+        does.
+        """
         data = self.decode_bytes(ids)
         try:
             return data.decode("utf-8", "surrogatepass")

@@ -19,7 +19,7 @@ from engine.ledger.shares import Pair, change, compared, largest, quick_referenc
 from engine.ledger.sizes import fitting, padding
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS
-from engine.presets.variations import ASPECTS, MODELS, ORIGINAL, kept, variation
+from engine.presets.variations import ASPECTS, MODELS, ORIGINAL, unchanged_aspects, variation
 from engine.seq2seq import build_pair
 from tests.engine.cases import for_each
 
@@ -222,9 +222,12 @@ def test_what_was_changed_since_2017() -> None:
         "norm": "layernorm", "wiring": "post", "position": "sinusoidal", "ffn": "relu", "heads": "own",
         "tying": "tied",
     }  # fmt: skip
-    assert kept(ORIGINAL) == ASPECTS
-    assert kept(PRESETS["gpt2"].model) == ("norm", "heads", "tying")
-    assert kept(PRESETS["llama2-7b"].model) == ("heads",) and kept(PRESETS["llama2-70b"].model) == ()
+    assert unchanged_aspects(ORIGINAL) == ASPECTS
+    assert unchanged_aspects(PRESETS["gpt2"].model) == ("norm", "heads", "tying")
+    assert (
+        unchanged_aspects(PRESETS["llama2-7b"].model) == ("heads",)
+        and unchanged_aspects(PRESETS["llama2-70b"].model) == ()
+    )
     assert variation(PRESETS["gemma-2b"].model)["heads"] == "one"
     block = 4 * 512**2 + 2 * 512 * 2048
     assert ledger(ORIGINAL).components["attention"] + 6 * 2 * 512 * 2048 == 6 * block

@@ -1,4 +1,6 @@
-"""What is examined: a model, what it was meant to be, and as much of its training as is known."""
+"""A case for the doctor: a model, the configuration that was meant, and as much of its training as is
+known.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,13 @@ TEXTS, TOKENS = 3, 24  # of the texts that a model reads when nothing else is as
 
 
 class NotApplicable(Exception):
-    """A check has nothing to say of this case: the message is why, a whole sentence."""
+    """Raised by a check that does not apply to a case; the message is the reason, a whole sentence."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingCurve:
-    """How a training went. `losses` (step,): of the batches, nats per token, in order; `steps` (step,) the
-    updates that they belong to. Some steps of a long training may have been left out.
+    """The course of a training. `losses` (step,): of the batches, nats per token; `steps` (step,) the updates
+    that they belong to. Some steps of a long training may be left out.
     """
 
     steps: np.ndarray = field(repr=False)
@@ -39,9 +41,9 @@ class TrainingCurve:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """`model` is what lies on the table, and is not changed. `meant` is what its maker believes to have built
-    (None: just that), and `train` how it was trained, or will be; `corpus` the text, `curve` how that went.
-    What is not known is None, and the checks that need it say so.
+    """A model to be examined, which is not changed. `meant` is the configuration that its maker believes to
+    have built (None: its own), `train` its training's settings, `corpus` its text, `curve` its training's
+    course. What is unknown is None, and the checks that need it say so.
     """
 
     model: Transformer = field(repr=False)
@@ -52,7 +54,7 @@ class Case:
 
     @cached_property
     def wanted(self) -> ResolvedConfig:
-        """What it was meant to be, with nothing left to be derived."""
+        """The configuration that was meant, resolved."""
         return (self.meant or self.model.config).resolved()
 
     @property
@@ -61,18 +63,20 @@ class Case:
 
     @cached_property
     def settings(self) -> TrainConfig:
-        """How it is trained: as is known, else as usual."""
+        """The training's settings: the known ones, else the usual ones."""
         return self.train or TrainConfig()
 
     @cached_property
     def exact(self) -> Transformer:
-        """The model in double precision and without dropout, to be experimented on; a large one as it is."""
+        """The model in double precision and without dropout, to be experimented on; a large one unchanged."""
         if self.large:
             return self.model
         return copy.deepcopy(self.model).double().train(False).requires_grad_(False)
 
     def copied(self) -> Transformer:
-        """The model once more, to be put into other modes; a large one, which others evaluate too, itself."""
+        """Returns a copy of the model, to be put into other modes; a large one, which others evaluate too,
+        itself.
+        """
         return self.model if self.large else copy.deepcopy(self.model)
 
     @cached_property
@@ -82,8 +86,8 @@ class Case:
 
     @cached_property
     def ids(self) -> Tensor:
-        """A few texts, (TEXTS, TOKENS) or as many tokens as the model reads: of its own text where that is
-        here, else of tokens drawn by chance.
+        """Returns a few texts, (TEXTS, TOKENS) or as many tokens as the model reads: of its text where that
+        is here, else random tokens.
         """
         length = min(TOKENS, self.model.config.context)
         random = torch.Generator().manual_seed(0)
@@ -96,14 +100,14 @@ class Case:
 
     @property
     def predicts_next(self) -> bool:
-        """Whether it is asked for the next token: an encoder is not, unless it is trained on it."""
+        """True if the model predicts the next token: an encoder does not, unless it is trained to."""
         c = self.model.config
         asked = self.train is not None and self.train.objective == "next_token"
         return c.output_head == "linear" and (c.causal or asked)
 
     def twin(self) -> Transformer:
-        """The same model before its first step, made of the same parts. Raises NotAsked where its start is
-        not ours to repeat.
+        """Builds the same model before its first step, of the same parts. Raises NotApplicable where its
+        start cannot be repeated.
         """
         if self.large:
             raise NotApplicable("Others made this model, and how it began is not known here.")
@@ -111,8 +115,8 @@ class Case:
         return build(self.model.config, s.seed, parts=self.model.parts, init=s.init).train(False)
 
     def batches(self) -> Batches:
-        """Where its windows come from, the text split as for its training. Raises NotAsked without its
-        text.
+        """Returns the source of its windows, the text split as for its training. Raises NotApplicable without
+        its text.
         """
         if self.corpus is None:
             raise NotApplicable("The text that it was trained on is not here.")
@@ -122,7 +126,7 @@ class Case:
         return Batches(corpus, self.model.config, self.settings, parts.targets)
 
     def batch(self) -> Batch:
-        """The first batch of its training; without its text, of tokens drawn by chance."""
+        """Returns the first batch of its training; without its text, a batch of random tokens."""
         if self.corpus is not None:
             return self.batches().at(0)
         windows = torch.randint(
@@ -133,8 +137,8 @@ class Case:
         return Batch(*self.model.parts.targets(windows))
 
     def smoothed(self, window: int = 10) -> np.ndarray:
-        """The losses of its training, each the mean of `window` of them: (step - window + 1,). Raises
-        NotAsked where there is no training, or it is too short.
+        """Returns the losses of its training, each the mean of `window` of them: (step - window + 1,). Raises
+        NotApplicable where there is no training, or it is too short.
         """
         if self.curve is None:
             raise NotApplicable("There is no training to look back on.")
@@ -145,8 +149,8 @@ class Case:
 
 
 def relative_difference(first: Tensor, second: Tensor) -> float:
-    """The largest distance between two numbers that should be one, as a share of the largest of the first
-    tensor; infinite where a number is none.
+    """Returns the largest difference between two tensors as a share of the largest number of the first;
+    infinite where a number is not finite.
     """
     size = max(float(first.abs().max()), 1e-12)
     found = float((first - second).abs().max()) / size
@@ -154,8 +158,8 @@ def relative_difference(first: Tensor, second: Tensor) -> float:
 
 
 def by_the_book(case: Case) -> Transformer:
-    """The model that was meant, of healthy parts, as it begins by the book (N(0, 0.02), writes scaled by
-    1/sqrt(2 n_layers)). Raises NotAsked where it would be large.
+    """Builds the model that was meant, of healthy parts and with the usual initial weights (N(0, 0.02),
+    writes scaled by 1/sqrt(2 n_layers)). Raises NotApplicable where it would be large.
     """
     if case.large:
         raise NotApplicable("Others made this model, and how it began is not known here.")

@@ -1,4 +1,4 @@
-"""One check: a small experiment, one number, one limit, and what is said of it."""
+"""One check: a small experiment, one number, its limits, and the sentences about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Need = Literal["model", "start", "text", "training"]
 
 @dataclass(frozen=True)
 class Measurement:
-    """What an experiment gave: the number that is judged, and what else its sentence says."""
+    """The result of an experiment: the number that is judged, and other facts for its sentence."""
 
     number: float
     facts: Mapping[str, str | int | float] = field(default_factory=dict)
@@ -28,7 +28,7 @@ Experiment = Callable[[Case], Measurement]
 
 @dataclass(frozen=True)
 class Check:
-    """`low` to `high` is what a healthy model gives, and `reason` why the limit lies there. `passed` and
+    """A check. `low` to `high` is the range of a healthy model, `reason` explains the limit. `passed` and
     `failed` are sentences (Markdown) into which `number` and the facts are put.
 
     `needs` is the most that it asks for: the model alone, its start (untrained), its text, or the course of
@@ -51,11 +51,11 @@ class Check:
 
     @property
     def slack(self) -> bool:
-        """Whether the limit is 0 but for rounding."""
+        """True if the limit is 0 but for rounding."""
         return self.low == 0.0 and self.high <= 1e-3
 
     def judge(self, measurement: Measurement, seconds: float = 0.0) -> Finding:
-        """The finding of an experiment."""
+        """Returns the finding of an experiment."""
         fine = self.low <= measurement.number <= self.high  # no number at all is not fine
         said = (self.passed if fine else self.failed).format(
             number=shown(measurement.number, self.written), **measurement.facts
@@ -65,8 +65,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: `number` is None where it was not asked, and `sentence` then says why. `seconds` is
-    what it cost.
+    """The result of a check: `number` is None where it does not apply, and `sentence` then says why.
+    `seconds` is its cost.
     """
 
     check: str
@@ -77,7 +77,7 @@ class Finding:
 
 
 def shown(number: float, written: str) -> str:
-    """A number as it is written in a sentence.
+    """Formats a number for a sentence.
 
     >>> shown(0.0, "{:.1e}"), shown(1.256, "{:.2f}"), shown(math.inf, "{:.1f}")
     ('0', '1.26', 'no number')
@@ -88,7 +88,7 @@ def shown(number: float, written: str) -> str:
 
 
 def run_check(check: Check, case: Case) -> Finding:
-    """A check done on a case."""
+    """Runs a check on a case."""
     started = time.perf_counter()
     try:
         measurement = check.measure(case)
@@ -98,7 +98,7 @@ def run_check(check: Check, case: Case) -> Finding:
 
 
 def run_checks(checks: Sequence[Check], case: Case) -> Steps[tuple[Finding, ...]]:
-    """Checks done one after the other, with a progress after each."""
+    """Runs checks one after the other, with a progress after each."""
     findings: list[Finding] = []
     for check in checks:
         findings.append(run_check(check, case))

@@ -1,4 +1,4 @@
-"""Checks that need nothing but the model: what one forward pass, or two, give away."""
+"""Checks that need nothing but the model: one or two forward passes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _mixes(case: Case) -> None:
 
 @torch.no_grad()
 def sees_the_future(case: Case) -> Measurement:
-    """The largest change of a logit, as a share of the largest one, when all tokens after it are replaced by
-    others: of texts side by side, the others' tokens among them.
+    """Measures the largest change of a logit, as a share of the largest one, when all later tokens, and other
+    texts of the batch, are replaced.
     """
     if not case.predicts_next:
         raise NotApplicable("This model reads both ways by design: it fills gaps, and guesses no next token.")
@@ -54,7 +54,7 @@ def sees_the_future(case: Case) -> Measurement:
 
 @torch.no_grad()
 def rows_of_the_pattern(case: Case) -> Measurement:
-    """How far the weights of a query are from 1 in all, at most."""
+    """Measures how far the sum of a query's weights is from 1, at most."""
     _mixes(case)
     patterns = _kept(case, {"pattern"})
     if not patterns:
@@ -66,8 +66,8 @@ def rows_of_the_pattern(case: Case) -> Measurement:
 
 @torch.no_grad()
 def spread_of_scores(case: Case) -> Measurement:
-    """The standard deviation of the scores that the first mixer gives to queries and keys whose entries are
-    N(0, 1): sqrt(d_head) without the division, 1 with it (Vaswani et al. 2017, 3.2.1).
+    """Measures the standard deviation of the scores that the first mixer gives to queries and keys whose
+    entries are N(0, 1): sqrt(d_head) without the division, 1 with it (Vaswani et al. 2017, 3.2.1).
     """
     _mixes(case)
     mixer, c = next(m for m in case.exact.modules() if _is_mixer(m, case)), case.wanted
@@ -89,9 +89,9 @@ def _is_mixer(module: object, case: Case) -> bool:
 
 @torch.no_grad()
 def bag_of_words(case: Case) -> Measurement:
-    """What the order of the words does to the logits, with the mask taken off: the largest change of a
-    token's own logits when all are shuffled, as a share of the largest one. Without positions it is 0.
-    (Reversed would not do: ALiBi knows distances only, which stay.)
+    """Measures the largest change of a token's logits when all tokens are shuffled and the mask is off, as a
+    share of the largest one. Without positions it is 0. (Reversing would not do: ALiBi knows distances only,
+    which stay.)
     """
     _mixes(case)
     if case.wanted.position == "none":
@@ -110,8 +110,8 @@ def bag_of_words(case: Case) -> Measurement:
 
 
 def shapes_and_names(case: Case) -> Measurement:
-    """How many activations are missing, too many, passed another number of times, or of another shape than
-    in the model that was meant; both read texts of sizes that differ in every axis.
+    """Counts the activations that are missing, too many, passed another number of times, or of another shape
+    than in the model that was meant; both read texts of sizes that differ in every axis.
     """
     texts, tokens = 3, min(7, case.model.config.context)
     ids = torch.zeros(texts, tokens, dtype=torch.int64)
@@ -150,8 +150,8 @@ def _written(shapes: list[tuple[int, ...]] | None) -> str:
 
 
 def numbers_and_range(case: Case) -> Measurement:
-    """How many numbers are none (NaN or infinite): in a forward and a backward pass, and in the patterns when
-    the queries are enlarged until the largest score is one of STRESS.
+    """Counts the numbers that are not finite: in a forward and a backward pass, and in the patterns when the
+    queries are enlarged until the largest score is one of STRESS.
     """
     model, recorder = case.copied().train(False), Recorder()
     if case.large:
@@ -192,7 +192,9 @@ def _stressed(model: Transformer, case: Case, seen: Recorder, largest: float) ->
 
 @torch.no_grad()
 def twice_the_same(case: Case) -> Measurement:
-    """The largest difference between two evaluations of one text, as a share of the largest logit."""
+    """Measures the largest difference between two evaluations of one text, as a share of the largest
+    logit.
+    """
     model = case.copied()
     if not case.large:
         model.parts.mode(model, True)
@@ -203,8 +205,8 @@ def twice_the_same(case: Case) -> Measurement:
 
 
 def like_the_reference(case: Case) -> Measurement:
-    """How far the stream and the logits are from those of the second implementation of what was meant, on the
-    same weights: the largest distance as a share of the largest number there.
+    """Measures how far the stream and the logits are from the second implementation's of the model that was
+    meant, on the same weights: the largest difference as a share of the largest number there.
     """
     ids = case.ids[0]
     weights = {name: p.detach().float().cpu() for name, p in case.model.named_parameters()}
@@ -233,8 +235,8 @@ def _same_vocabulary(case: Case) -> ResolvedConfig:
 
 @torch.inference_mode()
 def cached_alike(case: Case) -> Measurement:
-    """The largest difference of the last logits between reading a text whole and reading it token by token
-    with a cache of keys and values.
+    """Measures the largest difference of the last logits between reading a text at once and reading it token
+    by token with a KV cache.
     """
     if not case.model.output.present or not case.model.can_cache:
         raise NotApplicable(

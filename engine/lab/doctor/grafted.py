@@ -1,4 +1,4 @@
-"""A bug put into a model that is there already: other parts, the same weights."""
+"""A bug put into an existing model: other parts, the same weights."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ FUNCTIONS = ("stack", "mask", "targets", "split")
 
 
 def fitting(model: Transformer) -> dict[str, str]:
-    """The faults that would change something in this model, name -> title: those made of other parts for what
-    it has. What a fault changes before the first step alone is nothing to a model that is trained.
+    """Returns the faults that would change something in this model, name -> title: those that replace parts
+    which it has. A change of the first weights is nothing to a trained model.
     """
     if model.parts is not HEALTHY:
         return {}
@@ -20,7 +20,7 @@ def fitting(model: Transformer) -> dict[str, str]:
 
 
 def grafted(model: Transformer, fault: str) -> Transformer:
-    """The same weights in a model with the fault's parts. Raises KeyError for a fault that there is not."""
+    """Returns a model of the fault's parts with the same weights. Raises KeyError for an unknown fault."""
     sick = build(model.config, device="meta", parts=PARTS[FAULTS[fault].parts]).to_empty(device="cpu")
     sick.load_state_dict(model.state_dict())
     return sick.requires_grad_(False).eval()

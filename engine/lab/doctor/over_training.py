@@ -1,4 +1,4 @@
-"""Checks of what goes into a training, and of how it went."""
+"""Checks of a training's text and of its course."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOKED = 8192  # tokens of unseen text that it reads
 
 
 def next_tokens(case: Case) -> Measurement:
-    """The share of targets that are the token that follows in the inputs."""
+    """Measures the share of targets that are the next input."""
     if case.settings.objective != "next_token":
         raise NotApplicable("This model is trained to fill gaps, not to guess the next token.")
     batch = case.batch()
@@ -33,7 +33,9 @@ def next_tokens(case: Case) -> Measurement:
 
 
 def unseen(case: Case) -> Measurement:
-    """The share of windows of WINDOW tokens of the validation split that stand in the training split, too."""
+    """Measures the share of windows of WINDOW tokens of the validation split that stand in the training
+    split, too.
+    """
     corpus = case.batches().corpus
     train, validation = (_windows(tokens.numpy()) for tokens in (corpus.train, corpus.validation))
     if not len(train) or not len(validation):
@@ -52,7 +54,7 @@ def _windows(tokens: np.ndarray) -> np.ndarray:
 
 
 def gap(case: Case) -> Measurement:
-    """Validation loss less training loss at the end, nats."""
+    """Measures the validation loss minus the training loss at the end, nats."""
     looks = case.curve.evaluations if case.curve else ()
     looks = tuple(e for e in looks if e.step >= ENOUGH)
     if not looks:
@@ -65,7 +67,7 @@ def gap(case: Case) -> Measurement:
 
 
 def learned(case: Case) -> Measurement:
-    """The loss at the end of the training less that of counting letters, nats."""
+    """Measures the final training loss minus the loss of counting letters, nats."""
     losses, counting = case.smoothed(), case.batches().corpus.baselines["unigram"]
     assert case.curve is not None
     read = case.curve.steps[-1] * case.settings.batch_size * case.model.config.context
@@ -75,7 +77,7 @@ def learned(case: Case) -> Measurement:
 
 
 def steady(case: Case) -> Measurement:
-    """How far the loss, smoothed, ever rose above its lowest value before, nats."""
+    """Measures how far the smoothed loss ever rose above its lowest value before, nats."""
     losses = case.smoothed()
     assert case.curve is not None
     if case.curve.diverged or not np.isfinite(losses).all():
@@ -87,9 +89,9 @@ def steady(case: Case) -> Measurement:
 
 @torch.no_grad()
 def what_it_writes(case: Case) -> Measurement:
-    """How surprising what it writes is to counted pairs of tokens, less how surprising its loss lets one
-    expect, nats per token; of TEXTS texts the middle one. Far above 0 it writes nonsense, far below it
-    repeats itself.
+    """Measures how surprising the model's text is to counted pairs of tokens, minus what its loss lets one
+    expect, nats per token; the median of TEXTS texts. Far above 0 it writes nonsense, far below it repeats
+    itself.
     """
     if case.corpus is None or not case.predicts_next:
         raise NotApplicable("There is no text to hold its writing against.")
@@ -111,8 +113,8 @@ def what_it_writes(case: Case) -> Measurement:
 
 
 def surprise(train: np.ndarray, ids: np.ndarray, vocab: int) -> float:
-    """Mean -ln p of each token after the one before it, p = (count of the two + 1) / (count of the one + V)
-    in the training text.
+    """Returns the mean -ln p of each token after the one before it, p = (count of the two + 1) / (count of
+    the one + V) in the training text.
     """
     pairs, often = np.unique(train[:-1].astype(np.int64) * vocab + train[1:], return_counts=True)
     asked = ids[:-1].astype(np.int64) * vocab + ids[1:]

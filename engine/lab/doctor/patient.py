@@ -15,7 +15,7 @@ MOST = 999  # the largest number of a patient
 
 @dataclass(frozen=True, eq=False)
 class Patient:
-    """`name` is its fault, or "healthy": not to be shown."""
+    """A patient. `name` is its fault, or "healthy": not to be shown."""
 
     name: str = field(repr=False)
     chart: Chart = field(repr=False)
@@ -23,7 +23,7 @@ class Patient:
 
 
 def patient_of(number: int, charts: Mapping[str, Chart]) -> Patient:
-    """Who comes under a number: spread evenly over all charts, in an order that tells nothing."""
+    """Returns the patient of a number: spread evenly over all charts, in an order that reveals nothing."""
     names = sorted(charts)
     digest = hashlib.sha256(f"patient {number}".encode()).digest()
     name = names[int.from_bytes(digest[:8], "big") % len(names)]
@@ -31,8 +31,8 @@ def patient_of(number: int, charts: Mapping[str, Chart]) -> Patient:
 
 
 def affordable(ordered: Sequence[str], budget: int = BUDGET) -> tuple[str, ...]:
-    """The tests of a list that are known and can be paid for, each once, in the order in which they were
-    ordered; what comes after the money is spent is not done.
+    """Returns the tests of a list that are known and can be paid for, each once, in the order of the list;
+    whatever comes after the money is spent is not done.
 
     >>> affordable(["future", "future", "no such test", "rows"])
     ('future', 'rows')
@@ -45,5 +45,5 @@ def affordable(ordered: Sequence[str], budget: int = BUDGET) -> tuple[str, ...]:
 
 
 def cost(tests: Sequence[str]) -> int:
-    """Minutes of all of them."""
+    """Returns the minutes of all tests together."""
     return sum(CHECKS[name].minutes for name in tests)

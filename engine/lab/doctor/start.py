@@ -1,4 +1,4 @@
-"""Checks that begin the model anew: its first loss, its first gradients, and one batch learned by heart."""
+"""Checks that start the model anew: its first loss, its first gradients, and overfitting one batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS, PLACES, UPDATES = 4, 32, 150  # of the batch that is learned by heart, and
 
 @torch.no_grad()
 def first_loss(case: Case) -> Measurement:
-    """The loss before the first step, less ln V."""
+    """Measures the loss before the first step, minus ln V."""
     batch = case.batch()
     loss, uniform = float(loss_of(case.twin(), batch, CPU)), math.log(case.model.config.vocab_size)
     return Measurement(
@@ -33,8 +33,9 @@ def first_loss(case: Case) -> Measurement:
 
 
 def gradients_by_block(case: Case) -> Measurement:
-    """How much larger the gradient is where the stream begins than where it ends, before the first step, as a
-    multiple of what it is in the model that was meant, started by the book. Infinite where a block gets none.
+    """Measures how much larger the gradient is where the stream begins than where it ends, before the first
+    step, relative to the model that was meant with the usual initial weights. Infinite where a block gets
+    none.
     """
     batch = case.batch()
     ours, theirs = (stream_gradients(model, batch) for model in (case.twin(), by_the_book(case)))
@@ -65,7 +66,7 @@ class Gradients:
 
 
 def stream_gradients(model: Transformer, batch: Batch) -> Gradients:
-    """One backward pass."""
+    """Runs one backward pass and returns its gradient norms."""
     kept: dict[str, Tensor] = {}
     last = len(model.blocks) - 1
 
@@ -91,7 +92,7 @@ def stream_gradients(model: Transformer, batch: Batch) -> Gradients:
 
 
 def clipped(case: Case) -> Measurement:
-    """The norm of the first gradient as it reaches the optimiser, after it was clipped."""
+    """Measures the norm of the first gradient after clipping."""
     batch = case.batch()
     model = case.twin().requires_grad_(True)
     gradients = torch.autograd.grad(
@@ -103,8 +104,8 @@ def clipped(case: Case) -> Measurement:
 
 
 def overfits_a_batch(case: Case) -> Measurement:
-    """The loss on a batch of ROWS texts of PLACES tokens after it alone was learned from UPDATES times, by
-    the training's own optimiser and learning rate.
+    """Measures the loss on a batch of ROWS texts of PLACES tokens after UPDATES updates on it alone, with the
+    training's optimiser and learning rate.
     """
     if case.wanted.mixer != "attention":
         raise NotApplicable(

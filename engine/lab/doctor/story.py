@@ -1,9 +1,5 @@
-"""A story told of many first Transformers: the loss does not fall, what it writes is "the the the the", and
-two causes are found one after the other, by printing shapes and by logging gradient norms. Here with our own
-model.
-
-`python -m engine.experiments story` trains every stage and writes checkpoints/story.json, which comes with
-the app.
+"""A story of many first Transformers: the loss does not fall, the text is "the the the the", and two causes
+are found one after the other, by printing shapes and by logging gradient norms. Here with our own model.
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ CPU = torch.device("cpu")
 
 
 def unscaled(name: str, std: float) -> float:
-    """The matrices of the blocks as `torch.randn` draws them: the spread 1, whatever they read."""
+    """Returns the spread of the blocks' matrices as `torch.randn` draws them: 1, whatever they read."""
     return 1.0 if name.startswith("blocks.") else std
 
 
@@ -55,8 +51,8 @@ BOTH = swapped(MASK, "both", spread=unscaled)
 
 @dataclass(frozen=True)
 class Stage:
-    """A model of the story: what it is made of, how its weights begin, and for how many steps it is watched;
-    all have the learning rates of a training of STEPS.
+    """A model of the story: its parts, its initial weights, and the number of steps that are watched. All
+    stages have the learning rates of a training of STEPS.
     """
 
     name: str
@@ -78,8 +74,8 @@ STAGES: Mapping[str, Stage] = {
 
 @dataclass(frozen=True)
 class Look:
-    """A model after a step: its loss on unseen text, nats per letter, and what it writes after READ's name,
-    always the likeliest letter (`greedy`), and drawn.
+    """A model after a step: its loss on unseen text, nats per letter, and its text after READ's name, written
+    greedily and sampled.
     """
 
     step: int
@@ -90,10 +86,10 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class StageRun:
-    """A stage as it went. `losses` and `norms` (point,): of the batches and of the whole gradient before it
-    is clipped, each the mean of STRIDE steps. Before the first step: `blocks` (layer,), the gradient norm of
-    each block's parameters, and `growth`, the gradient at the stream's beginning over that at its end.
-    `pattern` (query, key): what the first head of the last block looks at in the end, reading READ.
+    """A stage after its training. `losses` and `norms` (point,): of the batches and of the whole gradient
+    before clipping, each the mean of STRIDE steps. Before the first step: `blocks` (layer,), the gradient
+    norm of each block's parameters, and `growth`, the gradient at the stream's beginning over that at its
+    end. `pattern` (query, key): of the first head of the last block in the end, reading READ.
     """
 
     name: str
@@ -107,7 +103,7 @@ class StageRun:
 
     @property
     def points(self) -> np.ndarray:
-        """The steps after which the losses stand."""
+        """The steps after which the losses are taken."""
         return STRIDE * np.arange(1, len(self.losses) + 1)
 
     @property
@@ -116,7 +112,7 @@ class StageRun:
 
 
 def recipe(corpus: Corpus) -> tuple[ModelConfig, TrainConfig]:
-    """The preset "classic", for STEPS steps."""
+    """Returns the preset "classic", for STEPS steps."""
     preset = PRESETS["classic"]
     assert preset.train is not None
     settings = replace(preset.train, steps=STEPS, precision="float32")
@@ -162,12 +158,12 @@ def _look(model: Transformer, batches: Batches, corpus: Corpus, step: int) -> Lo
 
 
 def later(run: StageRun) -> float:
-    """The share of all weight that lies on letters which come later."""
+    """Returns the share of all attention weight that lies on later letters."""
     return float(np.triu(run.pattern, 1).sum() / run.pattern.sum())
 
 
 def row(run: StageRun) -> dict[str, Any]:
-    """As it is stored: five digits of every number."""
+    """Returns the JSON of a stage: five digits of every number."""
 
     def digits(values: np.ndarray) -> list[float]:
         return [float(f"{v:.5g}") for v in values]
@@ -184,7 +180,7 @@ def row(run: StageRun) -> dict[str, Any]:
 
 
 def read(name: str, stored: Mapping[str, Any]) -> StageRun:
-    """The inverse of `row`."""
+    """Reads what `row` returned."""
     arrays = {what: np.array(stored[what]) for what in ("losses", "norms", "blocks", "pattern")}
     looks = tuple(Look(**look) for look in stored["looks"])
     return StageRun(name, first_norm=stored["first_norm"], growth=stored["growth"], looks=looks, **arrays)
@@ -192,14 +188,14 @@ def read(name: str, stored: Mapping[str, Any]) -> StageRun:
 
 @cache
 def shipped(path: Path = PATH) -> Mapping[str, StageRun]:
-    """The stages that come with the app, by name."""
+    """Reads the stages that come with the app, by name."""
     stages = json.loads(path.read_text(encoding="utf-8"))["stages"]
     return {name: read(name, stages[name]) for name in STAGES if name in stages}
 
 
 @cache
 def baselines(path: Path = PATH) -> Mapping[str, float]:
-    """The losses of counting (`Corpus.baselines`) on the text of the story."""
+    """Reads the losses of counting (`Corpus.baselines`) on the text of the story."""
     found: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))["lines"]
     return found
 

@@ -1,8 +1,6 @@
-"""Which check finds which bug, measured: `python -m engine.experiments doctor [--work FOLDER] [--again NAME
-...]` trains every fault of the lab, examines what comes of it, and writes checkpoints/doctor.json, which the
-app shows.
-
-What is trained lies in the work folder, so that a check that was changed is done again in seconds.
+"""The table of checks and bugs, measured: `python -m engine.experiments doctor [--work FOLDER] [--again NAME
+...]` trains every fault of the lab, examines the model, and writes checkpoints/doctor.json, which the app
+shows.
 """
 
 from __future__ import annotations
@@ -46,8 +44,8 @@ LOOKS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """What is known of one trained model: its curve (each point the mean of STRIDE batches, nats per token),
-    its looks at unseen text, what it wrote, and what the checks found, by check.
+    """The chart of one trained model: its curve (each point the mean of STRIDE batches, nats per token), its
+    evaluations, its samples, and the findings by check.
     """
 
     name: str
@@ -61,22 +59,22 @@ class Chart:
 
     @property
     def caught_by(self) -> tuple[str, ...]:
-        """The checks that it failed."""
+        """The names of the checks that it failed."""
         return tuple(name for name, found in self.findings.items() if found.verdict == "fail")
 
 
 def subject_of(name: str) -> Fault:
-    """A fault of the lab, or none at all."""
+    """Returns a fault of the lab, or the healthy model as one."""
     return FAULTS[name] if name in FAULTS else Fault(HEALTHY, "Nothing is wrong", "", "", "")
 
 
 def text_of(fault: Fault, corpus: Corpus) -> Corpus:
-    """The text that a fault is shown on."""
+    """Returns the text that a fault is shown on."""
     return corpora.from_text(corpus.text[: fault.characters], corpus.name) if fault.characters else corpus
 
 
 def trained(fault: Fault, corpus: Corpus) -> tuple[TrainState, dict[str, Any]]:
-    """The model with its fault after its training, and how that went."""
+    """Trains the model with its fault, and returns its state and the course of its training."""
     corpus = text_of(fault, corpus)
     model, settings, parts = fault.faulty()
     model, settings = replace(model, vocab_size=corpus.vocab_size), replace(settings, **LOOKS)
@@ -101,7 +99,7 @@ def trained(fault: Fault, corpus: Corpus) -> tuple[TrainState, dict[str, Any]]:
 
 
 def case_of(fault: Fault, state: TrainState, went: Mapping[str, Any], corpus: Corpus) -> Case:
-    """What lies before the doctor: the model, what it was meant to be, its text and its training."""
+    """Returns the doctor's case: the model, the configuration that was meant, its text and its training."""
     corpus = text_of(fault, corpus)
     meant, _, _ = fault.healthy()
     config, settings, parts = fault.faulty()
@@ -115,7 +113,7 @@ def case_of(fault: Fault, state: TrainState, went: Mapping[str, Any], corpus: Co
 
 
 def examined(fault: Fault, state: TrainState, went: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
-    """One row of the stored table."""
+    """Returns one row of the stored table."""
     findings = finish(examine(case_of(fault, state, went, corpus)))
     losses = np.array(went["losses"])
     whole = losses[: len(losses) // STRIDE * STRIDE].reshape(-1, STRIDE).mean(1)
@@ -139,7 +137,7 @@ def _digits(number: float | None) -> float | None:
 
 
 def read(name: str, stored: Mapping[str, Any]) -> Chart:
-    """A row of the stored table."""
+    """Reads a row of the stored table."""
     losses = np.array(stored["losses"], dtype=np.float64)
     return Chart(
         name,
@@ -155,13 +153,13 @@ def read(name: str, stored: Mapping[str, Any]) -> Chart:
 
 @cache
 def shipped(path: Path = PATH) -> Mapping[str, Chart]:
-    """Every fault of the lab that was examined, and the healthy model, by name."""
+    """Reads the charts of all examined faults, and of the healthy model, by name."""
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     return {name: read(name, rows[name]) for name in (HEALTHY, *FAULTS) if name in rows}
 
 
 def make(into: Path, work: Path, corpus: Corpus, names: Sequence[str], again: Sequence[str]) -> None:
-    """Trains what is not in `work` yet, examines all, and writes the table after each."""
+    """Trains the models that are not in `work` yet, examines all, and writes the table after each."""
     work.mkdir(parents=True, exist_ok=True)
     rows: dict[str, Any] = {}
     for name in names:

@@ -1,3 +1,3 @@
-"""Exercises with their answers: made from a seed, checked with a hint that names the mistake, written on a
-sheet, and as notebooks. `catalogue.make("one-head", seed=3)` makes one, `exercise.check` looks at an answer.
+"""Exercises with their answers: made from a seed, checked with a hint that names the mistake, printed on a
+sheet, and as notebooks. `catalogue.make("one-head", seed=3)` makes one, `exercise.check` judges an answer.
 """

@@ -1,4 +1,4 @@
-"""The arithmetic of pen and paper, on plain lists: the sizes are those that fit on a sheet."""
+"""Pen-and-paper arithmetic on plain lists, of sizes that fit on a sheet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def dot(left: Row, right: Row) -> float:
 
 
 def times(row: Row, matrix: Sequence[Row]) -> tuple[float, ...]:
-    """A row times a matrix that is given by its rows.
+    """Multiplies a row by a matrix that is given by its rows.
 
     >>> times([1, 2], [[1, 0], [3, 1]])
     (7, 2)
@@ -37,12 +37,12 @@ def times(row: Row, matrix: Sequence[Row]) -> tuple[float, ...]:
 
 
 def mixed(weights: Row, rows: Sequence[Row]) -> tuple[float, ...]:
-    """The weighted sum of rows."""
+    """Returns the weighted sum of rows."""
     return times(weights, rows)
 
 
 def shown(row: Row, decimals: int = 0) -> str:
-    """A row as it is written in a statement.
+    """Formats a row for a statement.
 
     >>> shown([1, -2]), shown([0.5, 0.25], 2)
     ('[1, -2]', '[0.50, 0.25]')
@@ -51,7 +51,7 @@ def shown(row: Row, decimals: int = 0) -> str:
 
 
 def matrix(rows: Sequence[Row], decimals: int = 0) -> str:
-    """A matrix, row by row.
+    """Formats a matrix, row by row.
 
     >>> matrix([[1, 0], [0, 1]])
     '[[1, 0], [0, 1]]'

@@ -29,7 +29,7 @@ LARGEST_SEED = 9999
 
 @dataclass(frozen=True)
 class Set:
-    """Exercises about one thing: id -> (title, what makes one)."""
+    """A set of exercises about one subject: id -> (title, maker)."""
 
     title: str
     tasks: Mapping[str, tuple[str, Maker]]
@@ -58,8 +58,8 @@ TASKS: Mapping[str, tuple[str, Maker]] = {
 
 
 def make(task: str, seed: int = 1) -> Exercise:
-    """The exercise `task` for a seed: the same seed makes the same one. Raises ExerciseError for one that
-    there is not.
+    """Makes the exercise `task` for a seed: the same seed makes the same one. Raises ExerciseError for an
+    unknown one.
 
     Numbers that would give two mistakes the same result, or a mistake the right one, are drawn again.
     """

@@ -1,4 +1,4 @@
-"""An exercise: what is asked, what is right, how one gets there, and what comes out of the usual mistakes."""
+"""An exercise: its question, its answer, the way to it, and the results of the usual mistakes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class See:
-    """The view that shows the thing: a page's address and what stands behind it."""
+    """The view that shows the subject: a page's address and its query."""
 
     page: str
     query: Mapping[str, str]
@@ -45,7 +45,7 @@ def see(page: str, **query: str) -> See:
 
 @dataclass(frozen=True)
 class Exercise:
-    """Made for one seed. `given` are the numbers that were drawn; `statement` and `steps`, the worked
+    """An exercise for one seed. `given` are the numbers that were drawn; `statement` and `steps`, the worked
     solution, are Markdown with LaTeX in $...$. The catalogue adds the id, the title and the seed.
     """
 
@@ -62,7 +62,7 @@ class Exercise:
 
     @property
     def clear(self) -> bool:
-        """Whether every answer is either right or one mistake: a hint then never names a wrong one."""
+        """True if every answer is either right or one mistake: a hint then never names a wrong one."""
         values = [self.answer, *(mistake.value for mistake in self.mistakes)]
         return not any(
             self.form.near(one, other) for place, one in enumerate(values) for other in values[:place]
@@ -71,7 +71,9 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`mistake` is the id of a known one; nothing for an answer that is right, unknown or cannot be read."""
+    """The judgement of an answer. `mistake` is the id of a known one; empty for an answer that is right,
+    unknown or unreadable.
+    """
 
     right: bool
     hint: str
@@ -79,7 +81,7 @@ class Verdict:
 
 
 def check(exercise: Exercise, given: object) -> Verdict:
-    """Looks at an answer as a person gave it: a line of text, or the options that were chosen."""
+    """Judges an answer as a person gave it: a line of text, or the options that were chosen."""
     form = exercise.form
     try:
         value = form.read(given)
@@ -97,7 +99,7 @@ def check(exercise: Exercise, given: object) -> Verdict:
 
 
 def _unknown(form: Form, value: Any, answer: Any) -> str:
-    """Of an answer that is no known mistake: as much as can be said of it without giving it away."""
+    """Returns a hint for an answer that is no known mistake, without giving the right one away."""
     if isinstance(form, Order | Pieces):
         return form.fault(value)
     if isinstance(form, Pick):

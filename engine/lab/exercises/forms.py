@@ -1,7 +1,7 @@
-"""The kinds of answers: numbers, pieces of a word, one of several options, some of them, steps in order.
+"""The forms of answers: numbers, pieces of a word, one option, several options, steps in order.
 
-Each form can `read` what a person gave (raising ExerciseError with a sentence), tell whether two values are
-the `same`, whether they are so `near` that one given answer could be both, and how a value is `text`.
+Each form can `read` an answer (raising ExerciseError with a sentence), tell whether two values are the
+`same`, whether they are so `near` that one answer could be both, and write a value as `text`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Numbers:
         return reading.numbers(given, self.count, self.unit, whole=not self.decimals)
 
     def same(self, value: Any, other: Any) -> bool:
-        """Whether a given value `value` is the wanted one, `other`."""
+        """True if a given value is the wanted one, `other`."""
         return self._within(value, other, 1.0, other)
 
     def near(self, value: Any, other: Any) -> bool:
@@ -64,7 +64,9 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of `word`, in order; of no word for a pair that is asked for. `other` is said of others."""
+    """The pieces of `word`, in order; of no word for a pair that is asked for. `other` is the sentence for
+    other pieces.
+    """
 
     other: str
     word: str = ""
@@ -74,7 +76,7 @@ class Pieces:
         return reading.pieces(given)
 
     def fault(self, pieces: tuple[str, ...]) -> str:
-        """What is wrong with pieces that are not the wanted ones, in a sentence."""
+        """Returns a sentence about pieces that are not the wanted ones."""
         if self.word and "".join(pieces) != self.word:
             return f"Put together, the pieces must spell `{self.word}`."
         if not self.word and len(pieces) != 2:
@@ -135,8 +137,8 @@ class Pick:
 
 @dataclass(frozen=True)
 class Order:
-    """Steps to be put in order. `needs`: step -> the steps that must stand before it; a step that is not in
-    it is a distractor, and `wrong` says why it has no place.
+    """Steps to put in order. `needs`: step -> the steps that must stand before it; a step that is not in it
+    is a distractor, and `wrong` says why it has no place.
     """
 
     steps: tuple[str, ...]
@@ -158,7 +160,7 @@ class Order:
         return tuple(self.steps[LETTERS.index(one)] for one in reading.letters(given, self.letters))
 
     def fault(self, steps: tuple[str, ...]) -> str:
-        """What is wrong with an order, in a sentence; nothing where it is a proof."""
+        """Returns a sentence about a wrong order; '' for a proof."""
         for step in steps:
             if step not in self.needs:
                 return f"Step {self.letter(step)} has no place in it: {self.wrong[step]}"
@@ -172,7 +174,7 @@ class Order:
         return ""
 
     def same(self, value: Any, other: Any) -> bool:
-        """A value is right with any order that the needs allow."""
+        """True for any order that the needs allow."""
         return value == other or not (self.fault(tuple(value)) or self.fault(tuple(other)))
 
     def near(self, value: Any, other: Any) -> bool:

@@ -46,7 +46,7 @@ SOLVED = (
 
 @dataclass(frozen=True)
 class Cell:
-    """`kind` is `text`, or the word of a block: `stub`, `check`, `solution`, or none."""
+    """A cell. `kind` is `text`, or the word of a block: `stub`, `check`, `solution`, or ''."""
 
     kind: str
     source: str
@@ -61,9 +61,9 @@ def title_of(name: str) -> str:
 
 
 def cells(source: str) -> list[Cell]:
-    """The texts and blocks of a source, in order.
+    r"""Splits a source into texts and blocks, in order.
 
-    >>> [(cell.kind, cell.source) for cell in cells("# A\\n```python stub\\nx = 1\\n```\\n")]
+    >>> [(cell.kind, cell.source) for cell in cells("# A\n```python stub\nx = 1\n```\n")]
     [('text', '# A'), ('stub', 'x = 1')]
     """
     found, last = [], 0
@@ -76,23 +76,23 @@ def cells(source: str) -> list[Cell]:
 
 
 def stub_of(name: str) -> str:
-    """What a student is to fill in."""
+    """Returns the code that a student completes."""
     return "\n\n\n".join(cell.source for cell in cells(source_of(name)) if cell.kind == "stub")
 
 
 def counts(name: str) -> tuple[int, int]:
-    """(functions and classes to write, cells that check them)."""
+    """Counts (functions and classes to write, cells that check them)."""
     kinds = [cell.kind for cell in cells(source_of(name))]
     return len(re.findall(r"^(?:def|class) ", stub_of(name), re.MULTILINE)), kinds.count("check")
 
 
 def task_of(name: str) -> str:
-    """What it is about: the text before the first code, without its title."""
+    """Returns the introduction: the text before the first code, without its title."""
     return cells(source_of(name))[0].source.partition("\n")[2].strip()
 
 
 def notebook(name: str) -> str:
-    """The notebook (nbformat 4.5) as text; the same source gives the same text."""
+    """Returns the notebook (nbformat 4.5) as text; the same source gives the same text."""
     title, *rest = cells(source_of(name))
     ordered = [title, Cell("", FIRST)]
     for cell in rest:

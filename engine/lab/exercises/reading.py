@@ -1,5 +1,5 @@
-"""What a person wrote as an answer, read: numbers, letters, words. Whatever it is, it is read or refused with
-a sentence.
+"""Reading a person's answer: numbers, letters, words. Whatever it is, it is read or refused with a
+sentence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
 def plain(given: object) -> str:
-    """The answer as one short line of text. Raises ExerciseError for none at all and for a whole book."""
+    """Returns the answer as one short line of text. Raises ExerciseError for an empty and for an endless
+    one.
+    """
     if not isinstance(given, str):
         raise ExerciseError("there is no answer yet: write one, then press Check")
     found = given.strip()
@@ -30,9 +32,9 @@ def plain(given: object) -> str:
 
 
 def numbers(given: object, count: int | None, unit: str = "", whole: bool = True) -> tuple[float, ...]:
-    """The numbers in an answer, `count` of them, or as many as there are for None. They stand apart by blanks
-    or commas; brackets around them, a sign of equality before and the unit behind them do no harm. Where they
-    need not be `whole`, 1,024 could be meant either way, and is refused.
+    """Reads the numbers in an answer, `count` of them, or any number of them for None. They stand apart by
+    blanks or commas; brackets around them, a leading equals sign and the unit behind them do no harm. Where
+    they need not be `whole`, 1,024 is ambiguous, and is refused.
 
     >>> numbers("[1, 2.5  -3]", 3), numbers("1,048,576", 1), numbers("12 MiB", 1, "MiB"), numbers("2/4", 1)
     ((1.0, 2.5, -3.0), (1048576.0,), (12.0,), (0.5,))
@@ -99,7 +101,7 @@ def _short(part: str) -> str:
 
 
 def letters(given: object, allowed: str) -> tuple[str, ...]:
-    """The letters of the steps that an answer names, in its order.
+    """Reads the letters of the steps that an answer names, in its order.
 
     >>> letters("c, a - B", "ABC")
     ('C', 'A', 'B')
@@ -118,7 +120,7 @@ def letters(given: object, allowed: str) -> tuple[str, ...]:
 
 
 def pieces(given: object) -> tuple[str, ...]:
-    """The pieces of a word, apart by blanks or strokes.
+    """Reads the pieces of a word, apart by blanks or strokes.
 
     >>> pieces("l ow|er")
     ('l', 'ow', 'er')

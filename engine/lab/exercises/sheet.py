@@ -1,4 +1,4 @@
-"""A sheet to print: questions on the first pages, the answers with their ways on the last."""
+"""A printable sheet: questions on the first pages, the worked answers on the last."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ code { font-family: ui-monospace, monospace; font-size: 10.5pt; }
 
 
 def chosen(sets: Sequence[str], count: int, seed: int) -> list[Exercise]:
-    """`count` exercises of these sets, in the order of the sets; more than there are come again with other
-    numbers.
+    """Returns `count` exercises of these sets, in the order of the sets; beyond their number they come again
+    with other numbers.
     """
     known = [task for name in sets for task in SETS[name].tasks]
     found: list[tuple[int, str]] = []
@@ -38,7 +38,7 @@ def chosen(sets: Sequence[str], count: int, seed: int) -> list[Exercise]:
 
 
 def sheet(exercises: Sequence[Exercise], title: str, seed: int) -> str:
-    """A whole HTML page, without scripts. `title` may be anybody's words."""
+    """Returns a whole HTML page, without scripts. `title` may be any text."""
     name = html.escape(title)
     asked = "".join(_question(place, one) for place, one in enumerate(exercises, 1))
     told = "".join(_answer(place, one) for place, one in enumerate(exercises, 1))

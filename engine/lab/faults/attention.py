@@ -91,8 +91,8 @@ class NoTranspose(Attention):
         return z.reshape(batch, length, self.n_heads * self.d_head)
 
     def writes(self, z: Tensor) -> Tensor:
-        """z (head, query, d_head): each head's numbers at the tokens and in the rows of W_O where they really
-        land.
+        """Returns each head's numbers at the tokens and in the rows of W_O where they really land, for z
+        (head, query, d_head).
         """
         alone = torch.diag_embed(z.movedim(0, -1)).movedim((-1, -2), (0, 1))  # (head, head, query, d_head)
         merged = self.merged(alone)  # (head, query, head * d_head)
@@ -109,7 +109,7 @@ class NoTranspose(Attention):
 
 @fault("keys_not_normed", "wirings.pre", "connect")
 class KeysNotNormed(PreNormBlock):
-    """The norm is put before the queries alone; keys and values are read from the stream as it is."""
+    """A block that normalises the queries alone; keys and values are read from the stream as it is."""
 
     @staticmethod
     def connect(

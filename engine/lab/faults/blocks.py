@@ -30,7 +30,7 @@ def first_block(
     probe: Probe,
     cache: KVCache | None,
 ) -> Tensor:
-    """The return stands inside the loop: only the first block ever runs."""
+    """Returns from inside the loop: only the first block ever runs."""
     for index, block in enumerate(blocks):
         kept = None if cache is None else cache.layer(index)
         x = block(x, hooks, mask, scoped(probe, f"blocks.{index}."), kept)
@@ -48,7 +48,7 @@ def norm_in_the_loop(
     probe: Probe,
     cache: KVCache | None,
 ) -> Tensor:
-    """The final norm stands inside the loop: the stream is normed after every block."""
+    """Applies the final norm inside the loop: the stream is normalised after every block."""
     for index, block in enumerate(blocks):
         kept = None if cache is None else cache.layer(index)
         x = block(x, hooks, mask, scoped(probe, f"blocks.{index}."), kept)

@@ -16,20 +16,20 @@ from engine.parts.formula import Formula
 
 @fault("no_mask", "mask")
 def no_mask(length: int, like: Tensor, start: int = 0) -> None:
-    """None at all: every query sees every key, the one that it should guess among them."""
+    """Masks nothing: every query sees every key, the one that it should predict among them."""
     return None
 
 
 @fault("transposed_mask", "mask")
 def transposed_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
-    """The wrong triangle: a query sees itself and what comes after it, and nothing before."""
+    """Masks the wrong triangle: a query sees itself and the keys after it, and none before."""
     mask = like.new_full((length, start + length), -math.inf)
     return mask.tril(start - 1)
 
 
 @fault("leaky_mask", "mask")
 def leaky_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
-    """One row for two queries: every second query sees the key that it should guess."""
+    """Uses one row for two queries: every second query sees the key that it should predict."""
     mask = like.new_full((length, start + length), -math.inf)
     mask = mask.triu(1 + start)
     mask[:-1:2] = mask[1::2]  # the second's row, broadcast to both
@@ -60,9 +60,9 @@ class MaskAfterSoftmax(Attention):
 
 @variant("swapped_masks", "decoder_masks")  # of an encoder-decoder alone: no fault of the lab
 def swapped_masks(causal: Tensor | None, padding: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Each attention of a decoder gets the mask that is meant for the other, beside
-    `engine.parts.masks.decoder_masks`: while it learns it reads the token that it should say, and of the
-    source it sees no further than it has written.
+    """Gives each attention of a decoder the mask that is meant for the other, beside
+    `engine.parts.masks.decoder_masks`: in training it reads the token that it should write, and of the source
+    it sees no further than it has written.
 
     Where sources and targets are equally long, nothing would say so. Elsewhere each mask is cut, or grown by
     places that may be seen, so that it fits.

@@ -19,7 +19,7 @@ settings_fault("no_positions", model={"position": "none"})
     on_model={"position": "sinusoidal", "embedding_scale": True},
 )
 class TwiceAdded(Sinusoidal):
-    """The waves are added where the tokens are embedded, and once more before the first block."""
+    """Sinusoids that are added where the tokens are embedded, and once more before the first block."""
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         table = sinusoidal_table(length, self.d_model, 10_000.0, start, like.device)

@@ -18,24 +18,26 @@ settings_fault(
 
 @fault("not_shifted", "targets")
 def not_shifted(windows: Tensor) -> tuple[Tensor, Tensor]:
-    """Targets that are the inputs themselves: the model learns to copy."""
+    """Returns the inputs themselves as targets: the model learns to copy."""
     return windows[:, :-1].contiguous(), windows[:, :-1].contiguous()
 
 
 @fault("shifted_by_two", "targets")
 def shifted_by_two(windows: Tensor) -> tuple[Tensor, Tensor]:
-    """Targets two places on; the last place has none in the window, and none is asked for (-1)."""
+    """Returns targets two positions on; the last position has none in the window, and none is predicted
+    (-1).
+    """
     beyond = torch.full_like(windows[:, :1], -1)
     return windows[:, :-1].contiguous(), torch.cat((windows[:, 2:], beyond), 1)
 
 
 @fault("dropout_left_on", "mode", on_model={"dropout": 0.2})
 def always_training(model: nn.Module, training: bool) -> None:
-    """Nobody switches to evaluation: dropout goes on dropping."""
+    """Never switches to evaluation: dropout goes on dropping."""
     model.train(True)
 
 
 @fault("overlapping_split", "split", characters=6_000)
 def overlapping(train: Tensor, validation: Tensor) -> tuple[Tensor, Tensor]:
-    """The text is trained on whole, with the part that the model should not have seen."""
+    """Trains on the whole text, the validation split included."""
     return torch.cat((train, validation)), validation

@@ -17,14 +17,14 @@ settings_fault("unscaled_writes", train={"init": "plain"}, on_model={"n_layers":
 
 @fault("loud_embedding", "spread", on_train=ADAMW)
 def loud_embedding(name: str, std: float) -> float:
-    """The embedding keeps the spread 1 that `torch.nn.Embedding` draws it with."""
+    """Keeps the standard deviation 1 with which `torch.nn.Embedding` draws the embedding."""
     return 1.0 if name == "embedding" else std
 
 
 @fault("reshaped_tie", "outputs.linear", "forward")
 class ReshapedTie(LinearOutput):
-    """The embedding is given the shape of its transpose by a reshape: the numbers stay where they lie, so
-    that the column of a token is made of other tokens' rows.
+    """An output that reshapes the embedding to the shape of its transpose: the numbers stay where they lie,
+    so that the column of a token is made of other tokens' rows.
     """
 
     linear: ClassVar[bool] = False  # with W_U itself, that is

@@ -20,7 +20,7 @@ LEAST = 0.02  # nats by which the worst of several must be worse than the next t
 
 
 def other_width(width: int) -> int:
-    """The width that is guessed about: far from this one.
+    """Returns the width that is guessed about: far from this one.
 
     >>> other_width(64), other_width(4)
     (4, 128)
@@ -29,7 +29,9 @@ def other_width(width: int) -> int:
 
 
 def width(now: int, seed: int) -> Truth:
-    """What becomes of the largest weight of one query, of scores that are not divided, at `other_width`."""
+    """Compares the largest weight of one query at `other_width` with this width's, for scores that are not
+    divided.
+    """
     before, after = one_query(now, seed), one_query(other_width(now), seed)
     change = after.most_plain - before.most_plain
     right = "sharper" if change > MOVED else "flatter" if change < -MOVED else "same"
@@ -43,7 +45,7 @@ def width(now: int, seed: int) -> Truth:
 
 
 def unmasked(measured: Unmasked) -> Truth | None:
-    """The loss of a model that was trained with its mask and loses it: near nothing (a quarter or less),
+    """Classifies the loss of a model that loses its mask after training: near nothing (a quarter or less),
     about the same, or higher. None where it falls, but not so far.
     """
     before, after = measured.mean_with, measured.mean_without
@@ -59,8 +61,8 @@ def unmasked(measured: Unmasked) -> Truth | None:
 
 
 def dearest_part(model: Transformer, before: Recording) -> Truth | None:
-    """Without which part of attention the loss of this text rises most: "mask", "scale" or "position", of
-    those that the model has.
+    """Returns the part of attention without which the loss of this text rises most: "mask", "scale" or
+    "position", of those that the model has.
     """
     config = model.config
     there = {
@@ -79,8 +81,9 @@ def dearest_part(model: Transformer, before: Recording) -> Truth | None:
 
 
 def candidates(repeat: Repeat) -> dict[str, Head]:
-    """Heads to choose among, by what they do: "copies" is the best induction head, "before" the one below it
-    that reads the token before, "idle" the one that does neither. Fewer where one of these is missing.
+    """Returns heads to choose among by their roles: "copies" is the best induction head, "before" the one
+    below it that reads the previous token, "idle" the one that does neither. Fewer where one of these is
+    missing.
     """
     if not repeat.strong:
         return {}
@@ -96,7 +99,7 @@ def candidates(repeat: Repeat) -> dict[str, Head]:
 
 
 def missed_head(model: Transformer, repeat: Repeat) -> Truth | None:
-    """Which of the `candidates`, alone switched off, makes the second reading cost most."""
+    """Returns the candidate whose ablation costs the second reading most."""
     heads = candidates(repeat)
     if len(heads) < 2:
         return None

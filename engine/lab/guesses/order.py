@@ -8,7 +8,8 @@ from engine.measure.positions.order_effect import SAME, OrderEffect
 
 
 def next_setting(scheme: Position, causal: bool) -> tuple[Position, bool]:
-    """What is guessed about: without positions the other mask; with positions, none of them.
+    """Returns the setting that is guessed about: without positions the other mask; with positions, none of
+    them.
 
     >>> next_setting("none", False), next_setting("rope", True)
     (('none', True), ('none', True))
@@ -17,8 +18,8 @@ def next_setting(scheme: Position, causal: bool) -> tuple[Position, bool]:
 
 
 def reordered(effect: OrderEffect, scheme: Position, causal: bool) -> Truth | None:
-    """Whether the rows of "all" words, of "some" or of "none" change with their order in `next_setting`.
-    None where the sentence reads the same in both orders.
+    """Returns whether the rows of "all" words, of "some" or of "none" change with their order in
+    `next_setting`. None where the sentence reads the same in both orders.
     """
     if effect.unchanged:
         return None

@@ -1,4 +1,4 @@
-"""Guesses about one row of logits: what top-p keeps, and what a lower temperature does."""
+"""Guesses about one row of logits: the tokens that top-p keeps, and the effect of a lower temperature."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEVEL = 1.1  # a favourite not that many times as likely as the second: no power
 
 
 def nucleus(logits: np.ndarray) -> Truth | None:
-    """How many tokens top-p 0.9 leaves of logits (vocab,) at temperature 1.
+    """Counts the tokens that top-p 0.9 leaves of logits (vocab,) at temperature 1.
 
     Offered beside it: "each", those that have a probability of 0.1 or more; "share", 90% of the vocabulary;
     "below", those whose sum is still below 0.9, one too few.
@@ -34,8 +34,8 @@ def nucleus(logits: np.ndarray) -> Truth | None:
 
 
 def colder(logits: np.ndarray) -> Truth | None:
-    """How many times as likely as the second the favourite of logits (vocab,) is at temperature 0.5, where it
-    is r times at 1: "squared" r^2 holds, "doubled" would be 2 r, "same" r. None where r is hardly above 1.
+    """Compares the odds of the favourite of logits (vocab,) over the second at temperature 0.5 with its odds
+    r at 1: "squared" r^2 is right, "doubled" would be 2 r, "same" r. None where r is hardly above 1.
     """
     second, first = np.sort(logits.astype(np.float64))[-2:]
     ratio = float(np.exp(first - second))

@@ -12,13 +12,13 @@ EDGE = 0.05  # of a ratio: as good as that
 
 
 def twice_as_wide(config: ResolvedConfig) -> dict[str, Any]:
-    """The fields of a model that is twice as wide throughout, with as many heads."""
+    """Returns the fields of a model that is twice as wide throughout, with as many heads."""
     return {"d_model": 2 * config.d_model, "d_ff": 2 * config.d_ff, "d_head": 2 * config.d_head}
 
 
 def wider(before: Ledger, after: Ledger) -> Truth:
-    """How the number of parameters grows from one model to one twice as wide: "four" times, as a matrix
-    with both sides doubled does, "twice", as one with one side does, or "between".
+    """Compares the parameters of a model with those of one twice as wide: "four" times, as a matrix with both
+    sides doubled does, "twice", as one with one side does, or "between".
     """
     times = after.total / before.total
     right = "twice" if times < 2 * (1 + EDGE) else "four" if times > 4 * (1 - EDGE) else "between"
@@ -27,8 +27,8 @@ def wider(before: Ledger, after: Ledger) -> Truth:
 
 
 def single_key_head(before: Ledger, after: Ledger, dtype: str, batch: int, tokens: int) -> Truth | None:
-    """How large the KV cache of a text is when one key head serves all query heads, in bytes: a "part" (one
-    of as many as there were key heads), "half" (the values stay as they were), or the "same" (the queries
+    """Compares the KV cache of a text, in bytes, when one key head serves all query heads: a "part" (one of
+    as many as there were key heads), "half" (the values stay as they were), or the "same" (the queries
     decide). None where there is one already, or no cache.
     """
     heads = before.config.n_kv_heads
@@ -40,7 +40,7 @@ def single_key_head(before: Ledger, after: Ledger, dtype: str, batch: int, token
 
 
 def longer(ledger: Ledger, tokens: int) -> Truth:
-    """How the work for one token grows when the text before it is twice as long: "twice", the "same", or
+    """Compares the work for one token when the text before it is twice as long: "twice", the "same", or
     "between".
     """
     now, then = (ledger.flops(count).forward for count in (tokens, 2 * tokens))

@@ -16,8 +16,8 @@ CHOICES = 3
 
 @dataclass(frozen=True)
 class NextMerge:
-    """`pairs`: those that are offered, the one that is merged next among them at `right`; `counts` how often
-    each stands after the merge that is shown. None: it is not among the first any more.
+    """The next merge. `pairs` are offered, the right one at `right`; `counts` are their frequencies after the
+    merge that is shown, None for a pair that is no longer among the first.
     """
 
     pairs: tuple[Pair, ...]
@@ -26,8 +26,8 @@ class NextMerge:
 
 
 def next_merge(seen: Watched, step: int) -> NextMerge | None:
-    """Which pair is merged after merge `step`, counted from 0. Offered beside it are the runners-up of
-    `step`, the most frequent first. None at the last merge, and where fewer than two pairs are left.
+    """Returns the pair that is merged after merge `step`, counted from 0, among the most frequent runners-up
+    of `step`. None at the last merge, and where fewer than two pairs are left.
     """
     merges = seen.tokenizer.merges
     if not 0 <= step < len(merges) - 1:
@@ -42,8 +42,8 @@ def next_merge(seen: Watched, step: int) -> NextMerge | None:
 
 
 def picture(text: str, encode: Callable[[str], Sequence[int]]) -> Truth | None:
-    """Into how many tokens one picture on the screen is cut: "one", one for each "character" it is made of
-    (code points), one for each "byte" in UTF-8, or "other", what came out.
+    """Classifies the number of tokens of one emoji on the screen: "one", one per "character" (code point),
+    one per "byte" of its UTF-8, or "other", the count itself.
     """
     found = len(encode(text))
     guesses = {
@@ -57,9 +57,9 @@ def picture(text: str, encode: Callable[[str], Sequence[int]]) -> Truth | None:
 
 @dataclass(frozen=True)
 class Nearest:
-    """`token` whose nearest is asked for; `offered` ids, the nearest at `right`, and the `cosine` of each
-    with it, in the same order. `names` say what each is: "nearest", "back" (the token from which one came),
-    "beside" (the next in the list of ids), "farthest".
+    """A question about the nearest neighbour of `token`: `offered` ids, the nearest at `right`, and the
+    `cosine` of each with it, in the same order. `names` say what each is: "nearest", "back" (the token from
+    which one came), "beside" (the next in the list of ids), "farthest".
     """
 
     token: int
@@ -70,8 +70,8 @@ class Nearest:
 
 
 def nearest_row(matrix: np.ndarray, token: int, met: np.ndarray) -> Nearest | None:
-    """A guess about the second neighbour of `token` in matrix (vocab, d_model), among the rows `met`: which
-    is nearest to that? None where there are too few to choose from.
+    """Asks for the nearest neighbour of the second neighbour of `token` in matrix (vocab, d_model), among the
+    rows `met`. None where there are too few to choose from.
     """
     if len(met) < 2 * CHOICES:
         return None

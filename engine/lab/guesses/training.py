@@ -1,4 +1,4 @@
-"""Guesses about two trainings that were run and kept."""
+"""Guesses about two stored trainings."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ TOLD = 0.1  # nats a letter by which two losses differ that an eye tells apart
 
 
 def without_residuals(pair: Pair) -> Truth:
-    """How far the model without residual connections comes: "level" with the other, "stuck" at counting
-    letters or before, or "behind".
+    """Classifies the model without residual connections: "level" with the other, "stuck" at counting letters
+    or before, or "behind".
     """
     gap = pair.replaced.loss - pair.added.loss
     stuck = pair.learned in ("nothing", "counts")
@@ -24,7 +24,7 @@ RESULT = {"dies": "worse", "costs": "worse", "hides": "same", "flatters": "bette
 
 
 def mistake(finding: Comparison) -> Truth | None:
-    """Whether a bug makes the loss "better", "worse", or leaves it the "same". None where it was not
+    """Classifies a bug's effect on the loss: "better", "worse" or the "same". None where it was not
     trained.
     """
     if finding.kind not in RESULT:

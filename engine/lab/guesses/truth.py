@@ -1,4 +1,4 @@
-"""What came out, and which of the guesses that names."""
+"""The measured truth behind a guess, and the guess that it confirms."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Truth:
-    """`right` is the name of the guess that holds, `offered` the names of all that are offered, no two of
-    which say the same; `numbers` are what was measured, by name.
+    """The right guess `right` among the names `offered`, no two of which say the same; `numbers` are the
+    measurements, by name.
     """
 
     right: str
@@ -18,9 +18,9 @@ class Truth:
 
 
 def closest(value: float, guesses: Mapping[str, float], within: float = 0.02) -> Truth | None:
-    """Of guessed numbers the one that is nearest to what came out. One that the right one cannot be told from
-    (a relative difference below `within`) is not offered; None where fewer than two are left, or where even
-    the nearest is further off than that.
+    """Returns the guessed number that is nearest to the measured one. A guess that cannot be told from the
+    right one (a relative difference below `within`) is not offered; None where fewer than two are left, or
+    where even the nearest is further off than that.
 
     >>> closest(0.25, {"quarter": 0.25, "half": 0.5, "also": 0.251}).offered
     ('quarter', 'half')

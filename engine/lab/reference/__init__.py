@@ -1,1 +1,1 @@
-"""A second implementation of the forward pass, and the engine's own held against it."""
+"""A second implementation of the forward pass, and the comparison with the engine's."""

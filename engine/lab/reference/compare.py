@@ -1,4 +1,6 @@
-"""The engine's forward pass beside the second one: how far they are apart, and where that begins."""
+"""The engine's forward pass beside the second one: their largest differences, and the activation where they
+begin.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ STATES = ("resid_mid", "resid_post", "norm_final", "logits")  # of the stream, a
 
 @dataclass(frozen=True)
 class Difference:
-    """An activation in both: the largest distance between two numbers that should be one."""
+    """The largest difference between an activation in both implementations."""
 
     name: str  # scoped
     largest: float  # the distance itself
@@ -28,8 +30,8 @@ class Difference:
 
     @property
     def relative(self) -> float:
-        """The distance as a share of the largest number there, or itself where none is above 1: float32 keeps
-        seven digits, so a stream of size 10,000 cannot be the same within 0.0001.
+        """The difference as a share of the largest number there, or itself where none is above 1: float32
+        keeps seven digits, so a stream of size 10,000 cannot agree within 0.0001.
         """
         return self.largest / max(1.0, self.size)
 
@@ -78,7 +80,7 @@ class Comparison:
 
 @torch.no_grad()
 def compare(model: Transformer, ours: Recording, choices: Choices = RIGHT) -> Comparison:
-    """What the engine recorded, held against the second implementation on the same weights and ids.
+    """Compares the engine's recording with the second implementation on the same weights and ids.
 
     Raises ConfigError for a configuration that the second one does not cover.
     """
@@ -87,7 +89,7 @@ def compare(model: Transformer, ours: Recording, choices: Choices = RIGHT) -> Co
 
 
 def held(ours: Recording, theirs: Mapping[str, Tensor]) -> Comparison:
-    """Both recordings, name by name; a number that is none counts as infinitely far."""
+    """Compares both recordings name by name; a number that is not finite counts as infinitely far."""
     rows = []
     for name, other in theirs.items():
         mine = ours.get(name)

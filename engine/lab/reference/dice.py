@@ -1,5 +1,5 @@
-"""Small models of well-known families with sizes and weights that were drawn by chance: odd ones, since equal
-sizes hide mistakes.
+"""Small models of well-known families with random sizes and weights: odd ones, since equal sizes hide
+mistakes.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Rolled:
 
 
 def roll(kind: str, seed: int) -> Rolled:
-    """A model of a family of KINDS, and a text for it; the same for the same seed.
+    """Builds a model of a family of KINDS, and a text for it; the same for the same seed.
 
     Matrices are N(0, 1/inputs), so that every part counts; tables are N(0, 0.05), as small as they are before
     a training, so that a wrong ε shows.
@@ -111,7 +111,7 @@ def roll(kind: str, seed: int) -> Rolled:
 
 
 def sizes(kind: str, seed: int) -> ModelConfig:
-    """The configuration that is drawn."""
+    """Draws the sizes of a configuration."""
     chance, family = random.Random(seed), KINDS[kind]
     groups = chance.choice((2, 3)) if family.grouped else 1
     kv_heads = chance.choice((2, 3)) if family.grouped else chance.choice((3, 5, 6))

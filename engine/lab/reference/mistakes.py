@@ -1,4 +1,4 @@
-"""What ports of a model get wrong, each a wrong function in the second implementation's `Choices`."""
+"""Usual mistakes of ports, each a wrong function in the second implementation's `Choices`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from engine.lab.reference.second import (
 
 @dataclass(frozen=True)
 class Mistake:
-    """`idle` says why it changes nothing for a configuration; None where it does. `shows_at` is the
-    activation that it reaches first.
+    """A mistake. `idle` says why it changes nothing for a configuration; None where it does. `shows_at` is
+    the first activation that it changes.
     """
 
     title: str
@@ -32,19 +32,23 @@ class Mistake:
 
 
 def neighbours_turned(x: Tensor, theta: float) -> Tensor:
-    """RoPE in GPT-J's order: dimensions 2i and 2i + 1 are turned together."""
+    """Applies RoPE in GPT-J's order: dimensions 2i and 2i + 1 are turned together."""
     width = x.shape[-1]
     order = torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])
     return RIGHT.turn(x[..., order], theta)[..., order.argsort()]
 
 
 def tiled(x: Tensor, group: int) -> Tensor:
-    """Key head 0 serves query heads 0, kv_heads, 2 kv_heads ...: `repeat` in place of `repeat_interleave`."""
+    """Lets key head 0 serve query heads 0, kv_heads, 2 kv_heads ...: `repeat` in place of
+    `repeat_interleave`.
+    """
     return x.repeat(group, 1, 1)
 
 
 def other_eps(eps: float) -> float:
-    """The other usual value: 1e-6 (Qwen's) where it is about 1e-5 (GPT-2's), 1e-5 where it is smaller."""
+    """Returns the other usual value: 1e-6 (Qwen's) where it is about 1e-5 (GPT-2's), 1e-5 where it is
+    smaller.
+    """
     return 1e-6 if eps > 3e-6 else 1e-5
 
 

@@ -1,4 +1,6 @@
-"""Positions a second time, from the papers, for `engine.lab.reference.second`: free of the engine's parts."""
+"""Position schemes a second time, from the papers, for `engine.lab.reference.second`: free of the engine's
+parts.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from engine.config import ResolvedConfig
 
 
 def turned(x: Tensor, theta: float) -> Tensor:
-    """RoPE (Su et al. 2021), x (head, position, width): dimensions i and i + width/2 are one complex number,
-    and it is multiplied by e^(i · position · theta^(-2i/width)).
+    """Applies RoPE (Su et al. 2021) to x (head, position, width): dimensions i and i + width/2 are one
+    complex number, multiplied by e^(i · position · theta^(-2i/width)).
     """
     real, imaginary = x.chunk(2, dim=-1)
     half = real.shape[-1]
@@ -24,7 +26,7 @@ def turned(x: Tensor, theta: float) -> Tensor:
 
 
 def hidden(c: ResolvedConfig, length: int) -> Tensor:
-    """(query, key): True where a query may not look: at what comes later, or lies before its window."""
+    """Returns (query, key): True where a query may not look, at later keys and at those before its window."""
     place = torch.arange(length)
     back = place[:, None] - place[None, :]
     outside = back < 0 if c.causal else torch.zeros_like(back, dtype=torch.bool)
@@ -32,7 +34,7 @@ def hidden(c: ResolvedConfig, length: int) -> Tensor:
 
 
 def position_bias(c: ResolvedConfig, w: Mapping[str, Tensor], length: int) -> Tensor:
-    """What is added to the scores for the distance, (head, query, key)."""
+    """Returns the bias of the scores by distance, (head, query, key)."""
     place = torch.arange(length)
     back = place[:, None] - place[None, :]
     if c.position == "alibi":  # Press et al. 2022
@@ -43,7 +45,9 @@ def position_bias(c: ResolvedConfig, w: Mapping[str, Tensor], length: int) -> Te
 
 
 def sines(length: int, width: int) -> Tensor:
-    """(position, width): sin and cos of position / 10000^(2i/width), in turn (Vaswani et al. 2017, 3.5)."""
+    """Returns (position, width): sin and cos of position / 10000^(2i/width), in turn (Vaswani et al. 2017,
+    3.5).
+    """
     table = torch.empty(length, width)
     angle = torch.arange(length)[:, None] / 10_000 ** (torch.arange(0, width, 2) / width)
     table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
@@ -51,8 +55,8 @@ def sines(length: int, width: int) -> Tensor:
 
 
 def slopes(n: int) -> list[float]:
-    """ALiBi's: powers of 2^(-8/n); where n is no power of two, those of the next smaller one, then every
-    other of the next larger one (Press et al. 2022, their code).
+    """Returns ALiBi's slopes: powers of 2^(-8/n); where n is no power of two, those of the next smaller one,
+    then every other of the next larger one (Press et al. 2022, their code).
     """
     if n & (n - 1) == 0:
         return [2 ** (-8 * i / n) for i in range(1, n + 1)]
@@ -61,8 +65,8 @@ def slopes(n: int) -> list[float]:
 
 
 def buckets(back: Tensor, causal: bool) -> Tensor:
-    """T5's bucket of each distance (Raffel et al. 2020): half of them exact, the others up to 128, each a
-    little wider than the one before. Looking both ways, each way has half of the 32.
+    """Returns T5's bucket of each distance (Raffel et al. 2020): half of them exact, the others up to 128,
+    each a little wider than the one before. In both directions, each has half of the 32.
     """
     count = 32 if causal else 16
     later = torch.zeros_like(back) if causal else (back < 0) * count

@@ -1,8 +1,5 @@
-"""The forward pass a second time, as plain functions written from the papers: what ours is held against.
-
-It shares no code with the engine's model and its parts, only the names in a configuration and those of the
-tensors. What ports get wrong most often goes through `Choices`, so that a mistake is another function put
-in its place (`engine.lab.reference.mistakes`); there is none in here.
+"""The forward pass a second time, as plain functions written from the papers: the reference for the
+engine's.
 """
 
 from __future__ import annotations
@@ -66,12 +63,12 @@ FREE = {  # fields that may have any value
 
 
 def gelu(x: Tensor) -> Tensor:
-    """x Φ(x), Φ the normal distribution's (Hendrycks & Gimpel 2016)."""
+    """Returns x Φ(x), Φ the normal distribution's (Hendrycks & Gimpel 2016)."""
     return x * (1 + torch.erf(x / math.sqrt(2))) / 2
 
 
 def gelu_by_tanh(x: Tensor) -> Tensor:
-    """Their approximation of it, which GPT-2 uses."""
+    """Returns their approximation of it, which GPT-2 uses."""
     return x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
 
 
@@ -87,15 +84,15 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def shared(x: Tensor, group: int) -> Tensor:
-    """(kv_head, key, d_head) -> (head, key, d_head): key head 0 serves the first `group` query heads, key
-    head 1 the next (Ainslie et al. 2023).
+    """Repeats (kv_head, key, d_head) -> (head, key, d_head): key head 0 serves the first `group` query heads,
+    key head 1 the next (Ainslie et al. 2023).
     """
     return x.repeat_interleave(group, dim=0)
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Where ports go wrong: each a function, so that a wrong one can be put in its place."""
+    """The functions that ports get wrong, so that a wrong one can be put in the place of each."""
 
     eps: Callable[[float], float] = float  # what stands in a norm's square root
     turn: Callable[[Tensor, float], Tensor] = turned
@@ -111,8 +108,8 @@ RIGHT = Choices()
 def forward(
     config: ResolvedConfig, weights: Mapping[str, Tensor], ids: Tensor, choices: Choices = RIGHT
 ) -> dict[str, Tensor]:
-    """ids (position,) -> every activation by its name, `logits` (position, vocab) the last, in the order in
-    which data meets them. Raises ConfigError naming a field that is not covered.
+    """Maps ids (position,) to every activation by its name, `logits` (position, vocab) the last, in the order
+    in which data meets them. Raises ConfigError naming a field that is not covered.
     """
     refuse(config)
     c, w, states = config, weights, dict[str, Tensor]()
@@ -145,8 +142,8 @@ def forward(
 def block(
     x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices, bias: Tensor, keep: Keep
 ) -> Tensor:
-    """x (position, d_model). Norms before (Xiong et al. 2020), after (Vaswani et al. 2017), or before both
-    sublayers at once (GPT-NeoX, Black et al. 2022).
+    """Applies a block to x (position, d_model). Norms before (Xiong et al. 2020), after (Vaswani et al.
+    2017), or before both sublayers at once (GPT-NeoX, Black et al. 2022).
     """
 
     def attn(x: Tensor) -> Tensor:
@@ -173,7 +170,7 @@ def block(
 def output(
     x: Tensor, w: Mapping[str, Tensor], matrix: Tensor, c: ResolvedConfig, choices: Choices, keep: Keep
 ) -> Tensor:
-    """x W_U; or LayerNorm(GELU(x W + b)) W_U + b, as BERT guesses hidden tokens."""
+    """Returns x W_U; or LayerNorm(GELU(x W + b)) W_U + b, as BERT guesses hidden tokens."""
     if c.output_head == "masked":
         x = choices.activations["gelu"](x @ w["w_in.weight"].T + w["w_in.bias"])
         x = norm(x, part(w, "norm."), replace(c, norm="layernorm"), choices)
@@ -181,8 +178,8 @@ def output(
 
 
 def norm(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices) -> Tensor:
-    """LayerNorm (Ba et al. 2016): the mean is taken off, and the spread divided by. RMSNorm (Zhang & Sennrich
-    2019) leaves the mean.
+    """Applies LayerNorm (Ba et al. 2016), which subtracts the mean and divides by the spread, or RMSNorm
+    (Zhang & Sennrich 2019), which leaves the mean.
     """
     if c.norm == "none":
         return x
@@ -195,7 +192,7 @@ def norm(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices
 def attention(
     x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices, bias: Tensor, keep: Keep
 ) -> Tensor:
-    """softmax(q k^T / sqrt(d_head) + bias) v, head by head (Vaswani et al. 2017, 3.2)."""
+    """Returns softmax(q k^T / sqrt(d_head) + bias) v, head by head (Vaswani et al. 2017, 3.2)."""
     counts = (c.n_heads, c.n_kv_heads, c.n_kv_heads)
     rows = (x @ w["w_qkv.weight"].T + w.get("w_qkv.bias", 0)).split([n * c.d_head for n in counts], -1)
     q, k, v = (  # each (head, position, d_head)
@@ -223,7 +220,7 @@ def attention(
 def feedforward(
     x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices, keep: Keep
 ) -> Tensor:
-    """W2 act(W1 x), or W2 (act(G x) * W1 x) with a gate (Shazeer 2020)."""
+    """Returns W2 act(W1 x), or W2 (act(G x) * W1 x) with a gate (Shazeer 2020)."""
     wide, act = x @ w["w_in.weight"].T + w.get("w_in.bias", 0), choices.activations[c.ffn]
     if c.ffn in ("swiglu", "geglu", "geglu_tanh"):
         gate, up = wide.chunk(2, dim=-1)
@@ -234,17 +231,17 @@ def feedforward(
 
 
 def within(keep: Keep, prefix: str) -> Keep:
-    """`keep` for a block: its names get the block's before them."""
+    """Returns `keep` for a block, with the block's name before each activation's."""
     return lambda name, x: keep(prefix + name, x)
 
 
 def part(w: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors below a name, without it."""
+    """Returns the tensors below a name, without it."""
     return {name.removeprefix(prefix): x for name, x in w.items() if name.startswith(prefix)}
 
 
 def refuse(config: ResolvedConfig) -> None:
-    """Raises ConfigError for what is not written down here, fields that came later among it."""
+    """Raises ConfigError for fields that are not covered here, later ones among them."""
     for each in fields(config):
         value = getattr(config, each.name)
         if each.name in COVERED and value not in COVERED[each.name]:

@@ -85,7 +85,7 @@ def row(rng: Random) -> Exercise:
 
 
 def single_head(rng: Random) -> Exercise:
-    """The middle token of three, so that the mask hides one place and leaves two."""
+    """Asks for the middle token of three, so that the mask hides one position and leaves two."""
     x = [_row(rng, 2, -1, 2) for _ in range(3)]
     w_q, w_k, w_v = ([_row(rng, 2, -1, 2) for _ in range(2)] for _ in range(3))
     q, k, v = ([times(one, w) for one in x] for w in (w_q, w_k, w_v))

@@ -1,4 +1,4 @@
-"""Which family fits which task; which bugs look healthy. The words are drawn, the answers are not."""
+"""The family that fits a task; the bugs that look healthy. The words are drawn, the answers are not."""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ def top_k(rng: Random) -> Exercise:
 
 
 def top_p(rng: Random) -> Exercise:
-    """The smallest set of the likeliest tokens whose probabilities reach p (Holtzman et al. 2020)."""
+    """Asks for the smallest set of the likeliest tokens whose probabilities reach p (Holtzman et al.
+    2020).
+    """
     names = "ABCDEF"
     while True:
         shares = _shares(rng, 6)
@@ -114,7 +116,7 @@ def top_p(rng: Random) -> Exercise:
 
 
 def odds(rng: Random) -> Exercise:
-    """What temperature does to a gap between two logits."""
+    """Asks how temperature changes a gap between two logits."""
     gap, tau = rng.choice([1, 2, 3, 4]), rng.choice([0.5, 0.8, 1.25, 1.6, 2.0])
     right = math.exp(gap / tau)
     return Exercise(

@@ -1,4 +1,4 @@
-"""Who may look at whom, counted."""
+"""Masks: which positions may see which, counted."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def share(rng: Random) -> Exercise:
 
 
 def gpt2(rng: Random) -> Exercise:
-    """The four published sizes: everything has biases, the tables are tied."""
+    """Asks for one of the four published sizes: everything has biases, the tables are tied."""
     name = rng.choice(list(GPT2))
     layers, d = GPT2[name]
     tables = GPT2_VOCAB * d, GPT2_CONTEXT * d
@@ -130,7 +130,7 @@ def gpt2(rng: Random) -> Exercise:
 
 
 def mini(rng: Random) -> Exercise:
-    """The lecture's ladder: no biases, no norms, no W_O (2Vd + 11Ld²)."""
+    """Asks for a rung of the lecture's ladder: no biases, no norms, no W_O (2Vd + 11Ld²)."""
     vocab, d, layers = rng.choice([27, 65, 96, 256]), rng.choice([64, 128, 192, 256]), rng.randint(2, 8)
     total = 2 * vocab * d + 11 * layers * d * d
     return Exercise(
@@ -159,7 +159,7 @@ def mini(rng: Random) -> Exercise:
 
 
 def flops(rng: Random) -> Exercise:
-    """6 N per token of training (Kaplan et al. 2020): 2 N forwards, 4 N backwards."""
+    """Asks for the FLOPs of a training, 6 N per token (Kaplan et al. 2020): 2 N forwards, 4 N backwards."""
     size, tokens = rng.choice([10, 25, 50, 85, 125, 350, 760, 1300]), rng.choice([1, 2, 3, 5, 8, 20])
     found = 6 * size * 1e6 * tokens * 1e9 / 1e18
     return Exercise(

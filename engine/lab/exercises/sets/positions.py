@@ -24,7 +24,7 @@ def _rotation(angle: float) -> tuple[tuple[float, float], tuple[float, float]]:
 
 
 def _entries(angle: float) -> tuple[float, ...]:
-    """Those of R, row by row."""
+    """Returns the entries of R, row by row."""
     return tuple(entry for row in _rotation(angle) for entry in row)
 
 

@@ -17,8 +17,8 @@ from engine.lab.exercises.forms import Order
 
 @dataclass(frozen=True)
 class Proof:
-    """`steps`: name -> (what it says, the names that it uses), in one valid order; `wrong`: what has no place
-    in it -> why.
+    """A proof. `steps`: name -> (its sentence, the names that it uses), in one valid order; `wrong`:
+    distractor -> why it has no place.
     """
 
     claim: str

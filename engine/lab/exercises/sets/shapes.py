@@ -71,7 +71,7 @@ def scores(rng: Random) -> Exercise:
 
 
 def walk(rng: Random) -> Exercise:
-    """Five places of the walk, one drawn."""
+    """Asks for the shape at one of five places of the walk."""
     b, t, h, w, d = _sizes(rng)
     vocab, d_ff = rng.choice([65, 256, 1024, 50257]), 4 * d
     where, right, how, mistakes = rng.choice(

@@ -93,7 +93,7 @@ def bits(rng: Random) -> Exercise:
 
 
 def windows(rng: Random) -> Exercise:
-    """randint's upper bound: the classic off by one of get_batch."""
+    """Asks for randint's upper bound: the classic off-by-one error of get_batch."""
     size, length = rng.randint(200, 1_200_000), rng.choice([8, 16, 32, 64, 128])
     right = size - length
     return Exercise(

@@ -146,7 +146,7 @@ def _chart(
 ) -> None:
     cuts = {one.train.tokenizer for one in ([view.spec for view in views] or specs)}
     unit: race_table.Unit = "bits" if len(cuts) > 1 else "nats"
-    found = [race_table.course(view, along, unit, SMOOTH if smooth else 1) for view in views]
+    found = [race_table.run_curves(view, along, unit, SMOOTH if smooth else 1) for view in views]
     going = any(view.active for view in views)
     figure = race_curves(
         found,

@@ -1,1 +1,1 @@
-"""The commands that make everything stored under checkpoints/."""
+"""Commands that make everything stored under checkpoints/."""

@@ -1,8 +1,4 @@
-"""What rungs of the ladder expect after a letter or two, beside how often it comes.
-
-`python -m engine.experiments bigrams` trains them (a minute or two) and writes checkpoints/races/pairs.json,
-which the app shows.
-"""
+"""Expectations of the ladder's rungs after a letter or two, beside the frequencies of the text."""
 
 from __future__ import annotations
 
@@ -40,8 +36,8 @@ TRAINING = replace(RACE_TRAINING, steps=1500, eval_every=0, sample_every=0, snap
 
 @dataclass(frozen=True, eq=False)
 class Expectations:
-    """Shares (letter,) by what was read before: those of the text, and those that each rung expects.
-    `letters` says which letter is which; `losses` are the rungs' own, nats a letter on unseen text.
+    """Shares (letter,) by the letters before: in the text, and as each rung expects them. `letters` says
+    which letter is which; `losses` are the rungs', nats per letter on unseen text.
     """
 
     letters: tuple[str, ...]
@@ -51,17 +47,17 @@ class Expectations:
     made: str
 
     def of(self, source: str, given: str, letter: str) -> float:
-        """The share of one letter; `source` is `text` or a rung."""
+        """Returns the share of one letter; `source` is `text` or a rung."""
         found = self.text if source == "text" else self.rungs[source]
         return float(found[given][self.letters.index(letter)])
 
     def top(self, given: str, count: int) -> tuple[str, ...]:
-        """The letters that come most often in the text, first the likeliest."""
+        """Returns the most frequent letters of the text, first the likeliest."""
         return tuple(self.letters[i] for i in np.argsort(-self.text[given], kind="stable")[:count])
 
     def apart(self, source: str) -> float:
-        """How differently a source goes on after the two of DOUBLE, 0 (alike) to 1 (nothing in common): half
-        the sum of the differences (total variation).
+        """Returns how differently a source goes on after the two of DOUBLE, 0 (alike) to 1 (nothing in
+        common): half the sum of the differences (total variation).
         """
         found = self.text if source == "text" else self.rungs[source]
         one, other = (found[given] for given in DOUBLE)
@@ -69,7 +65,7 @@ class Expectations:
 
 
 def trained(name: str, corpus: Corpus) -> tuple[Transformer, float]:
-    """A rung after TRAINING, and its loss on the whole validation split."""
+    """Trains a rung by TRAINING, and returns it with its loss on the whole validation split."""
     rung = LADDER[name]
     config = rung.at(corpus.vocab_size, rung.model.context, rung.model.d_model)
     loss, last = float("nan"), None
@@ -85,7 +81,7 @@ def trained(name: str, corpus: Corpus) -> tuple[Transformer, float]:
 
 
 def measure(corpus: Corpus, made: str = "") -> Expectations:
-    """Trains the rungs and asks them."""
+    """Trains the rungs and measures their expectations."""
     given = (*SINGLE, *DOUBLE)
     rungs, losses = {}, {}
     for name in (TABLE, *SEEING):
@@ -98,7 +94,7 @@ def measure(corpus: Corpus, made: str = "") -> Expectations:
 
 @cache
 def shipped(path: Path = SHIPPED) -> Expectations:
-    """What comes with the app. Raises CheckpointError where it cannot be read."""
+    """Reads the expectations that come with the app. Raises CheckpointError for an unreadable file."""
     try:
         found = json.loads(path.read_text())
         text = {given: np.array(shares) for given, shares in found["text"].items()}

@@ -1,8 +1,5 @@
-"""Each fault of the lab against its healthy twin: what is raced on the page, and what comes with the app.
-
-`python -m engine.experiments bugs [name ...]` trains them and writes `checkpoints/bugs/<name>.json`: both
-curves and texts, and what each head looked at in the end. A healthy twin that several faults share is trained
-once. It may be stopped and called again: what is there for the same settings is left as it is.
+"""Each fault of the lab against its healthy twin: the race on the page, and the one that comes with the
+app.
 """
 
 from __future__ import annotations
@@ -51,7 +48,7 @@ Kind = Literal["unknown", "dies", "hides", "costs", "flatters"]
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """What the heads of some layers look at in a text: weights (layer, head, query, key) in [0, 1]."""
+    """Attention patterns of some layers on a text: weights (layer, head, query, key) in [0, 1]."""
 
     tokens: tuple[str, ...]
     layers: tuple[int, ...]
@@ -61,7 +58,7 @@ class Patterns:
 @dataclass(frozen=True, eq=False)
 class Bug:
     """A fault's race as it comes with the app: the healthy run, then the faulty one, and their patterns; None
-    where the weights were numbers no more.
+    where the weights were not finite any more.
     """
 
     fault: Fault
@@ -69,14 +66,14 @@ class Bug:
     patterns: tuple[Patterns | None, ...]
 
     def read(self, text: str | None) -> Stored:
-        """The race of a short text, which is not stored: with it, so that it can be told from others."""
+        """Returns the race with its short text, which is not stored, so that it can be told from others."""
         runs = tuple(replace(run, spec=replace(run.spec, text=text)) for run in self.race.runs)
         return replace(self.race, runs=runs)
 
 
 def specs(fault: Fault, vocab_size: int = 65, text: str | None = None) -> tuple[RunSpec, RunSpec]:
-    """What is raced: the healthy twin and the faulty one. `text` is the one to be read, where the fault is
-    shown on a short one.
+    """Returns the runs of a race: the healthy twin and the faulty one. `text` is the corpus, where the fault
+    is shown on a short one.
     """
     found = []
     for name, (model, order, parts) in ((HEALTHY, fault.healthy()), (BROKEN, fault.faulty())):
@@ -87,7 +84,7 @@ def specs(fault: Fault, vocab_size: int = 65, text: str | None = None) -> tuple[
 
 
 def patterns(model: Transformer, tokenizer: Tokenizer, text: str = READ) -> Patterns:
-    """Of a model without heads there is nothing to see: raises KeyError."""
+    """Returns a model's patterns on a text. Raises KeyError for a model without heads."""
     unknown = set(tokenizer.unknown(text))
     ids = tokenizer.encode("".join(letter for letter in text if letter not in unknown))
     recording = record(model, ids, only={"pattern"})
@@ -100,9 +97,9 @@ def patterns(model: Transformer, tokenizer: Tokenizer, text: str = READ) -> Patt
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs as far as it is. `loss` is on the validation split, nats per token, NaN before the
-    first; `text` what it wrote last after `prompt`, `words` the share of that which lies in words of the text
-    that it reads. `died` is the step at which its numbers were none any more.
+    """One of the two runs so far. `loss` is on the validation split, nats per token, NaN before the first;
+    `text` its last sample after `prompt`, `words` the share of that which lies in words of its corpus. `died`
+    is the step at which its numbers were not finite any more.
     """
 
     loss: float
@@ -115,7 +112,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The two beside each other, at the same step where both still train."""
+    """Both runs at the same step, while both still train."""
 
     healthy: Side
     broken: Side
@@ -127,7 +124,7 @@ class Comparison:
 
     @property
     def kind(self) -> Kind:
-        """What the loss says of the bug."""
+        """The bug's effect on the loss, in a word."""
         if self.broken.died is not None:
             return "dies"
         if math.isnan(self.cost):
@@ -136,7 +133,7 @@ class Comparison:
 
 
 def compare_twins(views: Sequence[RunView], text: str) -> Comparison:
-    """Of the healthy run and the faulty one, and the text that they read."""
+    """Compares the healthy run with the faulty one. `text` is their corpus."""
     healthy, broken = views
     both = compared(healthy.history.evaluations, broken.history.evaluations)
     if both is not None and broken.status != "failed":  # the healthy one goes on where the other has died
@@ -163,7 +160,9 @@ def _side(view: RunView, loss: float, step: int, text: str) -> Side:
 
 
 def shipped(name: str, folder: Path = FOLDER) -> Bug:
-    """Raises CheckpointError for a file that cannot be read, or is of other settings than the fault has."""
+    """Reads a fault's stored race. Raises CheckpointError for a file that cannot be read, or is of other
+    settings than the fault has.
+    """
     path, fault = folder / f"{name}.json", FAULTS[name]
     race = load_race(path)
     try:
@@ -209,8 +208,8 @@ class _Kept:
 
 
 def clocked(race: Stored, cost: Callable[[RunSpec], float]) -> Stored:
-    """With the seconds of each run as `cost` says of a step: those that it took are of little use where other
-    programs ran beside it.
+    """Returns the race with the seconds that `cost` gives for a step: the measured ones mean little where
+    other programs ran beside it.
     """
     runs = []
     for view in race.runs:
@@ -224,7 +223,7 @@ def clocked(race: Stored, cost: Callable[[RunSpec], float]) -> Stored:
 
 
 def seconds_a_step(spec: RunSpec, corpus: Corpus, steps: int = TIMED) -> float:
-    """Of the processor's own time, the median of a few steps."""
+    """Measures the processor seconds of a step, the median of a few."""
     quick = replace(
         spec.train, eval_every=0, eval_tokens=spec.model.context, sample_every=0, look_early=False
     )

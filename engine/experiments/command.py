@@ -1,4 +1,4 @@
-"""What the commands that make shipped models have in common."""
+"""Options and facts that the commands for shipped models share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 
 def places(description: str | None) -> argparse.ArgumentParser:
-    """Where the models go (`--into`), and where an interrupted training lies (`--work`)."""
+    """Returns a parser with the folder of the models (`--into`) and of interrupted trainings (`--work`)."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--into", type=Path, default=Path("checkpoints"))
     parser.add_argument(
@@ -24,7 +24,7 @@ def places(description: str | None) -> argparse.ArgumentParser:
 
 
 def machine() -> dict[str, str | int]:
-    """What something was made on, to stand beside it."""
+    """Returns the machine and the versions, to be stored beside a result."""
     return {
         "processor": processor(),
         "cores": os.cpu_count() or 0,
@@ -34,7 +34,7 @@ def machine() -> dict[str, str | int]:
 
 
 def processor() -> str:
-    """The graphics card where there is one, else the processor, by its maker's name."""
+    """Returns the graphics card where there is one, else the processor, by its maker's name."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     try:

@@ -1,5 +1,5 @@
 """The races that come with the app: `python -m engine.experiments races` trains them and writes
-`checkpoints/races/NAME.json`, to be looked at before anybody presses a button.
+`checkpoints/races/NAME.json`, which the app shows before a visitor trains.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def rung_specs(
     steps: int = RACE_TRAINING.steps,
     seconds: float = 0.0,
 ) -> tuple[RunSpec, ...]:
-    """What a race of rungs trains, in the order given. The budget is all that else may be changed: `steps`,
-    or so many `seconds` of computing each, in which a larger rung does fewer steps.
+    """Returns the runs of a race of rungs, in the order given. Only the budget may be changed: `steps`, or so
+    many `seconds` of computing each, in which a larger rung does fewer steps.
     """
     train = replace(RACE_TRAINING, seed=seed, steps=MOST_STEPS if seconds else steps, seconds=seconds)
     return tuple(
@@ -55,7 +55,7 @@ def rung_specs(
 
 
 def question_specs(name: str, seed: int = 0) -> tuple[RunSpec, ...]:
-    """What a race of QUESTIONS trains."""
+    """Returns the runs of a race of QUESTIONS."""
     return tuple(
         RunSpec(c.model, replace(c.train, seed=seed), CORPUS, name=c.title)
         for c in QUESTIONS[name].contestants
@@ -63,13 +63,13 @@ def question_specs(name: str, seed: int = 0) -> tuple[RunSpec, ...]:
 
 
 def task_spec(name: str) -> RunSpec:
-    """What trains a synthetic task by its recipe."""
+    """Returns the run that trains a synthetic task by its recipe."""
     model, train = task_recipe(TASKS[name])
     return RunSpec(model, train, name, name=TASKS[name].title)
 
 
 def specs_of(name: str) -> tuple[RunSpec, ...]:
-    """Of a shipped race."""
+    """Returns the runs of a shipped race."""
     if name == DIGITS:
         return tuple(map(task_spec, ADDITIONS))
     return rung_specs(tuple(LADDER)) if name == RUNGS else question_specs(name)
@@ -77,13 +77,13 @@ def specs_of(name: str) -> tuple[RunSpec, ...]:
 
 @cache
 def shipped(name: str) -> Stored:
-    """A race that comes with the app. Raises CheckpointError where it cannot be read."""
+    """Reads a race that comes with the app. Raises CheckpointError where it cannot be read."""
     return load_race(SHIPPED / f"{name}.json")
 
 
 def seed_losses(name: str) -> tuple[float, ...]:
-    """A rung's losses on unseen text after the shipped race's training with each of SEEDS; none where it was
-    not trained with them. Raises CheckpointError where the file cannot be read.
+    """Reads a rung's losses on unseen text after the shipped race's training with each of SEEDS; none where
+    it was not trained with them. Raises CheckpointError where the file cannot be read.
     """
     return _seeds().get(name, ())
 

@@ -1,9 +1,5 @@
 """The lecture's own experiment, repeated: `python -m engine.experiments ladder` trains its rungs one after
-the other, those first whose steps cost least, and writes `checkpoints/ladder.json`, which the app shows.
-
-Resumable: every 250 steps the whole training state goes to the work folder, and the same command goes on from
-there. On a GPU where there is one; on a processor the deep ones take days, so `--collect` writes what there
-is so far, and what was not reached is not made up.
+the other, the cheapest first, and writes `checkpoints/ladder.json`, which the app shows.
 """
 
 from __future__ import annotations
@@ -38,9 +34,9 @@ NEAR = 0.05  # nats: as near to the lecture's loss counts as the same
 
 @dataclass(frozen=True)
 class Climbed:
-    """What became of one rung. `steps` (look,) with the losses there, nats a letter: `train` on a fixed part
-    of what it learns from, `validation` on a part of what it never saw. `whole` is the loss on all of that
-    after the last step; None where the end was not reached. `text` is what it wrote last.
+    """A rung after its training. `steps` (evaluation,) with the losses there, nats per letter: `train` on a
+    fixed part of the training split, `validation` on a part of the other. `whole` is the loss on all of that
+    after the last step; None where the end was not reached. `text` is its last sample.
     """
 
     name: str
@@ -61,31 +57,31 @@ class Climbed:
 
     @property
     def published(self) -> float | None:
-        """What the lecture says of its training loss."""
+        """The lecture's result for its training loss."""
         return LECTURE[self.name].loss
 
     @property
     def off(self) -> float | None:
-        """Our training loss less the lecture's; None where it gave none, or ours is not at its end."""
+        """Our training loss minus the lecture's; None where it gave none, or ours is not at its end."""
         if self.published is None or not self.finished:
             return None
         return self.train[-1] - self.published
 
     @property
     def agrees(self) -> bool | None:
-        """Whether ours is within NEAR of the lecture's; None where the two cannot be compared."""
+        """True if ours is within NEAR of the lecture's; None where the two cannot be compared."""
         return None if self.off is None else abs(self.off) <= NEAR
 
     @property
     def best(self) -> tuple[int, float]:
-        """(step, loss) where the loss on unseen text was lowest: later it only learned by heart."""
+        """(step, loss) where the loss on unseen text was lowest: later it only overfitted."""
         at = min(range(len(self.steps)), key=lambda i: self.validation[i])
         return self.steps[at], self.validation[at]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """All that was run, by name in LECTURE's order, and the letters of the text that is learned from."""
+    """All trained rungs, by name in LECTURE's order, and the letters of the training text."""
 
     rungs: Mapping[str, Climbed]
     letters: int
@@ -93,7 +89,7 @@ class Experiment:
 
     @property
     def passes(self) -> float:
-        """How often the lecture's training reads its text."""
+        """Returns how often the lecture's training reads its text."""
         c = LECTURE_TRAINING
         context = LECTURE["last"].rung.model.context
         return passes(c.steps, c.batch_size, context, self.letters)
@@ -105,24 +101,24 @@ class Experiment:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """Rungs at their end of which the lecture gave a number."""
+        """Rungs at their end for which the lecture gave a number."""
         return tuple(name for name, each in self.rungs.items() if each.off is not None)
 
     @property
     def processors(self) -> tuple[str, ...]:
-        """On which the rungs were trained."""
+        """The processors on which the rungs were trained."""
         return tuple(dict.fromkeys(each.processor for each in self.rungs.values() if each.processor))
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Rungs of which not a step was run."""
+        """Rungs without a single trained step."""
         return tuple(name for name in LECTURE if name not in self.rungs)
 
 
 @dataclass(frozen=True)
 class Overfit:
-    """A training that was validated on the way: losses (nats a letter) on what it learns from and on what it
-    never saw, after `passes` (look,) readings of its text.
+    """A training that was validated on the way: losses (nats per letter) on its training and its validation
+    text, after `passes` (evaluation,) readings of the text.
     """
 
     name: str
@@ -132,12 +128,12 @@ class Overfit:
 
     @property
     def gap(self) -> float:
-        """At the end."""
+        """The gap at the end."""
         return self.validation[-1] - self.train[-1]
 
 
 def of_checkpoint(name: str, letters: int, folder: Path = SHIPPED.parent) -> Overfit:
-    """That of a model that comes with the app. Raises CheckpointError where its story cannot be read."""
+    """Reads the training of a shipped model. Raises CheckpointError where it cannot be read."""
     try:
         story = json.loads((folder / name / "metrics.json").read_text())
         context = json.loads((folder / name / "config.json").read_text())["context"]
@@ -155,7 +151,7 @@ def of_checkpoint(name: str, letters: int, folder: Path = SHIPPED.parent) -> Ove
 
 @cache
 def shipped(path: Path = SHIPPED) -> Experiment:
-    """What comes with the app. Raises CheckpointError where it cannot be read."""
+    """Reads the experiment that comes with the app. Raises CheckpointError where it cannot be read."""
     try:
         found = json.loads(path.read_text())
         rungs = {}
@@ -209,7 +205,7 @@ def _look(story: dict[str, Any], seen: Evaluation) -> None:
 
 
 def collect(work: Path, into: Path, corpus: Corpus, config: TrainConfig = LECTURE_TRAINING) -> Experiment:
-    """Writes what lies in `work` as `into/ladder.json`, and gives it as the app will read it."""
+    """Writes the results in `work` as `into/ladder.json`, and returns them as the app reads them."""
     rungs = {
         name: json.loads(path.read_text()) for name in LECTURE if (path := work / f"{name}.json").exists()
     }

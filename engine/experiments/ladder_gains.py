@@ -1,4 +1,4 @@
-"""What a race of the ladder has come to: what an idea buys, and who is ahead by how much."""
+"""The results of a race of the ladder: the gain of each idea, and the lead of the best."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class Idea:
 
     @property
     def seeds(self) -> int:
-        """How many trainings of both agree on who is better; 0 where they do not, or there was one alone."""
+        """The number of trainings of both that agree on which is better; 0 where they do not, or there was a
+        single one.
+        """
         alike = self.others and all((other > 0) == (self.saved > 0) for other in self.others)
         return len(self.others) + 1 if alike else 0
 
@@ -46,7 +48,7 @@ class Idea:
 
 
 def losses(views: Sequence[RunView]) -> dict[str, float]:
-    """rung -> its newest loss on unseen text, of the runs that are rungs (told by their names)."""
+    """Maps each rung among the runs (by their names) to its newest loss on unseen text."""
     named = {rung.title: name for name, rung in LADDER.items()}
     found = {named[v.given or v.name]: standing(v).loss for v in views if (v.given or v.name) in named}
     return {name: found[name] for name in LADDER if name in found and math.isfinite(found[name])}
@@ -55,8 +57,8 @@ def losses(views: Sequence[RunView]) -> dict[str, float]:
 def idea(
     name: str, losses: Mapping[str, float], seeds: Callable[[str], Sequence[float]] = lambda rung: ()
 ) -> Idea | None:
-    """What a rung buys; None for the lowest, and where one of the two is missing. `seeds` gives the losses
-    of a rung with several seeds, the first of which is that of `losses`.
+    """Returns the gain of a rung; None for the lowest, and where one of the two is missing. `seeds` gives the
+    losses of a rung with several seeds, the first of which is that of `losses`.
     """
     below = LADDER[name].below
     if below is None or below not in losses or name not in losses:
@@ -67,8 +69,8 @@ def idea(
 
 @dataclass(frozen=True)
 class Finish:
-    """A race as it stands, the lowest loss first. `unit` is nats a token, or bits a letter where the texts
-    are cut differently.
+    """The present order of a race, the lowest loss first. `unit` is nats per token, or bits per letter where
+    the tokenizers differ.
     """
 
     order: tuple[Standing, ...]
@@ -89,34 +91,34 @@ class Finish:
 
     @property
     def apart(self) -> float:
-        """From the best to the worst."""
+        """The distance from the best to the worst."""
         return self.loss(self.worst) - self.loss(self.best)
 
     @property
     def clear(self) -> bool:
-        """Whether that is more than two seeds may differ by."""
+        """True if that is more than two seeds may differ by."""
         return self.apart >= CLEAR
 
     @property
     def complete(self) -> bool:
-        """Nobody learns any more."""
+        """True if no run is training any more."""
         return all(line.ended for line in self.order)
 
     @property
     def early(self) -> tuple[Standing, ...]:
-        """Those that were ended, or failed, before their budget was spent."""
+        """The runs that were ended, or failed, before their budget was spent."""
         return tuple(line for line in self.order if line.ended and line.status != "finished")
 
     @property
     def below_bigram(self) -> tuple[Standing, ...]:
-        """Those that know more than which letter follows which."""
+        """The runs that are better than counting pairs of letters."""
         if self.bigram is None:
             return ()
         return tuple(line for line in self.order if self.loss(line) < self.bigram)
 
     @property
     def stalled(self) -> tuple[Standing, ...]:
-        """Those that have learned little more than how often each letter occurs, and have not exploded."""
+        """The runs that have learned little more than the frequencies of letters, and have not diverged."""
         if self.unigram is None:
             return ()
         low, high = self.unigram - NEAR_COUNTING, self.unigram + 1
@@ -128,7 +130,9 @@ def finish(
     unit: Literal["nats", "bits"] = "nats",
     baselines: Mapping[str, float] | None = None,
 ) -> Finish | None:
-    """None where fewer than two have learned anything: before the first step, no loss says who is better."""
+    """Returns the order of a race; None where fewer than two have learned anything: before the first step, no
+    loss says which is better.
+    """
     looked = [line for line in lines if line.looked > 0]
     known = [line for line in looked if math.isfinite(line.bits if unit == "bits" else line.loss)]
     if len(known) < 2:

@@ -1,8 +1,4 @@
-"""What the causal mask is for: the same training with it and without, step by step.
-
-`python -m engine.experiments no-causal-mask` trains both (half a minute) and writes checkpoints/unmasked.json
-and the two models, checkpoints/square, which come with the app.
-"""
+"""The purpose of the causal mask: the same training with it and without, step by step."""
 
 from __future__ import annotations
 
@@ -67,8 +63,8 @@ class Both:
 def learn(
     model_config: ModelConfig, config: TrainConfig, corpus: Corpus
 ) -> Generator[tuple[int, float, str], None, Transformer]:
-    """(step, loss on unseen text, what is written) every EVERY steps: next-token training, also without the
-    mask, which `engine.training.train` guards against. Returns the trained model.
+    """Trains on the next token, also without the mask, which `engine.training.train` warns about, and yields
+    (step, loss on unseen text, sample) every EVERY steps. Returns the trained model.
     """
     numerics = choose("float32", "cpu")
     model = build(model_config, config.seed, init=config.init)
@@ -86,7 +82,7 @@ def learn(
 
 
 def written(model: Transformer, corpus: Corpus, seed: int) -> str:
-    """WRITTEN letters after PROMPT, each drawn from the last position's probabilities."""
+    """Writes WRITTEN letters after PROMPT, each drawn from the last position's probabilities."""
     HEALTHY.mode(model, False)
     ids = generate(
         model,
@@ -101,7 +97,7 @@ def written(model: Transformer, corpus: Corpus, seed: int) -> str:
 
 
 def both(corpus: Corpus, steps: int) -> tuple[Both, tuple[Transformer, Transformer]]:
-    """Trains with the mask, then without; and the two models."""
+    """Trains with the mask, then without, and returns both models."""
     preset, found, models = PRESETS[PRESET], [], []
     config = replace(preset.train or TrainConfig(), steps=steps)
     for causal in (True, False):
@@ -125,8 +121,9 @@ def _followed(
 
 
 def losses(model: Transformer, batches: Batches) -> dict[str, float]:
-    """On the whole validation split, nats a letter: `validation_loss` over all places of a window, as
-    training counts it; `end_loss` at its last place alone, whose next letter is not in the window.
+    """Measures losses on the whole validation split, nats per letter: `validation_loss` over all positions of
+    a window, as training counts it; `end_loss` at its last position alone, whose next letter is not in the
+    window.
     """
     tokens = batches.corpus.validation
     return {
@@ -162,13 +159,15 @@ def stored(model: Transformer, corpus: Corpus, steps: int, into: Path) -> dict[s
 
 @cache
 def square(name: str, folder: Path = SQUARE) -> Checkpoint:
-    """The model that comes with the app: MASKED or UNMASKED. Raises CheckpointError where it is not there."""
+    """Reads a model that comes with the app: MASKED or UNMASKED. Raises CheckpointError where it is not
+    there.
+    """
     return load(folder / name)
 
 
 @cache
 def shipped(path: Path = SHIPPED) -> Both:
-    """What comes with the app: STEPS steps of the preset "fast" on Tiny Shakespeare."""
+    """Reads the training that comes with the app: STEPS steps of the preset "fast" on Tiny Shakespeare."""
     read = json.loads(path.read_text(encoding="utf-8"))
     return Both(
         *(

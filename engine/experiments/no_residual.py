@@ -42,9 +42,10 @@ Learned = Literal["nothing", "counts", "less", "more"]
 
 @dataclass(frozen=True, eq=False)
 class TrainedStack:
-    """One model. `losses` (point,): training loss in nats, the mean of STRIDE steps each. Before its first
-    step, at the output of each block (block,): `gradients`, the norm of d loss / d stream, and `alike`, the
-    mean cosine between the vectors of two tokens of a text: 1 where all are the same.
+    """A model with or without residual connections. `losses` (point,): training loss in nats, the mean of
+    STRIDE steps each. Before its first step, at the output of each block (block,): `gradients`, the norm of d
+    loss / d stream, and `alike`, the mean cosine between the vectors of two tokens of a text: 1 where all are
+    the same.
     """
 
     losses: np.ndarray = field(repr=False)
@@ -53,17 +54,19 @@ class TrainedStack:
 
     @property
     def loss(self) -> float:
-        """At the end of the training."""
+        """The loss at the end of the training."""
         return float(self.losses[-1])
 
     @property
     def last_alike(self) -> float:
-        """After the last block."""
+        """The mean cosine after the last block."""
         return float(self.alike[-1])
 
     @property
     def reached(self) -> float:
-        """What part of the last block's gradient arrives at the first; NaN where even the last has none."""
+        """The share of the last block's gradient that arrives at the first; NaN where even the last has
+        none.
+        """
         last = float(self.gradients[-1])
         return float(self.gradients[0]) / last if last > 0 else float("nan")
 
@@ -92,7 +95,7 @@ class Pair:
 
     @property
     def learned(self) -> Learned:
-        """How far the model without residual connections came."""
+        """The progress of the model without residual connections, in a word."""
         loss = self.replaced.loss
         if loss > self.uniform - CLOSE:
             return "nothing"
@@ -100,7 +103,7 @@ class Pair:
 
 
 def compare(depth: int, norm: Norm, corpus: Corpus, steps: int = STEPS) -> Steps[Pair]:
-    """Trains both models; a progress after each step. What the app does live, and `main` for all depths."""
+    """Trains both models, with a progress after each step: live in the app, and for all depths in `main`."""
     kinds: tuple[Wiring, ...] = ("pre", "none")
     both = []
     for n, wiring in enumerate(kinds):
@@ -159,7 +162,8 @@ def _before(depth: int, norm: Norm, wiring: Wiring, corpus: Corpus) -> tuple[np.
 
 
 def likeness(stream: np.ndarray) -> float:
-    """Mean cosine between the vectors of two different tokens: stream (query, d_model), of at least two.
+    """Returns the mean cosine between the vectors of two different tokens: stream (query, d_model), of at
+    least two.
 
     >>> likeness(np.array([[1.0, 0.0], [0.0, 2.0]])), likeness(np.array([[1.0, 0.0], [3.0, 0.0]]))
     (0.0, 1.0)
@@ -175,7 +179,9 @@ def likeness(stream: np.ndarray) -> float:
 
 
 def shipped(path: Path = PATH) -> dict[tuple[int, Norm], Pair]:
-    """(depth, norm) -> what was measured once. Raises CheckpointError for a file that cannot be read."""
+    """Reads the stored measurements: (depth, norm) -> pair. Raises CheckpointError for a file that cannot be
+    read.
+    """
     try:
         rows = json.loads(path.read_text("utf-8"))["pairs"]
         pairs = [_pair(row) for row in rows]

@@ -1,4 +1,4 @@
-"""What a race has come to: a line for each run, and where its curves lie: every number of it on a screen."""
+"""The numbers of a race on the screen: a row for each run, and the points of its curves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Unit = Literal["nats", "bits"]  # per token; per character
 
 @dataclass(frozen=True)
 class Standing:
-    """One run of a race: its newest losses (nats per token), and what they took. NaN where not measured.
+    """One run of a race: its newest losses (nats per token) and their cost. NaN where not measured.
 
     `loss` is on the validation split, the whole of it where `complete`; `training_loss` on the training
     split, without dropout. `flops` are those of the training alone, the ledger's: 3 forward passes a token.
@@ -52,12 +52,12 @@ class Standing:
 
     @property
     def gap(self) -> float:
-        """By how much the validation loss lies above the training loss."""
+        """The validation loss minus the training loss."""
         return self.loss - self.training_loss
 
 
 def name_of(view: RunView) -> str:
-    """What a run is called within its race."""
+    """Returns a run's name within its race."""
     return view.given or view.name
 
 
@@ -83,13 +83,13 @@ def standing(view: RunView) -> Standing:
 
 
 def standings(views: Sequence[RunView]) -> tuple[Standing, ...]:
-    """In the order of the race."""
+    """Returns a row for each run, in the order of the race."""
     return tuple(standing(view) for view in views)
 
 
 def written(views: Sequence[RunView]) -> list[tuple[str, Sample]]:
-    """(name, what it wrote), all under the same prompt and seed: after the last step at which all of them
-    wrote that are going on or came to their end; of one that ended before, its last.
+    """Returns (name, sample) of each run, all under the same prompt and seed: after the last step at which
+    all those wrote that are going on or have finished; of one that ended before, its last.
     """
     whole = [view for view in views if view.active or view.status == "finished"] or views
     steps = [{sample.step for sample in view.history.samples} for view in whole]
@@ -102,7 +102,7 @@ def written(views: Sequence[RunView]) -> list[tuple[str, Sample]]:
 
 
 def table(views: Sequence[RunView]) -> dict[str, np.ndarray]:
-    """All curves as columns, one row a step of a run: what the CSV holds. NaN where not measured."""
+    """Returns all curves as columns, one row per step of a run, for the CSV. NaN where not measured."""
     rows: dict[str, list[np.ndarray]] = {}
     for view in views:
         history = view.history
@@ -135,14 +135,15 @@ def _measured(looks: Mapping[int, Evaluation], steps: np.ndarray, field: str) ->
 
 
 def flops_a_token(view: RunView) -> int:
-    """Floating-point operations of a training for each token that it reads: backward costs twice forward."""
+    """Returns the FLOPs of a training for each token that it reads: backward costs twice forward."""
     return 3 * forward_flops(view.spec.model, parts_of(view.spec.parts))
 
 
 @dataclass(frozen=True)
-class Course:
-    """A run's curves against one of four axes: the loss of each batch, and the validation loss of each look;
-    `at_end` and `end` are those on the whole split, which lies on no line with looks at a part of it.
+class RunCurves:
+    """A run's curves against one of four axes: the loss of each batch, and the validation loss of each
+    evaluation; `at_end` and `end` are those on the whole split, which lies on no line with evaluations on a
+    part of it.
     """
 
     name: str
@@ -155,8 +156,8 @@ class Course:
 
     @property
     def newest(self) -> tuple[float, float] | None:
-        """Where the validation loss ends, and its value; None before the first look. Of two looks at one
-        place that at the whole split counts, as in the table.
+        """The last validation loss and its position on the axis; None before the first. Of two at one
+        position the one on the whole split counts, as in the table.
         """
         ends = [
             (float(at[-1]), float(losses[-1]))
@@ -166,9 +167,11 @@ class Course:
         return max(ends, key=lambda end: end[0], default=None)
 
 
-def course(view: RunView, along: Along, unit: Unit = "nats", smooth: int = 1, points: int = 400) -> Course:
-    """`smooth`: each batch's loss is the mean of so many that end with it. At most `points` of them are
-    drawn, spread evenly, the first and the last among them.
+def run_curves(
+    view: RunView, along: Along, unit: Unit = "nats", smooth: int = 1, points: int = 400
+) -> RunCurves:
+    """Returns a run's curves. `smooth`: each batch's loss is the mean of so many that end with it. At most
+    `points` of them are drawn, spread evenly, the first and the last among them.
     """
     history = view.history
     losses = smoothed(history.losses if unit == "nats" else history.bits, smooth)
@@ -177,7 +180,7 @@ def course(view: RunView, along: Along, unit: Unit = "nats", smooth: int = 1, po
     quick = [e for e in history.evaluations if not e.complete]
     if not quick:  # where every look is at the whole split, these are one curve
         quick, whole = list(history.evaluations), []
-    return Course(
+    return RunCurves(
         name_of(view),
         _along(view, along, history.steps[some], history.seconds[some]),
         losses[some],
@@ -187,8 +190,8 @@ def course(view: RunView, along: Along, unit: Unit = "nats", smooth: int = 1, po
 
 
 def end_of(views: Sequence[RunView], along: Along) -> float:
-    """Where the axis ends: at the longest budget, so that it holds still while curves grow; what the budget
-    does not say, seconds of so many steps or steps in so many seconds, at the pace so far.
+    """Returns the end of the axis: at the longest budget, so that it holds still while curves grow. Seconds
+    of so many steps, or steps in so many seconds, are extrapolated at the pace so far.
     """
     ends = [0.0]
     for view in views:
@@ -201,8 +204,8 @@ def end_of(views: Sequence[RunView], along: Along) -> float:
 
 
 def left(views: Sequence[RunView]) -> float:
-    """Seconds of training before the runs of a race, which take turns; 0 where nothing is known yet. One
-    that has not had its first turn is taken to need as long as the others do on average.
+    """Returns the seconds of training left for the runs of a race, which take turns; 0 where nothing is known
+    yet. A run before its first turn is assumed to need as long as the others on average.
     """
     known = [view.seconds / view.share for view in views if view.step and view.share]
     unborn = sum(view.active and not view.step for view in views)
@@ -211,7 +214,7 @@ def left(views: Sequence[RunView]) -> float:
 
 
 def smoothed(losses: np.ndarray, over: int) -> np.ndarray:
-    """(points,): the mean of up to `over` losses that end with each.
+    """Returns (points,): the mean of up to `over` losses that end with each.
 
     >>> smoothed(np.array([4.0, 2.0, 3.0, 1.0]), 2).tolist()
     [4.0, 3.0, 2.5, 2.0]

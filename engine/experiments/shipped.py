@@ -55,7 +55,7 @@ log = logging.getLogger("glassformer.pretrain")
 
 @dataclass(frozen=True)
 class Recipe:
-    """One checkpoint to be trained: what, how, and on which corpus."""
+    """A checkpoint to be trained: model, training and corpus."""
 
     model: ModelConfig
     train: TrainConfig
@@ -205,7 +205,7 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
 
 
 def _beside(name: str, model: Transformer, batches: Batches) -> dict[str, Any]:
-    """What some models are measured by beside their loss."""
+    """Measures what some models are judged by beside their loss."""
     found: dict[str, Any] = {}
     if (solved := task_scores(model, batches.corpus, ASKED_AT_THE_END)) is not None:
         found["solved"] = {"train": solved.train, "validation": solved.validation}

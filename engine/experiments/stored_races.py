@@ -1,4 +1,4 @@
-"""A finished race as a small file, to be shown before anybody has trained: the same curves and texts."""
+"""A finished race as a small file, which the app shows before a visitor trains: the same curves and texts."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ DIGITS = 5
 
 @dataclass(frozen=True)
 class Stored:
-    """`made` says by what command, on which machine, when; `runs` are views of runs that have ended, of which
-    there are no snapshots.
+    """A stored race. `made` names the command, the machine and the date; `runs` are views of runs that have
+    ended, of which there are no snapshots.
     """
 
     made: str
     runs: tuple[RunView, ...]
 
     def save(self, path: Path) -> None:
-        """Some tens of kilobytes of JSON."""
+        """Writes some tens of kilobytes of JSON."""
         values = {"made": self.made, "runs": [_packed(view) for view in self.runs]}
         path.write_text(json.dumps(values, separators=(",", ":")) + "\n", "utf-8")
 
@@ -70,7 +70,7 @@ def _corpus(name: str, text: str | None, tokenizer: str) -> Data:
 
 
 def load_race(path: Path) -> Stored:
-    """Raises CheckpointError when it is not whole."""
+    """Reads a stored race. Raises CheckpointError when it is not complete."""
     try:
         values = json.loads(path.read_text("utf-8"))
         return Stored(str(values["made"]), tuple(_opened(each) for each in values["runs"]))

@@ -57,8 +57,9 @@ DECIMALS = 4
 
 
 def recipe() -> tuple[ModelConfig, TrainConfig]:
-    """The preset's, in float32 wherever it is trained, until it also writes better (loss on unseen text 1.8
-    instead of 1.9), and without looks on the way: the models that are kept are measured instead.
+    """Returns the preset's recipe, in float32 wherever it is trained, until it also writes better (loss on
+    unseen text 1.8 instead of 1.9), and without evaluations on the way: the stored models are measured
+    instead.
     """
     preset = PRESETS[PRESET]
     settings = replace(
@@ -113,8 +114,8 @@ def take(
 def look_at(
     model: Transformer, corpus: Corpus, settings: TrainConfig, step: int, seconds: float
 ) -> Evaluation:
-    """What a kept model reaches: losses on the whole validation split and on as much of the training text,
-    both as they are, without repeats; and the score of every head. Rounded to DECIMALS.
+    """Measures a stored model: losses on the whole validation split and on as much of the training text, both
+    without repeats, and the score of every head. Rounded to DECIMALS.
     """
     batches = Batches(corpus, model.config, settings)
     training = measure(model, batches, corpus.train, len(corpus.validation))
@@ -126,7 +127,7 @@ def look_at(
 
 
 def rounded(scores: HeadScores) -> HeadScores:
-    """To DECIMALS: more would be noise of the float16 weights."""
+    """Rounds to DECIMALS: more would be noise of the float16 weights."""
     induction, previous = (
         tuple(tuple(round(score, DECIMALS) for score in row) for row in grid)
         for grid in (scores.induction, scores.previous)

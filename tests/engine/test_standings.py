@@ -47,14 +47,14 @@ def test_a_line_of_the_table_by_hand() -> None:
 def test_curves_against_each_axis(along: race_table.Along, each: float | None) -> None:
     view = run()
     each = 24.0 * race_table.flops_a_token(view) if each is None else each
-    course = race_table.course(view, along)
-    assert course.at.tolist() == pytest.approx([each * n for n in range(1, 41)])
-    assert course.losses.tolist() == pytest.approx([2 + 2 / n for n in range(1, 41)])
-    assert course.looked_at.tolist() == [0.0] and course.looked.tolist() == [4.2]
-    assert course.end_at.tolist() == pytest.approx([40 * each]) and course.end.tolist() == [2.1]
-    assert course.newest == pytest.approx((40 * each, 2.1))
+    curves = race_table.run_curves(view, along)
+    assert curves.at.tolist() == pytest.approx([each * n for n in range(1, 41)])
+    assert curves.losses.tolist() == pytest.approx([2 + 2 / n for n in range(1, 41)])
+    assert curves.looked_at.tolist() == [0.0] and curves.looked.tolist() == [4.2]
+    assert curves.end_at.tolist() == pytest.approx([40 * each]) and curves.end.tolist() == [2.1]
+    assert curves.newest == pytest.approx((40 * each, 2.1))
     assert race_table.end_of([view, run("b", steps=10)], along) == pytest.approx(200 * each)
-    bits = race_table.course(view, along, "bits", points=5)
+    bits = race_table.run_curves(view, along, "bits", points=5)
     some = (1, 10, 20, 30, 40)
     assert bits.at.tolist() == pytest.approx([each * n for n in some])
     assert bits.losses.tolist() == pytest.approx([(2 + 2 / n) / math.log(2) for n in some])
@@ -74,12 +74,12 @@ def test_a_curve_ends_at_the_loss_that_the_table_has() -> None:
     for looks, newest, loss in (((), None, math.nan), (twice, (40.0, 2.2), 2.2)):
         view = replace(run(), history=replace(run().history, evaluations=looks))
         line = race_table.standing(view)
-        assert race_table.course(view, "steps").newest == newest
+        assert race_table.run_curves(view, "steps").newest == newest
         assert line.loss == pytest.approx(loss, nan_ok=True) and math.isnan(line.bits)
         assert line.complete == bool(looks)
     every = (Evaluation(0, 4.0, 4.1, 0.0, True), whole)
-    course = race_table.course(replace(run(), history=replace(run().history, evaluations=every)), "steps")
-    assert course.looked.tolist() == [4.1, 2.2] and not len(course.end), "one curve"
+    curves = race_table.run_curves(replace(run(), history=replace(run().history, evaluations=every)), "steps")
+    assert curves.looked.tolist() == [4.1, 2.2] and not len(curves.end), "one curve"
 
 
 def test_what_is_left_of_a_race_is_the_sum_of_its_turns() -> None:

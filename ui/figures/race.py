@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.experiments.race_table import Along, Course, Unit
+from engine.experiments.race_table import Along, RunCurves, Unit
 from ui.figures import specs as go
 from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
@@ -44,7 +44,7 @@ NARROW = {
 
 
 def race_curves(
-    courses: Sequence[Course],
+    runs: Sequence[RunCurves],
     lines: Mapping[str, float],
     *,
     along: Along = "steps",
@@ -55,16 +55,16 @@ def race_curves(
     height: int = 360,
     wide: int = WIDE,
 ) -> go.Figure:
-    """Draws `courses` in one chart, `lines` (name -> loss) across it, and at the right the name of each at
+    """Draws `runs` in one chart, `lines` (name -> loss) across it, and at the right the name of each at
     its end. `height` is the figure's and `wide` about the curves' own width, in pixels: labels are kept
     apart by them.
     """
     word = "letter" if token == "character" else token
-    y_range = loss_range(courses, lines)
-    ends = [end, *(float(at[-1]) for c in courses for at in (c.at, c.looked_at, c.end_at) if len(at))]
-    traces = [trace for i, each in enumerate(courses) for trace in _traces(each, i, curves)]
+    y_range = loss_range(runs, lines)
+    ends = [end, *(float(at[-1]) for c in runs for at in (c.at, c.looked_at, c.end_at) if len(at))]
+    traces = [trace for i, each in enumerate(runs) for trace in _traces(each, i, curves)]
     inside = height - 8 - 42
-    longest = max((len(short(each.name, LONGEST)) for each in courses), default=0)
+    longest = max((len(short(each.name, LONGEST)) for each in runs), default=0)
     layout = base_layout(
         uirevision=f"race-{along}-{unit}",
         margin={"l": 48, "r": 24 + LETTER * (5 + longest), "t": 8, "b": 42},
@@ -83,27 +83,27 @@ def race_curves(
         },
         shapes=[_across(y) for y in lines.values()],
         annotations=[
-            *_across_labels(lines, word, courses, curves, max(ends) or 1, y_range, (wide, inside)),
-            *_names(courses, y_range, inside, curves),
+            *_across_labels(lines, word, runs, curves, max(ends) or 1, y_range, (wide, inside)),
+            *_names(runs, y_range, inside, curves),
         ],
     )
     return go.Figure({"data": traces, "layout": layout})
 
 
-def loss_range(courses: Sequence[Course], lines: Mapping[str, float]) -> list[float]:
+def loss_range(runs: Sequence[RunCurves], lines: Mapping[str, float]) -> list[float]:
     """Returns the range from the lowest loss to a little above knowing nothing; what explodes runs out of the
     picture.
     """
     top = max(lines.values(), default=4.5)
     found = np.concatenate(
-        [np.zeros(0), *(np.asarray(y) for c in courses for y in (c.losses, c.looked, c.end))]
+        [np.zeros(0), *(np.asarray(y) for c in runs for y in (c.losses, c.looked, c.end))]
     )
     found = found[np.isfinite(found)]
     lowest = min([*lines.values(), *([float(found.min())] if found.size else [])], default=0.0)
     return [max(0.0, math.floor((lowest - 0.1) * 4) / 4), top * 1.05]
 
 
-def _traces(each: Course, index: int, curves: Curves) -> list[dict[str, Any]]:
+def _traces(each: RunCurves, index: int, curves: Curves) -> list[dict[str, Any]]:
     shade, name = colour(SHADES[index % len(SHADES)]), plain(each.name)
     dash = DASHES[index % len(DASHES)]
     found = []
@@ -151,7 +151,7 @@ def _across(y: float) -> dict[str, Any]:
 def _across_labels(
     lines: Mapping[str, float],
     word: str,
-    courses: Sequence[Course],
+    runs: Sequence[RunCurves],
     curves: Curves,
     end: float,
     y_range: list[float],
@@ -162,7 +162,7 @@ def _across_labels(
     scale = inside / (y_range[1] - y_range[0])
     points = [
         (np.asarray(at, np.float64) / end * wide, (y_range[1] - np.asarray(y, np.float64)) * scale)
-        for each in courses
+        for each in runs
         for at, y, there in (
             (each.looked_at, each.looked, curves != "training"),
             (each.at, each.losses, curves != "validation"),
@@ -216,11 +216,11 @@ def _said(words: str, y: float, at: Literal["right", "center", "left"], above: b
 
 
 def _names(
-    courses: Sequence[Course], y_range: list[float], inside: int, curves: Curves
+    runs: Sequence[RunCurves], y_range: list[float], inside: int, curves: Curves
 ) -> list[dict[str, Any]]:
     """At the right of the chart, each at the height of its curve's end, apart where they would overlap."""
     ends = []
-    for index, each in enumerate(courses):
+    for index, each in enumerate(runs):
         newest = each.newest if curves != "training" else None
         last = newest[1] if newest else float(each.losses[-1]) if len(each.losses) else math.nan
         if math.isfinite(last):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.data.tasks.task import Task
 from engine.data.tokenizers import Storable, characters
 from engine.errors import CorpusError
+
+if TYPE_CHECKING:
+    from engine.data.tasks.task import Task
 
 VALIDATION_SHARE = 0.1  # the last tenth
 LN_2 = float(np.log(2))

@@ -19,7 +19,7 @@ import torch
 from engine.config import SampleConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
-from engine.sample.cache_pool import Held
+from engine.sample.decoder import Held
 from engine.sample.generate import Drawn, steps
 from engine.sample.outcome import likeliest_ids
 from engine.sample.single_row import Products

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.config import SampleConfig
+from engine.data.progress import Progress, Steps
 from engine.data.tokenizers import Tokenizer
 from engine.model import Transformer
 from engine.sample.beam import Beam, fitting, sampled
+from engine.sample.decoder import Held
+from engine.sample.generate import steps
 
 Verdict = Literal["same", "shorter", "likelier", "better score"]
 
@@ -83,3 +86,31 @@ def dropped(prompt: int, depth: int, context: int) -> int:
     (3, 0)
     """
     return max(0, prompt + depth - 1 - context)
+
+
+def write_each(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    tokens: Sequence[int],
+    characters: int,
+    samplings: Sequence[SampleConfig],
+    stop: Collection[int] = (),
+) -> Steps[tuple[str, ...]]:
+    """Continues `tokens` as `write` does, once with each of `samplings`, as a slow measurement: a step for
+    each token, counted in characters. A token of `stop` ends a text, and is left out.
+    """
+    texts: list[str] = []
+    held = Held(model) if model.can_cache else None  # all go on from the same text
+    for sampling in samplings:
+        ids: list[int] = []
+        text = ""
+        for record in steps(model, tokens, characters, sampling, stop=stop, held=held):
+            if record.token in stop:
+                break
+            ids.append(record.token)
+            text = tokenizer.decode(ids)[:characters]
+            yield Progress(len(texts) * characters + len(text), len(samplings) * characters)
+            if len(text) == characters:
+                break
+        texts.append(text)
+    return tuple(texts)

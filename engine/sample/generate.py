@@ -10,11 +10,9 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, SampleConfig
-from engine.data.progress import Progress, Steps
 from engine.data.tokenizers import Tokenizer, written
 from engine.model import Transformer
-from engine.sample.cache_pool import Held
-from engine.sample.decoder import Decoder
+from engine.sample.decoder import Decoder, Held
 from engine.sample.single_row import Products
 from engine.sample.stages import draw, likeliest, uniform, warp
 
@@ -182,34 +180,6 @@ def write(
         if len(ids) * 8 >= characters and len(tokenizer.decode(ids)) >= characters:
             break
     return tokenizer.decode(ids)[:characters], len(ids)
-
-
-def write_each(
-    model: Transformer,
-    tokenizer: Tokenizer,
-    tokens: Sequence[int],
-    characters: int,
-    samplings: Sequence[SampleConfig],
-    stop: Collection[int] = (),
-) -> Steps[tuple[str, ...]]:
-    """Continues `tokens` as `write` does, once with each of `samplings`, as a slow measurement: a step for
-    each token, counted in characters. A token of `stop` ends a text, and is left out.
-    """
-    texts: list[str] = []
-    held = Held(model) if model.can_cache else None  # all go on from the same text
-    for sampling in samplings:
-        ids: list[int] = []
-        text = ""
-        for record in steps(model, tokens, characters, sampling, stop=stop, held=held):
-            if record.token in stop:
-                break
-            ids.append(record.token)
-            text = tokenizer.decode(ids)[:characters]
-            yield Progress(len(texts) * characters + len(text), len(samplings) * characters)
-            if len(text) == characters:
-                break
-        texts.append(text)
-    return tuple(texts)
 
 
 def choose(logits: Tensor, sampling: SampleConfig, seen: list[int], u: float) -> int:

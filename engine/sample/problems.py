@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from engine.data.corpus import Corpus
-from engine.data.tasks.task import Task
 from engine.data.tokenizers import Tokenizer
 from engine.errors import TaskError
 from engine.model import Transformer
 from engine.probe import Probe, identity
 from engine.training.records import TaskScores
+
+if TYPE_CHECKING:
+    from engine.data.tasks.task import Task
 
 PROBLEMS = 100  # of each split that are solved at an evaluation, spread evenly over it
 

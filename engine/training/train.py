@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpus import Corpus, check_length
-from engine.data.tasks.task import Task
 from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError
 from engine.model import Transformer, build
@@ -28,6 +28,9 @@ from engine.training.evaluation import loss_of, measure
 from engine.training.loop import Loop
 from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, HeadScores, Record, Sample, TrainState
+
+if TYPE_CHECKING:
+    from engine.data.tasks.task import Task
 
 HeadScorer = Callable[[Transformer, Tokenizer], HeadScores | None]
 KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}

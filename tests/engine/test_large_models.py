@@ -36,8 +36,8 @@ from engine.measure.residual.stream import (
 from engine.sample import generate, steps
 from engine.sample.beam import searching
 from engine.sample.branches import Tree, grow
-from engine.sample.cache_pool import Held
-from engine.sample.generate import write_each
+from engine.sample.decoder import Held
+from engine.sample.decoding_comparison import write_each
 from engine.sample.outcome import Tally
 from tests.engine.helpers import loud, tiny
 

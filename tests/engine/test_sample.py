@@ -24,8 +24,9 @@ from engine.sample.decoding_comparison import (
     dropped,
     ending_with,
     rivals,
+    write_each,
 )
-from engine.sample.generate import write, write_each
+from engine.sample.generate import write
 from engine.sample.outcome import last_torn, likeliest_ids, outcome, removed_by, tally
 from engine.sample.surprise import surprise
 from tests.engine.cases import for_each

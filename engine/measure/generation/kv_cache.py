@@ -21,7 +21,7 @@ from engine.parts.cache import KVCache
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.sample import Decoder, Drawn, steps
-from engine.sample.cache_pool import Held
+from engine.sample.decoder import Held
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
 

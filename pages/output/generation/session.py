@@ -18,8 +18,7 @@ from engine.data.tokenizers import token_bytes
 from engine.model import Transformer
 from engine.sample.branches import Tree, Written, follow, pick
 from engine.sample.branches import grow as grown
-from engine.sample.cache_pool import Held
-from engine.sample.decoder import ready
+from engine.sample.decoder import Held, ready
 from engine.sample.row_products import Arithmetic
 from engine.sample.single_row import Products
 from pages.output.generation.link import parse

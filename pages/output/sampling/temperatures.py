@@ -11,7 +11,7 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.data.tokenizers import ends
 from engine.sample import Stage
-from engine.sample.generate import write_each
+from engine.sample.decoding_comparison import write_each
 from engine.sample.outcome import likeliest_ids
 from pages.output.sampling import figures, guesses, words
 from pages.output.sampling.place import LIKELIEST, place, staged

@@ -133,10 +133,10 @@ def _following(
 
     def counts(length: int) -> np.ndarray:
         # Only what occurs is counted: a table of all V x V would be larger than the text.
-        found, often = np.unique(numbered(train, length), return_counts=True)
-        asked = numbered(validation, length)
-        place = np.minimum(np.searchsorted(found, asked), len(found) - 1)
-        return np.where(found[place] == asked, often[place], 0)
+        runs, frequencies = np.unique(numbered(train, length), return_counts=True)
+        wanted = numbered(validation, length)
+        place = np.minimum(np.searchsorted(runs, wanted), len(runs) - 1)
+        return np.where(runs[place] == wanted, frequencies[place], 0)
 
     losses = -np.log((counts(given + 1) + 1.0) / (counts(given) + vocab))
     return float(losses[counted[given:]].mean())

@@ -40,8 +40,8 @@ def pair_text(name: str, learned: int = LEARNED, held_out: int = HELD_OUT, seed:
     return PairedText(name, task.title, tokenizer, _plain(train), _plain(validation))
 
 
-def _plain(found: list[Aligned]) -> tuple[Pair, ...]:
-    return tuple(Pair(one.source, one.target) for one in found)
+def _plain(aligned: list[Aligned]) -> tuple[Pair, ...]:
+    return tuple(Pair(entry.source, entry.target) for entry in aligned)
 
 
 @dataclass(frozen=True)
@@ -65,40 +65,42 @@ def speakers(count: int = SPEAKERS) -> Speakers:
 
     Raises CorpusError where the text cannot be had.
     """
-    found = speeches(corpora.load("shakespeare").text)
-    most = Counter({who: 0 for who, _ in found})
-    for who, speech in found:
+    spoken = speeches(corpora.load("shakespeare").text)
+    most = Counter({who: 0 for who, _ in spoken})
+    for who, speech in spoken:
         most[who] += speech.count("\n") + 1
     labels = tuple(who for who, _ in most.most_common(count))
-    said = [one for one in found if one[0] in labels]
-    held = _stretches([one for one in said if _is_held_out(one[1])], {size: size for size in STRETCHES})
-    learned = _stretches([one for one in said if not _is_held_out(one[1])], STRETCHES)
-    texts = [one for one in learned if one not in held]
-    lines = [one for one in texts if learned[one][1] == 1]
+    chosen = [entry for entry in spoken if entry[0] in labels]
+    held = _stretches(
+        [entry for entry in chosen if _is_held_out(entry[1])], {size: size for size in STRETCHES}
+    )
+    learned = _stretches([entry for entry in chosen if not _is_held_out(entry[1])], STRETCHES)
+    texts = [entry for entry in learned if entry not in held]
+    lines = [entry for entry in texts if learned[entry][1] == 1]
     text = LabelledText(
         "speakers",
         "Who speaks?",
         PairTokenizer.train(lines, "speech", OTHER, OFTEN),
         labels,
-        tuple(Labelled(one, learned[one][0]) for one in texts),
-        tuple(Labelled(one, who) for one, (who, _) in held.items()),
+        tuple(Labelled(entry, learned[entry][0]) for entry in texts),
+        tuple(Labelled(entry, who) for entry, (who, _) in held.items()),
         "mean",
     )
     right = frequent_right(text)
     return Speakers(text, tuple(size for _, size in held.values()), sum(right) / len(right))
 
 
-def _stretches(said: list[tuple[str, str]], steps: dict[int, int]) -> dict[str, tuple[str, int]]:
+def _stretches(spoken: list[tuple[str, str]], steps: dict[int, int]) -> dict[str, tuple[str, int]]:
     """Text -> (who says it, how many lines it has), each text once; `steps` as STRETCHES."""
-    found: dict[str, tuple[str, int]] = {}
-    for who, speech in said:
+    stretches: dict[str, tuple[str, int]] = {}
+    for who, speech in spoken:
         lines = speech.split("\n")
         for size, step in steps.items():
             for first in range(0, len(lines) - size + 1, step):
                 text = " ".join(lines[first : first + size])
                 if len(text) >= SHORTEST:
-                    found.setdefault(text, (who, size))
-    return found
+                    stretches.setdefault(text, (who, size))
+    return stretches
 
 
 def speeches(text: str) -> list[tuple[str, str]]:

@@ -179,8 +179,8 @@ def label_ids(text: str, tokenizer: PairTokenizer) -> list[int]:
 
 def rows_of(pairs: Iterable[Pair], tokenizer: PairTokenizer) -> Rows:
     """Returns pairs as ids."""
-    found = [(source_ids(p.source, tokenizer), [BEGIN, *tokenizer.encode(p.target), END]) for p in pairs]
-    return Rows(padded([source for source, _ in found]), padded([target for _, target in found]))
+    ids = [(source_ids(p.source, tokenizer), [BEGIN, *tokenizer.encode(p.target), END]) for p in pairs]
+    return Rows(padded([source for source, _ in ids]), padded([target for _, target in ids]))
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Tensor:

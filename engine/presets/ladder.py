@@ -55,14 +55,14 @@ _LAST = Rung(
 
 
 def _ladder() -> dict[str, Rung]:
-    found = {"last": _LAST}
+    rungs = {"last": _LAST}
 
     def step(
         name: str, below: str, title: str, idea: str, parts: str | None = None, **changes: object
     ) -> None:
-        under = found[below]
+        under = rungs[below]
         model = replace(under.model, **changes)  # type: ignore[arg-type]
-        found[name] = Rung(title, idea, model, below, changes, under.parts if parts is None else parts)
+        rungs[name] = Rung(title, idea, model, below, changes, under.parts if parts is None else parts)
 
     step("mean", "last", "Average", "All letters so far count alike.", mixer="mean")
     step(
@@ -129,7 +129,7 @@ def _ladder() -> dict[str, Rung]:
         ffn="swiglu",
         qk_norm=True,
     )
-    return found
+    return rungs
 
 
 LADDER: dict[str, Rung] = _ladder()

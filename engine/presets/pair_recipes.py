@@ -45,13 +45,13 @@ def label_recipe() -> LabelRecipe:
     """Returns the recipe of the classifier that says who speaks. Raises CorpusError where Shakespeare cannot
     be had.
     """
-    found = speakers()
+    data = speakers()
     return LabelRecipe(
-        found.text.fitted(ENCODERS["speakers"].model),
+        data.text.fitted(ENCODERS["speakers"].model),
         _train(ENCODERS["speakers"]),
-        found.text,
-        found.majority,
-        found.lines,
+        data.text,
+        data.majority,
+        data.lines,
     )
 
 

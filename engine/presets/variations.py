@@ -56,5 +56,5 @@ def variation(config: ModelConfig) -> dict[str, str]:
 
 def unchanged_aspects(config: ModelConfig) -> tuple[str, ...]:
     """Returns those of ASPECTS at which a model does what the original did."""
-    first, found = variation(ORIGINAL), variation(config)
-    return tuple(aspect for aspect in ASPECTS if found[aspect] == first[aspect])
+    first, present = variation(ORIGINAL), variation(config)
+    return tuple(aspect for aspect in ASPECTS if present[aspect] == first[aspect])

@@ -31,16 +31,18 @@ def compared(first: Sequence[Evaluation], second: Sequence[Evaluation]) -> Compa
     """
     ends = [[e for e in looks if e.complete][-1:] for looks in (first, second)]
     if all(ends):
-        found: tuple[Evaluation, Evaluation] | None = ends[0][0], ends[1][0]
+        both: tuple[Evaluation, Evaluation] | None = ends[0][0], ends[1][0]
     else:
         at = {e.step: e for e in first if not e.complete}
         pairs = [(at[e.step], e) for e in second if not e.complete and e.step in at]
-        found = pairs[-1] if pairs else None
-    if found is None or not all(math.isfinite(e.validation_loss) for e in found):
+        both = pairs[-1] if pairs else None
+    if both is None or not all(math.isfinite(e.validation_loss) for e in both):
         return None
-    one, other = found
+    first_look, second_look = both
     return Compared(
-        (one.step, other.step), (one.validation_loss, other.validation_loss), one.complete and other.complete
+        (first_look.step, second_look.step),
+        (first_look.validation_loss, second_look.validation_loss),
+        first_look.complete and second_look.complete,
     )
 
 

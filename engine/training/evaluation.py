@@ -30,9 +30,9 @@ def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0
     model.parts.mode(model, False)
     total, count, characters = 0.0, 0, 0
     for batch in batches.windows(tokens, limit):
-        found = batches.loss(float(loss_of(model, batch, device)), batch)
-        total += found.nats * found.tokens
-        count, characters = count + found.tokens, characters + found.characters
+        loss = batches.loss(float(loss_of(model, batch, device)), batch)
+        total += loss.nats * loss.tokens
+        count, characters = count + loss.tokens, characters + loss.characters
     model.parts.mode(model, training)
     return Loss(total / count if count else math.nan, count, characters)
 

@@ -70,9 +70,9 @@ class Lapse:
         if look is None:
             raise CheckpointError(f"{self.folder} keeps no model of step {step}")
         model = model_at(self.folder, self.config, self.parts, step)
-        said = {name: self.metrics[name] for name in ("corpus", "train") if name in self.metrics}
+        metadata = {name: self.metrics[name] for name in ("corpus", "train") if name in self.metrics}
         reached = {"step": step, "validation_loss": look.validation_loss}
-        return Checkpoint(model, model.config, self.tokenizer, said | reached)
+        return Checkpoint(model, model.config, self.tokenizer, metadata | reached)
 
 
 def name_of(step: int) -> str:
@@ -127,28 +127,28 @@ def keep_facts(
     looks: tuple[Evaluation, ...],
 ) -> None:
     """Writes everything but the weights: what `open_lapse` reads."""
-    said = {**metrics, "looks": [asdict(look) for look in looks]}
-    for name, values in ((CONFIG, config.to_dict()), (TOKENIZER, tokenizer.to_dict()), (METRICS, said)):
+    metadata = {**metrics, "looks": [asdict(look) for look in looks]}
+    for name, values in ((CONFIG, config.to_dict()), (TOKENIZER, tokenizer.to_dict()), (METRICS, metadata)):
         write_whole(folder / name, json_bytes(values))
 
 
 def _look(values: Mapping[str, Any]) -> Evaluation:
     """Raises TypeError or ValueError for what is none."""
     heads = values["heads"]
-    found = Evaluation(**{**values, "heads": None if heads is None else _heads(heads)})
-    numbers = (found.train_loss, found.validation_loss, found.seconds)
-    if type(found.step) is not int or found.step < 0 or not all(_is_number(x) for x in numbers):
-        raise ValueError(f"a look at step {found.step!r} has no numbers")
-    return found
+    look = Evaluation(**{**values, "heads": None if heads is None else _heads(heads)})
+    numbers = (look.train_loss, look.validation_loss, look.seconds)
+    if type(look.step) is not int or look.step < 0 or not all(_is_number(x) for x in numbers):
+        raise ValueError(f"a look at step {look.step!r} has no numbers")
+    return look
 
 
 def _heads(values: Mapping[str, Any]) -> HeadScores:
     grids = {name: tuple(tuple(row) for row in values[name]) for name in ("induction", "previous")}
-    found = HeadScores(**{**values, **grids})
-    all_of_them = [x for grid in _grids(found) for row in grid for x in row]
-    if not all(_is_number(x) for x in (*all_of_them, found.first_loss, found.second_loss)):
+    scores = HeadScores(**{**values, **grids})
+    all_of_them = [x for grid in _grids(scores) for row in grid for x in row]
+    if not all(_is_number(x) for x in (*all_of_them, scores.first_loss, scores.second_loss)):
         raise ValueError("a head's score is no number")
-    return found
+    return scores
 
 
 def _grids(scores: HeadScores) -> tuple[Grid, Grid]:

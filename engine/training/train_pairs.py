@@ -223,8 +223,8 @@ class _Pairs(Loop[Seq2Seq, PairBatch]):
     def _right(self, split: Split, wanted: int) -> float:
         rows = self.text.rows[split]
         with evaluating(self.in_float32(), self.model.parts) as model:
-            found = exact(model, rows.of(spread(len(rows), wanted)))
-        return sum(found) / len(found)
+            right = exact(model, rows.of(spread(len(rows), wanted)))
+        return sum(right) / len(right)
 
     def evaluation(self, complete: bool) -> Evaluation:
         limit = rows_for(self.config.eval_tokens, self.mean_tokens)

@@ -225,8 +225,8 @@ def remainders(name: str, title: str, rule: str, signs: str, held_out: float) ->
 
     def asks(typed: str) -> str | None:
         parts = typed.partition("=")[0].replace(" ", "").split("+")
-        found = [_sign(part, signs) for part in parts]
-        return f"{found[0]}+{found[1]}=" if len(found) == 2 and all(found) else None
+        terms = [_sign(part, signs) for part in parts]
+        return f"{terms[0]}+{terms[1]}=" if len(terms) == 2 and all(terms) else None
 
     one = math.log(modulus)
     return Task(

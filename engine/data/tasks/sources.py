@@ -36,7 +36,7 @@ def bracket_entropies(kinds: int, size: int) -> list[float]:
     """Returns the nats of each bracket of a word given those before, by the probability of every depth:
     (size,).
     """
-    chance, found = {0: 1.0}, []
+    chance, entropies = {0: 1.0}, []
     for left in range(size, 0, -1):
         total, after = 0.0, defaultdict[int, float](float)
         for depth, p in chance.items():
@@ -45,8 +45,8 @@ def bracket_entropies(kinds: int, size: int) -> list[float]:
             after[depth + 1] += p * up
             after[depth - 1] += p * (1 - up)
         chance = {depth: p for depth, p in after.items() if p}
-        found.append(total)
-    return found
+        entropies.append(total)
+    return entropies
 
 
 def partners(word: str, kinds: Sequence[str]) -> dict[int, int] | None:
@@ -58,15 +58,15 @@ def partners(word: str, kinds: Sequence[str]) -> dict[int, int] | None:
     """
     closes = {kind[1]: kind[0] for kind in kinds}
     waiting: list[int] = []
-    found = {}
+    opened = {}
     for i, bracket in enumerate(word):
         if bracket not in closes:
             waiting.append(i)
         elif waiting and word[waiting[-1]] == closes[bracket]:
-            found[i] = waiting.pop()
+            opened[i] = waiting.pop()
         else:
             return None
-    return None if waiting else found
+    return None if waiting else opened
 
 
 def brackets(name: str, title: str, rule: str, kinds: tuple[str, ...], pairs: int) -> Task:
@@ -90,8 +90,8 @@ def brackets(name: str, title: str, rule: str, kinds: tuple[str, ...], pairs: in
         return known and partners(line, kinds) is not None
 
     def sources(line: str) -> Sources:
-        found = partners(line, kinds) or {}
-        return tuple((found[i],) if i in found else () for i in range(pairs, size))
+        opened = partners(line, kinds) or {}
+        return tuple((opened[i],) if i in opened else () for i in range(pairs, size))
 
     def asks(typed: str) -> str | None:
         """What is open can be closed in as many brackets as are left."""
@@ -170,11 +170,11 @@ def markov(name: str, title: str, rule: str, letters: str, seed: int = 0) -> Tas
         weights = [[[float(x) for x in row] for row in table] for table in p]
         places = range(len(letters))
         a, b = divmod(draws.choices(range(len(letters) ** 2), pairs.ravel().tolist())[0], len(letters))
-        found = [a, b]
-        while len(found) < count:
+        states = [a, b]
+        while len(states) < count:
             a, b = b, draws.choices(places, weights[a][b])[0]
-            found.append(b)
-        return "".join(letters[i] for i in found[:count])
+            states.append(b)
+        return "".join(letters[i] for i in states[:count])
 
     def right(text: str) -> bool:
         if not set(text) <= set(letters):

@@ -92,12 +92,12 @@ class BpeTokenizer:
         """
         ids: list[int] = []
         for piece in pieces(text, self.split):
-            found = self._known.get(piece)
-            if found is None:
-                found = tuple(self._merge(self._symbols(piece)))
+            symbols = self._known.get(piece)
+            if symbols is None:
+                symbols = tuple(self._merge(self._symbols(piece)))
                 if len(self._known) < KEPT_PIECES and len(piece) < 100:
-                    self._known[piece] = found
-            ids += found
+                    self._known[piece] = symbols
+            ids += symbols
         return ids
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
@@ -328,18 +328,18 @@ class Trainer:
         """The best pairs but the winner: (pair, count). What is out of date on the way to them leaves the
         heap for good.
         """
-        found: list[tuple[int, tuple[int, int]]] = []
-        while heap and len(found) < keep:
+        best: list[tuple[int, tuple[int, int]]] = []
+        while heap and len(best) < keep:
             entry = heapq.heappop(heap)
             if (
                 entry[0] == -self.counts.get(entry[1], 0) < 0
                 and entry[1] != winner
-                and entry not in found[-1:]
+                and entry not in best[-1:]
             ):
-                found.append(entry)
-        for entry in found:
+                best.append(entry)
+        for entry in best:
             heapq.heappush(heap, entry)
-        return tuple((pair, -negative) for negative, pair in found)
+        return tuple((pair, -negative) for negative, pair in best)
 
     def _apply(self, pair: tuple[int, int], token: int) -> set[tuple[int, int]]:
         """Merges the pair wherever it stands, left to right. Returns the pairs whose count has changed."""

@@ -173,13 +173,13 @@ def load_all(
     wanted = [name for name in names if name in PUBLISHED]
     for name in wanted:
         _begin(name)
-    end, found, problems = time.monotonic() + seconds, {}, {}
+    end, encodings, problems = time.monotonic() + seconds, {}, {}
     for name in wanted:
         try:
-            found[name] = load(name, max(0.0, end - time.monotonic()))
+            encodings[name] = load(name, max(0.0, end - time.monotonic()))
         except TokenizerError as error:
             problems[name] = str(error)
-    return found, problems
+    return encodings, problems
 
 
 def _sentence(name: str, error: str) -> str:

@@ -129,17 +129,17 @@ def answer(source: str) -> Aligned:
     name, from all its letters; a century that is not written, from the tens of the year.
     """
     day, match = read(source)
-    found: list[tuple[int, ...]] = []
+    alignment: list[tuple[int, ...]] = []
     for name, digits in (("year", 4), ("month", 2), ("day", 2)):
         places = range(*match.span(name))
         if len(places) == digits and match[name].isdigit():
-            found += [(place,) for place in places]
+            alignment += [(place,) for place in places]
         elif name == "year":
-            found += [(places[0],), (places[0],), (places[0],), (places[1],)]
+            alignment += [(places[0],), (places[0],), (places[0],), (places[1],)]
         else:
-            found += [tuple(places)] * 2  # one digit, or a name
-        found.append(())  # the stroke
-    return Aligned(source, day.isoformat(), tuple(found[:-1]))
+            alignment += [tuple(places)] * 2  # one digit, or a name
+        alignment.append(())  # the stroke
+    return Aligned(source, day.isoformat(), tuple(alignment[:-1]))
 
 
 def draw(draws: random.Random) -> str:

@@ -143,8 +143,8 @@ def noun(phrase: Phrase) -> Velan:
     words.
     """
     stem, _, second = NOUNS[phrase.noun.base]
-    found = [(stem + ("i" if phrase.plural else ""), phrase.noun.places)]
-    return [*found, (second, phrase.noun.places)] if second else found
+    words = [(stem + ("i" if phrase.plural else ""), phrase.noun.places)]
+    return [*words, (second, phrase.noun.places)] if second else words
 
 
 def verb(action: Action, subject: Phrase) -> Velan:
@@ -152,11 +152,11 @@ def verb(action: Action, subject: Phrase) -> Velan:
     of the word; `not` and the particle of some verbs come before it.
     """
     stem, _, particle = VERBS[action.verb.base]
-    found: Velan = [(NOT, action.negated)] if action.negated else []
+    words: Velan = [(NOT, action.negated)] if action.negated else []
     if particle:
-        found.append((particle, action.verb.places))
+        words.append((particle, action.verb.places))
     ending = FUTURE if action.future else ""
-    return [*found, agreeing(stem + ending, action.verb.places + action.future, subject)]
+    return [*words, agreeing(stem + ending, action.verb.places + action.future, subject)]
 
 
 def phrase(of: Phrase) -> Velan:

@@ -114,9 +114,9 @@ def answer(source: str) -> Aligned:
     """Returns the sentence in Velan with its alignment; a word that agrees comes from its English words and
     from the noun.
     """
-    found = grammar.sentence(read(source))
+    velan = grammar.sentence(read(source))
     text = " ".join(source.split())
-    return Aligned(text, " ".join(word for word, _ in found), tuple(places for _, places in found))
+    return Aligned(text, " ".join(word for word, _ in velan), tuple(places for _, places in velan))
 
 
 def draw(draws: random.Random) -> str:

@@ -31,37 +31,37 @@ def number_words(number: str) -> NumberWords:
     """
     if int(number) == 0:
         return [(ONES[0], (0,))]
-    found: NumberWords = []
+    words: NumberWords = []
     for group in reversed(range(-(-len(number) // 3))):
         end = len(number) - 3 * group
         places = range(max(0, end - 3), end)
-        of_group = _below_thousand(number, places, last=group == 0, before=bool(found))
+        of_group = _below_thousand(number, places, last=group == 0, before=bool(words))
         if of_group and group:
             of_group.append((GROUPS[group], tuple(places)))
-        found += of_group
-    return found
+        words += of_group
+    return words
 
 
 def _below_thousand(number: str, places: range, last: bool, before: bool) -> NumberWords:
     """One group of three digits. `before`: words stand before it."""
     digits = {2 - i: place for i, place in enumerate(reversed(places))}  # 0: hundreds, 1: tens, 2: ones
     value = {i: int(number[digits[i]]) if i in digits else 0 for i in range(3)}
-    found: NumberWords = []
+    words: NumberWords = []
     if value[0]:
-        found += [(ONES[value[0]], (digits[0],)), ("hundred", (digits[0],))]
+        words += [(ONES[value[0]], (digits[0],)), ("hundred", (digits[0],))]
     rest = 10 * value[1] + value[2]
     low = tuple(digits[i] for i in (1, 2) if i in digits)
     if rest and (value[0] or (last and before)):
-        found.append(("and", low))
+        words.append(("and", low))
     if rest >= 20:
-        found.append((TENS[value[1]], (digits[1],)))
+        words.append((TENS[value[1]], (digits[1],)))
         if value[2]:
-            found.append((ONES[value[2]], (digits[2],)))
+            words.append((ONES[value[2]], (digits[2],)))
     elif rest >= 10:
-        found.append((ONES[rest], low))
+        words.append((ONES[rest], low))
     elif rest:
-        found.append((ONES[rest], (digits[2],)))
-    return found
+        words.append((ONES[rest], (digits[2],)))
+    return words
 
 
 def read(words: str) -> str:

@@ -48,8 +48,8 @@ class Expectations:
 
     def of(self, source: str, given: str, letter: str) -> float:
         """Returns the share of one letter; `source` is `text` or a rung."""
-        found = self.text if source == "text" else self.rungs[source]
-        return float(found[given][self.letters.index(letter)])
+        shares = self.text if source == "text" else self.rungs[source]
+        return float(shares[given][self.letters.index(letter)])
 
     def top(self, given: str, count: int) -> tuple[str, ...]:
         """Returns the most frequent letters of the text, first the likeliest."""
@@ -59,9 +59,9 @@ class Expectations:
         """Returns how differently a source goes on after the two of DOUBLE, 0 (alike) to 1 (nothing in
         common): half the sum of the differences (total variation).
         """
-        found = self.text if source == "text" else self.rungs[source]
-        one, other = (found[given] for given in DOUBLE)
-        return float(np.abs(one - other).sum() / 2)
+        shares = self.text if source == "text" else self.rungs[source]
+        first, second = (shares[given] for given in DOUBLE)
+        return float(np.abs(first - second).sum() / 2)
 
 
 def trained(name: str, corpus: Corpus) -> tuple[Transformer, float]:
@@ -96,13 +96,13 @@ def measure(corpus: Corpus, made: str = "") -> Expectations:
 def shipped(path: Path = SHIPPED) -> Expectations:
     """Reads the expectations that come with the app. Raises CheckpointError for an unreadable file."""
     try:
-        found = json.loads(path.read_text())
-        text = {given: np.array(shares) for given, shares in found["text"].items()}
+        stored = json.loads(path.read_text())
+        text = {given: np.array(shares) for given, shares in stored["text"].items()}
         rungs = {
             name: {given: np.array(shares) for given, shares in each.items()}
-            for name, each in found["rungs"].items()
+            for name, each in stored["rungs"].items()
         }
-        return Expectations(tuple(found["letters"]), text, rungs, found["losses"], found["made"])
+        return Expectations(tuple(stored["letters"]), text, rungs, stored["losses"], stored["made"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{path.name} is not what `python -m engine.experiments bigrams` writes"

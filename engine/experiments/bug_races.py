@@ -75,12 +75,12 @@ def specs(fault: Fault, vocab_size: int = 65, text: str | None = None) -> tuple[
     """Returns the runs of a race: the healthy twin and the faulty one. `text` is the corpus, where the fault
     is shown on a short one.
     """
-    found = []
+    runs = []
     for name, (model, order, parts) in ((HEALTHY, fault.healthy()), (BROKEN, fault.faulty())):
         model = replace(model, vocab_size=vocab_size)
         corpus = "text" if fault.characters else CORPUS
-        found.append(RunSpec(model, order, corpus, text if fault.characters else None, name, parts))
-    return found[0], found[1]
+        runs.append(RunSpec(model, order, corpus, text if fault.characters else None, name, parts))
+    return runs[0], runs[1]
 
 
 def patterns(model: Transformer, tokenizer: Tokenizer, text: str = READ) -> Patterns:
@@ -167,7 +167,7 @@ def shipped(name: str, folder: Path = FOLDER) -> Bug:
     race = load_race(path)
     try:
         held = json.loads(path.read_text("utf-8"))["patterns"]
-        found = tuple(None if each is None else _opened(each) for each in held)
+        opened = tuple(None if each is None else _opened(each) for each in held)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{path.name} holds no patterns: {error}. `{COMMAND} {name}` makes it"
@@ -176,16 +176,16 @@ def shipped(name: str, folder: Path = FOLDER) -> Bug:
     for spec, run in zip(ours, race.runs, strict=True):
         if not replace(run.spec, corpus=spec.corpus, name=spec.name) == spec:
             raise CheckpointError(f"{path.name} is of other settings: `{COMMAND} {name}` makes it anew")
-    return Bug(fault, race, found)
+    return Bug(fault, race, opened)
 
 
-def _packed(found: Patterns | None) -> Mapping[str, Any] | None:
-    if found is None:
+def _packed(patterns: Patterns | None) -> Mapping[str, Any] | None:
+    if patterns is None:
         return None
-    steps = np.clip(np.rint(found.weights * 255), 0, 255).astype(np.uint8)
+    steps = np.clip(np.rint(patterns.weights * 255), 0, 255).astype(np.uint8)
     return {
-        "tokens": found.tokens,
-        "layers": found.layers,
+        "tokens": patterns.tokens,
+        "layers": patterns.layers,
         "shape": steps.shape,
         "weights": base64.b64encode(steps.tobytes()).decode(),
     }
@@ -298,7 +298,7 @@ def main(names: Sequence[str] = ()) -> None:
             both.append(trained[key])
         path = FOLDER / f"{name}.json"
         Stored(made, tuple(replace(view, spec=replace(view.spec, text=None)) for view, _ in both)).save(path)
-        _write(path, {"patterns": [_packed(found) for _, found in both]})
+        _write(path, {"patterns": [_packed(each) for _, each in both]})
         log.info("%s: %s", name, [view.history.evaluations[-1].validation_loss for view, _ in both])
 
     known: dict[str, float] = {}

@@ -103,17 +103,17 @@ def train_seeds(folder: Path) -> None:
     """
     first = losses(load_race(folder / f"{RUNGS}.json").runs)
     path = folder / "seeds.json"
-    found: dict[str, list[float]] = json.loads(path.read_text())["losses"] if path.exists() else {}
-    for name in (n for n in (*FIRST_FOUR, *LADDER) if n not in UNSEEDED and n not in found):
+    stored: dict[str, list[float]] = json.loads(path.read_text())["losses"] if path.exists() else {}
+    for name in (n for n in (*FIRST_FOUR, *LADDER) if n not in UNSEEDED and n not in stored):
         over = [round(first[name], 4)]
         for seed in SEEDS[1:]:
             (spec,) = rung_specs([name], seed=seed)
             quiet = replace(spec.train, eval_every=0, sample_every=0, snapshot_every=0)
             (view,) = run_race([replace(spec, train=quiet)], "").runs
             over.append(round(view.history.evaluations[-1].validation_loss, 4))
-        found[name] = over
+        stored[name] = over
         log.info("%s: %s", name, over)
-        ordered = {name: found[name] for name in LADDER if name in found}
+        ordered = {name: stored[name] for name in LADDER if name in stored}
         what = {"made": _made("seeds"), "seeds": SEEDS, "losses": ordered}
         write_whole(path, (json.dumps(what, indent=0) + "\n").encode())
 
@@ -138,8 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if name == "seeds":
             train_seeds(folder)
             continue
-        found = run_race(specs_of(name), _made(name))
-        found.save(folder / f"{name}.json")
-        looked = {view.name: view.history.evaluations for view in found.runs}
+        race = run_race(specs_of(name), _made(name))
+        race.save(folder / f"{name}.json")
+        looked = {view.name: view.history.evaluations for view in race.runs}
         ends = {who: round(looks[-1].validation_loss, 3) for who, looks in looked.items() if looks}
         log.info("%s: %s", name, ends)

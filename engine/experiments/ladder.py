@@ -153,12 +153,12 @@ def of_checkpoint(name: str, letters: int, folder: Path = SHIPPED.parent) -> Ove
 def shipped(path: Path = SHIPPED) -> Experiment:
     """Reads the experiment that comes with the app. Raises CheckpointError where it cannot be read."""
     try:
-        found = json.loads(path.read_text())
+        stored = json.loads(path.read_text())
         rungs = {}
-        for name, each in found["rungs"].items():
+        for name, each in stored["rungs"].items():
             curve = tuple(zip(*each.pop("curve"), strict=True))
             rungs[name] = Climbed(name=name, steps=curve[0], train=curve[1], validation=curve[2], **each)
-        return Experiment(rungs, found["letters"], found["made"])
+        return Experiment(rungs, stored["letters"], stored["made"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{path} is not what `python -m engine.experiments ladder` writes: {error}"
@@ -176,8 +176,8 @@ def train_rung(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECT
     story |= {"of": config.steps, "seconds": 0.0, "numerics": choose(config.precision).sentence}
     story |= {"processor": processor()}
     if state_file.exists():
-        resume, found = load_state(state_file)
-        if found != made_by:
+        resume, recorded = load_state(state_file)
+        if recorded != made_by:
             raise CheckpointError(f"{state_file} was made by another recipe")
         story = json.loads(story_file.read_text())
         if resume.step >= config.steps:
@@ -238,10 +238,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     work.mkdir(parents=True, exist_ok=True)
     for name in () if options.collect else options.rungs or LECTURE:
         train_rung(name, corpus, work)
-    found = collect(work, options.into, corpus)
+    experiment = collect(work, options.into, corpus)
     log.info(
         "%d of %d rungs, %d of them to their end",
-        len(found.rungs),
+        len(experiment.rungs),
         len(LECTURE),
-        sum(r.finished for r in found.rungs.values()),
+        sum(r.finished for r in experiment.rungs.values()),
     )

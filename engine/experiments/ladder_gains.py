@@ -50,8 +50,8 @@ class Idea:
 def losses(views: Sequence[RunView]) -> dict[str, float]:
     """Maps each rung among the runs (by their names) to its newest loss on unseen text."""
     named = {rung.title: name for name, rung in LADDER.items()}
-    found = {named[v.given or v.name]: standing(v).loss for v in views if (v.given or v.name) in named}
-    return {name: found[name] for name in LADDER if name in found and math.isfinite(found[name])}
+    newest = {named[v.given or v.name]: standing(v).loss for v in views if (v.given or v.name) in named}
+    return {name: newest[name] for name in LADDER if name in newest and math.isfinite(newest[name])}
 
 
 def idea(
@@ -138,5 +138,5 @@ def finish(
     if len(known) < 2:
         return None
     ordered = sorted(known, key=lambda line: line.bits if unit == "bits" else line.loss)
-    found = baselines or {}
-    return Finish(tuple(ordered), unit, found.get("unigram"), found.get("bigram"))
+    counted = baselines or {}
+    return Finish(tuple(ordered), unit, counted.get("unigram"), counted.get("bigram"))

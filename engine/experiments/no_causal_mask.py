@@ -98,14 +98,14 @@ def written(model: Transformer, corpus: Corpus, seed: int) -> str:
 
 def both(corpus: Corpus, steps: int) -> tuple[Both, tuple[Transformer, Transformer]]:
     """Trains with the mask, then without, and returns both models."""
-    preset, found, models = PRESETS[PRESET], [], []
+    preset, trainings, models = PRESETS[PRESET], [], []
     config = replace(preset.train or TrainConfig(), steps=steps)
     for causal in (True, False):
         model = replace(preset.model, causal=causal, vocab_size=corpus.vocab_size)
         rows: list[tuple[int, float, str]] = []
         models.append(_followed(learn(model, config, corpus), rows))
-        found.append(Learning(*(tuple(column) for column in zip(*rows, strict=True))))
-    return Both(*found), (models[0], models[1])
+        trainings.append(Learning(*(tuple(column) for column in zip(*rows, strict=True))))
+    return Both(*trainings), (models[0], models[1])
 
 
 def _followed(
@@ -180,10 +180,10 @@ def shipped(path: Path = SHIPPED) -> Both:
 def main() -> None:
     torch.set_num_threads(1)
     corpus = corpora.load("shakespeare")
-    found, models = both(corpus, STEPS)
+    trainings, models = both(corpus, STEPS)
     data = {
         name: {"steps": one.steps, "losses": [round(x, 4) for x in one.losses], "texts": one.texts}
-        for name, one in ((MASKED, found.masked), (UNMASKED, found.unmasked))
+        for name, one in ((MASKED, trainings.masked), (UNMASKED, trainings.unmasked))
     }
     write_whole(SHIPPED, json.dumps(data, ensure_ascii=False, indent=1).encode())
     for name, model in zip((MASKED, UNMASKED), models, strict=True):

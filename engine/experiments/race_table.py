@@ -94,11 +94,11 @@ def written(views: Sequence[RunView]) -> list[tuple[str, Sample]]:
     whole = [view for view in views if view.active or view.status == "finished"] or views
     steps = [{sample.step for sample in view.history.samples} for view in whole]
     common = max(set.intersection(*steps), default=None) if steps else None
-    found = []
+    samples = []
     for view in views:
         some = [s for s in view.history.samples if common is None or s.step <= common]
-        found += [(name_of(view), some[-1])] if some else []
-    return found
+        samples += [(name_of(view), some[-1])] if some else []
+    return samples
 
 
 def table(views: Sequence[RunView]) -> dict[str, np.ndarray]:

@@ -143,8 +143,8 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
     made_by = {"model": config.to_dict(), "train": recipe.train.to_dict()}
     resume, curve, began = None, [], time.process_time()
     if latest.exists():
-        resume, found = load_state(latest)
-        if found != made_by:
+        resume, recorded = load_state(latest)
+        if recorded != made_by:
             raise CheckpointError(f"{latest} was made by another recipe")
         curve = json.loads(curve_file.read_text())
         log.info("%s: going on from step %d", name, resume.step)
@@ -206,14 +206,14 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
 
 def _beside(name: str, model: Transformer, batches: Batches) -> dict[str, Any]:
     """Measures what some models are judged by beside their loss."""
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     if (solved := task_scores(model, batches.corpus, ASKED_AT_THE_END)) is not None:
-        found["solved"] = {"train": solved.train, "validation": solved.validation}
+        scores["solved"] = {"train": solved.train, "validation": solved.validation}
     if batches.config.objective == "masked":
-        found["guessed_right"] = round(guessed_right(model, batches, batches.corpus.validation), 4)
+        scores["guessed_right"] = round(guessed_right(model, batches, batches.corpus.validation), 4)
     if name in POSITION_RECIPES:
-        found["extrapolation"] = _extrapolation(model, batches.corpus.validation)
-    return found
+        scores["extrapolation"] = _extrapolation(model, batches.corpus.validation)
+    return scores
 
 
 def _solved(look: Evaluation) -> dict[str, float]:

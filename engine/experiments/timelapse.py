@@ -88,8 +88,8 @@ def take(
     made_by = {"model": config.to_dict(), "train": settings.to_dict(), "steps": list(steps)}
     resume, seconds = None, {}
     if latest.exists():
-        resume, found = load_state(latest)
-        if found != made_by:
+        resume, recorded = load_state(latest)
+        if recorded != made_by:
             raise CheckpointError(f"{latest} was made by another recipe")
         seconds = json.loads(times.read_text())
         log.info("going on from step %d", resume.step)
@@ -162,8 +162,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keep_memory()
     work = options.work or corpora.cache_folder() / "timelapse"
     try:
-        found = take(options.into / NAME, work, corpora.load("shakespeare"), *recipe(), STEPS)
+        lapse = take(options.into / NAME, work, corpora.load("shakespeare"), *recipe(), STEPS)
     except CheckpointError as error:
         raise SystemExit(f"{error}. Remove the work folder to start over.") from error
-    for one in found.formed:
-        log.info("step %d: head %d.%d (%s)", one.step, one.layer, one.head, one.kind)
+    for head in lapse.formed:
+        log.info("step %d: head %d.%d (%s)", head.step, head.layer, head.head, head.kind)

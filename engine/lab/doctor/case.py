@@ -144,8 +144,8 @@ class Case:
             raise NotApplicable("There is no training to look back on.")
         if len(self.curve.losses) < 3 * window:
             raise NotApplicable("The training was too short to be judged.")
-        found: np.ndarray = np.convolve(self.curve.losses, np.full(window, 1 / window), "valid")
-        return found
+        means: np.ndarray = np.convolve(self.curve.losses, np.full(window, 1 / window), "valid")
+        return means
 
 
 def relative_difference(first: Tensor, second: Tensor) -> float:
@@ -153,8 +153,8 @@ def relative_difference(first: Tensor, second: Tensor) -> float:
     infinite where a number is not finite.
     """
     size = max(float(first.abs().max()), 1e-12)
-    found = float((first - second).abs().max()) / size
-    return found if math.isfinite(found) else math.inf
+    difference = float((first - second).abs().max()) / size
+    return difference if math.isfinite(difference) else math.inf
 
 
 def by_the_book(case: Case) -> Transformer:

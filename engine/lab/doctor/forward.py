@@ -219,12 +219,12 @@ def like_the_reference(case: Case) -> Measurement:
     except RuntimeError:
         return Measurement(float("inf"), {"begins": "the shape of a tensor"})
     try:
-        found = held(record(case.evaluated, ids.tolist()), theirs)
+        comparison = held(record(case.evaluated, ids.tolist()), theirs)
     except GlassformerError as error:
         return Measurement(float("inf"), {"begins": str(error)})
-    begins = found.begins
+    begins = comparison.begins
     return Measurement(
-        max(found.worst.relative, found.last.relative),
+        max(comparison.worst.relative, comparison.last.relative),
         {"begins": f"`{begins.name}`" if begins else "nowhere"},
     )
 

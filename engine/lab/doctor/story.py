@@ -146,8 +146,8 @@ def play(stage: Stage, corpus: Corpus, steps: int = 0) -> Steps[StageRun]:
 
 def _means(values: list[float]) -> np.ndarray:
     whole = values[: len(values) // STRIDE * STRIDE]
-    found: np.ndarray = np.array(whole).reshape(-1, STRIDE).mean(1)
-    return found
+    means: np.ndarray = np.array(whole).reshape(-1, STRIDE).mean(1)
+    return means
 
 
 def _look(model: Transformer, batches: Batches, corpus: Corpus, step: int) -> Look:
@@ -196,8 +196,8 @@ def shipped(path: Path = PATH) -> Mapping[str, StageRun]:
 @cache
 def baselines(path: Path = PATH) -> Mapping[str, float]:
     """Reads the losses of counting (`Corpus.baselines`) on the text of the story."""
-    found: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))["lines"]
-    return found
+    losses: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))["lines"]
+    return losses
 
 
 def main() -> None:

@@ -60,7 +60,7 @@ class Chart:
     @property
     def caught_by(self) -> tuple[str, ...]:
         """The names of the checks that it failed."""
-        return tuple(name for name, found in self.findings.items() if found.verdict == "fail")
+        return tuple(name for name, finding in self.findings.items() if finding.verdict == "fail")
 
 
 def subject_of(name: str) -> Fault:
@@ -172,7 +172,7 @@ def make(into: Path, work: Path, corpus: Corpus, names: Sequence[str], again: Se
             kept = {"made_by": made_by, "went": went}
             write_whole(notes, json.dumps(kept).encode())
         rows[name] = examined(fault, load_state(file)[0], kept["went"], corpus)
-        caught = [check for check, found in rows[name]["findings"].items() if found[0] == "fail"]
+        caught = [check for check, finding in rows[name]["findings"].items() if finding[0] == "fail"]
         log.info("%s: %s", name, ", ".join(caught) or "nothing found")
         write_whole(
             into / NAME, (json.dumps(_about(corpus) | {"rows": rows}, ensure_ascii=False) + "\n").encode()

@@ -1,7 +1,5 @@
 """Attention: who looks at whom, and what for."""
 
-import streamlit as st
-
 from engine.experiments.no_causal_mask import learn
 from engine.measure.attention import (
     copying_heads,
@@ -41,11 +39,6 @@ NUMBERS = words.with_heads(
     ),
     (),
 )
-
-# What views were called before: links still say it.
-FORMERLY = {"Step by step": "steps", "Switch things off": "switches", "Shared keys": "shared-keys"}
-if (named := st.query_params.get("attention_view")) in FORMERLY:
-    st.query_params["attention_view"] = FORMERLY[named]
 
 show(
     Page(

@@ -95,9 +95,7 @@ def loss_range(runs: Sequence[RunCurves], lines: Mapping[str, float]) -> list[fl
     picture.
     """
     top = max(lines.values(), default=4.5)
-    found = np.concatenate(
-        [np.zeros(0), *(np.asarray(y) for c in runs for y in (c.losses, c.looked, c.end))]
-    )
+    found = np.concatenate([np.zeros(0), *(np.asarray(y) for c in runs for y in (c.losses, c.looked, c.end))])
     found = found[np.isfinite(found)]
     lowest = min([*lines.values(), *([float(found.min())] if found.size else [])], default=0.0)
     return [max(0.0, math.floor((lowest - 0.1) * 4) / 4), top * 1.05]

@@ -4,7 +4,7 @@ were trained with one scheme each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -13,7 +13,7 @@ from engine.errors import GlassformerError
 from engine.model import Transformer
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
-from ui import explain, widgets
+from ui import widgets
 from ui.fit_text import most_tokens, read
 from ui.model_bar import Subject
 from ui.models import SHIPPED, model_of

@@ -19,7 +19,7 @@ from engine.measure.positions.permutation import (
 from pages.input.positions import guesses
 from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES, order_sentence
-from pages.input.positions.why_measured import THROUGH, draw_measured
+from pages.input.positions.why_measured import draw_measured
 from ui import explain, session, widgets
 from ui.guess import ask
 from ui.players.plot import plot

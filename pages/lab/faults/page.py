@@ -3,8 +3,8 @@
 from engine.experiments.bug_races import compare_twins, specs
 from engine.lab.doctor.case import relative_difference
 from engine.lab.doctor.checks import examine
-from engine.lab.doctor.course import what_it_writes
 from engine.lab.doctor.forward import sees_the_future
+from engine.lab.doctor.over_training import what_it_writes
 from engine.lab.doctor.start import gradients_by_block, stream_gradients
 from engine.lab.doctor.story import play, unscaled
 from engine.lab.doctor.table import case_of, examined, trained

@@ -45,7 +45,7 @@ def select(
     """Draws a choice of one of `options`; `first` (or the first of them) until another is chosen.
 
     For a sequence the URL holds the button's text; for a mapping (id -> what is written) it holds the id, and
-    an old link's wording still counts. `kind`: a row of buttons, pills, or a list that opens. `hidden` hides
+    what is written counts as well. `kind`: a row of buttons, pills, or a list that opens. `hidden` hides
     the label. `rest` goes to Streamlit's widget.
     """
     first = first if first is not None and first in options else next(iter(options))

@@ -308,7 +308,6 @@ UNFINISHED = (
     "engine/data",
     "engine/experiments",
     "engine/lab",
-    "engine/measure",
     "engine/model",
     "engine/parts",
     "engine/presets",

@@ -20,7 +20,7 @@ from engine.data import corpora
 from engine.data.corpora import Corpus
 from engine.errors import CorpusError
 from engine.experiments.shipped import RECIPES, _filled_in
-from engine.measure.tasks.ngrams import baselines
+from engine.measure.tasks.text_statistics import baselines
 from tests.engine.cases import for_each
 
 LINES = "one two three four five six seven eight nine ten\n" * 8

@@ -18,19 +18,21 @@ from engine.data.tasks import TASKS
 from engine.errors import CheckpointError, TaskError
 from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.recording import record
-from engine.measure.tasks.learning_curve import first_solved, task_curve
 from engine.measure.tasks.task_heads import (
     looking,
     seen,
     solved_without,
     targets,
 )
-from engine.measure.tasks.task_rules import out_of_turn, out_of_turn_line
 from engine.measure.tasks.task_scores import (
     answered,
     ask,
+    first_solved,
     lines_of,
+    out_of_turn,
+    out_of_turn_line,
     share_right,
+    task_curve,
     task_scores,
 )
 from engine.model import Transformer
@@ -71,7 +73,7 @@ def test_it_writes_what_sampling_without_a_die_writes(model: Transformer, corpus
         question = corpus.tokenizer.decode(row[:10])
         alone = complete(model, corpus.tokenizer, question, 8, 0.0, seed=0)
         assert one.line == question[1:] + alone and one.written == alone
-        assert one.question == question[1:] and one.asked == 9
+        assert one.question == question[1:] and one.question_length == 9
         assert one.wanted == "".join(sorted(question[1:9]))
         assert one.right == (alone == one.wanted)
     assert not any(one.right for one in found)  # it has learned nothing
@@ -87,7 +89,7 @@ def test_what_somebody_asks(model: Transformer, corpus: Corpus) -> None:
 
 
 def test_scores_of_both_splits(model: Transformer, corpus: Corpus) -> None:
-    found = task_scores(model.train(), corpus, asked=10)
+    found = task_scores(model.train(), corpus, problems=10)
     assert found is not None and (found.train, found.validation) == (0.0, 0.0) and model.training
     model.eval()
     assert task_scores(model, replace(corpus, task=None)) is None

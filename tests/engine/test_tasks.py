@@ -384,7 +384,7 @@ def test_the_shipped_models_solve_their_tasks(name: str) -> None:
     made = TrainConfig.from_dict(found.metrics["train"])
     assert made == dataclasses.replace(config, sample_every=0, snapshot_every=config.eval_every)
     assert found.tokenizer.to_dict() == corpus.tokenizer.to_dict()
-    scores = task_scores(found.model, corpus, asked=1000)
+    scores = task_scores(found.model, corpus, problems=1000)
     assert scores is not None
     assert scores.validation == pytest.approx(found.metrics["solved"]["validation"], abs=0.003)
     assert scores.validation >= 0.98

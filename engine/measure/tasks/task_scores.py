@@ -1,49 +1,52 @@
-"""What share of a synthetic task's problems a model solves: it is given the question, writes the answer, and
-that is checked.
+"""The share of a synthetic task's problems that a model solves, when, and by which rule: it reads the
+question, writes the answer, and that is checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from engine.data.corpora import Corpus
 from engine.data.tasks import Task
 from engine.data.tokenizers import Tokenizer
-from engine.errors import TaskError
+from engine.errors import CheckpointError, TaskError
 from engine.model import Transformer
 from engine.probe import Probe, identity
-from engine.training.records import TaskScores
+from engine.training.records import Evaluation, TaskScores
 
-ASKED = 100  # problems of each split, spread evenly over it
+PROBLEMS = 100  # problems of each split, spread evenly over it
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A problem as a model finished it: `line` is the question and what the model wrote, `wanted` the answer
-    that is right ('' where there are several).
+    """A problem as a model finished it: `line` is the question and what the model wrote, `wanted` the right
+    answer ('' where there are several).
     """
 
     line: str
-    asked: int
+    question_length: int
     right: bool
     wanted: str
 
     @property
     def question(self) -> str:
-        return self.line[: self.asked]
+        return self.line[: self.question_length]
 
     @property
     def written(self) -> str:
-        return self.line[self.asked :]
+        return self.line[self.question_length :]
 
 
 def lines_of(tokens: Tensor, period: int, count: int) -> Tensor:
-    """Up to `count` problems of a split, spread evenly, each with the line break before it and the one that
-    ends it: (count, period + 1).
+    """Returns up to `count` problems of a split, spread evenly, each with the line breaks before and after
+    it: (count, period + 1).
     """
     there = (len(tokens) - 1) // period
     chosen = torch.linspace(0, there - 1, min(count, there)).long() * period
@@ -52,22 +55,22 @@ def lines_of(tokens: Tensor, period: int, count: int) -> Tensor:
 
 @torch.inference_mode()
 def finish(model: Transformer, given: Tensor, count: int, probe: Probe = identity) -> Tensor:
-    """The likeliest `count` tokens after each row of `given` (batch, position), one after the other:
-    (batch, position + count). A `probe` may change the forward pass.
+    """Writes the likeliest `count` tokens after each row of `given` (batch, position): (batch, position +
+    count). A `probe` may change the forward pass.
     """
     device = next(model.parameters()).device
-    found = given.to(device)
+    result = given.to(device)
     for _ in range(count):
-        logits = model(found[:, -model.config.context :], probe)  # (batch, position, vocab)
-        found = torch.cat([found, logits[:, -1:].argmax(-1)], dim=1)
-    return found.cpu()
+        logits = model(result[:, -model.config.context :], probe)  # (batch, position, vocab)
+        result = torch.cat([result, logits[:, -1:].argmax(-1)], dim=1)
+    return result.cpu()
 
 
 def answered(
     model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor, probe: Probe = identity
 ) -> list[Answered]:
-    """The problems of `lines` (batch, period + 1), as `lines_of` gives them, with the model's answers. A
-    token that is no letter, as a mask is, makes an answer wrong.
+    """Lets the model answer the problems of `lines` (batch, period + 1), as `lines_of` gives them. A token
+    that is no letter makes an answer wrong.
     """
     begin = 1 + task.asked  # the line break before is given too
     ids = finish(model, lines[:, :begin], task.length - 1 - task.asked, probe)
@@ -79,13 +82,13 @@ def answered(
     ]
 
 
-def share_right(found: Sequence[Answered]) -> float:
-    """0 to 1."""
-    return sum(one.right for one in found) / len(found)
+def share_right(answers: Sequence[Answered]) -> float:
+    """Returns the share of right answers, 0 to 1."""
+    return sum(one.right for one in answers) / len(answers)
 
 
 def ask(model: Transformer, tokenizer: Tokenizer, task: Task, typed: str) -> Answered:
-    """What a model answers to a question that somebody typed. Raises TaskError where that is none."""
+    """Answers a typed question. Raises TaskError where it is none."""
     question = task.asks(typed.strip())
     if question is None:
         raise TaskError(f"“{typed.strip()[:40]}” is no question of this task: type {task.form}")
@@ -97,8 +100,8 @@ def ask(model: Transformer, tokenizer: Tokenizer, task: Task, typed: str) -> Ans
 def likeliest_named(
     model: Transformer, corpus: Corpus, task: Task, tokens: Tensor, windows: int = 20
 ) -> float:
-    """Of a stream: at what share of the places the letter that the model thinks likeliest is the one that is
-    likeliest in the source, given all letters before.
+    """Returns, for a stream, the share of positions where the model's likeliest letter is the source's
+    likeliest.
     """
     assert task.answer is not None
     some = lines_of(tokens, model.config.context, windows)[:, :-1]  # (windows, context)
@@ -112,9 +115,9 @@ def likeliest_named(
     return sum(hits) / len(hits)
 
 
-def task_scores(model: Transformer, corpus: Corpus, asked: int = ASKED) -> TaskScores | None:
-    """Of both splits; None for a text that is no task, and for a model that is no writer or too short for a
-    problem. The model is left in the mode it was in.
+def task_scores(model: Transformer, corpus: Corpus, problems: int = PROBLEMS) -> TaskScores | None:
+    """Scores both splits; None for a text that is no task, and for a model that is no writer or too short for
+    a problem. The model keeps its mode.
     """
     task = corpus.task
     if task is None or not model.config.causal or model.config.context < max(task.length, 3):
@@ -122,14 +125,143 @@ def task_scores(model: Transformer, corpus: Corpus, asked: int = ASKED) -> TaskS
     training = model.training
     model.parts.mode(model, False)
     try:
-        shares = [_share(model, corpus, task, tokens, asked) for tokens in (corpus.train, corpus.validation)]
+        shares = [
+            _share(model, corpus, task, tokens, problems) for tokens in (corpus.train, corpus.validation)
+        ]
     finally:
         model.parts.mode(model, training)
     return TaskScores(*shares)
 
 
-def _share(model: Transformer, corpus: Corpus, task: Task, tokens: Tensor, asked: int) -> float:
+def _share(model: Transformer, corpus: Corpus, task: Task, tokens: Tensor, problems: int) -> float:
     if task.stream:
         return likeliest_named(model, corpus, task, tokens)
-    found = answered(model, corpus.tokenizer, task, lines_of(tokens, task.length, asked))
-    return share_right(found)
+    result = answered(model, corpus.tokenizer, task, lines_of(tokens, task.length, problems))
+    return share_right(result)
+
+
+SOLVED = 0.95  # of the problems: from here on a task counts as solved
+
+
+@dataclass(frozen=True, eq=False)
+class TaskCurve:
+    """The scores of a task at each evaluation, all (evaluation,): losses in nats per token, shares of
+    problems solved, trained on and held out, 0 to 1.
+    """
+
+    steps: np.ndarray = field(repr=False)
+    train_loss: np.ndarray = field(repr=False)
+    validation_loss: np.ndarray = field(repr=False)
+    train_solved: np.ndarray = field(repr=False)
+    solved: np.ndarray = field(repr=False)
+
+    def step_of(self, share: float, trained_on: bool = False) -> int | None:
+        """Returns the first step at which at least `share` of the held-out problems (or of those trained on)
+        is solved; None where that never was.
+        """
+        result = np.flatnonzero((self.train_solved if trained_on else self.solved) >= share)
+        return int(self.steps[result[0]]) if len(result) else None
+
+    def solved_after(self, step: int) -> float:
+        """Returns the share of held-out problems solved at the last evaluation up to a step."""
+        return float(self.solved[self.steps <= step][-1])
+
+    @property
+    def best_solved(self) -> float:
+        return float(self.solved.max())
+
+
+def first_solved(looks: Sequence[Evaluation], share: float = SOLVED) -> int | None:
+    """Returns the step of the first evaluation with at least `share` of the held-out problems solved; None
+    without one.
+    """
+    return next((look.step for look in looks if look.task and look.task.validation >= share), None)
+
+
+def task_curve(metrics: Mapping[str, Any]) -> TaskCurve:
+    """Reads the curve from a shipped model's metrics. Raises CheckpointError when there is none."""
+    try:
+        curve = metrics["curve"]
+        names = ("step", "train_loss", "validation_loss", "train_solved", "solved")
+        return TaskCurve(*(np.array([point[name] for point in curve], dtype=float) for name in names))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"these metrics hold no curve of a task: {error}") from error
+
+
+PROBES = 300  # circles with a letter out of turn
+BREAK = "\n"
+
+
+@dataclass(frozen=True)
+class OutOfTurn:
+    """The letters that a model of Repeat writes after one that came out of turn, as shares of `probes`
+    circles.
+
+    `after`: the letter that followed it before, as an induction head would; `longest`: the one that has not
+    been seen for longest.
+    """
+
+    after: float
+    longest: float
+    probes: int
+
+
+def out_of_turn_line(draws: random.Random, letters: str) -> tuple[str, str, str]:
+    """Draws (read, after, longest): a circle of different letters, read for more than one round, whose last
+    letter is out of turn; the letter that followed that one before; and the one whose turn it still is.
+    """
+    period = draws.randint(6, 9)
+    piece = draws.sample(letters, period)
+    read = [piece[i % period] for i in range(draws.randint(period + 2, 20))]
+    due = len(read) % period
+    wrong = draws.choice([i for i in range(period) if i != due and (i + 1) % period != due])
+    return "".join(read) + piece[wrong], piece[(wrong + 1) % period], piece[due]
+
+
+@torch.inference_mode()
+def out_of_turn(
+    model: Transformer, tokenizer: Tokenizer, letters: str, probes: int = PROBES, seed: int = 0
+) -> OutOfTurn:
+    """Probes which rule a model of Repeat follows: induction and "not seen for longest" agree on every
+    problem, and differ here.
+    """
+    draws = random.Random(seed)
+    by_length: dict[int, list[tuple[str, str, str]]] = {}
+    for _ in range(probes):
+        line = out_of_turn_line(draws, letters)
+        by_length.setdefault(len(line[0]), []).append(line)
+    after = longest = 0
+    for some in by_length.values():
+        read = torch.tensor([tokenizer.encode(BREAK + line) for line, _, _ in some])
+        said = [tokenizer.decode([token]) for token in model(read)[:, -1].argmax(-1).tolist()]
+        after += sum(one == follows for one, (_, follows, _) in zip(said, some, strict=True))
+        longest += sum(one == away for one, (_, _, away) in zip(said, some, strict=True))
+    return OutOfTurn(after / probes, longest / probes, probes)
+
+
+def runs_on(question: str) -> bool:
+    """True if a carry runs on through a column whose digits add up to nine: then the digit before depends on
+    columns further right than its neighbour.
+
+    >>> runs_on("045+057="), runs_on("045+157="), runs_on("044+055=")
+    (True, True, False)
+    """
+    first, second = question.rstrip("=").split("+")
+    carry = 0
+    for a, b in zip(map(int, reversed(first)), map(int, reversed(second)), strict=True):
+        if carry and a + b == 9:
+            return True
+        carry = int(a + b + carry > 9)
+    return False
+
+
+def by_carries(
+    model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor
+) -> Mapping[bool, tuple[int, float]]:
+    """Returns, for sums in which a carry runs on and for the others, how many and the share that is right.
+    `lines` (batch, period + 1) as `lines_of` gives them.
+    """
+    result: dict[bool, list[Answered]] = {True: [], False: []}
+    for one in answered(model, tokenizer, task, lines):
+        result[runs_on(one.question)].append(one)
+    return {on: (len(some), share_right(some) if some else 0.0) for on, some in result.items()}

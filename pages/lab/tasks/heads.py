@@ -13,8 +13,7 @@ from engine.measure.tasks.task_heads import (
     seen,
     solved_without,
 )
-from engine.measure.tasks.task_rules import OutOfTurn, out_of_turn
-from engine.measure.tasks.task_scores import lines_of
+from engine.measure.tasks.task_scores import OutOfTurn, lines_of, out_of_turn
 from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import figures, words
 from pages.lab.tasks.shipped import choose_task, look_inside, shipped

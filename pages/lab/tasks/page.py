@@ -2,8 +2,7 @@
 
 from engine.data.tasks.lines import adding, remainders
 from engine.measure.tasks.task_heads import looking, solved_without
-from engine.measure.tasks.task_rules import by_carries, out_of_turn
-from engine.measure.tasks.task_scores import answered
+from engine.measure.tasks.task_scores import answered, by_carries, out_of_turn
 from engine.training.tasks import recipe
 from pages.lab.tasks import words
 from pages.lab.tasks.grokking import draw_grokking

@@ -7,9 +7,9 @@ import streamlit as st
 
 from engine.data.tasks import TASKS, Task, marked
 from engine.errors import TaskError
-from engine.measure.tasks.learning_curve import TaskCurve
 from engine.measure.tasks.task_scores import (
     Answered,
+    TaskCurve,
     answered,
     ask,
     lines_of,

@@ -14,8 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
 from engine.data.tasks import TASKS
-from engine.measure.tasks.task_rules import out_of_turn
-from engine.measure.tasks.task_scores import answered, lines_of
+from engine.measure.tasks.task_scores import answered, lines_of, out_of_turn
 from engine.probe import Recorder
 from engine.sample import complete
 from engine.weights import checkpoints

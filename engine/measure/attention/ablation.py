@@ -18,9 +18,9 @@ from engine.config import ModelConfig
 from engine.data.progress import Progress, Steps
 from engine.measure.recording import Recording, check_plain_stack, next_token_losses, record
 from engine.model import Transformer
+from engine.parts.forward_pass import PassContext
 from engine.parts.heads import by_heads
 from engine.parts.positions import PositionHooks
-from engine.probe import identity
 
 Ablation = Literal["zero", "mean"]
 Order = Literal["kept", "shuffled", "reversed"]
@@ -185,7 +185,7 @@ def _some_off(
     stream = torch.tensor(before[f"blocks.{layer}.resid_pre"], dtype=like.dtype, device=like.device)
     x = stream.expand(len(off), *stream.shape)
     length = x.shape[1]
-    hooks, mask = model.hooks(length, x), model.mask(length, x)
+    context = PassContext(model.hooks(length, x), model.mask(length, x))
 
     def silenced(name: str, z: Tensor) -> Tensor:
         if name != "z":
@@ -196,7 +196,7 @@ def _some_off(
         return z
 
     for index, block in enumerate(model.blocks[layer:]):
-        x = block(x, hooks, mask, identity if index else silenced)
+        x = block(x, context if index else context._replace(probe=silenced))
     logits = model.logits(x)
     result: np.ndarray = logits.float().log_softmax(-1).cpu().numpy()
     return result

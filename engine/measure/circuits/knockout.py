@@ -19,6 +19,7 @@ from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.measure.circuits.induction import Repeat
 from engine.measure.recording import check_plain_stack
 from engine.model import Transformer
+from engine.parts.forward_pass import PassContext
 from engine.parts.heads import by_heads
 from engine.probe import Probe, Recorder, identity
 
@@ -121,7 +122,7 @@ def losses_without(
     model(tokens, recorder)
     order = sorted(range(len(sets)), key=lambda i: _lowest(sets[i], c.n_layers))
     x = recorder["norm_final"].new_empty((0, len(ids), c.d_model))
-    hooks, mask = model.hooks(len(ids), x), model.mask(len(ids), x)
+    context = PassContext(model.hooks(len(ids), x), model.mask(len(ids), x))
     done, total = 0, len(sets) + sum(c.n_layers - _lowest(off, c.n_layers) for off in sets)
     for layer, block in enumerate(model.blocks):
         inside = [sets[i] for i in order if _lowest(sets[i], c.n_layers) <= layer]
@@ -129,7 +130,9 @@ def losses_without(
         x = torch.cat((x, whole.expand(len(inside) - len(x), -1, -1)))
         by_heads(block.mixer)
         some = range(0, len(inside), ROWS)
-        parts = [block(x[i : i + ROWS], hooks, mask, _off(inside[i : i + ROWS], layer)) for i in some]
+        parts = [
+            block(x[i : i + ROWS], context._replace(probe=_off(inside[i : i + ROWS], layer))) for i in some
+        ]
         x = torch.cat(parts) if parts else x
         done += len(x)
         yield Progress(done, total)

@@ -31,7 +31,8 @@ from engine.measure.circuits.prompt_pairs import (
 )
 from engine.measure.recording import check_plain_stack
 from engine.model import Transformer
-from engine.parts.cache import LayerCache
+from engine.parts.cache import KVCache
+from engine.parts.forward_pass import PassContext
 from engine.parts.protocols import Parts
 from engine.probe import Patcher
 
@@ -150,8 +151,9 @@ class _Copies:
         self.model, self.runs, self.site, self.copy_group = model, runs, site, copy_group
         own = runs.of_corrupted[0][copy_group.start :]  # (query, d_model)
         self.x = own.expand(0, -1, -1)
-        self.hooks = model.hooks(len(own), own, copy_group.start)
-        self.mask = model.mask(len(own), own, copy_group.start)
+        self.context = PassContext(
+            model.hooks(len(own), own, copy_group.start), model.mask(len(own), own, copy_group.start)
+        )
 
     def rise(self, layer: int) -> None:
         """Passes one block; those that join there are patched in it."""
@@ -170,14 +172,15 @@ class _Copies:
             return value
 
         probe = Patcher({self.site: put} if places else {})
-        self.x = self.model.blocks[layer](x, self.hooks, self.mask, probe, self._cache(layer, len(x)))
+        context = self.context._replace(probe=probe, cache=self._cache(layer, len(x)))
+        self.x = self.model.blocks[layer](x, context)
 
-    def _cache(self, layer: int, copies: int) -> LayerCache | None:
+    def _cache(self, layer: int, copies: int) -> KVCache | None:
         """Returns the corrupted run's keys and values from before the copies begin."""
         if self.runs.cache is None or not self.copy_group.start:
             return None
         kept = self.runs.cache.held[layer].expand(-1, copies, -1, -1, -1)  # (2, copy, kv_head, key, d_head)
-        return LayerCache(kept.clone(), self.copy_group.start)
+        return KVCache.holding(kept.clone()[None], self.copy_group.start)
 
     def restored(self) -> np.ndarray:
         """Returns the restored share of each copy, (copy,)."""

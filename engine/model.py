@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from engine.config import Init, ModelConfig, ResolvedConfig
 from engine.errors import HeadError, ShapeError
 from engine.parts.cache import KVCache
+from engine.parts.forward_pass import PassContext
 from engine.parts.initial import InitialValues, initialise
 from engine.parts.masks import causal_mask, check_padding, window_mask
 from engine.parts.norms import NoNorm, Norm
@@ -33,13 +34,17 @@ class BlockStack(nn.Module):
         super().__init__()
         self.parts = parts
         self.config = c = config
-        self.writes_to_stream = (3 if crossing else 2) * c.n_layers  # sublayers that add to the stream
         self.embedding_scale = math.sqrt(c.d_model) if c.embedding_scale else None
         self.norm_embed: Norm | None = parts.norm(c)(c) if c.embedding_norm else None
         self.positions: Position = parts.position(c)(c)
         block: type[Wiring] | type[Crossing] = parts.crossing(c) if crossing else parts.wiring(c)
         self.blocks = nn.ModuleList(block(c, parts) for _ in range(c.n_layers))  # type: ignore[misc]
         self.norm_final: Norm = NoNorm(c) if block.ends_normed else parts.norm(c)(c)
+
+    @property
+    def writes_to_stream(self) -> int:
+        """The number of sublayers that write to the stream: two a block, three with cross-attention."""
+        return sum(3 if hasattr(block, "cross") else 2 for block in self.blocks)
 
     def scaled(self, x: Tensor) -> Tensor:
         """Rows of an embedding (batch, position, d_model), times sqrt(d_model) where these are scaled."""
@@ -127,7 +132,8 @@ class Transformer(BlockStack):
         if padding is not None:
             check_padding(padding, len(tokens), start + length)
             mask = padding if mask is None else mask + padding
-        x = self.parts.stack(self.blocks, self.norm_final, x, hooks, mask, probe, cache)  # type: ignore[arg-type]
+        context = PassContext(hooks, mask, probe, cache)
+        x = self.parts.stack(self.blocks, self.norm_final, x, context)  # type: ignore[arg-type]
         if cache is not None:
             cache.length += length
         return self.logits(x, probe)

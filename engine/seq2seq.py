@@ -5,7 +5,6 @@ attends to it while it writes a target (Vaswani et al. 2017). Classifier: an enc
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar
 
 import torch
@@ -16,6 +15,7 @@ from engine.config import Init, ModelConfig, Seq2SeqConfig
 from engine.errors import ConfigError, ShapeError
 from engine.model import BlockStack, Transformer, materialise
 from engine.parts.cache import PairCache
+from engine.parts.forward_pass import PassContext
 from engine.parts.initial import InitialValues, initialise
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.positions import PositionHooks
@@ -85,7 +85,8 @@ class Seq2Seq(nn.Module):
         if padding is None:
             padding = padding_mask(source, self.config.pad, x)
         check_padding(padding, *source.shape)
-        x = self.parts.stack(tower.blocks, tower.norm_final, x, hooks, padding, probe, None)  # type: ignore[arg-type]
+        context = PassContext(hooks, padding, probe)
+        x = self.parts.stack(tower.blocks, tower.norm_final, x, context)  # type: ignore[arg-type]
         return Memory(probe("norm_final", tower.norm_final(x)), padding)
 
     def decode(
@@ -108,8 +109,10 @@ class Seq2Seq(nn.Module):
             vectors = vectors[:, :0] if cache.knows_source else vectors
         check_padding(memory.padding, memory.batch, memory.length)
         own, across = self._masks(length, x, start, memory.padding)
-        blocks = [partial(block, memory=vectors, across=across) for block in tower.blocks]
-        x = self.parts.stack(blocks, tower.norm_final, x, hooks, own, inside, cache)  # type: ignore[arg-type]
+        own_cache, source_cache = (None, None) if cache is None else (cache.own, cache.across)
+        cross = PassContext(mask=across, cache=source_cache, memory=vectors)
+        context = PassContext(hooks, own, inside, own_cache, cross=cross)
+        x = self.parts.stack(tower.blocks, tower.norm_final, x, context)  # type: ignore[arg-type]
         if cache is not None:
             cache.passed(length)
         x = inside("norm_final", tower.norm_final(x))

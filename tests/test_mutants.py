@@ -33,14 +33,14 @@ def test_a_stored_sample_is_found_again(tmp_path) -> None:
 
 
 def test_the_tests_nearest_to_a_file_come_first() -> None:
-    file = "engine/measure/positions/rope_curves.py"
+    file = "engine/measure/positions/rope.py"
     assert nearest(file)[:2] == (file, "tests/engine/test_measure_rotary.py")  # its own doctests first
 
 
 @pytest.mark.exhaustive
 def test_a_wrong_module_is_noticed_and_a_right_one_is_not(tmp_path) -> None:
     judge = Judge(str(tmp_path))
-    file = "engine/measure/positions/rope_curves.py"
+    file = "engine/measure/positions/rope.py"
     source = (ROOT / file).read_text("utf-8")
     assert judge.verdict(file, "", source).outcome == "survived"
     assert judge.verdict(file, "", source + "\n1 / 0\n").outcome == "killed"

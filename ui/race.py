@@ -15,7 +15,7 @@ from engine.data.corpus import Corpus
 from engine.errors import ConfigError, CorpusError
 from engine.experiments import race_table
 from engine.experiments.stored_races import Stored
-from engine.measure.tasks.ngrams import baselines
+from engine.measure.tasks.text_statistics import baselines
 from engine.service.state import RunSpec, RunView
 from engine.training.numerics import in_bits
 from ui import (

@@ -17,7 +17,7 @@ from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
 from engine.experiments.command import places, processor
 from engine.lab.faults import parts_of
-from engine.measure.tasks.next_letters import counted, expected
+from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import Transformer, build
 from engine.presets.ladder import LADDER, RACE_TRAINING
 from engine.training.records import Evaluation, Snapshot

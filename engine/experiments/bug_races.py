@@ -26,7 +26,7 @@ from engine.errors import CheckpointError
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.lab.faults import FAULTS, Fault, parts_of
 from engine.measure.recording import record
-from engine.measure.tasks.known_words import known_share, words_of
+from engine.measure.tasks.text_statistics import known_share, words_of
 from engine.model import Transformer
 from engine.service.state import RunSpec, RunView
 from engine.training.compare import compared

@@ -25,7 +25,7 @@ from engine.data.progress import Progress, Steps, finish
 from engine.errors import CheckpointError
 from engine.measure.recording import record
 from engine.measure.residual.gradient_by_depth import Plan, fresh, measure
-from engine.measure.residual.writes import outputs
+from engine.measure.residual.stream import outputs
 from engine.training.records import Step
 from engine.training.train import train
 from engine.weights.checkpoints import write_whole

@@ -17,13 +17,13 @@ from engine.config import TrainConfig
 from engine.data.pair_corpora import HELD_OUT, LEARNED
 from engine.data.tasks.paired import PAIR_TASKS, pairs
 from engine.experiments.command import machine, places
-from engine.measure.families.classifier_accuracy import (
+from engine.measure.families.classifier import (
     by_size,
     counting_right,
     labelled_right,
     share,
 )
-from engine.measure.families.cross_alignment import AlignmentScore, model_alignment
+from engine.measure.families.cross_attention import AlignmentScore, model_alignment
 from engine.presets.pair_recipes import label_recipe, pair_recipe
 from engine.seq2seq import build_classifier, build_pair
 from engine.training.numerics import choose, keep_memory

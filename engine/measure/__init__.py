@@ -1,5 +1,4 @@
-"""Looking into a model: one forward pass recorded as arrays, and what can be measured from it.
+"""Looking into a model: one forward pass recorded as arrays, and measurements of it.
 
-Pure functions of a model, tokens and a seed. They return NumPy arrays and small frozen dataclasses, and draw
-nothing.
+Pure functions of a model, tokens and a seed. They return NumPy arrays and small frozen dataclasses.
 """

@@ -25,7 +25,7 @@ class Recording:
     """Every activation of one forward pass by its full name (`blocks.3.pattern`), float32, read-only, without
     the batch axis.
 
-    The names come in the order in which data met them; what a variant does not have is absent.
+    The names come in the order of the pass; what a variant does not have is absent.
     """
 
     config: ResolvedConfig
@@ -46,46 +46,42 @@ class Recording:
         return name in self.arrays
 
     def get(self, name: str) -> np.ndarray | None:
-        """None for what this variant does not have."""
+        """Returns an activation; None for what this variant does not have."""
         return self.arrays.get(name)
 
     def names(self) -> list[str]:
         return list(self.arrays)
 
     def axes(self, name: str) -> tuple[str, ...]:
-        """The axes of an array here, in the vocabulary of `engine.probe`.
-
-        `resid_mid` of a model without a residual stream has the same axes as with one: see
-        `engine.probe.AXES`.
-        """
+        """Returns the axes of an array here, in the vocabulary of `engine.probe`."""
         return tuple(axis for axis in axes_of(name) if axis != "batch")
 
     def stacked(self, name: str) -> np.ndarray:
-        """A block's activation in all blocks, bottom first: (layer, ...). Raises KeyError when the blocks do
-        not have it.
+        """Returns a block's activation in all blocks, bottom first: (layer, ...). Raises KeyError when the
+        blocks do not have it.
         """
         return np.stack([self[f"blocks.{i}.{name}"] for i in range(self.config.n_layers)])
 
     def seen(self) -> np.ndarray:
-        """Which keys the model's own mask (and window) let each query look at: (query, key) bool."""
+        """Returns the keys that the model's own mask (and window) let each query see: (query, key) bool."""
         length = len(self.ids)
         mask = mask_of(self.config, self.parts, length, torch.zeros(1))
         return np.ones((length, length), dtype=bool) if mask is None else np.isfinite(mask.numpy())
 
     @property
     def logits(self) -> np.ndarray:
-        """(query, vocab). Raises HeadError for a model without an output head."""
+        """The logits, (query, vocab). Raises HeadError for a model without an output head."""
         if "logits" not in self.arrays and not self.parts.output(self.config).present:
             raise HeadError("this model has no output head: it gives vectors, and no logits")
         return self.arrays["logits"]
 
     def likeliest(self, query: int) -> int:
-        """The token with the largest logit at a position; of equal ones the first."""
+        """Returns the token with the largest logit at a position; of equal ones the first."""
         return int(self.logits[query].argmax())
 
     @property
     def log_probabilities(self) -> np.ndarray:
-        """(query, vocab), nats, computed in float64."""
+        """The log-probabilities (query, vocab), nats, computed in float64."""
         return log_softmax(self.logits)
 
 
@@ -99,13 +95,12 @@ def record(
     positions: bool = True,
     cache: KVCache | None = None,
 ) -> Recording:
-    """The forward pass of one sequence (position,), in the model's own arithmetic, shown as float32.
+    """Runs one sequence (position,), in the model's own arithmetic, and returns its activations as float32.
 
-    `edits` change activations on the way (see `engine.probe.Patcher`; tensors there keep their batch axis,
-    which is 1). `only` limits what is kept. With `positions` off, the scheme has no say at any of its seams.
-    With a `cache` the ids follow those that it holds, and queries are theirs alone.
-    Raises ShapeError for no ids, for an id outside the vocabulary,
-    and for more than a learned table holds.
+    `edits` change activations on the way (see `engine.probe.Patcher`; tensors there have their batch axis,
+    which is 1). `only` limits what is recorded. With `positions` off, no hook of the scheme acts. With a
+    `cache` the ids follow those that it holds, and queries are theirs alone. Raises ShapeError for no ids,
+    for an id outside the vocabulary, and for more than a learned table holds.
     """
     config = model.config
     if not ids:
@@ -125,8 +120,10 @@ def record(
     return Recording(config, tuple(ids), arrays, model.parts)
 
 
-def check_climbs(parts: Parts) -> None:
-    """Raises ConfigError for a model that cannot be gone through block by block, since it does not itself."""
+def check_plain_stack(parts: Parts) -> None:
+    """Raises ConfigError for a model whose loop over the blocks is a fault: it cannot be measured block by
+    block.
+    """
     if not parts.is_plain_stack:
         raise ConfigError(
             "parts",
@@ -136,13 +133,20 @@ def check_climbs(parts: Parts) -> None:
         )
 
 
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Returns exp(s) / sum exp(s) over the last axis, without overflow. Shape in = shape out."""
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    weights: np.ndarray = e / e.sum(-1, keepdims=True)
+    return weights
+
+
 def log_softmax(logits: np.ndarray) -> np.ndarray:
-    """Natural logarithm of softmax over the last axis, in float64. Shape in = shape out."""
+    """Returns the logarithm of softmax over the last axis, in float64. Shape in = shape out."""
     shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 def next_token_losses(recording: Recording) -> np.ndarray:
-    """Nats for each token after the first, (query - 1,): how surprised the model was by the text itself."""
+    """Returns the loss of each token after the first, (query - 1,), nats."""
     following = np.asarray(recording.ids[1:], dtype=np.int64)
     return -recording.log_probabilities[np.arange(len(following)), following]

@@ -1,4 +1,4 @@
-"""What of a tensor fits on a screen: one head of those that have heads, and how large its numbers are."""
+"""Slices of tensors for the screen: one head of those that have heads, and the size of their numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ HEADS = ("head", "kv_head")  # axes of which one place is shown
 
 
 def head_axis(axes: tuple[str, ...]) -> int | None:
-    """Which axis is one of HEADS; None where there is none.
+    """Returns which axis is one of HEADS; None where there is none.
 
     >>> head_axis(("kv_head", "key", "d_head")), head_axis(("query", "d_model"))
     (0, None)
@@ -16,20 +16,20 @@ def head_axis(axes: tuple[str, ...]) -> int | None:
     return next((i for i, axis in enumerate(axes) if axis in HEADS), None)
 
 
-def one_place(
+def take_index(
     values: np.ndarray, axes: tuple[str, ...], axis: int, place: int
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The tensor at one place of an axis, and the axes that are left."""
+    """Returns the tensor at one index of an axis, and the axes that are left."""
     return np.take(values, place, axis=axis), (*axes[:axis], *axes[axis + 1 :])
 
 
 def largest(values: np.ndarray) -> float:
-    """The largest size of the finite numbers; 0 where there is none."""
+    """Returns the largest size of the finite numbers; 0 where there is none."""
     return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
 
 
 def extent(values: np.ndarray) -> tuple[float, float]:
-    """(least, largest) of the finite numbers; (0, 0) where there is none.
+    """Returns (least, largest) of the finite numbers; (0, 0) where there is none.
 
     >>> extent(np.array([2.0, np.nan, -1.0])), extent(np.array([np.inf]))
     ((-1.0, 2.0), (0.0, 0.0))

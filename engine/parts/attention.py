@@ -9,14 +9,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.cache import LayerCache
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
+from engine.parts.forward_pass import PassContext
 from engine.parts.heads import KEYS, QUERIES, HeadMixer, alike_kept, lies_in_order, output_matrix
 from engine.parts.initial import InitialValues
 from engine.parts.linear import StackedLinear
-from engine.parts.positions import PositionHooks
-from engine.probe import Probe
 
 
 class Attention(HeadMixer):
@@ -216,15 +214,7 @@ class NoMixer(nn.Module):
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
-    def forward(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None = None,
-        memory: Tensor | None = None,
-    ) -> Tensor | None:
+    def forward(self, x: Tensor, context: PassContext) -> Tensor | None:
         return None
 
     @classmethod

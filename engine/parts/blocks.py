@@ -7,11 +7,9 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.cache import LayerCache
 from engine.parts.formula import Formula
-from engine.parts.positions import PositionHooks
+from engine.parts.forward_pass import PassContext
 from engine.parts.protocols import Parts, Sublayers
-from engine.probe import Probe
 
 
 class Block(nn.Module):
@@ -32,25 +30,11 @@ class Block(nn.Module):
         self.norm1 = norm(config) if mixer.present else nn.Identity()
         self.norm2 = norm(config) if ffn.present else nn.Identity()
 
-    def forward(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None = None,
-    ) -> Tensor:
-        return self.connect(self, x, hooks, mask, probe, cache)
+    def forward(self, x: Tensor, context: PassContext) -> Tensor:
+        return self.connect(self, x, context)
 
     @staticmethod
-    def connect(
-        parts: Sublayers,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None,
-    ) -> Tensor:
+    def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
         """How the parts hang together, whosever they are: a block's own, or lighter ones for a single row."""
         raise NotImplementedError
 
@@ -72,17 +56,11 @@ class PreNormBlock(Block):
     )
 
     @staticmethod
-    def connect(
-        parts: Sublayers,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None,
-    ) -> Tensor:
+    def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
+        probe = context.probe
         x = probe("resid_pre", x)
         normed = probe("norm1", parts.norm1(x))
-        x = probe("resid_mid", add(x, parts.mixer(normed, hooks, mask, probe, cache)))
+        x = probe("resid_mid", add(x, parts.mixer(normed, context)))
         return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
 
 
@@ -100,16 +78,10 @@ class PostNormBlock(Block):
     )
 
     @staticmethod
-    def connect(
-        parts: Sublayers,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None,
-    ) -> Tensor:
+    def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
+        probe = context.probe
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, parts.mixer(x, hooks, mask, probe, cache)))
+        x = probe("resid_mid", add(x, parts.mixer(x, context)))
         x = probe("norm1", parts.norm1(x))
         x = probe("resid_post", add(x, parts.ffn(x, probe)))
         return probe("norm2", parts.norm2(x))
@@ -130,16 +102,10 @@ class ParallelBlock(Block):
     )
 
     @staticmethod
-    def connect(
-        parts: Sublayers,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None,
-    ) -> Tensor:
+    def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
+        probe = context.probe
         x = probe("resid_pre", x)
-        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), hooks, mask, probe, cache)
+        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), context)
         ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", add(add(x, attn_out), ffn_out))
 
@@ -161,16 +127,10 @@ class NoResidualBlock(Block):
     )
 
     @staticmethod
-    def connect(
-        parts: Sublayers,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None,
-    ) -> Tensor:
+    def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
+        probe = context.probe
         x = probe("resid_pre", x)
-        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), hooks, mask, probe, cache)
+        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), context)
         x = probe("resid_mid", x if attn_out is None else attn_out)
         ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", x if ffn_out is None else ffn_out)

@@ -28,8 +28,23 @@ class KVCache:
     def capacity(self) -> int:
         return self.held.shape[4]
 
-    def layer(self, index: int) -> LayerCache:
-        return LayerCache(self.held[index], self.length)
+    @classmethod
+    def holding(cls, held: Tensor, length: int) -> KVCache:
+        """Returns a cache of `held` (layer, 2, batch, kv_head, capacity, d_head), `length` of it filled."""
+        cache = cls.__new__(cls)
+        cache.held, cache.length = held, length
+        return cache
+
+    def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Stores the new k and v (batch, kv_head, key, d_head) of a layer; returns those of all positions so
+        far. No gradient passes. `length` stays until all layers have stored theirs.
+        """
+        held, start = self.held[layer], self.length
+        stop = start + k.shape[2]
+        if stop > start:
+            held[0, :, :, start:stop] = k.detach()
+            held[1, :, :, start:stop] = v.detach()
+        return held[0, :, :, :stop], held[1, :, :, :stop]
 
     def grow(self, capacity: int) -> None:
         """Makes room for `capacity` positions; what is held stays. Never shrinks."""
@@ -40,10 +55,8 @@ class KVCache:
 
     def branch(self, rows: Sequence[int]) -> KVCache:
         """A cache of other texts that begin alike: row i of the new one is a copy of row rows[i]."""
-        going = KVCache.__new__(KVCache)
-        going.held = self.held.index_select(2, torch.tensor(rows, device=self.held.device))
-        going.length = self.length
-        return going
+        held = self.held.index_select(2, torch.tensor(rows, device=self.held.device))
+        return KVCache.holding(held, self.length)
 
 
 class PairCache:
@@ -68,27 +81,7 @@ class PairCache:
     def knows_source(self) -> bool:
         return self.across.length > 0
 
-    def layer(self, index: int) -> tuple[LayerCache, LayerCache]:
-        return self.own.layer(index), self.across.layer(index)
-
     def passed(self, length: int) -> None:
         """`length` further positions are read, and the source is."""
         self.own.length += length
         self.across.length = self.across.capacity
-
-
-class LayerCache:
-    """One layer's part of a KVCache during one forward pass."""
-
-    def __init__(self, held: Tensor, start: int) -> None:
-        self.held, self.start = held, start  # (2, batch, kv_head, capacity, d_head)
-
-    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores the new k and v (batch, kv_head, key, d_head); returns those of all positions so far. No
-        gradient passes.
-        """
-        stop = self.start + k.shape[2]
-        if stop > self.start:
-            self.held[0, :, :, self.start : stop] = k.detach()
-            self.held[1, :, :, self.start : stop] = v.detach()
-        return self.held[0, :, :, :stop], self.held[1, :, :, :stop]

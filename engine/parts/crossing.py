@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
+from engine.errors import ShapeError
 from engine.parts.blocks import add
-from engine.parts.cache import LayerCache
 from engine.parts.formula import Formula
-from engine.parts.positions import PositionHooks
+from engine.parts.forward_pass import PassContext
 from engine.parts.protocols import Parts
-from engine.probe import Probe, crossing
-
-NO_POSITIONS = PositionHooks()  # cross-attention gets none: a position in one text means nothing in the other
 
 
 class DecoderBlock(nn.Module):
@@ -36,41 +32,14 @@ class DecoderBlock(nn.Module):
         self.norm_cross = norm(config) if mixer.present else nn.Identity()
         self.norm2 = norm(config) if ffn.present else nn.Identity()
 
-    def forward(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: tuple[LayerCache, LayerCache] | None = None,
-        *,
-        memory: Tensor,
-        across: Tensor | None = None,
-    ) -> Tensor:
-        """Returns x (batch, query, d_model) after the block, which reads `memory` (batch, source, d_model).
+    def forward(self, x: Tensor, context: PassContext) -> Tensor:
+        """Returns x (batch, query, d_model) after the block. `context.cross` has the memory that it reads."""
+        if context.cross is None:
+            raise ShapeError("a decoder's block needs a memory to read: `context.cross`")
+        return self.connect(x, context, context.cross)
 
-        `mask` is added to the scores of its own text, `across` to those of the source. If the cache
-        holds the source's keys and values, `memory` may have no rows.
-        """
-        own, source = cache or (None, None)
-
-        def read(x: Tensor) -> Tensor | None:
-            return self.cross(x, NO_POSITIONS, across, crossing(probe), source, memory)
-
-        return self.connect(x, hooks, mask, probe, own, read)
-
-    def connect(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None,
-        read: Callable[[Tensor], Tensor | None],
-    ) -> Tensor:
-        """Joins the sublayers to the residual stream. `read` is the cross-attention: its queries come from
-        the argument (batch, query, d_model), its keys and values from the memory.
-        """
+    def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
+        """Joins the sublayers to the residual stream."""
         raise NotImplementedError
 
     @classmethod
@@ -89,19 +58,12 @@ class PreNormDecoderBlock(DecoderBlock):
        └──────────────────────┘  └───────────────────────┘  └────────────────┘
     """
 
-    def connect(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None,
-        read: Callable[[Tensor], Tensor | None],
-    ) -> Tensor:
+    def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
+        probe = context.probe
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, self.mixer(probe("norm1", self.norm1(x)), hooks, mask, probe, cache)))
+        x = probe("resid_mid", add(x, self.mixer(probe("norm1", self.norm1(x)), context)))
         normed = probe("cross_norm", self.norm_cross(x))
-        x = probe("cross_resid", add(x, read(normed)))
+        x = probe("cross_resid", add(x, self.cross(normed, cross)))
         return probe("resid_post", add(x, self.ffn(probe("norm2", self.norm2(x)), probe)))
 
 
@@ -114,19 +76,12 @@ class PostNormDecoderBlock(DecoderBlock):
 
     ends_normed: ClassVar[bool] = True
 
-    def connect(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None,
-        read: Callable[[Tensor], Tensor | None],
-    ) -> Tensor:
+    def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
+        probe = context.probe
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, self.mixer(x, hooks, mask, probe, cache)))
+        x = probe("resid_mid", add(x, self.mixer(x, context)))
         x = probe("norm1", self.norm1(x))
-        x = probe("cross_resid", add(x, read(x)))
+        x = probe("cross_resid", add(x, self.cross(x, cross)))
         x = probe("cross_norm", self.norm_cross(x))
         x = probe("resid_post", add(x, self.ffn(x, probe)))
         return probe("norm2", self.norm2(x))

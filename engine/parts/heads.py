@@ -16,12 +16,10 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.parts.cache import LayerCache
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight, bias_of
 from engine.parts.formula import Formula
+from engine.parts.forward_pass import PassContext
 from engine.parts.initial import InitialValues
-from engine.parts.positions import PositionHooks
-from engine.probe import Probe
 
 
 class HeadMixer(nn.Module):
@@ -64,23 +62,15 @@ class HeadMixer(nn.Module):
         """The heads side by side (batch, query, head * d_head) -> (batch, query, d_model)."""
         return z if self.w_o is None else self.w_o(z)
 
-    def forward(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None = None,
-        memory: Tensor | None = None,
-    ) -> Tensor:
-        q, k, v = self.heads(x, memory)
+    def forward(self, x: Tensor, context: PassContext) -> Tensor:
+        probe, hooks, mask = context.probe, context.hooks, context.mask
+        q, k, v = self.heads(x, context.memory)
         q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
         k = probe("k", k.transpose(1, 2))
         v = probe("v", v.transpose(1, 2))
         q, k = hooks.rotate(self.normed(q, self.q_gain), self.normed(k, self.k_gain))
         q, k = probe("q_rot", q), probe("k_rot", k)
-        if cache is not None:  # the keys and values of earlier positions, computed before
-            k, v = cache.extend(k, v)
+        k, v = context.extend(k, v)  # with those of earlier positions, computed before
         scores = probe("scores", hooks.bias(self.scores(q, k)))  # (batch, head, query, key)
         masked = probe("masked_scores", self.masked(scores, mask))
         pattern = probe("pattern", self.weights(masked, mask))

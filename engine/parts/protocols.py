@@ -13,13 +13,12 @@ from typing import Any, ClassVar, Protocol
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.cache import KVCache, LayerCache
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
+from engine.parts.forward_pass import PassContext, each_block
 from engine.parts.masks import causal_mask
 from engine.parts.norms import Norm
 from engine.parts.positions import HookName, PositionHooks
-from engine.parts.stack import each_block
 from engine.probe import Probe
 
 
@@ -77,19 +76,11 @@ class Mixer(Protocol):
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
-    def __call__(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None = None,
-        memory: Tensor | None = None,
-    ) -> Tensor | None:
+    def __call__(self, x: Tensor, context: PassContext) -> Tensor | None:
         """x (batch, query, d_model) -> what is written to the stream, of the same shape; None for nothing.
 
-        `memory` (batch, key, d_model) is what is gathered from, x itself where it is None. With a cache, x
-        are the latest positions, and those before are to be taken from it.
+        `context.memory` is what is gathered from, x itself where it is None. The keys and values of earlier
+        positions come from `context.extend`.
         """
 
     @classmethod
@@ -182,14 +173,7 @@ class Wiring(Protocol):
 
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None: ...
 
-    def __call__(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None = None,
-    ) -> Tensor:
+    def __call__(self, x: Tensor, context: PassContext) -> Tensor:
         """(batch, query, d_model) -> the same shape."""
 
     @classmethod
@@ -206,18 +190,8 @@ class Crossing(Protocol):
 
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None: ...
 
-    def __call__(
-        self,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: tuple[LayerCache, LayerCache] | None = None,
-        *,
-        memory: Tensor,
-        across: Tensor | None = None,
-    ) -> Tensor:
-        """x (batch, query, d_model) and memory (batch, source, d_model) -> the shape of x."""
+    def __call__(self, x: Tensor, context: PassContext) -> Tensor:
+        """x (batch, query, d_model) -> the same shape. `context.cross` has the memory that is read."""
 
     @classmethod
     def formulas(cls) -> dict[str, Formula]:
@@ -267,10 +241,7 @@ class Stack(Protocol):
         blocks: Sequence[Wiring],
         norm: Norm,
         x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: KVCache | None,
+        context: PassContext,
     ) -> Tensor:
         """The embedded tokens x (batch, query, d_model) -> what the final norm reads, of the same shape.
         `norm` is that norm, which is not this function's to apply.

@@ -18,6 +18,7 @@ from engine.parts.feedforward import (
     SquaredRelu,
     SwiGlu,
 )
+from engine.parts.forward_pass import each_block
 from engine.parts.masks import causal_mask, decoder_masks
 from engine.parts.output import LinearOutput, MaskedOutput, NoOutput, ScaledOutput
 from engine.parts.positions import Alibi, Learned, NoPosition, Rope, Sinusoidal, T5Bias
@@ -31,7 +32,6 @@ from engine.parts.protocols import (
     Wiring,
     swapped,
 )
-from engine.parts.stack import each_block
 
 __all__ = [
     "CROSSINGS",

@@ -11,8 +11,8 @@ from torch import Tensor
 from engine.errors import ConfigError, HeadError, ShapeError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
+from engine.parts.forward_pass import PassContext
 from engine.parts.positions import PositionHooks
-from engine.probe import identity
 from engine.sample import single_row
 from engine.sample.row_products import Arithmetic
 from engine.sample.single_row import AttentionStep, Products
@@ -155,10 +155,10 @@ class _FastPath:
         x = self.embedding.narrow(0, token, 1)  # (1, d_model)
         if self.hooks is None:
             self.hooks = single_row.tables(self.positions, self.rows, x)
-        hooks = self.hooks.at(at)
-        x = self._add_positions(x, hooks.embed(x))
+        context = PassContext(self.hooks.at(at))
+        x = self._add_positions(x, context.hooks.embed(x))
         for connect, parts in self.blocks:
-            x = connect(parts, x, hooks, None, identity, None)
+            x = connect(parts, x, context)
         self.cache.length = at + 1
         return self.unembedding(self.norm_final(x))[0].clone()
 

@@ -24,22 +24,22 @@ PROBLEMS = 100  # of each split that are solved at an evaluation, spread evenly 
 
 @dataclass(frozen=True)
 class Answered:
-    """A problem that a model has completed: `line` holds the question (its first `given` letters) and the
-    model's answer, `wanted` the right answer ('' where there are several).
+    """A problem that a model has completed: `line` holds the question (its first `question_length` letters)
+    and the answer, `wanted` the right answer ('' where there are several).
     """
 
     line: str
-    given: int
+    question_length: int
     right: bool
     wanted: str
 
     @property
     def question(self) -> str:
-        return self.line[: self.given]
+        return self.line[: self.question_length]
 
     @property
     def written(self) -> str:
-        return self.line[self.given :]
+        return self.line[self.question_length :]
 
 
 def lines_of(tokens: Tensor, period: int, count: int) -> Tensor:

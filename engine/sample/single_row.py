@@ -34,6 +34,7 @@ from engine.parts.feedforward import (
     SquaredRelu,
     SwiGlu,
 )
+from engine.parts.forward_pass import PassContext
 from engine.parts.heads import HeadMixer
 from engine.parts.norms import NORMS, LayerNorm
 from engine.parts.output import LinearOutput, ScaledOutput
@@ -203,7 +204,7 @@ def _mixer(
     return _nothing if isinstance(mixer, NoMixer) else AttentionStep(mixer, cache, index, products)
 
 
-def _nothing(x: Tensor, hooks: PositionHooks, mask: None, probe: Probe, layer: None) -> None:
+def _nothing(x: Tensor, context: PassContext) -> None:
     return None
 
 
@@ -240,8 +241,8 @@ class AttentionStep:
         # (kv_head, d_head, capacity) and (kv_head, capacity, d_head)
         self.keys, self.values = self.held[0].transpose(1, 2), self.held[1]
 
-    def __call__(self, x: Tensor, hooks: PositionHooks, mask: None, probe: Probe, layer: None) -> Tensor:
-        at = self.cache.length
+    def __call__(self, x: Tensor, context: PassContext) -> Tensor:
+        at, hooks = self.cache.length, context.hooks
         self.project(x)
         if self.eps is not None:
             normed = F.rms_norm(self.qk, (self.d_head,), eps=self.eps)

@@ -20,7 +20,7 @@ from engine import config
 from engine.config import ModelConfig
 from engine.ledger import ledger, parameter_formula
 from engine.measure.attention.ablation import Switches, compare
-from engine.measure.attention.heads import stages
+from engine.measure.attention.single_head import head_stages
 from engine.measure.feedforward import activation_functions
 from engine.measure.positions.schemes import similarity
 from engine.measure.recording import record
@@ -114,7 +114,7 @@ def test_a_part_that_was_added_is_honoured_everywhere(fields: dict[str, Any]) ->
         np.testing.assert_allclose([decoder.read([i]) for i in IDS][-1], recording.logits[-1], atol=1e-5)
     found = attribute(model, recording, 4, 7)
     assert found.total == pytest.approx(found.logit, abs=1e-5)
-    looked = stages(model, recording, 1, 3)
+    looked = head_stages(model, recording, 1, 3)
     np.testing.assert_allclose(looked.pattern, recording["blocks.1.pattern"][3], atol=1e-6)
     steps = trace(chosen, len(IDS))
     assert sum(s.parameters for s in steps) == sum(p.numel() for p in model.parameters())

@@ -16,7 +16,7 @@ from engine.measure.embeddings.table import lookup
 from engine.measure.feedforward.neurons import token_scores
 from engine.measure.recording import record
 from engine.measure.residual.lens import logit_lens
-from engine.measure.residual.writes import shares, states, writes
+from engine.measure.residual.stream import shares, states, writes
 from engine.measure.shapes.operations import trace
 from engine.model import count_parameters
 from engine.sample import Decoder
@@ -70,7 +70,7 @@ def test_the_lookup_is_a_product_and_writes_are_the_whole_stream(
     model = loud(tiny(**fields))
     recording = record(model, IDS)
     found = lookup(model, recording)
-    assert found.one_hot_difference < 1e-5 and found.sum_difference < 1e-5
+    assert found.onehot_difference < 1e-5 and found.sum_difference < 1e-5
     np.testing.assert_allclose(shares(recording).sum(0), 1, atol=1e-5)
     assert [write.name for write in writes(recording)][: len(first)] == first
 

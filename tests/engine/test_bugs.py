@@ -21,7 +21,7 @@ from engine.experiments.bug_races import (
 )
 from engine.experiments.stored_races import Stored, run_race
 from engine.lab.faults import FAULTS, parts_of
-from engine.measure.tasks.known_words import known_share, words_of
+from engine.measure.tasks.text_statistics import known_share, words_of
 from engine.service.state import RunView
 from engine.training.records import Step
 from engine.training.train import train

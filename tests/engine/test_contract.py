@@ -16,10 +16,10 @@ from engine.errors import ConfigError, ShapeError
 from engine.lab.faults import PARTS
 from engine.ledger import parameter_formula
 from engine.measure.attention.ablation import Switches, compare
-from engine.measure.attention.heads import stages
+from engine.measure.attention.single_head import head_stages
 from engine.measure.recording import record
 from engine.measure.residual.attribution import attribute
-from engine.measure.residual.writes import outputs, states
+from engine.measure.residual.stream import outputs, states
 from engine.measure.shapes.formulas import formulas
 from engine.measure.shapes.operations import tensor_of, trace
 from engine.model import Transformer, build
@@ -218,17 +218,17 @@ def test_stages_are_the_recording(case: Case) -> None:
     recording = record(model, IDS)
     if not has_heads(model):
         with pytest.raises((ConfigError, KeyError)):
-            stages(model, recording, 0, 0)
+            head_stages(model, recording, 0, 0)
         return
     layer = 0 if case.name == NEVER_RAN else 1
     block = f"blocks.{layer}."
     for head in range(4):
-        found = stages(model, recording, layer, head)
+        found = head_stages(model, recording, layer, head)
         scores = found.scaled if found.bias is None else found.scaled + found.bias
         ours = {"scores": scores, "masked_scores": found.masked, "pattern": found.pattern, "z": found.z}
         for name, numbers in ours.items():
             np.testing.assert_allclose(numbers, recording[block + name][head], atol=1e-5, err_msg=name)
-    written = sum(stages(model, recording, layer, head).written for head in range(4))
+    written = sum(head_stages(model, recording, layer, head).written for head in range(4))
     constant = model.blocks[layer].mixer.constant()
     whole = written if constant is None else written + constant.numpy()
     np.testing.assert_allclose(whole, recording[block + "attn_out"], atol=1e-5)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from engine.data import corpora
 from engine.data.corpus import Corpus, check_length
 from engine.errors import CorpusError
-from engine.measure.tasks.ngrams import baselines
+from engine.measure.tasks.text_statistics import baselines
 from tests.engine.cases import for_each
 
 LINES = "one two three four five six seven eight nine ten\n" * 8

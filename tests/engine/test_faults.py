@@ -34,9 +34,8 @@ from engine.lab.faults.fault import WORDS, body
 from engine.lab.faults.training import not_shifted, overlapping, shifted_by_two
 from engine.ledger import ledger, parameter_formula
 from engine.measure.attention.shared_keys import shared_keys
-from engine.measure.generation.kv_cache import cache_size, compare, filled_bytes
-from engine.measure.generation.kv_cache_totals import sharing
-from engine.measure.recording import check_climbs
+from engine.measure.generation.kv_cache import cache_size, compare, filled_bytes, sharing
+from engine.measure.recording import check_plain_stack
 from engine.model import Transformer, build
 from engine.parts.attention import Attention
 from engine.parts.feedforward import Gelu
@@ -342,8 +341,8 @@ def test_only_the_first_block_runs() -> None:
     assert torch.equal(model(tokens), before)
     for parts in ("first_block_only", "norm_in_loop"):
         with pytest.raises(ConfigError, match="loop over the blocks"):
-            check_climbs(PARTS[parts])
-    check_climbs(HEALTHY)
+            check_plain_stack(PARTS[parts])
+    check_plain_stack(HEALTHY)
 
 
 def test_the_stream_is_normed_after_every_block() -> None:

@@ -27,10 +27,10 @@ from engine.lab.guesses import (
 )
 from engine.lab.guesses.truth import closest
 from engine.ledger import ledger
-from engine.measure.attention.mask_removal import Unmasked, without_mask
+from engine.measure.attention.ablation import Unmasked, without_mask
 from engine.measure.attention.scaling import WIDTHS
 from engine.measure.circuits.induction import Repeat, read_twice
-from engine.measure.positions.order_effect import order_effect
+from engine.measure.positions.permutation import order_effect
 from engine.measure.recording import record
 from engine.model import build
 from engine.presets import PRESETS

@@ -41,9 +41,8 @@ from engine.experiments.ladder_gains import (
 from engine.experiments.race_table import Standing
 from engine.lab.faults import PARTS, parts_of
 from engine.ledger import ledger
-from engine.measure.tasks.ladder_lines import LINES, lines
-from engine.measure.tasks.next_letters import counted, expected
-from engine.measure.tasks.raw_similarity import KINDS, self_term
+from engine.measure.tasks.ladder import KINDS, LINES, lines, self_term
+from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import build, count_parameters
 from engine.presets.ladder import FIRST_FOUR, LADDER, LECTURE, LECTURE_TRAINING, Published
 from engine.presets.races import NORM_DEPTHS, QUESTIONS
@@ -190,12 +189,10 @@ def test_a_vector_scores_the_root_of_its_width_with_itself(d_model: int, seed: i
     same = np.equal.outer(IDS, IDS)
     found = self_term("similarity", d_model, IDS, seed)
     np.testing.assert_allclose(found.scores, scores, rtol=1e-4, atol=1e-4)
-    assert found.own == pytest.approx(np.trace(scores) / 8, rel=1e-4)
-    assert found.others == pytest.approx(math.sqrt((scores[~same] ** 2).mean()), rel=1e-4)
-    assert found.kept == pytest.approx((weights * same)[1:].sum() / 7, rel=1e-4)
-    # places 1 .. 7 see 2 .. 8 letters, one of them itself, and at place 3 the 1 a second time
-    even = [1 / 2, 1 / 3, 2 / 4, 1 / 5, 1 / 6, 1 / 7, 1 / 8]
-    assert found.fair == pytest.approx(sum(even) / 7) and found.root == math.sqrt(d_model)
+    assert found.self_score == pytest.approx(np.trace(scores) / 8, rel=1e-4)
+    assert found.other_score == pytest.approx(math.sqrt((scores[~same] ** 2).mean()), rel=1e-4)
+    assert found.self_weight == pytest.approx((weights * same)[1:].sum() / 7, rel=1e-4)
+    assert found.root == math.sqrt(d_model)
 
 
 @for_each("seed", range(3))
@@ -203,8 +200,8 @@ def test_one_matrix_keeps_the_trouble_and_two_take_it_away(seed: int) -> None:
     """The lecture's numbers at d = 256: about 16 with itself, O(1) with others, everything on the diagonal."""
     raw, one, two = (self_term(kind, 256, IDS, seed) for kind in KINDS)
     for found in (raw, one):
-        assert 13 < found.own < 19 and 0.7 < found.others < 2 and found.kept > 0.99
-    assert abs(two.own) < 2 and 0.7 < two.others < 2 and two.kept < 0.6
+        assert 13 < found.self_score < 19 and 0.7 < found.other_score < 2 and found.self_weight > 0.99
+    assert abs(two.self_score) < 2 and 0.7 < two.other_score < 2 and two.self_weight < 0.6
 
 
 @for_each("given", ["h", "sh", "th"])

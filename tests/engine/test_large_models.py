@@ -14,7 +14,7 @@ from engine.config import SampleConfig
 from engine.data.progress import Progress, finish
 from engine.data.tokenizers import ends
 from engine.data.tokenizers.char import CharTokenizer
-from engine.measure.feedforward import neuron_examples
+from engine.measure.feedforward import neurons
 from engine.measure.feedforward.neurons import (
     activations_near,
     most_active,
@@ -24,8 +24,7 @@ from engine.measure.feedforward.neurons import (
     strongest,
 )
 from engine.measure.recording import record
-from engine.measure.residual.attribution import Attribution
-from engine.measure.residual.logit_pushes import pushes
+from engine.measure.residual.attribution import Attribution, pushes
 from engine.measure.residual.stream import (
     massive,
     stream,
@@ -129,14 +128,14 @@ def test_a_token_out_of_all_proportion(model):
 def test_neurons_behind_a_massive_first_token():
     post = np.zeros((2, 4, 3))
     post[0, 0, 1], post[1, 2, 2], post[1, 3, 0] = 50.0, -2.0, 1.0
-    assert neuron_examples.first_is_massive(post) and not neuron_examples.first_is_massive(post[:, 1:])
+    assert neurons.first_is_massive(post) and not neurons.first_is_massive(post[:, 1:])
     values, at = strongest(post, 1)
     assert values[1, 2] == -2.0 and at[1, 2] == 2 and values[0, 1] == 0.0
     peak = most_active(post, 1, 1)[0]
     assert (peak.layer, peak.neuron, peak.position) == (1, 2, 2)
     many = np.append(np.linspace(0, 1, 5000), 900.0)
-    assert neuron_examples.scale_end(many) == (pytest.approx(np.quantile(many, 0.999)), True)
-    assert neuron_examples.scale_end(np.array([1.0, -3.0])) == (3.0, False)
+    assert neurons.scale_end(many) == (pytest.approx(np.quantile(many, 0.999)), True)
+    assert neurons.scale_end(np.array([1.0, -3.0])) == (3.0, False)
     assert Tally(np.ones(4) / 4, np.array([3, 0, 1, 0])).ids == [0, 2]
-    ordered = neuron_examples.promoted(np.arange(10.0))
+    ordered = neurons.promoted(np.arange(10.0))
     assert ordered.ends(2).tolist() == [9, 8, 1, 0] and len(ordered.ends(5)) == 10

@@ -18,24 +18,21 @@ from engine.lab.faults import PARTS
 from engine.measure.attention import (
     habits,
     heads,
-    one_head,
-    repeated_tokens,
     scaling,
     shared_keys,
+    single_head,
 )
 from engine.measure.attention.ablation import (
     Switches,
+    changes_nothing,
     compare,
+    consequence,
     each_head_off,
     edits_for,
-    kl_divergence,
-    reordered,
-)
-from engine.measure.attention.ablation_effects import (
-    changes_nothing,
-    consequence,
     is_silent,
+    kl_divergence,
     missed,
+    reordered,
     writes_a_bias,
 )
 from engine.measure.attention.attention_targets import (
@@ -46,6 +43,7 @@ from engine.measure.attention.attention_targets import (
 )
 from engine.measure.attention.heads import even_pattern
 from engine.measure.attention.scaling import KEYS, among_zeros, theory
+from engine.measure.circuits import induction
 from engine.measure.positions.alibi import visible
 from engine.measure.recording import Recording, record
 from engine.model import Transformer, build
@@ -92,10 +90,10 @@ def test_a_head_that_cannot_but_be_even_is_perfectly_even(fields, parts):
     assert numbers.first == pytest.approx(np.full((2, 4), numbers.even_first), abs=1e-6)
     assert numbers.previous == pytest.approx(np.full((2, 4), numbers.even_previous), abs=1e-6)
     np.testing.assert_array_equal(recording.seen(), recording["blocks.0.pattern"][0] > 0)
-    found = heads.stages(model, recording, 0, 0)
+    found = single_head.head_stages(model, recording, 0, 0)
     for query, row in enumerate(recording.seen()):
-        assert one_head.keys_seen(found, query) == np.flatnonzero(row).tolist()
-        assert one_head.written_out(found, query, query).seen == row.sum()
+        assert single_head.keys_seen(found, query) == np.flatnonzero(row).tolist()
+        assert single_head.written_out(found, query, query).seen == row.sum()
 
 
 def test_the_numbers_of_a_model_are_those_of_a_slow_loop():
@@ -114,7 +112,7 @@ def test_the_numbers_of_a_model_are_those_of_a_slow_loop():
 
 def test_a_hand_built_induction_model_scores_one_and_copies():
     model = induction_model()
-    found = finish(repeated_tokens.repeated(model))
+    found = finish(induction.repeated(model))
     assert found is not None
     scores = found.induction
     # The first token sees only itself and takes itself for its own predecessor: the one query that asks for
@@ -233,40 +231,40 @@ class Capped(Attention):
 
 
 def test_the_vectors_are_the_heads_own_and_those_of_the_key_value_head_it_reads():
-    found = one_head.vectors(RECORDING, LAYER, HEAD)
+    found = single_head.vectors(RECORDING, LAYER, HEAD)
     for name, place in {"q": 3, "q_rot": 3, "k": 1, "k_rot": 1, "v": 1}.items():
         np.testing.assert_array_equal(found[name], RECORDING[f"blocks.{LAYER}.{name}"][place])
-    assert [one_head.key_value_head(RECORDING, LAYER, h) for h in range(4)] == [0, 0, 1, 1]
+    assert [single_head.key_value_head(RECORDING, LAYER, h) for h in range(4)] == [0, 0, 1, 1]
 
 
 def test_the_gap_is_to_the_pattern_that_the_model_used():
-    found = heads.stages(MODEL, RECORDING, LAYER, HEAD)
-    assert one_head.gap(found, RECORDING, LAYER, HEAD) < 1e-5
+    found = single_head.head_stages(MODEL, RECORDING, LAYER, HEAD)
+    assert single_head.gap(found, RECORDING, LAYER, HEAD) < 1e-5
     name = f"blocks.{LAYER}.pattern"
     tampered = RECORDING[name].copy()
     tampered[HEAD, QUERY, KEY] += 0.25
     other = Recording(RECORDING.config, RECORDING.ids, {**RECORDING.arrays, name: tampered})
-    assert one_head.gap(found, other, LAYER, HEAD) == pytest.approx(0.25, abs=1e-5)
-    assert one_head.gap(found, other, LAYER, 0) > 0.01, "another head has another pattern"
-    w = one_head.written_out(found, QUERY, KEY)
+    assert single_head.gap(found, other, LAYER, HEAD) == pytest.approx(0.25, abs=1e-5)
+    assert single_head.gap(found, other, LAYER, 0) > 0.01, "another head has another pattern"
+    w = single_head.written_out(found, QUERY, KEY)
     assert sum(a * b for a, b in w.pairs) == pytest.approx(w.raw)
     assert w.scaled == pytest.approx(w.raw / math.sqrt(len(w.pairs))) == w.masked and w.bias is None
     assert w.exponential == pytest.approx(math.exp(w.masked - w.largest))
     assert w.weight == pytest.approx(w.exponential / w.total) and w.seen == QUERY + 1
     assert w.weight == pytest.approx(RECORDING[f"blocks.{LAYER}.pattern"][HEAD, QUERY, KEY], abs=1e-6)
-    assert w.largest == max(one_head.written_out(found, QUERY, k).masked for k in range(QUERY + 1))
-    best = one_head.strongest_key(found, QUERY)
-    assert one_head.written_out(found, QUERY, best).masked == w.largest
+    assert w.largest == max(single_head.written_out(found, QUERY, k).masked for k in range(QUERY + 1))
+    best = single_head.strongest_key(found, QUERY)
+    assert single_head.written_out(found, QUERY, best).masked == w.largest
 
 
 def test_a_bias_is_added_before_the_mask():
     model = loud(tiny(position="alibi"), factor=4.0)
     recording = record(model, IDS)
-    found = heads.stages(model, recording, 0, 2)
-    w = one_head.written_out(found, QUERY, KEY)
+    found = single_head.head_stages(model, recording, 0, 2)
+    w = single_head.written_out(found, QUERY, KEY)
     assert w.bias is not None and w.bias < 0 and w.masked == pytest.approx(w.scaled + w.bias)
     own = np.tril(recording["blocks.0.scores"][2])
-    np.testing.assert_allclose(np.tril(one_head.biased(found)), own, atol=1e-4)
+    np.testing.assert_allclose(np.tril(single_head.biased(found)), own, atol=1e-4)
 
 
 @for_each("parts, kind, name", [
@@ -279,9 +277,9 @@ def test_a_bias_is_added_before_the_mask():
 def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: str):
     """Whatever stands to the left and to the right of each = in numbers."""
     model = loud(tiny(), factor=4.0) if parts is HEALTHY else build(tiny(), parts=parts).eval()
-    found = heads.stages(model, record(model, IDS), 0, 1)
-    w = one_head.written_out(found, QUERY, KEY)
-    assert one_head.scaled_by(w.divisor, 4) == kind and steps.names_of(found)["÷ √d"] == name
+    found = single_head.head_stages(model, record(model, IDS), 0, 1)
+    w = single_head.written_out(found, QUERY, KEY)
+    assert single_head.scaled_by(w.divisor, 4) == kind and steps.names_of(found)["÷ √d"] == name
     said = steps.arithmetic(list("abcdefg"), w, QUERY, KEY)
     assert ("\\sqrt" in said) == (kind == "root")
     assert ("scores of the products in its own" in said) == (kind == "own")
@@ -294,13 +292,13 @@ def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: s
 
 
 def test_lengths_are_those_of_the_chosen_token():
-    found = heads.stages(MODEL, RECORDING, LAYER, HEAD)
-    seen = one_head.lengths(RECORDING, found, LAYER, QUERY)
+    found = single_head.head_stages(MODEL, RECORDING, LAYER, HEAD)
+    seen = single_head.lengths(RECORDING, found, LAYER, QUERY)
     rows = MODEL.blocks[LAYER].mixer.w_o.weight[:, 4 * HEAD : 4 * HEAD + 4].detach().numpy()
     own = rows @ RECORDING[f"blocks.{LAYER}.z"][HEAD, QUERY]
     written, stream = (RECORDING[f"blocks.{LAYER}.{name}"][QUERY] for name in ("attn_out", "resid_pre"))
     sizes = [float(np.linalg.norm(x)) for x in (written, stream, own)]
-    assert [seen.together, seen.before, seen.own] == pytest.approx(sizes, rel=1e-5)
+    assert [seen.together, seen.before, seen.head] == pytest.approx(sizes, rel=1e-5)
 
 
 def numbers(**fields: list[list[float]]) -> heads.HeadNumbers:
@@ -313,8 +311,8 @@ def test_followers_are_those_from_the_threshold_on_most_first():
     given = numbers(previous=[[0.4, 0.39], [0.9, 0.1]], first=[[0.1, 0.2], [0.3, 0.25]])
     previous, broad, first = habits.followers(given)
     assert broad.heads == () and broad.habit == "broad"
-    assert previous.heads == (habits.Named(1, 0, 0.9), habits.Named(0, 0, 0.4))
-    assert first.heads == () and first.most == habits.Named(1, 0, 0.3)
+    assert previous.heads == (heads.HeadValue(1, 0, 0.9), heads.HeadValue(0, 0, 0.4))
+    assert first.heads == () and first.most == heads.HeadValue(1, 0, 0.3)
     with_induction = habits.followers(replace(given, induction=np.eye(2)))
     assert [f.habit for f in with_induction] == ["previous", "induction", "broad", "first"]
     given = replace(numbers(first=[[0.5, 0.7], [0.63, 0.1]]), even_first=0.32)  # five tokens
@@ -342,7 +340,7 @@ def test_who_looks_nearby_minds_its_word_only_if_distance_alone_would_leave_it_m
         numbers(),
         places={"own_word": np.array([[0.9, 0.9], [0.55, 0.5]]), "near": np.array([[0.8, 0.8], [0.1, 0.3]])},
         even_places={"own_word": 0.26, "near": 0.2},
-        own_by_distance=np.array([[0.8, 0.84], [0.2, 0.1]]),
+        word_by_distance=np.array([[0.8, 0.84], [0.2, 0.1]]),
     )
     bars = [[1 - 0.6 * 0.2, 1 - 0.6 * 0.16], [0.52, 0.52]]  # twice the even share is the least
     np.testing.assert_allclose(habits.bar(given, "own_word"), bars)
@@ -374,7 +372,7 @@ def test_the_habit_of_each_head_and_their_order():
 def test_the_extremes_are_named_with_their_own_numbers():
     relative = [[0.5, 0.9], [0.1, 0.7]]
     given = numbers(relative_entropy=relative, entropy=[[1, 2], [0.25, 1.5]], distance=[[1, 2], [3, 9]])
-    broad, sharp, far = habits.Named(0, 1, 0.9), habits.Named(1, 0, 0.1), habits.Named(1, 1, 9.0)
+    broad, sharp, far = heads.HeadValue(0, 1, 0.9), heads.HeadValue(1, 0, 0.1), heads.HeadValue(1, 1, 9.0)
     assert habits.extremes(given) == habits.Extremes(broad, sharp, 0.25, far)
     assert habits.extremes(numbers(relative_entropy=[[math.nan] * 2] * 2)) is None
 
@@ -401,13 +399,13 @@ def test_the_query_that_tells_most_about_a_head():
     pattern[3] = [0.8, 0.0, 0.2, 0.0, 0.0, 0.0]  # most on the first, where heads rest
     pattern[4] = [0.1, 0.0, 0.0, 0.5, 0.4, 0.0]
     pattern[5] = [0.0, 0.0, 0.0, 0.0, 0.3, 0.7]  # most on itself
-    assert one_head.telling_query(pattern) == 4
+    assert single_head.telling_query(pattern) == 4
     pattern[3] = [0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
-    assert one_head.telling_query(pattern) == 3  # of equal ones the earlier
+    assert single_head.telling_query(pattern) == 3  # of equal ones the earlier
     pattern[3:] = np.eye(6)[3:]
     pattern[5, 4] = 0.1
-    assert one_head.telling_query(pattern) == 5
-    assert [one_head.telling_query(np.eye(n)) for n in (1, 2)] == [0, 1]
+    assert single_head.telling_query(pattern) == 5
+    assert [single_head.telling_query(np.eye(n)) for n in (1, 2)] == [0, 1]
 
 
 def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_the_place():
@@ -463,7 +461,7 @@ def test_theory_of_the_scale_and_one_score_among_zeros():
     assert shared_keys.served_by(6, 3).tolist() == [0, 0, 1, 1, 2, 2]
     config = tiny().resolved()
     found, full = (shared_keys.shared_keys(config, 4, kv) for kv in (1, 4))
-    assert shared_keys.saved(found, full) == 0.75 and shared_keys.saved(full, full) == 0
+    assert shared_keys.cache_saving(found, full) == 0.75 and shared_keys.cache_saving(full, full) == 0
 
 
 SIGNS = list("ab cde, ab")
@@ -512,6 +510,6 @@ def test_a_head_that_stops_at_the_blank_minds_its_word_and_one_that_only_looks_b
     both = np.stack([back, back * (words == words[:, None])])
     both /= both.sum(-1, keepdims=True)
     found = shares(both[None], np.tri(14, dtype=bool), [ord(c) for c in texts], texts)
-    own, distance = found.weight["own_word"][0], found.own_by_distance[0]
+    own, distance = found.weight["own_word"][0], found.word_by_distance[0]
     assert own[0] < distance[0] + 0.01, "its distances explain what it does"
     assert own[1] == 1 and distance[1] < 0.95, "its distances alone would lead out of the word"

@@ -7,27 +7,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from engine.config import ModelConfig, SampleConfig
 from engine.ledger import ledger
 from engine.measure.generation.kv_cache import (
-    Pair,
+    CacheStep,
+    by_family,
     cache_size,
     compare,
-    filled_bytes,
-    flops,
-    speed,
-    unchanged,
-)
-from engine.measure.generation.kv_cache_totals import (
-    by_family,
     divisors,
     family,
+    filled_bytes,
     first_refill,
+    flops,
     sharing,
+    speed,
     totals,
+    unchanged,
 )
-from engine.measure.shapes.op_trace import Tape, _flops
 from engine.model import build
 from engine.parts.cache import KVCache
 from engine.presets import PRESETS
@@ -42,16 +40,15 @@ KINDS = {
 
 
 def counted(config, before: int, new: int) -> int:
-    """The products of a real forward pass of `new` tokens behind `before` that a cache holds, read off the
-    tape on the meta device.
+    """The products of a real forward pass of `new` tokens behind `before` that a cache holds, as PyTorch
+    counts them on the meta device.
     """
-    model = build(config, device="meta").eval()
+    model = build(config, device="meta").eval().requires_grad_(False)
     cache = KVCache(model.config, config.context, model.embedding)
     cache.length = before
-    tape = Tape(model)
-    with torch.inference_mode(), tape:
+    with FlopCounterMode(display=False) as counter:
         model(torch.empty(1, new, dtype=torch.int64, device="meta"), cache=cache)
-    return sum(_flops(o)[0] for o in tape.operations)
+    return counter.get_total_flops()
 
 
 @for_each("fields", KINDS.values(), ids=KINDS)
@@ -69,11 +66,10 @@ def test_every_step_of_both_generations_is_counted():
     computed = [3, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 4]  # a context of 8: full after positions 0 to 7
     assert [p.computed for p in pairs] == computed
     assert [p.computed_without for p in pairs] == [3, 4, 5, 6, 7, 8, 4, 5, 6, 7, 8, 4]
-    assert [p.kept for p in pairs] == [p.computed_without for p in pairs]
     assert [p.refilled for p in pairs] == [n == 4 for n in computed]
     assert [p.begin for p in pairs] == [0] * 6 + [5] * 5 + [10]
     for p in pairs:
-        assert p.flops == counted(model.config, p.kept - p.computed, p.computed)
+        assert p.flops == counted(model.config, p.computed_without - p.computed, p.computed)
         assert p.flops_without == counted(model.config, 0, p.computed_without)
     pairs = compare(model, list(range(8)), 2, SampleConfig(temperature=0.0))
     assert [(p.computed, p.begin, p.refilled) for p in pairs] == [(8, 0, False), (4, 5, True)]
@@ -113,7 +109,7 @@ def test_speed_is_bounded_and_says_what_it_measured(monkeypatch: pytest.MonkeyPa
     assert slow.tokens == 1 and slow.blocks == 1 and slow.cached == slow.uncached == 1.0 and slow.ratio == 1.0
 
 
-FIRST = Pair(5, 5, 3, 0, 3, False, 300, 300, 1e-7)
+FIRST = CacheStep(5, 5, 3, 0, 3, False, 300, 300, 1e-7)
 PAIRS = (
     FIRST,
     replace(FIRST, position=4, computed=1, flops=110, flops_without=400, difference=3e-7),
@@ -137,7 +133,7 @@ def test_every_way_of_sharing_keys():
     assert [family(n, 8) for n in divisors(8)] == ["MHA", "GQA", "GQA", "MQA"]
     config = ModelConfig(vocab_size=65, d_model=96, n_layers=3, n_heads=6, n_kv_heads=2)
     found = sharing(config, 10, "bfloat16")
-    assert (found.heads, found.own) == (6, 2)
+    assert (found.heads, found.model_heads) == (6, 2)
     assert {n: size.formula for n, size in found.sizes.items()} == {n: 1920 * n for n in (6, 3, 2, 1)}
     assert [found.saved(n) for n in (6, 3, 2, 1)] == [1, 2, 3, 6]
     alone = sharing(replace(config, mixer="shared_qk", n_kv_heads=None), 10, "float32")

@@ -14,18 +14,16 @@ from engine.data.tasks.paired import PAIR_TASKS, Aligned, pairs
 from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
 from engine.errors import CorpusError, ShapeError, TokenizerError
 from engine.measure.families import cross_attention as measured
-from engine.measure.families.cross_alignment import (
-    alignment_score,
-    cross_patterns,
-    hits,
-    model_alignment,
-)
 from engine.measure.families.cross_attention import (
     Look,
+    alignment_score,
     at_the_end,
+    cross_patterns,
     crossing,
+    hits,
     looked,
     masks_of,
+    model_alignment,
     sharpest,
     with_parts,
 )
@@ -107,11 +105,11 @@ def test_a_row_is_what_was_looked_at_when_the_symbol_was_written(model, change):
 def test_masks_by_hand():
     found = masks_of("healthy", [3, 5], 0, 4)
     assert found.shapes == ((4, 4), (2, 1, 1, 5)) and (found.ahead, found.hidden) == (0, 0)
-    assert found.own.tolist() == [[key <= query for key in range(4)] for query in range(4)]
-    assert found.across.tolist() == [[True, True, True, False, False]] * 4
+    assert found.self_visible.tolist() == [[key <= query for key in range(4)] for query in range(4)]
+    assert found.cross_visible.tolist() == [[True, True, True, False, False]] * 4
     swap = masks_of("swapped_masks", [3, 5], 0, 4)
-    assert swap.own.tolist() == [[True, True, True, False]] * 4 and swap.ahead == 2 + 1
-    assert swap.hidden == 2 + 1 and not swap.across[0, 1:4].any()
+    assert swap.self_visible.tolist() == [[True, True, True, False]] * 4 and swap.ahead == 2 + 1
+    assert swap.hidden == 2 + 1 and not swap.cross_visible[0, 1:4].any()
     assert masks_of("swapped_masks", [3, 5], 1, 4).ahead == 6
 
 

@@ -21,8 +21,8 @@ from engine.measure.embeddings import table as measured
 from engine.measure.embeddings import token_map as maps
 from engine.measure.embeddings.analogies import analogy, directions_of
 from engine.measure.embeddings.table import (
-    kept_neighbours,
     neighbours,
+    preserved_neighbours,
     principal,
     project,
 )
@@ -52,7 +52,7 @@ def test_the_lookup_is_a_product_with_one_hot_rows_and_positions_are_then_added(
     found = measured.lookup(model, record(model, ids))
     rows = model.embedding.detach().numpy()[ids]
     assert np.array_equal(found.rows, rows)
-    assert found.one_hot_difference < 1e-6 and found.sum_difference < 1e-6
+    assert found.onehot_difference < 1e-6 and found.sum_difference < 1e-6
     assert (found.different, found.parameters, found.multiplications) == (3, 11 * 8, 4 * 11 * 8)
     assert [found.places(i) for i in range(4)] == [2, 2, 1, 1]
     table = learned_table(model)
@@ -79,10 +79,10 @@ def test_the_checks_of_the_lookup_find_what_is_wrong():
     seen = record(model, (3, 0))
     wrong = dict(seen.arrays) | {"embed": seen["embed"] + np.array([[0, 0.5] + [0] * 6, [0] * 8], np.float32)}
     found = measured.lookup(model, replace(seen, arrays=wrong))
-    assert found.one_hot_difference == pytest.approx(0.5) and found.sum_difference == pytest.approx(0.5)
+    assert found.onehot_difference == pytest.approx(0.5) and found.sum_difference == pytest.approx(0.5)
     wrong = dict(seen.arrays) | {"pos_embed": seen["pos_embed"] - 0.25}
     found = measured.lookup(model, replace(seen, arrays=wrong))
-    assert found.one_hot_difference < 1e-6 and found.sum_difference == pytest.approx(0.25)
+    assert found.onehot_difference < 1e-6 and found.sum_difference == pytest.approx(0.25)
 
 
 def test_a_scale_holds_nearly_all_entries():
@@ -132,9 +132,11 @@ def test_neighbours_by_cosine_and_what_a_picture_keeps():
     assert np.allclose(table[7], wanted, atol=1e-6) and np.allclose(np.diag(table), 1)
     assert np.allclose(measured.cosines(matrix, [7, 3]), table[[7, 3]][:, [7, 3]], atol=1e-6)
     unit = measured.directions(cloud(30, 3)).astype(np.float32)
-    on_a_sphere = measured.kept_neighbours(unit - unit.mean(0), measured.directions(unit), 6)
+    on_a_sphere = measured.preserved_neighbours(unit - unit.mean(0), measured.directions(unit), 6)
     assert (on_a_sphere == 6).all(), "on a sphere, nearest is most alike"
-    assert measured.kept_neighbours(cloud(200, 40), cloud(200, 2, 1), 6).mean() < 0.6, "of another picture"
+    assert measured.preserved_neighbours(cloud(200, 40), cloud(200, 2, 1), 6).mean() < 0.6, (
+        "of another picture"
+    )
 
 
 def test_in_a_sinusoidal_table_only_the_distance_counts():
@@ -221,7 +223,9 @@ def test_rows_that_nothing_has_taught_decide_neither_axes_nor_neighbours():
     assert ids.tolist() == alone[0].tolist() and np.allclose(cosine, alone[1])
     assert cosine.max() < 0.7 < neighbours(matrix, 3, 1)[1][0]
     seen, own = maps.token_map(matrix, met), maps.token_map(taught, met)
-    assert np.allclose(seen.scores[:8], own.scores, atol=1e-4) and np.allclose(seen.kept, own.kept)
+    assert np.allclose(seen.scores[:8], own.scores, atol=1e-4) and np.allclose(
+        seen.variance_shares, own.variance_shares
+    )
     assert seen.ranges == own.ranges and seen.overlap == own.overlap
     assert set(maps.nearest(matrix, 100, met, 3)[0]) <= set(met)  # of a token that was never met
 
@@ -230,13 +234,13 @@ def test_a_map_is_the_projection_on_the_principal_axes_with_a_margin():
     matrix = cloud()
     found, own = maps.token_map(matrix, EVERY), principal(matrix)
     scores, kept = project(matrix, own.axes)
-    assert np.allclose(found.scores, scores, atol=1e-5) and np.allclose(found.kept, kept)
+    assert np.allclose(found.scores, scores, atol=1e-5) and np.allclose(found.variance_shares, kept)
     assert found.share(2) == pytest.approx(kept[0] + kept[1]) and found.share(3) == pytest.approx(kept.sum())
     low, high = scores.min(0), scores.max(0)
     margin = maps.MARGIN * (high - low)
     assert np.allclose(found.ranges, np.stack([low - margin, high + margin], 1), atol=1e-5)
     assert found.reach == pytest.approx(np.linalg.norm(scores, axis=1).max(), abs=1e-5)
-    overlap = [kept_neighbours(matrix, scores[:, :count], maps.JOINED).mean() for count in (2, 3)]
+    overlap = [preserved_neighbours(matrix, scores[:, :count], maps.JOINED).mean() for count in (2, 3)]
     assert found.overlap == pytest.approx(overlap) and overlap[0] < overlap[1]
 
 
@@ -248,8 +252,8 @@ def test_the_scale_of_the_newest_step_holds_still_and_own_axes_keep_more():
         assert a <= low and b >= high
     assert still.reach == pytest.approx(newest.reach) == pytest.approx(at_last.reach)
     assert own.share(2) > still.share(2)
-    assert np.allclose(still.scores, project(first, newest.found.axes)[0], atol=1e-5)
-    assert ((own.own.axes * newest.found.axes).sum(1) >= 0).all()  # turned to the same side
+    assert np.allclose(still.scores, project(first, newest.principal.axes)[0], atol=1e-5)
+    assert ((own.principal.axes * newest.principal.axes).sum(1) >= 0).all()  # turned to the same side
     assert np.allclose(maps.token_map(last, EVERY, newest, False).scores, at_last.scores, atol=1e-5)
 
 
@@ -303,9 +307,9 @@ def test_a_path_keeps_what_lies_in_its_plane():
     table = line()
     found = of_table(table)
     values = np.linalg.svd((table - table.mean(0)).astype(np.float64), compute_uv=False) ** 2
-    assert found.kept == pytest.approx(values[:2] / values.sum(), abs=1e-6)
-    assert found.kept_by_both == pytest.approx(values[:2].sum() / values.sum(), abs=1e-6)
-    assert found.kept_by_both > 0.99
+    assert found.variance_shares == pytest.approx(values[:2] / values.sum(), abs=1e-6)
+    assert found.shown_variance == pytest.approx(values[:2].sum() / values.sum(), abs=1e-6)
+    assert found.shown_variance > 0.99
     apart = np.linalg.norm(found.path[:, None] - found.path[None], axis=-1)
     assert apart == pytest.approx(np.linalg.norm(table[:, None] - table[None], axis=-1), abs=0.05)
     table[0] *= 3
@@ -376,7 +380,7 @@ def test_the_shipped_model_has_found_its_classes(shakespeare):
 
 def scored(difference: float, chance: list[float], matched: list[float] | None = None) -> Any:
     sizes = {"a": (9, 0.5, 0.1), "b": (2, 0.9, 0.0), "c": (3, float("nan"), 0.2)}
-    by_class = {name: separation.OneClass(*size) for name, size in sizes.items()}
+    by_class = {name: separation.ClassCosines(*size) for name, size in sizes.items()}
     frequent = None if matched is None else np.array(matched)
     return separation.Separation(difference + 0.25, 0.25, np.array(chance), frequent, by_class)
 
@@ -398,7 +402,7 @@ def test_chance_and_the_class_of_one_kind():
 
 def risen(values: list[float], tops: list[float], matched: list[float] | None = None) -> int | None:
     bands = [None if one is None else np.array([(-9.0, top) for top in one]) for one in (tops, matched)]
-    return separation.Course((0, 10, 20, 30), np.array(values), *bands).risen  # type: ignore[arg-type]
+    return separation.SeparationCurve((0, 10, 20, 30), np.array(values), *bands).risen  # type: ignore[arg-type]
 
 
 def test_a_course_in_order_of_its_steps_and_where_it_rose():
@@ -408,11 +412,11 @@ def test_a_course_in_order_of_its_steps_and_where_it_rose():
     assert risen([0.3] * 4, [0.3] * 4) is None  # on the band is not above it
     assert risen([0.3] * 4, [0.2] * 4, [0.4, 0.4, 0.4, 0.2]) == 30
     points = {20: scored(0.2, [0.1] * 40, [0.3] * 40), 0: scored(0.1, [0.0] * 40, [0.05] * 40)}
-    found = separation.course(points)
+    found = separation.separation_curve(points)
     assert found.steps == (0, 20) and np.allclose(found.differences, [0.1, 0.2])
     assert np.allclose(found.chance, [[0, 0], [0.1, 0.1]])
     assert found.matched is not None and np.allclose(found.matched, [[0.05, 0.05], [0.3, 0.3]])
-    assert separation.course({0: scored(0.1, [0.0]), 1: scored(0.1, [0.0], [0.2])}).matched is None
+    assert separation.separation_curve({0: scored(0.1, [0.0]), 1: scored(0.1, [0.0], [0.2])}).matched is None
 
 
 def test_many_rows_are_measured_as_few_are(monkeypatch):

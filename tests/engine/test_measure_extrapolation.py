@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError
 from engine.measure.positions import extrapolation
-from engine.measure.positions.extrapolation_facts import (
+from engine.measure.positions.extrapolation import (
     above_tail,
     costs,
     far_buckets,

@@ -12,7 +12,7 @@ import torch
 
 from engine.errors import ShapeError
 from engine.ledger.block import block, block_of, gate_paid, known, shares
-from engine.measure.feedforward import activation_functions, neuron_examples, neurons
+from engine.measure.feedforward import activation_functions, neurons
 from engine.measure.feedforward.neurons import Scan
 from engine.measure.recording import record
 from engine.model import Transformer, build
@@ -160,23 +160,23 @@ def test_the_two_gelus_differ_by_half_a_thousandth() -> None:
 
 def test_what_is_largest_along_a_text_and_a_vocabulary():
     values = np.array([[1.0, -5.0, 2.0], [3.0, 4.0, 4.5]])
-    assert neuron_examples.loudest(values) == (0, 1) and neuron_examples.loudest(values[1]) == (2,)
-    assert neuron_examples.by_size(values[0], 2).tolist() == [1, 2] and neuron_examples.by_size(
-        values[0]
-    ).tolist() == [0, 1, 2]
-    found = neuron_examples.along(np.array([0.5, -2.0, 1.0], dtype=np.float32))
+    assert neurons.loudest(values) == (0, 1) and neurons.loudest(values[1]) == (2,)
+    assert neurons.by_size(values[0], 2).tolist() == [1, 2] and neurons.by_size(values[0]).tolist() == [
+        0,
+        1,
+        2,
+    ]
+    found = neurons.along(np.array([0.5, -2.0, 1.0], dtype=np.float32))
     assert (found.at, found.peak, found.low, found.high) == (1, -2.0, -2.0, 1.0)
     assert found.sizes.tolist() == [0.25, 1.0, 0.5]
-    assert neuron_examples.along(np.array([0.5, -0.125])).sizes.tolist() == [1, 0.25]
-    assert not neuron_examples.along(np.zeros(3)).sizes.any()
+    assert neurons.along(np.array([0.5, -0.125])).sizes.tolist() == [1, 0.25]
+    assert not neurons.along(np.zeros(3)).sizes.any()
     scores = np.array([0.1, -3.0, 2.0, -1.0, 5.0])
-    found = neuron_examples.promoted(scores, 2)
+    found = neurons.promoted(scores, 2)
     assert found.raised.tolist() == [4, 2] and found.lowered.tolist() == [1, 3]
     assert found.order.tolist() == found.ends(3).tolist() == [4, 2, 0, 3, 1]
     assert found.ends(2).tolist() == [4, 2, 3, 1]
-    assert set(neuron_examples.promoted(scores, 9).raised).isdisjoint(
-        neuron_examples.promoted(scores, 9).lowered
-    )
+    assert set(neurons.promoted(scores, 9).raised).isdisjoint(neurons.promoted(scores, 9).lowered)
 
 
 def scanned(lowest: list[float]) -> Scan:
@@ -187,22 +187,22 @@ def scanned(lowest: list[float]) -> Scan:
 def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():
     up, down = scanned([-2.0, -1.0]), scanned([-4.0, -1.0])
     for side, shown in (("strongest", (False, True)), ("highest", (False, False)), ("lowest", (True, True))):
-        assert tuple(neuron_examples.shows_lowest(scan, 0, side) for scan in (up, down)) == shown
-    assert [x.tolist() for x in neuron_examples.places(up, 0, False)] == [[7, 3], [3.0, 1.0]]
-    assert [x.tolist() for x in neuron_examples.places(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
+        assert tuple(neurons.shows_lowest(scan, 0, side) for scan in (up, down)) == shown
+    assert [x.tolist() for x in neurons.places(up, 0, False)] == [[7, 3], [3.0, 1.0]]
+    assert [x.tolist() for x in neurons.places(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
     at, values = np.array([9, 4]), np.array([2.0, -4.0])
     near = np.array([[0.0, 2.0, 1.0, 0.5], [-4.0, 1.0, 2.0, 3.0]])
-    assert neuron_examples.windows(at, 4) == [8, 4]
-    first, second = neuron_examples.excerpts(at, values, near, 4, before=3, after=1)
+    assert neurons.windows(at, 4) == [8, 4]
+    first, second = neurons.excerpts(at, values, near, 4, before=3, after=1)
     assert (first.at, first.first, first.missing, first.value) == (9, 8, 2, 2.0)
     assert first.strengths.tolist() == [0.0, 0.5, 0.25], "shares of 4, the strongest of both"
     assert (second.first, second.missing) == (4, 3) and second.strengths.tolist() == [-1.0, 0.25]
-    (inner,) = neuron_examples.excerpts(np.array([10]), np.array([1.0]), near[:1], 4, before=1, after=1)
+    (inner,) = neurons.excerpts(np.array([10]), np.array([1.0]), near[:1], 4, before=1, after=1)
     assert (inner.first, inner.missing) == (9, 0) and inner.strengths.tolist() == [2.0, 1.0, 0.5]
     ids = np.array([5, 7, 5, 9, 7])
-    found = neuron_examples.liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
+    found = neurons.liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
     assert (found.token, found.count, found.places, found.value) == (7, 2, 5, 3.0)  # 5 as often, but weaker
-    assert neuron_examples.liked(np.array([3]), np.array([-2.0]), ids).token == 9
+    assert neurons.liked(np.array([3]), np.array([-2.0]), ids).token == 9
 
 
 @for_each("fields", [{}, {"ffn": "swiglu", "norm": "rmsnorm"}, {"ffn": "none"}, {"attention_bias": True}])

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.measure.families import influence_by_distance
-from engine.measure.families.influence_by_distance import LAYERS, Carried, carried
+from engine.measure.families.influence_by_distance import LAYERS, LayerInfluence, layer_influence
 from engine.measure.residual.gradient_by_depth import (
     Plan,
     _windows,
@@ -26,7 +26,7 @@ from tests.engine.helpers import verse
 SMALL = {"d_model": 16, "n_heads": 2, "context": 8, "batch": 2}
 
 
-def road(**fields):
+def gradient_flow(**fields):
     text = verse()
     return list(measure(Plan(**fields), text.train, text.vocab_size))
 
@@ -35,7 +35,7 @@ def road(**fields):
 @for_each("norm", ["layernorm", "rmsnorm", "none"])
 @for_each("init", ["scaled", "fan_in"])
 def test_every_wiring_is_measured(wiring, norm, init):
-    profiles = road(depths=(3, 1), wirings=(wiring,), norm=norm, init=init, seeds=2, **SMALL)
+    profiles = gradient_flow(depths=(3, 1), wirings=(wiring,), norm=norm, init=init, seeds=2, **SMALL)
     assert [(p.depth, p.seed) for p in profiles] == [(1, 0), (1, 1), (3, 0), (3, 1)]
     assert [p.done for p in profiles] == [1, 2, 5, 8]
     for p in profiles:
@@ -65,7 +65,7 @@ def test_a_gradient_is_what_the_loss_does_when_the_stream_is_nudged(wiring):
 
 
 def test_activations_are_the_streams_own_and_weights_start_as_said():
-    text, (profile,) = verse(), road(depths=(4,), wirings=("post",), seeds=1)
+    text, (profile,) = verse(), gradient_flow(depths=(4,), wirings=("post",), seeds=1)
     # a norm without bias gives every token the length sqrt(64)
     np.testing.assert_allclose(profile.activations[1:], 8.0, rtol=1e-2)
     for init, expected in (("scaled", 0.02 / math.sqrt(8)), ("unscaled", 0.02), ("fan_in", 1 / 16)):
@@ -75,7 +75,7 @@ def test_activations_are_the_streams_own_and_weights_start_as_said():
 
 
 def test_the_same_plan_gives_the_same_numbers_and_other_seeds_others():
-    first, second = (road(depths=(2,), wirings=("pre",), seeds=2, **SMALL) for _ in range(2))
+    first, second = (gradient_flow(depths=(2,), wirings=("pre",), seeds=2, **SMALL) for _ in range(2))
     np.testing.assert_array_equal(first[1].gradients, second[1].gradients)
     assert (first[0].gradients != first[1].gradients).any()
     mean = averaged(first)["pre", 2]
@@ -105,23 +105,23 @@ def test_an_rnn_s_influence_is_the_product_of_its_jacobians(monkeypatch):
         slopes.append(np.linalg.norm(w_in.T @ back))
         back = w_own.T @ back
     expected = np.array(slopes[1:]) / slopes[1]
-    assert carried("rnn", length, width).influence == pytest.approx(expected, rel=1e-9)
+    assert layer_influence("rnn", length, width).influence == pytest.approx(expected, rel=1e-9)
 
 
 def test_attention_carries_where_recurrence_forgets():
-    found = {layer: carried(layer, 32) for layer in LAYERS}
+    found = {layer: layer_influence(layer, 32) for layer in LAYERS}
     assert found["rnn"].left < 1e-8 < found["lstm"].left < 0.05 and 0.5 < found["attention"].left < 2
     falls = np.diff(np.log(found["rnn"].influence))
     assert falls.max() < 0 and np.log(found["rnn"].left) / 30 == pytest.approx(falls.mean())
     net = influence_by_distance._net("lstm", 4, torch.Generator().manual_seed(0))
     both = (net.bias_hh_l0 + net.bias_ih_l0).detach()  # input, forget, cell, output
     assert both[4:8].tolist() == [1.0] * 4 and not (torch.cat([both[:4], both[8:]]) == 1).any()
-    one = Carried("attention", 16, 8, np.ones(15))
+    one = LayerInfluence("attention", 16, 8, np.ones(15))
     projections, scores, sums = 4 * 16 * 8 * 8, 16 * 16 * 8, 16 * 16 * 8
-    assert (one.products, one.path, one.one_by_one) == (projections + scores + sums, 1, 1)
+    assert (one.products, one.path, one.sequential_steps) == (projections + scores + sums, 1, 1)
 
 
 @for_each(("layer", "products"), [("rnn", 16 * 2 * 64), ("lstm", 16 * 8 * 64)])
 def test_a_recurrent_layer_s_steps_and_products(layer, products):
-    one = Carried(layer, 16, 8, np.ones(15))
-    assert (one.products, one.path, one.one_by_one) == (products, 16, 16)
+    one = LayerInfluence(layer, 16, 8, np.ones(15))
+    assert (one.products, one.path, one.sequential_steps) == (products, 16, 16)

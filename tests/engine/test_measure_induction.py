@@ -13,8 +13,7 @@ import torch.nn.functional as F
 from engine.data.progress import Progress, finish
 from engine.data.tokenizers import token_bytes
 from engine.errors import ConfigError, ShapeError
-from engine.measure.attention import copying_heads, repeated_tokens
-from engine.measure.attention.habits import Named
+from engine.measure.attention import copying_heads
 from engine.measure.attention.head_scores import (
     COUNT,
     DRAWS,
@@ -25,14 +24,9 @@ from engine.measure.attention.head_scores import (
     read_at,
     strongest,
 )
-from engine.measure.circuits import knockout
-from engine.measure.circuits.induction import (
-    Repeat,
-    drawn,
-    ordered,
-    ordinary,
-    read_twice,
-)
+from engine.measure.attention.heads import HeadValue, ranked_heads
+from engine.measure.circuits import induction, knockout
+from engine.measure.circuits.induction import Repeat, drawn, ordinary, read_twice
 from engine.measure.circuits.knockout import (
     knock_out,
     losses_without,
@@ -87,11 +81,16 @@ def test_what_reading_twice_says(fields: dict[str, Any]) -> None:
 
 def test_heads_in_their_order_and_means_of_the_same_places() -> None:
     found = repeat([[0.2, 0.5], [0.4, 0.1]], [[0.3, 0.6], [1.0, 0.9]])
-    assert found.best == (Named(0, 1, 0.5), Named(1, 0, 0.4), Named(0, 0, 0.2), Named(1, 1, 0.1))
+    assert found.best == (
+        HeadValue(0, 1, 0.5),
+        HeadValue(1, 0, 0.4),
+        HeadValue(0, 0, 0.2),
+        HeadValue(1, 1, 0.1),
+    )
     assert found.strong == found.best[:2]
-    assert found.before == Named(0, 1, 0.6), "in the last layer it would serve nobody"
-    assert repeat([[0.1, 0.2]], [[0.3, 0.7]]).before == Named(0, 1, 0.7)
-    assert ordered(np.zeros((1, 2))) == (Named(0, 0, 0.0), Named(0, 1, 0.0))
+    assert found.before == HeadValue(0, 1, 0.6), "in the last layer it would serve nobody"
+    assert repeat([[0.1, 0.2]], [[0.3, 0.7]]).before == HeadValue(0, 1, 0.7)
+    assert ranked_heads(np.zeros((1, 2))) == (HeadValue(0, 0, 0.0), HeadValue(0, 1, 0.0))
     assert (found.first_loss, found.second_loss) == (3.0, 2.0) and found.copies, "a third is saved"
     for second, copies in ((3.0, True), (3.01, False), (5.0, False)):
         losses = {"first": np.array([np.nan, 4.0, 4.0]), "second": np.array([0.0, second, second])}
@@ -169,7 +168,7 @@ def test_what_the_heads_of_induction_stand_on() -> None:
     previous[0, 1], previous[0, 2], previous[1, 0], previous[2, 3] = 0.4, 0.7, 0.9, 1.0
     scores[1, 3] = 0.5
     known = replace(read_twice(model, ONCE), scores=scores, previous=previous)
-    assert under(known) == (Named(0, 2, 0.7), Named(0, 1, 0.4)), "layer 1 is not below itself"
+    assert under(known) == (HeadValue(0, 2, 0.7), HeadValue(0, 1, 0.4)), "layer 1 is not below itself"
     told = finish(knock_out(model, known, most=1, draws=1))
     expected = {(0, h): plainly(model, [(0, h)]).mean() for h in (1, 2)}
     assert {(h.layer, h.head): pytest.approx(h.value, abs=2e-5) for h in told.below} == expected
@@ -205,22 +204,16 @@ def duplicate_model() -> Transformer:
 
 
 def test_both_scores_come_from_one_reading():
-    found = finish(repeated_tokens.repeated(duplicate_model()))
+    found = finish(induction.repeated(duplicate_model()))
     assert found is not None
     # Each token of the second half finds two alike: the one before, and itself.
     assert found.duplicate[1, 0] == pytest.approx(0.5, abs=1e-3)
     assert found.induction[1, 0] < 1e-3 and found.duplicate[0].max() < 0.1
-    steps = list(repeated_tokens.repeated(build(tiny()), sequences=3))
+    steps = list(induction.repeated(build(tiny()), sequences=3))
     assert [(s.done, s.total) for s in steps] == [(1, 3), (2, 3), (3, 3)]
     for config in (tiny(mixer="none"), tiny(context=3)):
-        assert (
-            repeated_tokens.repeatable(build(config)) == 0
-            and finish(repeated_tokens.repeated(build(config))) is None
-        )
-    assert (
-        repeated_tokens.repeatable(build(tiny()), vocab=1) == 0
-        and repeated_tokens.repeatable(build(tiny())) == 4
-    )
+        assert induction.repeatable(build(config)) == 0 and finish(induction.repeated(build(config))) is None
+    assert induction.repeatable(build(tiny()), vocab=1) == 0 and induction.repeatable(build(tiny())) == 4
 
 
 def slowly(model: Transformer, ids: tuple[int, ...], top: int, least: float) -> np.ndarray:
@@ -294,7 +287,7 @@ def test_a_head_forms_where_it_first_has_half_of_its_weight_there() -> None:
     ]  # fmt: skip
     wanted = [(10, "previous", 0, 0), (10, "induction", 1, 1), (20, "induction", 1, 0)]
     assert formed(looks) == tuple(Formed(*one) for one in wanted)
-    assert strongest(((0.3, 0.2), (0.1, 0.8))) == Named(1, 1, 0.8)
+    assert strongest(((0.3, 0.2), (0.1, 0.8))) == HeadValue(1, 1, 0.8)
 
 
 def test_what_has_grown_is_the_newest_looks_strongest_head_from_where_it_last_did_little() -> None:
@@ -308,7 +301,7 @@ def test_what_has_grown_is_the_newest_looks_strongest_head_from_where_it_last_di
         look(10, (0.6, 0.2), 0.8), look(20, (0.9, 0.3), 0.9), unscored,
     ]  # fmt: skip
     found, always = grown(looks), grown([look(3, (0.2, 0.0), 0.1), look(7, (0.4, 0.0), 0.1)])
-    assert found is not None and found.is_formed and (found.step, found.head) == (20, Named(0, 0, 0.9))
+    assert found is not None and found.is_formed and (found.step, found.head) == (20, HeadValue(0, 0, 0.9))
     assert (found.since, found.before, found.seconds) == (2, 0.05, 4.5)  # the last look below LITTLE
     assert (found.first_loss, found.second_loss) == (24.0, 22.0)
     assert (found.formed, found.previous.head, found.previous.value, found.previous_formed) == (10, 1, 0.9, 2)
@@ -371,7 +364,7 @@ def test_a_cache_that_loses_its_first_or_another_token(opening: Any, lost: int) 
 def test_what_is_read_off_the_shares() -> None:
     told = Opened("kept", READ_ON, 0, np.array([[0.2, 0.6], [0.4, 0.0]]), 0.1, 2.0)
     assert told.mean == pytest.approx(0.3) and told.by_layer.tolist() == pytest.approx([0.4, 0.2])
-    assert told.most == Named(0, 1, 0.6) and told.resting == 2 and told.is_sink
+    assert told.most == HeadValue(0, 1, 0.6) and told.resting == 2 and told.is_sink
     assert not replace(told, even=0.2).is_sink, "1.5 times the even share"
     assert not replace(told, share=np.array([[0.39, 0.39]])).is_sink, "no head rests there"
     both = Sinks(READ_ON, 4, OTHER, 2, (told, replace(told, opening="dropped", loss=2.5)))

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.measure.home import living_map, map_places, map_predictions
+from engine.measure.home import living_map
 from engine.measure.recording import record
 from engine.measure.residual.lens import logit_lens
 from engine.parts.positions import alibi_slopes
@@ -54,11 +54,11 @@ def test_what_is_said_is_the_lens_and_the_outlook_is_the_samplers(name, text):
     found = living_map.read(model, ids)
     shown = len(found.lanes.stream[0])
     lens = logit_lens(model, record(model, ids))
-    logits = map_predictions.depth_logits(model, found.streams)
-    said = map_predictions.said(logits)
+    logits = living_map.depth_logits(model, found.streams)
+    said = living_map.likeliest_tokens(logits)
     np.testing.assert_array_equal(said.tokens, lens.likeliest[:, -shown:, :3])
     np.testing.assert_allclose(said.chances, lens.here[:, -shown:, :3], rtol=1e-4)
-    last = map_predictions.outlook(logits[:, -1])
+    last = living_map.outlook(logits[:, -1])
     np.testing.assert_allclose(found.logits, logits[-1, -1], atol=1e-4)
     for temperature, top_k in itertools.product((0.1, 0.7, 1.0, 2.0), (0, 5, 40)):
         wanted = stages(found.logits, SampleConfig(temperature=temperature, top_k=top_k))[-1].probabilities
@@ -73,20 +73,20 @@ def shares(last, depth, temperature, top_k):
     powers = np.where(kept, np.exp((logits - logits[0]) / temperature), 0.0)
     beyond = 0.0
     if not top_k:
-        at = [abs(t - temperature) < 1e-9 for t in map_predictions.TEMPERATURES].index(True)
+        at = [abs(t - temperature) < 1e-9 for t in living_map.TEMPERATURES].index(True)
         beyond = float(np.exp(float(last.rest[depth, at]) - logits[0] / temperature))
     return powers / (powers.sum() + beyond)
 
 
 def test_the_rest_is_all_that_is_not_kept():
     logits = torch.linspace(-3, 3, 400)[torch.randperm(400, generator=torch.Generator().manual_seed(1))]
-    found = map_predictions.outlook(logits[None])
+    found = living_map.outlook(logits[None])
     assert found.tokens.shape == (1, 128) and found.rest.shape == (1, 20)
     others = sorted(logits.tolist())[: 400 - 128]
     for at, t in ((0, 0.1), (9, 1.0), (19, 2.0)):
         wanted = np.log(sum(np.exp(np.float64(one) / t) for one in others))
         assert found.rest[0, at] == pytest.approx(wanted, rel=1e-5)
-    assert (map_predictions.outlook(logits[None, :128]).rest == -np.inf).all()  # nothing is left
+    assert (living_map.outlook(logits[None, :128]).rest == -np.inf).all()  # nothing is left
 
 
 @for_each("fields", [
@@ -102,10 +102,10 @@ def test_every_kind_of_model_has_lanes(fields):
 
 
 def test_strips_and_what_is_typical():
-    at, vector = map_places.edges(20), np.arange(20.0)
+    at, vector = living_map.edges(20), np.arange(20.0)
     assert set(np.diff(at)) == {1, 2} and at[-1] == 20
-    np.testing.assert_allclose(map_places.strips(vector)[0], [vector[a:b].mean() for a, b in pairwise(at)])
-    assert map_places.edges(7).tolist() == list(range(8))
+    np.testing.assert_allclose(living_map.strips(vector)[0], [vector[a:b].mean() for a, b in pairwise(at)])
+    assert living_map.edges(7).tolist() == list(range(8))
     values = np.array([[[900.0, -5000.0], [1.0, -2.0], [3.0, 0.0]], [[0.0, 0.0], [1.0, 1.0], [8.0, -9.0]]])
     assert living_map.typical(values).tolist() == [3.0, 1.0]
 
@@ -167,7 +167,7 @@ def test_a_place_is_a_vector_a_turn_or_a_handicap():
 def test_an_encoder_s_text_is_read_anew():
     model = loud(tiny(causal=False, context=12))
     first = living_map.read(model, IDS, None, True)
-    assert first.kept is None
+    assert first.cache is None
     again = living_map.read(model, [*IDS, 7], first, True)
     np.testing.assert_allclose(again.streams, living_map.read(model, [*IDS, 7]).streams)
 
@@ -180,13 +180,17 @@ def alike(model, before, *texts):
         assert grown.ids == alone.ids and grown.shapes == alone.shapes
         assert grown.lanes.earlier == alone.lanes.earlier
         pairs = [(grown.lanes, alone.lanes), (grown.lanes.norms, alone.lanes.norms), (grown, alone)]
-        pairs += [(grown.lanes.placed, alone.lanes.placed), (grown.said, alone.said), (grown.end, alone.end)]
+        pairs += [
+            (grown.lanes.placed, alone.lanes.placed),
+            (grown.predictions, alone.predictions),
+            (grown.end, alone.end),
+        ]
         for ours, theirs in pairs:
             for name, wanted in vars(theirs).items():
                 if isinstance(wanted, np.ndarray) and name not in ("neurons", "tokens"):
                     found = getattr(ours, name)
                     np.testing.assert_allclose(found, wanted, atol=1e-4, rtol=1e-3, err_msg=name)
-        np.testing.assert_array_equal(grown.said.tokens[:, :, 0], alone.said.tokens[:, :, 0])
+        np.testing.assert_array_equal(grown.predictions.tokens[:, :, 0], alone.predictions.tokens[:, :, 0])
 
 
 @for_each("position", ["learned", "rope", "alibi"])

@@ -17,16 +17,16 @@ from engine.data.corpus import Corpus
 from engine.errors import ConfigError
 from engine.experiments import no_causal_mask
 from engine.ledger.heads import by_heads
-from engine.measure.attention import scaling, self_term
-from engine.measure.attention.mask_removal import without_mask
+from engine.measure.attention import scaling
+from engine.measure.attention.ablation import without_mask
 from engine.measure.families.unmasked_attention import (
-    alone,
+    continue_text,
     end_loss,
     opened,
     read,
 )
 from engine.measure.positions import permutation
-from engine.measure.positions.order_effect import SAME, order_effect, setting_of
+from engine.measure.positions.permutation import SAME, order_effect, setting_of
 from engine.measure.recording import next_token_losses, record
 from engine.training.batches import Batch, Batches
 from engine.weights.checkpoints import load
@@ -48,12 +48,12 @@ def test_without_the_mask_the_softmax_runs_over_all_keys():
 
 def test_the_same_scores_are_sharp_without_the_scale():
     for width in (1, 64, 512):
-        found = scaling.one_query(width, 3)
+        found = scaling.sample_query(width, 3)
         np.testing.assert_allclose(found.scaled, scaling.softmax(found.scores / width**0.5))
         assert found.most_plain >= found.most_scaled and found.plain.sum() == pytest.approx(1)
         assert found.plain[found.best] == found.most_plain
-    assert scaling.one_query(1).most_plain == scaling.one_query(1).most_scaled
-    assert scaling.one_query(64).most_plain > 0.95 > 0.5 > scaling.one_query(64).most_scaled
+    assert scaling.sample_query(1).most_plain == scaling.sample_query(1).most_scaled
+    assert scaling.sample_query(64).most_plain > 0.95 > 0.5 > scaling.sample_query(64).most_scaled
     plain, scaled = (scaling.scaling(scaling.WIDTHS, e) for e in (0.0, 0.5))
     at = scaling.crossing(plain, scaled)
     assert at is not None and 16 <= at <= 128
@@ -63,9 +63,9 @@ def test_the_same_scores_are_sharp_without_the_scale():
 
 @for_each("width", [64, 256])
 def test_a_token_is_most_like_itself_until_there_are_two_matrices(width):
-    found = [self_term.compared(width, seed) for seed in range(20)]
-    own = {way: np.mean([one[way].own_score for one in found]) for way in self_term.WAYS}
-    weights = {way: np.mean([one[way].own_weight for one in found]) for way in self_term.WAYS}
+    found = [scaling.compare_tokens(width, seed) for seed in range(20)]
+    own = {way: np.mean([one[way].self_score for one in found]) for way in scaling.WAYS}
+    weights = {way: np.mean([one[way].self_weight for one in found]) for way in scaling.WAYS}
     assert own["raw"] == pytest.approx(width**0.5, rel=0.05)
     assert own["shared"] == pytest.approx(width**0.5, rel=0.1) and abs(own["separate"]) < 0.5
     assert np.mean([one["raw"].other_spread for one in found]) == pytest.approx(1, abs=0.15)
@@ -113,15 +113,15 @@ def test_each_token_is_hidden_in_turn():
 
 def test_what_it_writes_when_opened_and_what_that_costs():
     blank = FULL.config.vocab_size - 1
-    found = alone(FULL, IDS, 9, blank)
-    assert found == alone(FULL, IDS, 9, blank) != alone(FULL, IDS, 9, blank, seed=1)
+    found = continue_text(FULL, IDS, 9, blank)
+    assert found == continue_text(FULL, IDS, 9, blank) != continue_text(FULL, IDS, 9, blank, seed=1)
     generator, text = torch.Generator().manual_seed(0), list(IDS)
     for _ in range(9):
         seen = [*text[-(FULL.config.context - 1) :], blank]
         logits = FULL(torch.tensor([seen]))[0, -1].double() / 0.8
         logits[blank] = -math.inf
         text.append(int(torch.multinomial(logits.softmax(-1), 1, generator=generator)))
-    assert text[len(IDS) :] == found and len(alone(MODEL, IDS, 3)) == 3
+    assert text[len(IDS) :] == found and len(continue_text(MODEL, IDS, 3)) == 3
     inputs, targets = torch.tensor([IDS, IDS[::-1]]), torch.tensor([[-1] * 6 + [4], [-1] * 6 + [7]])
     wanted = float(F.cross_entropy(FULL(inputs)[:, -1], targets[:, -1]))
     halves = [Batch(inputs[i : i + 1], targets[i : i + 1]) for i in range(2)]
@@ -214,7 +214,7 @@ def test_every_scheme_is_compared_with_its_own_mask():
     spreads = [float(x.std()) for x in (one.blocks[0].mixer.w_qkv.weight, one.embedding)]
     assert spreads == pytest.approx([one.config.d_model**-0.5, 1.0], rel=0.1)
     found = order_effect(FOUR, BACK)
-    assert set(found.found) == {(s, mask) for s in permutation.SCHEMES for mask in (False, True)}
+    assert set(found.comparisons) == {(s, mask) for s in permutation.SCHEMES for mask in (False, True)}
     for scheme, mask in (("rope", True), ("rope", False), ("none", True), ("t5", False)):
         alone = permutation.compare(FOUR, BACK, permutation.Plan(scheme, mask))
         assert found.largest(scheme, mask) == alone.largest == np.abs(alone.matched - alone.before).max()

@@ -14,7 +14,7 @@ from engine.config import ModelConfig, SampleConfig
 from engine.data.progress import Progress, finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError, ShapeError, TokenizerError
-from engine.measure.attention.habits import Named
+from engine.measure.attention.heads import HeadValue
 from engine.measure.circuits import patching, steering
 from engine.measure.circuits.fact_recall import (
     Answer,
@@ -24,16 +24,14 @@ from engine.measure.circuits.fact_recall import (
     trace,
 )
 from engine.measure.circuits.patching import (
+    PatchEffect,
     Patching,
+    Station,
     most_copies,
     patch,
     sites,
-)
-from engine.measure.circuits.patching_facts import (
-    Cell,
-    Station,
     stations,
-    strongest,
+    strongest_patches,
     verdict,
 )
 from engine.measure.circuits.prompt_pairs import (
@@ -218,8 +216,12 @@ def test_what_is_read_off_a_map() -> None:
     }  # fmt: skip
     assert {pair: verdict(Contrast(*pair, (0, 1))) for pair in told} == told
     found = mapped([[0.5, -2.0], [0.75, 0.5]], "z")
-    assert strongest(found) == (Cell(1, 0, 0.75), Cell(0, 0, 0.5), Cell(1, 1, 0.5))
-    assert strongest(found, 9)[-1] == Cell(0, 1, -2.0) and found.contrast.span == 13.0
+    assert strongest_patches(found) == (
+        PatchEffect(1, 0, 0.75),
+        PatchEffect(0, 0, 0.5),
+        PatchEffect(1, 1, 0.5),
+    )
+    assert strongest_patches(found, 9)[-1] == PatchEffect(0, 1, -2.0) and found.contrast.span == 13.0
 
 
 ALPHABET = CharTokenizer("\n abcdefgh")
@@ -288,7 +290,7 @@ def test_the_mood_is_the_probability_of_the_words_that_are_wanted() -> None:
         shares.append(float(p[:, list(wanted)].sum(-1).mean()))
     assert made.mood == pytest.approx(shares, abs=1e-6)
     assert made.times == pytest.approx(shares[1] / shares[0], rel=1e-4)
-    assert made.one_in == pytest.approx([1 / share for share in shares], rel=1e-4)
+    assert made.draws_needed == pytest.approx([1 / share for share in shares], rel=1e-4)
     for mood, came in ((0.02, "came"), (0.005, "went"), (0.019, "stayed"), (0.01, "stayed")):
         assert steering.Continued((1,), (1,), (), (0.01, mood)).came == came
     assert steering.Continued((1,), (1,), (), (0.0, 0.0)).came == "stayed"
@@ -437,7 +439,7 @@ def test_first_depth_leap_and_largest_part() -> None:
     ):  # fmt: skip
         fact = Fact(7, np.array(rank), np.zeros(len(rank)), np.zeros(len(rank), int), None)
         assert (fact.first, fact.best, fact.leap) == (first, best, leap), rank
-    written = Written(np.array([1.0, -3.0]), np.array([0.5, 2.0]), Named(0, 1, 0.7), 0.25, 0.0, 0.75)
+    written = Written(np.array([1.0, -3.0]), np.array([0.5, 2.0]), HeadValue(0, 1, 0.7), 0.25, 0.0, 0.75)
     assert written.most == ("feedforward", 1, 2.0)
     assert (written.by_attention, written.by_feedforward) == (-2.0, 2.5)
     assert Written(np.array([4.0]), np.array([0.5]), None, 0, 0, 0).most == ("attention", 0, 4.0)

@@ -14,8 +14,8 @@ from engine.config import ModelConfig, Position
 from engine.errors import ConfigError, ShapeError
 from engine.measure.positions import alibi, sinusoids, t5_buckets
 from engine.measure.positions.schemes import (
+    HOOK_NAMES,
     SCHEMES,
-    SEAM_WORDS,
     parameters_added,
     similarity,
 )
@@ -73,7 +73,7 @@ def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(fields):
     model = loud(tiny(position="alibi", **fields))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
     for head in range(4):
-        own = alibi.own_slope(model.config, head)
+        own = alibi.recorded_slope(model.config, head)
         found = alibi.alibi_effect(recording["blocks.1.scores"][head], own, recording.seen(), own)
         assert found.after == pytest.approx(recording["blocks.1.pattern"][head], abs=1e-5)
         q, k = recording["blocks.1.q"][head], recording["blocks.1.k"][head]
@@ -101,10 +101,10 @@ def test_an_alibi_of_another_slope_is_taken_out_with_that() -> None:
     config = tiny(position="alibi").resolved()
     steeper = swapped(HEALTHY, "steeper", positions={"alibi": Steeper})
     for head in range(config.n_heads):
-        once = alibi.own_slope(config, head)
-        assert alibi.own_slope(config, head, steeper) == pytest.approx(2 * once) and once > 0
+        once = alibi.recorded_slope(config, head)
+        assert alibi.recorded_slope(config, head, steeper) == pytest.approx(2 * once) and once > 0
     for position in ("rope", "t5"):
-        assert alibi.own_slope(tiny(position=position).resolved(), 0) == 0
+        assert alibi.recorded_slope(tiny(position=position).resolved(), 0) == 0
 
 
 CONFIG = ModelConfig(vocab_size=65, context=64, d_model=64, n_layers=1, n_heads=4)
@@ -117,7 +117,7 @@ def fresh(scheme):
 
 def test_every_scheme_of_the_engine_is_on_the_bench():
     assert set(SCHEMES) == set(POSITIONS) == set(ALL)
-    assert {scheme.seam for scheme in SCHEMES.values()} == set(SEAM_WORDS)
+    assert {scheme.hook for scheme in SCHEMES.values()} == set(HOOK_NAMES)
 
 
 @for_each("scheme", ALL)
@@ -127,7 +127,7 @@ def test_a_scheme_enters_where_it_is_said_to(scheme):
     scores = torch.zeros(1, 4, 12, 12)
     added = hooks.embed(torch.zeros(1, 12, 64)) is not None
     turned, biased = not torch.equal(hooks.rotate(q, q)[0], q), not torch.equal(hooks.bias(scores), scores)
-    seam = SCHEMES[scheme].seam
+    seam = SCHEMES[scheme].hook
     assert (added, turned, biased) == (seam == "embed", seam == "rotate", seam == "bias")
 
 

@@ -13,49 +13,44 @@ import torch
 from engine.errors import ConfigError, ShapeError
 from engine.measure.recording import Recording, next_token_losses, record
 from engine.measure.residual import lens as lens_module
-from engine.measure.residual.attribution import Attribution, _mean, attribute
-from engine.measure.residual.gradient_by_depth import Plan
-from engine.measure.residual.gradient_verdicts import (
+from engine.measure.residual.attribution import MOST_HEADS, Attribution, _mean, attribute, pushes
+from engine.measure.residual.gradient_by_depth import (
+    Plan,
     blocks_of,
+    gradient_flow,
     last_block,
     ratios,
     reason,
-    road,
 )
 from engine.measure.residual.lens import (
     Lens,
+    cell,
+    depth_table,
     first_settled,
-    in_one_step,
-    joined,
+    fits_at_once,
+    join_lens,
+    latest,
     lens_steps,
     logit_lens,
-    read_lens,
-)
-from engine.measure.residual.lens_facts import (
-    cell,
-    climb,
-    latest,
     reach,
+    read_lens,
     settling,
     sureness,
     telling,
 )
-from engine.measure.residual.logit_pushes import MOST_HEADS, pushes
 from engine.measure.residual.norm_example import habits, norm_example
 from engine.measure.residual.stream import (
-    landings,
-    mean,
-    stream,
-    summary,
-    sums,
-)
-from engine.measure.residual.writes import (
     cosines,
     is_sum,
+    landings,
+    mean,
     norms,
     outputs,
     shares,
     states,
+    stream,
+    summary,
+    sums,
     writes,
 )
 from engine.model import Transformer
@@ -229,7 +224,7 @@ def test_a_large_vocabulary_is_read_a_few_positions_at_a_time(monkeypatch):
     model, recording = looked_at({})
     whole = logit_lens(model, recording)
     monkeypatch.setattr(lens_module, "AT_ONCE", 2 * 3 * model.config.vocab_size + 1)  # two positions
-    assert in_one_step(model.config, 2) and not in_one_step(model.config, 3)
+    assert fits_at_once(model.config, 2) and not fits_at_once(model.config, 3)
     told, found = stepped(lens_steps(model, recording))
     assert [(one.done, one.total) for one in told] == [(2, 6), (4, 6), (6, 6)]
     for name in ("guess", "settled", "likeliest", "probability", "kl", "here", "output"):
@@ -238,7 +233,7 @@ def test_a_large_vocabulary_is_read_a_few_positions_at_a_time(monkeypatch):
 
 def test_divergence_guess_and_settling_by_hand():
     p = np.array([[[0.5, 0.25, 0.25]], [[0.25, 0.5, 0.25]], [[0.1, 0.7, 0.2]]])
-    lens = joined([read_lens(torch.from_numpy(np.log(p)))])
+    lens = join_lens([read_lens(torch.from_numpy(np.log(p)))])
     by_hand = 0.1 * np.log(0.1 / 0.5) + 0.7 * np.log(0.7 / 0.25) + 0.2 * np.log(0.2 / 0.25)
     assert lens.kl[0, 0] == pytest.approx(by_hand, rel=1e-5)
     assert lens.guess[:, 0].tolist() == [0, 1, 1] and lens.settled.tolist() == [1]
@@ -287,7 +282,7 @@ def by_depth(model: Transformer, recording: Recording) -> np.ndarray:
 
 
 def lens_of(logits: np.ndarray | list) -> Lens:
-    return joined([read_lens(torch.tensor(np.array(logits), dtype=torch.float32))])
+    return join_lens([read_lens(torch.tensor(np.array(logits), dtype=torch.float32))])
 
 
 def one_hot(guesses: list[list[int]], vocab: int = 4) -> np.ndarray:
@@ -309,13 +304,15 @@ def test_the_token_to_begin_with_settles_latest_and_comes_true():
 
 
 def test_a_climb_has_the_guesses_of_every_depth():
-    found = climb(lens_of(np.log([[[0.6, 0.3, 0.1]], [[0.5, 0.4, 0.1]], [[0.2, 0.7, 0.1]]])), 0, ranks=2)
+    found = depth_table(
+        lens_of(np.log([[[0.6, 0.3, 0.1]], [[0.5, 0.4, 0.1]], [[0.2, 0.7, 0.1]]])), 0, ranks=2
+    )
     assert found.depths.tolist() == [0, 1, 2] and found.tokens.tolist() == [[0, 1], [0, 1], [1, 0]]
     np.testing.assert_allclose(found.shares, [[0.6, 0.3], [0.5, 0.4], [0.7, 0.2]], rtol=1e-5)
     assert found.settled == 2
     assert (found.earlier, found.final) == pytest.approx((0.4, 0.7))
     five = lens_of(np.log([[[0.4, 0.3, 0.15, 0.1, 0.05]]]))
-    assert climb(five, 0).tokens.tolist() == [[0, 1, 2, 3]]
+    assert depth_table(five, 0).tokens.tolist() == [[0, 1, 2, 3]]
 
 
 def test_writes_land_in_the_first_state_that_holds_them():
@@ -469,7 +466,7 @@ def test_the_summary_names_the_longest_and_the_largest():
     ([math.inf, 1.0], "not finite", math.inf),
 ])  # fmt: skip
 def test_what_the_gradient_does(blocks, fate, ratio):
-    found = road(np.array(blocks))
+    found = gradient_flow(np.array(blocks))
     assert found.fate == fate and found.ratio == pytest.approx(ratio, nan_ok=True)
     assert (found.reached, found.blocks) == (sum(b > 0 for b in blocks), len(blocks))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
-from engine.measure.positions import rope, rope_curves
+from engine.measure.positions import rope
 from engine.measure.positions.alibi import visible
 from engine.measure.positions.position_scores import entrances, place_scores
 from engine.measure.positions.rope import layouts
@@ -182,7 +182,7 @@ RANDOM = np.random.default_rng(4)
 @for_each("d_rotary", [None, 4])
 def test_the_score_and_the_pair_that_says_most(d_rotary):
     q, k = RANDOM.standard_normal((2, 8))
-    found, width = rope_curves.score_at(q, k, 9, 4, 100.0, d_rotary), d_rotary or 8
+    found, width = rope.score_at(q, k, 9, 4, 100.0, d_rotary), d_rotary or 8
     a, b = (turned(x[:width], at, 100.0) for x, at in ((q, 9), (k, 4)))
     terms = (a * b).reshape(2, -1).sum(0)
     assert found.total == pytest.approx(terms.sum() + q[width:] @ k[width:])
@@ -193,38 +193,38 @@ def test_the_score_and_the_pair_that_says_most(d_rotary):
 
 def test_the_mean_score_is_the_mean_over_all_pairs_of_tokens():
     q, k = RANDOM.standard_normal((3, 8)), RANDOM.standard_normal((5, 8))
-    found = rope_curves.mean_score(q, k, 500.0, np.array([0, 1, 7]))
+    found = rope.mean_score(q, k, 500.0, np.array([0, 1, 7]))
     for score, distance in zip(found, (0, 1, 7), strict=True):
         pairs = [turned(a, distance + 4, 500.0) @ turned(b, 4, 500.0) for a in q for b in k]
         assert score == pytest.approx(np.mean(pairs) / math.sqrt(8), abs=1e-9)
-    part = rope_curves.mean_score(q, k, 500.0, np.array([7]), 4)[0]
+    part = rope.mean_score(q, k, 500.0, np.array([7]), 4)[0]
     pairs = [turned(a[:4], 7, 500.0) @ b[:4] + a[4:] @ b[4:] for a in q for b in k]
     assert part == pytest.approx(np.mean(pairs) / math.sqrt(8), abs=1e-9)
 
 
 @for_each("reach", [1, 64, 1_000, 1_001, 16_384])
 def test_near_distances_are_all_there_and_the_last_is_the_reach(reach):
-    found = rope_curves.some_distances(reach)
+    found = rope.some_distances(reach)
     assert found[0] == 0 and found[-1] == reach and (np.diff(found) > 0).all() and len(found) <= 2_001
     assert found[: min(reach, 1_000) + 1].tolist() == list(range(min(reach, 1_000) + 1))
 
 
 def test_a_score_that_falls_and_comes_back():
-    found = rope_curves.decay(np.array([0, 1, 2, 4, 8]), np.array([4.0, 3.0, 1.9, 2.5, -1.0]))
+    found = rope.decay(np.array([0, 1, 2, 4, 8]), np.array([4.0, 3.0, 1.9, 2.5, -1.0]))
     assert (found.start, found.last, found.reach, found.falls) == (4.0, -1.0, 8, True)
     assert found.lowest == (-1.0, 8) and found.highest == (4.0, 0)
     assert found.below_half == 2 and not found.stays
-    assert rope_curves.decay(np.array([0, 1, 2]), np.array([4.0, 1.9, 2.0])).stays  # half is not above half
-    assert rope_curves.decay(np.array([0, 3]), np.array([4.0, 2.0])).below_half is None
-    rises = rope_curves.decay(np.array([0, 5, 6]), np.array([1.0, 3.0, -3.0]))
+    assert rope.decay(np.array([0, 1, 2]), np.array([4.0, 1.9, 2.0])).stays  # half is not above half
+    assert rope.decay(np.array([0, 3]), np.array([4.0, 2.0])).below_half is None
+    rises = rope.decay(np.array([0, 5, 6]), np.array([1.0, 3.0, -3.0]))
     assert not rises.falls and rises.below_half is None and not rises.stays and rises.highest == (3.0, 5)
-    assert not rope_curves.decay(np.array([0, 1]), np.array([-1.0, -2.0])).falls
-    found = rope_curves.turns_within(8, 10_000.0, 63)
+    assert not rope.decay(np.array([0, 1]), np.array([-1.0, -2.0])).falls
+    found = rope.turns_within(8, 10_000.0, 63)
     assert found.count == pytest.approx([63 * 10.0**-i / (2 * math.pi) for i in range(4)])
     assert found.incomplete.tolist() == [False, False, True, True] and found.never == 2
     assert found.positions == pytest.approx([2 * math.pi * 10.0**i for i in range(4)])
     never = sum(8_192 * 500_000 ** (-i / 64) < 2 * math.pi for i in range(64))
-    assert rope_curves.turns_within(128, 500_000.0, 8_192).never == never
+    assert rope.turns_within(128, 500_000.0, 8_192).never == never
 
 
 @for_each("causal", [True, False])
@@ -233,7 +233,7 @@ def test_a_layout_s_pattern_is_the_softmax_of_its_scores(causal, name):
     found = layouts(*RANDOM.standard_normal((2, 5, 4)), 100.0)
     seen = visible(5, causal)
     expected = np.exp(getattr(found, name)) * seen
-    pattern = rope_curves.layout_pattern(found, name, seen)
+    pattern = rope.layout_pattern(found, name, seen)
     assert pattern == pytest.approx(expected / expected.sum(-1, keepdims=True))
 
 

@@ -16,19 +16,18 @@ from gguf.quants import dequantize, quantize
 from engine.data.progress import Progress, finish
 from engine.errors import ConfigError, ShapeError
 from engine.measure.circuits.quantisation import (
-    Losses,
-    chosen,
-    losses,
-    matrices,
-    twin,
-)
-from engine.measure.circuits.quantised_block import made, stored
-from engine.measure.circuits.rounding import (
     BITS,
+    Losses,
     Rounding,
+    chosen,
     histogram,
+    losses,
+    made,
+    matrices,
     rounded,
-    taken,
+    rounding_error,
+    stored,
+    twin,
 )
 from engine.model import Transformer
 from tests.engine.cases import for_each
@@ -68,10 +67,10 @@ def test_levels_by_hand(x: list[float], way: Rounding, q: list[int], values: lis
 
 def test_what_is_taken_by_hand() -> None:
     x = torch.tensor([[0.5, -1.0, 0.1, 0.0]])
-    found = taken(x, rounded(x, Rounding(2, block=0)))  # 1 (half is rounded up), -1, 0, 0
+    found = rounding_error(x, rounded(x, Rounding(2, block=0)))  # 1 (half is rounded up), -1, 0, 0
     assert (found.relative, found.largest) == pytest.approx((np.sqrt(0.26 / 1.26), 0.5))
     assert (found.zeros, found.bits) == (0.5, 2 + 16 / 4)
-    same = taken(x, None)
+    same = rounding_error(x, None)
     assert (same.relative, same.largest, same.zeros, same.bits) == (0.0, 0.0, 0.25, 32)
 
 
@@ -82,7 +81,7 @@ def test_the_last_block_of_a_row_may_be_shorter() -> None:
     alone = rounded(x[:, 64:], Rounding(3, block=6))
     assert torch.equal(found.values[:, 64:], alone.values)
     x = weights()
-    block, whole = (taken(x, rounded(x, Rounding(4, block))) for block in (32, 0))
+    block, whole = (rounding_error(x, rounded(x, Rounding(4, block))) for block in (32, 0))
     assert whole.relative > 2 * block.relative
     assert whole.zeros > 0.8 > block.zeros
 

@@ -15,7 +15,7 @@ from engine.errors import ShapeError
 from engine.ledger import parameter_formula
 from engine.measure.recording import record
 from engine.measure.shapes import attention_by_hand, op_trace, shape_mistakes
-from engine.measure.shapes.attention_by_hand import masking, multi_head, one_weight
+from engine.measure.shapes.attention_by_hand import masking, multi_head, weight_by_hand
 from engine.measure.shapes.formulas import formulas
 from engine.measure.shapes.operations import (
     Shape,
@@ -25,7 +25,7 @@ from engine.measure.shapes.operations import (
     trace,
 )
 from engine.measure.shapes.shape_mistakes import division
-from engine.measure.slices import largest, one_place
+from engine.measure.slices import largest, take_index
 from engine.model import build
 from engine.parts.attention import Attention
 from engine.parts.registry import HEALTHY, swapped
@@ -65,7 +65,7 @@ def lines_of(steps, name):
     """The lines that ran in a step, as they stand in their source."""
     found = []
     for ran in named(steps, name).ran:
-        lines, first = inspect.getsourcelines(ran.source)
+        lines, first = inspect.getsourcelines(ran.code)
         found += [lines[line - first].strip() for line in ran.lines]
     return found
 
@@ -90,7 +90,7 @@ def test_a_part_made_inside_a_function_shows_its_lines_too(monkeypatch):
     steps = trace(tiny(), 4, swapped(HEALTHY, "doubled", mixers={"attention": Doubled}))
     assert lines_of(steps, "blocks.0.scores") == ["return 2 * super().scores(q, k)"]
     (ran,) = named(steps, "blocks.0.scores").ran
-    assert ran.name.endswith("<locals>.Doubled.scores") and ran.module == __name__
+    assert ran.code.co_qualname.endswith("<locals>.Doubled.scores") and ran.module == __name__
 
 
 @for_each("changes", [
@@ -219,7 +219,7 @@ Q, K, V = [[1, 2, 3, 4]], [[5, 6, 7, 8], [9, 0, 1, 2]], [[1, 0, 0, 1], [0, 1, 1,
 
 def test_one_weight_by_hand_also_of_a_hidden_key():
     example, root = multi_head(Q, K, V, 2), math.sqrt(2)
-    found, other = one_weight(example, 1, 0), one_weight(example, 0, 1)
+    found, other = weight_by_hand(example, 1, 0), weight_by_hand(example, 0, 1)
     assert found.pairs == ((3, 7), (4, 8)) and found.raw == 53 and not found.hidden
     assert found.scaled == pytest.approx(53 / root) and found.seen == pytest.approx((53 / root, 11 / root))
     assert found.weight == pytest.approx(1 / (1 + math.exp(-42 / root)))
@@ -229,12 +229,12 @@ def test_one_weight_by_hand_also_of_a_hidden_key():
     assert (one, two) == (1, 1)
     assert (much, all_) == pytest.approx((1 / (1 + math.exp(-8 / root)), 1))
     example = multi_head(Q, K, V, 2, (0,))
-    gone, left = one_weight(example, 0, 0), one_weight(example, 0, 1)
+    gone, left = weight_by_hand(example, 0, 0), weight_by_hand(example, 0, 1)
     assert gone.hidden and gone.weight == 0 and not left.hidden and left.weight == 1
     assert gone.seen == left.seen == pytest.approx((9 / root,))
     assert [key for key, _ in example.first] == [2, 2]
     example = multi_head([[1, 2, 0.3, 0.4]], K, V, 2)
-    largest_each = [max(one_weight(example, h, k).weight for k in (0, 1)) for h in (0, 1)]
+    largest_each = [max(weight_by_hand(example, h, k).weight for k in (0, 1)) for h in (0, 1)]
     assert largest_each[0] != largest_each[1] and example.most == min(largest_each)
 
 
@@ -243,7 +243,7 @@ def test_a_mask_after_the_softmax_leaves_less_than_one():
     e = [math.exp(x) for x in (1.0, 2.5, 0.5, 3.0)]
     assert example.visible == (1, 2) and example.powers == (2.5, 0.5)
     assert example.total == pytest.approx(e[1] + e[2])
-    assert example.kept == pytest.approx((e[1] + e[2]) / sum(e)) == 1 - example.lost
+    assert example.late_sum == pytest.approx((e[1] + e[2]) / sum(e)) == 1 - example.lost
     large = masking([1000.0, 999.0, 0.0], [2])
     assert large.shift == 1000 and large.powers == (0, -1) and large.total == pytest.approx(1 + 1 / math.e)
 
@@ -260,6 +260,6 @@ def test_numbers_shared_out_among_heads(d_model, heads, each, rest, near):
 
 def test_one_place_of_an_axis_and_the_size_of_what_is_finite():
     values = np.arange(24.0).reshape(2, 3, 4)
-    found, axes = one_place(values, ("query", "head", "d_head"), 1, 2)
+    found, axes = take_index(values, ("query", "head", "d_head"), 1, 2)
     assert axes == ("query", "d_head") and np.array_equal(found, values[:, 2])
     assert largest(np.array([1.0, -3.0, -np.inf, np.nan])) == 3 and largest(np.full(2, -np.inf)) == 0

@@ -18,24 +18,17 @@ from engine.data.tasks.all import TASKS
 from engine.errors import CheckpointError, TaskError
 from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.recording import record
-from engine.measure.tasks.learning_curve import first_solved, task_curve
 from engine.measure.tasks.task_heads import (
     looking,
     seen,
     solved_without,
     targets,
 )
-from engine.measure.tasks.task_rules import out_of_turn, out_of_turn_line
+from engine.measure.tasks.task_scores import first_solved, out_of_turn, out_of_turn_line, task_curve
 from engine.model import Transformer
 from engine.probe import Patcher
 from engine.sample import complete
-from engine.sample.problems import (
-    answered,
-    ask,
-    lines_of,
-    share_right,
-    task_scores,
-)
+from engine.sample.problems import answered, ask, lines_of, share_right, task_scores
 from engine.training.records import Evaluation, TaskScores
 from tests.engine.helpers import loud
 
@@ -71,7 +64,7 @@ def test_it_writes_what_sampling_without_a_die_writes(model: Transformer, corpus
         question = corpus.tokenizer.decode(row[:10])
         alone = complete(model, corpus.tokenizer, question, 8, 0.0, seed=0)
         assert one.line == question[1:] + alone and one.written == alone
-        assert one.question == question[1:] and one.given == 9
+        assert one.question == question[1:] and one.question_length == 9
         assert one.wanted == "".join(sorted(question[1:9]))
         assert one.right == (alone == one.wanted)
     assert not any(one.right for one in found)  # it has learned nothing

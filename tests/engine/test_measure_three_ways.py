@@ -15,6 +15,7 @@ from engine.data.pairs import source_ids
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
 from engine.errors import CorpusError, ShapeError, TaskError, TokenizerError
+from engine.measure.families.classifier import ablate_words
 from engine.measure.families.three_families import (
     carry_on,
     fill_in,
@@ -23,7 +24,6 @@ from engine.measure.families.three_families import (
     translate,
 )
 from engine.measure.families.visibility import flows
-from engine.measure.families.word_ablation import spoken
 from engine.probe import Recorder
 from engine.seq2seq import build_classifier
 from engine.weights.checkpoints import load
@@ -73,12 +73,12 @@ def test_blanks_are_filled_from_one_pass(encoder):
     ids = [mask if i in places else token for i, token in enumerate(encoder.tokenizer.encode(TEXT))]
     recorder = Recorder({"pattern"})
     chances = encoder.model(torch.tensor([ids]), recorder)[0, :, :65].softmax(-1)
-    for place, said in zip(places, found.said, strict=True):
+    for place, said in zip(places, found.symbols, strict=True):
         assert said.symbol == encoder.tokenizer.alphabet[int(chances[place].argmax())]
         assert said.probability == pytest.approx(float(chances[place].max()), abs=1e-5)
-        np.testing.assert_allclose(said.own, mean_row(recorder, "pattern", place), atol=1e-6)
-        assert len(said.own) == len(TEXT) and said.own.sum() == pytest.approx(1, abs=1e-5)
-    right = sum(said.symbol == TEXT[place] for place, said in zip(places, found.said, strict=True))
+        np.testing.assert_allclose(said.self_weights, mean_row(recorder, "pattern", place), atol=1e-6)
+        assert len(said.self_weights) == len(TEXT) and said.self_weights.sum() == pytest.approx(1, abs=1e-5)
+    right = sum(said.symbol == TEXT[place] for place, said in zip(places, found.symbols, strict=True))
     assert found.right == right == 5
     assert [found.passes(step) for step in (1, 2, 24)] == [1, 1, 1]
 
@@ -87,12 +87,12 @@ def test_blanks_are_filled_from_one_pass(encoder):
 def test_a_letter_a_pass(decoder):
     found = carry_on(decoder.model, decoder.tokenizer, TEXT, 5, GREEDY)
     text = TEXT
-    for said in found.said:
+    for said in found.symbols:
         recorder = Recorder({"pattern"})
         chances = decoder.model(torch.tensor([decoder.tokenizer.encode(text)]), recorder)[0, -1].softmax(-1)
         assert said.symbol == decoder.tokenizer.alphabet[int(chances.argmax())]
         assert said.probability == pytest.approx(float(chances.max()), abs=1e-4)
-        np.testing.assert_allclose(said.own, mean_row(recorder, "pattern", len(text) - 1), atol=1e-5)
+        np.testing.assert_allclose(said.self_weights, mean_row(recorder, "pattern", len(text) - 1), atol=1e-5)
         text += said.symbol
     assert found.written == text[len(TEXT) :]
     assert [found.passes(step) for step in (0, 1, 4, 5, 9)] == [0, 1, 4, 5, 5]
@@ -103,13 +103,13 @@ def test_a_word_a_pass_after_one_over_the_source(translator):
     model, tokenizer = translator.model, translator.tokenizer
     found = translate(model, tokenizer, TEXT)
     source, written = torch.tensor([source_ids(TEXT, tokenizer)]), [model.config.begin]
-    for said in found.said:
+    for said in found.symbols:
         recorder = Recorder({"pattern", "cross_pattern"})
         logits = model(source, torch.tensor([written]), recorder)[0, -1]
         recorder.tensors = {n: x for n, x in recorder.tensors.items() if n.startswith("decoder.")}
         assert said.symbol == tokenizer.shown([int(logits.argmax())])[0]
         assert said.probability == pytest.approx(float(logits.softmax(-1).max()), abs=1e-4)
-        for given, name in ((said.own, "pattern"), (said.across, "cross_pattern")):
+        for given, name in ((said.self_weights, "pattern"), (said.cross_weights, "cross_pattern")):
             np.testing.assert_allclose(given, mean_row(recorder, name, len(written) - 1), atol=1e-5)
         written.append(int(logits.argmax()))
     assert written[-1] == model.config.end and found.source[-1] == "<end>"
@@ -189,7 +189,7 @@ def by_hand(found: LabelCheckpoint, words: list[str]) -> list[float]:
 def test_each_word_is_left_out_in_its_turn(pooling: str) -> None:
     found = made(pooling)
     words = ["ay", "me", "hark", "!"]
-    heard = spoken(found, "Ay me hark!")
+    heard = ablate_words(found, "Ay me hark!")
     assert (heard.words, heard.unknown, heard.labels) == (tuple(words), ("hark",), LABELS)
     wanted = by_hand(found, words)
     np.testing.assert_allclose(heard.shares, wanted, rtol=1e-4)
@@ -206,9 +206,9 @@ def test_each_word_is_left_out_in_its_turn(pooling: str) -> None:
 
 def test_one_word_alone_can_be_left_out() -> None:
     found = made("mean")
-    heard = spoken(found, "ay")
+    heard = ablate_words(found, "ay")
     np.testing.assert_allclose(heard.without[0], by_hand(found, []), rtol=1e-4)
     with pytest.raises(CorpusError, match="nothing to read"):
-        spoken(made("mean"), "  ")
+        ablate_words(made("mean"), "  ")
     with pytest.raises(ShapeError, match="reads 6 words and signs at once, not 7"):
-        spoken(made("mean"), "ay " * 7)
+        ablate_words(made("mean"), "ay " * 7)

@@ -14,22 +14,19 @@ from engine.data.tokenizers.bpe_watch import four_ways, watch
 from engine.data.tokenizers.words import UNKNOWN, WordTokenizer
 from engine.errors import TokenizerError
 from engine.measure.tokens import vocabulary
-from engine.measure.tokens.merges import Shrinking, achieved, agreement
-from engine.measure.tokens.roundtrip import (
+from engine.measure.tokens.subwords import Shrinking, achieved, agreement, new_words, per_token, three_ways
+from engine.measure.tokens.vocabulary import (
     NO_WORD,
+    Lines,
+    gain,
+    lengths,
+    line_counts,
+    measure_passage,
     of_characters,
     of_tokens,
     of_words,
-)
-from engine.measure.tokens.subwords import new_words, per_token, three_ways
-from engine.measure.tokens.tokenizer_comparison import (
-    Lines,
-    gain,
-    line_counts,
-    measure_passage,
     spread,
 )
-from engine.measure.tokens.vocabulary import lengths
 from tests.engine.cases import for_each
 
 LEARNED = (

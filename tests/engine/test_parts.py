@@ -16,6 +16,7 @@ from engine.errors import ConfigError, ShapeError
 from engine.measure.residual.norm_example import norm_example
 from engine.model import build
 from engine.parts.feedforward import gelu_tanh, relu2
+from engine.parts.forward_pass import PassContext
 from engine.parts.masks import causal_mask, window_mask
 from engine.parts.positions import PositionHooks, alibi_slopes, t5_bucket
 from engine.parts.raw_values import OneMatrix, QueriesAndKeys
@@ -48,14 +49,14 @@ def test_written_out_attention_equals_the_fused_kernel(position: str, n_kv_heads
 def test_the_matrix_in_holds_queries_keys_and_values_and_without_one_out_heads_stand_side_by_side() -> None:
     mixer = MIXERS["attention"](tiny(n_kv_heads=2).resolved())
     x, recorder = _normal(1, 5, 16), Recorder()
-    mixer(x, PositionHooks(), None, recorder)
+    mixer(x, PassContext(probe=recorder))
     w_q, w_k, w_v = mixer.w_qkv.weight.split(mixer.w_qkv.row_blocks)
     for name, weight in (("q", w_q), ("k", w_k), ("v", w_v)):
         heads = (x @ weight.T).view(1, 5, -1, 4).transpose(1, 2)
         assert torch.allclose(recorder[name], heads, atol=1e-6), name
     mixer = MIXERS["attention"](tiny(output_projection=False).resolved())
     recorder = Recorder()
-    mixer(_normal(2, 5, 16), PositionHooks(), None, recorder)
+    mixer(_normal(2, 5, 16), PassContext(probe=recorder))
     assert torch.equal(recorder["attn_out"], recorder["z"].transpose(1, 2).flatten(2))
 
 
@@ -73,19 +74,19 @@ def test_the_ladder_of_mixers() -> None:
     config = tiny().resolved()
     mask = causal_mask(5, x)
     recorder = Recorder()
-    mean = MIXERS["mean"](config)(x, PositionHooks(), mask, recorder)
+    mean = MIXERS["mean"](config)(x, PassContext(mask=mask, probe=recorder))
     running = x.cumsum(1) / torch.arange(1, 6).view(1, 5, 1)
     assert torch.allclose(mean, running, atol=1e-6)
 
-    MIXERS["similarity"](config)(x, PositionHooks(), None, recorder)
+    MIXERS["similarity"](config)(x, PassContext(probe=recorder))
     heads = x.view(2, 5, 4, 4).transpose(1, 2)
     assert torch.allclose(recorder["scores"], heads @ heads.transpose(2, 3) / 2, atol=1e-6)
 
-    MIXERS["shared_qk"](config)(x, PositionHooks(), None, recorder)
+    MIXERS["shared_qk"](config)(x, PassContext(probe=recorder))
     assert torch.equal(recorder["q"], recorder["k"])
     assert torch.allclose(recorder["scores"], recorder["scores"].transpose(2, 3), atol=1e-6)
 
-    assert MIXERS["none"](config)(x, PositionHooks(), mask, identity) is None
+    assert MIXERS["none"](config)(x, PassContext(mask=mask)) is None
 
 
 def _seams(position: str, length: int, **fields: object) -> PositionHooks:

@@ -24,7 +24,7 @@ from engine.data.pairs import Labelled, LabelledText
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.experiments import shipped_pairs
-from engine.measure.families.classifier_accuracy import counting_right, labelled_right, share
+from engine.measure.families.classifier import counting_right, labelled_right, share
 from engine.model import build
 from engine.presets.pair_recipes import LabelRecipe, PairRecipe
 from engine.training.batches import Batches

@@ -198,7 +198,7 @@ def test_every_step_is_traced(fields: dict[str, Any]) -> None:
     assert counts["parameters"] == found.total == sum(p.numel() for p in built.parameters())
     cross = sum(p.numel() for n, p in built.named_parameters() if ".cross." in n)
     assert found.components.get("cross_attention", 0) == cross
-    kinds = {step.tower for step in steps}
+    kinds = {step.stack for step in steps}
     assert kinds == {"encoder", "decoder", ""}
 
 

@@ -21,13 +21,13 @@ from engine.experiments.shipped_pairs import (
     SHIPPED,
     SPEAKERS,
 )
-from engine.measure.families.classifier_accuracy import (
+from engine.measure.families.classifier import (
     by_size,
     counting_right,
     labelled_right,
     share,
 )
-from engine.measure.families.cross_alignment import model_alignment
+from engine.measure.families.cross_attention import model_alignment
 from engine.measure.positions.extrapolation import (
     TIMES,
     Curve,

@@ -10,16 +10,15 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.attention import Attention
-from engine.parts.cache import LayerCache
 from engine.parts.cards.norms import NormCard
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
+from engine.parts.forward_pass import PassContext
 from engine.parts.heads import HeadMixer
 from engine.parts.initial import InitialValues
 from engine.parts.norms import Linearised
 from engine.parts.positions import HookName, PositionHooks, Scheme
 from engine.parts.registry import HEALTHY, Parts, swapped
-from engine.probe import Probe
 
 
 class MeanSizeCard(NormCard):
@@ -157,19 +156,14 @@ class RunningMean(nn.Module):
     def forward(
         self,
         x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None = None,
-        memory: Tensor | None = None,
+        context: PassContext,
     ) -> Tensor:
         length = x.shape[1]
-        if cache is not None:
-            by_head = x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            x = cache.extend(by_head, by_head)[1].transpose(1, 2).flatten(2)
+        by_head = x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        x = context.extend(by_head, by_head)[1].transpose(1, 2).flatten(2)
         count = torch.arange(1, x.shape[1] + 1, dtype=x.dtype, device=x.device)
         mean = x.cumsum(1) / count[:, None]
-        return probe("attn_out", self.w_mean(mean[:, -length:]))
+        return context.probe("attn_out", self.w_mean(mean[:, -length:]))
 
     @classmethod
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data.corpora import from_text
 from engine.experiments.stored_races import Stored
-from engine.measure.tasks.ngrams import baselines
+from engine.measure.tasks.text_statistics import baselines
 from tests.pages import helpers, raced
 from tests.pages.helpers import clicked, unescaped
 from tests.pages.raced import STORED, TEXT, specs

@@ -13,11 +13,9 @@ from engine.config import ResolvedConfig
 from engine.lab.faults.fault import ADAMW, fault
 from engine.parts.attention import Attention
 from engine.parts.blocks import PreNormBlock, add
-from engine.parts.cache import LayerCache
 from engine.parts.formula import Formula
-from engine.parts.positions import PositionHooks
+from engine.parts.forward_pass import PassContext
 from engine.parts.protocols import Sublayers
-from engine.probe import Probe
 
 
 @fault(
@@ -112,15 +110,9 @@ class KeysNotNormed(PreNormBlock):
     """A block that normalises the queries alone; keys and values are read from the stream as it is."""
 
     @staticmethod
-    def connect(
-        parts: Sublayers,
-        x: Tensor,
-        hooks: PositionHooks,
-        mask: Tensor | None,
-        probe: Probe,
-        cache: LayerCache | None,
-    ) -> Tensor:
+    def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
+        probe = context.probe
         x = probe("resid_pre", x)
         normed = probe("norm1", parts.norm1(x))
-        x = probe("resid_mid", add(x, parts.mixer(normed, hooks, mask, probe, cache, x)))
+        x = probe("resid_mid", add(x, parts.mixer(normed, context._replace(memory=x))))
         return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))

@@ -1,4 +1,4 @@
-"""Faults in a block, and in the loop over the blocks (`engine.parts.stack`)."""
+"""Faults in a block, and in the loop over the blocks (`engine.parts.forward_pass`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from engine.lab.faults.fault import ADAMW, DEEP, fault, settings_fault
-from engine.parts.cache import KVCache
-from engine.parts.positions import PositionHooks
-from engine.probe import Probe, scoped
+from engine.parts.forward_pass import PassContext
 
 settings_fault("no_residual", model={"wiring": "none"}, on_model={"n_layers": 4})
 settings_fault(
@@ -22,35 +20,27 @@ settings_fault(
 
 @fault("first_block_only", "stack", on_model={"n_layers": 4})
 def first_block(
-    blocks: Sequence[Callable[..., Tensor]],
+    blocks: Sequence[Callable[[Tensor, PassContext], Tensor]],
     norm: Callable[[Tensor], Tensor],
     x: Tensor,
-    hooks: PositionHooks,
-    mask: Tensor | None,
-    probe: Probe,
-    cache: KVCache | None,
+    context: PassContext,
 ) -> Tensor:
     """Returns from inside the loop: only the first block ever runs."""
     for index, block in enumerate(blocks):
-        kept = None if cache is None else cache.layer(index)
-        x = block(x, hooks, mask, scoped(probe, f"blocks.{index}."), kept)
+        x = block(x, context.block(index))
         return x
     return x
 
 
 @fault("norm_in_loop", "stack", on_model={"n_layers": 4})
 def norm_in_the_loop(
-    blocks: Sequence[Callable[..., Tensor]],
+    blocks: Sequence[Callable[[Tensor, PassContext], Tensor]],
     norm: Callable[[Tensor], Tensor],
     x: Tensor,
-    hooks: PositionHooks,
-    mask: Tensor | None,
-    probe: Probe,
-    cache: KVCache | None,
+    context: PassContext,
 ) -> Tensor:
     """Applies the final norm inside the loop: the stream is normalised after every block."""
     for index, block in enumerate(blocks):
-        kept = None if cache is None else cache.layer(index)
-        x = block(x, hooks, mask, scoped(probe, f"blocks.{index}."), kept)
+        x = block(x, context.block(index))
         x = norm(x)
     return x

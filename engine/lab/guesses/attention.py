@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from engine.data.progress import finish
 from engine.lab.guesses.truth import Truth
-from engine.measure.attention.ablation import Switches, compare
-from engine.measure.attention.mask_removal import Unmasked
-from engine.measure.attention.scaling import one_query
+from engine.measure.attention.ablation import Switches, Unmasked, compare
+from engine.measure.attention.scaling import sample_query
 from engine.measure.circuits.induction import Repeat
 from engine.measure.circuits.knockout import Head, losses_without, under
 from engine.measure.recording import Recording
@@ -32,7 +31,7 @@ def width(now: int, seed: int) -> Truth:
     """Compares the largest weight of one query at `other_width` with this width's, for scores that are not
     divided.
     """
-    before, after = one_query(now, seed), one_query(other_width(now), seed)
+    before, after = sample_query(now, seed), sample_query(other_width(now), seed)
     change = after.most_plain - before.most_plain
     right = "sharper" if change > MOVED else "flatter" if change < -MOVED else "same"
     numbers = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.config import Position
 from engine.lab.guesses.truth import Truth
-from engine.measure.positions.order_effect import SAME, OrderEffect
+from engine.measure.positions.permutation import SAME, OrderEffect
 
 
 def next_setting(scheme: Position, causal: bool) -> tuple[Position, bool]:
@@ -23,7 +23,7 @@ def reordered(effect: OrderEffect, scheme: Position, causal: bool) -> Truth | No
     """
     if effect.unchanged:
         return None
-    rows = effect.found[next_setting(scheme, causal)].by_word
+    rows = effect.comparisons[next_setting(scheme, causal)].by_word
     changed = int((rows > SAME).sum())
     right = "none" if not changed else "all" if changed == len(rows) else "some"
     numbers = {"changed": changed, "words": len(rows), "largest": float(rows.max())}

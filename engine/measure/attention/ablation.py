@@ -1,13 +1,12 @@
-"""Switching parts of attention off, and what that does to the prediction.
+"""Parts of attention switched off, and what that does to the prediction.
 
-Nothing is retrained and no weight is touched: the forward pass runs again with some of its activations edited
-(`engine.probe.Patcher`).
+No weight is touched: the forward pass runs again with some activations edited (`engine.probe.Patcher`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
@@ -15,12 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.config import ModelConfig
 from engine.data.progress import Progress, Steps
-from engine.measure.recording import Recording, check_climbs, next_token_losses, record
+from engine.measure.recording import Recording, check_plain_stack, next_token_losses, record
 from engine.model import Transformer
+from engine.parts.forward_pass import PassContext
 from engine.parts.heads import by_heads
 from engine.parts.positions import PositionHooks
-from engine.probe import identity
 
 Ablation = Literal["zero", "mean"]
 Order = Literal["kept", "shuffled", "reversed"]
@@ -28,8 +28,8 @@ Order = Literal["kept", "shuffled", "reversed"]
 
 @dataclass(frozen=True)
 class Switches:
-    """What is on. `heads_off` are (layer, head) counted from 0; tokens before `place` are put into `order`,
-    those from it on stay.
+    """The parts of attention that are on. `heads_off` are (layer, head) from 0; the tokens before position
+    `place` are put into `order`.
     """
 
     mask: bool = True
@@ -44,12 +44,12 @@ class Switches:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The model before and after. Only positions from `start` on are compared: earlier ones hold other tokens
-    when the order changed.
+    """A model before and after a change. Positions before `start` hold other tokens and are not compared.
 
-    `kl` is KL(before || after) of the prediction in nats, (query,), NaN before `start`. `loss_before` and
-    `loss_after` are means in nats per token over the same tokens; None where none follows, and for an
-    encoder, which predicts hidden tokens and not the next one.
+    `kl` is KL(before
+
+    after) of the prediction in nats, (query,), NaN before `start`. Losses are means in nats per token over
+    the same tokens; None where none follows, and for an encoder.
     """
 
     before: Recording
@@ -76,12 +76,12 @@ def compare(model: Transformer, before: Recording, switches: Switches) -> Compar
 
 
 def kl_divergence(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
-    """sum p (ln p - ln q), nats: two arrays (..., vocab) of log-probabilities -> (...)."""
+    """Returns sum p (ln p - ln q), nats, of two arrays (..., vocab) of log-probabilities: (...)."""
     return (np.exp(log_p) * (log_p - log_q)).sum(-1)
 
 
 def reordered(ids: Sequence[int], switches: Switches) -> tuple[int, ...]:
-    """The tokens with those before `place` shuffled (by the seed) or reversed."""
+    """Returns the tokens with those before `place` shuffled (by the seed) or reversed."""
     head, tail = list(ids[: switches.place]), tuple(ids[switches.place :])
     if switches.order == "shuffled":
         head = [head[i] for i in np.random.default_rng(switches.seed).permutation(len(head))]
@@ -91,11 +91,11 @@ def reordered(ids: Sequence[int], switches: Switches) -> tuple[int, ...]:
 
 
 def edits_for(model: Transformer, switches: Switches) -> dict[str, Callable[[Tensor], Tensor]]:
-    """The edits, by the full name of the activation, that do what the switches of attention say. Good for one
-    forward pass.
+    """Returns the edits, by the activation's full name, that do what the switches say. Good for one forward
+    pass.
 
-    Positions are switched off elsewhere (`record`): the scheme's seams are left out, whichever it has. Raises
-    ConfigError where the mixer has no heads to switch.
+    Positions are switched off elsewhere (`record`). Raises ConfigError where the mixer has no heads to
+    switch.
     """
     if not model.parts.mixer(model.config).present:
         return {}
@@ -110,9 +110,7 @@ def edits_for(model: Transformer, switches: Switches) -> dict[str, Callable[[Ten
 def _block_edits(
     model: Transformer, mixer: object, switches: Switches, off: list[int]
 ) -> dict[str, Callable[[Tensor], Tensor]]:
-    """The edits of one block. They follow each other in the forward pass, and `seen` carries tensors from one
-    to the next.
-    """
+    """Returns the edits of one block. `seen` carries tensors from one to the next."""
     seen, edits = dict[str, Tensor](), dict[str, Callable[[Tensor], Tensor]]()
     if switches.scale and switches.mask and not off:
         return edits
@@ -123,7 +121,7 @@ def _block_edits(
         return x
 
     def scores(x: Tensor) -> Tensor:
-        """As the mixer made them, or, without the scale, its products with the same bias on them."""
+        """Without the scale: the mixer's bare products, with the same bias on them."""
         plain = None if switches.scale else apart.compared(seen["q_rot"], seen["k_rot"])
         if plain is not None:
             hooks = model.hooks(x.shape[2], x) if switches.position else PositionHooks()
@@ -141,8 +139,8 @@ def _block_edits(
 
 
 def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
-    """An edit of `z` (batch, head, query, d_head): these heads write nothing, or, at every position, their
-    mean over this text.
+    """Returns an edit of `z` (batch, head, query, d_head): these heads write nothing, or, at every position,
+    their mean over this text.
     """
 
     def edit(z: Tensor) -> Tensor:
@@ -156,36 +154,38 @@ def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
 def each_head_off(
     model: Transformer, before: Recording, how: Ablation = "zero", copies: int = 32
 ) -> Steps[np.ndarray]:
-    """KL(before || after), nats, mean over positions, with one head switched off at a time: (layer, head).
+    """Measures KL(before
+
+    after), nats, mean over positions, with one head off at a time: (layer, head).
 
     The text is read in up to `copies` copies at once, each with another head of a layer off, from that layer
-    on: below it nothing has changed. A step is a layer.
+    on. A step is a layer.
     """
-    check_climbs(model.parts)
+    check_plain_stack(model.parts)
     layers, heads = model.config.n_layers, model.config.n_heads
     log_p = before.log_probabilities
     p = np.exp(log_p)
     own = np.einsum("qv,qv->q", p, log_p)  # sum p ln p
-    found: list[float] = []
+    result: list[float] = []
     for layer in range(layers):
         for first in range(0, heads, copies):
             off = range(first, min(first + copies, heads))
             for log_q in _some_off(model, before, layer, off, how):
-                found.append(float((own - np.einsum("qv,qv->q", p, log_q)).mean()))
+                result.append(float((own - np.einsum("qv,qv->q", p, log_q)).mean()))
         yield Progress(layer + 1, layers)
-    return np.array(found).reshape(layers, heads)
+    return np.array(result).reshape(layers, heads)
 
 
 @torch.inference_mode()
 def _some_off(
     model: Transformer, before: Recording, layer: int, off: Sequence[int], how: Ablation
 ) -> np.ndarray:
-    """Log-probabilities (copy, query, vocab): in each copy another of a layer's heads is off."""
+    """Returns log-probabilities (copy, query, vocab); each copy has another of the layer's heads off."""
     like = next(model.parameters())
     stream = torch.tensor(before[f"blocks.{layer}.resid_pre"], dtype=like.dtype, device=like.device)
     x = stream.expand(len(off), *stream.shape)
     length = x.shape[1]
-    hooks, mask = model.hooks(length, x), model.mask(length, x)
+    context = PassContext(model.hooks(length, x), model.mask(length, x))
 
     def silenced(name: str, z: Tensor) -> Tensor:
         if name != "z":
@@ -196,7 +196,131 @@ def _some_off(
         return z
 
     for index, block in enumerate(model.blocks[layer:]):
-        x = block(x, hooks, mask, identity if index else silenced)
+        x = block(x, context if index else context._replace(probe=silenced))
     logits = model.logits(x)
-    found: np.ndarray = logits.float().log_softmax(-1).cpu().numpy()
-    return found
+    result: np.ndarray = logits.float().log_softmax(-1).cpu().numpy()
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Consequence:
+    """The likeliest tokens at one position, before and after, with both probabilities, all (token,).
+
+    Those of before come first. `kl` there and its mean over the compared positions, nats; `change` of the
+    loss, nats per token, None where it is not measured.
+    """
+
+    tokens: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    kl: float
+    mean_kl: float
+    change: float | None
+
+    @property
+    def first_before(self) -> tuple[int, float]:
+        """The likeliest token before, and its probability."""
+        return _first(self.tokens, self.before)
+
+    @property
+    def first_after(self) -> tuple[int, float]:
+        """The likeliest token after, and its probability."""
+        return _first(self.tokens, self.after)
+
+
+def _first(tokens: np.ndarray, probabilities: np.ndarray) -> tuple[int, float]:
+    best = int(probabilities.argmax())
+    return int(tokens[best]), float(probabilities[best])
+
+
+def consequence(comparison: Comparison, position: int, count: int = 8) -> Consequence:
+    """Returns `count` candidates each, before and after; a token that is in both comes once."""
+    pair = (comparison.before, comparison.after)
+    likeliest = [np.argsort(-r.logits[position], kind="stable")[:count].tolist() for r in pair]
+    tokens = np.array([*dict.fromkeys([*likeliest[0], *likeliest[1]])], dtype=np.int64)
+    before, after = (np.exp(r.log_probabilities[position][tokens]) for r in pair)
+    known = comparison.loss_before is not None and comparison.loss_after is not None
+    change = comparison.loss_after - comparison.loss_before if known else None  # type: ignore[operator]
+    return Consequence(
+        tokens, before, after, float(comparison.kl[position]), float(np.nanmean(comparison.kl)), change
+    )
+
+
+def surest_place(recording: Recording) -> int:
+    """Returns the position in the later half with the most certain prediction; of equal ones the first."""
+    half = len(recording.ids) // 2
+    return half + int(recording.log_probabilities[half:].max(-1).argmax())
+
+
+def changes_nothing(switches: Switches) -> bool:
+    """True if everything is on and every token in its position."""
+    free = Switches(place=switches.place, seed=switches.seed, ablation=switches.ablation)
+    return switches == free
+
+
+def is_silent(config: ModelConfig, switches: Switches) -> bool:
+    """True if every head is off and gives zero."""
+    every = {(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)}
+    return switches.ablation == "zero" and set(switches.heads_off) >= every
+
+
+def writes_a_bias(model: Transformer) -> bool:
+    """True if attention adds an output bias b_O, which belongs to no head."""
+    return any(by_heads(block.mixer).constant() is not None for block in model.blocks)
+
+
+@dataclass(frozen=True)
+class Missed:
+    """The head without which the prediction moves most, by `most` nats on average; `least` is the smallest
+    move of any head.
+    """
+
+    layer: int
+    head: int
+    most: float
+    least: float
+
+
+def missed(values: np.ndarray) -> Missed:
+    """Finds the most missed head in KL with each head off, (layer, head). NaN where nothing is finite."""
+    if not np.isfinite(values).any():
+        return Missed(0, 0, float("nan"), float("nan"))
+    layer, head = (int(i) for i in np.unravel_index(np.nanargmax(values), values.shape))
+    return Missed(layer, head, float(values[layer, head]), float(np.nanmin(values)))
+
+
+@dataclass(frozen=True, eq=False)
+class Unmasked:
+    """A text read without the causal mask. `patterns` (layer, head, query, key).
+
+    `future` (layer, head): the mean weight on later tokens, of the queries that have any; `following`: on the
+    very next one. Losses in nats by position, (query - 1,), with the mask and without.
+    """
+
+    patterns: np.ndarray = field(repr=False)
+    future: np.ndarray
+    following: np.ndarray
+    loss_with: np.ndarray
+    loss_without: np.ndarray
+
+    @property
+    def mean_with(self) -> float:
+        """The mean loss with the mask, nats per token."""
+        return float(self.loss_with.mean())
+
+    @property
+    def mean_without(self) -> float:
+        """The mean loss without it, nats per token."""
+        return float(self.loss_without.mean())
+
+
+def without_mask(model: Transformer, before: Recording) -> Unmasked:
+    """Runs the text of `before`, of two tokens or more, again without its mask."""
+    after = record(
+        model, before.ids, edits=edits_for(model, Switches(mask=False)), only={"pattern", "logits"}
+    )
+    patterns = after.stacked("pattern")
+    later = np.triu(np.ones(patterns.shape[-2:], dtype=bool), 1)
+    future = np.where(later, patterns, 0).sum(-1, dtype=np.float64)[..., :-1].mean(-1)
+    following = np.diagonal(patterns, 1, -2, -1).mean(-1, dtype=np.float64)
+    return Unmasked(patterns, future, following, next_token_losses(before), next_token_losses(after))

@@ -1,6 +1,5 @@
-"""Where on a text the weight of a head lies: on the word it is in, on where that began, on blanks and
-punctuation, on the same token earlier. Clark et al. 2019 ("What does BERT look at?") found such heads in
-BERT.
+"""The tokens on which the weight of a head lies: the word it is in, its beginning, blanks and punctuation,
+the same token earlier (Clark et al. 2019, "What does BERT look at?").
 """
 
 from __future__ import annotations
@@ -20,46 +19,44 @@ FEWEST = 4  # queries that have such a place: of fewer nothing is said
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The mean weight that each head gives to each place, (layer, head) float64, and what a head would give
-    that spread its weight evenly. Places that fewer than FEWEST queries have are absent.
+    """The mean weight of each head on each target, (layer, head) float64, and on average if spread evenly.
 
-    `own_by_distance` (layer, head): what the head would give to its own word if it knew only how far away
-    each token is (`by_distance`); None without `own_word`.
+    Targets that fewer than FEWEST queries have are absent. `word_by_distance` (layer, head): the weight on
+    the own word if the head knew only distances (`by_distance`); None without `own_word`.
     """
 
     weight: Mapping[str, np.ndarray] = field(default_factory=dict)
     even: Mapping[str, float] = field(default_factory=dict)
-    own_by_distance: np.ndarray | None = None
+    word_by_distance: np.ndarray | None = None
 
 
 def words_of(texts: Sequence[str]) -> np.ndarray:
-    """The word that each token belongs to, counted from 0; -1 for blanks and punctuation: (position,).
+    """Returns the word that each token belongs to, from 0; -1 for blanks and punctuation: (position,).
 
     A word goes on until a token that begins with a blank, or holds no letter or digit.
 
     >>> words_of(["a", "b", " ", "c", "!"]).tolist(), words_of(["The", " lib", "rary"]).tolist()
     ([0, 0, -1, 1, -1], [0, 1, 1])
     """
-    found, word, inside = [], -1, False
+    result, word, inside = [], -1, False
     for text in texts:
         if not any(c.isalnum() or c == "\N{REPLACEMENT CHARACTER}" for c in text):
-            found.append(-1)
+            result.append(-1)
             inside = False
             continue
         word += not inside or text[:1].isspace()
-        found.append(word)
+        result.append(word)
         inside = True
-    return np.array(found, dtype=np.int64)
+    return np.array(result, dtype=np.int64)
 
 
 def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Place, np.ndarray]:
-    """Which keys belong to the place that a query asks about, (query, key) bool each; a query with no such
-    key is not asked. `texts` are the tokens as they are written.
+    """Returns the keys that are a query's target, (query, key) bool each. `texts` are the tokens as written.
 
-    `word_start`: the first token of the word that the query is in, and the blank before it, for queries
-    beyond the second token. `own_word`: the tokens of that word, for queries beyond the first. `breaks`:
-    blanks and punctuation, but no sign without a text. `same`: the same token, elsewhere. `itself`: the
-    query's own place. `near`: at most NEAREST tokens away, for queries that have more before them.
+    `word_start`: the first token of the query's word and the blank before it, for queries beyond the second
+    token. `own_word`: the tokens of that word, for queries beyond the first. `breaks`: blanks and
+    punctuation, but no sign without a text. `same`: the same token, elsewhere. `itself`: the query's own
+    position. `near`: at most NEAREST tokens away, for queries that have more before them.
     """
     words, size = words_of(texts), len(texts)
     at, identity = np.arange(size), np.asarray(ids)
@@ -80,8 +77,8 @@ def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Place, np.ndarray]:
 
 
 def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Sequence[str]) -> Shares:
-    """patterns (layer, head, query, key), `seen` (query, key) bool -> the weight on each of `places`, mean
-    over the queries that see such a key.
+    """Averages patterns (layer, head, query, key) over each of `places`, for the queries that see such a key
+    (`seen`, (query, key) bool).
     """
     even = even_pattern(seen)
     own = None
@@ -100,13 +97,13 @@ def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Se
 
 
 def by_distance(patterns: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """What heads would do that know distances and nothing else: every weight is the mean of all that lie as
-    far apart, and each row is brought back to a sum of 1. (head, query, key) -> the same, float64.
+    """Returns the patterns of heads that know distances alone: each weight is the mean of all as far apart,
+    rows sum to 1. (head, query, key) -> the same, float64.
     """
     size = len(seen)
     away = np.arange(size)[:, None] - np.arange(size)  # (query, key)
     usual = [np.diagonal(patterns, -d, -2, -1).mean(-1, dtype=np.float64) for d in range(1 - size, size)]
-    found = np.where(seen, np.stack(usual, -1)[:, away + size - 1], 0.0)  # (head, query, key)
-    total = found.sum(-1, keepdims=True)
-    result: np.ndarray = np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+    weights = np.where(seen, np.stack(usual, -1)[:, away + size - 1], 0.0)  # (head, query, key)
+    total = weights.sum(-1, keepdims=True)
+    result: np.ndarray = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
     return result

@@ -1,6 +1,7 @@
 """Heads that copy what they look at: the name movers of Wang et al. 2023, section 3.1.
 
-Such a head looks from the last token at an earlier one, and what it writes makes the model say that token.
+Such a head looks from the last token at an earlier one, and what it writes makes the model predict that
+token.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ FIRST_CHUNK = 1024  # tokens of the vocabulary; each further piece is four times
 
 
 def among(vocab: int) -> int:
-    """Among how many likeliest tokens a copied one has to be: TOP, and fewer where that would be more than a
-    hundredth of the vocabulary.
+    """Returns among how many likeliest tokens a copied one must be: TOP, at most a hundredth of the
+    vocabulary.
 
     >>> among(49_152), among(300), among(65)
     (5, 3, 1)
@@ -31,12 +32,11 @@ def among(vocab: int) -> int:
 
 @torch.inference_mode()
 def name_mover_scores(model: Transformer, recording: Recording) -> np.ndarray | None:
-    """(layer, head): the share of the last token's weight that lies on earlier tokens which the head copies.
+    """Returns the share of the last token's weight on earlier tokens that the head copies: (layer, head).
 
-    A head copies a token when what it would write by looking at that place alone, v W_O there, sent through
-    the final norm and the unembedding, has that very token among its `among` largest logits. Places that
-    get less than LEAST of the weight count as not copied. NaN for one token; None without a mixer, and for
-    an encoder, whose last token predicts nothing.
+    A head copies a token when v W_O of that position alone, through the final norm and the unembedding, has
+    the token among its `among` largest logits. Positions with less than LEAST of the weight count as not
+    copied. NaN for one token; None without a mixer, and for an encoder.
     """
     config, last = recording.config, len(recording.ids) - 1
     if not config.causal or not model.parts.mixer(config).present:
@@ -49,15 +49,15 @@ def name_mover_scores(model: Transformer, recording: Recording) -> np.ndarray | 
     written = torch.cat([_written(model, recording, i, head[at], key[at]) for i, at in enumerate(here)])
     tokens = torch.tensor(recording.ids)[torch.from_numpy(key)].to(written.device)
     copied = in_top(model.norm_final(written[None])[0], model.output_matrix, tokens, among(config.vocab_size))
-    found = np.zeros(weights.shape[:2])
-    np.add.at(found, (layer, head), np.where(copied.cpu().numpy(), weights[layer, head, key], 0.0))
-    return found
+    result = np.zeros(weights.shape[:2])
+    np.add.at(result, (layer, head), np.where(copied.cpu().numpy(), weights[layer, head, key], 0.0))
+    return result
 
 
 def _written(
     model: Transformer, recording: Recording, layer: int, head: np.ndarray, key: np.ndarray
 ) -> Tensor:
-    """What heads (n,) of a layer would write by looking at keys (n,) alone: (n, d_model)."""
+    """Returns the output of heads (n,) of a layer that look at keys (n,) alone: (n, d_model)."""
     mixer, like = by_heads(model.blocks[layer].mixer), next(model.parameters())
     v = torch.tensor(recording[f"blocks.{layer}.v"], dtype=like.dtype, device=like.device)
     each = mixer.writes(v.repeat_interleave(mixer.n_heads // mixer.n_kv_heads, 0))  # (head, key, d_model)
@@ -65,12 +65,10 @@ def _written(
 
 
 def in_top(x: Tensor, matrix: Tensor, tokens: Tensor, top: int) -> Tensor:
-    """Whether the logits matrix x have a token among their `top` largest: x (n, d_model), matrix (vocab,
-    d_model), tokens (n,) -> (n,) bool. Of equal logits the others count as larger: who writes nothing copies
-    nothing.
+    """True where the logits matrix x have a token among their `top` largest: x (n, d_model), matrix (vocab,
+    d_model), tokens (n,) -> (n,). Equal logits count as larger, so a zero output copies nothing.
 
-    The vocabulary is gone through in pieces, and who has `top` larger ones is not asked any more: nearly all
-    are settled after the first piece.
+    The vocabulary is read in pieces; rows with `top` larger ones are done.
     """
     own = (x * matrix[tokens]).sum(-1)
     larger = torch.zeros_like(tokens)

@@ -1,5 +1,5 @@
-"""Which heads follow one of the known habits, which are the extremes, and whether heads rest on the first
-token: read off the numbers of `engine.measure.attention.heads`.
+"""The habits that heads follow, the extremes, and heads that rest on the first token: read off
+`engine.measure.attention.heads`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from engine.measure.attention.heads import HeadNumbers, Sink
+from engine.measure.attention.heads import HeadNumbers, HeadValue, Sink
 
 Habit = Literal[
     "previous",
@@ -36,97 +36,84 @@ MORE = 1.5  # times the even share: from here on more than even
 SHORT = 0.7  # times the length of the others: below it a value vector is short
 
 
-@dataclass(frozen=True)
-class Named:
-    """A head, counted from 0, and its number."""
-
-    layer: int
-    head: int
-    value: float
-
-
 def bar(numbers: HeadNumbers, habit: Habit) -> np.ndarray:
-    """The share from which on each head follows a habit, (layer, head): STRONG, but no less than TWICE what
-    an even spread would give to that place of this text. Above 1, where no head can.
+    """Returns the share from which on each head follows a habit, (layer, head): STRONG, but no less than
+    TWICE an even spread. Above 1, where no head can.
 
     For `broad`, BROAD of the largest possible entropy. A head that looks at what is near looks at its own
-    word, whether it minds words or not: what it puts outside must be at most LEAKS of what its distances
-    alone would put there.
+    word anyway: for `own_word` it puts outside at most LEAKS of what distance alone would.
     """
     if habit == "broad":
         return np.full(numbers.entropy.shape, BROAD)
     own = {"previous": numbers.even_previous, "first": numbers.even_first}
     least = max(STRONG, TWICE * own.get(habit, numbers.even_places.get(habit, 0.0)))
-    if habit == "own_word" and numbers.own_by_distance is not None:
-        return np.maximum(least, 1 - LEAKS * (1 - numbers.own_by_distance))
+    if habit == "own_word" and numbers.word_by_distance is not None:
+        return np.maximum(least, 1 - LEAKS * (1 - numbers.word_by_distance))
     return np.full(numbers.entropy.shape, least)
 
 
 def least_bar(numbers: HeadNumbers, habit: Habit | None) -> float:
-    """The lowest `bar` of any head, at most 1; that is what it takes where no habit is asked for."""
+    """Returns the lowest `bar` of any head, at most 1; that is what it takes without a habit."""
     return 1.0 if habit is None else min(1.0, float(bar(numbers, habit).min()))
 
 
 @dataclass(frozen=True)
 class Followers:
-    """The heads that give a habit at least its `bar`, most first, and the head that gives most, whether or
-    not that is enough.
-    """
+    """The heads that give a habit at least its `bar`, most first, and the head that gives most."""
 
     habit: Habit
-    heads: tuple[Named, ...]
-    most: Named
+    heads: tuple[HeadValue, ...]
+    most: HeadValue
 
 
 def followers(numbers: HeadNumbers) -> tuple[Followers, ...]:
-    """One for each habit that could be measured, in the order of HABITS."""
-    found = []
+    """Returns one for each measured habit, in the order of HABITS."""
+    result = []
     for habit, values in measured_habits(numbers).items():
         least = bar(numbers, habit)
         strong = [(float(values[at]), at) for at in np.ndindex(values.shape) if values[at] >= least[at]]
-        heads = tuple(Named(at[0], at[1], value) for value, at in sorted(strong, reverse=True))
-        found.append(Followers(habit, heads, largest(values)))
-    return tuple(found)
+        heads = tuple(HeadValue(at[0], at[1], value) for value, at in sorted(strong, reverse=True))
+        result.append(Followers(habit, heads, largest(values)))
+    return tuple(result)
 
 
 def score_of(numbers: HeadNumbers, habit: Habit) -> np.ndarray | None:
-    """(layer, head) in [0, 1]; None where it was not measured."""
+    """Returns a habit's score in [0, 1], (layer, head); None where it was not measured."""
     if habit == "broad":
         return numbers.relative_entropy
     if habit in numbers.places:
         return numbers.places[habit]
-    found: np.ndarray | None = getattr(numbers, habit, None)
-    return found
+    result: np.ndarray | None = getattr(numbers, habit, None)
+    return result
 
 
 def measured_habits(numbers: HeadNumbers) -> dict[Habit, np.ndarray]:
-    """The habits that could be measured, in the order of HABITS: (layer, head) each."""
-    found = {habit: score_of(numbers, habit) for habit in HABITS}
-    return {habit: v for habit, v in found.items() if v is not None and np.isfinite(v).any()}
+    """Returns the measured habits in the order of HABITS: (layer, head) each."""
+    result = {habit: score_of(numbers, habit) for habit in HABITS}
+    return {habit: v for habit, v in result.items() if v is not None and np.isfinite(v).any()}
 
 
 def habit_of_each(numbers: HeadNumbers) -> list[tuple[Habit, float] | None]:
-    """What each head does, layer by layer: of the habits whose `bar` it reaches, the one to which it gives
-    most; None where it reaches none.
+    """Returns each head's strongest habit that reaches its `bar`, layer by layer; None where none does.
 
-    A narrow habit comes before the WIDE ones: who reads the previous letter also stays within its word. And
-    resting on the first token comes last: it is what heads do meanwhile.
+    A narrow habit comes before the WIDE ones, and resting on the first token last.
     """
     values = measured_habits(numbers)
     bars = {habit: bar(numbers, habit) for habit in values}
-    found: list[tuple[Habit, float] | None] = []
+    result: list[tuple[Habit, float] | None] = []
     for at in np.ndindex(numbers.entropy.shape):
         strong = {habit: float(v[at]) for habit, v in values.items() if v[at] >= bars[habit][at]}
         narrow = [habit for habit in strong if habit not in WIDE]
         order = sorted(narrow, key=lambda habit: -strong[habit]) + [h for h in WIDE if h in strong]
-        found.append((order[0], strong[order[0]]) if order else None)
-    return found
+        result.append((order[0], strong[order[0]]) if order else None)
+    return result
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many of `heads` have each habit as theirs (`habit_of_each`), how many `named` ones there are in all
-    that do more than rest, how many only rest, and how many do `several` things and none of them clearly.
+    """The number of heads by habit (`habit_of_each`), each counted once.
+
+    `named` do more than rest, `resting` only rest, `several` do several things and none of them clearly.
     """
 
     heads: int
@@ -137,16 +124,16 @@ class Counts:
 
 
 def counts(numbers: HeadNumbers) -> Counts:
-    """Each head is counted once."""
-    own = [one[0] for one in habit_of_each(numbers) if one is not None]
-    by_habit = {habit: own.count(habit) for habit in HABITS}
+    habits = [habit[0] for habit in habit_of_each(numbers) if habit is not None]
+    by_habit = {habit: habits.count(habit) for habit in HABITS}
     heads, resting = numbers.entropy.size, by_habit["first"]
-    return Counts(heads, len(own) - resting, resting, heads - len(own), by_habit)
+    return Counts(heads, len(habits) - resting, resting, heads - len(habits), by_habit)
 
 
 def ranked(numbers: HeadNumbers, by: Habit | None, strong: bool = False) -> list[int]:
-    """Heads by their place, layer * heads + head: as they stand, or most of a habit first; of equal ones the
-    lower. With `strong`, only those that reach the `bar` of a habit (that one, or any but resting).
+    """Returns heads as layer * heads + head: in order, or most of a habit first; of equal ones the lower.
+
+    With `strong`, only those that reach the `bar` of a habit (that one, or any but resting).
     """
     values = measured_habits(numbers)
     count = numbers.entropy.size
@@ -161,22 +148,21 @@ def ranked(numbers: HeadNumbers, by: Habit | None, strong: bool = False) -> list
 
 
 def grouped(numbers: HeadNumbers, most: int, strong: bool = False) -> list[int]:
-    """Heads by their place, layer * heads + head: those of one habit together, in the order of HABITS, the
-    clearest first; then those with none. Of each kind at most `most`. With `strong`, only those that do
-    something narrower than WIDE.
+    """Returns heads as layer * heads + head: by habit in the order of HABITS, the clearest first, then those
+    with none; of each kind at most `most`. With `strong`, only those with a habit narrower than WIDE.
     """
     own = habit_of_each(numbers)
-    found: list[int] = []
+    result: list[int] = []
     for habit in (*HABITS, None):
         if not strong or habit not in (None, *WIDE):
             kind = [i for i, one in enumerate(own) if (one and one[0]) == habit]
-            found += sorted(kind, key=lambda i: -_value(own[i]))[:most]
-    return found
+            result += sorted(kind, key=lambda i: -_value(own[i]))[:most]
+    return result
 
 
 def clearest(numbers: HeadNumbers) -> int:
-    """The head, layer * heads + head, that follows one of the PLAIN habits most clearly; any other where none
-    does.
+    """Returns the head, layer * heads + head, that follows one of the PLAIN habits most clearly; any other
+    where none does.
     """
     own = habit_of_each(numbers)
     plain = [i for i, one in enumerate(own) if one and one[0] in PLAIN]
@@ -189,42 +175,41 @@ def _value(own: tuple[Habit, float] | None) -> float:
 
 @dataclass(frozen=True)
 class Extremes:
-    """The head that spreads most evenly and the one that is most decided (shares of the largest possible
-    entropy; `nats` is the latter's entropy), and the one that looks farthest (tokens).
+    """The heads that spread most evenly and most decidedly (shares of the largest entropy; `nats` is the
+    latter's entropy), and the one that looks farthest (tokens).
     """
 
-    even: Named
-    decided: Named
+    even: HeadValue
+    decided: HeadValue
     nats: float
-    farthest: Named
+    farthest: HeadValue
 
 
 def extremes(numbers: HeadNumbers) -> Extremes | None:
-    """None for a text of one token, where no head has a choice."""
+    """Returns None for a text of one token, where no head has a choice."""
     relative = numbers.relative_entropy
     if not np.isfinite(relative).any():
         return None
     least = largest(-relative)
-    decided = Named(least.layer, least.head, -least.value)
+    decided = HeadValue(least.layer, least.head, -least.value)
     nats = float(numbers.entropy[least.layer, least.head])
     return Extremes(largest(relative), decided, nats, largest(numbers.distance))
 
 
-def largest(values: np.ndarray) -> Named:
-    """The head with the most, of (layer, head); NaN does not count."""
+def largest(values: np.ndarray) -> HeadValue:
+    """Returns the head with the most, of (layer, head); NaN does not count."""
     layer, head = np.unravel_index(np.nanargmax(values), values.shape)
-    return Named(int(layer), int(head), float(values[layer, head]))
+    return HeadValue(int(layer), int(head), float(values[layer, head]))
 
 
 @dataclass(frozen=True)
 class Resting:
-    """Whether heads rest on the first token, and what they take from there.
+    """Heads that rest on the first token, and what they take from there.
 
-    `share`: mean weight on it over all heads; `even`: what evenly spread heads would give it; `resting` of
-    `heads` give it at least STRONG, and TWICE that even share. Of those: `ratio`, the mean length of its
-    value vector over the mean of
-    the others, and `written`, the share of what they gather that comes from there (None where none rests).
-    `shortest` and `longest` are that ratio's ends over all key-value heads (None where it has none).
+    `share`: mean weight on it over all heads; `even`: of evenly spread heads; `resting` of `heads` give it at
+    least STRONG, and TWICE the even share. Of those: `ratio`, the mean length of its value vector over the
+    others', and `written`, its share of what they gather (None where none rests). `shortest` and `longest`
+    are that ratio's ends over all key-value heads.
     """
 
     share: float
@@ -238,7 +223,7 @@ class Resting:
 
     @property
     def is_short(self) -> bool:
-        """Whether those who rest there take little, as the theory of sinks says."""
+        """True if those heads take little, as the theory of sinks says."""
         return self.ratio is not None and self.ratio < SHORT
 
     @property
@@ -246,22 +231,22 @@ class Resting:
         return self.share > MORE * self.even
 
 
-def resting(found: Sink, even: float) -> Resting:
-    """The verdict on a model's sink; `even` comes from `HeadNumbers.even_first`."""
-    where = found.other_norm > 0
-    shape = found.first_norm.shape  # (layer, kv_head)
-    ratio = np.divide(found.first_norm, found.other_norm, out=np.full(shape, np.nan), where=where)
-    rests = found.share >= max(STRONG, TWICE * even)  # (layer, head)
+def resting(sink: Sink, even: float) -> Resting:
+    """Returns the verdict on a model's sink; `even` comes from `HeadNumbers.even_first`."""
+    where = sink.other_norm > 0
+    shape = sink.first_norm.shape  # (layer, kv_head)
+    ratio = np.divide(sink.first_norm, sink.other_norm, out=np.full(shape, np.nan), where=where)
+    rests = sink.share >= max(STRONG, TWICE * even)  # (layer, head)
     layer, head = np.nonzero(rests)
     mine = ratio[layer, head * shape[1] // rests.shape[1]]
     known = bool(np.isfinite(ratio).any())
     return Resting(
-        share=float(np.nanmean(found.share)),
+        share=float(np.nanmean(sink.share)),
         even=even,
         resting=int(rests.sum()),
         heads=int(rests.size),
         ratio=float(np.nanmean(mine)) if np.isfinite(mine).any() else None,
-        written=float(np.nanmean(found.written[rests])) if rests.any() else None,
+        written=float(np.nanmean(sink.written[rests])) if rests.any() else None,
         shortest=float(np.nanmin(ratio)) if known else None,
         longest=float(np.nanmax(ratio)) if known else None,
     )

@@ -1,5 +1,5 @@
-"""Is there a head that copies, and one that reads the token before? One score for each head at any moment of
-a training: the measure of `engine.measure.circuits.induction`, over a few draws. And when such heads formed.
+"""A score of each head at any moment of a training: does it copy, does it read the token before? And when
+such heads formed.
 """
 
 from __future__ import annotations
@@ -11,13 +11,8 @@ from typing import Literal
 import numpy as np
 
 from engine.data.tokenizers import Tokenizer, token_bytes
-from engine.measure.attention.habits import Named
-from engine.measure.circuits.induction import (
-    drawn,
-    ordered,
-    ordinary,
-    read_twice,
-)
+from engine.measure.attention.heads import HeadValue, ranked_heads
+from engine.measure.circuits.induction import drawn, ordinary, read_twice
 from engine.measure.recording import record
 from engine.model import Transformer
 from engine.training.records import Evaluation, Grid, HeadScores
@@ -30,7 +25,7 @@ Kind = Literal["previous", "induction"]
 
 
 def read_at(model: Transformer, tokenizer: Tokenizer, seed: int) -> tuple[int, ...] | None:
-    """The tokens of one draw, read twice in a row by `head_scores`; None for a model without attention,
+    """Returns the tokens of one draw, which `head_scores` reads twice; None for a model without attention or
     without the causal mask, or too small to read two different tokens twice.
     """
     config = model.config
@@ -42,44 +37,49 @@ def read_at(model: Transformer, tokenizer: Tokenizer, seed: int) -> tuple[int, .
 
 
 def head_scores(model: Transformer, tokenizer: Tokenizer) -> HeadScores | None:
-    """Means over DRAWS draws of random tokens that are read twice; None where `read_at` is."""
+    """Returns means over DRAWS draws of random tokens that are read twice; None where `read_at` is."""
     draws = [read_at(model, tokenizer, seed) for seed in range(DRAWS)]
-    found = [read_twice(model, once) for once in draws if once is not None]
-    if not found:
+    readings = [read_twice(model, once) for once in draws if once is not None]
+    if not readings:
         return None
     induction, previous = (
         tuple(tuple(float(score) for score in row) for row in np.mean(grids, axis=0))
-        for grids in ([one.scores for one in found], [one.previous for one in found])
+        for grids in ([reading.scores for reading in readings], [reading.previous for reading in readings])
     )
     first, second = (
         float(np.mean(losses))
-        for losses in ([one.first_loss for one in found], [one.second_loss for one in found])
+        for losses in (
+            [reading.first_loss for reading in readings],
+            [reading.second_loss for reading in readings],
+        )
     )
     return HeadScores(induction, previous, first, second)
 
 
-def strongest(grid: Grid) -> Named:
-    """The head with the largest score; of equal ones the lower."""
-    return ordered(np.array(grid))[0]
+def strongest(grid: Grid) -> HeadValue:
+    """Returns the head with the largest score; of equal ones the lower."""
+    return ranked_heads(np.array(grid))[0]
 
 
 @dataclass(frozen=True)
 class Grown:
-    """At the newest look of a training: the `head` that copies most, when it last gave less than LITTLE of
-    its weight to copying (`since`; the first look where it always gave more), and when it first gave HALF
-    (`formed`); and the same of the head that most reads the token `previous`. Losses are those of random
-    tokens read once and a second time, nats per token; `seconds` of training lie between `since` and now.
+    """The head that copies most at the newest evaluation, and how it grew.
+
+    It last gave less than LITTLE of its weight to copying at `since` (the first evaluation where it always
+    gave more), and first HALF at `formed`; the same of the head that most reads the token `previous`. Losses
+    are those of random tokens read once and a second time, nats per token; `seconds` lie between `since` and
+    now.
     """
 
     step: int
-    head: Named
+    head: HeadValue
     since: int
     before: float
     seconds: float
     first_loss: float
     second_loss: float
     formed: int | None
-    previous: Named
+    previous: HeadValue
     previous_formed: int | None
 
     @property
@@ -88,7 +88,7 @@ class Grown:
 
 
 def grown(looks: Sequence[Evaluation]) -> Grown | None:
-    """None where no look of a training scored its heads."""
+    """Returns None where no evaluation scored the heads."""
     scored = [(look, look.heads) for look in looks if look.heads is not None]
     if not scored:
         return None
@@ -115,16 +115,14 @@ def grown(looks: Sequence[Evaluation]) -> Grown | None:
 
 @dataclass(frozen=True, eq=False)
 class Twice:
-    """Random tokens read twice: their `ids` (position,), and what every head looks at (layer, head, query,
-    key).
-    """
+    """Random tokens read twice: their `ids` (position,) and the patterns (layer, head, query, key)."""
 
     ids: tuple[int, ...]
     patterns: np.ndarray = field(repr=False)
 
 
 def patterns_twice(model: Transformer, tokenizer: Tokenizer) -> Twice | None:
-    """Of the first draw of `head_scores`; None where `read_at` is."""
+    """Returns the first draw of `head_scores`; None where `read_at` is."""
     once = read_at(model, tokenizer, 0)
     if once is None:
         return None
@@ -134,7 +132,7 @@ def patterns_twice(model: Transformer, tokenizer: Tokenizer) -> Twice | None:
 
 @dataclass(frozen=True)
 class Formed:
-    """The first look at which a head had at least HALF: it reads the token before, or copies."""
+    """The first evaluation at which a head had at least HALF: it reads the token before, or copies."""
 
     step: int
     kind: Kind
@@ -143,12 +141,12 @@ class Formed:
 
 
 def formed(looks: Iterable[tuple[int, HeadScores | None]]) -> tuple[Formed, ...]:
-    """When heads formed, from (step, scores) in the order of a training: each head and kind once."""
-    found: dict[tuple[Kind, int, int], Formed] = {}
+    """Returns when heads formed, from (step, scores) in the order of a training: each head and kind once."""
+    result: dict[tuple[Kind, int, int], Formed] = {}
     for step, scores in looks:
         for kind in ("previous", "induction") if scores is not None else ():
             for layer, row in enumerate(getattr(scores, kind)):
                 for head, score in enumerate(row):
                     if score >= HALF:
-                        found.setdefault((kind, layer, head), Formed(step, kind, layer, head))
-    return tuple(sorted(found.values(), key=lambda one: one.step))
+                        result.setdefault((kind, layer, head), Formed(step, kind, layer, head))
+    return tuple(sorted(result.values(), key=lambda one: one.step))

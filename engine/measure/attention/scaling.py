@@ -1,16 +1,20 @@
-"""Why scores are divided by sqrt(d_k): random queries and keys, their scores, and what the softmax makes of
+"""The reason for dividing scores by sqrt(d_k): random queries and keys, their scores, and the softmax of
 them.
 
-With entries of mean 0 and variance 1, q.k is a sum of d_k products of variance 1 each: its spread is
-sqrt(d_k) (Vaswani et al. 2017, 3.2.1).
+With entries of mean 0 and variance 1, q.k is a sum of d_k products of variance 1: its spread is sqrt(d_k)
+(Vaswani et al. 2017, 3.2.1). And why W_Q and W_K are two: e.e is a sum of d squares, so a token compared with
+one matrix on both sides finds itself.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
+
+from engine.measure.recording import softmax
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 KEYS = 64  # that a query chooses among
@@ -19,8 +23,8 @@ QUERIES = 256  # over which is averaged
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """What scores q.k * d_k^-exponent do at each width; all (width,) but `example`, one query's weights at
-    the last width, (key,), largest first.
+    """Scores q.k * d_k^-exponent at each width; all (width,) but `example`, one query's weights at the last
+    width, (key,), largest first.
 
     `spread` is the scores' standard deviation, `entropy` the softmax's in nats, `jacobian` the Frobenius norm
     of dp/ds, `slope` the mean |dp_i/ds_j| over all i and j.
@@ -36,7 +40,7 @@ class Scaled:
 
     @property
     def expected(self) -> np.ndarray:
-        """The spread in theory, d_k^(1/2 - exponent): (width,)"""
+        """The spread in theory, d_k^(1/2 - exponent): (width,)."""
         result: np.ndarray = self.widths ** (0.5 - self.exponent)
         return result
 
@@ -44,9 +48,7 @@ class Scaled:
 def scaling(
     widths: tuple[int, ...], exponent: float, seed: int = 0, queries: int = QUERIES, keys: int = KEYS
 ) -> Scaled:
-    """Measured on normal q (queries, d_k) and k (keys, d_k), fresh for each width; the same seed and width
-    give the same numbers.
-    """
+    """Measures on normal q (queries, d_k) and k (keys, d_k), drawn by seed and width."""
     rows = [_at(width, exponent, seed, queries, keys) for width in widths]
     spread, entropy, jacobian, slope = (np.array([row[i] for row in rows]) for i in range(4))
     return Scaled(np.array(widths), exponent, spread, entropy, jacobian, slope, rows[-1][4])
@@ -71,22 +73,15 @@ def _at(
 
 
 def spread(width: int, seed: int = 0, count: int = 1024) -> float:
-    """Standard deviation of q.k, unscaled, over all pairs of `count` random queries and as many keys."""
+    """Returns the standard deviation of q.k, unscaled, over all pairs of `count` random queries and keys."""
     rng = np.random.default_rng((seed, width))
     q, k = (rng.standard_normal((count, width), dtype=np.float32) for _ in range(2))
     return float((q @ k.T).std(dtype=np.float64))
 
 
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """exp(s) / sum exp(s) over the last axis, without overflow. Shape in = shape out."""
-    e = np.exp(scores - scores.max(-1, keepdims=True))
-    result: np.ndarray = e / e.sum(-1, keepdims=True)
-    return result
-
-
 def jacobian_norm(p: np.ndarray) -> np.ndarray:
-    """Frobenius norm of the softmax's Jacobian dp_i/ds_j = p_i (1[i=j] - p_j), from its weights: (..., key)
-    -> (...).
+    """Returns the Frobenius norm of the softmax's Jacobian dp_i/ds_j = p_i (1[i=j] - p_j): (..., key) ->
+    (...).
 
     Its square is sum p^2 - 2 sum p^3 + (sum p^2)^2. Zero where one weight is 1: such a softmax passes no
     gradient on.
@@ -96,13 +91,13 @@ def jacobian_norm(p: np.ndarray) -> np.ndarray:
 
 
 def mean_slope(p: np.ndarray) -> np.ndarray:
-    """Mean |dp_i/ds_j| over all i and j: 2 (1 - sum p^2) / n^2. (..., key) -> (...)"""
+    """Returns the mean |dp_i/ds_j| over all i and j, 2 (1 - sum p^2) / n^2: (..., key) -> (...)."""
     result: np.ndarray = 2 * (1 - (p**2).sum(-1)) / p.shape[-1] ** 2
     return result
 
 
 def weight_among_zeros(score: float, zeros: int) -> float:
-    """The softmax weight of one score among `zeros` scores of 0: e^s / (e^s + zeros).
+    """Returns the softmax weight of one score among `zeros` scores of 0: e^s / (e^s + zeros).
 
     >>> round(weight_among_zeros(14, 99), 4)
     0.9999
@@ -111,7 +106,7 @@ def weight_among_zeros(score: float, zeros: int) -> float:
 
 
 def weight_of_a_zero(score: float, zeros: int) -> float:
-    """What each of the zeros gets beside it: 1 / (e^s + zeros).
+    """Returns the weight of each of the zeros beside it: 1 / (e^s + zeros).
 
     >>> f"{weight_of_a_zero(14, 99):.1e}"
     '8.3e-07'
@@ -121,8 +116,8 @@ def weight_of_a_zero(score: float, zeros: int) -> float:
 
 @dataclass(frozen=True)
 class Theory:
-    """What the measured numbers are held against, at one width: the scores' spread without a scale and with
-    it, the largest entropy (nats) and the largest mean slope that a softmax over so many keys can have.
+    """The expected numbers at one width: the scores' spread without a scale and with it, the largest entropy
+    (nats) and mean slope of a softmax over so many keys.
     """
 
     plain_spread: float
@@ -132,15 +127,17 @@ class Theory:
 
 
 def theory(width: int, exponent: float, keys: int = KEYS) -> Theory:
-    """sqrt(d_k), d_k^(1/2 - exponent), ln n and 2 (1 - 1/n) / n^2: the last two where all weights are 1/n."""
+    """Returns sqrt(d_k), d_k^(1/2 - exponent), ln n and 2 (1 - 1/n) / n^2: the last two where all weights are
+    1/n.
+    """
     slope = 2 * (1 - 1 / keys) / keys**2
     return Theory(math.sqrt(width), width ** (0.5 - exponent), math.log(keys), slope)
 
 
 @dataclass(frozen=True)
 class AmongZeros:
-    """One score among zeros: e^score, its weight and that of each zero, and the score and its weight once
-    more when it is divided by sqrt(width).
+    """One score among zeros: e^score, its weight and that of each zero, and score and weight again when
+    divided by sqrt(width).
     """
 
     exponential: float
@@ -151,7 +148,7 @@ class AmongZeros:
 
 
 def among_zeros(score: float, zeros: int, width: int) -> AmongZeros:
-    """What a softmax makes of one score among `zeros` scores of 0, and what the scale saves."""
+    """Computes the softmax of one score among `zeros` scores of 0, without and with the scale."""
     divided = score / math.sqrt(width)
     weights = (weight_among_zeros(s, zeros) for s in (score, divided))
     weight, small = weights
@@ -162,9 +159,9 @@ CHOICES = 16  # keys of the one query that is drawn
 
 
 @dataclass(frozen=True, eq=False)
-class OneQuery:
-    """One query's weights over CHOICES keys, (key,): of the scores q.k as they are, and divided by
-    sqrt(d_k). `spread` is the standard deviation in theory of the first, sqrt(d_k).
+class SampleQuery:
+    """One query's weights over CHOICES keys, (key,): of the scores q.k as they are, and divided by sqrt(d_k).
+    `spread` is their standard deviation in theory, sqrt(d_k).
     """
 
     width: int
@@ -175,34 +172,83 @@ class OneQuery:
 
     @property
     def best(self) -> int:
-        """The key that both give most."""
+        """The key with the largest weight."""
         return int(self.plain.argmax())
 
     @property
     def most_plain(self) -> float:
-        """Its weight without a scale."""
+        """The largest weight without a scale."""
         return float(self.plain.max())
 
     @property
     def most_scaled(self) -> float:
-        """Its weight with it."""
+        """The largest weight with it."""
         return float(self.scaled.max())
 
 
-def one_query(width: int, seed: int = 0) -> OneQuery:
-    """A normal query (d_k,) among CHOICES normal keys (key, d_k). The numbers of a wider one begin with those
-    of a narrower, so that moving d_k moves the weights instead of drawing them anew.
+def sample_query(width: int, seed: int = 0) -> SampleQuery:
+    """Draws a normal query (d_k,) and CHOICES normal keys (key, d_k). A wider one begins with the numbers of
+    a narrower, so that moving d_k moves the weights.
     """
     rng = np.random.default_rng(seed)
     both = rng.standard_normal((max(WIDTHS), CHOICES + 1))[:width]  # (d_k, query and keys)
     scores = both[:, 1:].T @ both[:, 0]
     root = math.sqrt(width)
-    return OneQuery(width, root, scores, softmax(scores), softmax(scores / root))
+    return SampleQuery(width, root, scores, softmax(scores), softmax(scores / root))
 
 
 def crossing(plain: Scaled, scaled: Scaled) -> int | None:
-    """The largest width up to which the unscaled softmax passes on more gradient (`jacobian`) than the scaled
-    one, though not at d_k = 1, where both are the same; None where it never does.
+    """Returns the largest width above 1 up to which the unscaled softmax passes on more gradient (`jacobian`)
+    than the scaled one; None where it never does.
     """
     more = [int(w) for w, a, b in zip(plain.widths, plain.jacobian, scaled.jacobian, strict=True) if a > b]
     return max((w for w in more if w > 1), default=None)
+
+
+Way = Literal["raw", "shared", "separate"]
+WAYS: tuple[Way, ...] = get_args(Way)
+
+
+@dataclass(frozen=True, eq=False)
+class TokenComparison:
+    """One way to compare tokens: `scores` and the softmax's `weights`, (query, key)."""
+
+    way: Way
+    scores: np.ndarray = field(repr=False)
+    weights: np.ndarray = field(repr=False)
+
+    @property
+    def self_score(self) -> float:
+        """The mean score of a token with itself."""
+        return float(np.diag(self.scores).mean())
+
+    @property
+    def other_spread(self) -> float:
+        """The standard deviation of the scores with others."""
+        return float(self.scores[~np.eye(len(self.scores), dtype=bool)].std())
+
+    @property
+    def self_weight(self) -> float:
+        """The mean weight of a token on itself."""
+        return float(np.diag(self.weights).mean())
+
+
+def compare_tokens(width: int, seed: int = 0, tokens: int = 8) -> dict[Way, TokenComparison]:
+    """Compares `tokens` normal vectors e (token, d) in each of WAYS, without a mask.
+
+    raw e.f / sqrt(d); shared (e W).(f W) / sqrt(d); separate (e W_Q).(f W_K) / sqrt(d), with matrices (d, d)
+    whose entries have variance 1/d, so that q and k have entries of variance 1, too.
+    """
+    rng = np.random.default_rng((seed, width))
+    e = rng.standard_normal((tokens, width))
+    w_q, w_k = (rng.standard_normal((width, width)) / math.sqrt(width) for _ in range(2))
+    pairs: dict[Way, tuple[np.ndarray, np.ndarray]] = {
+        "raw": (e, e),
+        "shared": (e @ w_k, e @ w_k),
+        "separate": (e @ w_q, e @ w_k),
+    }
+    result: dict[Way, TokenComparison] = {}
+    for way, (q, k) in pairs.items():
+        scores = q @ k.T / math.sqrt(width)
+        result[way] = TokenComparison(way, scores, softmax(scores))
+    return result

@@ -1,4 +1,4 @@
-"""What it saves when query heads share keys and values (MQA, Shazeer 2019; GQA, Ainslie et al. 2023)."""
+"""The savings when query heads share keys and values (MQA, Shazeer 2019; GQA, Ainslie et al. 2023)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Kind = Literal["multi-head", "grouped-query", "multi-query"]
 
 @dataclass(frozen=True)
 class SharedKeys:
-    """What keys and values cost: `parameters` of W_K and W_V in one layer and in all (with their biases), and
-    the cache in bytes.
+    """The costs of keys and values: `parameters` of W_K and W_V in one layer and in all (with biases), and
+    cache bytes.
     """
 
     parameters: int
@@ -31,12 +31,10 @@ class SharedKeys:
 def shared_keys(
     config: ModelConfig, n_heads: int, n_kv_heads: int, bytes_per_number: int = 2, parts: Parts = HEALTHY
 ) -> SharedKeys:
-    """Counts for attention with other numbers of heads and the same d_head (Shazeer 2019; Ainslie et al.
-    2023), as the `parts` have it.
+    """Counts attention with other numbers of heads and the same d_head, as the `parts` have it.
 
-    W_K and W_V are what the mixer has more than with no key-value head at all. Its cache holds 2 * kv_heads *
-    d_head numbers a token and layer, unless it says another number. Raises ConfigError when n_kv_heads does
-    not divide n_heads.
+    W_K and W_V are what the mixer has more than with no key-value head. Raises ConfigError when n_kv_heads
+    does not divide n_heads.
     """
     if n_kv_heads < 1 or n_heads % n_kv_heads:
         raise ConfigError(
@@ -52,18 +50,18 @@ def shared_keys(
     return SharedKeys(parameters, c.n_layers * parameters, token, c.context * token)
 
 
-def saved(found: SharedKeys, full: SharedKeys) -> float:
-    """The share of the cache that sharing saves, in [0, 1)."""
-    return 1 - found.cache_bytes_per_token / full.cache_bytes_per_token
+def cache_saving(shared: SharedKeys, full: SharedKeys) -> float:
+    """Returns the share of the cache that sharing saves, in [0, 1)."""
+    return 1 - shared.cache_bytes_per_token / full.cache_bytes_per_token
 
 
 def served_by(n_heads: int, n_kv_heads: int) -> np.ndarray:
-    """The key-value head of each query head, (head,): neighbours share one."""
+    """Returns the key-value head of each query head, (head,): neighbours share one."""
     return np.arange(n_heads) // (n_heads // n_kv_heads)
 
 
 def fitting(n_heads: int, wanted: int) -> int:
-    """The largest number of key-value heads, at most `wanted`, that divides n_heads.
+    """Returns the largest number of key-value heads, at most `wanted`, that divides n_heads.
 
     >>> fitting(12, 5), fitting(12, 6), fitting(7, 100)
     (4, 6, 7)
@@ -72,7 +70,7 @@ def fitting(n_heads: int, wanted: int) -> int:
 
 
 def kind(n_heads: int, n_kv_heads: int) -> Kind:
-    """What the field calls it.
+    """Names the way of sharing.
 
     >>> kind(8, 8), kind(8, 2), kind(8, 1), kind(1, 1)
     ('multi-head', 'grouped-query', 'multi-query', 'multi-head')

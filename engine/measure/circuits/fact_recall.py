@@ -1,8 +1,8 @@
-"""A fact in the stream: how the answer to a prompt climbs, block by block, until it is the likeliest token,
-and which parts wrote it.
+"""A fact in the stream: how the answer to a prompt rises, block by block, to the likeliest token, and which
+parts wrote it.
 
 The lens (nostalgebraist 2020) reads the stream after each block; attribution (Elhage et al. 2021) says what
-each part wrote of the answer's logit, held against the mean of all logits.
+each part wrote of the answer's logit, less the mean of all logits.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ import torch
 
 from engine.data.tokenizers import Tokenizer
 from engine.errors import TokenizerError
-from engine.measure.attention.habits import Named
-from engine.measure.circuits.induction import ordered
+from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.measure.recording import Recording, log_softmax
 from engine.measure.residual.attribution import attribute
-from engine.measure.residual.writes import is_sum, outputs
+from engine.measure.residual.stream import is_sum, outputs
 from engine.model import Transformer
 
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """What was written of the answer's logit, less the mean of all logits, in nats, (layer,) each. `head`
-    wrote most of all heads; None in a model without them. `before` is what stood there before the first
-    block, `rest` the final norm's bias; all together make `total`.
+    """The parts of the answer's logit, less the mean of all logits, in nats, (layer,) each.
+
+    `head` wrote most of all heads; None in a model without them. `before` is from before the first block,
+    `rest` the final norm's bias; all together make `total`.
     """
 
     attention: np.ndarray = field(repr=False)
     feedforward: np.ndarray = field(repr=False)
-    head: Named | None
+    head: HeadValue | None
     before: float
     rest: float
     total: float
 
     @property
     def by_attention(self) -> float:
-        """In all layers."""
+        """The sum over layers."""
         return float(self.attention.sum())
 
     @property
     def by_feedforward(self) -> float:
-        """In all layers."""
+        """The sum over layers."""
         return float(self.feedforward.sum())
 
     @property
@@ -58,10 +58,11 @@ class Written:
 
 @dataclass(frozen=True, eq=False)
 class Fact:
-    """The token `answer` after a prompt, by depth: depth 0 is the stream before the first block, depth i + 1
-    that after block i. `rank` counts from 1, the likeliest; `guess` is the likeliest token there.
+    """The token `answer` after a prompt, by depth: 0 is the stream before the first block, i + 1 that after
+    block i.
 
-    `written` is None where the final stream is no sum of writes.
+    `rank` counts from 1; `guess` is the likeliest token there. `written` is None where the final stream is no
+    sum of writes.
     """
 
     answer: int
@@ -72,7 +73,7 @@ class Fact:
 
     @property
     def first(self) -> int | None:
-        """The first depth from which on it is the likeliest for good; None where it ends behind another."""
+        """The first depth from which on it stays the likeliest; None where it ends behind another."""
         behind = np.flatnonzero(self.rank > 1)
         depth = int(behind[-1]) + 1 if len(behind) else 0
         return depth if depth < len(self.rank) else None
@@ -90,8 +91,8 @@ class Fact:
 
 
 def trace(model: Transformer, recording: Recording, answer: int | None = None) -> Fact:
-    """Follows a token through the stream at the last position; None: the one that the model itself finds
-    likeliest. Raises ShapeError for a token that is not there.
+    """Follows a token through the stream at the last position; None: the model's likeliest. Raises ShapeError
+    for a token that is not there.
     """
     last = len(recording.ids) - 1
     answer = recording.likeliest(last) if answer is None else answer
@@ -103,9 +104,7 @@ def trace(model: Transformer, recording: Recording, answer: int | None = None) -
 
 @torch.no_grad()
 def _lens(model: Transformer, recording: Recording, position: int) -> np.ndarray:
-    """What the model would say there if it stopped at each depth, nats, (depth, vocab): as
-    `engine.measure.residual.lens` has it, at one position, with the whole distribution.
-    """
+    """Returns the lens's log-probabilities at one position, nats, (depth, vocab)."""
     like = model.embedding
     stream = torch.from_numpy(np.stack([state[position] for state in outputs(recording)]))
     x = stream[None].to(device=like.device, dtype=like.dtype)  # (1, depth, d_model)
@@ -113,22 +112,22 @@ def _lens(model: Transformer, recording: Recording, position: int) -> np.ndarray
 
 
 def _written(model: Transformer, recording: Recording, position: int, answer: int) -> Written:
-    found = attribute(model, recording, position, answer, "mean")
+    result = attribute(model, recording, position, answer, "mean")
     mixes = model.parts.mixer(model.config).present
     return Written(
-        found.heads.sum(1) + found.attention_bias,
-        found.feedforward,
-        ordered(found.heads)[0] if mixes else None,
-        found.embedding + found.position,
-        found.norm_bias,
-        found.total,
+        result.heads.sum(1) + result.attention_bias,
+        result.feedforward,
+        ranked_heads(result.heads)[0] if mixes else None,
+        result.embedding + result.position,
+        result.norm_bias,
+        result.total,
     )
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The first token of what somebody expects, and of how many it is made. `blank`: a blank was put before
-    it, since the model finds that likelier.
+    """The first token of an expected text, and its number of tokens. `blank`: a blank was put before it,
+    since the model finds that likelier.
     """
 
     token: int
@@ -137,10 +136,10 @@ class Answer:
 
 
 def answer_of(tokenizer: Tokenizer, prompt: str, text: str, logits: Sequence[float] | np.ndarray) -> Answer:
-    """What follows a prompt, as a token: `logits` (vocab,) are the model's at its end. Whoever writes Paris
-    means a word, which in many vocabularies begins with its blank: of the two the likelier is taken.
+    """Returns the token of an expected text after a prompt; `logits` (vocab,) are the model's at its end.
 
-    Raises TokenizerError for nothing, and for what the tokenizer does not know.
+    In many vocabularies a word begins with its blank: of both spellings the likelier is taken. Raises
+    TokenizerError for an empty text and for unknown characters.
     """
     unknown = tokenizer.unknown(text)
     if unknown or not text:

@@ -1,5 +1,5 @@
 """Heads switched off one after the other, the best first, against as many random ones of the same layers:
-what a model needs to read a sequence a second time.
+which of them does a model need to copy?
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from torch import Tensor
 
 from engine.data.progress import Progress, Steps
 from engine.errors import ShapeError
-from engine.measure.attention.habits import STRONG, Named
-from engine.measure.circuits.induction import Repeat, ordered
-from engine.measure.recording import check_climbs
+from engine.measure.attention.habits import STRONG
+from engine.measure.attention.heads import HeadValue, ranked_heads
+from engine.measure.circuits.induction import Repeat
+from engine.measure.recording import check_plain_stack
 from engine.model import Transformer
+from engine.parts.forward_pass import PassContext
 from engine.parts.heads import by_heads
 from engine.probe import Probe, Recorder, identity
 
@@ -29,31 +31,30 @@ LOGITS = 64 << 20  # bytes of logits held at once
 
 @dataclass(frozen=True, eq=False)
 class Knockout:
-    """Mean loss of the second reading, nats per token, with 0, 1, ... heads switched off. Off means that a
-    head writes nothing, at any place.
+    """The mean loss of the second reading, nats per token, with 0, 1, ... heads off (they write nothing).
 
-    `without` (1 + heads,): the best ones, `heads` in that order. `others` (draw, 1 + heads): in the place of
-    each of these a random head of the same layer. `below` are heads under the best one that read the token
-    before, each with the loss when it alone is off, the most missed first; none where no head does.
+    `without` (1 + heads,): the best ones, `heads` in that order. `others` (draw, 1 + heads): in each one's
+    stead a random head of the same layer. `below` are heads under the best one that read the token before,
+    each with the loss when it is off, the most missed first.
     """
 
     heads: tuple[Head, ...]
     without: np.ndarray = field(repr=False)
     others: np.ndarray = field(repr=False)
-    below: tuple[Named, ...]
+    below: tuple[HeadValue, ...]
 
     @property
     def others_mean(self) -> np.ndarray:
-        """Over the draws, (1 + heads,)."""
-        found: np.ndarray = self.others.mean(0)
-        return found
+        """The mean over the draws, (1 + heads,)."""
+        result: np.ndarray = self.others.mean(0)
+        return result
 
 
 def knock_out(
     model: Transformer, repeat: Repeat, most: int = 8, draws: int = 4, seed: int = 0
 ) -> Steps[Knockout]:
-    """Up to `most` heads, best first, and `draws` times as many random ones. At most half of all heads.
-    Raises ShapeError for a model with one head alone.
+    """Switches off up to `most` heads, best first, and `draws` times as many random ones; at most half of
+    all. Raises ShapeError for a model with a single head.
     """
     most = min(most, repeat.scores.size // 2)
     if most < 1:
@@ -70,48 +71,49 @@ def knock_out(
     curves = means[: len(sets)].reshape(len(orders), most)
     curves = np.concatenate((np.full((len(orders), 1), repeat.second_loss), curves), axis=1)
     pairs = zip(means[len(sets) :], alone, strict=True)
-    below = tuple(Named(layer, head, float(loss)) for loss, ((layer, head),) in sorted(pairs, reverse=True))
+    below = tuple(
+        HeadValue(layer, head, float(loss)) for loss, ((layer, head),) in sorted(pairs, reverse=True)
+    )
     return Knockout(heads, curves[0], curves[1:], below)
 
 
 def matched(repeat: Repeat, heads: Sequence[Head], rng: np.random.Generator) -> tuple[Head, ...]:
-    """For each of `heads` another of the same layer, or of the nearest that has one left, drawn among those
-    with a score below WEAK; where no such head is left at all, among the others. No head comes twice.
+    """Draws for each of `heads` another of the same layer, or of the nearest that has one left, with a score
+    below WEAK where possible. No head comes twice.
     """
     left = {(head.layer, head.head): head.value for head in repeat.best}
     for head in heads:
         del left[head]
-    found: list[Head] = []
+    result: list[Head] = []
     for layer, _ in heads:
         pool = [head for head, value in left.items() if value < WEAK] or list(left)
         near = min(abs(at - layer) for at, _ in pool)
         pool = [head for head in pool if abs(head[0] - layer) == near]
-        found.append(pool[int(rng.integers(len(pool)))])
-        del left[found[-1]]
-    return tuple(found)
+        result.append(pool[int(rng.integers(len(pool)))])
+        del left[result[-1]]
+    return tuple(result)
 
 
-def under(repeat: Repeat, most: int = 4) -> tuple[Named, ...]:
-    """Heads in layers under the best induction head that give the token before at least STRONG of their
-    weight, the most first: a head can find what followed a token by what one of these wrote there (Elhage et
-    al. 2021).
+def under(repeat: Repeat, most: int = 4) -> tuple[HeadValue, ...]:
+    """Returns heads in layers under the best induction head that give the token before at least STRONG of
+    their weight, most first (Elhage et al. 2021).
     """
-    found = ordered(repeat.previous[: repeat.best[0].layer])
-    return tuple(head for head in found if head.value >= STRONG)[:most]
+    result = ranked_heads(repeat.previous[: repeat.best[0].layer])
+    return tuple(head for head in result if head.value >= STRONG)[:most]
 
 
 @torch.inference_mode()
 def losses_without(
     model: Transformer, ids: Sequence[int], sets: Sequence[Sequence[Head]], start: int
 ) -> Steps[np.ndarray]:
-    """Nats for each token from position `start` (1 or more) on, with each set of heads off: (set, token).
+    """Measures the loss of each token from position `start` (1 or more) on with each set of heads off: (set,
+    token), nats.
 
-    Below the lowest head that is off nothing changes: each copy of the text joins the others at that head's
-    block, with the stream that the whole model had there. A piece of work is a copy through one block, or
-    through the unembedding. Raises ConfigError for a mixer without heads, ShapeError for a head that is not
-    there.
+    Each copy of the text joins at the block of its lowest head that is off, with the whole model's stream. A
+    piece of work is a copy through one block, or through the unembedding. Raises ConfigError for a mixer
+    without heads, ShapeError for a head that is not there.
     """
-    check_climbs(model.parts)
+    check_plain_stack(model.parts)
     c = model.config
     if not all(0 <= layer < c.n_layers and 0 <= head < c.n_heads for off in sets for layer, head in off):
         raise ShapeError(f"heads lie between 0.0 and {c.n_layers - 1}.{c.n_heads - 1}")
@@ -120,7 +122,7 @@ def losses_without(
     model(tokens, recorder)
     order = sorted(range(len(sets)), key=lambda i: _lowest(sets[i], c.n_layers))
     x = recorder["norm_final"].new_empty((0, len(ids), c.d_model))
-    hooks, mask = model.hooks(len(ids), x), model.mask(len(ids), x)
+    context = PassContext(model.hooks(len(ids), x), model.mask(len(ids), x))
     done, total = 0, len(sets) + sum(c.n_layers - _lowest(off, c.n_layers) for off in sets)
     for layer, block in enumerate(model.blocks):
         inside = [sets[i] for i in order if _lowest(sets[i], c.n_layers) <= layer]
@@ -128,17 +130,19 @@ def losses_without(
         x = torch.cat((x, whole.expand(len(inside) - len(x), -1, -1)))
         by_heads(block.mixer)
         some = range(0, len(inside), ROWS)
-        parts = [block(x[i : i + ROWS], hooks, mask, _off(inside[i : i + ROWS], layer)) for i in some]
+        parts = [
+            block(x[i : i + ROWS], context._replace(probe=_off(inside[i : i + ROWS], layer))) for i in some
+        ]
         x = torch.cat(parts) if parts else x
         done += len(x)
         yield Progress(done, total)
     read = torch.cat((model.norm_final(x), recorder["norm_final"].expand(len(sets) - len(x), -1, -1)))
-    found: list[np.ndarray] = []
+    result: list[np.ndarray] = []
     for losses in _losses(model, read[:, start - 1 : -1], tokens[0, start:]):
-        found.append(losses)
+        result.append(losses)
         done += len(losses)
         yield Progress(done, total)
-    return np.concatenate(found)[np.argsort(order)]
+    return np.concatenate(result)[np.argsort(order)]
 
 
 def _lowest(off: Sequence[Head], otherwise: int) -> int:
@@ -146,7 +150,7 @@ def _lowest(off: Sequence[Head], otherwise: int) -> int:
 
 
 def _off(rows: Sequence[Sequence[Head]], layer: int) -> Probe:
-    """A probe of one block: in row i its heads of rows[i] write nothing."""
+    """Returns a probe of one block: in row i its heads of rows[i] write nothing."""
     places = [(row, head) for row, off in enumerate(rows) for at, head in off if at == layer]
 
     def probe(name: str, x: Tensor) -> Tensor:
@@ -160,8 +164,8 @@ def _off(rows: Sequence[Sequence[Head]], layer: int) -> Probe:
 
 
 def _losses(model: Transformer, read: Tensor, targets: Tensor) -> Iterator[np.ndarray]:
-    """Streams after the final norm (row, query, d_model), and what follows each query -> (rows, query) at a
-    time, nats.
+    """Yields the losses of streams after the final norm (row, query, d_model): (rows, query) at a time,
+    nats.
     """
     rows = max(1, LOGITS // (4 * model.config.vocab_size * len(targets)))
     for some in read.split(rows):

@@ -1,4 +1,6 @@
-"""Two prompts that differ only in what an answer hangs on: what patching compares (Zhang and Nanda 2024)."""
+"""Two prompts that differ only in what the answer depends on: what patching compares (Zhang and Nanda
+2024).
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ MOST = 48  # tokens of a prompt: the work grows with their square
 
 @dataclass(frozen=True)
 class Prompts:
-    """Two texts of equally many tokens, and two answers of one token each: `answers` are (what the clean
-    prompt calls for, what the corrupted one does).
+    """Two texts of equally many tokens, and two answers of one token each: `answers` are (the clean prompt's,
+    the corrupted one's).
     """
 
     clean: tuple[int, ...]
@@ -34,10 +36,10 @@ class Prompts:
 
 
 def prompts_of(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[str, str]) -> Prompts:
-    """Both texts and answers as ids; of an answer of several tokens the first.
+    """Returns both texts and answers as ids; of an answer of several tokens the first.
 
-    Raises TokenizerError for what the tokenizer does not know, for nothing, and for answers that begin with
-    one token; ShapeError for texts that are the same, too long, or of unlike lengths.
+    Raises TokenizerError for unknown or empty texts and for answers with the same first token; ShapeError for
+    texts that are the same, too long, or of unlike lengths.
     """
     named = (("first prompt", clean), ("second prompt", corrupted))
     ids = [_ids(tokenizer, text, name) for name, text in named]
@@ -62,7 +64,7 @@ def prompts_of(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[
 
 
 def fits(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[str, str]) -> bool:
-    """Whether a tokenizer cuts both prompts into equally many tokens, and each answer is one more of them.
+    """True if a tokenizer cuts both prompts into equally many tokens, and each answer is one more of them.
 
     >>> from engine.data.tokenizers.char import CharTokenizer
     >>> letters = CharTokenizer("abcdefghij")
@@ -80,7 +82,7 @@ def fits(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[str, s
 
 
 def inside_a_word(tokenizer: Tokenizer, text: str, answer: str) -> bool:
-    """Whether an answer goes on with the text's last word, while one token would begin a new word with it."""
+    """True if an answer goes on with the text's last word, while one token would begin a new word with it."""
     if not answer[:1].isalnum() or not text[-1:].isalnum():
         return False
     return not tokenizer.unknown(" " + answer) and len(tokenizer.encode(" " + answer)) == 1
@@ -100,8 +102,8 @@ def _ids(tokenizer: Tokenizer, text: str, name: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Contrast:
-    """What a model says to both prompts: logit(first answer) - logit(second answer) at the last position, and
-    the likeliest next token.
+    """A model's logit(first answer) - logit(second answer) at the end of both prompts, and its likeliest next
+    tokens.
     """
 
     clean: float
@@ -110,13 +112,13 @@ class Contrast:
 
     @property
     def span(self) -> float:
-        """What there is to restore."""
+        """The difference that patching can restore."""
         return self.clean - self.corrupted
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """What patching needs of both runs, without the batch axis but for `cache`."""
+    """Both runs of a model, without the batch axis but for `cache`."""
 
     prompts: Prompts
     contrast: Contrast
@@ -127,10 +129,10 @@ class Runs:
 
 @torch.inference_mode()
 def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
-    """The model on both prompts, with the clean run's `site` of every block kept.
+    """Runs the model on both prompts and records the clean run's `site` of every block.
 
-    Raises ConfigError for a model that fills gaps instead of going on, HeadError for one whose logits are no
-    product with W_U, and ShapeError for prompts beyond its context.
+    Raises ConfigError for an encoder, HeadError for a model whose logits are no product with W_U, and
+    ShapeError for prompts beyond its context.
     """
     config, length = model.config, len(prompts.clean)
     if not config.causal:
@@ -150,14 +152,14 @@ def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
         model(torch.tensor([prompts.clean], device=device), clean),
         model(torch.tensor([prompts.corrupted], device=device), corrupted, cache),
     )
-    found = [
+    result = [
         float(difference(model, run["norm_final"][:, -1], prompts.answers)) for run in (clean, corrupted)
     ]
     likeliest = [int(each[0, -1].argmax()) for each in logits]
     blocks = range(config.n_layers)
     return Runs(
         prompts,
-        Contrast(found[0], found[1], (likeliest[0], likeliest[1])),
+        Contrast(result[0], result[1], (likeliest[0], likeliest[1])),
         [clean[f"blocks.{i}.{site}"][0] for i in blocks],
         [corrupted[f"blocks.{i}.resid_pre"][0] for i in blocks],
         cache,
@@ -165,6 +167,6 @@ def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
 
 
 def difference(model: Transformer, normed: Tensor, answers: tuple[int, int]) -> Tensor:
-    """logit(first) - logit(second) of streams behind the final norm: (batch, d_model) -> (batch,)."""
+    """Returns logit(first) - logit(second) of streams behind the final norm: (batch, d_model) -> (batch,)."""
     a, b = F.linear(normed, model.output_matrix[list(answers)]).float().unbind(-1)
     return a - b

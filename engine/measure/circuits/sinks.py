@@ -1,9 +1,9 @@
-"""The first token as a sink (Xiao et al. 2023, "Efficient streaming language models with attention sinks"):
-how much of all weight lies on it, and what becomes of the text without it.
+"""The first token as an attention sink (Xiao et al. 2023): how much weight lies on it, and what becomes of
+the text without it.
 
-Taking it away is not one thing. A text that never had it, or begins with another, makes the next token its
-sink. A text that had it and *loses* it half-way, as a window that slides over a cache does, is another
-matter: what was computed with it is still there, and the place where heads rest is gone.
+A text that never had it makes the next token its sink. A text that *loses* it half-way, as a window that
+slides over a cache does, is another matter: what was computed with it is still there, and the position where
+heads rest is gone.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from torch import Tensor
 
 from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError, ShapeError
-from engine.measure.attention.habits import MORE, STRONG, Named
-from engine.measure.attention.heads import even_pattern, first_score
-from engine.measure.circuits.induction import ordered
+from engine.measure.attention.habits import MORE, STRONG
+from engine.measure.attention.heads import HeadValue, even_pattern, first_score, ranked_heads
 from engine.measure.recording import Recording, next_token_losses, record
 from engine.model import Transformer
 
@@ -30,9 +29,11 @@ FEWEST = 8  # tokens of a text that has two halves worth the name
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """One way to begin a text. `seen` is the place of the earliest token that the second half may look at,
-    and `share` (layer, head) the mean weight on it: of all queries after it, or, where the first token was
-    forgotten, of those that have lost it. `loss`: nats per token, mean over the second half.
+    """One way to begin a text. `seen` is the earliest position that the second half may look at, `share`
+    (layer, head) the mean weight on it.
+
+    The mean is over all queries after it, or, where the first token was forgotten, those that have lost it.
+    `loss`: nats per token, mean over the second half.
     """
 
     opening: Opening
@@ -44,23 +45,23 @@ class Opened:
 
     @property
     def mean(self) -> float:
-        """Over all heads."""
+        """The mean over all heads."""
         return float(self.share.mean())
 
     @property
     def by_layer(self) -> np.ndarray:
-        """(layer,)"""
-        found: np.ndarray = self.share.mean(1)
-        return found
+        """The mean of each layer, (layer,)."""
+        result: np.ndarray = self.share.mean(1)
+        return result
 
     @property
-    def most(self) -> Named:
+    def most(self) -> HeadValue:
         """The head that rests there most."""
-        return ordered(self.share)[0]
+        return ranked_heads(self.share)[0]
 
     @property
     def is_sink(self) -> bool:
-        """Whether heads rest there, and all together give it clearly more than its even share."""
+        """True if heads rest there, and all together give it clearly more than its even share."""
         return self.resting > 0 and self.mean > MORE * self.even
 
     @property
@@ -77,29 +78,28 @@ class Sinks:
     half: int
     other: int  # the token that was put in front
     control: int  # the place of the token that was forgotten in the first one's stead
-    found: tuple[Opened, ...] = field(repr=False)
+    openings: tuple[Opened, ...] = field(repr=False)
 
     def of(self, opening: Opening) -> Opened:
-        return next(one for one in self.found if one.opening == opening)
+        return next(result for result in self.openings if result.opening == opening)
 
     def change(self, opening: Opening) -> float:
-        """By how much the loss of the second half rises, nats per token."""
+        """Returns the rise of the second half's loss, nats per token."""
         return self.of(opening).loss - self.of("kept").loss
 
 
 def measure(model: Transformer, ids: Sequence[int], other: int) -> Steps[Sinks]:
-    """Reads the text as it is (`kept`), with the token `other` in front of it, without its first token
-    (`dropped`), and with that token out of sight of every query from the middle on (`forgotten`); `control`:
-    with another token of the first half out of their sight.
+    """Reads the text as it is (`kept`), with the token `other` in front, without its first token (`dropped`),
+    with that token hidden from the middle on (`forgotten`), and with another one hidden (`control`).
 
-    Raises ShapeError for a text with fewer than FEWEST tokens, ConfigError for a model that does not predict
-    the next token, KeyError for one whose mixer leaves no pattern.
+    Raises ShapeError for a text with fewer than FEWEST tokens, ConfigError for an encoder, KeyError for a
+    model whose mixer leaves no pattern.
     """
     if len(ids) < FEWEST:
         raise ShapeError(f"the text has {len(ids)} tokens: give at least {FEWEST}, so that it has two halves")
     if not model.config.causal:
         raise ConfigError("causal", False, "must be True: an encoder has no next token to predict")
-    half, found = len(ids) // 2, []
+    half, result = len(ids) // 2, []
     ways: dict[Opening, tuple[tuple[int, ...], int | None]] = {
         "kept": (tuple(ids), None),
         "other": ((other, *ids), None),
@@ -109,15 +109,15 @@ def measure(model: Transformer, ids: Sequence[int], other: int) -> Steps[Sinks]:
     }
     for opening in OPENINGS:
         text, hidden = ways[opening]
-        found.append(_opened(model, opening, text, hidden, len(ids) - half))
-        yield Progress(len(found), len(OPENINGS))
-    return Sinks(tuple(ids), half, other, half // 2, tuple(found))
+        result.append(_opened(model, opening, text, hidden, len(ids) - half))
+        yield Progress(len(result), len(OPENINGS))
+    return Sinks(tuple(ids), half, other, half // 2, tuple(result))
 
 
 def _opened(
     model: Transformer, opening: Opening, text: tuple[int, ...], hidden: int | None, later: int
 ) -> Opened:
-    """`later` queries at the end of the text are its second half; `hidden` is what they may not see."""
+    """Reads one opening. The last `later` queries are its second half; `hidden` is what they may not see."""
     start = len(text) - later
     edits = {} if hidden is None else _hidden(model, hidden, start)
     recording = record(model, text, edits=edits, only={"pattern", "logits"})
@@ -128,7 +128,7 @@ def _opened(
 
 
 def _share(recording: Recording, seen: int, start: int) -> tuple[np.ndarray, float]:
-    """Mean weight on the earliest token in sight, (layer, head), and what even heads would give it."""
+    """Returns the mean weight on the earliest token in sight, (layer, head), and that of even heads."""
     patterns, even = recording.stacked("pattern"), even_pattern(recording.seen())
     if not seen:
         return first_score(patterns), float(first_score(even))
@@ -137,7 +137,7 @@ def _share(recording: Recording, seen: int, start: int) -> tuple[np.ndarray, flo
 
 
 def _hidden(model: Transformer, key: int, start: int) -> dict[str, Callable[[Tensor], Tensor]]:
-    """Edits that take a key out of sight of the queries from `start` on, in every layer."""
+    """Returns edits that hide a key from the queries from `start` on, in every layer."""
 
     def edit(scores: Tensor) -> Tensor:
         scores = scores.clone()  # (batch, head, query, key)

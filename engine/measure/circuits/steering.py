@@ -1,7 +1,7 @@
-"""Steering: the difference that two prompts make, added to the stream while a model writes something else.
+"""Steering: the difference of two prompts, added to the stream while a model writes something else.
 
-Turner et al. 2023, "Activation addition: steering language models without optimization". Nothing is trained:
-two forward passes give the vectors, and an addition at one block uses them.
+Turner et al. 2023, "Activation addition: steering language models without optimization". Two forward passes
+give the vectors, and an addition at one block uses them.
 """
 
 from __future__ import annotations
@@ -34,11 +34,10 @@ CAME = 2.0  # times as probable
 
 
 def beginning(tokenizer: Tokenizer) -> tuple[int, ...]:
-    """What every text here begins with: the token that stands before each text in the model's training, or a
-    line break; nothing where the vocabulary has neither.
+    """Returns the ids that every text here begins with: the token before each text in the model's training,
+    or a line break; nothing where the vocabulary has neither.
 
-    Much of attention rests on the first token, so it is one and the same everywhere: the difference of the
-    two prompts is zero there, and nothing is added to it.
+    Much of attention rests on the first token, so it is the same everywhere, and nothing is added to it.
     """
     special = getattr(tokenizer, "special", {})
     for name in STARTS:
@@ -48,8 +47,8 @@ def beginning(tokenizer: Tokenizer) -> tuple[int, ...]:
 
 
 def read(tokenizer: Tokenizer, text: str, what: str = "text") -> tuple[int, ...]:
-    """`beginning` and the text, as ids. Raises TokenizerError for an empty text, and for what the vocabulary
-    does not hold; `what` names the text there.
+    """Returns `beginning` and the text, as ids. Raises TokenizerError for an empty text and for unknown
+    characters; `what` names the text there.
     """
     if unknown := tokenizer.unknown(text):
         raise TokenizerError(f"this model does not know {' '.join(unknown[:8])}, used in the {what}")
@@ -59,8 +58,8 @@ def read(tokenizer: Tokenizer, text: str, what: str = "text") -> tuple[int, ...]
 
 
 def aligned(tokenizer: Tokenizer, plus: str, minus: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Both prompts as ids, the shorter one filled up with blanks on its right, as in the paper: the vectors
-    are then subtracted place by place. Raises TokenizerError.
+    """Returns both prompts as ids, the shorter one filled up with blanks on its right, as in the paper.
+    Raises TokenizerError.
     """
     one, other = read(tokenizer, plus, "first prompt"), read(tokenizer, minus, "second prompt")
     length = max(len(one), len(other))
@@ -76,11 +75,11 @@ def aligned(tokenizer: Tokenizer, plus: str, minus: str) -> tuple[tuple[int, ...
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """What is added at a block for a coefficient of 1. `vectors` are (position, d_model): of the first
-    positions of a text, or, for `every`, one vector alone. The first `spared` positions get nothing: those of
-    `beginning`.
+    """The addition at a block for a coefficient of 1. `vectors` are (position, d_model): for the first
+    positions of a text, or, for `every`, a single vector.
 
-    `length` is the mean Euclidean length of the vectors, `stream` that of the stream which they are added to.
+    The first `spared` positions get nothing: those of `beginning`. `length` is the mean Euclidean length of
+    the vectors, `stream` that of the stream they are added to.
     """
 
     layer: int
@@ -92,28 +91,28 @@ class Direction:
 
     @property
     def reach(self) -> int:
-        """How many positions at the front of a text are changed, the spared ones counted; all later ones are
-        changed as well for `every`.
+        """The number of positions at the front that are changed, the spared ones counted; `every` changes all
+        later ones as well.
         """
         return self.spared + (len(self.vectors) if self.where == "front" else 0)
 
     def strength(self, coefficient: float) -> float:
-        """How long what is added is, as a multiple of the stream's length."""
+        """Returns the length of the addition as a multiple of the stream's."""
         return abs(coefficient) * self.length / self.stream if self.stream else 0.0
 
     def added(self, coefficient: float, start: int, stop: int) -> Tensor:
-        """What is added to positions start .. stop - 1 of a text: (position, d_model)."""
-        found = self.vectors.new_zeros(stop - start, self.vectors.shape[1])
+        """Returns the addition to positions start .. stop - 1 of a text: (position, d_model)."""
+        result = self.vectors.new_zeros(stop - start, self.vectors.shape[1])
         if self.where == "every":
-            found[max(0, self.spared - start) :] = self.vectors[0]
-            return coefficient * found
+            result[max(0, self.spared - start) :] = self.vectors[0]
+            return coefficient * result
         first, last = max(start, self.spared), min(stop, self.reach)
         if first < last:
-            found[first - start : last - start] = self.vectors[first - self.spared : last - self.spared]
-        return coefficient * found
+            result[first - start : last - start] = self.vectors[first - self.spared : last - self.spared]
+        return coefficient * result
 
     def edits(self, coefficient: float, start: int = 0) -> dict[str, Callable[[Tensor], Tensor]]:
-        """The edit of a forward pass whose first position is `start` (see `engine.probe.Patcher`)."""
+        """Returns the edit of a forward pass whose first position is `start` (see `engine.probe.Patcher`)."""
 
         def edit(x: Tensor) -> Tensor:  # (batch, query, d_model)
             return x + self.added(coefficient, start, start + x.shape[1]).to(x)
@@ -125,12 +124,12 @@ class Direction:
 def direction(
     model: Transformer, tokenizer: Tokenizer, plus: str, minus: str, layer: int, where: Where
 ) -> Direction:
-    """resid_pre of block `layer` for the prompt `plus` less that for `minus`.
+    """Returns resid_pre of block `layer` for the prompt `plus` less that for `minus`.
 
-    `front`: place by place (`aligned`), to be added to the first positions, as in the paper. `every`: the
-    mean over the tokens of the one less the mean over those of the other, to be added everywhere. Raises
-    TokenizerError for prompts that cannot be read, ShapeError where they do not fit into the context,
-    ConfigError for a block that is not there.
+    `front`: position by position (`aligned`), to be added to the first positions, as in the paper. `every`:
+    the difference of the means over tokens, to be added everywhere. Raises TokenizerError for prompts that
+    cannot be read, ShapeError where they do not fit into the context, ConfigError for a block that is not
+    there.
     """
     if not 0 <= layer < model.config.n_layers:
         raise ConfigError("layer", layer, f"must be between 0 and {model.config.n_layers - 1}")
@@ -149,7 +148,7 @@ def direction(
 
 
 def _stream(model: Transformer, ids: Sequence[int], layer: int) -> Tensor:
-    """resid_pre of a block, (query, d_model) float32."""
+    """Returns resid_pre of a block, (query, d_model) float32."""
     if len(ids) > model.config.context:
         raise ShapeError(
             f"a prompt has {len(ids)} tokens, and this model reads {model.config.context}: shorten it"
@@ -173,9 +172,8 @@ class Lift:
 class Continued:
     """A text that went on twice, with the same random numbers: ids without the prompt.
 
-    `lifted` are the next tokens right after the prompt that gained the most probability, `same` how many
-    tokens both begin with alike. `mood` are the probabilities that the wanted words got at each step,
-    together: the mean over the steps of the text without the addition, and of the one with it.
+    `lifted` are the next tokens that gained the most probability, `same` how many tokens both begin with
+    alike. `mood` is the mean probability of the wanted words per step, without the addition and with it.
     """
 
     plain: tuple[int, ...]
@@ -185,19 +183,19 @@ class Continued:
 
     @property
     def times(self) -> float:
-        """How many times as probable the wanted words became; inf where they had nothing before."""
+        """The factor by which the wanted words became more probable; inf where they had nothing before."""
         plain, steered = self.mood
         return steered / plain if plain else math.inf if steered else 1.0
 
     @property
-    def one_in(self) -> tuple[float, float]:
-        """In how many draws one of the wanted words comes up once, without the addition and with it."""
+    def draws_needed(self) -> tuple[float, float]:
+        """The mean number of draws until a wanted word comes up, without the addition and with it."""
         plain, steered = (1 / share if share else math.inf for share in self.mood)
         return plain, steered
 
     @property
     def came(self) -> Mood:
-        """Whether the wanted words came up: at least CAME times as probable, or as much less."""
+        """The verdict on the wanted words: at least CAME times as probable, or as much less, or neither."""
         return "came" if self.times >= CAME else "went" if self.times <= 1 / CAME else "stayed"
 
     @property
@@ -207,7 +205,7 @@ class Continued:
 
 
 def room(model: Transformer, prompt: Sequence[int], wanted: int) -> int:
-    """How many of so many tokens still fit into the context behind a prompt; 0 for none.
+    """Returns how many of `wanted` tokens still fit into the context behind a prompt.
 
     A steered text does not go on beyond the context: what was added at its front would be lost.
     """
@@ -215,8 +213,8 @@ def room(model: Transformer, prompt: Sequence[int], wanted: int) -> int:
 
 
 def mood_words(tokenizer: Tokenizer, plus: str, minus: str) -> tuple[int, ...]:
-    """The tokens of the first prompt that the second one lacks, as a text begins with them and as they stand
-    after a blank; no blanks alone. Empty where the prompts are of the same tokens.
+    """Returns the tokens of the first prompt that the second one lacks, as a text begins with them and as
+    they stand after a blank; no blanks. Empty where the prompts have the same tokens.
     """
 
     def tokens(text: str) -> set[int]:
@@ -237,12 +235,12 @@ def continued(
     sampling: SampleConfig,
     wanted: Sequence[int] = (),
 ) -> Steps[Continued]:
-    """`length` tokens after `prompt`, without the addition and with it; a piece of work is one token of both.
-    `wanted` are the tokens whose probability is summed up for `mood`.
+    """Writes `length` tokens after `prompt`, without the addition and with it; a piece of work is one token
+    of both.
 
-    Both texts are rows of one batch, so that the weights are read once for the two. Keys and values of
-    positions read are kept: what was added to them stays in them. Raises ShapeError for a model that is not
-    causal, and where prompt and continuation do not fit into the context.
+    Both texts are rows of one batch, so that the weights are read once. `wanted` are the tokens whose
+    probability is summed up for `mood`. Raises ShapeError for a model that is not causal, and where prompt
+    and continuation do not fit into the context.
     """
     if not prompt or length < 1 or room(model, prompt, length) < length:
         raise ShapeError(
@@ -268,7 +266,7 @@ def continued(
 def _both(
     model: Transformer, added: Direction, coefficient: float, cache: KVCache, texts: list[list[int]]
 ) -> Tensor:
-    """The logits after both texts, (2, vocab); the second of them is steered."""
+    """Returns the logits after both texts, (2, vocab); the second of them is steered."""
     start = cache.length
     tokens = torch.tensor([text[start:] for text in texts], device=model.embedding.device)
 
@@ -296,8 +294,8 @@ def _drawn(logits: Tensor, sampling: SampleConfig, text: list[int], u: float) ->
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What steering costs: `loss` (coefficient,) in nats per token of a text that has nothing to do with it,
-    for each of `coefficients`; `tokens` of them were predicted.
+    """The cost of steering: `loss` (coefficient,) in nats per token of an unrelated text, for each of
+    `coefficients`; `tokens` of them were predicted.
     """
 
     coefficients: tuple[float, ...]
@@ -306,20 +304,22 @@ class Cost:
 
     @property
     def perplexity(self) -> np.ndarray:
-        """(coefficient,)"""
+        """The perplexity at each coefficient, (coefficient,)."""
         return np.array([perplexity(float(nats)) for nats in self.loss])
 
     def at(self, coefficient: float) -> float:
-        """The perplexity at one of the coefficients."""
+        """Returns the perplexity at one of the coefficients."""
         return float(self.perplexity[self.coefficients.index(coefficient)])
 
     def ratio(self, coefficient: float) -> float:
-        """The perplexity as a multiple of that without steering; 0 must be one of the coefficients."""
+        """Returns the perplexity as a multiple of that without steering; 0 must be one of the
+        coefficients.
+        """
         return self.at(coefficient) / self.at(0.0)
 
 
 def rows_of(ids: Sequence[int], begin: Sequence[int], width: int, count: int) -> Tensor:
-    """At most `count` pieces of a text, `begin` before each: (row, position) of `width` positions in all.
+    """Cuts a text into at most `count` pieces, `begin` before each: (row, position) of `width` positions.
     Raises ShapeError where the text does not fill one.
 
     >>> rows_of([1, 2, 3, 4, 5], [0], 3, 9).tolist()
@@ -334,10 +334,10 @@ def rows_of(ids: Sequence[int], begin: Sequence[int], width: int, count: int) ->
 
 @torch.inference_mode()
 def cost(model: Transformer, added: Direction, coefficients: Sequence[float], rows: Tensor) -> Steps[Cost]:
-    """The loss on a neutral text, `rows` (row, position), at each coefficient: a piece of work.
+    """Measures the loss on a neutral text, `rows` (row, position), at each coefficient: a piece of work.
 
-    In each row the addition is made as it is before a continuation. Counted are the tokens behind the changed
-    front (`reach`), the same ones at every coefficient. Raises ShapeError where none is left.
+    Counted are the tokens behind the changed front (`reach`), the same ones at every coefficient. Raises
+    ShapeError where none is left.
     """
     first = max(1, added.reach)
     if rows.shape[1] <= first + 1:

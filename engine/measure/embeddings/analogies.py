@@ -1,4 +1,4 @@
-"""a is to b as c is to what? Arithmetic with rows of an embedding, as it comes out (Mikolov et al. 2013)."""
+"""Analogies: a is to b as c is to what? Arithmetic with rows of an embedding (Mikolov et al. 2013)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from engine.measure.embeddings.table import centred, mean_row
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The rows of an embedding, their mean taken off, of length 1. They are not made: of SmolLM2 they would
-    be another 113 MB beside its embedding, and each comparison wants one product with them.
+    """The rows of an embedding, less their mean, of length 1. The rows are not made (of SmolLM2 another 113
+    MB): a comparison wants one product.
     """
 
     matrix: np.ndarray = field(repr=False)  # (vocab, d_model), as it stands
@@ -22,18 +22,20 @@ class Directions:
     length: np.ndarray = field(repr=False)  # (vocab,) of what is left; endless where it is nothing
 
     def row(self, token: int) -> np.ndarray:
-        """(d_model,) of length 1, or nothing."""
+        """Returns a row of length 1, (d_model,); zeros where it has no length."""
         unit: np.ndarray = (self.matrix[token] - self.mean) / self.length[token]
         return unit
 
     def near(self, towards: np.ndarray) -> np.ndarray:
-        """(vocab,): the product of every row with (d_model,), which is its cosine where that has length 1."""
-        found: np.ndarray = (self.matrix @ towards - self.mean @ towards) / self.length
-        return found
+        """Returns the product of every row with a vector (d_model,): its cosine where that has length 1.
+        (vocab,)
+        """
+        result: np.ndarray = (self.matrix @ towards - self.mean @ towards) / self.length
+        return result
 
 
 def directions_of(matrix: np.ndarray) -> Directions:
-    """Made once for a model: (vocab, d_model)."""
+    """Prepares a model's embedding (vocab, d_model)."""
     mean = mean_row(matrix)
     length = np.concatenate([np.linalg.norm(block, axis=1) for block in centred(matrix, mean)])
     kind = matrix.dtype
@@ -42,12 +44,11 @@ def directions_of(matrix: np.ndarray) -> Directions:
 
 @dataclass(frozen=True, eq=False)
 class Analogy:
-    """Where b - a + c points, by cosine.
+    """The direction of b - a + c, by cosine.
 
-    `ids` are the nearest tokens, best first, the three that were put in among them; `cosine` goes with them.
-    Of the expected token: its place (from 1) with the three left out, as the famous results were counted;
-    its place with them in; and its place among the neighbours of c alone, without any arithmetic (Linzen
-    2016): a legend that this already explains is none.
+    `ids` are the nearest tokens, best first, the three terms among them; `cosine` goes with them. The ranks,
+    from 1, are those of the expected token: without the three terms, as the famous results were counted; with
+    them; and among the neighbours of c alone (Linzen 2016): then no arithmetic is needed.
     """
 
     terms: tuple[int, int, int]
@@ -60,27 +61,27 @@ class Analogy:
 
     @property
     def nearest(self) -> int:
-        """The token on top, whatever it is."""
+        """The nearest token, the three terms included."""
         return int(self.ids[0])
 
     @property
     def answer(self) -> int:
-        """The token on top, the three that were put in left out."""
+        """The nearest token without the three terms."""
         return next(int(i) for i in self.ids if int(i) not in self.terms)
 
     @property
     def holds(self) -> bool:
-        """Whether the expected token comes first once the three are left out."""
+        """True if the expected token comes first once the three terms are left out."""
         return self.rank == 1
 
     @property
     def needs_arithmetic(self) -> bool:
-        """Whether the sum brings it nearer than c's neighbourhood alone."""
+        """True if the sum brings it nearer than c's neighbourhood alone."""
         return self.rank < self.rank_near_c
 
 
 def analogy(known: Directions, terms: Sequence[int], expected: int, count: int = 10) -> Analogy:
-    """`terms` (a, b, c): the tokens nearest to b - a + c, over rows of length 1 (3CosAdd).
+    """Finds the tokens nearest to b - a + c, over rows of length 1 (3CosAdd).
 
     Raises ShapeError for other than three terms, ids outside the vocabulary, and an expected token that is
     one of the three.
@@ -110,6 +111,6 @@ def _checked(known: Directions, terms: Sequence[int], expected: int) -> tuple[in
 
 
 def _rank(near: np.ndarray, token: int, without: Sequence[int]) -> int:
-    """Place of a token, from 1, among all but `without`."""
+    """Returns the rank of a token, from 1, among all but `without`."""
     above = near > near[token]
     return 1 + int(above.sum()) - int(above[sorted(set(without))].sum())

@@ -1,4 +1,4 @@
-"""Whether classes of tokens lie together in the embedding: one number, against chance, over a training."""
+"""Separation: classes of tokens that lie together in the embedding, against chance, over a training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MIDDLE = (0.025, 0.975)  # of the shuffles lie between these
 FEW = 2  # tokens of a class whose one pair tells little
 
 
-class OneClass(NamedTuple):
+class ClassCosines(NamedTuple):
     """A class of tokens: how many, and their mean cosine with each other and with all others; NaN where there
     is no pair.
     """
@@ -32,8 +32,8 @@ class OneClass(NamedTuple):
 
 @dataclass(frozen=True)
 class Shuffled:
-    """How one kind of shuffled labels scored: their mean, the highest, the middle 95%, and how many reach
-    the true classes (`reached`, of `count`).
+    """Scores of shuffled labels: their mean, the highest, the middle 95%, and how many reach the true classes
+    (`reached`, of `count`).
     """
 
     count: int
@@ -45,14 +45,14 @@ class Shuffled:
 
     @property
     def like_chance(self) -> bool:
-        """Whether so many shuffles reach the true classes that nothing can be claimed of them."""
+        """True if so many shuffles reach the true classes that nothing can be claimed."""
         return self.reached > CHANCE * self.count
 
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """Mean cosine of two tokens of one class, minus that of two tokens of different classes; and the same for
-    shuffled labels.
+    """The mean cosine of two tokens of one class, minus that of two tokens of different classes; and the same
+    for shuffled labels.
     """
 
     within: float
@@ -61,7 +61,7 @@ class Separation:
     matched: np.ndarray | None = field(
         repr=False
     )  # (shuffles,): dealt out among tokens of like frequency only; None where none is known
-    by_class: dict[str, OneClass]
+    by_class: dict[str, ClassCosines]
 
     @property
     def difference(self) -> float:
@@ -73,14 +73,16 @@ class Separation:
 
     @property
     def by_frequency(self) -> Shuffled | None:
-        """The same of labels dealt out among tokens of like frequency only."""
+        """The scores of labels exchanged among tokens of like frequency."""
         return None if self.matched is None else _shuffled(self.matched, self.difference)
 
     @property
     def most(self) -> tuple[str, float] | None:
-        """(class whose tokens are most of one kind, by how much), among those of more than FEW tokens."""
-        found = [(one.difference, name) for name, one in self.by_class.items() if one.tokens > FEW]
-        best = max((one for one in found if np.isfinite(one[0])), default=None)
+        """The class, of more than FEW tokens, whose tokens are most alike, and by how much."""
+        differences = [
+            (cosines.difference, name) for name, cosines in self.by_class.items() if cosines.tokens > FEW
+        ]
+        best = max((row for row in differences if np.isfinite(row[0])), default=None)
         return None if best is None else (best[1], best[0])
 
 
@@ -93,11 +95,10 @@ def separation(
     shuffles: int = 100,
     seed: int = 0,
 ) -> Separation:
-    """Whether classes of tokens lie together: matrix (vocab, d_model), classes (vocab,).
+    """Measures how classes of tokens lie together: matrix (vocab, d_model), classes (vocab,).
 
-    Where counts (vocab,) are given, tokens that never occur are left out (nothing has taught them), and
-    `matched` exchanges labels only among STRATUM tokens of neighbouring frequency: what is above that is not
-    explained by frequency alone.
+    With counts (vocab,), tokens that never occur are left out, and `matched` exchanges labels only among
+    STRATUM tokens of neighbouring frequency: what is above that is not explained by frequency alone.
     """
     kept = (
         np.flatnonzero(counts > 0)
@@ -123,23 +124,23 @@ def separation(
 
 
 def _dealt(labels: np.ndarray, order: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """The labels, exchanged among neighbours in `order`. The borders of the strata move from shuffle to
+    """Exchanges labels among neighbours in `order`. The borders of the strata move from shuffle to
     shuffle.
     """
     stratum = (np.arange(len(order)) + generator.integers(0, STRATUM)) // STRATUM
     shuffled = np.argsort(
         stratum + generator.random(len(order))
     )  # within a stratum only: a random number below 1 decides
-    found = np.empty_like(labels)
-    found[order] = labels[order[shuffled]]
-    return found
+    result = np.empty_like(labels)
+    result[order] = labels[order[shuffled]]
+    return result
 
 
 def _within_across(unit: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean cosines over pairs of different tokens, for each labelling (labelling, vocab) of the unit rows;
-    all have classes of the same sizes.
+    """Returns mean cosines over pairs of unit rows, within and across classes, for each labelling (labelling,
+    vocab).
 
-    A class's pairs sum to |sum of its rows|^2 - sum of |row|^2, so that no matrix of pairs is ever made.
+    A class's pairs sum to |sum of its rows|^2 - sum of |row|^2, so that no matrix of pairs is made.
     """
     count = int(labels.max()) + 1
     sizes = np.bincount(labels[0], minlength=count)
@@ -166,7 +167,7 @@ def _differences(unit: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def case_cosines(matrix: np.ndarray, pairs: np.ndarray) -> tuple[float, float]:
-    """(mean cosine of a small token with its own capital, with the capital of another), over `pairs` (pair,
+    """Returns the mean cosine of a small token with its own capital, and with another's, over `pairs` (pair,
     2). NaN where there are too few.
     """
     count = len(pairs)
@@ -178,15 +179,15 @@ def case_cosines(matrix: np.ndarray, pairs: np.ndarray) -> tuple[float, float]:
     return own / count, (every - own) / (count * (count - 1))
 
 
-def _one_class(unit: np.ndarray, every: np.ndarray, member: np.ndarray) -> OneClass:
-    """`every` (d_model,) is the sum of all unit rows."""
+def _one_class(unit: np.ndarray, every: np.ndarray, member: np.ndarray) -> ClassCosines:
+    """Measures one class; `every` (d_model,) is the sum of all unit rows."""
     size, own = int(member.sum()), unit[member]
     total = own.sum(0, dtype=np.float64)
     squares = float(np.vdot(own, own))
     within = (float(total @ total) - squares) / (size * (size - 1)) if size > 1 else float("nan")
     rest = len(unit) - size
     across = float(total @ (every - total)) / (size * rest) if rest else float("nan")
-    return OneClass(size, within, across)
+    return ClassCosines(size, within, across)
 
 
 def _shuffled(values: np.ndarray, truth: float) -> Shuffled:
@@ -199,8 +200,8 @@ def _shuffled(values: np.ndarray, truth: float) -> Shuffled:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
-    """The measure at the snapshots of a training, by step, with the middle 95% of its shuffles."""
+class SeparationCurve:
+    """The separation at the snapshots of a training, by step, with the middle 95% of its shuffles."""
 
     steps: tuple[int, ...]
     differences: np.ndarray = field(repr=False)  # (step,): of the true classes
@@ -218,12 +219,12 @@ class Course:
         return self.steps[first] if first < len(self.steps) else None
 
 
-def course(points: dict[int, Separation]) -> Course:
-    """Snapshots (step -> what was measured), in the order of their steps."""
+def separation_curve(points: dict[int, Separation]) -> SeparationCurve:
+    """Joins snapshots (step -> separation), in the order of their steps."""
     steps = tuple(sorted(points))
     chance = [points[step].by_chance for step in steps]
-    matched = [found for step in steps if (found := points[step].by_frequency) is not None]
-    return Course(
+    matched = [shuffled for step in steps if (shuffled := points[step].by_frequency) is not None]
+    return SeparationCurve(
         steps,
         np.array([points[step].difference for step in steps]),
         np.array([(one.low, one.high) for one in chance]).reshape(-1, 2),

@@ -1,4 +1,6 @@
-"""The token embedding seen as a table of vectors: the lookup, its principal axes, and who is near whom."""
+"""The token embedding as a table of vectors: the lookup, its principal axes, and the neighbours of a
+token.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ INSIDE = 0.995  # of the entries that a scale of colours holds: a few outliers w
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """From ids to what the first block reads. The two differences are the largest over all entries, in
-    absolute value.
+    """The way from ids to what the first block reads. The two differences are the largest over all entries,
+    in absolute value.
     """
 
     ids: tuple[int, ...]
@@ -33,17 +35,17 @@ class Lookup:
         repr=False
     )  # (query, d_model): the position vectors, where the scheme adds any here
     entered: np.ndarray = field(repr=False)  # (query, d_model): what the first block reads
-    one_hot_difference: float  # between the rows and one_hot(ids) @ E, times sqrt(d_model) where so scaled
+    onehot_difference: float  # between the rows and one_hot(ids) @ E, times sqrt(d_model) where so scaled
     sum_difference: float  # between `entered` and rows + added (+ type), normed where they are
     vocab_size: int
 
     @property
     def different(self) -> int:
-        """Rows of E that the text takes, each counted once."""
+        """Distinct rows of E that the text takes."""
         return len(set(self.ids))
 
     def places(self, position: int) -> int:
-        """Positions of the text that take the same row as this one, itself among them."""
+        """Returns how many positions take the same row as this one, itself among them."""
         return self.ids.count(self.ids[position])
 
     @property
@@ -53,19 +55,19 @@ class Lookup:
 
     @property
     def multiplications(self) -> int:
-        """Of the product (query, vocab) @ (vocab, d_model) with one-hot rows: T V d. Copying needs none."""
+        """Multiplications of one-hot rows, (query, vocab) @ (vocab, d_model): T V d. Copying needs none."""
         return self.rows.shape[0] * self.parameters
 
     @property
     def mean_lengths(self) -> tuple[float, float] | None:
-        """(mean length of a token's vector, of a position's) over the text; None where none is added."""
+        """The mean lengths of a token's vector and of a position's; None where none is added."""
         if self.added is None:
             return None
         return float(_lengths(self.rows).mean()), float(_lengths(self.added).mean())
 
     def at(self, position: int) -> list[tuple[np.ndarray, float]]:
-        """(vector (d_model,), its length) of one position: the row, and, where a position is added, what is
-        added and what the first block reads.
+        """Returns (vector (d_model,), length) at one position: the row, and, where a position is added, that
+        and their sum.
         """
         parts = [self.rows] if self.added is None else [self.rows, self.added, self.entered]
         return [(part[position], float(_lengths(part[[position]])[0])) for part in parts]
@@ -73,7 +75,7 @@ class Lookup:
 
 @torch.inference_mode()
 def lookup(model: Transformer, recording: Recording) -> Lookup:
-    """The embedding of a recorded text, checked against the matrix product that it stands for: one_hot(ids)
+    """Reads off the embedding of a text, checked against the matrix product that it stands for: one_hot(ids)
     (query, vocab) @ E (vocab, d_model).
     """
     matrix = model.embedding.detach().float()
@@ -98,24 +100,26 @@ def lookup(model: Transformer, recording: Recording) -> Lookup:
 
 
 def embedding_of(model: Transformer) -> np.ndarray:
-    """E, (vocab, d_model) float32."""
+    """Returns E, (vocab, d_model) float32."""
     return model.embedding.detach().float().cpu().numpy()
 
 
 def fresh_embedding(config: ModelConfig) -> np.ndarray:
-    """E as a training begins with it, (vocab, d_model) float32. It is drawn first, so that the blocks, which
-    for a real model are half a gigabyte, need not be made: one stands for all.
+    """Returns E at the start of training, (vocab, d_model) float32. It is drawn first, so that one block
+    suffices.
     """
     return embedding_of(build(replace(config, n_layers=1)))
 
 
 def reach(matrix: np.ndarray, inside: float = INSIDE) -> float:
-    """Where a scale around zero ends that holds the share `inside` of a matrix's entries; 1 for zeros."""
+    """Returns the end of a scale around zero that holds the share `inside` of a matrix's entries; 1 for
+    zeros.
+    """
     return float(np.quantile(np.abs(matrix), inside)) or 1.0
 
 
 def _lengths(rows: np.ndarray) -> np.ndarray:
-    """Euclidean length of each row."""
+    """Returns the Euclidean length of each row."""
     return np.linalg.norm(rows, axis=1)
 
 
@@ -133,12 +137,11 @@ class Principal:
 
 
 def principal(matrix: np.ndarray, count: int = 3) -> Principal:
-    """The first `count` principal axes of the rows of `matrix` (row, d_model), by the eigenvectors of their
-    covariance.
+    """Returns the first `count` principal axes of the rows of `matrix` (row, d_model), by the eigenvectors of
+    their covariance.
 
-    An axis has no sign of its own: here the scores' third moment is positive, so the longer tail points to
-    the right or up. Where the matrix has fewer dimensions than `count`, the missing axes are zero. Raises
-    ShapeError for what is not a matrix.
+    The sign is chosen so that the scores' third moment is positive: the longer tail points to the right or
+    up. Missing axes are zero. Raises ShapeError for what is not a matrix.
     """
     if matrix.ndim != 2 or not matrix.size:
         raise ShapeError(f"principal axes need a matrix (row, d_model), not shape {matrix.shape}")
@@ -153,39 +156,38 @@ def principal(matrix: np.ndarray, count: int = 3) -> Principal:
     return Principal(axes, kept / total if total > 0 else np.zeros_like(kept))
 
 
-def aligned(found: Principal, reference: Principal) -> Principal:
-    """The same axes, each turned to the side on which the reference's axis of the same rank lies: no picture
-    is mirrored between two steps.
+def aligned(principal: Principal, reference: Principal) -> Principal:
+    """Returns the same axes, each turned to the side of the reference's, so that no picture is mirrored
+    between two steps.
     """
-    signs = np.where((found.axes * reference.axes).sum(1) < 0, -1.0, 1.0)
-    return Principal(found.axes * signs[:, None], found.shares)
+    signs = np.where((principal.axes * reference.axes).sum(1) < 0, -1.0, 1.0)
+    return Principal(principal.axes * signs[:, None], principal.shares)
 
 
 def project(matrix: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(scores (row, component) float32, share of the rows' own variance that each axis keeps (component,)).
+    """Returns scores (row, component) float32 and the share of the rows' variance on each axis (component,).
 
-    The mean row is taken off first. With the axes of another step of the same training, the shares are
-    smaller than that step's own would be.
+    The mean row is taken off first. On the axes of another step the shares are smaller than on the rows' own.
     """
-    found = scores(matrix, axes)
+    result = scores(matrix, axes)
     total = sum(float(np.vdot(block, block)) for block in centred(matrix))
-    kept = (found**2).sum(0) / total if total > 0 else np.zeros(len(axes))
-    return found.astype(np.float32), kept
+    kept = (result**2).sum(0) / total if total > 0 else np.zeros(len(axes))
+    return result.astype(np.float32), kept
 
 
 def scores(matrix: np.ndarray, axes: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-    """Where rows lie on axes (component, d_model), from the mean row, or from `mean`: (row, component)
-    float64.
+    """Returns the rows' coordinates on axes (component, d_model), from the mean row, or from `mean`: (row,
+    component) float64.
     """
     blocks = [block @ axes.T.astype(block.dtype) for block in centred(matrix, mean)]
     return np.concatenate(blocks).astype(np.float64)
 
 
 def random_shares(rows: int, width: int, seed: int = 0) -> np.ndarray:
-    """Shares of the variance of normal random numbers (rows, width): what is nothing but chance.
+    """Returns variance shares of normal random numbers (rows, width): chance.
 
-    Of many rows the covariance alone is drawn, as the product of a triangle of random numbers with itself,
-    which is distributed alike (Bartlett 1933): a triangle of width 576 instead of 49,152 rows.
+    Of many rows the covariance alone is drawn, as the product of a random triangle with itself, which is
+    distributed alike (Bartlett 1933): a triangle of width 576 instead of 49,152 rows.
     """
     generator = np.random.default_rng(seed)
     if rows <= BLOCK:
@@ -198,12 +200,12 @@ def random_shares(rows: int, width: int, seed: int = 0) -> np.ndarray:
 
 
 def held_by(shares: np.ndarray, components: int) -> float:
-    """What the first so many components hold together, of shares (component,)."""
+    """Returns the sum of the first shares (component,)."""
     return float(shares[:components].sum())
 
 
 def correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Pearson's r of two arrays of one size; NaN where one of them does not vary."""
+    """Returns Pearson's r of two arrays of one size; NaN where one of them does not vary."""
     a, b = a.astype(np.float64).ravel() - a.mean(), b.astype(np.float64).ravel() - b.mean()
     size = float(np.sqrt((a * a).sum() * (b * b).sum()))
     return float((a * b).sum() / size) if size > 1e-12 else float("nan")
@@ -215,8 +217,8 @@ def correlation(a: np.ndarray, b: np.ndarray) -> float:
 def directions(
     matrix: np.ndarray, centre: bool = True, rows: Sequence[int] | np.ndarray | None = None
 ) -> np.ndarray:
-    """The rows (row, d_model) made of length 1, after the mean row was taken off: what all rows share tells
-    none from another. Of the chosen rows only where some are named; the mean row is that of all.
+    """Returns the rows (row, d_model), less the mean row, made of length 1; of the chosen `rows` only, where
+    some are named.
 
     Rows of no length stay zero. float64; float32 of more than BLOCK rows.
     """
@@ -229,15 +231,15 @@ def directions(
 def cosines(
     matrix: np.ndarray, rows: Sequence[int] | np.ndarray | None = None, centre: bool = True
 ) -> np.ndarray:
-    """Cosine of every two rows (row, row) float32; of the chosen rows only where some are named. The mean row
-    is that of all.
+    """Returns the cosine of every two rows (row, row) float32, of the chosen ones where some are named. The
+    mean row is that of all.
     """
     some = directions(matrix, centre, rows)
     return np.clip(some @ some.T, -1, 1).astype(np.float32)
 
 
 def neighbours(matrix: np.ndarray, token: int, count: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """(ids, cosines) of the rows nearest to a token's, best first, itself left out."""
+    """Returns (ids, cosines) of the rows nearest to a token's, best first, itself left out."""
     mean = mean_row(matrix)
     own = directions(matrix, rows=[token])[0]
     near = np.concatenate([_unit(block) @ own.astype(block.dtype) for block in centred(matrix, mean)])
@@ -246,12 +248,12 @@ def neighbours(matrix: np.ndarray, token: int, count: int = 8) -> tuple[np.ndarr
     return order, near[order].astype(np.float32)
 
 
-def kept_neighbours(matrix: np.ndarray, scores: np.ndarray, count: int = 6) -> np.ndarray:
-    """For each token, how many of its `count` nearest by cosine are also among the `count` nearest dots of a
-    picture: (vocab,) int64.
+def preserved_neighbours(matrix: np.ndarray, scores: np.ndarray, count: int = 6) -> np.ndarray:
+    """Returns how many of each token's `count` nearest by cosine are also its nearest dots in a picture:
+    (vocab,) int64.
 
-    matrix (vocab, d_model), scores (vocab, component): where the picture puts the tokens. It takes vocab^2
-    numbers: for small vocabularies.
+    matrix (vocab, d_model), scores (vocab, component) of the picture. It takes vocab^2 numbers: for small
+    vocabularies.
     """
     near = cosines(matrix)
     np.fill_diagonal(near, -2)
@@ -271,14 +273,14 @@ def kept_neighbours(matrix: np.ndarray, scores: np.ndarray, count: int = 6) -> n
 
 
 def mean_row(matrix: np.ndarray) -> np.ndarray:
-    """The mean row, float64: (d_model,)."""
-    found: np.ndarray = matrix.mean(0, dtype=np.float64)
-    return found
+    """Returns the mean row, float64: (d_model,)."""
+    result: np.ndarray = matrix.mean(0, dtype=np.float64)
+    return result
 
 
 def centred(matrix: np.ndarray, mean: np.ndarray | None = None) -> Iterator[np.ndarray]:
-    """The rows less the mean row, or less `mean`, BLOCK of them at a time: in float64, and in float32 where
-    there are more than BLOCK, as in a real vocabulary. What is summed over blocks is summed in float64.
+    """Yields the rows less the mean row, or less `mean`, BLOCK at a time: in float64, and in float32 where
+    there are more than BLOCK.
     """
     kind = np.float64 if len(matrix) <= BLOCK else np.float32
     mean = (mean_row(matrix) if mean is None else mean).astype(kind)
@@ -287,6 +289,6 @@ def centred(matrix: np.ndarray, mean: np.ndarray | None = None) -> Iterator[np.n
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:
-    """Each made of length 1; those of no length stay zero."""
+    """Makes each row of length 1; those of no length stay zero."""
     lengths = np.sqrt(np.einsum("rd,rd->r", rows, rows))[:, None]
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-12)

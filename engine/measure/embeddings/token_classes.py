@@ -1,4 +1,4 @@
-"""What kind of token each token of a vocabulary is, and how often it was met."""
+"""The class of each token of a vocabulary, and how often it occurs."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ PIECES = (
 def token_classes(
     tokens: Sequence[bytes], vocab_size: int | None = None
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """(names of the classes, class of each token (vocab,) int64). Tokens beyond the given ones, such as a
-    mask, are `other`.
+    """Returns the names of the classes and the class of each token, (vocab,) int64. Tokens beyond the given
+    ones, such as a mask, are `other`.
 
-    Where every token is one character: vowels (a e i o u, accents apart), consonants, capitals, digits ...
-    Else the pieces of a BPE: by whether they begin with a space, lie inside a word, begin with a capital, or
-    are only a part of a character.
+    Where every token is one character: vowels, consonants, capitals, digits ... Else pieces of a BPE: by
+    whether they begin with a space, lie inside a word, begin with a capital, or are only a part of a
+    character.
 
-    >>> names, found = token_classes([b"a", b"T", b"z", b","])
-    >>> [names[i] for i in found]
+    >>> names, classes = token_classes([b"a", b"T", b"z", b","])
+    >>> [names[i] for i in classes]
     ['vowels', 'capitals', 'consonants', 'punctuation']
-    >>> names, found = token_classes([b" the", b"ing", b"\\xe2"])
-    >>> [names[i] for i in found]
+    >>> names, classes = token_classes([b" the", b"ing", b"\\xe2"])
+    >>> [names[i] for i in classes]
     ['begins a word', 'inside a word', 'part of a character']
     """
     texts = [_text(token) for token in tokens]
     single = all(text is not None and len(text) < 2 for text in texts)  # signs are empty
     names = CHARACTERS if single else PIECES
     kind = _character if single else _piece
-    found = [names.index(kind(text)) for text in texts]
-    beyond = max(0, (vocab_size or 0) - len(found))
-    return names, np.asarray(found + [names.index("other")] * beyond, dtype=np.int64)
+    result = [names.index(kind(text)) for text in texts]
+    beyond = max(0, (vocab_size or 0) - len(result))
+    return names, np.asarray(result + [names.index("other")] * beyond, dtype=np.int64)
 
 
 def _text(token: bytes) -> str | None:
@@ -96,9 +96,7 @@ def _piece(text: str | None) -> str:
 
 
 def token_counts(text: str, tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
-    """How often each token occurs in a text, (vocab,) int64; characters that the tokenizer lacks are left
-    out.
-    """
+    """Counts each token in a text, (vocab,) int64; characters that the tokenizer lacks are left out."""
     unknown = set(tokenizer.unknown(text))
     kept = "".join(c for c in text if c not in unknown) if unknown else text
     array = getattr(tokenizer, "encode_array", None)
@@ -107,19 +105,18 @@ def token_counts(text: str, tokenizer: Tokenizer, vocab_size: int) -> np.ndarray
 
 
 def case_pairs(tokens: Sequence[bytes]) -> np.ndarray:
-    """Ids of every small letter or word and of the same with a capital, (pair, 2), where the vocabulary has
-    both.
+    """Returns the ids of every small letter or word and of the same with a capital, (pair, 2).
 
     >>> case_pairs([b"A", b"a", b"b", b" the", b" The"]).tolist()
     [[1, 0], [3, 4]]
     """
     ids = {text: i for i, token in enumerate(tokens) if (text := _text(token))}
-    found = [
+    result = [
         (i, ids[capital])
         for text, i in ids.items()
         if (capital := text.title()) in ids and capital != text and text == text.lower()
     ]
-    return np.asarray(found, dtype=np.int64).reshape(-1, 2)
+    return np.asarray(result, dtype=np.int64).reshape(-1, 2)
 
 
 # The vocabulary of one model --------------------------------------------------------------------
@@ -127,9 +124,7 @@ def case_pairs(tokens: Sequence[bytes]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The tokens of a model: their classes, and their counts in the text of its training, where that is at
-    hand.
-    """
+    """The tokens of a model: their classes, and their counts in the training text, where that is at hand."""
 
     names: tuple[str, ...]  # of the classes
     classes: np.ndarray = field(repr=False)  # (vocab,)
@@ -142,31 +137,32 @@ class Vocabulary:
 
     @property
     def letters(self) -> bool:
-        """Whether every token is one character."""
+        """True if every token is one character."""
         return self.names == CHARACTERS
 
     @property
     def frequency(self) -> np.ndarray | None:
-        """log10(1 + count), (vocab,)."""
+        """The token frequency log10(1 + count), (vocab,)."""
         return None if self.counts is None else np.log10(1.0 + self.counts)
 
     @cached_property
     def met(self) -> np.ndarray:
-        """Ids, ascending, of the tokens that occur in the text of the training; all, where nothing was
-        counted. What is measured is measured of these: of 300 tokens that start from bytes, 191 never occur
-        in Shakespeare, and their untaught rows would decide the mean and the axes.
+        """The ids, ascending, of the tokens that occur in the training text; all, where nothing was counted.
+
+        Rows that training never touched would decide the mean and the axes: of 300 tokens that start from
+        bytes, 191 never occur in Shakespeare.
         """
-        found = np.flatnonzero(self.counts) if self.counts is not None else np.zeros(0, np.int64)
-        return found if len(found) > 2 else np.arange(self.size)
+        result = np.flatnonzero(self.counts) if self.counts is not None else np.zeros(0, np.int64)
+        return result if len(result) > 2 else np.arange(self.size)
 
     @property
     def never_met(self) -> int:
-        """Tokens that are left out of what is measured."""
+        """The number of tokens that are not measured."""
         return self.size - len(self.met)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Ids, ascending, of the tokens that are drawn: all that were met, or the `most` most frequent of
-        them; the lowest ids, where nothing was counted.
+        """Returns the ids, ascending, of the tokens to draw: of those that were met the `most` most
+        frequent.
         """
         ids = self.met
         if len(ids) <= most:
@@ -175,7 +171,9 @@ class Vocabulary:
         return np.sort(order[:most])
 
     def members(self, name: str) -> np.ndarray:
-        """Ids of a class, the most frequent first, without those that never occur; by id, if not counted."""
+        """Returns the ids of a class, the most frequent first, without those that never occur; by id, if not
+        counted.
+        """
         ids = np.flatnonzero(self.classes == self.names.index(name))
         if self.counts is None:
             return ids
@@ -183,13 +181,13 @@ class Vocabulary:
         return ids[np.argsort(-self.counts[ids], kind="stable")]
 
     def paired(self) -> np.ndarray:
-        """Those of `cases` of which both were met, as places among `met`: (pair, 2)."""
+        """Returns the `cases` of which both were met, as indices among `met`: (pair, 2)."""
         cases = self.cases[np.isin(self.cases, self.met).all(1)]
         return np.searchsorted(self.met, cases)
 
 
 def vocabulary(tokenizer: Tokenizer, vocab_size: int, text: str | None = None) -> Vocabulary:
-    """The vocabulary of a model with `vocab_size` tokens; counted in `text`, where there is one."""
+    """Returns the vocabulary of a model with `vocab_size` tokens; counted in `text`, where there is one."""
     tokens = token_bytes(tokenizer)
     names, classes = token_classes(tokens, vocab_size)
     counts = None if text is None else token_counts(text, tokenizer, vocab_size)

@@ -10,8 +10,8 @@ from engine.measure.embeddings.table import (
     Principal,
     aligned,
     correlation,
-    kept_neighbours,
     neighbours,
+    preserved_neighbours,
     principal,
     project,
     scores,
@@ -26,46 +26,47 @@ MARGIN = 0.08  # of the range of the dots, left free on either side
 class Frame:
     """The principal axes of one step of a training, and how far its tokens reach on them."""
 
-    found: Principal
+    principal: Principal
     low: np.ndarray  # (component,)
     high: np.ndarray  # (component,)
     reach: float  # of the outermost token from the mean
 
 
 def frame(matrix: np.ndarray, met: np.ndarray) -> Frame:
-    """Of the rows `met` of E (vocab, d_model)."""
+    """Returns the frame of the rows `met` of E (vocab, d_model)."""
     seen = _rows(matrix, met)
-    found = principal(seen)
-    at = scores(seen, found.axes)
-    return Frame(found, at.min(0), at.max(0), _reach(at))
+    own = principal(seen)
+    at = scores(seen, own.axes)
+    return Frame(own, at.min(0), at.max(0), _reach(at))
 
 
 @dataclass(frozen=True, eq=False)
 class TokenMap:
-    """`scores` (vocab, 3) on axes that keep `kept` (3,) of this step's variance; `own` are this step's own
-    axes. All but the scores are of the tokens that were met.
+    """The `scores` (vocab, 3) of tokens on axes that hold `variance_shares` (3,) of this step's variance.
+
+    `principal` are this step's axes. All but the scores are of the tokens that were met.
     """
 
     scores: np.ndarray = field(repr=False)
-    kept: np.ndarray
-    own: Principal
+    variance_shares: np.ndarray
+    principal: Principal
     ranges: tuple[tuple[float, float], ...]  # of each axis, with a margin
     reach: float  # of the outermost token from the mean, on three axes
     # mean number of the JOINED nearest tokens that a picture keeps near, in 2-D and in 3-D; None of many
     overlap: tuple[float, float] | None
 
     def share(self, components: int) -> float:
-        """Of the variance that a picture of so many components keeps."""
-        return float(self.kept[:components].sum())
+        """Returns the share of the variance in a picture of so many components."""
+        return float(self.variance_shares[:components].sum())
 
     def holding(self, token: int) -> tuple[list[tuple[float, float]], float]:
-        """(ranges, reach) with room for one token: it may lie outside, where nothing has taught it."""
+        """Returns (ranges, reach) with room for one token, which may lie outside."""
         mine = self.scores[token].astype(float)
         ranges = [(min(low, at), max(high, at)) for (low, high), at in zip(self.ranges, mine, strict=True)]
         return ranges, max(self.reach, float(np.linalg.norm(mine)))
 
     def hits(self, token: int, near: np.ndarray, met: np.ndarray, components: int) -> int:
-        """How many of the tokens `near` are among as many nearest dots; dots are the tokens `met`."""
+        """Returns how many of the tokens `near` are among as many nearest dots; dots are the tokens `met`."""
         flat = self.scores[:, :components].astype(np.float64)
         far = ((flat - flat[token]) ** 2).sum(1)
         drawn = np.zeros(len(far), dtype=bool)
@@ -75,18 +76,18 @@ class TokenMap:
 
 
 def token_map(
-    matrix: np.ndarray, met: np.ndarray, newest: Frame | None = None, own_axes: bool = True
+    matrix: np.ndarray, met: np.ndarray, newest: Frame | None = None, step_axes: bool = True
 ) -> TokenMap:
-    """E (vocab, d_model) on its principal axes, which the rows `met` decide.
+    """Puts E (vocab, d_model) on its principal axes, which the rows `met` decide.
 
-    With the frame of a training's `newest` step the scale holds still while steps change, so that growing is
-    seen as growing; the axes are that step's, or with `own_axes` this step's own, turned to the same side.
+    With the frame of a training's `newest` step the scale holds still while steps change; the axes are that
+    step's, or with `step_axes` this step's, turned to the same side.
     """
     seen = _rows(matrix, met)
     own = principal(seen)
     if newest is not None:
-        own = aligned(own, newest.found)
-    axes = own.axes if own_axes or newest is None else newest.found.axes
+        own = aligned(own, newest.principal)
+    axes = own.axes if step_axes or newest is None else newest.principal.axes
     at, kept = project(seen, axes)
     low, high, reach = at.min(0), at.max(0), _reach(at)
     if newest is not None:
@@ -95,7 +96,7 @@ def token_map(
     pad = MARGIN * np.maximum(high - low, 1e-6)
     overlap = None
     if len(seen) <= OVERLAP_UP_TO:
-        flat, solid = (kept_neighbours(seen, at[:, :count], JOINED).mean() for count in (2, 3))
+        flat, solid = (preserved_neighbours(seen, at[:, :count], JOINED).mean() for count in (2, 3))
         overlap = float(flat), float(solid)
     # A token that was never met has its place too, if it is chosen.
     mean = seen.mean(0, dtype=np.float64)
@@ -105,7 +106,7 @@ def token_map(
 
 
 def nearest(matrix: np.ndarray, token: int, met: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(ids, cosines) of the tokens nearest to one, best first, among those that were met."""
+    """Returns (ids, cosines) of the tokens nearest to `token`, best first, among those that were met."""
     rows = np.union1d(met, token)
     near, cosine = neighbours(_rows(matrix, rows), int(np.searchsorted(rows, token)), count)
     return rows[near], cosine
@@ -113,7 +114,7 @@ def nearest(matrix: np.ndarray, token: int, met: np.ndarray, count: int) -> tupl
 
 @dataclass(frozen=True)
 class FrequencyLinks:
-    """Pearson's r with the frequency of tokens, of each component and of the rows' lengths; NaN where nothing
+    """Pearson's r with token frequency, of each component and of the rows' lengths; NaN where nothing
     varies.
     """
 
@@ -122,7 +123,7 @@ class FrequencyLinks:
 
     @property
     def best(self) -> int:
-        """The component that goes most with frequency, one way or the other; 0 where none does."""
+        """The component that correlates most with frequency; 0 where none does."""
         sizes = np.abs(self.components)
         return int(np.nanargmax(sizes)) if np.isfinite(sizes).any() else 0
 
@@ -130,7 +131,9 @@ class FrequencyLinks:
 def frequency_links(
     matrix: np.ndarray, scores: np.ndarray, frequency: np.ndarray, met: np.ndarray
 ) -> FrequencyLinks:
-    """Of the rows `met` of E (vocab, d_model): their scores (vocab, component), frequency (vocab,)."""
+    """Correlates the rows `met` of E (vocab, d_model), and their scores (vocab, component), with frequency
+    (vocab,).
+    """
     rows = frequency[met]
     parts = tuple(correlation(column, rows) for column in scores[met].T)
     seen = _rows(matrix, met)
@@ -138,18 +141,20 @@ def frequency_links(
 
 
 def _rows(matrix: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Those rows, ids ascending; the matrix itself where that is all of them: a real one is large."""
+    """Returns some rows, ids ascending; the matrix itself where that is all of them."""
     return matrix if len(ids) == len(matrix) else matrix[ids]
 
 
 def _reach(scores: np.ndarray) -> float:
-    """Distance of the outermost dot from the mean."""
+    """Returns the distance of the outermost dot from the mean."""
     return float(np.linalg.norm(scores, axis=1).max())
 
 
 @dataclass(frozen=True)
 class Alike:
-    """How many of a token's nearest are of its class, and how many would be if any `of` tokens were."""
+    """The number `same` of a token's `of` nearest that are of its class, and the number `expected` by
+    chance.
+    """
 
     same: int
     of: int
@@ -157,8 +162,8 @@ class Alike:
 
 
 def alike(classes: np.ndarray, token: int, near: np.ndarray, met: np.ndarray) -> Alike:
-    """Of the tokens `near` (ids) of one token; classes (vocab,). By chance its class has the share among its
-    neighbours that it has among all other tokens `met`.
+    """Counts the tokens `near` (ids) of the same class; classes (vocab,). Chance: the class's share among all
+    other tokens `met`.
     """
     others = met[met != token]
     own = classes[token]

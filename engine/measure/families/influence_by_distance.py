@@ -1,9 +1,9 @@
-"""How far a token's influence is carried by one layer: recurrent ones against attention, untrained.
+"""The influence of a token by its distance, through one untrained layer: recurrent layers against attention.
 
-The influence of a place is the length of the gradient of the last output (along random directions) with
-respect to the input there (Bengio et al. 1994). A recurrent layer multiplies by a matrix at each step, so it
-falls by a factor a place; attention reads each place in one step. What they cost is Table 1 of Vaswani et al.
-2017, with its constants written out.
+Influence is the length of the gradient of the last output (along random directions) with respect to the input
+there (Bengio et al. 1994). A recurrent layer multiplies by a matrix at each step, so it falls by a factor a
+position; attention reads each position in one step. The costs are Table 1 of Vaswani et al. 2017, with
+constants.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ FORGET = 1.0  # the forget gate's bias: Jozefowicz et al. 2015, section 2.2
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
-    """One kind of layer over `length` places of `width` numbers.
+class LayerInfluence:
+    """One kind of layer over `length` positions of `width` numbers.
 
-    `influence` (distance,): of the token 1, 2 ... `length` - 1 places back on the last output, as a share of
-    its neighbour's (distance 1).
+    `influence` (distance,): of the token 1, 2 ... `length` - 1 positions back on the last output, as a share
+    of its neighbour's.
     """
 
     layer: Layer
@@ -40,17 +40,17 @@ class Carried:
 
     @property
     def left(self) -> float:
-        """Of the first token, as a share of the neighbour's."""
+        """The influence of the first token, as a share of the neighbour's."""
         return float(self.influence[-1])
 
     @property
-    def one_by_one(self) -> int:
+    def sequential_steps(self) -> int:
         """Steps that must wait for one another when a text is read ("sequential operations")."""
         return 1 if self.layer == "attention" else self.length
 
     @property
     def path(self) -> int:
-        """Steps through which something goes from the first token to the last output."""
+        """Steps from the first token to the last output."""
         return 1 if self.layer == "attention" else self.length
 
     @property
@@ -65,21 +65,22 @@ class Carried:
         return 2 * each if self.layer == "rnn" else 8 * each
 
 
-def carried(layer: Layer, length: int, width: int = 64) -> Carried:
-    """PyTorch's layer before training: weights uniform in ±1/sqrt(width), which is its own rule for recurrent
-    and linear layers, and an LSTM's forget bias 1. The geometric mean of four.
+def layer_influence(layer: Layer, length: int, width: int = 64) -> LayerInfluence:
+    """Measures PyTorch's layer before training: weights uniform in ±1/sqrt(width), its own rule, and an
+    LSTM's forget bias 1. The geometric mean of four.
 
-    Raises ConfigError for fewer than three places.
+    Raises ConfigError for fewer than three positions.
     """
     if length < 3:
         raise ConfigError("length", length, "must be at least 3: influence is over distances")
     logs = np.mean([np.log(one) for one in _influences(layer, length, width)], axis=0)
-    return Carried(layer, length, width, np.exp(logs - logs[0]))
+    return LayerInfluence(layer, length, width, np.exp(logs - logs[0]))
 
 
 def _influences(layer: Layer, length: int, width: int) -> Iterator[np.ndarray]:
-    """For each seed: the gradient's length by distance, 1 ... length - 1; in float64, since an RNN's"
-    " underflows."""
+    """Yields for each seed the gradient's length by distance, 1 ... length - 1; in float64, since an RNN's
+    underflows.
+    """
     for seed in range(SEEDS):
         chance = torch.Generator().manual_seed(seed)
         net = _net(layer, width, chance)

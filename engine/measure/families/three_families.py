@@ -1,5 +1,5 @@
-"""One text through the three families: an encoder fills what is hidden of it, a decoder continues it, an
-encoder-decoder writes it in another language; with what was read when each symbol was written.
+"""One text through the three families: an encoder fills its gaps, a decoder continues it, an encoder-decoder
+translates it, each with what was read when a symbol was written.
 """
 
 from __future__ import annotations
@@ -29,61 +29,63 @@ EVERY, FIRST = 5, 2  # every fifth letter, from the third
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
-    """A symbol that a model wrote. `probability` is the model's own, at temperature 1. `own` and `across`:
-    how its query spread its weight over the places of its own text and of the source, the mean of all layers
-    and heads; each sums to 1.
+class WrittenSymbol:
+    """A symbol that a model wrote. `probability` is at temperature 1.
+
+    `self_weights` and `cross_weights`: how its query spread its weight over its own text and the source, the
+    mean of all layers and heads; each sums to 1.
     """
 
     symbol: str
     probability: float
-    own: np.ndarray = field(repr=False)
-    across: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.float32))
+    self_weights: np.ndarray = field(repr=False)
+    cross_weights: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.float32))
 
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """What an encoder made of the `places` that were hidden: all at once, in one pass."""
+    """The symbols that an encoder filled in at the hidden `places`, all at once, in one pass."""
 
     text: str
     places: tuple[int, ...]
-    said: tuple[Said, ...]
+    symbols: tuple[WrittenSymbol, ...]
 
     @property
     def right(self) -> int:
-        """How many are the letter that was hidden."""
+        """The number of gaps filled with the hidden letter."""
         return sum(
-            self.text[place] == each.symbol for place, each in zip(self.places, self.said, strict=True)
+            self.text[place] == each.symbol for place, each in zip(self.places, self.symbols, strict=True)
         )
 
     def passes(self, step: int) -> int:
-        """So many times the model has run after a step."""
+        """Returns the model's passes after a step."""
         return 1
 
 
 @dataclass(frozen=True, eq=False)
 class Continued:
-    """What a decoder wrote after a text. The pass that reads the text writes the first symbol."""
+    """The symbols that a decoder wrote after a text. The pass that reads the text writes the first symbol."""
 
     text: str
-    said: tuple[Said, ...]
+    symbols: tuple[WrittenSymbol, ...]
 
     @property
     def written(self) -> str:
-        return "".join(each.symbol for each in self.said)
+        return "".join(each.symbol for each in self.symbols)
 
     def passes(self, step: int) -> int:
-        return min(step, len(self.said))
+        return min(step, len(self.symbols))
 
 
 @dataclass(frozen=True, eq=False)
 class Translated:
-    """What an encoder-decoder wrote from a source, its end included. `answer` is the one right target; None
-    where the source is no sentence of the grammar, and `why` says why not.
+    """The symbols that an encoder-decoder wrote from a source, its end included.
+
+    `answer` is the right target; None where the source is no sentence of the grammar, and `why` says why not.
     """
 
     source: tuple[str, ...]
-    said: tuple[Said, ...]
+    symbols: tuple[WrittenSymbol, ...]
     text: str
     answer: str | None
     why: str
@@ -93,19 +95,21 @@ class Translated:
         return self.text == self.answer
 
     def passes(self, step: int) -> int:
-        """The encoder's one, and the decoder's."""
-        return 1 + min(step, len(self.said))
+        """Returns the encoder's single pass and the decoder's."""
+        return 1 + min(step, len(self.symbols))
 
 
 def sentences(count: int, longest: int) -> tuple[str, ...]:
-    """English sentences of at most `longest` characters that the shipped translator never learned from."""
+    """Returns English sentences of at most `longest` characters that the shipped translator never learned
+    from.
+    """
     _, held_out = pairs(PAIR_TASKS["language"], 0, 4 * count)
     return tuple(pair.source for pair in held_out if len(pair.source) <= longest)[:count]
 
 
 def hidden_places(text: str, hiding: Hiding, toggled: Collection[int] = ()) -> tuple[int, ...]:
-    """The places that are hidden from the encoder: every fifth or second letter, or the letters of the middle
-    word; those of `toggled` are turned round.
+    """Returns the positions hidden from the encoder: every fifth or second letter, or the letters of the
+    middle word; those of `toggled` are turned round.
 
     >>> hidden_places("the cat sat", "letters"), hidden_places("the cat sat", "word", [4, 8])
     ((2,), (5, 6, 8))
@@ -122,8 +126,8 @@ def hidden_places(text: str, hiding: Hiding, toggled: Collection[int] = ()) -> t
 
 @torch.inference_mode()
 def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequence[int]) -> Filled:
-    """The likeliest symbol at every hidden place, all from one pass. Raises CorpusError for an empty text,
-    TokenizerError for letters that the model lacks, ShapeError for too many, TaskError where nothing is
+    """Fills every hidden position with its likeliest symbol, in one pass. Raises CorpusError for an empty
+    text, TokenizerError for letters that the model lacks, ShapeError for too many, TaskError where nothing is
     hidden.
     """
     ids = _read(tokenizer, text, model.config.context)
@@ -136,7 +140,7 @@ def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequenc
     reads = _spread(recorder, "pattern")
     best = chances.argmax(-1)
     said = tuple(
-        Said(tokenizer.decode([int(best[place])]), float(chances[place, best[place]]), reads[place])
+        WrittenSymbol(tokenizer.decode([int(best[place])]), float(chances[place, best[place]]), reads[place])
         for place in hidden
     )
     return Filled(text, tuple(hidden), said)
@@ -146,14 +150,18 @@ def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequenc
 def carry_on(
     model: Transformer, tokenizer: Tokenizer, text: str, length: int, sampling: SampleConfig
 ) -> Continued:
-    """`length` symbols after a text. Raises as `fill_in`, and ConfigError for settings out of range."""
+    """Writes `length` symbols after a text. Raises as `fill_in`, and ConfigError for settings out of
+    range.
+    """
     ids = _read(tokenizer, text, model.config.context - length)
     drawn = list(steps(model, ids, length, sampling))
     recorder = Recorder({"pattern"})
     model(torch.tensor([[*ids, *(each.token for each in drawn[:-1])]]), recorder)
     reads = _spread(recorder, "pattern")
     said = tuple(
-        Said(tokenizer.decode([each.token]), each.probability, reads[each.position - 1, : each.position])
+        WrittenSymbol(
+            tokenizer.decode([each.token]), each.probability, reads[each.position - 1, : each.position]
+        )
         for each in drawn
     )
     return Continued(text, said)
@@ -161,7 +169,7 @@ def carry_on(
 
 @torch.inference_mode()
 def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "language") -> Translated:
-    """The likeliest target of a source. Raises as `fill_in`."""
+    """Writes the likeliest target of a source. Raises as `fill_in`."""
     ids = source_ids(text, tokenizer)
     drawn = list(pair_steps(model, ids))
     written = [each.token for each in drawn]
@@ -170,7 +178,7 @@ def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "
     model.decode(torch.tensor([[model.config.begin, *written[:-1]]]), memory, recorder)
     own, across = _spread(recorder, "pattern"), _spread(recorder, "cross_pattern")
     said = tuple(
-        Said(name, each.probability, own[i, : i + 1], across[i])
+        WrittenSymbol(name, each.probability, own[i, : i + 1], across[i])
         for i, (name, each) in enumerate(zip(tokenizer.shown(written), drawn, strict=True))
     )
     answer, why = None, ""
@@ -191,7 +199,7 @@ def _read(tokenizer: Tokenizer, text: str, room: int) -> list[int]:
 
 
 def _spread(recorder: Recorder, name: str) -> np.ndarray:
-    """(query, key): the mean of all layers and heads."""
-    found = [x for scoped, x in recorder.tensors.items() if scoped.rpartition(".")[2] == name]
-    mean: Tensor = torch.stack(found).mean((0, 2))[0]
+    """Returns the mean pattern of all layers and heads, (query, key)."""
+    patterns = [x for scoped, x in recorder.tensors.items() if scoped.rpartition(".")[2] == name]
+    mean: Tensor = torch.stack(patterns).mean((0, 2))[0]
     return mean.float().numpy()

@@ -1,5 +1,5 @@
-"""The whole square of attention: what a model does that may look at later tokens too, and what it is worth
-where there are none.
+"""Attention without the causal mask: what a model does with later tokens, and what it is worth where there
+are none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.weights.checkpoints import model_with
 
 
 class Windows(Protocol):
-    """As `engine.training.batches.Batch`: inputs and targets (batch, position)."""
+    """The inputs and targets (batch, position) of `engine.training.batches.Batch`."""
 
     @property
     def inputs(self) -> Tensor: ...
@@ -31,60 +31,62 @@ class Windows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Square:
-    """One text as one model reads it. `patterns` (layer, head, query, key). `chances` (token,): how probable
-    the model finds each token of the text, 0 to 1: of the text without its first token where it says what
-    comes next, of all of it where it fills blanks, each token hidden in turn.
+    """One text as one model reads it. `patterns` (layer, head, query, key). `chances` (token,): the model's
+    probability of each token.
+
+    A decoder's are of the text without its first token, those of a model that fills blanks of each token
+    hidden in turn.
     """
 
     patterns: np.ndarray = field(repr=False)
     chances: np.ndarray
 
     def weights(self, layer: int | None) -> np.ndarray:
-        """The mean of the heads of a layer, or of all layers: (query, key)."""
+        """Returns the mean of the heads of a layer, or of all layers: (query, key)."""
         chosen = self.patterns if layer is None else self.patterns[layer : layer + 1]
         mean: np.ndarray = chosen.mean((0, 1), dtype=np.float64)
         return mean
 
     def ahead(self, layer: int | None) -> float:
-        """The share of weight on later tokens, 0 to 1: a mean over the queries that have any."""
+        """Returns the share of weight on later tokens, 0 to 1: a mean over the queries that have any."""
         weights = self.weights(layer)
         return float(np.triu(weights, 1).sum(-1)[:-1].mean())
 
 
 def opened(model: Transformer) -> Transformer:
-    """The same weights without the causal mask. Raises ConfigError for a model that has none."""
+    """Returns the same weights without the causal mask. Raises ConfigError for a model that has none."""
     if not model.config.causal:
         raise ConfigError("causal", False, "must be True: a model without the mask has none to take away")
     return model_with(replace(model.config, causal=False), dict(model.named_parameters()))
 
 
 def read(model: Transformer, ids: Sequence[int], blank: int | None = None) -> Square:
-    """A text of two tokens or more; by a model that says what comes next, or that fills `blank`s. Raises
-    ShapeError as `record` does.
+    """Reads a text of two tokens or more, as a decoder or as a model that fills `blank`s. Raises ShapeError
+    as `record` does.
     """
-    found = record(model, ids, only={"pattern", "logits"})
-    chances = np.exp(-next_token_losses(found)) if blank is None else _filled(model, ids, blank)
-    return Square(found.stacked("pattern"), chances)
+    result = record(model, ids, only={"pattern", "logits"})
+    chances = np.exp(-next_token_losses(result)) if blank is None else _filled(model, ids, blank)
+    return Square(result.stacked("pattern"), chances)
 
 
 @torch.inference_mode()
 def _filled(model: Transformer, ids: Sequence[int], blank: int) -> np.ndarray:
-    """How probable each token is where it alone is hidden: (token,)."""
+    """Returns the probability of each token where it alone is hidden: (token,)."""
     text = torch.tensor(ids)
     rows = text.repeat(len(text), 1)  # (hidden token, position)
     rows.fill_diagonal_(blank)
     places = torch.arange(len(text))
     chances = model(rows)[places, places].double().softmax(-1)  # (hidden token, vocab)
-    found: np.ndarray = chances[places, text].numpy()
-    return found
+    result: np.ndarray = chances[places, text].numpy()
+    return result
 
 
 @torch.inference_mode()
-def alone(
+def continue_text(
     model: Transformer, ids: Sequence[int], count: int, blank: int | None = None, seed: int = 0
 ) -> list[int]:
-    """`count` tokens after a text, each drawn at temperature 0.8 from what the last place says, all of the
-    text so far read again. A model that fills blanks is given one at the end.
+    """Writes `count` tokens after a text, at temperature 0.8, with the whole text read again each time. A
+    model that fills blanks is given one at the end.
     """
     generator = torch.Generator().manual_seed(seed)
     text, hole = list(ids), [] if blank is None else [blank]
@@ -99,11 +101,11 @@ def alone(
 
 @torch.inference_mode()
 def end_loss(model: Transformer, windows: Iterable[Windows]) -> float:
-    """Mean nats of the last token of each window, which is in no window itself: what a model knows of a token
-    that has not been written yet.
+    """Returns the mean loss of what follows each window, nats: what a model knows of a token that is not
+    written yet.
     """
-    found = [
+    result = [
         F.cross_entropy(model(some.inputs)[:, -1].float(), some.targets[:, -1], reduction="none")
         for some in windows
     ]
-    return float(torch.cat(found).mean())
+    return float(torch.cat(result).mean())

@@ -1,5 +1,5 @@
-"""What flows when in an encoder, a decoder and both: which queries look at which keys at each step of the
-writing. From the lengths alone: the masks say it, not the weights.
+"""Visibility by step in an encoder, a decoder and both: which queries look at which keys while a text is
+written. The masks decide that, not the weights.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ class Flow:
 
 
 def flows(source: int, target: int, step: int) -> dict[str, tuple[Flow, ...]]:
-    """family -> its matrices after `source` tokens are given, at the writing of token `step` (1 to `target`).
+    """Returns family -> its matrices after `source` given tokens, at the writing of token `step` (1 to
+    `target`).
 
-    An encoder fills its blanks at step 1, all at once. A decoder reads what is given in one go, as the
-    prompt, and then one row a step: with a cache no row is made again. In an encoder-decoder the source is
-    read at step 1, and each step adds a row to two matrices. Raises ValueError for a step that is none.
+    An encoder fills its blanks at step 1. A decoder reads the prompt at once, then adds one row a step (with
+    a cache no row is made again). In an encoder-decoder the source is read at step 1, and each step adds a
+    row to two matrices. Raises ValueError for a step that is none.
     """
     if not 1 <= step <= target:
         raise ValueError(f"step {step} is none of 1 to {target}")
@@ -62,11 +63,11 @@ def flows(source: int, target: int, step: int) -> dict[str, tuple[Flow, ...]]:
 
 
 def _triangle(length: int) -> np.ndarray:
-    """(query, key): what the causal mask lets through."""
+    """Returns what the causal mask lets through: (query, key)."""
     return torch.isfinite(causal_mask(length, torch.zeros(()))).numpy()
 
 
 def _flow(name: str, allowed: np.ndarray, made: np.ndarray, step: int) -> Flow:
-    """`made` (query,): the step at which each row is made."""
+    """Marks the cells; `made` (query,) is the step at which each row is made."""
     when = np.where(made == step, NOW, np.where(made < step, DONE, LATER)).astype(np.int8)
     return Flow(name, np.where(allowed, when[:, None], np.int8(HIDDEN)))

@@ -26,7 +26,7 @@ ACTIVATIONS: dict[str, Written] = {
 
 
 def written(name: str) -> str:
-    """How a function is written: one that nobody has named is written as it is called."""
+    """Returns how a function is written; its name where nothing else is known."""
     return ACTIVATIONS[name][0] if name in ACTIVATIONS else name
 
 
@@ -36,7 +36,7 @@ def activation_name(config: ModelConfig, parts: Parts = HEALTHY) -> str | None:
 
 
 def functions(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, Written]:
-    """ACTIVATIONS, with the function that the model's own part has under its name, or beside them."""
+    """Returns ACTIVATIONS with the function of the model's own part."""
     own = activation_name(config, parts)
     if own is None:
         return dict(ACTIVATIONS)
@@ -45,7 +45,7 @@ def functions(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, Written]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """y = f(x) and its slope dy/dx: all (points,), float64."""
+    """A function y = f(x) and its slope dy/dx: all (points,), float64."""
 
     name: str
     written: str
@@ -61,11 +61,9 @@ def curve(
     points: int = 401,
     among: Mapping[str, Written] = ACTIVATIONS,
 ) -> Curve:
-    """An activation function of `among` between `low` and `high`; the slope comes from autograd, not from
-    a formula.
+    """Draws an activation function of `among` between `low` and `high`; the slope comes from autograd.
 
-    Where a function has a corner (ReLU at 0) it is the slope that training uses there. Raises KeyError for
-    another name.
+    At a corner (ReLU at 0) it is the slope that training uses. Raises KeyError for another name.
     """
     x = torch.linspace(low, high, points, dtype=torch.float64, requires_grad=True)
     title, function = among[name]
@@ -77,15 +75,17 @@ def curve(
 def gelu_difference(
     low: float = -6.0, high: float = 6.0, points: int = 24_001
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(x, tanh approximation minus exact GELU), both (points,), float64 (Hendrycks & Gimpel 2016)."""
+    """Returns x and tanh approximation minus exact GELU, (points,) each, float64 (Hendrycks & Gimpel
+    2016).
+    """
     x = torch.linspace(low, high, points, dtype=torch.float64)
     return x.numpy(), (gelu_tanh(x) - F.gelu(x)).numpy()
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """tanh GELU minus exact GELU at x, both (points,); `worst` is the largest size of it, at -`where` and at
-    `where` alike.
+    """The difference tanh GELU minus exact GELU at x, both (points,); `worst` is its largest size, at
+    -`where` and at `where` alike.
     """
 
     x: np.ndarray
@@ -95,29 +95,28 @@ class Difference:
 
 
 def worst_difference() -> Difference:
-    """How far the two GELUs are apart between -6 and 6."""
+    """Measures how far the two GELUs are apart between -6 and 6."""
     x, y = gelu_difference()
     at = int(np.abs(y).argmax())
     return Difference(x, y, float(abs(y[at])), float(abs(x[at])))
 
 
 def some_pairs(gates: np.ndarray, values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(gates, values) of at most `count` places, drawn evenly from all there are; the same ones each time."""
+    """Draws (gates, values) of at most `count` positions; the same ones each time."""
     gates, values = gates.ravel(), values.ravel()
     some = np.random.default_rng(0).choice(gates.size, min(count, gates.size), replace=False)
     return gates[some], values[some]
 
 
 def gates(parts: Parts = HEALTHY) -> dict[str, str]:
-    """Every kind of network with a gate: name -> title."""
+    """Returns every kind of network with a gate: name -> title."""
     return {name: part.title for name, part in parts.feedforwards.items() if part.gated and part.act}
 
 
 def gated_surface(
     ffn: str, reach: float = 4.0, points: int = 81, parts: Parts = HEALTHY
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(axis (points,), act(gate) * value (value, gate)): what a gated neuron gives for every pair of its two
-    inputs (Shazeer 2020).
+    """Returns axis (points,) and act(gate) * value (value, gate) of a gated neuron (Shazeer 2020).
 
     Raises KeyError for a kind that has no gate.
     """
@@ -129,8 +128,8 @@ def gated_surface(
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """How a model's inputs to its activation function are spread: density (bins,) over edges (bins + 1,), and
-    what lies outside.
+    """The distribution of a model's inputs to its activation function: density (bins,) over edges (bins +
+    1,), and what lies outside.
     """
 
     edges: np.ndarray
@@ -142,7 +141,7 @@ class Inputs:
 
 
 def spread(values: np.ndarray, low: float = -4.0, high: float = 4.0, bins: int = 80) -> Inputs:
-    """The spread of values of any shape. Raises ValueError for none."""
+    """Counts values of any shape. Raises ValueError for none."""
     flat = np.asarray(values, dtype=np.float64).ravel()
     if not flat.size:
         raise ValueError("there are no values to count")
@@ -159,5 +158,7 @@ def spread(values: np.ndarray, low: float = -4.0, high: float = 4.0, bins: int =
 
 
 def bent_input(config: ModelConfig, parts: Parts = HEALTHY) -> str:
-    """The activation (of `engine.probe.AXES`) that goes through the bend: the gate's where there is one."""
+    """Returns the activation (of `engine.probe.AXES`) that goes through the function: the gate's where there
+    is one.
+    """
     return "ffn_gate" if parts.feedforward(config.resolved()).gated else "ffn_pre"

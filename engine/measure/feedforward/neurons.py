@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -28,9 +28,7 @@ QUIET = (
 
 @dataclass(frozen=True)
 class Peak:
-    """Where a neuron answers most strongly: its largest activation by size, with its sign, at a position of
-    the text.
-    """
+    """A neuron's largest activation by size, with its sign, at a position of the text."""
 
     layer: int
     neuron: int
@@ -39,16 +37,16 @@ class Peak:
 
 
 def strongest(post: np.ndarray, skip: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """post (layer, query, d_ff) -> the activation of largest size over the text without its first `skip`
-    tokens, with its sign, and its position: both (layer, d_ff).
+    """Returns the activation of largest size over the text without its first `skip` tokens, with its sign,
+    and its position: post (layer, query, d_ff) -> both (layer, d_ff).
     """
     at = np.abs(post[:, skip:]).argmax(axis=1) + skip
     return np.take_along_axis(post, at[:, None, :], axis=1)[:, 0], at
 
 
 def most_active(post: np.ndarray, count: int, skip: int = 0) -> list[Peak]:
-    """The `count` neurons of post (layer, query, d_ff) that answer most strongly anywhere in the text behind
-    its first `skip` tokens, strongest first.
+    """Returns the `count` neurons of post (layer, query, d_ff) with the largest activations behind the first
+    `skip` tokens, strongest first.
     """
     values, at = strongest(post, skip)
     order = np.argsort(-np.abs(values), axis=None, kind="stable")[:count]
@@ -59,11 +57,10 @@ def most_active(post: np.ndarray, count: int, skip: int = 0) -> list[Peak]:
 
 
 def quiet_share(post: np.ndarray, exact_zeros: bool) -> np.ndarray:
-    """Share of the activations of each layer that say nothing, in [0, 1]: post (layer, query, d_ff) ->
-    (layer,).
+    """Returns the share of quiet activations of each layer, in [0, 1]: post (layer, query, d_ff) -> (layer,).
 
-    With kinds that have `exact_zeros` (ReLU and squared ReLU) those that are exactly 0; with the smooth
-    kinds, which hardly ever are, those smaller than QUIET times the root mean square of their layer.
+    With `exact_zeros` (ReLU and squared ReLU) those that are exactly 0; with smooth kinds those smaller than
+    QUIET times the root mean square of their layer.
     """
     if exact_zeros:
         return (post == 0).mean(axis=(1, 2))
@@ -76,13 +73,12 @@ def quiet_share(post: np.ndarray, exact_zeros: bool) -> np.ndarray:
 
 @torch.inference_mode()
 def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: bool = True) -> np.ndarray:
-    """How much one unit of a neuron raises each token's logit above the average token's: (vocab,).
+    """Returns how much one unit of a neuron raises each token's logit above the average token's: (vocab,).
 
-    The neuron's column of W_out, (d_model,), times the unembedding, minus the mean over the vocabulary,
-    which no softmax sees. `through_norm` sends the column through the linear part of the final norm first:
-    centred where that is LayerNorm, and times its gain. Left out either way are the norm's division, which
-    depends on the whole stream, and what later layers make of the write. Raises ShapeError when there is no
-    such neuron, HeadError where logits are no product with W_U.
+    The neuron's column of W_out times the unembedding, minus the mean over the vocabulary, which no softmax
+    sees. `through_norm` applies the linear part of the final norm (centring, gain). The norm's division and
+    later layers are left out. Raises ShapeError when there is no such neuron, HeadError where logits are no
+    product with W_U.
     """
     write = output_vector(model, layer, neuron)  # (d_model,)
     if not model.output.linear:
@@ -96,13 +92,13 @@ def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: b
 
 
 def output_vector(model: Transformer, layer: int, neuron: int) -> Tensor:
-    """A neuron's column of W_out: what it adds to the stream for each unit of its activation, (d_model,).
+    """Returns a neuron's column of W_out, (d_model,): what it adds to the stream per unit of activation.
     Raises ShapeError.
     """
     check_neuron(model, layer, neuron)
     ffn: Any = model.blocks[layer].ffn
-    found: Tensor = ffn.column(neuron)
-    return found
+    result: Tensor = ffn.column(neuron)
+    return result
 
 
 def check_neuron(model: Transformer, layer: int, neuron: int) -> None:
@@ -120,12 +116,12 @@ def check_neuron(model: Transformer, layer: int, neuron: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """The strongest answers of one layer's neurons within the first `done` of `total` tokens; strongest
+    """The strongest activations of one layer's neurons within the first `done` of `total` tokens, strongest
     first.
 
     `highest` and `lowest` (d_ff, top) are activations, `*_at` their positions among the ids, -1 where the
-    text is too short for so many. `positive` (d_ff,) is the share of tokens at which the neuron is above
-    zero. `window` is how many tokens the model saw at once.
+    text is too short for so many. `positive` (d_ff,) is the share of tokens with an activation above zero.
+    `window` is how many tokens the model saw at once.
     """
 
     done: int
@@ -151,9 +147,9 @@ def scan(
     """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time, and yields the state
     after each batch.
 
-    Of every stretch of `apart` tokens only the strongest counts, so that the answers are not all from one
-    line. Tokens past the last whole window are left out. Raises ShapeError for no ids, or when the model has
-    no such layer.
+    Of every stretch of `apart` tokens only the strongest counts, so that they are not all from one line.
+    Tokens past the last whole window are left out. Raises ShapeError for no ids, or when the model has no
+    such layer.
     """
     check_neuron(model, layer, 0)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))
@@ -178,7 +174,7 @@ def scan(
 def scanning(
     model: Transformer, ids: Sequence[int] | np.ndarray, layer: int, *, window: int, batch: int
 ) -> Steps[Scan]:
-    """The last state of `scan`, with a progress after each batch."""
+    """Returns the last state of `scan`, with a progress after each batch."""
     last: Scan | None = None
     for last in scan(model, ids, layer, window=window, batch=batch):
         yield Progress(last.done, last.total)
@@ -194,7 +190,7 @@ def nearing(
     starts: Sequence[int],
     window: int,
 ) -> Steps[np.ndarray]:
-    """As `activations_near`, window by window, with a progress after each."""
+    """Runs `activations_near` window by window, with a progress after each."""
     rows = []
     for start in starts:
         rows.append(activations_near(model, ids, layer, neuron, [start], window)[0])
@@ -210,8 +206,8 @@ def activations_near(
     starts: Sequence[int],
     window: int,
 ) -> np.ndarray:
-    """A neuron's activation at each token of the windows that begin at `starts`: (len(starts), window), in
-    one batched pass.
+    """Returns a neuron's activation at each token of the windows that begin at `starts`: (len(starts),
+    window), in one batched pass.
     """
     check_neuron(model, layer, neuron)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))
@@ -221,7 +217,7 @@ def activations_near(
 
 @torch.inference_mode()
 def _post(model: Transformer, rows: Tensor, layer: int) -> Tensor:
-    """`ffn_post` of one layer: rows (batch, position) -> (batch, position, d_ff)."""
+    """Returns `ffn_post` of one layer: rows (batch, position) -> (batch, position, d_ff)."""
     name = f"blocks.{layer}.ffn_post"
     recorder = Recorder(only={name})
 
@@ -241,19 +237,21 @@ class _Reached(Exception):
 
 
 def _stretches(values: Tensor, offset: int, apart: int) -> tuple[Tensor, Tensor]:
-    """The largest of each `apart` tokens, and where: values (tokens, d_ff) -> two (stretches, d_ff)."""
+    """Returns the largest of each `apart` tokens, and where: values (tokens, d_ff) -> two (stretches,
+    d_ff).
+    """
     missing = -len(values) % apart
     padded = torch.nn.functional.pad(values, (0, 0, 0, missing), value=-torch.inf).view(
         -1, apart, values.shape[1]
     )
-    found, at = padded.max(dim=1)
-    return found, at + offset + apart * torch.arange(len(padded))[:, None]
+    result, at = padded.max(dim=1)
+    return result, at + offset + apart * torch.arange(len(padded))[:, None]
 
 
 def _merge(
     known: tuple[Tensor, Tensor] | None, new: tuple[Tensor, Tensor], top: int
 ) -> tuple[Tensor, Tensor]:
-    """The `top` largest of what is known and what is new, column by column."""
+    """Returns the `top` largest of both, column by column."""
     values, at = new if known is None else (torch.cat((known[0], new[0])), torch.cat((known[1], new[1])))
     largest, which = values.topk(min(top, len(values)), dim=0)
     return largest, at.gather(0, which)
@@ -282,3 +280,160 @@ def _state(
         whole(worst[1], -1),
         (positive / done).numpy(),
     )
+
+
+Side = Literal["strongest", "highest", "lowest"]  # strongest: whichever of the other two is larger
+SIDES: tuple[Side, ...] = ("strongest", "highest", "lowest")
+
+
+def loudest(values: np.ndarray) -> tuple[int, ...]:
+    """Returns the indices of the largest activation by size; the first of several."""
+    return tuple(int(i) for i in np.unravel_index(np.abs(values).argmax(), values.shape))
+
+
+def by_size(values: np.ndarray, count: int | None = None) -> np.ndarray:
+    """Returns the neurons of values (d_ff,), at most `count`, largest by size first; all, in order, where
+    that is None.
+    """
+    return np.arange(len(values)) if count is None else np.argsort(-np.abs(values), kind="stable")[:count]
+
+
+MASSIVE = 10.0
+
+
+def first_is_massive(post: np.ndarray) -> bool:
+    """True if the first token excites some neuron more than MASSIVE times as much as any other token does
+    any: post (layer, query, d_ff) (Sun et al. 2024, "Massive activations in large language models").
+    """
+    if post.shape[1] < 2:
+        return False
+    size = np.abs(post).max(axis=(0, 2))  # (query,)
+    return bool(size[0] > MASSIVE * size[1:].max())
+
+
+def scale_end(values: np.ndarray) -> tuple[float, bool]:
+    """Returns the end of a colour scale for activations, and whether some lie beyond it: the largest by size,
+    or, where that is far out, the size that one in a thousand exceeds.
+    """
+    size = np.abs(values)
+    top = float(size.max(initial=0.0))
+    usual = float(np.quantile(size, 0.999)) if size.size else top
+    return (usual, True) if 0 < 3 * usual < top else (top, False)
+
+
+@dataclass(frozen=True, eq=False)
+class Along:
+    """One neuron along a text: its largest activation by size, `peak`, at position `at`; its ends; and every
+    size as a share of the largest, (query,) in [0, 1].
+    """
+
+    at: int
+    peak: float
+    low: float
+    high: float
+    sizes: np.ndarray
+
+
+def along(values: np.ndarray) -> Along:
+    """Summarises activations (query,)."""
+    size = np.abs(values)
+    at = int(size.argmax())
+    top = max(float(size[at]), 1e-9)
+    return Along(at, float(values[at]), float(values.min()), float(values.max()), size / top)
+
+
+@dataclass(frozen=True, eq=False)
+class Promoted:
+    """Tokens by how much a write raises their logits. `order` (vocab,): most raised first.
+
+    `raised` and `lowered` are its ends, each with its most affected token first.
+    """
+
+    order: np.ndarray
+    raised: np.ndarray
+    lowered: np.ndarray
+
+    def ends(self, count: int) -> np.ndarray:
+        """Returns `order`; of more than 2 `count` tokens only the first and the last `count`."""
+        if len(self.order) <= 2 * count:
+            return self.order
+        return np.concatenate((self.order[:count], self.order[-count:]))
+
+
+def promoted(scores: np.ndarray, count: int = 8) -> Promoted:
+    """Sorts `token_scores` (vocab,). No token is on both ends."""
+    order = np.argsort(-scores, kind="stable")
+    count = min(count, len(order) // 2)
+    return Promoted(order, order[:count], order[::-1][:count])
+
+
+# In a corpus ------------------------------------------------------------------------------------
+
+
+def shows_lowest(scan: Scan, neuron: int, side: Side) -> bool:
+    """True if the positions to show are those where the neuron is lowest."""
+    if side == "strongest":
+        return bool(-scan.lowest[neuron, 0] > scan.highest[neuron, 0])
+    return side == "lowest"
+
+
+def places(scan: Scan, neuron: int, lowest: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Returns (positions, activations) of a neuron's strongest activations, strongest first."""
+    at = (scan.lowest_at if lowest else scan.highest_at)[neuron]
+    at = at[at >= 0]
+    return at, (scan.lowest if lowest else scan.highest)[neuron, : len(at)]
+
+
+def windows(at: np.ndarray, window: int) -> list[int]:
+    """Returns the starts of the windows in which those positions were read."""
+    return [int(p) // window * window for p in at]
+
+
+@dataclass(frozen=True)
+class Liked:
+    """The token at which a neuron's strongest activations are: `count` of its `places`. `value` is its
+    strongest activation anywhere.
+    """
+
+    token: int
+    count: int
+    places: int
+    value: float
+
+
+def liked(at: np.ndarray, values: np.ndarray, ids: np.ndarray) -> Liked:
+    """Finds the commonest token among `places`; of several, the strongest: `ids` (position,)."""
+    tokens = np.asarray(ids)[at]
+    often = (tokens[:, None] == tokens).sum(1)
+    token = int(tokens[int(often.argmax())])
+    return Liked(token, int(often.max()), len(tokens), float(values[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Excerpt:
+    """A position `at` in a corpus, the neuron's `value` there, and the tokens around it from `first` on.
+
+    `strengths` (token,) are shares of the strongest of all excerpts, in about [-1, 1]. `missing` tokens in
+    front were not read with it.
+    """
+
+    at: int
+    value: float
+    first: int
+    strengths: np.ndarray
+    missing: int
+
+
+def excerpts(
+    at: np.ndarray, values: np.ndarray, near: np.ndarray, window: int, before: int, after: int
+) -> list[Excerpt]:
+    """Cuts excerpts around `at` (place,): up to `before` tokens in front and `after` behind, all of the same
+    window. `near` (place, window) are the activations along their windows.
+    """
+    scale = max(float(np.abs(values).max(initial=0.0)), 1e-9)
+    result = []
+    for position, value, row, start in zip(at.tolist(), values, near, windows(at, window), strict=True):
+        first, last = max(start, position - before), min(start + window, position + after + 1)
+        strengths = row[first - start : last - start] / scale
+        result.append(Excerpt(position, float(value), first, strengths, before - (position - first)))
+    return result

@@ -1,11 +1,14 @@
-"""What a KV cache saves, what it takes, and why it may be kept: the same text written with and without it."""
+"""The KV cache: what it saves, what it takes, and why keys and values may be cached. One text is written with
+and without it.
+"""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -13,6 +16,7 @@ import torch
 from engine.config import ModelConfig, ResolvedConfig, SampleConfig
 from engine.data.progress import Progress, finish
 from engine.data.progress import Steps as Measuring
+from engine.errors import ConfigError
 from engine.ledger import kv_numbers, ledger
 from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.recording import record
@@ -27,7 +31,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.
 
 
 @dataclass(frozen=True)
-class Pair:
+class CacheStep:
     """One step of both generations. With the cache, `computed` positions pass through the model; without it,
     all that it sees.
     """
@@ -46,34 +50,29 @@ class Pair:
     def computed_without(self) -> int:
         return self.position - self.begin
 
-    @property
-    def kept(self) -> int:
-        """Positions whose keys and values the cache holds after the step. The token just written is not among
-        them: nobody has read it yet.
-        """
-        return self.position - self.begin
 
-
-def compare(model: Transformer, ids: Sequence[int], length: int, sampling: SampleConfig) -> tuple[Pair, ...]:
+def compare(
+    model: Transformer, ids: Sequence[int], length: int, sampling: SampleConfig
+) -> tuple[CacheStep, ...]:
     """Writes `length` tokens after `ids` twice, with the cache and without. The model must be causal."""
     return finish(comparing(model, ids, length, sampling))
 
 
 def comparing(
     model: Transformer, ids: Sequence[int], length: int, sampling: SampleConfig
-) -> Measuring[tuple[Pair, ...]]:
-    """The same, with a progress after each token."""
+) -> Measuring[tuple[CacheStep, ...]]:
+    """Runs `compare` with a progress after each token."""
     both = (steps(model, ids, length, sampling, cached=cached) for cached in (True, False))
-    pairs: list[Pair] = []
+    pairs: list[CacheStep] = []
     for ours, other in zip(*both, strict=True):
         pairs.append(_pair(model, ours, other, refilled=bool(pairs) and ours.begin != pairs[-1].begin))
         yield Progress(len(pairs), length)
     return tuple(pairs)
 
 
-def _pair(model: Transformer, ours: Drawn, other: Drawn, *, refilled: bool) -> Pair:
+def _pair(model: Transformer, ours: Drawn, other: Drawn, *, refilled: bool) -> CacheStep:
     sees = ours.position - ours.begin
-    return Pair(
+    return CacheStep(
         ours.token,
         other.token,
         ours.position,
@@ -87,7 +86,7 @@ def _pair(model: Transformer, ours: Drawn, other: Drawn, *, refilled: bool) -> P
 
 
 def flops(config: ModelConfig, computed: int, seen: int, parts: Parts = HEALTHY) -> int:
-    """Floating-point operations for `computed` positions, each of which is compared with all `seen` ones: the
+    """Returns the floating-point operations for `computed` positions, each compared with all `seen` ones: the
     ledger's products.
 
     >>> c = ModelConfig(vocab_size=65, d_model=128, n_layers=4, n_heads=4)
@@ -99,9 +98,7 @@ def flops(config: ModelConfig, computed: int, seen: int, parts: Parts = HEALTHY)
 
 @dataclass(frozen=True)
 class CacheSize:
-    """A cache of `tokens` positions: what the formula gives, and the bytes of the tensor that the engine
-    makes for it.
-    """
+    """A cache of `tokens` positions: the formula's bytes, and those of the engine's tensor."""
 
     config: ResolvedConfig
     tokens: int
@@ -112,7 +109,7 @@ class CacheSize:
 
     @property
     def formula(self) -> int:
-        """layers * numbers that the mixer keeps (2 * kv_heads * d_head) * T * bytes of a number."""
+        """Bytes: layers * numbers of the mixer (2 * kv_heads * d_head) * T * bytes of a number."""
         return kv_numbers(self.config, parts=self.parts) * self.tokens * DTYPES[self.dtype].itemsize
 
     @property
@@ -121,7 +118,7 @@ class CacheSize:
 
     @property
     def each(self) -> str:
-        """The numbers that are kept for each token, as a product."""
+        """The numbers per token, as a product."""
         c, kept = self.config, self.parts.mixer(self.config).cached(self.config)
         by_head = kept == 2 * c.n_kv_heads * c.d_head
         return f"{c.n_layers} · " + (f"2 · {c.n_kv_heads} · {c.d_head}" if by_head else f"{kept:,}")
@@ -134,8 +131,8 @@ def cache_size(
     kv_heads: int | None = None,
     parts: Parts = HEALTHY,
 ) -> CacheSize:
-    """The cache of a configuration, with another number of key-value heads if given. The tensor is made
-    without memory, on the meta device.
+    """Returns the cache of a configuration, with another number of key-value heads if given. The tensor is
+    made on the meta device.
 
     Raises ConfigError for a number of kv_heads that does not divide the heads.
 
@@ -150,8 +147,8 @@ def cache_size(
 
 @torch.inference_mode()
 def filled_bytes(model: Transformer, ids: Sequence[int]) -> tuple[int, int]:
-    """Reads the ids as generation does: (bytes of the part of its cache that is filled, bytes of the whole
-    tensor, which has some room left and doubles when it is full).
+    """Reads the ids as generation does: (bytes of the filled part of its cache, bytes of the whole tensor,
+    which doubles when it is full).
     """
     decoder = Decoder(model)
     decoder.read(ids)
@@ -161,8 +158,8 @@ def filled_bytes(model: Transformer, ids: Sequence[int]) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Unchanged:
-    """Largest change of any earlier key and value as one more token comes, by layer; and the largest key and
-    value there are.
+    """The largest change of any earlier key and value as one more token comes, by layer; and the largest key
+    and value there are.
     """
 
     keys: np.ndarray  # (layer,)
@@ -179,13 +176,13 @@ class Unchanged:
 
     @property
     def first(self) -> float:
-        """In layer 0, whose keys and values come from each token's own embedding."""
+        """The largest change in layer 0, whose keys and values come from each token's own embedding."""
         return float(max(self.keys[0], self.values[0]))
 
 
 def unchanged(model: Transformer, ids: Sequence[int], *, mask: bool = True) -> Unchanged:
-    """Keys (as they are kept: turned by position) and values of `ids` without the last one, and with it; the
-    causal mask on or off.
+    """Compares keys (as cached: turned by position) and values of `ids` without the last one and with it,
+    under the causal mask or not.
 
     At least two ids, at most the context. The model must have a mixer.
     """
@@ -207,9 +204,7 @@ def unchanged(model: Transformer, ids: Sequence[int], *, mask: bool = True) -> U
 
 @dataclass(frozen=True)
 class Speed:
-    """Tokens a second, medians over `blocks` of each kind that took turns, every block writing `tokens` after
-    one.
-    """
+    """Tokens a second, medians over `blocks` of each kind in turns, each writing `tokens` after one."""
 
     tokens: int
     blocks: int
@@ -221,7 +216,7 @@ class Speed:
 
 def speed(model: Transformer, tokens: int, seconds: float = 1.0) -> Speed:
     """Measures on this machine, now. `tokens` is cut to what is written without a cache in a third of
-    `seconds`; no new pair of blocks begins after them.
+    `seconds`; no new blocks begin after them.
 
     At most the context: a window that moves would be measured as well.
     """
@@ -249,8 +244,116 @@ def speed(model: Transformer, tokens: int, seconds: float = 1.0) -> Speed:
 
 
 def _block(model: Transformer, tokens: int, held: Held | None) -> float:
-    """Seconds to write `tokens`; without a cache where nothing is held."""
+    """Returns the seconds to write `tokens`; without a cache where there is none to fill."""
     start = time.perf_counter()
     for _ in steps(model, [0], tokens, SampleConfig(temperature=0.8), cached=held is not None, held=held):
         pass
     return time.perf_counter() - start
+
+
+Family = Literal["MHA", "GQA", "MQA"]
+SHARED = 8  # key-value heads that models after MHA chose (LLaMA-2 70B, LLaMA-3, Mistral)
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """The sums over both generations. Arrays are (step,); FLOPs are whole numbers."""
+
+    cached: np.ndarray = field(repr=False)
+    uncached: np.ndarray = field(repr=False)
+    cached_sum: np.ndarray = field(repr=False)  # up to each step, that one included
+    uncached_sum: np.ndarray = field(repr=False)
+    refilled: np.ndarray = field(repr=False)
+    same: int  # steps in which both wrote the same token
+    difference: float  # the largest one between two logits of one step
+
+    @property
+    def times(self) -> float:
+        """The factor of FLOPs without the cache, in all."""
+        return float(self.uncached_sum[-1] / self.cached_sum[-1])
+
+    @property
+    def times_last(self) -> float:
+        """The factor of the last step."""
+        return float(self.uncached[-1] / self.cached[-1])
+
+
+def totals(pairs: Sequence[CacheStep]) -> Totals:
+    """Sums at least one step."""
+    cached, uncached = (
+        np.array([getattr(p, name) for p in pairs], dtype=np.int64) for name in ("flops", "flops_without")
+    )
+    return Totals(
+        cached,
+        uncached,
+        cached.cumsum(),
+        uncached.cumsum(),
+        np.array([p.refilled for p in pairs]),
+        sum(p.token == p.token_without for p in pairs),
+        max(p.difference for p in pairs),
+    )
+
+
+def first_refill(pairs: Sequence[CacheStep]) -> tuple[int, int] | None:
+    """Returns the first step before which the context was full, and the position that stands at 0 from there
+    on, as counted before; None where it never was.
+    """
+    step = next((i for i, pair in enumerate(pairs) if pair.refilled), None)
+    return None if step is None else (step, pairs[step].begin - pairs[step - 1].begin)
+
+
+def family(kv_heads: int, heads: int) -> Family:
+    """Names multi-head, grouped-query (Ainslie et al. 2023) or multi-query attention (Shazeer 2019).
+
+    >>> family(8, 8), family(2, 8), family(1, 8), family(1, 1)
+    ('MHA', 'GQA', 'MQA', 'MHA')
+    """
+    return "MHA" if kv_heads == heads else "MQA" if kv_heads == 1 else "GQA"
+
+
+def divisors(heads: int) -> list[int]:
+    """Returns every number of key-value heads that as many query heads can share evenly.
+
+    >>> divisors(12)
+    [12, 6, 4, 3, 2, 1]
+    """
+    return [n for n in range(heads, 0, -1) if heads % n == 0]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """A cache for every number of key-value heads that a model could have, the most heads first."""
+
+    heads: int  # of queries
+    model_heads: int  # key-value heads that the model has
+    sizes: dict[int, CacheSize]  # key-value heads -> cache
+
+    def saved(self, kv_heads: int) -> float:
+        """Returns how many times smaller it is than with the most heads."""
+        return next(iter(self.sizes.values())).formula / self.sizes[kv_heads].formula
+
+
+def can_share(config: ModelConfig) -> bool:
+    """True if the query heads of a configuration may read the same keys and values."""
+    try:
+        replace(config.resolved(), n_kv_heads=1).validate()
+    except ConfigError:
+        return False
+    return True
+
+
+def sharing(config: ModelConfig, tokens: int, dtype: str, parts: Parts = HEALTHY) -> Sharing:
+    """Returns caches of `tokens` positions, for every number of key-value heads that the mixer may have."""
+    c = config.resolved()
+    ways = divisors(c.n_heads) if can_share(c) else [c.n_kv_heads]
+    return Sharing(c.n_heads, c.n_kv_heads, {n: cache_size(c, tokens, dtype, n, parts) for n in ways})
+
+
+def by_family(config: ModelConfig, tokens: int, dtype: str) -> dict[Family, int]:
+    """Returns the bytes of a cache with each way of sharing; grouped: the model's own number, else SHARED
+    heads.
+    """
+    c = config.resolved()
+    shared = c.n_kv_heads if c.n_kv_heads < c.n_heads else SHARED
+    ways: dict[Family, int] = {"MHA": c.n_heads, "GQA": shared, "MQA": 1}
+    return {way: cache_size(c, tokens, dtype, n).formula for way, n in ways.items()}

@@ -1,4 +1,4 @@
-"""An encoder-decoder while it writes: what its map shows of each step."""
+"""The map of an encoder-decoder while it writes: what it shows of each step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from engine.data.pairs import source_ids
 from engine.data.tokenizers.pairs import PairTokenizer
-from engine.measure.home.map_places import size
+from engine.measure.home.living_map import size
 from engine.probe import Recorder
 from engine.sample.pairs import pair_steps
 from engine.seq2seq import Seq2Seq
@@ -19,9 +19,9 @@ MOST = 3  # guesses of each step
 
 @dataclass(frozen=True, eq=False)
 class Writing:
-    """A source that was read and what was written for it, step by step: step i writes symbol i, after begin
-    and the symbols before. Sizes are root mean squares, of each depth: before the first block, then after
-    each.
+    """A source and what was written for it: step i writes symbol i, after begin and the symbols before.
+
+    Sizes are root mean squares, of each depth: before the first block, then after each.
     """
 
     source: tuple[str, ...]
@@ -36,15 +36,15 @@ class Writing:
     memory: tuple[int, int]  # (source, d_model)
 
     def looked(self, step: int) -> tuple[int, float]:
-        """The place of the source that a step looks at most, and its weight: the mean of all heads."""
+        """Returns the source position that a step looks at most, and its weight: the mean of all heads."""
         mean = self.cross[:, :, step].mean((0, 1))
         return int(mean.argmax()), float(mean.max())
 
 
 @torch.inference_mode()
 def writing(model: Seq2Seq, tokenizer: PairTokenizer, text: str) -> Writing:
-    """Reads a text and writes the likeliest target. All steps are looked at in one pass over what was
-    written: under the causal mask a later symbol changes nothing before it.
+    """Reads a text and writes the likeliest target. All steps are looked at in one pass, which the causal
+    mask allows.
 
     Raises CorpusError for an empty text, TokenizerError for unknown symbols, ShapeError for too many.
     """

@@ -13,15 +13,16 @@ import torch
 
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
-from engine.measure.recording import Recording
+from engine.measure.attention.heads import mean_distance
+from engine.measure.recording import Recording, softmax
 from engine.parts.positions import Alibi, alibi_slopes
 from engine.parts.registry import HEALTHY, Parts
 
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """One entry for each head, (head,) float64. The reaches are distances, in tokens, at which e^(-slope *
-    distance) has come down to 1/e and to 1 percent.
+    """The slope of each head, (head,) float64, and the distances, in tokens, at which e^(-slope * distance)
+    has come down to 1/e and to 1 percent.
     """
 
     slope: np.ndarray
@@ -37,16 +38,16 @@ class Slopes:
         return float(self.slope.min())
 
     def within(self, context: int) -> int:
-        """How many heads come down to 1 percent within the context."""
+        """Returns how many heads come down to 1 percent within the context."""
         return int((self.to_a_percent < context).sum())
 
     def farthest(self, length: int) -> float:
-        """What the flattest head's weight is multiplied by at the far end of `length` tokens."""
+        """Returns the factor on the flattest head's weight at the far end of `length` tokens."""
         return farthest_key(self.flattest, length).factor
 
 
 def factors(slope: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """What a weight is multiplied by before the softmax's sum is divided out: e^(-slope * distance), (head,
+    """Returns the factor on a weight before the softmax's sum is divided out: e^(-slope * distance), (head,
     distance).
     """
     return np.exp(-np.outer(slope, distances))
@@ -54,14 +55,14 @@ def factors(slope: np.ndarray, distances: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FarthestKey:
-    """What is taken off the score of the farthest of some keys, and what its weight is multiplied by."""
+    """The penalty on the farthest key's score, and the factor on its weight."""
 
     penalty: float
     factor: float
 
 
 def farthest_key(slope: float, length: int) -> FarthestKey:
-    """Of `length` keys, for the last query.
+    """Returns those of `length` keys, for the last query.
 
     >>> farthest_key(0.5, 3)
     FarthestKey(penalty=1.0, factor=0.36787944117144233)
@@ -72,8 +73,8 @@ def farthest_key(slope: float, length: int) -> FarthestKey:
 
 @dataclass(frozen=True)
 class SlopeRule:
-    """How the slopes of `power + rest` heads come about: `power`, a power of two, by the rule itself, the
-    `rest` from the rule for twice as many heads.
+    """The number of heads with slopes by the rule itself, `power`, a power of two, and the `rest`, from the
+    rule for twice as many heads.
     """
 
     power: int
@@ -81,7 +82,7 @@ class SlopeRule:
 
 
 def slope_rule(n_heads: int) -> SlopeRule:
-    """Press et al. 2022, section 3.
+    """Splits the heads (Press et al. 2022, section 3).
 
     >>> slope_rule(12), slope_rule(8)
     (SlopeRule(power=8, rest=4), SlopeRule(power=8, rest=0))
@@ -91,8 +92,7 @@ def slope_rule(n_heads: int) -> SlopeRule:
 
 
 def slopes(n_heads: int, multiplier: float = 1.0) -> Slopes:
-    """Press et al. 2022, section 3; `multiplier` scales them all (1 is the paper's). Raises ShapeError for no
-    heads.
+    """Returns the slopes of Press et al. 2022, section 3, times `multiplier`. Raises ShapeError for no heads.
 
     >>> slopes(8).to_a_third.tolist()
     [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]
@@ -107,8 +107,8 @@ def slopes(n_heads: int, multiplier: float = 1.0) -> Slopes:
 
 
 def alibi_bias(n_heads: int, length: int, multiplier: float = 1.0, causal: bool = True) -> np.ndarray:
-    """What is added to the scores: (head, query, key) float32, -slope * distance; -inf above the diagonal
-    where there is a causal mask.
+    """Returns the bias on the scores, -slope * distance: (head, query, key) float32, -inf above the diagonal
+    under a causal mask.
     """
     scheme = Alibi(ModelConfig(d_model=n_heads, n_heads=n_heads, position="alibi").resolved())
     table = (
@@ -118,7 +118,7 @@ def alibi_bias(n_heads: int, length: int, multiplier: float = 1.0, causal: bool 
 
 
 def visible(length: int, causal: bool) -> np.ndarray:
-    """(query, key): may it be looked at?"""
+    """Returns which keys may be looked at: (query, key) bool."""
     return np.tri(length, dtype=bool) if causal else np.ones((length, length), dtype=bool)
 
 
@@ -135,35 +135,33 @@ class Effect:
 
     @property
     def distance_before(self) -> float:
-        return mean_distance(self.before)
+        return float(mean_distance(self.before))
 
     @property
     def distance_after(self) -> float:
-        return mean_distance(self.after)
+        return float(mean_distance(self.after))
 
     @property
     def moved(self) -> float:
-        """The share of the weight that is elsewhere with the bias: the total variation distance of the two
-        patterns, half the sum of |after - before|, mean over queries; 0 to 1.
-        """
+        """The share of the weight that moves, 0 to 1: half the sum of |after - before|, mean over queries."""
         return float(np.abs(self.after - self.before).sum(-1).mean() / 2)
 
 
-def alibi_effect(scores: np.ndarray, slope: float, seen: np.ndarray, own_slope: float = 0.0) -> Effect:
-    """scores (query, key), before the mask; `seen` (query, key) bool is what may be looked at. `own_slope` is
-    what the scores hold already (an ALiBi model's): it is taken out first.
+def alibi_effect(scores: np.ndarray, slope: float, seen: np.ndarray, recorded_slope: float = 0.0) -> Effect:
+    """Compares scores (query, key), before the mask, without and with a slope; `seen` (query, key) bool is
+    visible. The `recorded_slope` that the scores of an ALiBi model hold already is taken out first.
     """
     place = np.arange(len(scores))
     distance = np.abs(place[:, None] - place[None, :])
     hidden = np.where(seen, 0.0, -np.inf)
-    bare = scores.astype(np.float64) + own_slope * distance + hidden
+    bare = scores.astype(np.float64) + recorded_slope * distance + hidden
     biased = bare - slope * distance
     return Effect(bare, biased, softmax(bare), softmax(biased))
 
 
-def own_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) -> float:
-    """The slope that a head's recorded scores hold already: what the model's scheme takes off for each step,
-    where it learns nothing and takes off as much for every step; else 0.
+def recorded_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) -> float:
+    """Returns the slope that a head's recorded scores hold already, where the scheme learns nothing and is
+    linear; else 0.
     """
     scheme = parts.position(config)
     if "bias" not in scheme.enters or scheme.tensors(config):
@@ -174,23 +172,13 @@ def own_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) -> floa
 
 
 def distances_of_heads(recording: Recording, layer: int, multiplier: float) -> tuple[np.ndarray, np.ndarray]:
-    """Mean distance of every head of a layer without and with ALiBi's bias: two arrays (head,), tokens."""
+    """Returns the mean distance of every head of a layer without and with ALiBi's bias: two arrays (head,),
+    tokens.
+    """
     c = recording.config
     steps = slopes(c.n_heads, multiplier).slope
     scores = recording[f"blocks.{layer}.scores"]
-    own = [own_slope(c, h, recording.parts) for h in range(c.n_heads)]
+    own = [recorded_slope(c, h, recording.parts) for h in range(c.n_heads)]
     seen = recording.seen()
     effects = [alibi_effect(scores[h], float(steps[h]), seen, own[h]) for h in range(c.n_heads)]
     return np.array([e.distance_before for e in effects]), np.array([e.distance_after for e in effects])
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """Over the last axis, in float64."""
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
-
-
-def mean_distance(pattern: np.ndarray) -> float:
-    """How far a head looks: sum of weight * |query - key|, mean over queries, in tokens."""
-    place = np.arange(len(pattern))
-    return float((pattern * np.abs(place[:, None] - place[None, :])).sum(-1).mean())

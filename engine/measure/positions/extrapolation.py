@@ -1,15 +1,16 @@
 """Length extrapolation: the loss at every position of texts longer than any that a model was trained on.
 
-A window begins every `context` characters of a stretch of text. So a stretch's characters are read at
-position p of one window and at p + context of the one before it: what changes from p to p + context is how
-far back the model reads, not how hard the text is.
+A window begins every `context` characters of a stretch of text. So a character is read at position p of one
+window and at p + context of the one before it: what changes from p to p + context is how far back the model
+reads, not how hard the text is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 
 from engine.config import ModelConfig, Position
 from engine.errors import CorpusError, ShapeError
+from engine.measure.positions.t5_buckets import t5_weights
 from engine.model import Transformer, build
 from engine.parts.positions import T5Bias, t5_bucket
 
@@ -34,8 +36,8 @@ STOPGAP_FOR: dict[Stopgap, Position] = {"repeat": "learned", "hold": "learned", 
 def window_starts(
     tokens: int, context: int, count: int, times: int = TIMES, stretch: int = STRETCH
 ) -> np.ndarray:
-    """Where about `count` windows of times * context + 1 of the tokens begin, ascending: stretches of windows
-    `context` apart, spread evenly.
+    """Returns where about `count` windows of times * context + 1 tokens begin, ascending: stretches of
+    windows `context` apart, spread evenly.
 
     count = 0 takes every window. Raises CorpusError when the text is shorter than one window.
 
@@ -57,8 +59,8 @@ def window_starts(
 
 
 def share_read(finished: int, begun: int, windows: int, variants: int) -> float:
-    """How much of the reading is done, 0 to 1: `finished` of so many `variants`, each of so many windows, and
-    `begun` windows of the next.
+    """Returns the share of the reading done, 0 to 1: `finished` of so many `variants`, each of so many
+    windows, and `begun` windows of the next.
 
     >>> share_read(1, 8, 16, 3), share_read(3, 0, 16, 3)
     (0.5, 1.0)
@@ -69,11 +71,10 @@ def share_read(finished: int, begun: int, windows: int, variants: int) -> float:
 def position_losses(
     model: Transformer, tokens: Tensor, starts: np.ndarray, length: int, batch: int = BATCH
 ) -> Iterator[np.ndarray]:
-    """Loss in nats of every position of the windows tokens[start : start + length + 1], a few windows at a
-    time: (window, length), float32.
+    """Yields the loss in nats of every position of the windows tokens[start : start + length + 1], a few
+    windows at a time: (window, length), float32.
 
-    A model with a learned table is asked only as far as the table goes; the rest is NaN. Raises ShapeError
-    when length is below 1.
+    A learned table is read only as far as it goes; the rest is NaN. Raises ShapeError when length is below 1.
     """
     if length < 1:
         raise ShapeError(f"length is {length}; at least one position is needed")
@@ -90,14 +91,14 @@ def position_losses(
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Mean loss by position, in bins of `width` positions: `mean` and its standard error, (bin,), nats; NaN
-    where there is no answer. Windows near each other are about the same thing, hard or easy together, so the
-    errors are taken over blocks of BLOCK neighbouring windows; NaN for a single block.
+    """The mean loss by position, in bins of `width` positions: `mean` and its standard error, (bin,), nats;
+    NaN where there is none.
 
-    `tail` is the mean over the last TAIL positions of the context, with its error: what a window that slides
-    along reaches everywhere. `excess` says what the last TAIL positions of 2, 3 ... contexts cost more, in
-    nats, than the very same characters at the end of the first context of another window, with the error of
-    that difference.
+    Windows near each other are hard or easy together, so errors are taken over blocks of BLOCK neighbouring
+    windows; NaN for a single block. `tail` is the mean over the last TAIL positions of the context, with its
+    error: what a sliding window reaches everywhere. `excess` is what the last TAIL positions of 2, 3 ...
+    contexts cost more, in nats, than the same characters at the end of the first context of another window,
+    with its error.
     """
 
     width: int
@@ -113,7 +114,7 @@ class Curve:
         return np.arange(len(self.mean)) * self.width
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON, to four decimals; `from_dict` is its inverse."""
+        """Returns plain values, ready for JSON, to four decimals; `from_dict` is its inverse."""
         return {
             "width": self.width,
             "windows": self.windows,
@@ -137,7 +138,7 @@ class Curve:
 
 
 def curve(losses: np.ndarray, starts: np.ndarray, context: int, width: int = TAIL) -> Curve:
-    """Losses (window, position) of the windows at `starts` as a Curve."""
+    """Summarises losses (window, position) of the windows at `starts`."""
     positions = losses.shape[1] // width * width
     bins = losses[:, :positions].astype(np.float64).reshape(len(losses), -1, width).mean(2)  # (window, bin)
     times = range(1, losses.shape[1] // context + 1)
@@ -150,7 +151,7 @@ def curve(losses: np.ndarray, starts: np.ndarray, context: int, width: int = TAI
 
 
 def blocks(starts: np.ndarray, context: int, size: int = BLOCK) -> np.ndarray:
-    """The block of each window, counted from 0: at most `size` windows that follow each other in the text.
+    """Returns the block of each window, from 0: at most `size` windows that follow each other in the text.
 
     >>> blocks(np.array([0, 10, 20, 30, 70, 80]), 10, size=3).tolist()
     [0, 0, 0, 1, 2, 2]
@@ -164,8 +165,7 @@ def blocks(starts: np.ndarray, context: int, size: int = BLOCK) -> np.ndarray:
 
 
 def _same_text(starts: np.ndarray, later: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of windows, the second of which begins `later` tokens after the first: what the first reads there
-    is the second's beginning.
+    """Returns pairs of windows, the second of which begins `later` tokens after the first.
 
     >>> [indices.tolist() for indices in _same_text(np.array([0, 10, 20, 50, 60]), 10)]
     [[0, 1, 3], [1, 2, 4]]
@@ -175,10 +175,11 @@ def _same_text(starts: np.ndarray, later: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mean(values: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the first axis and its standard error over blocks; NaN where there is too little for them.
+    """Returns the mean over the first axis and its standard error over blocks; NaN where there is too little
+    for them.
 
-    With G blocks: sqrt(G / (G - 1) * sum over blocks of (sum of what lies above the mean)^2) / n, which for
-    blocks of one is the usual one (Cochran 1977, 9.1: cluster sampling).
+    With G blocks: sqrt(G / (G - 1) * sum over blocks of (sum of deviations)^2) / n (Cochran 1977, 9.1:
+    cluster sampling).
     """
     nothing = np.full(values.shape[1:], np.nan)
     if not len(values):
@@ -198,7 +199,7 @@ def _single(values: np.ndarray, block: np.ndarray) -> tuple[float, float]:
 
 
 def _plain(values: Iterable[float]) -> list[float | None]:
-    """JSON has no NaN."""
+    """Rounds to four decimals; JSON has no NaN."""
     return [round(float(v), 4) if np.isfinite(v) else None for v in values]
 
 
@@ -212,14 +213,14 @@ def _pair(values: Sequence[float | None]) -> tuple[float, float]:
 
 
 def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transformer:
-    """The trained model, made to go on beyond its context without training. Other weights are shared, not
-    copied.
+    """Returns the trained model, changed to go on beyond its context without training; other weights are
+    shared.
 
     `repeat`: the learned table begins again after its last row. `hold`: its last row stands for all later
     positions. `ntk`: RoPE with the base times^(d_rotary / (d_rotary - 2)) larger, so that its slowest pair
     turns `times` times slower and its fastest as before ("NTK-aware", bloc97 2023). `far`: T5's buckets
-    beyond the context, which training never met and which still hold their random start, take the bias of
-    the farthest one that it did meet. Raises ShapeError when the model has another scheme.
+    beyond the context, untrained, take the bias of the farthest trained one. Raises ShapeError when the model
+    has another scheme.
     """
     c = model.config
     if c.position != STOPGAP_FOR[kind]:
@@ -248,7 +249,7 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
 
 
 def farthest_bucket(config: ModelConfig) -> int:
-    """T5's bucket of the largest distance back within the context: those above it get no gradient in
+    """Returns T5's bucket of the largest distance within the context: those above it get no gradient in
     training.
 
     >>> farthest_bucket(ModelConfig(context=64, position="t5"))
@@ -257,3 +258,110 @@ def farthest_bucket(config: ModelConfig) -> int:
     return int(
         t5_bucket(torch.tensor(1 - config.context), not config.causal, T5Bias.buckets, T5Bias.max_distance)
     )
+
+
+Unit = Literal["nats", "bits"]
+UNITS: dict[Unit, float] = {"nats": 1.0, "bits": 1 / math.log(2)}  # of each in a nat
+HELD = 0.05  # nats: an increase up to this is called holding
+K = TypeVar("K", bound=Hashable)
+
+
+def in_unit(curve: Curve, unit: Unit) -> Curve:
+    """Returns the same curve with means and errors in `unit` instead of nats."""
+    scale = UNITS[unit]
+    return replace(
+        curve,
+        mean=curve.mean * scale,
+        error=curve.error * scale,
+        tail=(curve.tail[0] * scale, curve.tail[1] * scale),
+        excess={times: (mean * scale, error * scale) for times, (mean, error) in curve.excess.items()},
+    )
+
+
+def above_tail(curve: Curve) -> np.ndarray:
+    """Returns the loss less that of the model's own sliding window: (bin,)."""
+    result: np.ndarray = curve.mean - curve.tail[0]
+    return result
+
+
+@dataclass(frozen=True)
+class Costs:
+    """A row of the table, in one unit. `against_none` is the validation loss less that of the model without
+    positions.
+
+    `tail` and `more` are (mean, standard error); `more` by how many contexts are read, None where there is no
+    answer.
+    """
+
+    validation: float
+    against_none: float | None
+    tail: tuple[float, float]
+    more: Mapping[int, tuple[float, float] | None]
+
+
+def costs(curve: Curve, validation: float, none: float | None, unit: Unit = "nats") -> Costs:
+    """Returns the row of a curve, with the validation losses of its model and of the model without positions
+    (None: there is none), all in nats.
+    """
+    scale, shown = UNITS[unit], in_unit(curve, unit)
+    more = {
+        times: shown.excess[times] if np.isfinite(shown.excess[times][0]) else None for times in (2, TIMES)
+    }
+    against = None if none is None else (validation - none) * scale
+    return Costs(validation * scale, against, shown.tail, more)
+
+
+@dataclass(frozen=True)
+class Reach(Generic[K]):
+    """The names of curves that hold over TIMES contexts and of those that do not, with their extra cost in
+    nats, least first. A curve without an answer is in neither.
+    """
+
+    held: Mapping[K, float]
+    lost: Mapping[K, float]
+
+
+def reach_of(curves: Mapping[K, Curve]) -> Reach[K]:
+    """Sorts curves in nats."""
+    far = {name: c.excess[TIMES][0] for name, c in curves.items() if np.isfinite(c.excess[TIMES][0])}
+    order = sorted(far, key=lambda name: far[name])
+    return Reach(
+        {name: far[name] for name in order if far[name] <= HELD},
+        {name: far[name] for name in order if far[name] > HELD},
+    )
+
+
+def least(losses: Mapping[K, float]) -> K:
+    """Returns the name of the smallest loss.
+
+    >>> least({"a": 2.0, "b": 1.5})
+    'b'
+    """
+    return min(losses, key=lambda name: losses[name])
+
+
+@dataclass(frozen=True)
+class FarBuckets:
+    """T5's buckets: those up to `last` are met in training, those from there up to `end` never.
+
+    `met` is the bias of bucket `last`, mean over heads; `unmet` the largest |bias| of those never met.
+    `factor`: how many times as much weight farther distances get, where the bias is near 0.
+    """
+
+    last: int
+    end: int
+    met: float
+    unmet: float
+
+    @property
+    def factor(self) -> float:
+        return math.exp(-self.met)
+
+
+def far_buckets(model: Transformer) -> FarBuckets | None:
+    """Returns None where the context reaches into every bucket, and for a model without T5's bias."""
+    weights, last = t5_weights(model), farthest_bucket(model.config)  # (bucket, head)
+    if weights is None or last + 1 >= len(weights):
+        return None
+    far = float(np.abs(weights[last + 1 :]).max())
+    return FarBuckets(last, len(weights) - 1, float(weights[last].mean()), far)

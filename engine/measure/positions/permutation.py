@@ -1,14 +1,14 @@
-"""Does order matter? The same tokens in another order, through attention with and without positions.
+"""The order of tokens: the same ones in another order, through attention with and without positions and a
+causal mask.
 
-Without positions and without a mask, attention is permutation-equivariant: put the inputs into another order
-and the same outputs come out, in that order (Vaswani et al. 2017, 3.5, give this as the reason for their
-positions).
+Without both, attention is permutation-equivariant: the same outputs come out in the new order (Vaswani et al.
+2017, 3.5).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -40,12 +40,11 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The outputs of attention for a sentence as it was written and in another order; arrays are (position,
-    d_model), float32.
+    """The outputs of attention for a sentence in two orders; arrays are (position, d_model), float32.
 
-    `order[i]` is the place, in the sentence as written, of the word that now stands at i. `after` is in the
-    new order; `matched` are its rows put back beside the words they belong to. `largest` is the largest
-    |matched - before|.
+    `order[i]` is the original position of the word that now stands at i. `after` is in the new order;
+    `matched` are its rows put back beside the words they belong to. `largest` is the largest |matched -
+    before|.
     """
 
     order: np.ndarray
@@ -61,17 +60,17 @@ class Comparison:
     @property
     def by_word(self) -> np.ndarray:
         """The largest |matched - before| of each word, in the order as written: (position,)."""
-        found: np.ndarray = np.abs(self.difference).max(axis=1)
-        return found
+        result: np.ndarray = np.abs(self.difference).max(axis=1)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
     """A model with some of its switches set, reading a text in order and out of order.
 
-    `moved` (position,): length of the change of each token's final vector, divided by the root mean square
-    length of those vectors; `relative` is its root mean square. Losses are nats per token, None where the
-    mask is off or nothing follows.
+    `moved` (position,): length of the change of each token's final vector over the root mean square length;
+    `relative` is its root mean square. Losses are nats per token, None where the mask is off or nothing
+    follows.
     """
 
     position: bool
@@ -83,8 +82,7 @@ class Setting:
 
 
 def new_order(length: int, move: Move, seed: int = 0) -> np.ndarray:
-    """Which item comes to each place, (length,). A shuffle of more than one item never leaves all where they
-    were.
+    """Returns which item comes to each position, (length,). A shuffle of more than one item moves something.
 
     >>> new_order(4, "reverse").tolist(), new_order(4, "rotate").tolist()
     ([3, 2, 1, 0], [1, 2, 3, 0])
@@ -102,7 +100,7 @@ def new_order(length: int, move: Move, seed: int = 0) -> np.ndarray:
 
 
 def word_order(tokens: Sequence[str], move: Move, seed: int = 0) -> np.ndarray:
-    """An order of tokens that moves whole words: (token,). A word ends with the blanks behind it.
+    """Returns an order of tokens that moves whole words: (token,). A word ends with the blanks behind it.
 
     >>> tokens = list("to be or")
     >>> "".join(tokens[i] for i in word_order(tokens, "reverse"))
@@ -119,7 +117,7 @@ def word_order(tokens: Sequence[str], move: Move, seed: int = 0) -> np.ndarray:
 
 
 def word_ids(words: Sequence[str]) -> tuple[int, ...]:
-    """A number for each different word, in order of appearance.
+    """Returns a number for each different word, in order of appearance.
 
     >>> word_ids(["the", "cat", "the"])
     (0, 1, 0)
@@ -129,10 +127,10 @@ def word_ids(words: Sequence[str]) -> tuple[int, ...]:
 
 
 def fresh(plan: Plan, vocab_size: int, context: int) -> Transformer:
-    """One block of the engine's own, untrained.
+    """Builds one untrained block of the engine.
 
-    Its matrices have the standard deviation 1/sqrt(inputs) and its tables 1, not the 0.02 of a start of
-    training, at which every token looks at all others almost alike, whatever the scheme.
+    Its matrices have the standard deviation 1/sqrt(inputs) and its tables 1, not the 0.02 of training, at
+    which every token looks at all others almost alike.
     """
     config = ModelConfig(
         vocab_size=vocab_size,
@@ -155,7 +153,7 @@ def fresh(plan: Plan, vocab_size: int, context: int) -> Transformer:
 
 
 def compare(ids: Sequence[int], order: np.ndarray, plan: Plan) -> Comparison:
-    """Attention's output, `attn_out`, for the words `ids` and for the same words in `order`. Raises
+    """Compares attention's output, `attn_out`, for the words `ids` and for the same words in `order`. Raises
     ConfigError for an order that is none.
     """
     if sorted(order.tolist()) != list(range(len(ids))):
@@ -170,10 +168,10 @@ def compare(ids: Sequence[int], order: np.ndarray, plan: Plan) -> Comparison:
 
 
 def in_order_and_out(model: Transformer, ids: Sequence[int], order: np.ndarray) -> tuple[Setting, ...]:
-    """What the order of a text means to a model with its positions on and off, and its mask on and off.
+    """Reads a text in both orders with positions on and off, and the mask on and off.
 
-    Switching off edits the forward pass (`engine.measure.attention.ablation`); nothing is retrained. A model
-    without a mask gives two settings.
+    Switching off edits the forward pass (`engine.measure.attention.ablation`). A model without a mask gives
+    two settings.
     """
     masks = (True, False) if model.config.causal else (False,)
     return tuple(_setting(model, ids, order, position, mask) for mask in masks for position in (True, False))
@@ -195,3 +193,58 @@ def _setting(
     moved = np.sqrt(((matched - before) ** 2).sum(-1)) / size if size else np.zeros(len(before))
     losses = [float(next_token_losses(run).mean()) if mask and len(ids) > 1 else None for run in runs]
     return Setting(position, mask, moved, math.sqrt((moved**2).mean()), losses[0], losses[1])
+
+
+SAME = 1e-5  # differences below this are rounding in float32: the outputs here have sizes of 1 to 3
+Verdict = Literal["reads the same", "one bag", "mask leaks", "distances kept", "order counts"]
+
+
+@dataclass(frozen=True, eq=False)
+class OrderEffect:
+    """The same words in two orders through every scheme: `comparisons` by (scheme, causal).
+
+    `unchanged`: the sentence reads the same in the new order.
+    """
+
+    comparisons: Mapping[tuple[Position, bool], Comparison] = field(repr=False)
+    unchanged: bool
+
+    def largest(self, scheme: Position, causal: bool) -> float:
+        """Returns the largest |matched - before| of that attention."""
+        return self.comparisons[scheme, causal].largest
+
+    def verdict(self, scheme: Position, causal: bool) -> Verdict:
+        """Says what the numbers mean for that attention.
+
+        `one bag`: nothing tells the order. `mask leaks`: no scheme, but the mask tells some. `distances
+        kept`: ALiBi without a mask, in an order that keeps every distance.
+        """
+        if self.unchanged:
+            return "reads the same"
+        if scheme == "none":
+            return "mask leaks" if causal else "one bag"
+        if scheme == "alibi" and self.largest(scheme, causal) < SAME:
+            return "distances kept"
+        return "order counts"
+
+
+def order_effect(ids: Sequence[int], order: np.ndarray) -> OrderEffect:
+    """Runs the words `ids` as they are and in `order` through a fresh attention of each scheme. Raises
+    ConfigError for an order that is none.
+    """
+    result = {(s, mask): compare(ids, order, Plan(s, mask)) for mask in (False, True) for s in SCHEMES}
+    return OrderEffect(result, [ids[i] for i in order] == list(ids))
+
+
+def moves_nothing(order: np.ndarray) -> bool:
+    """True if every item stays at its position.
+
+    >>> moves_nothing(np.array([0, 1])), moves_nothing(np.array([1, 0]))
+    (True, False)
+    """
+    return bool((order == np.arange(len(order))).all())
+
+
+def setting_of(settings: Sequence[Setting], position: bool, mask: bool) -> Setting | None:
+    """Returns the setting with these switches; None where the model has none."""
+    return next((s for s in settings if (s.position, s.mask) == (position, mask)), None)

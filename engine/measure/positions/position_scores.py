@@ -1,7 +1,7 @@
-"""Where a position scheme enters a model, and what it makes of one pair of tokens at every two places.
+"""The scores of one pair of tokens at every two positions, and where a position scheme enters a model.
 
 Added positions (Vaswani et al. 2017, section 3.5) reach a score only through the matrices of queries and
-keys: (e + p_m) W_Q . (e' + p_n) W_K has terms in which m or n stands alone. Turned ones (Su et al. 2021,
+keys: (e + p_m) W_Q . (e' + p_n) W_K has terms in which m or n stands alone. Rotated ones (Su et al. 2021,
 section 3.4) leave m - n and nothing else.
 """
 
@@ -18,14 +18,14 @@ from engine.model import Transformer
 
 @dataclass(frozen=True, eq=False)
 class PlaceScores:
-    """The score of one token as query and one as key, in the first block: `scores` (query place, key place),
-    float32.
+    """The score of one token as query and one as key, in the first block: `scores` (query position, key
+    position), float32.
     """
 
     scores: np.ndarray = field(repr=False)
 
     def apart(self, distance: int) -> PlaceRow:
-        """The scores of those that are `distance` places apart, the key first."""
+        """Returns the scores at a distance, the key first."""
         return PlaceRow(np.arange(distance, len(self.scores)), np.diagonal(self.scores, -distance))
 
 
@@ -50,16 +50,16 @@ class PlaceRow:
 
     @property
     def spread(self) -> float:
-        """How much the place changes the score: the highest less the lowest."""
+        """The highest score less the lowest."""
         return self.highest - self.lowest
 
 
 def place_scores(model: Transformer, query: int, key: int, head: int, length: int) -> PlaceScores:
-    """Token `query` at each of `length` places, scored with token `key` at each of them, by a head of the
-    first block: q . k / sqrt(d_head), as the model computes it.
+    """Scores token `query` at each of `length` positions with token `key` at each of them, by a head of the
+    first block: q . k / sqrt(d_head).
 
-    In the first block a token's query holds the token and its place and nothing of its neighbours, so a text
-    of one token, again and again, has all of them. Biases on the scores are not in it.
+    In the first block a query holds its token and position alone, so a text of one token, again and again,
+    has all of them. Biases on the scores are not in it.
     """
     c = model.config
     q = _first(model, query, length, "q")[head]
@@ -68,16 +68,14 @@ def place_scores(model: Transformer, query: int, key: int, head: int, length: in
 
 
 def _first(model: Transformer, token: int, length: int, name: str) -> np.ndarray:
-    """What the first block compares, (head, place, d_head): turned where the scheme turns it."""
-    found = record(model, [token] * length)
-    return found[f"blocks.0.{name}_rot"]
+    """Returns what the first block compares, (head, position, d_head): rotated where the scheme does so."""
+    result = record(model, [token] * length)
+    return result[f"blocks.0.{name}_rot"]
 
 
 def entrances(model: Transformer) -> tuple[tuple[str, bool], ...]:
-    """The embedding and every block, bottom first, each with whether the position scheme enters there.
-
-    Added positions enter once, at the embedding; turned queries and keys, and biases on the scores, in every
-    block.
+    """Returns the embedding and every block, bottom first, each with whether the position scheme enters
+    there.
     """
     c = model.config
     hooks = model.parts.position(c).enters

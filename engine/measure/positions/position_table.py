@@ -1,6 +1,4 @@
-"""Tables of position vectors, learned or sinusoidal: how alike two positions are, and whether the near ones
-are more alike.
-"""
+"""Tables of position vectors, learned or sinusoidal: the likeness of two positions by their distance."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from engine.parts.positions import Learned, sinusoidal_table
 
 
 def learned_table(model: Transformer) -> np.ndarray | None:
-    """The trained table (context, d_model) float32; None where the model has none."""
+    """Returns the trained table (context, d_model) float32; None where the model has none."""
     return (
         model.positions.weight.detach().float().cpu().numpy()
         if isinstance(model.positions, Learned)
@@ -28,15 +26,15 @@ def learned_table(model: Transformer) -> np.ndarray | None:
 
 
 def sinusoidal(length: int, d_model: int) -> np.ndarray:
-    """The sinusoidal vectors of positions 0 .. length - 1, (length, d_model) float32; an odd width goes
-    without its last cosine.
+    """Returns the sinusoidal vectors of positions 0 .. length - 1, (length, d_model) float32; an odd width
+    goes without its last cosine.
     """
     return sinusoidal_table(length, d_model + d_model % 2)[:, :d_model].numpy()
 
 
 @dataclass(frozen=True, eq=False)
 class Alike:
-    """How alike two positions are. Cosines are of the vectors as they are; nothing is taken off."""
+    """The likeness of two positions: cosines of the vectors as they are."""
 
     cosines: np.ndarray = field(repr=False)  # (position, position)
     norms: np.ndarray = field(repr=False)  # (position,)
@@ -51,14 +49,14 @@ class Alike:
 
 
 def alike(table: np.ndarray) -> Alike:
-    """table (position, d_model), two positions at least."""
-    found = cosines(table, centre=False)
+    """Compares the rows of a table (position, d_model), two at least."""
+    result = cosines(table, centre=False)
     length = len(table)
-    diagonals = [np.diagonal(found, k).astype(np.float64) for k in range(length)]
+    diagonals = [np.diagonal(result, k).astype(np.float64) for k in range(length)]
     first, second = np.triu_indices(length, 1)
-    link = correlation(found[first, second], -(second - first).astype(np.float64))
+    link = correlation(result[first, second], -(second - first).astype(np.float64))
     return Alike(
-        found,
+        result,
         np.linalg.norm(table, axis=1),
         np.array([d.mean() for d in diagonals]),
         np.array([d.std() for d in diagonals]),
@@ -71,18 +69,18 @@ NEAR = 0.3  # correlation of the cosine with -distance above which a table has l
 
 @dataclass(frozen=True, eq=False)
 class PositionTable:
-    """A table of position vectors with what is measured of it. `path` are the positions on the table's own
-    first two principal components, `kept` the shares of the variance that each of these two keeps.
+    """A table of position vectors. `path` are the positions on its first two principal components,
+    `variance_shares` the shares of the variance on them.
     """
 
     table: np.ndarray = field(repr=False)  # (position, d_model)
     alike: Alike = field(repr=False)
     path: np.ndarray = field(repr=False)  # (position, 2)
-    kept: np.ndarray = field(repr=False)  # (2,)
+    variance_shares: np.ndarray = field(repr=False)  # (2,)
 
     @property
     def neighbours(self) -> float:
-        """Mean cosine of two positions next to each other."""
+        """The mean cosine of two positions next to each other."""
         return float(self.alike.by_distance[1])
 
     @property
@@ -92,16 +90,16 @@ class PositionTable:
 
     @property
     def knows_near(self) -> bool:
-        """Whether near positions are clearly more alike than far ones."""
+        """True if near positions are clearly more alike than far ones."""
         return self.alike.correlation > NEAR
 
     @property
-    def kept_by_both(self) -> float:
+    def shown_variance(self) -> float:
         """The share of the variance that the path shows."""
-        return float(self.kept.sum())
+        return float(self.variance_shares.sum())
 
 
 def measured(table: np.ndarray) -> PositionTable:
-    """table (position, d_model), three positions at least."""
+    """Measures a table (position, d_model) of three positions at least."""
     path, kept = project(table, principal(table, 2).axes)
     return PositionTable(table, alike(table), path, kept)

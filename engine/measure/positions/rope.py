@@ -1,5 +1,5 @@
-"""RoPE in numbers: how pairs turn, what a score keeps when both positions move, and the two layouts of the
-pairs.
+"""RoPE in numbers: how pairs turn, what a score keeps when both positions move, how it falls with the
+distance, and the two layouts of the pairs.
 
 Everything turns by `engine.parts.positions`: `Rope` itself, or its `rotate_half_pairs` with tables in another
 precision.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -17,17 +17,17 @@ from torch import Tensor
 
 from engine.config import ModelConfig
 from engine.errors import ShapeError
-from engine.measure.recording import Edits, Recording, next_token_losses, record
+from engine.measure.recording import Edits, Recording, next_token_losses, record, softmax
 from engine.model import Transformer
 from engine.parts.heads import by_heads
 from engine.parts.positions import Rope, rotate_half_pairs
 
 
 def frequencies(d_rotary: int, base: float) -> np.ndarray:
-    """theta_i = base^(-2i/d_rotary), radians per position: (pair,) float64. Su et al. 2021, 3.2.2.
+    """Returns theta_i = base^(-2i/d_rotary), radians per position: (pair,) float64. Su et al. 2021, 3.2.2.
 
-    `d_rotary` are the dimensions that turn: all of d_head, or the first of them (`ModelConfig.d_rotary`).
-    Raises ShapeError when it is odd: dimensions turn in pairs.
+    `d_rotary` are the dimensions that turn: all of d_head, or the first of them. Raises ShapeError when it is
+    odd.
 
     >>> frequencies(4, 10_000.0).round(6)
     array([1.  , 0.01])
@@ -38,7 +38,7 @@ def frequencies(d_rotary: int, base: float) -> np.ndarray:
 
 
 def turns(d_rotary: int, base: float, context: int) -> np.ndarray:
-    """Full turns of each pair on the way through `context` positions, context * theta_i / 2 pi: (pair,).
+    """Returns the full turns of each pair within `context` positions, context * theta_i / 2 pi: (pair,).
 
     >>> turns(4, 100.0, 628).round(2)
     array([99.95,  9.99])
@@ -47,9 +47,7 @@ def turns(d_rotary: int, base: float, context: int) -> np.ndarray:
 
 
 def tables(positions: Sequence[int] | np.ndarray, d_rotary: int, base: float) -> tuple[Tensor, Tensor]:
-    """(cos, signed sin) for `rotate_half_pairs`, each (position, d_rotary), float64: the engine's tables in
-    double precision.
-    """
+    """Returns (cos, signed sin) for `rotate_half_pairs`, each (position, d_rotary), float64."""
     angles = torch.outer(
         torch.as_tensor(np.asarray(positions), dtype=torch.float64),
         torch.from_numpy(frequencies(d_rotary, base)),
@@ -61,8 +59,8 @@ def tables(positions: Sequence[int] | np.ndarray, d_rotary: int, base: float) ->
 def rotated(
     x: np.ndarray, positions: Sequence[int] | np.ndarray, base: float, d_rotary: int | None = None
 ) -> np.ndarray:
-    """x (..., position, d_head), each row turned by its position, half-split, in float64. Only the first
-    d_rotary dimensions turn (None: all); the rest stays.
+    """Turns each row of x (..., position, d_head) by its position, half-split, in float64. Only the first
+    d_rotary dimensions turn (None: all).
     """
     width = x.shape[-1] if d_rotary is None else d_rotary
     turn = _half_split(tables(positions, width, base))
@@ -72,8 +70,8 @@ def rotated(
 def pair_terms(
     q: np.ndarray, k: np.ndarray, query: int, key: int, base: float, d_rotary: int | None = None
 ) -> np.ndarray:
-    """What each pair adds to q.k with q (d_head,) at position `query` and k (d_head,) at `key`: (pair,). With
-    `unturned` they sum to the score before its scaling.
+    """Returns what each pair adds to q.k with q (d_head,) at position `query` and k (d_head,) at `key`:
+    (pair,). With `unturned` they sum to the score before its scaling.
     """
     width = len(q) if d_rotary is None else d_rotary
     products = rotated(q[None, :width], [query], base)[0] * rotated(k[None, :width], [key], base)[0]
@@ -81,7 +79,7 @@ def pair_terms(
 
 
 def unturned(q: np.ndarray, k: np.ndarray, d_rotary: int) -> float:
-    """What the dimensions from d_rotary on add to q.k, the same at every distance; 0 where all of them turn.
+    """Returns what the dimensions from d_rotary on add to q.k, the same at every distance.
 
     >>> unturned(np.array([1.0, 2.0, 3.0]), np.array([9.0, 9.0, 5.0]), 2)
     15.0
@@ -92,8 +90,8 @@ def unturned(q: np.ndarray, k: np.ndarray, d_rotary: int) -> float:
 def score_curve(
     q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray, d_rotary: int | None = None
 ) -> np.ndarray:
-    """q.k against the distance query - key: (distance,). For q = k = ones, all turned, it is 2 * sum_i
-    cos(distance * theta_i).
+    """Returns q.k against the distance query - key: (distance,). For q = k = ones, all turned, it is 2 *
+    sum_i cos(distance * theta_i).
 
     Linear in q and in k: with the mean q and the mean k of a text it is the mean over all pairs of its
     tokens.
@@ -104,8 +102,8 @@ def score_curve(
 
 @dataclass(frozen=True)
 class Shifted:
-    """One precision: q.k before and after both positions moved by the same number. The products are summed in
-    float64, so that only the turning rounds.
+    """One precision: q.k before and after both positions moved by the same number, summed in float64, so that
+    only the turning rounds.
     """
 
     precision: str
@@ -120,10 +118,10 @@ class Shifted:
 def shift_check(
     q: np.ndarray, k: np.ndarray, query: int, key: int, shift: int, base: float, d_rotary: int | None = None
 ) -> list[Shifted]:
-    """The score at (query, key) and at (query + shift, key + shift): by the engine's Rope in bfloat16 and
-    float32, and with float64 tables. Only the first d_rotary dimensions turn (None: all).
+    """Scores (query, key) and (query + shift, key + shift): by the engine's Rope in bfloat16 and float32, and
+    with float64 tables. Only the first d_rotary dimensions turn (None: all).
     """
-    found = []
+    result = []
     share = 1.0 if d_rotary is None else d_rotary / len(q)
     config = ModelConfig(
         d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base), rope_fraction=share
@@ -138,34 +136,32 @@ def shift_check(
             turned_q = rope.prepare(1, vectors[0], query + s).rotate(*vectors)[0]
             turned_k = rope.prepare(1, vectors[1], key + s).rotate(*vectors)[1]
             scores.append(float((turned_q.double() * turned_k.double()).sum()))
-        found.append(Shifted(name, *scores))
+        result.append(Shifted(name, *scores))
     exact = [
         float(
             rotated(q[None], [query + s], base, d_rotary)[0] @ rotated(k[None], [key + s], base, d_rotary)[0]
         )
         for s in (0, shift)
     ]
-    return [*found, Shifted("float64", *exact)]
+    return [*result, Shifted("float64", *exact)]
 
 
 def seeded_pair(d_head: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A q and a k (d_head,), normal, drawn from a seed: for models that turn nothing."""
+    """Draws a normal q and k (d_head,), for models that turn nothing."""
     generator = np.random.default_rng(seed)
     return generator.standard_normal(d_head), generator.standard_normal(d_head)
 
 
 @dataclass(frozen=True)
 class Turned:
-    """How a model turns queries and keys: the first `rotary` dimensions of a head, by frequencies of
-    `base`.
-    """
+    """The rotation of a model: the first `rotary` dimensions of a head turn, by frequencies of `base`."""
 
     base: float
     rotary: int
 
 
 def turned_by(model: Transformer) -> Turned | None:
-    """What the model's own scheme turns by, held against what it does to vectors; None where it turns
+    """Returns the model's rotation, checked against what its scheme does to vectors; None where it turns
     nothing, or not as RoPE does.
     """
     c, scheme = model.config, model.positions
@@ -184,11 +180,10 @@ def turned_by(model: Transformer) -> Turned | None:
 def before_rotation(
     model: Transformer, recording: Recording, layer: int, head: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """q and k of a head as they meet the rotation, each (position, d_head); None where the model compares
-    none.
+    """Returns q and k of a head as they meet the rotation, after QK-norm, each (position, d_head); None where
+    the model compares none.
 
-    With fewer key heads than query heads, k is that of the head's group. QK-norm comes before the turning, so
-    it is applied here.
+    With fewer key heads than query heads, k is that of the head's group.
     """
     c = recording.config
     if not recording.parts.mixer(c).scored:
@@ -209,7 +204,7 @@ def before_rotation(
 
 
 def half_split_order(d_head: int) -> np.ndarray:
-    """Which interleaved dimension stands where in the half-split layout: x_half = x_interleaved[order].
+    """Returns the interleaved dimensions in half-split order: x_half = x_interleaved[order].
 
     >>> half_split_order(8)
     array([0, 2, 4, 6, 1, 3, 5, 7])
@@ -235,7 +230,7 @@ def _half_split(tables: tuple[Tensor, Tensor]) -> Turn:
 
 
 def _interleaved(tables: tuple[Tensor, Tensor]) -> Turn:
-    """The same dimensions by the same angles, but neighbours turn together."""
+    """Turns the same dimensions by the same angles, but neighbours together."""
     width = tables[0].shape[-1]
     cos, sin = tables[0][:, : width // 2], tables[1][:, width // 2 :]
     return lambda x: torch.cat((rotate_interleaved(x[..., :width], cos, sin), x[..., width:]), -1)
@@ -245,7 +240,7 @@ def _interleaved(tables: tuple[Tensor, Tensor]) -> Turn:
 class Layouts:
     """Scores (query, key), scaled by 1/sqrt(d_head), of the same q and k turned in different layouts.
 
-    `moved` says how much the scores of each change at most when all positions move by SHIFT.
+    `moved` is the largest change of each when all positions move by SHIFT.
     """
 
     half: np.ndarray  # half-split, as the engine does it
@@ -255,7 +250,7 @@ class Layouts:
     moved: dict[str, float]
 
     def difference(self, name: str) -> float:
-        """Largest difference from the half-split scores."""
+        """Returns the largest difference from the half-split scores."""
         return float(np.abs(getattr(self, name) - self.half).max())
 
 
@@ -263,15 +258,15 @@ SHIFT = 10
 
 
 def layouts(q: np.ndarray, k: np.ndarray, base: float, d_rotary: int | None = None) -> Layouts:
-    """q, k (position, d_head) before rotation, of which the first d_rotary dimensions turn (None: all). In
-    float64.
+    """Scores q, k (position, d_head) from before rotation in every layout, in float64; the first d_rotary
+    dimensions turn (None: all).
     """
     width = q.shape[1] if d_rotary is None else d_rotary
-    found = {}
+    result = {}
     for start in (0, SHIFT):
-        found[start] = _layout_scores(q, k, tables(np.arange(start, start + len(q)), width, base))
-    moved = {name: float(np.abs(found[SHIFT][name] - found[0][name]).max()) for name in found[0]}
-    return Layouts(**found[0], moved=moved)
+        result[start] = _layout_scores(q, k, tables(np.arange(start, start + len(q)), width, base))
+    moved = {name: float(np.abs(result[SHIFT][name] - result[0][name]).max()) for name in result[0]}
+    return Layouts(**result[0], moved=moved)
 
 
 def _layout_scores(q: np.ndarray, k: np.ndarray, turning: tuple[Tensor, Tensor]) -> dict[str, np.ndarray]:
@@ -290,8 +285,8 @@ def _layout_scores(q: np.ndarray, k: np.ndarray, turning: tuple[Tensor, Tensor])
 
 @dataclass(frozen=True)
 class LayoutLoss:
-    """Mean loss of a text, nats per token, as trained and with pairs taken from neighbouring dimensions in
-    every head.
+    """The mean loss of a text, nats per token, as trained and with pairs taken from neighbouring dimensions
+    in every head.
     """
 
     right: float
@@ -299,8 +294,8 @@ class LayoutLoss:
 
 
 def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | None:
-    """What the mix-up costs a trained model. None for a model without RoPE or scores, without a causal mask,
-    or for fewer than two tokens.
+    """Measures what the mix-up costs a trained model. None for a model without RoPE or scores, without a
+    causal mask, or for fewer than two tokens.
     """
     c = model.config
     turning, scored = turned_by(model), model.parts.mixer(c).scored
@@ -320,3 +315,141 @@ def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | No
         next_token_losses(record(model, ids, edits=e, only={"logits"})).mean() for e in (None, edits)
     )
     return LayoutLoss(float(right), float(wrong))
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score q.k of two turned vectors before its scaling, and the pair with the largest `term` in it.
+    `near`: its arrows are less than a quarter turn apart.
+    """
+
+    total: float
+    pair: int
+    term: float
+
+    @property
+    def near(self) -> bool:
+        return self.term > 0
+
+
+def score_at(
+    q: np.ndarray, k: np.ndarray, query: int, key: int, base: float, d_rotary: int | None = None
+) -> Score:
+    """Scores q (d_head,) at position `query` and k (d_head,) at `key`, of which the first d_rotary dimensions
+    turn (None: all).
+    """
+    terms = pair_terms(q, k, query, key, base, d_rotary)
+    pair = int(np.abs(terms).argmax())
+    rest = unturned(q, k, 2 * len(terms))
+    return Score(float(terms.sum()) + rest, pair, float(terms[pair]))
+
+
+# Score against distance -------------------------------------------------------------------------
+
+
+def mean_score(
+    q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray, d_rotary: int | None = None
+) -> np.ndarray:
+    """Returns q.k / sqrt(d_head) by distance, (distance,) float64: the mean over every pair of a row of q and
+    a row of k (position, d_head) before rotation. Only the first d_rotary dimensions turn (None: all).
+    """
+    curve = score_curve(q.mean(0), k.mean(0), base, distances, d_rotary)
+    result: np.ndarray = curve / math.sqrt(q.shape[1])
+    return result
+
+
+def some_distances(reach: int, most: int = 1_000) -> np.ndarray:
+    """Returns the distances 0 to `most`, and about as many more up to `reach`, evenly spaced: (distance,),
+    ascending.
+
+    >>> some_distances(16, 4).tolist()
+    [0, 1, 2, 3, 4, 7, 10, 13, 16]
+    """
+    far = np.linspace(most, max(reach, most), most + 1).round().astype(np.int64)
+    result = np.unique(np.concatenate((np.arange(most + 1), far)))
+    return result[result <= reach]
+
+
+@dataclass(frozen=True)
+class Decay:
+    """A score over some of the distances 0 to `reach`. `lowest` and `highest` are (score, distance).
+
+    `falls`: it begins above 0 and is nowhere higher. Only then `below_half` is the first distance at which it
+    is less than half of its start, None where it never is; `stays`: from there on it remains so.
+    """
+
+    start: float
+    last: float
+    reach: int
+    lowest: tuple[float, int]
+    highest: tuple[float, int]
+    falls: bool
+    below_half: int | None
+    stays: bool
+
+
+def decay(distances: np.ndarray, scores: np.ndarray) -> Decay:
+    """Summarises distances (n,), ascending from 0, and the scores (n,) at them."""
+    low, high = int(scores.argmin()), int(scores.argmax())
+    start = float(scores[0])
+    falls = start > 0 and high == 0
+    below = np.flatnonzero(scores < start / 2) if falls else np.zeros(0, np.int64)
+    return Decay(
+        start,
+        float(scores[-1]),
+        int(distances[-1]),
+        (float(scores[low]), int(distances[low])),
+        (float(scores[high]), int(distances[high])),
+        falls,
+        int(distances[below[0]]) if below.size else None,
+        bool(below.size and (scores[below[0] :] <= start / 2).all()),
+    )
+
+
+# Turns within a context -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """Full turns of each pair within a context, (pair,), fastest first; `theta` (pair,) in radians a
+    position.
+    """
+
+    count: np.ndarray = field(repr=False)
+    theta: np.ndarray = field(repr=False)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """The positions that one turn takes: (pair,)."""
+        result: np.ndarray = 2 * math.pi / self.theta
+        return result
+
+    @property
+    def incomplete(self) -> np.ndarray:
+        """The pairs that never complete a turn: (pair,) bool."""
+        return self.count < 1
+
+    @property
+    def never(self) -> int:
+        """The number of pairs that never complete a turn."""
+        return int(self.incomplete.sum())
+
+
+def turns_within(d_rotary: int, base: float, context: int) -> Turns:
+    """Returns the turns of the pairs of `d_rotary` dimensions. Raises ShapeError when that is odd.
+
+    >>> turns_within(128, 10_000.0, 4_096).never
+    18
+    """
+    return Turns(turns(d_rotary, base, context), frequencies(d_rotary, base))
+
+
+# Layouts ----------------------------------------------------------------------------------------
+
+
+def layout_pattern(layouts: Layouts, name: str, seen: np.ndarray) -> np.ndarray:
+    """Returns the pattern (query, key) of a layout's scores: `name` is a field of `Layouts`, `seen` (query,
+    key) bool the visible keys.
+    """
+    scores: np.ndarray = getattr(layouts, name)
+    return softmax(np.where(seen, scores, -np.inf))

@@ -1,5 +1,5 @@
-"""The six position schemes on one bench: where each enters, what it costs, and what it knows about distance
-before any training.
+"""The six position schemes side by side: where each enters, what it costs, and what it knows about distance
+before training.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from engine.parts.positions import HookName
 
 @dataclass(frozen=True)
 class Scheme:
-    """What is known about a scheme. `used_by` and `source` are published; the rest is what the engine's part
-    does (tests look).
+    """The facts about a scheme. `used_by` and `source` are published; the rest is what the engine's part does
+    (tests look).
 
-    `seam` is the place where it enters; `carries` what reaches attention: `absolute` places, or `relative`
-    distances only.
+    `hook` is where it enters; `carries` what reaches attention: `absolute` positions, or `relative` distances
+    only.
     """
 
     title: str
-    seam: HookName | None
+    hook: HookName | None
     carries: Literal["absolute", "relative", "nothing"]
     limit: str
     used_by: str
@@ -80,7 +80,7 @@ SCHEMES: dict[Position, Scheme] = {
     ),
 }
 
-SEAM_WORDS: dict[HookName | None, str] = {
+HOOK_NAMES: dict[HookName | None, str] = {
     None: "nowhere",
     "embed": "the embedding",
     "rotate": "queries and keys",
@@ -89,8 +89,8 @@ SEAM_WORDS: dict[HookName | None, str] = {
 
 
 def parameters_added(config: ModelConfig, scheme: Position) -> int:
-    """Parameters that the scheme adds to a model of these sizes. Raises ConfigError when it cannot have the
-    scheme.
+    """Returns the parameters that the scheme adds to a model of these sizes. Raises ConfigError when it
+    cannot have the scheme.
 
     >>> config = ModelConfig(context=64, d_model=64)
     >>> [parameters_added(config, scheme) for scheme in ("rope", "learned", "t5")]
@@ -101,8 +101,8 @@ def parameters_added(config: ModelConfig, scheme: Position) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """How alike a token and the same token `distance` places further back look to the scheme: values (line,
-    distance), at most 1.
+    """The likeness of a token and the same token `distance` positions further back to the scheme: values
+    (line, distance), at most 1.
 
     `quantity` says what the values are, and `lines` has a name for each: one, or one for each head.
     """
@@ -113,20 +113,19 @@ class Similarity:
     values: np.ndarray
 
     def range_at(self, distance: int) -> tuple[float, float]:
-        """(smallest, largest) of the lines' values at a distance."""
+        """Returns the smallest and largest value of the lines at a distance."""
         column = self.values[:, distance]
         return float(column.min()), float(column.max())
 
     @property
     def range_apart(self) -> tuple[float, float]:
-        """(smallest, largest) value of all lines at all distances but 0."""
+        """The smallest and largest value at all distances but 0."""
         apart = self.values[:, 1:]
         return float(apart.min()), float(apart.max())
 
 
 def similarity(model: Transformer, reach: int) -> Similarity:
-    """What the model's position scheme makes of distances 0 .. reach - 1, by itself: no matrix of a block is
-    asked.
+    """Returns what the position scheme alone, without a matrix of a block, makes of distances 0 .. reach - 1.
 
     - added to the embedding (or nothing added): the cosine of E_v + P(p) and E_v + P(p - distance), mean over
       tokens v and places p;
@@ -151,7 +150,7 @@ def similarity(model: Transformer, reach: int) -> Similarity:
 
 
 def _bias(model: Transformer, reach: int) -> np.ndarray:
-    """What the last of `reach` queries gets added to its scores, by distance: (head, distance)."""
+    """Returns the bias on the last of `reach` queries, by distance: (head, distance)."""
     with torch.inference_mode():
         hooks = model.positions.prepare(1, torch.zeros(1), start=reach - 1)
         return hooks.bias(torch.zeros(1, model.config.n_heads, 1, reach))[0, :, 0].flip(-1).double().numpy()

@@ -1,5 +1,4 @@
-"""Sinusoidal positions taken apart: wavelengths, how alike two positions are, and the rotation that leads
-from one to another.
+"""Sinusoidal positions: wavelengths, the likeness of two positions, and the rotation from one to another.
 
 Vaswani et al. 2017, section 3.5: PE(p, 2i) = sin(p theta_i), PE(p, 2i+1) = cos(p theta_i), theta_i =
 base^(-2i/d). The pair (sin, cos) is the tip of a clock's hand of length 1, pointing up at position 0 and
@@ -22,12 +21,11 @@ BASE = 10_000.0
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """How alike the vectors of two positions are.
+    """The likeness of the vectors of two positions.
 
-    `dots` (position, position) are PE(p) . PE(q), float32; every vector has the squared length d/2, so the
-    cosine is dots / (d/2). `by_distance` (distance,) is what theory says: sum_i cos(k theta_i). `deviation`
-    is the largest difference between an entry and theory at its distance, in float32; `deviation64` the same
-    in float64.
+    `dots` (position, position) are PE(p) . PE(q), float32; every vector has the squared length d/2.
+    `by_distance` (distance,) is the theory, sum_i cos(k theta_i). `deviation` is the largest difference from
+    theory in float32; `deviation64` the same in float64.
     """
 
     dots: np.ndarray = field(repr=False)
@@ -37,17 +35,17 @@ class Similarity:
 
     @property
     def cosines(self) -> np.ndarray:
-        """(position, position), float32."""
+        """The cosines (position, position), float32."""
         return self.dots / np.float32(self.by_distance[0])
 
     @property
     def cosine_by_distance(self) -> np.ndarray:
-        """What theory says: (distance,), 1 at distance 0."""
+        """The cosine in theory: (distance,), 1 at distance 0."""
         return self.by_distance / self.by_distance[0]
 
     @property
     def vector_length(self) -> float:
-        """Of every position's vector: sqrt(d/2)."""
+        """The length of every position's vector: sqrt(d/2)."""
         return math.sqrt(self.by_distance[0])
 
     @property
@@ -59,7 +57,7 @@ class Similarity:
 @dataclass(frozen=True, eq=False)
 class Waves:
     """The pairs of a table of `length` positions: `theta` (pair,) in radians a position, `wavelength` (pair,)
-    in positions, both float64; each wave is `ratio` times as long as the one before.
+    in positions; each wave is `ratio` times as long as the one before.
     """
 
     theta: np.ndarray = field(repr=False)
@@ -69,12 +67,12 @@ class Waves:
 
     @property
     def longer(self) -> int:
-        """How many pairs do not go round once within the table."""
+        """The number of pairs that do not go round once within the table."""
         return int((self.wavelength > self.length).sum())
 
     @property
     def complete(self) -> int:
-        """How many pairs go round at least once within the table."""
+        """The number of pairs that go round at least once."""
         return len(self.wavelength) - self.longer
 
 
@@ -104,8 +102,8 @@ class Residual:
 
 
 def frequencies(d_model: int, base: float = BASE) -> np.ndarray:
-    """theta_i in radians a position, (d_model/2,), float64. Raises ConfigError for an odd width and for a
-    base below 1.
+    """Returns theta_i in radians a position, (d_model/2,), float64. Raises ConfigError for an odd width and
+    for a base below 1.
 
     >>> frequencies(8).tolist()
     [1.0, 0.1, 0.01, 0.001]
@@ -114,34 +112,36 @@ def frequencies(d_model: int, base: float = BASE) -> np.ndarray:
         raise ConfigError("d_model", d_model, "must be even and at least 2: sines and cosines come in pairs")
     if not (1.0 <= base <= 1e12):
         raise ConfigError("base", base, "must be between 1 and 1e12")
-    found: np.ndarray = 1.0 / base ** (np.arange(0, d_model, 2) / d_model)
-    return found
+    result: np.ndarray = 1.0 / base ** (np.arange(0, d_model, 2) / d_model)
+    return result
 
 
 def wavelengths(d_model: int, base: float = BASE) -> np.ndarray:
-    """Positions until a hand points the same way again, (d_model/2,): from 2 pi to 2 pi base^((d-2)/d)."""
+    """Returns the positions until a hand points the same way again, (d_model/2,): from 2 pi to 2 pi
+    base^((d-2)/d).
+    """
     return 2 * np.pi / frequencies(d_model, base)
 
 
 def waves(length: int, d_model: int, base: float = BASE) -> Waves:
-    """The waves of a table of `length` positions. Raises ConfigError as `frequencies` does.
+    """Returns the waves of a table of `length` positions. Raises ConfigError as `frequencies` does.
 
-    >>> found = waves(64, 64)
-    >>> found.complete, found.longer, round(found.ratio, 3)
+    >>> r = waves(64, 64)
+    >>> r.complete, r.longer, round(r.ratio, 3)
     (9, 23, 1.334)
     """
     return Waves(frequencies(d_model, base), wavelengths(d_model, base), float(base ** (2 / d_model)), length)
 
 
 def table64(length: int, d_model: int, base: float = BASE, start: int = 0) -> np.ndarray:
-    """`sinusoidal_table` in float64: (position, d_model)."""
+    """Returns `sinusoidal_table` in float64: (position, d_model)."""
     angles = np.outer(np.arange(start, start + length), frequencies(d_model, base))
     return np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(length, d_model)
 
 
 def similarity(length: int, d_model: int, base: float = BASE) -> Similarity:
-    """Every position with every other. PE(p) . PE(q) = sum_i cos((p - q) theta_i): a function of the distance
-    alone.
+    """Compares every position with every other. PE(p) . PE(q) = sum_i cos((p - q) theta_i): a function of the
+    distance alone.
     """
     table = sinusoidal_table(length, d_model, base).numpy()
     exact = table64(length, d_model, base)
@@ -154,7 +154,7 @@ def similarity(length: int, d_model: int, base: float = BASE) -> Similarity:
 
 
 def turn(angle: float) -> np.ndarray:
-    """(2, 2): what turns the pair (sin a, cos a) into (sin(a + angle), cos(a + angle)).
+    """Returns the matrix (2, 2) that turns (sin a, cos a) into (sin(a + angle), cos(a + angle)).
 
     >>> turn(0.2).round(3).tolist()
     [[0.98, 0.199], [-0.199, 0.98]]
@@ -163,7 +163,7 @@ def turn(angle: float) -> np.ndarray:
 
 
 def turned_pair(p: int, k: int, pair: int, d_model: int, base: float = BASE) -> TurnedPair:
-    """Pair number `pair` at position p, and turned by k positions; k may be negative."""
+    """Returns pair number `pair` at position p, and turned by k positions; k may be negative."""
     theta = float(frequencies(d_model, base)[pair])
     start, end = (np.array([math.sin(x * theta), math.cos(x * theta)]) for x in (p, p + k))
     block = turn(k * theta)
@@ -171,8 +171,8 @@ def turned_pair(p: int, k: int, pair: int, d_model: int, base: float = BASE) -> 
 
 
 def rotation_matrix(k: int, d_model: int, base: float = BASE) -> np.ndarray:
-    """R(k), (d_model, d_model): a block `turn(k theta_i)` for each pair on the diagonal, zero elsewhere. PE(p
-    + k) = R(k) PE(p) for every p.
+    """Returns R(k), (d_model, d_model): a block `turn(k theta_i)` for each pair on the diagonal. PE(p + k) =
+    R(k) PE(p) for every p.
     """
     matrix = np.zeros((d_model, d_model))
     for i, theta in enumerate(frequencies(d_model, base)):
@@ -181,7 +181,9 @@ def rotation_matrix(k: int, d_model: int, base: float = BASE) -> np.ndarray:
 
 
 def rotation_residual(length: int, k: int, d_model: int, base: float = BASE) -> Residual:
-    """How well R(k) carries each of `length` positions to the one k further on; k may be negative."""
+    """Measures how well R(k) carries each of `length` positions to the one k further on; k may be
+    negative.
+    """
     matrix = rotation_matrix(k, d_model, base)
     single = sinusoidal_table(length, d_model, base) @ torch.from_numpy(matrix).float().T - sinusoidal_table(
         length, d_model, base, start=k

@@ -30,7 +30,7 @@ class Bucket:
 
     @property
     def words(self) -> str:
-        """The offsets, as they are read.
+        """The offsets in words.
 
         >>> Bucket(0, 0, 0).words, Bucket(16, -16, -18).words, Bucket(31, -113, None).words
         ('0', '-16 to -18', '-113 and beyond')
@@ -41,15 +41,13 @@ class Bucket:
 
 
 def exact_buckets(buckets: int, bidirectional: bool) -> int:
-    """How many distances, on each side, have a bucket of their own: half of a side's buckets (0 is among
-    them).
-    """
+    """Returns how many distances, on each side, have a bucket of their own: half of a side's buckets."""
     return buckets // (4 if bidirectional else 2)
 
 
 def bucket_of(offsets: np.ndarray, bidirectional: bool, buckets: int, max_distance: int) -> np.ndarray:
-    """The bucket of each offset key - query, int64. Raises ShapeError where the logarithm has no room between
-    the exact distances and the maximum.
+    """Returns the bucket of each offset key - query, int64. Raises ShapeError where the logarithm has no room
+    between the exact distances and the maximum.
     """
     exact = exact_buckets(buckets, bidirectional)
     if exact < 1 or max_distance <= exact:
@@ -63,26 +61,26 @@ def bucket_of(offsets: np.ndarray, bidirectional: bool, buckets: int, max_distan
 
 
 def bucket_ranges(bidirectional: bool, buckets: int, max_distance: int) -> list[Bucket]:
-    """Every bucket that some offset falls into, by number. Later tokens (offset > 0) have buckets of their
-    own only without a mask.
+    """Returns every bucket that some offset falls into, by number. Later tokens (offset > 0) have buckets of
+    their own only without a mask.
     """
     reach = 2 * max_distance
-    found: dict[int, list[int]] = {}
+    result: dict[int, list[int]] = {}
     offsets = np.array(sorted(range(-reach, (reach if bidirectional else 0) + 1), key=abs))
     for offset, bucket in zip(
         offsets.tolist(), bucket_of(offsets, bidirectional, buckets, max_distance).tolist(), strict=True
     ):
-        found.setdefault(bucket, []).append(offset)
+        result.setdefault(bucket, []).append(offset)
     return [
         Bucket(n, members[0], None if abs(members[-1]) == reach else members[-1])
-        for n, members in sorted(found.items())
+        for n, members in sorted(result.items())
     ]
 
 
 @dataclass(frozen=True)
 class Buckets:
     """All buckets that some offset falls into. The first `exact` distances (on each side, without a mask)
-    have one each; the last takes everything from distance `open_from` on; `unused` of them no offset reaches.
+    have one each; the last takes everything from distance `open_from` on; `unused` are reached by none.
     """
 
     ranges: tuple[Bucket, ...]
@@ -92,10 +90,10 @@ class Buckets:
 
 
 def buckets_of(bidirectional: bool, buckets: int, max_distance: int) -> Buckets:
-    """Raises ShapeError as `bucket_of` does.
+    """Summarises the buckets. Raises ShapeError as `bucket_of` does.
 
-    >>> found = buckets_of(True, 32, 128)
-    >>> found.exact, found.open_from, found.unused
+    >>> r = buckets_of(True, 32, 128)
+    >>> r.exact, r.open_from, r.unused
     (8, 91, 1)
     """
     ranges = tuple(bucket_ranges(bidirectional, buckets, max_distance))
@@ -105,7 +103,7 @@ def buckets_of(bidirectional: bool, buckets: int, max_distance: int) -> Buckets:
 
 
 def t5_weights(model: Transformer) -> np.ndarray | None:
-    """The learned bias of each bucket and head, (bucket, head) float32; None for a model of another
+    """Returns the learned bias of each bucket and head, (bucket, head) float32; None for a model of another
     scheme.
     """
     return (
@@ -114,15 +112,15 @@ def t5_weights(model: Transformer) -> np.ndarray | None:
 
 
 def t5_bias(weight: np.ndarray, offsets: Sequence[int] | np.ndarray, bidirectional: bool) -> np.ndarray:
-    """weight (bucket, head) -> what each head adds to a score at each offset key - query: (head, offset), by
-    the engine's own buckets.
+    """Returns each head's bias at each offset key - query, by the engine's own buckets: weight (bucket, head)
+    -> (head, offset).
     """
     return weight[bucket_of(np.asarray(offsets), bidirectional, T5Bias.buckets, T5Bias.max_distance)].T
 
 
 def t5_matrix(weight: np.ndarray, head: int, length: int, bidirectional: bool) -> np.ndarray:
-    """One head's bias as it is added to the scores: (query, key) float32, -inf above the diagonal where there
-    is a causal mask.
+    """Returns one head's bias on the scores: (query, key) float32, -inf above the diagonal under a causal
+    mask.
     """
     place = np.arange(length)
     offsets = place[None, :] - place[:, None]
@@ -131,8 +129,8 @@ def t5_matrix(weight: np.ndarray, head: int, length: int, bidirectional: bool) -
 
 
 def slope_of_learned(bias: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Least-squares slope of each head's bias against the distance: bias (head, distance) -> (head,) per
-    token. Below 0: near tokens are favoured.
+    """Returns the least-squares slope of each head's bias against the distance: bias (head, distance) ->
+    (head,) per token. Below 0: near tokens are favoured.
     """
     x = distances - distances.mean()
     return (bias - bias.mean(-1, keepdims=True)) @ x / float((x * x).sum())
@@ -158,11 +156,11 @@ class Unmet:
 
 @dataclass(frozen=True, eq=False)
 class LearnedBias:
-    """What a learned bias favours among the distances 0 to `last` back.
+    """The preferences of a learned bias among the distances 0 to `last` back.
 
     By head, (head,): `favours` is the distance with the largest bias, `alibi_slope` the mean fall of the bias
-    per token, by least squares, `spread` the largest bias minus the smallest. `unmet` is None where
-    every bucket is met within the context.
+    per token, by least squares, `spread` the largest bias minus the smallest. `unmet` is None where every
+    bucket is met within the context.
     """
 
     last: int
@@ -178,12 +176,16 @@ class LearnedBias:
 
     @property
     def factor(self) -> float:
-        """Between the weights of the loudest head's most and least favoured distances: e^spread."""
+        """The factor between the weights of the loudest head's most and least favoured distances:
+        e^spread.
+        """
         return math.exp(min(float(self.spread[self.loudest]), MOST))
 
 
 def learned_bias(weight: np.ndarray, causal: bool, context: int) -> LearnedBias:
-    """weight (bucket, head) of a model with this context. Without a mask too, distances back are read."""
+    """Reads off weight (bucket, head) of a model with this context. Without a mask too, distances back are
+    read.
+    """
     past = np.arange(min(context, FARTHEST))
     bias = t5_bias(weight, -past, not causal)  # (head, distance)
     slope = slope_of_learned(bias, past) if len(past) > 1 else np.zeros(len(bias))

@@ -1,8 +1,8 @@
 """Direct logit attribution: how much each writer to the residual stream pushed one logit (Elhage et al.
 2021).
 
-The stream is a sum, and the unembedding is linear. Only the final norm's division stands between them; with
-its scale held at the value it has on this text, a logit is a sum of one number for each writer, exactly.
+The stream is a sum, and the unembedding is linear. With the scale of the final norm held at its value on this
+text, a logit is a sum of one number for each writer, exactly.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.config import ModelConfig
 from engine.errors import ConfigError, ShapeError
 from engine.measure.recording import Recording
-from engine.measure.residual.writes import outputs
+from engine.measure.residual.stream import outputs
 from engine.model import Transformer
 from engine.parts.heads import by_heads
 from engine.parts.norms import Linearised
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 
 BLOCK = 1024  # rows that are summed in float32
 Versus = int | Literal["mean"] | None
@@ -29,9 +32,7 @@ Versus = int | Literal["mean"] | None
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """Contributions to one logit, or to a difference of logits, in nats (float64). What the model does not
-    have is 0.
-    """
+    """The contributions to one logit, or to a difference of logits, in nats (float64). Absent parts are 0."""
 
     logit: float  # as the model computed it
     embedding: float
@@ -49,7 +50,7 @@ class Attribution:
 
     @property
     def size(self) -> float:
-        """The sum of what all of them pushed, whichever way: what a rounding error is measured by."""
+        """The sum of all contributions by size, which a rounding error is measured by."""
         many = np.concatenate([self.heads.ravel(), self.attention_bias, self.feedforward])
         few = abs(self.embedding) + abs(self.position) + abs(self.norm_bias)
         return float(few + np.abs(many).sum())
@@ -59,13 +60,12 @@ class Attribution:
 def attribute(
     model: Transformer, recording: Recording, position: int, target: int, versus: Versus = None
 ) -> Attribution:
-    """The parts of the logit of `target` at `position`; minus the logit of `versus`, or minus the mean of all
-    logits ('mean').
+    """Splits the logit of `target` at `position`, minus that of `versus` or the mean of all logits ('mean').
 
     With y = g (x - mean(x)) / s + b and u the target's row of the unembedding, u . y = sum over writes w of d
     . w, plus u . b, where d = centred(g u) / s. RMSNorm does not centre: each norm says its own d. Raises
-    ConfigError where the stream is no sum, or a part cannot be taken apart; ShapeError for a place or token
-    that is not there.
+    ConfigError where the stream is no sum, or a part cannot be taken apart; ShapeError for a position or
+    token that is not there.
     """
     c = model.config
     if not model.parts.sums(c):
@@ -91,7 +91,7 @@ def attribute(
     layers = [_layer(model, recording, i, position, d) for i in blocks]
     # A norm before the first block leaves no sum before it: what it gives is the embedding's.
     first = ("norm_embed",) if "norm_embed" in recording else ("embed", "pos_embed", "type_embed")
-    found = Attribution(
+    result = Attribution(
         logit=float(pick(torch.tensor(recording.logits[position]))),
         embedding=sum(_dot(recording, name, position, d) for name in first if name != "pos_embed"),
         position=_dot(recording, "pos_embed", position, d) if "pos_embed" in first else 0.0,
@@ -101,12 +101,12 @@ def attribute(
         norm_bias=through.constant,
         scale=through.scale,
     )
-    _agree(found.total, found.logit, found.size, "wiring", model.blocks[0])
-    return found
+    _agree(result.total, result.logit, result.size, "wiring", model.blocks[0])
+    return result
 
 
 def _chooser(target: int, versus: Versus) -> Callable[[Tensor], Tensor]:
-    """Rows (vocab, ...) -> the target's, less what it is compared with, float64."""
+    """Returns a function of rows (vocab, ...): the target's, less the one it is compared with, float64."""
     if versus is None:
         return lambda rows: rows[target].double()
     if versus == "mean":
@@ -115,36 +115,36 @@ def _chooser(target: int, versus: Versus) -> Callable[[Tensor], Tensor]:
 
 
 def _mean(rows: Tensor) -> Tensor:
-    """Over the vocabulary, (vocab, ...) -> (...) float64. A real one's rows are many: a block of them is
-    summed in float32, the blocks in float64.
+    """Returns the mean over the vocabulary, (vocab, ...) -> (...) float64. Blocks of rows are summed in
+    float32, the blocks in float64.
     """
     sums = [block.sum(0, dtype=torch.float32) for block in rows.split(BLOCK)]
     return torch.stack(sums).sum(0, dtype=torch.float64) / len(rows)
 
 
 def _through_norm(model: Transformer, x: Tensor, u: Tensor) -> Linearised:
-    """The final norm at x, as the reader u sees it. Raises ConfigError where it is no division by one number,
-    or not the one that it says.
+    """Linearises the final norm at x, as the reader u sees it. Raises ConfigError where it is no division by
+    one number, or not the one that it declares.
     """
     norm: Any = copy.deepcopy(model.norm_final)
     norm = norm.double().cpu()
-    found: Linearised | None = norm.linearised(x, u)
-    if found is None:
+    result: Linearised | None = norm.linearised(x, u)
+    if result is None:
         raise ConfigError(
             "norm",
             type(norm).__name__,
             "is no division by one number: no logit is a sum of what was written",
         )
-    parts = found.direction * x
-    _agree(float(parts.sum()) + found.constant, float(u @ norm(x)), float(parts.abs().sum()), "norm", norm)
-    return found
+    parts = result.direction * x
+    _agree(float(parts.sum()) + result.constant, float(u @ norm(x)), float(parts.abs().sum()), "norm", norm)
+    return result
 
 
 def _layer(
     model: Transformer, recording: Recording, layer: int, position: int, d: Tensor
 ) -> tuple[np.ndarray, float]:
-    """What each head of a layer pushed, (head,), and what attention wrote whatever the heads held. Raises
-    ConfigError where these are not all that it wrote.
+    """Returns what each head of a layer pushed, (head,), and what attention wrote whatever the heads held.
+    Raises ConfigError where these are not all.
     """
     name = f"blocks.{layer}."
     if name + "attn_out" not in recording:
@@ -160,7 +160,7 @@ def _layer(
 
 
 def _agree(ours: float, wanted: float, size: float, field: str, part: object) -> None:
-    """A swapped part may have inherited what another says of itself: a sum would be wrong, in silence."""
+    """Raises ConfigError where a swapped part does something else than it declares."""
     if not abs(ours - wanted) <= 1e-3 * size + 1e-6:
         raise ConfigError(
             field,
@@ -171,3 +171,79 @@ def _agree(ours: float, wanted: float, size: float, field: str, part: object) ->
 
 def _dot(recording: Recording, name: str, position: int, d: Tensor) -> float:
     return float(recording[name][position].astype(np.float64) @ d.numpy()) if name in recording else 0.0
+
+
+MOST_HEADS = 40  # that stand by themselves; more are summed, layer by layer
+
+
+@dataclass(frozen=True)
+class Push:
+    """The contribution of one writer to the logit, in nats. `part` is embedding, position, attention,
+    feedforward or norm.
+    """
+
+    label: str
+    part: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Pushes:
+    """Every writer, bottom first; many heads are summed layer by layer, but not in `single`, from which
+    `most` and `least` come. `difference` is the sum of the parts less the logit: rounding.
+    """
+
+    writers: tuple[Push, ...]
+    single: tuple[Push, ...]
+    most: Push
+    least: Push
+    difference: float
+
+    def leading(self, count: int) -> tuple[Push, ...]:
+        """Returns the `count` single writers that push hardest, either way, the highest first; behind them
+        the sum of all others.
+        """
+        order = sorted(self.single, key=lambda push: -abs(push.value))
+        first = sorted(order[:count], key=lambda push: -push.value)
+        rest = order[count:]
+        if rest:
+            first.append(Push(f"{len(rest):,} others", "others", sum(push.value for push in rest)))
+        return tuple(first)
+
+
+def pushes(config: ModelConfig, attribution: Attribution, parts: Parts = HEALTHY) -> Pushes:
+    """Returns the bars of an attribution. They sum to its total: what is left out is 0."""
+    by_head = attribution.heads.size <= MOST_HEADS
+    single = _writers(config, attribution, parts, by_head=True)
+    writers = single if by_head else _writers(config, attribution, parts, by_head=False)
+    most, least = (choose(single, key=lambda push: push.value) for choose in (max, min))
+    return Pushes(writers, single, most, least, attribution.total - attribution.logit)
+
+
+def _writers(
+    config: ModelConfig, attribution: Attribution, parts: Parts, *, by_head: bool
+) -> tuple[Push, ...]:
+    c = config.resolved()
+    rows = [Push("embed", "embedding", attribution.embedding)]
+    if attribution.position or ("embed" in parts.position(c).enters and not c.embedding_norm):
+        rows.append(Push("position", "position", attribution.position))
+    for i in range(config.n_layers):
+        rows += _attention(parts.mixer(c).present, attribution, i, by_head=by_head)
+        if parts.feedforward(c).present:
+            rows.append(Push(f"ffn {i}", "feedforward", float(attribution.feedforward[i])))
+    if attribution.norm_bias or config.norm_bias:
+        rows.append(Push("norm bias", "norm", attribution.norm_bias))
+    return tuple(rows)
+
+
+def _attention(mixes: bool, attribution: Attribution, layer: int, *, by_head: bool) -> list[Push]:
+    rows = []
+    if mixes:
+        heads = attribution.heads[layer]
+        if by_head:
+            rows += [Push(f"head {layer}.{h}", "attention", float(v)) for h, v in enumerate(heads)]
+        else:
+            rows.append(Push(f"heads {layer}", "attention", float(heads.sum())))
+    if attribution.attention_bias[layer]:
+        rows.append(Push(f"attn bias {layer}", "attention", float(attribution.attention_bias[layer])))
+    return rows

@@ -1,4 +1,4 @@
-"""The gradient highway: how large gradients and activations are along the depth of fresh models, wired in
+"""Gradients by depth: how large gradients and activations are along the depth of fresh models, wired in
 different ways.
 
 Xiong et al. 2020 ("On Layer Normalization in the Transformer Architecture") compare post-norm with pre-norm
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -21,6 +21,7 @@ from torch import Tensor
 from engine.config import ModelConfig, Norm, Wiring
 from engine.errors import ConfigError
 from engine.model import Transformer, build
+from engine.parts.cards.norms import NORM_CARDS
 from engine.parts.registry import HEALTHY
 
 Init = Literal["scaled", "unscaled", "fan_in"]
@@ -30,12 +31,11 @@ MAX_DEPTH = 128
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured: every wiring at every depth with every seed. Hashable, so that a result can be kept
-    under it.
+    """The models to measure: every wiring at every depth with every seed. Hashable, so that a result can be
+    cached under it.
 
     `init`: 'scaled' is the engine's own (std 0.02, writes to the stream scaled by 1/sqrt(2 L)); 'unscaled'
-    leaves that scaling out; 'fan_in' draws the blocks' matrices with std 1/sqrt(inputs), which keeps the size
-    of what passes through them.
+    leaves that scaling out; 'fan_in' draws the blocks' matrices with std 1/sqrt(inputs).
     """
 
     depths: tuple[int, ...] = (2, 4, 8, 16, 24)
@@ -60,17 +60,17 @@ class Plan:
 
     @property
     def work(self) -> int:
-        """Layers to be passed forward and back: what progress is counted in."""
+        """The layers to be passed forward and back: the unit of progress."""
         return sum(self.depths) * len(self.wirings) * self.seeds
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """One model. Place 0 is the stream before the first block, place i + 1 the output of block i.
+    """One model. Depth 0 is the stream before the first block, depth i + 1 the output of block i.
 
-    `gradients`: Frobenius norm of d loss / d stream over the whole batch, with the loss a mean over tokens,
-    nats. `weights`: norm of d loss / d parameters of each block, which is what Xiong et al. plot.
-    `activations`: norm of the stream, mean over tokens. None of them need be finite: `finite` says.
+    `gradients`: Frobenius norm of d loss / d stream over the batch, with the loss a mean over tokens, nats.
+    `weights`: norm of d loss / d parameters of each block, which Xiong et al. plot. `activations`: norm of
+    the stream, mean over tokens. None of them need be finite.
     """
 
     wiring: Wiring
@@ -88,9 +88,7 @@ class Profile:
 
 
 class _StreamProbe:
-    """A probe that keeps the stream before the first block and after each, and asks autograd to keep its
-    gradient too.
-    """
+    """A probe that keeps the stream before the first block and after each, with its gradient."""
 
     def __init__(self, wiring: Wiring) -> None:
         self.last = "norm2" if HEALTHY.wirings[wiring].ends_normed else "resid_post"
@@ -104,8 +102,8 @@ class _StreamProbe:
 
 
 def measure(plan: Plan, text: Tensor, vocab_size: int) -> Iterator[Profile]:
-    """A profile for each model of the plan, small depths first. `text`: (n,) ids, of which the same random
-    windows are read by all wirings.
+    """Yields a profile for each model of the plan, small depths first. All wirings read the same random
+    windows of `text`, (n,) ids.
 
     Raises ConfigError for a plan or a text that cannot be used.
     """
@@ -122,7 +120,7 @@ def measure(plan: Plan, text: Tensor, vocab_size: int) -> Iterator[Profile]:
 
 
 def _windows(text: Tensor, plan: Plan, seed: int) -> Tensor:
-    """(batch, context + 1) ids."""
+    """Draws windows, (batch, context + 1) ids."""
     generator = torch.Generator().manual_seed(seed)
     starts = torch.randint(len(text) - plan.context, (plan.batch,), generator=generator)
     return torch.stack([text[i : i + plan.context + 1] for i in starts.tolist()])
@@ -145,7 +143,7 @@ def _one(plan: Plan, wiring: Wiring, depth: int, seed: int, tokens: Tensor, voca
 
 
 def fresh(plan: Plan, wiring: Wiring, depth: int, seed: int, vocab_size: int) -> Transformer:
-    """The engine's own model at its initialisation, with the plan's starting weights."""
+    """Builds the engine's own model with the plan's starting weights."""
     config = ModelConfig(
         vocab_size=vocab_size,
         context=plan.context,
@@ -167,8 +165,7 @@ def fresh(plan: Plan, wiring: Wiring, depth: int, seed: int, vocab_size: int) ->
 
 
 def averaged(profiles: list[Profile], what: Quantity = "gradients") -> dict[tuple[Wiring, int], np.ndarray]:
-    """(wiring, depth) -> that quantity of the profiles: the geometric mean over seeds, since sizes differ by
-    factors.
+    """Returns (wiring, depth) -> a quantity of the profiles: the geometric mean over seeds.
 
     Where one seed is not finite, neither is the mean; where one is 0 (too small for float32), the mean is 0.
     """
@@ -183,20 +180,129 @@ def averaged(profiles: list[Profile], what: Quantity = "gradients") -> dict[tupl
 
 
 def ratio(blocks: np.ndarray) -> float:
-    """First block's over the last block's, of (depth,): 1 is a flat road, below 1 the gradient fades on its
-    way back, above 1 it grows.
-
-    NaN where the last is 0 or not finite.
+    """Returns the first block's value over the last's, of (depth,): 1 is flat, below 1 the gradient fades on
+    its way back, above 1 it grows. NaN where the last is 0 or not finite.
     """
     first, last = float(blocks[0]), float(blocks[-1])
     return first / last if last > 0 and math.isfinite(last) else math.nan
 
 
 def slice_of(profiles: Iterator[Profile], seconds: float) -> tuple[list[Profile], bool]:
-    """What the iterator gives within `seconds` (at least one profile), and whether it has ended."""
-    end, found = time.monotonic() + seconds, []
+    """Returns the profiles made within `seconds` (at least one), and whether the iterator has ended."""
+    end, result = time.monotonic() + seconds, []
     for profile in profiles:
-        found.append(profile)
+        result.append(profile)
         if time.monotonic() > end:
-            return found, False
-    return found, True
+            return result, False
+    return result, True
+
+
+Means = Mapping[tuple[Wiring, int], np.ndarray]  # (wiring, depth) -> one number for each place
+Fate = Literal["not finite", "zero", "zero at the last", "zero at the first", "flat", "fades", "vanishes"]
+Growth = Literal["grows", "explodes"]
+Reason = Literal[
+    "no norm", "stream grows", "saturates", "as pre-norm", "own paths", "small writes", "restored", "epsilon"
+]
+FLAT = 3.0  # a ratio within this factor of 1 is called flat
+FAR = 100.0  # a ratio beyond this factor vanishes or explodes; a nearer one fades or grows
+EPS = ModelConfig.norm_eps  # of the measured models
+
+
+def blocks_of(values: np.ndarray, depth: int) -> np.ndarray:
+    """Returns one number for each block (depth,), without the stream before the first."""
+    return values[-depth:]
+
+
+def unusable(profiles: Sequence[Profile]) -> int:
+    """Counts models with numbers that are not finite."""
+    return sum(not profile.finite for profile in profiles)
+
+
+def ratios(means: Means, wiring: Wiring, depths: Sequence[int]) -> np.ndarray:
+    """Returns first block over last, for each of the depths at which the wiring was measured so far."""
+    there = [depth for depth in depths if (wiring, depth) in means]
+    return np.array([ratio(blocks_of(means[wiring, depth], depth)) for depth in there])
+
+
+@dataclass(frozen=True)
+class GradientFlow:
+    """The gradient from the last block to the first. `ratio` is first over last; `reached` of `blocks` get
+    any at all.
+    """
+
+    fate: Fate | Growth
+    ratio: float
+    reached: int
+    blocks: int
+
+
+def gradient_flow(blocks: np.ndarray) -> GradientFlow:
+    """Judges gradients (block,).
+
+    >>> gradient_flow(np.array([1e-6, 1.0])).fate, gradient_flow(np.array([2.0, 1.0])).fate
+    ('vanishes', 'flat')
+    """
+    result = ratio(blocks) if np.isfinite(blocks).all() else math.inf
+    return GradientFlow(_fate(blocks, result), result, int((blocks > 0).sum()), len(blocks))
+
+
+def _fate(blocks: np.ndarray, quotient: float) -> Fate | Growth:
+    if not np.isfinite(blocks).all():
+        return "not finite"
+    if blocks[-1] == 0:
+        return "zero at the last" if blocks.any() else "zero"
+    if quotient == 0:
+        return "zero at the first"
+    if 1 / FLAT <= quotient <= FLAT:
+        return "flat"
+    if quotient < 1:
+        return "vanishes" if quotient < 1 / FAR else "fades"
+    return "explodes" if quotient > FAR else "grows"
+
+
+def reason(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray) -> Reason | None:
+    """Returns why the gradients differ from theory; None where there is nothing to explain. `blocks`:
+    gradients (block,), `lengths`: norm of the stream (block,).
+    """
+    quotient = ratio(blocks) if np.isfinite(blocks).all() else math.inf
+    flat = 1 / FLAT <= quotient <= FLAT
+    norm = NORM_CARDS[plan.norm]
+    bare = not norm.present
+    if wiring == "pre" and not flat:
+        return "stream grows" if norm.divides else "no norm" if bare else "saturates"
+    if wiring == "post" and bare:
+        return "as pre-norm"
+    if wiring == "post" and not quotient < 1 / FLAT:
+        return "own paths" if plan.init == "fan_in" else "small writes"
+    if wiring == "none" and norm.divides:
+        if flat:
+            return "restored"
+        if (lengths**2 / plan.d_model < EPS).any():
+            return "epsilon"
+    return None
+
+
+@dataclass(frozen=True)
+class LastBlock:
+    """The gradient of the last block's weights in models of `depth` blocks over that of `least` blocks:
+    1/sqrt(L) in theory for pre-norm (Xiong et al. 2020), and measured.
+    """
+
+    least: int
+    depth: int
+    theory: float
+    pre: float
+    post: float
+
+
+def last_block(weights: Means, depth: int) -> LastBlock | None:
+    """Reads off `averaged(..., "weights")`. None where only one depth was measured, or the numbers are not
+    finite.
+    """
+    least = min((d for _, d in weights), default=0)
+    pairs = [[weights.get((w, d)) for d in (least, depth)] for w in ("pre", "post")]
+    last = [[math.nan if v is None else float(v[-1]) for v in pair] for pair in pairs]
+    if depth <= least or not all(math.isfinite(v) and v > 0 for pair in last for v in pair):
+        return None
+    pre, post = (there / here for here, there in last)
+    return LastBlock(least, depth, math.sqrt(least / depth), pre, post)

@@ -1,9 +1,10 @@
-"""The logit lens: what the model would say if it stopped after each block (nostalgebraist 2020, "interpreting
-GPT: the logit lens").
+"""The logit lens: what the model would predict if it stopped after each block (nostalgebraist 2020,
+"interpreting GPT: the logit lens").
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +15,7 @@ from engine.config import ResolvedConfig
 from engine.data.progress import Progress, Steps, finish
 from engine.errors import HeadError
 from engine.measure.recording import Recording
-from engine.measure.residual.writes import outputs
+from engine.measure.residual.stream import outputs
 from engine.model import Transformer
 
 SHOWN = 10  # tokens that are kept of each distribution
@@ -23,12 +24,14 @@ AT_ONCE = 4_000_000  # logits that are held at a time: those of a real vocabular
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """Depth 0 is the stream before the first block, depth i + 1 that after block i; the last depth is the
-    model's output.
+    """The predictions by depth: 0 is the stream before the first block, i + 1 that after block i, the last
+    the model's output.
 
-    `kl` is KL(final || depth) = sum of p_final (ln p_final - ln p_depth), in nats: 0 at the last depth, and
-    never negative. `settled` is the first depth from which on a position's top guess stays the final one. Of
-    each distribution the likeliest tokens are kept, with their probabilities there and at the output.
+    `kl` is KL(final
+
+    depth) = sum of p_final (ln p_final - ln p_depth), in nats. `settled` is the first depth from which on a
+    position's top guess stays the final one. Of each distribution the likeliest tokens are kept, with their
+    probabilities there and at the output.
     """
 
     guess: np.ndarray  # (depth, query) token id
@@ -40,40 +43,40 @@ class Lens:
     output: np.ndarray = field(repr=False)  # (depth, query, shown), and at the last one
 
     def top(self, depth: int, position: int, count: int = SHOWN) -> np.ndarray:
-        """The ids of the likeliest tokens there, best first: at most (count,), and no more than are kept."""
-        found: np.ndarray = self.likeliest[depth, position, :count]
-        return found
+        """Returns the ids of the likeliest tokens there, best first: at most (count,)."""
+        result: np.ndarray = self.likeliest[depth, position, :count]
+        return result
 
 
 def logit_lens(model: Transformer, recording: Recording) -> Lens:
-    """norm_final and the output head applied to the stream at every depth, in the model's own arithmetic.
+    """Applies norm_final and the output head to the stream at every depth, in the model's own arithmetic.
 
-    A post-norm model has no norm_final: its stream after each block has been through norm2 already. Raises
-    HeadError for a model without an output head.
+    A post-norm model has no norm_final: its stream has been through norm2. Raises HeadError for a model
+    without an output head.
     """
     return finish(lens_steps(model, recording))
 
 
 @torch.no_grad()
 def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
-    """`logit_lens`, a few positions at a time: with 30 layers and 49,152 tokens it takes a second."""
+    """Runs `logit_lens` a few positions at a time: with 30 layers and 49,152 tokens it takes a second."""
     if not model.output.present:
         raise HeadError("this model has no output head: no depth of it says anything")
     like = model.embedding
     streams = torch.from_numpy(np.stack(outputs(recording)))  # (depth, query, d_model)
     length = streams.shape[1]
     some = _positions_at_once(model.config)
-    found = []
+    result = []
     for at in range(0, length, some):
         x = streams[:, at : at + some].to(device=like.device, dtype=like.dtype)
         logits = model.logits(x)  # (depth, some, vocab)
-        found.append(read_lens(logits.float().cpu()))
+        result.append(read_lens(logits.float().cpu()))
         yield Progress(min(at + some, length), length)
-    return joined(found)
+    return join_lens(result)
 
 
-def in_one_step(config: ResolvedConfig, length: int) -> bool:
-    """Whether a text of so many tokens is read at once, and so quickly."""
+def fits_at_once(config: ResolvedConfig, length: int) -> bool:
+    """True if a text of so many tokens is read at once."""
     return length <= _positions_at_once(config)
 
 
@@ -82,8 +85,8 @@ def _positions_at_once(config: ResolvedConfig) -> int:
 
 
 def read_lens(logits: Tensor) -> tuple[Tensor, ...]:
-    """What is kept of logits (depth, query, vocab), the last depth being the output: guess, its probability,
-    KL, and of the likeliest tokens ids, probabilities, and probabilities at the output.
+    """Returns, from logits (depth, query, vocab): guess, its probability, KL to the last depth, and the
+    likeliest tokens' ids, probabilities, and probabilities at the output.
     """
     total = logits.logsumexp(-1)  # (depth, query)
     best, guess = logits.max(-1)
@@ -98,15 +101,15 @@ def read_lens(logits: Tensor) -> tuple[Tensor, ...]:
     return guess, (best - total).exp(), kl, likeliest, (values - total[..., None]).exp(), output
 
 
-def joined(found: list[tuple[Tensor, ...]]) -> Lens:
-    """Of what was read of some positions after others."""
-    parts = [torch.cat(part, dim=1).numpy() for part in zip(*found, strict=True)]
-    guess, probability, kl, likeliest, here, output = parts
+def join_lens(parts: list[tuple[Tensor, ...]]) -> Lens:
+    """Joins results of positions after others."""
+    arrays = (torch.cat(part, dim=1).numpy() for part in zip(*parts, strict=True))
+    guess, probability, kl, likeliest, here, output = arrays
     return Lens(guess, probability, kl, first_settled(guess), likeliest, here, output)
 
 
 def first_settled(guess: np.ndarray) -> np.ndarray:
-    """(depth, query) -> (query,): the first depth from which on the guess is the last depth's.
+    """Returns the first depth from which on the guess is the last depth's: (depth, query) -> (query,).
 
     >>> first_settled(np.array([[1, 2], [3, 2], [1, 2]])).tolist()
     [2, 0]
@@ -114,3 +117,149 @@ def first_settled(guess: np.ndarray) -> np.ndarray:
     same = guess == guess[-1]
     stays = np.logical_and.accumulate(same[::-1])[::-1]  # same here and at every later depth
     return stays.argmax(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Settling:
+    """The depths at which guesses come to stay. `counts` and `by` (depth,): tokens settled at a depth, and at
+    it or before.
+
+    `half`: the first depth by which half of all `tokens` are settled. `kl` (depth,): mean distance from the
+    output, nats; `step`: the depth that comes closest to the output in one go, None where none does.
+    """
+
+    counts: np.ndarray
+    by: np.ndarray
+    half: int
+    tokens: int
+    kl: np.ndarray
+    step: int | None
+
+
+def settling(lens: Lens) -> Settling:
+    """Counts over the tokens of the text."""
+    tokens = len(lens.settled)
+    counts = np.bincount(lens.settled, minlength=len(lens.guess))
+    by = np.cumsum(counts)
+    kl = lens.kl.mean(1)
+    steps = kl[:-1] - kl[1:]
+    largest = int(steps.argmax())
+    step = largest + 1 if steps[largest] > 0 else None
+    return Settling(counts, by, int(np.argmax(2 * by >= tokens)), tokens, kl, step)
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One depth at one token: its likeliest `tokens`, best first, with their probabilities `here` and at the
+    `output`, all (token,).
+
+    `kl` from here to the output, nats; the `final` guess, and the depth from which on it stays on top.
+    """
+
+    tokens: np.ndarray
+    here: np.ndarray
+    output: np.ndarray
+    kl: float
+    final: int
+    settled: int
+
+
+def cell(lens: Lens, depth: int, position: int, count: int = SHOWN) -> Cell:
+    """Returns a cell with at most `count` tokens, and no more than the lens has."""
+    tokens = lens.top(depth, position, count)
+    here, output = (kept[depth, position, :count] for kept in (lens.here, lens.output))
+    final, settled = int(lens.guess[-1, position]), int(lens.settled[position])
+    return Cell(tokens, here, output, float(lens.kl[depth, position]), final, settled)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The end of a scale for KL, nats: the largest of all depths above the embedding; `is_short` where the
+    embedding lies beyond it.
+    """
+
+    top: float
+    is_short: bool
+
+
+def reach(lens: Lens) -> Reach:
+    """Returns the scale without the embedding's row."""
+    top = float(lens.kl[1:].max())
+    return Reach(top, bool(lens.kl[0].max() > top))
+
+
+# One token, from block to block -------------------------------------------------------------------
+
+
+def telling(
+    guesses: np.ndarray, following: Sequence[int | None], worth: np.ndarray, blanks: Collection[int]
+) -> int:
+    """Returns the position to begin with: where the final guess `guesses` (query,) is no blank and comes
+    true, the largest `worth` (query,), the later of several.
+
+    Where nothing is `following`, it may come true. Where no guess does: one that is no blank; else any.
+    """
+    seen = np.array([int(guess) not in blanks for guess in guesses])
+    true = np.array(
+        [after is None or after == guess for guess, after in zip(guesses, following, strict=True)]
+    )
+    for kept in (seen & true, seen, np.ones(len(guesses), dtype=bool)):
+        if kept.any():
+            value = np.where(kept, worth, -np.inf)
+            return int(len(value) - 1 - value[::-1].argmax())
+    raise ValueError("there is no token to begin with")
+
+
+def sureness(logits: np.ndarray) -> np.ndarray:
+    """Returns the probability of the likeliest token: logits (query, vocab) -> (query,)."""
+    top = logits.max(-1, keepdims=True)
+    sure: np.ndarray = 1 / np.exp(logits - top).sum(-1)
+    return sure
+
+
+def latest(lens: Lens, following: Sequence[int | None], blanks: Collection[int]) -> int:
+    """Returns the `telling` position whose answer settles last; of several, the surest."""
+    worth = lens.settled + 0.999 * lens.probability[-1]
+    return telling(lens.guess[-1], following, worth, blanks)
+
+
+@dataclass(frozen=True, eq=False)
+class DepthTable:
+    """The guesses for one position by depth. `depths` (row,), lowest first; `tokens` and `shares` (row,
+    rank): the likeliest tokens there and their probabilities.
+
+    `settled` is the depth from which on the final guess stays on top, `earlier` its probability one depth
+    below (0 where it was not among the likeliest), `final` at the output.
+    """
+
+    depths: np.ndarray
+    tokens: np.ndarray
+    shares: np.ndarray
+    settled: int
+    earlier: float
+    final: float
+
+
+def depth_table(lens: Lens, position: int, rows: int = 10, ranks: int = 4) -> DepthTable:
+    """Returns at most `rows` depths: the first, the last, where the answer settles and the one before, and
+    others evenly between them.
+    """
+    depths, settled = len(lens.guess), int(lens.settled[position])
+    chosen = _depths(depths, settled, rows)
+    final, below = int(lens.guess[-1, position]), max(settled - 1, 0)
+    there = np.flatnonzero(lens.likeliest[below, position] == final)
+    earlier = float(lens.here[below, position, there[0]]) if len(there) else 0.0
+    tokens, shares = (kept[chosen, position, :ranks] for kept in (lens.likeliest, lens.here))
+    return DepthTable(chosen, tokens, shares, settled, earlier, float(lens.probability[-1, position]))
+
+
+def _depths(count: int, settled: int, rows: int) -> np.ndarray:
+    """Chooses at most `rows` depths.
+
+    >>> _depths(5, 3, 10).tolist(), _depths(31, 30, 6).tolist()
+    ([0, 1, 2, 3, 4], [0, 10, 20, 29, 30])
+    """
+    if count <= rows:
+        return np.arange(count)
+    even = np.linspace(0, count - 1, rows - 2).round().astype(int).tolist()
+    return np.array(sorted({*even, settled, max(settled - 1, 0)}))

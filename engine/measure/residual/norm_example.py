@@ -53,7 +53,7 @@ class Habit:
 
 
 def habits() -> tuple[Habit, ...]:
-    """(wiring, norm) -> who: of every published model, in the order of the presets."""
+    """Returns (wiring, norm) -> published models, in the order of the presets."""
     groups: dict[tuple[str, str], list[str]] = {}
     for preset in (PRESETS | ENCODER_DECODERS).values():
         if preset.trainable:

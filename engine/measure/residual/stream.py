@@ -1,33 +1,185 @@
-"""The residual stream of one text in numbers: how long it is, how long what is written to it, in which
-direction, and a token's sum worked out.
+"""The residual stream of a recording: its states, what is written to it, how large, in which direction, and a
+token's sum worked out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.measure.recording import Recording
-from engine.measure.residual.writes import (
-    State,
-    Write,
-    cosines,
-    norms,
-    shares,
-    states,
-    writes,
-)
 from engine.parts.protocols import Wiring
+from engine.parts.registry import HEALTHY, Parts
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The stream at one point. `label` is for axes; `name` is the activation in the recording, or `embed` for
+    the embedding alone.
+    """
+
+    name: str
+    label: str
+    array: np.ndarray = field(repr=False)  # (query, d_model)
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One update of the stream. `part` is embedding, position, attention or feedforward; `layer` is None
+    before the blocks.
+    """
+
+    name: str
+    label: str
+    part: str
+    layer: int | None
+    array: np.ndarray = field(repr=False)  # (query, d_model)
+    onto: np.ndarray | None = field(
+        repr=False
+    )  # the stream that it is added to (query, d_model); None for the first
+
+
+def is_sum(config: ResolvedConfig, parts: Parts = HEALTHY) -> bool:
+    """True if the final stream is the plain sum of all writes: no norm sits on it, and something is added."""
+    return parts.sums(config)
+
+
+def outputs(recording: Recording) -> list[np.ndarray]:
+    """Returns the stream before the first block and after each: 1 + n_layers arrays (query, d_model). After a
+    post-norm block, its norm2.
+    """
+    wiring = recording.parts.wiring(recording.config)
+    last = "norm2" if wiring.ends_normed else "resid_post"
+    return [
+        recording["blocks.0.resid_pre"],
+        *(recording[f"blocks.{i}.{last}"] for i in range(recording.config.n_layers)),
+    ]
+
+
+def states(recording: Recording) -> list[State]:
+    """Returns the stream after each write (and after each norm that sits on it), bottom first.
+
+    A parallel block writes twice at once, so it has one state. Absent sublayers leave none.
+    """
+    c = recording.config
+    result = [State("embed", "embed", recording["embed"])]
+    entering = {"pos_embed": "+ position", "type_embed": "+ type", "norm_embed": "normed"}
+    if said := [label for name, label in entering.items() if name in recording]:
+        result.append(State("blocks.0.resid_pre", ", ".join(said), recording["blocks.0.resid_pre"]))
+    for i in range(c.n_layers):
+        for name, label in _block_states(c, recording.parts, i):
+            result.append(State(f"blocks.{i}.{name}", label, recording[f"blocks.{i}.{name}"]))
+    return result
+
+
+def _block_states(c: ResolvedConfig, parts: Parts, i: int) -> list[tuple[str, str]]:
+    wiring, mixer, ffn = parts.wiring(c), parts.mixer(c).present, parts.feedforward(c).present
+    plus = "= " if wiring.replaces else "+ "
+    if wiring.parallel:
+        there = [word for word, present in (("attn", mixer), ("ffn", ffn)) if present]
+        return [("resid_post", f"+ {' and '.join(there)} {i}")] if there else []
+    attention = [("resid_mid", f"{plus}attn {i}")] if mixer else []
+    feedforward = [("resid_post", f"{plus}ffn {i}")] if ffn else []
+    if wiring.ends_normed and parts.norm(c).card.present:
+        attention += [("norm1", f"norm1 {i}")] if attention else []
+        feedforward += [("norm2", f"norm2 {i}")] if feedforward else []
+    return attention + feedforward
+
+
+def writes(recording: Recording) -> list[Write]:
+    """Returns everything that is written to the stream, bottom first. Without a residual stream each output
+    *replaces* `onto`.
+    """
+    c = recording.config
+    result = _first_writes(recording)
+    wiring = recording.parts.wiring(c)
+    second = "resid_pre" if wiring.parallel else "norm1" if wiring.ends_normed else "resid_mid"
+    for i in range(c.n_layers):
+        block = f"blocks.{i}."
+        if f"{block}attn_out" in recording:
+            result.append(
+                Write(
+                    f"{block}attn_out",
+                    f"attn {i}",
+                    "attention",
+                    i,
+                    recording[f"{block}attn_out"],
+                    recording[f"{block}resid_pre"],
+                )
+            )
+        if f"{block}ffn_out" in recording:
+            result.append(
+                Write(
+                    f"{block}ffn_out",
+                    f"ffn {i}",
+                    "feedforward",
+                    i,
+                    recording[f"{block}ffn_out"],
+                    recording[block + second],
+                )
+            )
+    return result
+
+
+def _first_writes(recording: Recording) -> list[Write]:
+    """Returns what the first block reads: the embedding, then the position and the type of text. A norm
+    before the first block makes it a single write.
+    """
+    if "norm_embed" in recording:
+        return [Write("norm_embed", "embed", "embedding", None, recording["norm_embed"], None)]
+    onto = recording["embed"]
+    result = [Write("embed", "embed", "embedding", None, onto, None)]
+    for name, label, part in (
+        ("pos_embed", "position", "position"),
+        ("type_embed", "token type", "embedding"),
+    ):
+        if name in recording:
+            result.append(Write(name, label, part, None, recording[name], onto))
+            onto = onto + recording[name]
+    return result
+
+
+def norms(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns the Euclidean length of every token's vector: n arrays (query, d_model) -> (n, query)
+    float32.
+    """
+    return np.linalg.norm(np.stack(arrays), axis=-1)
+
+
+def cosines(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Returns the cosine of two vectors, token by token: (n, query) in [-1, 1]; 0 where one of them has no
+    length.
+    """
+    a, b = (np.stack([pair[i] for pair in pairs]).astype(np.float64) for i in (0, 1))
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    return np.divide((a * b).sum(-1), lengths, out=np.zeros_like(lengths), where=lengths > 0)
+
+
+def shares(recording: Recording) -> np.ndarray | None:
+    """Returns each write's share of the final stream x, (write, query): w . x / (x . x), in the order of
+    `writes`.
+
+    A token's shares sum to 1. A share is negative where the write points away from x. None where the final
+    stream is not a sum (see `is_sum`).
+    """
+    if not is_sum(recording.config, recording.parts):
+        return None
+    final = outputs(recording)[-1].astype(np.float64)
+    parts = np.stack([write.array.astype(np.float64) for write in writes(recording)])
+    length = (final * final).sum(-1)
+    return np.divide((parts * final).sum(-1), length, out=np.zeros(parts.shape[:2]), where=length > 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """`lengths` (state, query) and `written` (write, query) are Euclidean norms, in the order of `states` and
-    `writes`; `shares` (write, query) of the final stream, None where that is no sum; `cosines` are of
-    `added`, the writes that have something to be written onto: (len(added), query).
+    """The states and writes of a stream, with Euclidean norms `lengths` (state, query) and `written` (write,
+    query).
+
+    `shares` (write, query) of the final stream, None where that is no sum; `cosines` are of `added`, the
+    writes with something to be written onto: (len(added), query).
     """
 
     states: Sequence[State]
@@ -41,57 +193,58 @@ class Stream:
 
 
 def stream(recording: Recording) -> Stream:
-    """Everything that is measured of the stream."""
-    found, updates = states(recording), writes(recording)
+    """Measures the stream of a recording."""
+    result, updates = states(recording), writes(recording)
     added = [write for write in updates if write.onto is not None]
     pairs = [(write.array, write.onto) for write in added if write.onto is not None]
     angles = cosines(pairs) if pairs else np.zeros((0, len(recording.ids)))
     wiring = recording.parts.wiring(recording.config)
-    lengths, written = (norms([one.array for one in some]) for some in (found, updates))
-    return Stream(found, updates, added, lengths, written, shares(recording), angles, wiring)
+    lengths, written = (norms([one.array for one in some]) for some in (result, updates))
+    return Stream(result, updates, added, lengths, written, shares(recording), angles, wiring)
 
 
 MASSIVE = 10.0  # times the usual length
 
 
-def massive(found: Stream) -> tuple[int, ...]:
-    """The few tokens whose stream grows out of all proportion: somewhere more than MASSIVE times as long as
-    the median token ever gets (Sun et al. 2024, "Massive activations in large language models"). None where
-    they are more than a quarter of the text.
+def massive(stream: Stream) -> tuple[int, ...]:
+    """Returns the tokens whose stream is somewhere more than MASSIVE times as long as the median token's ever
+    is (Sun et al. 2024, "Massive activations in large language models"); none where they are more than a
+    quarter of the text.
     """
-    longest = found.lengths.max(0)  # (query,)
+    longest = stream.lengths.max(0)  # (query,)
     at = np.flatnonzero(longest > MASSIVE * np.median(longest))
     return tuple(at.tolist()) if 4 * len(at) <= len(longest) else ()
 
 
-def times_longer(found: Stream, position: int) -> float:
-    """How many times as long a token's stream gets as that of the median token."""
-    longest = found.lengths.max(0)
+def times_longer(stream: Stream, position: int) -> float:
+    """Returns how many times as long a token's stream gets as that of the median token."""
+    longest = stream.lengths.max(0)
     return float(longest[position] / np.median(longest))
 
 
-def writer_of(found: Stream, position: int) -> str:
-    """Who writes most to a token: the label of its longest write."""
-    return found.writes[int(found.written[:, position].argmax())].label
+def writer_of(stream: Stream, position: int) -> str:
+    """Returns the label of a token's longest write."""
+    return stream.writes[int(stream.written[:, position].argmax())].label
 
 
-def without(found: Stream, positions: Sequence[int]) -> Stream:
-    """The same of a text's other tokens: what means are taken over. `states` and `writes` keep them all."""
+def without(stream: Stream, positions: Sequence[int]) -> Stream:
+    """Returns the stream of the other tokens, for means. `states` and `writes` keep them all."""
     lengths, written, angles = (
-        np.delete(values, list(positions), axis=1) for values in (found.lengths, found.written, found.cosines)
+        np.delete(values, list(positions), axis=1)
+        for values in (stream.lengths, stream.written, stream.cosines)
     )
-    shared = None if found.shares is None else np.delete(found.shares, list(positions), axis=1)
-    return replace(found, lengths=lengths, written=written, shares=shared, cosines=angles)
+    shared = None if stream.shares is None else np.delete(stream.shares, list(positions), axis=1)
+    return replace(stream, lengths=lengths, written=written, shares=shared, cosines=angles)
 
 
-def landings(found: Stream) -> list[int]:
-    """For each write, the first state that holds it: its index in `states`. A parallel block's two writes
-    land together.
+def landings(stream: Stream) -> list[int]:
+    """Returns for each write the first state that holds it: its index in `states`. A parallel block's two
+    writes land together.
     """
-    at = {state.name: i for i, state in enumerate(found.states)}
+    at = {state.name: i for i, state in enumerate(stream.states)}
     into = {"attn_out": "resid_mid", "ffn_out": "resid_post"}
     result = []
-    for write in found.writes:
+    for write in stream.writes:
         block, _, name = write.name.rpartition(".")
         if not block:
             result.append(0 if write.name == "embed" else at.get("blocks.0.resid_pre", 0))
@@ -101,16 +254,17 @@ def landings(found: Stream) -> list[int]:
 
 
 def mean(values: np.ndarray) -> np.ndarray:
-    """Over the tokens: (n, query) -> (n,)"""
+    """Returns the mean over tokens: (n, query) -> (n,)."""
     result: np.ndarray = values.mean(1)
     return result
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Means over tokens: the stream's norm at the embedding and at the end; the longest write and its norm;
-    and, where the final stream is a sum, the three largest shares of it by writer, what all shares sum to,
-    and the writers whose share is negative.
+    """Means over tokens: the stream's norm at the embedding and at the end; the longest write and its norm.
+
+    Where the final stream is a sum: the three largest shares of it by writer, what all shares sum to, and the
+    writers whose share is negative.
     """
 
     first: float
@@ -122,21 +276,21 @@ class Summary:
     negative: tuple[str, ...]
 
 
-def summary(found: Stream) -> Summary:
-    """What there is to say of a text's stream."""
-    lengths, written = mean(found.lengths), mean(found.written)
+def summary(stream: Stream) -> Summary:
+    """Summarises a text's stream."""
+    lengths, written = mean(stream.lengths), mean(stream.written)
     longest = int(written.argmax())
     largest: tuple[tuple[str, float], ...] = ()
     negative: tuple[str, ...] = ()
     total: float | None = None
-    if found.shares is not None:
-        share = mean(found.shares)
+    if stream.shares is not None:
+        share = mean(stream.shares)
         order = np.argsort(-share)[:3].tolist()
-        largest = tuple((found.writes[i].label, float(share[i])) for i in order)
-        negative = tuple(found.writes[i].label for i in np.flatnonzero(share < 0).tolist())
+        largest = tuple((stream.writes[i].label, float(share[i])) for i in order)
+        negative = tuple(stream.writes[i].label for i in np.flatnonzero(share < 0).tolist())
         total = float(share.sum())
     ends = float(lengths[0]), float(lengths[-1])
-    return Summary(*ends, found.writes[longest].label, float(written[longest]), largest, total, negative)
+    return Summary(*ends, stream.writes[longest].label, float(written[longest]), largest, total, negative)
 
 
 # A token's sum, worked out ----------------------------------------------------------------------
@@ -144,9 +298,7 @@ def summary(found: Stream) -> Summary:
 
 @dataclass(frozen=True)
 class Term:
-    """A write in a sum: `word` and `block` say which, `size` is its norm. `block` is None before the
-    blocks.
-    """
+    """A write in a sum: `word` and `block` say which (None before the blocks), `size` is its norm."""
 
     word: str
     block: int | None
@@ -155,8 +307,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Sum:
-    """x_n = x_(n-1) + terms, and its norm; the first has no x before it. `normed` is the norm after the
-    LayerNorm or RMSNorm that then sits on the stream, None where none does.
+    """One step of the sum x_n = x_(n-1) + terms, and its norm; the first has no x before it. `normed` is the
+    norm after a LayerNorm or RMSNorm on the stream, None without.
     """
 
     terms: tuple[Term, ...]
@@ -167,23 +319,23 @@ class Sum:
 SUBLAYERS = (("attn", "attn_out", "resid_mid", "norm1"), ("ffn", "ffn_out", "resid_post", "norm2"))
 
 
-def sums(found: Stream, config: ModelConfig, position: int, blocks: int) -> tuple[Sum, ...]:
-    """How one token's stream comes about in the first `blocks` blocks. Nothing where nothing is added."""
-    if found.wiring.replaces:
+def sums(stream: Stream, config: ModelConfig, position: int, blocks: int) -> tuple[Sum, ...]:
+    """Returns the sum of one token's stream in the first `blocks` blocks. Empty where nothing is added."""
+    if stream.wiring.replaces:
         return ()
-    size = {write.name: float(found.written[i, position]) for i, write in enumerate(found.writes)}
-    after = {state.name: float(found.lengths[i, position]) for i, state in enumerate(found.states)}
+    size = {write.name: float(stream.written[i, position]) for i, write in enumerate(stream.writes)}
+    after = {state.name: float(stream.lengths[i, position]) for i, state in enumerate(stream.states)}
     start = (("embed", "embed"), ("embed", "norm_embed"), ("pos", "pos_embed"), ("type", "type_embed"))
     begun = tuple(Term(word, None, size[name]) for word, name in start if name in size)
     rows = [Sum(begun, after.get("blocks.0.resid_pre", after["embed"]))]
     for i in range(min(config.n_layers, blocks)):
         there = [row for row in SUBLAYERS if f"blocks.{i}.{row[1]}" in size]
         terms = [Term(word, i, size[f"blocks.{i}.{name}"]) for word, name, *_ in there]
-        if found.wiring.parallel:
+        if stream.wiring.parallel:
             if terms:
                 rows.append(Sum(tuple(terms), after[f"blocks.{i}.resid_post"]))
             continue
         for term, (*_, total, norm) in zip(terms, there, strict=True):
-            normed = after.get(f"blocks.{i}.{norm}") if found.wiring.ends_normed else None
+            normed = after.get(f"blocks.{i}.{norm}") if stream.wiring.ends_normed else None
             rows.append(Sum((term,), after[f"blocks.{i}.{total}"], normed))
     return tuple(rows)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.errors import ShapeError
+from engine.measure.recording import softmax
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +32,13 @@ class HandExample:
 
     @property
     def first(self) -> tuple[tuple[int, float], ...]:
-        """Of each head: the key that gets most of the first query's weight, counted from 1, and how much."""
+        """The key, from 1, with most of the first query's weight, and that weight, for each head."""
         rows = self.pattern[:, 0]
         return tuple((int(row.argmax()) + 1, float(row.max())) for row in rows)
 
     @property
     def most(self) -> float:
-        """What every head gives to one of its keys, at least: the smallest of their largest weights."""
+        """The smallest of the heads' largest weights."""
         return float(self.pattern.max(axis=-1).min())
 
 
@@ -48,10 +49,11 @@ def multi_head(
     heads: int,
     hidden: Sequence[int] = (),
 ) -> HandExample:
-    """q (query, d), k and v (key, d) as rows of numbers; `hidden` keys are masked (Vaswani et al. 2017, 3.2).
+    """Computes attention of q (query, d), k and v (key, d), rows of numbers; `hidden` keys are masked
+    (Vaswani et al. 2017, 3.2).
 
     Raises ShapeError when the rows do not fit each other, when `heads` does not divide d, or when no key is
-    left to look at.
+    visible.
     """
     rows = [*q, *k, *v]
     widths = {len(row) for row in rows}
@@ -77,10 +79,9 @@ def multi_head(
 
 
 @dataclass(frozen=True)
-class OneWeight:
-    """One weight of one head, written out: the numbers (q_i, k_i) whose products sum to `raw`, what is left
-    after the division, and the scores of the keys that are seen, among which it is shared out. `hidden` keys
-    get 0.
+class WeightByHand:
+    """One weight of one head, written out: the numbers (q_i, k_i) whose products sum to `raw`, the score
+    after the division, and the scores of the `seen` keys, among which it is shared out. `hidden` keys get 0.
     """
 
     pairs: tuple[tuple[float, float], ...]
@@ -91,11 +92,11 @@ class OneWeight:
     weight: float
 
 
-def one_weight(example: HandExample, head: int, key: int) -> OneWeight:
-    """What the first query gives to a key, both counted from 0."""
+def weight_by_hand(example: HandExample, head: int, key: int) -> WeightByHand:
+    """Returns the first query's weight on a key, both counted from 0."""
     row = example.masked[head, 0]
     q, k = example.q[head, 0].tolist(), example.k[head, key].tolist()
-    return OneWeight(
+    return WeightByHand(
         tuple(zip(q, k, strict=True)),
         float(example.raw[head, 0, key]),
         float(example.scaled[head, 0, key]),
@@ -107,25 +108,25 @@ def one_weight(example: HandExample, head: int, key: int) -> OneWeight:
 
 @dataclass(frozen=True, eq=False)
 class MaskExample:
-    """One row of scores, masked at the right place and at the wrong one. All (key,)."""
+    """One row of scores, masked before the softmax and after it. All (key,)."""
 
     scores: np.ndarray
     masked: np.ndarray  # -inf where hidden
     weights: np.ndarray  # softmax of `masked`: sums to 1
     unmasked: np.ndarray  # softmax of the scores: sums to 1, and sees what it must not
-    late: np.ndarray  # that, with the hidden weights set to 0: sums to less than 1
+    masked_after: np.ndarray  # that, with the hidden weights set to 0: sums to less than 1
 
     @property
     def shift(self) -> float:
-        """What is taken off every score before the exponential: 0, or the largest where e to that power would
-        be no number. No weight changes.
+        """The number taken off every score before the exponential: 0, or the largest where e to that power
+        would overflow. No weight changes.
         """
         largest = float(self.masked.max())
         return largest if abs(largest) > 50 else 0.0
 
     @property
     def exponentials(self) -> np.ndarray:
-        """e^(masked - shift); 0 where hidden."""
+        """The powers e^(masked - shift); 0 where hidden."""
         return np.exp(self.masked - self.shift)
 
     @property
@@ -135,33 +136,33 @@ class MaskExample:
 
     @property
     def powers(self) -> tuple[float, ...]:
-        """To which e is raised, for the visible keys: score - shift."""
+        """The exponents of the visible keys: score - shift."""
         return tuple(float(self.scores[i] - self.shift) for i in self.visible)
 
     @property
     def total(self) -> float:
-        """The sum of the exponentials: what every one of them is divided by."""
+        """The sum of the exponentials, by which every one of them is divided."""
         return float(self.exponentials.sum())
 
     @property
-    def kept(self) -> float:
-        """What the row sums to when the mask comes after the softmax."""
-        return float(self.late.sum())
+    def late_sum(self) -> float:
+        """The sum of the row when the mask comes after the softmax."""
+        return float(self.masked_after.sum())
 
     @property
     def sums(self) -> tuple[float, float, float]:
-        """What the rows `weights`, `unmasked` and `late` sum to."""
-        return float(self.weights.sum()), float(self.unmasked.sum()), self.kept
+        """The sums of the rows `weights`, `unmasked` and `masked_after`."""
+        return float(self.weights.sum()), float(self.unmasked.sum()), self.late_sum
 
     @property
     def lost(self) -> float:
-        """What the hidden keys have taken before they were hidden."""
-        return 1 - self.kept
+        """The share that the hidden keys had taken before they were hidden."""
+        return 1 - self.late_sum
 
 
 def masking(scores: Sequence[float], hidden: Sequence[int]) -> MaskExample:
-    """The same mask before the softmax and after it. Raises ShapeError when there are no scores, or none left
-    to look at.
+    """Masks a row before the softmax and after it. Raises ShapeError when there are no scores, or none is
+    visible.
     """
     row = np.asarray(scores, dtype=np.float64)
     if row.ndim != 1 or not row.size:
@@ -173,14 +174,8 @@ def masking(scores: Sequence[float], hidden: Sequence[int]) -> MaskExample:
     return MaskExample(row, masked, softmax(masked), unmasked, late)
 
 
-def softmax(x: np.ndarray) -> np.ndarray:
-    """e^x / sum e^x over the last axis, from which the largest was taken first so that nothing overflows."""
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
-
-
 def _split(x: np.ndarray, heads: int) -> np.ndarray:
-    """(rows, d) -> (head, rows, d_head)"""
+    """Splits the heads: (rows, d) -> (head, rows, d_head)."""
     return x.reshape(len(x), heads, -1).swapaxes(0, 1)
 
 

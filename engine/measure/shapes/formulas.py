@@ -1,4 +1,4 @@
-"""What each step of a forward pass computes, as a formula. The parts say it; here it is collected."""
+"""The formula of every step of a forward pass, collected from the parts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ from engine.config import ResolvedConfig
 from engine.parts.formula import Formula
 from engine.parts.registry import HEALTHY, Parts
 
-__all__ = ["Formula", "formula", "formulas"]
-
-
-def formula(name: str, c: ResolvedConfig, parts: Parts = HEALTHY) -> Formula:
-    """The formula of an activation (bare name). Raises KeyError for a name without one."""
-    return formulas(c, parts)[name]
-
 
 def formulas(
     c: ResolvedConfig, parts: Parts = HEALTHY, crossing: bool = False, padded: bool = False
 ) -> dict[str, Formula]:
-    """Those of every activation of a model, and of what no probe sees on the way to one, by bare name.
-    `crossing`: of a decoder that reads a memory; `padded`: what reads a source knows where it is over.
+    """Returns the formula of every activation of a model, and of unseen tensors on the way to one, by bare
+    name.
+
+    `crossing`: of a decoder that reads a memory; `padded`: its source has a padding mask.
     """
     position, norm = parts.position(c), parts.norm(c).card.formula(c)
-    found = {
+    result = {
         **_FIXED,
         **_entered(c, "embed" in position.enters),
         **dict.fromkeys(("norm_embed", "norm1", "norm2", "norm_final"), norm),
@@ -31,24 +26,24 @@ def formulas(
         **parts.wiring(c).formulas(),
         **parts.output(c).formulas(c),
     }
-    for name in {"q_rot", "k_rot"} & found.keys():
-        found[name] = position.turned(found[name], c)
-    if "scores" in found:
-        found["scores"] = position.biased(found["scores"], c)
+    for name in {"q_rot", "k_rot"} & result.keys():
+        result[name] = position.turned(result[name], c)
+    if "scores" in result:
+        result["scores"] = position.biased(result["scores"], c)
     if padded and not c.causal:
-        found["masked_scores"] = _PADDED
-    return found | (_crossed(c, parts) if crossing else {})
+        result["masked_scores"] = _PADDED
+    return result | (_crossed(c, parts) if crossing else {})
 
 
 def _crossed(c: ResolvedConfig, parts: Parts) -> dict[str, Formula]:
-    """Of a decoder's blocks: the mixer's own under the names of a cross-attention. No position turns its
-    queries and keys, or has a say in its scores.
+    """Returns the mixer's formulas under the names of a cross-attention. No position acts on its queries,
+    keys or scores.
     """
     own = parts.mixer(c).formulas(c)
-    found = {f"cross_{'out' if name == 'attn_out' else name}": said for name, said in own.items()}
+    result = {f"cross_{'out' if name == 'attn_out' else name}": said for name, said in own.items()}
     bias, plus = (r" + b", " + b") if c.attention_bias else ("", "")
     return {
-        **found,
+        **result,
         **parts.crossing(c).formulas(),
         "cross_norm": parts.norm(c).card.formula(c),
         "cross_masked_scores": _PADDED,
@@ -69,7 +64,7 @@ _PADDED: Formula = (
 
 
 def _entered(c: ResolvedConfig, added: bool) -> dict[str, Formula]:
-    """Of what stands before the first block: `added` where positions are added there."""
+    """Returns the formulas before the first block: `added` where positions are added there."""
     sums = ["embed", *(["pos_embed"] if added else []), *(["type_embed"] if c.token_types else [])]
     latex = " + ".join(rf"\mathrm{{{name.replace('_', chr(92) + '_')}}}" for name in sums)
     times, by = (r"\sqrt{d}\,", ", times √d") if c.embedding_scale else ("", "")

@@ -1,19 +1,25 @@
-"""A tape of the torch operations of one forward pass, cut into steps wherever the model shows a tensor to its
-probe.
+"""The torch operations of one forward pass, cut into steps wherever the model shows a tensor to its probe.
+
+The probe names tensors. Between two of them lie the operations that made the second: a `TorchFunctionMode`,
+PyTorch's own way to see every call, notes each with its tensors and the line of `engine/` that made it. A
+step is what leads from named tensors to a new one. It cannot be cut by time alone, since a mixer makes
+queries, keys and values before it shows the first of them: the operations are followed back from the tensor.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from inspect import currentframe
 from math import prod
 from pathlib import Path
-from types import CodeType, FrameType
+from traceback import walk_stack
+from types import CodeType
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakIdKeyDictionary
 
 from engine.config import ResolvedConfig, ResolvedSeq2Seq
 from engine.measure.shapes.formulas import formulas
@@ -23,57 +29,45 @@ from engine.seq2seq import Seq2Seq
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Place = tuple[CodeType, str, int]  # a function's code, its module, and the line
 Stage = Literal["input", "block", "output"]
+Role = Literal["position", "mask", "forward"]  # tables made ready before the blocks, or the pass itself
 _ENGINE = str(Path(__file__).parents[2])
+_OUTPUT = (
+    "out_pre", "out_post", "out_scaled", "logits", "pool_first", "pool_in", "pooled", "probabilities",
+)  # fmt: skip
 _PARTS = {
     "embedding": ("tokens", "embed", "type_embed"),
     "position": ("pos_embed", "position"),
     "residual": ("resid_pre", "resid_mid", "cross_resid", "resid_post"),
     "norm": ("norm_embed", "norm1", "cross_norm", "norm2", "norm_final", "norm_out"),
     "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
-    "output": (
-        "out_pre",
-        "out_post",
-        "out_scaled",
-        "logits",
-        "pool_first",
-        "pool_in",
-        "pooled",
-        "probabilities",
-    ),
+    "output": _OUTPUT,
 }
-_LAST = ("norm_final", *_PARTS["output"], "norm_out")
-_PART = {name: part for part, names in _PARTS.items() for name in names}
-_VIEWS = frozenset(
-    ["unflatten", "split", "chunk", "transpose", "view", "permute", "__getitem__", "flatten", "unsqueeze"]
-)
-_FREE = _VIEWS | frozenset(
-    [
-        "reshape",
-        "embedding",
-        "stack",
-        "cat",
-        "new_empty",
-        "new_zeros",
-        "empty",
-        "full",
-        "arange",
-        "tensor",
-        "to",
-        "float",
-        "long",
-        "roll",
-        "triu",
-        "zeros_like",
-    ]
-)
+_PART = {name: part for part, names in _PARTS.items() for name in names}  # all others: attention
+_LAST = ("norm_final", "norm_out", *_OUTPUT)
+_VIEWS = (
+    "unflatten", "split", "chunk", "transpose", "view", "permute", "__getitem__", "flatten", "unsqueeze",
+)  # fmt: skip
+_FREE = (
+    *_VIEWS, "reshape", "embedding", "stack", "cat", "new_empty", "new_zeros", "empty", "full", "arange",
+    "tensor", "to", "float", "long", "roll", "triu", "zeros_like",
+)  # fmt: skip
+_UNSEEN_AXES = {  # of tensors that no probe sees
+    "out_scaled": AXES["norm_final"],
+    "pool_first": AXES["pooled"],
+    "pool_in": AXES["pooled"],
+    "cross_kv_flat": ("batch", "key", "2 kv_head × d_head"),
+    "qkv_flat": ("batch", "query", "(head + 2 kv_head) × d_head"),
+    "ffn_in": ("batch", "query", "2 × d_ff"),
+    "mask": ("query", "key"),
+    "probabilities": AXES["logits"],
+}
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A tensor by name, without its numbers. `axes` are in the vocabulary of `engine.probe`; a merged axis
-    reads `head × d_head`.
+    """A tensor's name, axes (in the vocabulary of `engine.probe`; merged ones read `head × d_head`) and
+    sizes.
     """
 
     name: str
@@ -82,24 +76,20 @@ class Shape:
 
     @property
     def numbers(self) -> int:
-        """How many numbers it holds."""
         return prod(self.sizes)
 
     @property
     def doubled(self) -> int:
-        """How many times as many it holds with twice the text: each axis of positions doubles."""
+        """The factor by which its numbers grow with twice the text."""
         return 2 ** sum(axis in ("query", "key") for axis in self.axes)
 
 
 @dataclass(frozen=True)
-class Ran:
-    """Lines of a file (counted from 1) that ran inside `source`, the code of a function called `name` in
-    `module`.
-    """
+class SourceLines:
+    """The `lines` of a file, counted from 1, that ran inside a function's `code`."""
 
-    source: CodeType
+    code: CodeType
     module: str
-    name: str
     lines: tuple[int, ...]
 
 
@@ -109,9 +99,8 @@ class TraceStep:
     float32 (ids: int64).
 
     FLOPs: a product of (m, k) and (k, n) counts 2mkn; `elementwise` counts 1 for each number that an
-    operation writes, 5 a number for softmax and norms (their sums included). Copies and views count 0. A
-    weight counts in `parameters` where it is used first; where it is used again (tied embeddings), it stands
-    in `shared`.
+    operation writes, 5 for softmax and norms (their sums included). Copies and views count 0. A weight counts
+    in `parameters` where it is used first; used again (tied embeddings), it stands in `shared`.
     """
 
     name: str
@@ -123,17 +112,13 @@ class TraceStep:
     inputs: tuple[Shape, ...]
     output: Shape
     parameters: int
-    weights: tuple[Shape, ...]  # without axes: rows × columns, as PyTorch keeps them
+    weights: tuple[Shape, ...]  # without axes: rows × columns, as PyTorch stores them
     shared: tuple[str, ...]
     products: int
     elementwise: int
     bytes: int
     view: bool  # the output is the input seen differently: no new memory
-    ran: tuple[Ran, ...]
-
-    @property
-    def flops(self) -> int:
-        return self.products + self.elementwise
+    ran: tuple[SourceLines, ...]
 
     @property
     def bare(self) -> str:
@@ -141,8 +126,10 @@ class TraceStep:
         return self.name.rpartition(".")[2]
 
     @property
-    def tower(self) -> str:
-        """`encoder` or `decoder`, where there are both; the logits belong to neither."""
+    def stack(self) -> str:
+        """The name of the stack, `encoder` or `decoder`, where there are both; '' for the logits, which
+        belong to neither.
+        """
         first = self.name.partition(".")[0]
         return first if first in ("encoder", "decoder") else ""
 
@@ -152,211 +139,176 @@ class _Operation:
     name: str
     inputs: list[Tensor]
     outputs: list[Tensor]
-    role: str  # position | mask | forward: whose work it is
-    frame: Place | None
-    claimed: bool = False
+    role: Role
+    line: tuple[CodeType, str, int] | None  # a function's code, its module, the line
+    in_step: bool = False
 
 
-@dataclass(eq=False)
-class Tape(TorchFunctionMode):
-    """Writes down torch operations, and turns them into steps whenever the model shows a tensor to
-    `probe`.
-    """
+class OperationTrace(TorchFunctionMode):
+    """Collects the `steps` of a model's forward pass that runs under this mode and with this `probe`."""
 
-    model: Transformer | Seq2Seq
-    steps: list[TraceStep] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, model: Transformer | Seq2Seq) -> None:
         super().__init__()
-        self.parts, whole = self.model.parts, self.model.config
-        both = isinstance(whole, ResolvedSeq2Seq)
+        self.steps: list[TraceStep] = []
+        self.parts, whole = model.parts, model.config
         # Configurations by how the names of their activations begin.
-        self.towers: dict[str, ResolvedConfig] = (
-            {"encoder.": whole.encoder, "decoder.": whole.decoder}
+        self.stacks: dict[str, ResolvedConfig] = (
+            {"decoder.": whole.decoder, "encoder.": whole.encoder}
             if isinstance(whole, ResolvedSeq2Seq)
             else {"": whole}
         )
+        pair = isinstance(whole, ResolvedSeq2Seq)
         self.formulas = {
-            name: formulas(config, self.parts, crossing=both and config.causal, padded=both)
-            for name, config in self.towers.items()
+            name: formulas(config, self.parts, crossing=pair and config.causal, padded=pair)
+            for name, config in self.stacks.items()
         }
-        self.role = "forward"  # whose work is being done
-        self.operations: list[_Operation] = []  # keeps every tensor alive, so that its id stays its own
-        self.made_by: dict[int, _Operation] = {}
-        self.known: dict[int, Shape] = {}
-        self.weights: dict[int, tuple[str, Tensor]] = {
-            id(p): (name, p) for name, p in self.model.named_parameters()
-        }
-        self.used: set[str] = set()
-        self.told: set[int] = set()  # tensors that are the output of a step
+        self.role: Role = "forward"
+        self.operations: list[_Operation] = []
+        self.made_by, self.shapes, self.weights = (WeakIdKeyDictionary() for _ in range(3))  # by tensor
+        self.weights.update((p, name) for name, p in model.named_parameters())
+        self.used: set[str] = set()  # weights
+        self.outputs: list[Tensor] = []  # of the steps
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         inputs, outputs = list(_tensors((args, kwargs))), list(_tensors(result))
-        if func.__name__ == "split" and id(inputs[0]) in self.weights:  # rows of a matrix are weights too
-            name = self.weights[id(inputs[0])][0]
-            self.weights.update((id(out), (f"{name}[{i}]", out)) for i, out in enumerate(outputs))
-            return result
-        if outputs and not any(
-            out is into for out in outputs for into in inputs
-        ):  # what returns its input did nothing
-            made = _Operation(func.__name__, inputs, outputs, self.role, _caller())
-            self.operations.append(made)
-            self.made_by.update((id(out), made) for out in outputs)
+        if func.__name__ == "split" and inputs[0] in self.weights:  # rows of a matrix are weights too
+            self.weights.update((x, f"{self.weights[inputs[0]]}[{i}]") for i, x in enumerate(outputs))
+        elif outputs and not any(x is given for x in outputs for given in inputs):  # else it did nothing
+            operation = _Operation(func.__name__, inputs, outputs, self.role, _engine_line())
+            self.operations.append(operation)
+            self.made_by.update((x, operation) for x in outputs)
         return result
 
-    def during(self, role: str, work: Callable[P, T]) -> Callable[P, T]:
-        """`work`, such that the operations of it go down as its own: the tables of a position scheme, the
-        mask.
-        """
+    def during(self, role: Role, work: Callable[P, T]) -> Callable[P, T]:
+        """Wraps `work` so that its operations become a step of their own: position tables, the mask."""
 
-        def under_that_name(*args: P.args, **kwargs: P.kwargs) -> T:
-            before, self.role = self.role, role
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+            self.role = role
             try:
                 return work(*args, **kwargs)
             finally:
-                self.role = before
+                self.role = "forward"
 
-        return under_that_name
+        return wrapped
 
     def probe(self, name: str, x: Tensor) -> Tensor:
-        if name.endswith("blocks.0.resid_pre"):
+        """Makes steps of the operations that led to x. A tensor that already has a name makes none."""
+        if name.endswith("blocks.0.resid_pre"):  # all tables are ready
+            stack = name.removesuffix("blocks.0.resid_pre")
             for role in ("position", "mask"):
-                prepared = [o for o in self.operations if o.role == role and not o.claimed]
+                prepared = [o for o in self.operations if o.role == role and not o.in_step]
                 if prepared:
-                    scope = name.removesuffix("blocks.0.resid_pre")
-                    self._emit(scope + role, prepared, prepared[-1].outputs[0])
-        if id(x) not in self.told:
+                    self._add(stack + role, prepared, prepared[-1].outputs[0])
+        if not any(x is output for output in self.outputs):
             *before, last = _groups(self._chain(x))
-            scope, dot, bare = name.rpartition(".")
             for group in before:
-                self._emit(
-                    scope + dot + self._between(scope, bare, group[-1].name),
-                    group,
-                    group[-1].outputs[0],
-                )
-            self._emit(name, last, x)
+                self._add(self._unseen_name(name, group[-1].name), group, group[-1].outputs[0])
+            self._add(name, last, x)
         return x
 
-    def _tower(self, name: str) -> str:
-        """The tower that a name belongs to; the last one, where it belongs to none."""
-        return next((tower for tower in self.towers if name.startswith(tower)), list(self.towers)[-1])
+    def _stack(self, name: str) -> str:
+        """Returns the prefix of the stack that a name belongs to; the decoder's for names without one."""
+        return next((stack for stack in self.stacks if name.startswith(stack)), next(iter(self.stacks)))
 
-    def _between(self, scope: str, target: str, operation: str) -> str:
-        """A name for what no probe sees, on the way to `target`."""
-        named = {
+    def _unseen_name(self, target: str, operation: str) -> str:
+        """Names a tensor that no probe sees, on the way to `target`."""
+        scope, dot, bare = target.rpartition(".")
+        linear = operation == "linear"
+        names = {
             "attn_out": "z_merged",
             "ffn_pre": "ffn_in",
             "cross_out": "cross_z_merged",
             "logits": "out_scaled",
-            "pooled": "pool_in" if operation == "linear" else "pool_first",
+            "pooled": "pool_in" if linear else "pool_first",
         }
-        if target in named:
-            return named[target]
-        stem = self.parts.mixer(self.towers[self._tower(f"{scope}.")]).flat.get(target, "x")
-        if target.startswith("cross_"):
-            stem = "cross_q" if target == "cross_q" else "cross_kv"
-        return f"{stem}_flat" if operation == "linear" else f"{stem}_heads"
+        if bare in names:
+            return scope + dot + names[bare]
+        stem = self.parts.mixer(self.stacks[self._stack(target)]).flat.get(bare, "x")
+        if bare.startswith("cross_"):
+            stem = "cross_q" if bare == "cross_q" else "cross_kv"
+        return f"{scope}{dot}{stem}_{'flat' if linear else 'heads'}"
 
     def _chain(self, x: Tensor) -> list[_Operation]:
-        """The operations, not yet told of, that lead to x from tensors that have a name."""
-        found: list[_Operation] = []
-        start, waiting = self.made_by.get(id(x)), [x]
+        """Returns the operations, in no step yet, that lead to x from tensors that have a name; in order."""
+        last, chain, waiting = self.made_by.get(x), [], [x]
         while waiting:
-            made = self.made_by.get(id(waiting.pop()))
-            if (
-                made is not None
-                and not made.claimed
-                and made not in found
-                and start
-                and made.role == start.role
-            ):
-                found.append(made)
-                waiting += made.inputs
-        return [o for o in self.operations if o in found]
+            operation = self.made_by.get(waiting.pop())
+            if operation and not operation.in_step and operation not in chain and operation.role == last.role:
+                chain.append(operation)
+                waiting += operation.inputs
+        return [o for o in self.operations if o in chain]
 
-    def _emit(self, name: str, group: list[_Operation], x: Tensor) -> None:
+    def _add(self, name: str, group: list[_Operation], x: Tensor) -> None:
+        """Adds the step that makes x, `name`, by a group of operations."""
         bare = name.rpartition(".")[2]
-        own = {id(out) for o in group for out in o.outputs}
-        leaves = {id(t): t for o in group for t in o.inputs if id(t) not in own}
-        if not group and id(x) in self.made_by:  # the second half of what an earlier operation made
-            leaves = {id(t): t for t in self.made_by[id(x)].inputs}
-        inputs = tuple(dict.fromkeys(self.known[key] for key in leaves if key in self.known))
-        named = [self.weights[key] for key in leaves if key in self.weights]
-        fresh = [(n, p) for n, p in named if n not in self.used]
-        self.used.update(n for n, _ in fresh)
+        made = [out for o in group for out in o.outputs]
+        if group:
+            read = [given for o in group for given in o.inputs if not any(given is out for out in made)]
+        else:  # the second half of what an earlier operation made
+            read = self.made_by[x].inputs if x in self.made_by else []
+        inputs = dict.fromkeys(self.shapes[given] for given in read if given in self.shapes)
+        weights = {self.weights[given]: given for given in read if given in self.weights}
+        new = {weight: given for weight, given in weights.items() if weight not in self.used}
+        self.used |= new.keys()
         for o in group:
-            o.claimed = True
+            o.in_step = True
             for place, out in enumerate(o.outputs):
-                self.known[id(out)] = Shape(name, _axes(bare, out, place), tuple(out.shape))
-        self.told.add(id(x))
-        shape = self.known[id(x)] = Shape(name, _axes(bare, x, 0), tuple(x.shape))
+                self.shapes[out] = Shape(name, _axes(bare, out, place), tuple(out.shape))
+        self.outputs.append(x)
+        self.shapes[x] = Shape(name, _axes(bare, x, 0), tuple(x.shape))
         counts = [_flops(o) for o in group]
-        latex, words = self.formulas[self._tower(name)].get(
-            bare, ("", "")
-        )  # a new part may pass by places that have no name
-        inside = "blocks.0." in name and bare != "resid_pre"
-        stage: Stage = "block" if inside else "output" if bare in _LAST else "input"
-        self.steps.append(
-            TraceStep(
-                name,
-                stage,
-                0 if inside else None,
-                _PART.get(bare, "attention"),
-                latex,
-                words,
-                inputs,
-                shape,
-                sum(p.numel() for _, p in fresh),
-                tuple(Shape(n, (), tuple(p.shape)) for n, p in fresh),
-                tuple(n for n, _ in named if n not in dict(fresh)),
-                sum(p for p, _ in counts),
-                sum(e for _, e in counts),
-                prod(x.shape) * (8 if bare == "tokens" else 4),
-                bare != "tokens" and all(o.name in _VIEWS for o in group),
-                _ran(group or [self.made_by[id(x)]] if id(x) in self.made_by else []),
-            )
+        # A new part may pass by places that have no formula.
+        formula, words = self.formulas[self._stack(name)].get(bare, ("", ""))
+        in_block = "blocks.0." in name and bare != "resid_pre"
+        step = TraceStep(
+            name=name,
+            stage="block" if in_block else "output" if bare in _LAST else "input",
+            block=0 if in_block else None,
+            part=_PART.get(bare, "attention"),
+            formula=formula,
+            words=words,
+            inputs=tuple(inputs),
+            output=self.shapes[x],
+            parameters=sum(weight.numel() for weight in new.values()),
+            weights=tuple(Shape(weight, (), tuple(given.shape)) for weight, given in new.items()),
+            shared=tuple(weight for weight in weights if weight not in new),
+            products=sum(products for products, _ in counts),
+            elementwise=sum(elementwise for _, elementwise in counts),
+            bytes=prod(x.shape) * (8 if bare == "tokens" else 4),
+            view=bare != "tokens" and all(o.name in _VIEWS for o in group),
+            ran=_lines_of(group or [self.made_by[x]] if x in self.made_by else []),
         )
+        self.steps.append(step)
 
 
 def _groups(chain: list[_Operation]) -> list[list[_Operation]]:
-    """Cut where the shape tells a story: around every product with a weight, and where heads are split
-    apart.
-    """
+    """Cuts where the shape tells a story: around every product with a weight, and where heads are split."""
     groups: list[list[_Operation]] = [[]]
     for o, following in zip(chain, [*chain[1:], None], strict=False):
         if o.name == "linear" and groups[-1]:
             groups.append([])
         groups[-1].append(o)
-        if following and (
-            o.name in ("linear", "split") or (o.name == "unflatten" and following.name != "split")
-        ):
+        ends = o.name in ("linear", "split") or (
+            o.name == "unflatten" and following and following.name != "split"
+        )
+        if following and ends:
             groups.append([])
     return groups
 
 
 def _axes(bare: str, x: Tensor, place: int) -> tuple[str, ...]:
-    if bare in AXES:
-        return AXES[bare]
+    """Returns the axes of output number `place` of the operation that made x."""
     if bare.endswith("_heads"):
-        asks = place == 0 and bare != "cross_kv_heads"
-        return ("batch", "query", "head", "d_head") if asks else ("batch", "key", "kv_head", "d_head")
-    named: dict[str, tuple[str, ...]] = {
-        "out_scaled": AXES["norm_final"],
-        "pool_first": AXES["pooled"],
-        "pool_in": AXES["pooled"],
-        "cross_kv_flat": ("batch", "key", "2 kv_head × d_head"),
-        "qkv_flat": ("batch", "query", "(head + 2 kv_head) × d_head"),
-        "ffn_in": ("batch", "query", "2 × d_ff"),
-        "mask": ("query", "key"),
-        "probabilities": AXES["logits"],
-        "position": ("query", "d_head") if x.dim() == 2 else ("head", "query", "key"),
-    }
-    return named.get(bare, ("batch", "query", "head × d_head"))
+        queries = place == 0 and bare != "cross_kv_heads"
+        return ("batch", "query", "head", "d_head") if queries else ("batch", "key", "kv_head", "d_head")
+    if bare == "position":
+        return ("query", "d_head") if x.dim() == 2 else ("head", "query", "key")
+    return AXES.get(bare) or _UNSEEN_AXES.get(bare, ("batch", "query", "head × d_head"))
 
 
 def _flops(o: _Operation) -> tuple[int, int]:
-    """(those of products, elementwise ones) of one operation; see TraceStep."""
+    """Returns the FLOPs of one operation, (in products, elementwise): see TraceStep."""
     n = sum(out.numel() for out in o.outputs)
     if o.name == "linear":
         return 2 * n * o.inputs[0].shape[-1], n * (len(o.inputs) == 3)
@@ -375,23 +327,19 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield from _tensors(item)
 
 
-def _caller() -> Place | None:
-    """The innermost line of the engine that asked for the running operation."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
+def _engine_line() -> tuple[CodeType, str, int] | None:
+    """Returns the innermost line of the engine that is running, outside this file: (code, module, line)."""
+    for frame, line in walk_stack(currentframe()):
         code = frame.f_code
         ours = code.co_filename.startswith(_ENGINE) and code.co_filename != __file__
         if ours and not code.co_name.startswith("<"):  # a comprehension is no function to be shown
-            return code, frame.f_globals["__name__"], frame.f_lineno
-        frame = frame.f_back
+            return code, frame.f_globals["__name__"], line
     return None
 
 
-def _ran(group: list[_Operation]) -> tuple[Ran, ...]:
-    """The code itself is kept: a function made in another function has no name to find it by."""
-    places: dict[tuple[CodeType, str], set[int]] = {}
-    for code, module, line in dict.fromkeys(o.frame for o in group if o.frame):
-        places.setdefault((code, module), set()).add(line)
-    return tuple(
-        Ran(code, module, code.co_qualname, tuple(sorted(lines))) for (code, module), lines in places.items()
-    )
+def _lines_of(group: list[_Operation]) -> tuple[SourceLines, ...]:
+    """Returns the lines of a group by function. The code is stored: an inner function has no name."""
+    lines: dict[tuple[CodeType, str], set[int]] = {}
+    for code, module, line in (o.line for o in group if o.line):
+        lines.setdefault((code, module), set()).add(line)
+    return tuple(SourceLines(code, module, tuple(sorted(ran))) for (code, module), ran in lines.items())

@@ -1,8 +1,7 @@
 """The forward pass as a list of operations, from token ids to probabilities, for a model of any size.
 
-One block runs on the meta device, which has shapes but no memory, while every torch operation is written down
-with its inputs and with the line of `engine/` that called it. Nothing is guessed from the configuration:
-shapes, parameters and source lines are those of the run. All blocks are alike, so the one block is repeated.
+One block runs on the meta device, which has shapes but no memory, and is repeated. Nothing is guessed from
+the configuration: shapes, parameters and source lines are those of the run.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from torch import Tensor
 from engine.config import ModelConfig, Seq2SeqConfig
 from engine.measure.recording import Recording
 from engine.measure.shapes.op_trace import (
-    Ran,
+    OperationTrace,
     Shape,
-    Tape,
+    SourceLines,
     TraceStep,
 )
 from engine.model import build, mask_of
@@ -28,63 +27,63 @@ from engine.parts.registry import HEALTHY, Parts
 from engine.probe import AXES
 from engine.seq2seq import build_pair
 
-__all__ = ["Ran", "Shape", "TraceStep", "probabilities", "tensor_of", "totals", "trace", "trace_pair"]
+__all__ = ["Shape", "SourceLines", "TraceStep", "probabilities", "tensor_of", "totals", "trace", "trace_pair"]
 
 
 @lru_cache(maxsize=64)
 def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[TraceStep, ...]:
-    """Every operation on one sequence of `tokens` ids, in order. An activation that is another one unchanged
-    has no step.
+    """Returns every operation on one sequence of `tokens` ids, in order. An activation that is another one
+    unchanged has no step.
 
     Raises ConfigError when the configuration cannot be built, ShapeError when it does not take that many
     tokens.
     """
     c = config.validate().resolved()
     model = build(replace(c, n_layers=1), device="meta", parts=parts).eval()
-    tape = Tape(model)
+    recorder = OperationTrace(model)
     # What is made ready before the blocks is no activation: it goes down as the work of those who made it.
-    model.hooks = tape.during("position", model.hooks)  # type: ignore[method-assign]
-    model.mask = tape.during("mask", model.mask)  # type: ignore[method-assign]
+    model.hooks = recorder.during("position", model.hooks)  # type: ignore[method-assign]
+    model.mask = recorder.during("mask", model.mask)  # type: ignore[method-assign]
     ids = torch.empty(1, tokens, dtype=torch.int64, device="meta")
     last: dict[str, Tensor] = {}
 
     def probe(name: str, x: Tensor) -> Tensor:
-        last[name] = tape.probe(name, x)
+        last[name] = recorder.probe(name, x)
         return last[name]
 
-    with torch.inference_mode(), tape:
+    with torch.inference_mode(), recorder:
         out = model(ids, probe)
         if model.output.present:
-            tape.probe("probabilities", probabilities(out))
+            recorder.probe("probabilities", probabilities(out))
         if model.pooler is not None:
-            model.pooled(last["norm_final"], tape.probe)
-    return tuple(_repeat(tape.steps, c.n_layers))
+            model.pooled(last["norm_final"], recorder.probe)
+    return tuple(_repeat(recorder.steps, c.n_layers))
 
 
 @lru_cache(maxsize=32)
 def trace_pair(
     config: Seq2SeqConfig, source: int, target: int, parts: Parts = HEALTHY
 ) -> tuple[TraceStep, ...]:
-    """The same of an encoder-decoder that reads `source` ids and writes after `target` of them. Names begin
-    with `encoder.` or `decoder.`, but for the logits and what is made of them.
+    """Traces an encoder-decoder that reads `source` ids and writes after `target` of them. Names begin with
+    `encoder.` or `decoder.`, but for the logits and probabilities.
     """
     c = config.validate().resolved()
     one = replace(c, encoder=replace(c.encoder, n_layers=1), decoder=replace(c.decoder, n_layers=1))
     model = build_pair(one, device="meta", parts=parts).eval()
-    tape = Tape(model)
-    for tower in (model.encoder, model.decoder):
-        tower.hooks = tape.during("position", tower.hooks)  # type: ignore[method-assign]
-    model._masks = tape.during("mask", model._masks)  # type: ignore[method-assign]
+    recorder = OperationTrace(model)
+    for stack in (model.encoder, model.decoder):
+        stack.hooks = recorder.during("position", stack.hooks)  # type: ignore[method-assign]
+    model._masks = recorder.during("mask", model._masks)  # type: ignore[method-assign]
     read, written = (torch.empty(1, n, dtype=torch.int64, device="meta") for n in (source, target))
     padding = torch.zeros(1, 1, 1, source, device="meta")
-    with torch.inference_mode(), tape:
-        tape.probe("probabilities", probabilities(model(read, written, tape.probe, padding)))
-    below = [s for s in tape.steps if s.tower == "encoder"]
+    with torch.inference_mode(), recorder:
+        recorder.probe("probabilities", probabilities(model(read, written, recorder.probe, padding)))
+    below = [s for s in recorder.steps if s.stack == "encoder"]
     top = f"encoder.blocks.{c.encoder.n_layers - 1}."  # a memory that no last norm makes is a block's
     above = [
         replace(s, inputs=tuple(replace(i, name=i.name.replace("encoder.blocks.0.", top)) for i in s.inputs))
-        for s in tape.steps
-        if s.tower != "encoder"
+        for s in recorder.steps
+        if s.stack != "encoder"
     ]
     return (
         *_repeat(below, c.encoder.n_layers, "encoder."),
@@ -93,7 +92,7 @@ def trace_pair(
 
 
 def probabilities(logits: Tensor) -> Tensor:
-    """logits (batch, query, vocab) -> probabilities of the same shape; each row sums to 1."""
+    """Returns softmax of logits (batch, query, vocab): each row sums to 1."""
     return logits.softmax(dim=-1)
 
 
@@ -110,8 +109,8 @@ def totals(steps: Sequence[TraceStep]) -> dict[str, int]:
 
 
 def _repeat(steps: list[TraceStep], layers: int, at: str = "") -> Iterator[TraceStep]:
-    """The steps of block 0 once for each layer; `at` is the tower that they belong to. What the first block
-    read from the input, the next reads from the block below.
+    """Yields the steps of block 0 once for each layer; `at` is the prefix of their stack. Each block reads
+    from the one below.
     """
     block = [s for s in steps if s.stage == "block"]
     yield from (s for s in steps if s.stage == "input")
@@ -148,10 +147,10 @@ def _repeat(steps: list[TraceStep], layers: int, at: str = "") -> Iterator[Trace
 
 
 def tensor_of(step: TraceStep, recording: Recording) -> tuple[np.ndarray, tuple[str, ...]] | None:
-    """A step's output in a real forward pass, float32, and its axes, without the batch; None where nothing of
-    it was kept.
+    """Returns a step's output in a real forward pass, float32, and its axes, without the batch; None where it
+    was not recorded.
 
-    What no probe sees is put together from what one does: the same numbers, laid out as the step laid them.
+    A tensor that no probe sees is put together from recorded ones.
     """
     scope, bare = step.name[: -len(step.bare)], step.bare
     if step.name in recording:
@@ -174,10 +173,10 @@ def tensor_of(step: TraceStep, recording: Recording) -> tuple[np.ndarray, tuple[
     }.get(bare, ())
     if not pieces or any(scope + piece not in recording for piece in pieces):
         return None
-    found = [recording[scope + piece] for piece in pieces]
+    result = [recording[scope + piece] for piece in pieces]
     if bare == "ffn_in":
-        return np.concatenate(found, axis=-1), step.output.axes[1:]
-    swapped = [x.swapaxes(0, 1) for x in found]  # (head, query, d_head) -> (query, head, d_head)
+        return np.concatenate(result, axis=-1), step.output.axes[1:]
+    swapped = [x.swapaxes(0, 1) for x in result]  # (head, query, d_head) -> (query, head, d_head)
     if bare.endswith("_heads"):
         return swapped[0], ("query", "head", "d_head")
     return np.concatenate([x.reshape(len(x), -1) for x in swapped], axis=-1), step.output.axes[1:]

@@ -1,5 +1,5 @@
-"""Shape mistakes, run for real: what the engine and PyTorch say of them, and what they do where nobody says
-anything.
+"""Shape mistakes, run for real: the errors of the engine and PyTorch, and the harm where there is no
+error.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ MOST_HEADS = 64  # that are suggested
 
 @dataclass(frozen=True)
 class Attempt:
-    """What happened when a mistake was run. `shapes` went in; then either `made` came out, or `errors` (who,
-    words) were raised.
+    """A mistake that was run. `shapes` went in; then either `made` came out, or `errors` (source, message)
+    were raised.
+
+    `harm` is the largest difference from the right result, where the mistake went unnoticed.
     """
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
@@ -29,7 +31,7 @@ class Attempt:
 
 
 def split_heads(d_model: int, n_heads: int) -> Attempt:
-    """Split d_model into heads: what the configuration says of it, and what torch does."""
+    """Splits d_model into heads: by the configuration's rule, and by torch."""
     errors = []
     x = torch.zeros(1, 6, d_model)
     made: tuple[int, ...] | None = None
@@ -45,8 +47,8 @@ def split_heads(d_model: int, n_heads: int) -> Attempt:
 
 
 def transposed_unembedding(d_model: int, vocab_size: int) -> Attempt:
-    """x W_U^T where W_U should stand. When vocab_size = d_model it goes through, and `harm` is how far the
-    logits are off.
+    """Multiplies by W_U^T instead of W_U. When vocab_size = d_model it goes through, and `harm` is how far
+    the logits are off.
     """
     model = build(ModelConfig(vocab_size=vocab_size, context=6, d_model=d_model, n_layers=1, n_heads=1))
     x = torch.empty(1, 6, d_model).normal_(generator=torch.Generator().manual_seed(0))
@@ -60,8 +62,8 @@ def transposed_unembedding(d_model: int, vocab_size: int) -> Attempt:
 
 
 def wrong_mask(length: int, mask_size: int, n_heads: int = 4) -> Attempt:
-    """A causal mask made for another length, added to scores. A mask of one row fits everything; `harm` is
-    then the weight on the future.
+    """Adds a causal mask made for another length to scores. A mask of one row fits everything; `harm` is then
+    the weight on the future.
     """
     from engine.parts.masks import causal_mask
 
@@ -81,8 +83,8 @@ def _first_line(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Division:
-    """d_model numbers shared out among heads: `each` gets so many, `rest` are left over; `near`, up to three
-    numbers of heads that would leave none, nearest to what was asked for, in order.
+    """The division of d_model among heads: `each` gets so many, `rest` are left over; `near`, up to three
+    numbers of heads that would leave none, nearest first.
     """
 
     each: int
@@ -91,7 +93,8 @@ class Division:
 
 
 def division(d_model: int, n_heads: int) -> Division:
-    """
+    """Divides d_model among heads.
+
     >>> division(128, 3)
     Division(each=42, rest=2, near=(1, 2, 4))
     """

@@ -1,5 +1,5 @@
-"""Which head does a synthetic task: who looks at the place that the next letter of the answer comes from, and
-what is left of the answers without it.
+"""The heads that do a synthetic task: those that look where the next letter of the answer comes from, and the
+answers without them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from torch import Tensor
 from engine.data.tasks.task import Task
 from engine.data.tokenizers import Tokenizer
 from engine.measure.attention.ablation import Switches, edits_for
-from engine.measure.attention.habits import Named
-from engine.measure.circuits.induction import ordered
+from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.measure.recording import record
 from engine.model import Transformer
 from engine.probe import Patcher, identity
@@ -25,9 +24,8 @@ HALF = 0.5  # of its weight: from here on a head is said to look there
 
 @dataclass(frozen=True, eq=False)
 class Looking:
-    """`scores` (layer, head): the share of its weight that a head gives, while each letter of the answer is
-    chosen, to the places that the letter comes from; a mean over letters and problems. `even`: what it would
-    be if a head looked at all places it can see alike.
+    """The weight of heads on the sources of an answer's letters, `scores` (layer, head): a mean over letters
+    and problems. `even`: that of an even spread.
     """
 
     scores: np.ndarray = field(repr=False)
@@ -35,19 +33,19 @@ class Looking:
     problems: int
 
     @property
-    def strong(self) -> tuple[Named, ...]:
-        """Those that give at least half of their weight to it, the best first."""
+    def strong(self) -> tuple[HeadValue, ...]:
+        """The heads with at least half of their weight there, the best first."""
         return tuple(one for one in self.best if one.value >= HALF)
 
     @property
-    def best(self) -> tuple[Named, ...]:
+    def best(self) -> tuple[HeadValue, ...]:
         """All heads, the best first."""
-        return tuple(ordered(self.scores))
+        return tuple(ranked_heads(self.scores))
 
 
 def targets(task: Task, line: str) -> list[tuple[int, tuple[int, ...]]]:
-    """(query, keys) of each letter of an answer that comes from somewhere: places in a window that begins
-    with the line break before the problem. A letter is chosen at the place before it.
+    """Returns (query, keys) of each letter of an answer that comes from somewhere, in a window that begins
+    with the line break before the problem. A letter is chosen at the position before it.
     """
     assert task.sources is not None
     places = enumerate(task.sources(line), task.given)
@@ -55,18 +53,18 @@ def targets(task: Task, line: str) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def looking(model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor) -> Looking | None:
-    """Over the problems of `lines` (batch, period + 1), as `lines_of` gives them. None for a model whose
+    """Measures the problems of `lines` (batch, period + 1), as `lines_of` gives them. None for a model whose
     mixer leaves no pattern, and for a task whose answers come from nowhere.
     """
     if task.sources is None or not model.parts.mixer(model.config).present:
         return None
-    found, even = [], []
+    result, even = [], []
     for row in lines[:, :-1].tolist():  # the line break at the end is not read
         patterns = record(model, row, only={"pattern"}).stacked("pattern")  # (layer, head, query, key)
         for query, keys in targets(task, tokenizer.decode(row[1:])):
-            found.append(patterns[:, :, query, list(keys)].sum(-1))
+            result.append(patterns[:, :, query, list(keys)].sum(-1))
             even.append(len(keys) / (query + 1))
-    return Looking(np.mean(found, axis=0), float(np.mean(even)), len(lines)) if found else None
+    return Looking(np.mean(result, axis=0), float(np.mean(even)), len(lines)) if result else None
 
 
 def solved_without(
@@ -76,15 +74,15 @@ def solved_without(
     lines: Tensor,
     heads: Sequence[tuple[int, int]] = (),
 ) -> float:
-    """The share of problems that are solved while these heads, (layer, head), write nothing."""
+    """Returns the share of problems solved while these heads, (layer, head), write nothing."""
     off = Patcher(edits_for(model, Switches(heads_off=tuple(heads)))) if heads else identity
     return share_right(answered(model, tokenizer, task, lines, off))
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """One problem read by a model: its `letters` (position,), what every head looks at (layer, head, query,
-    key), and where it should look: (query, keys) of each letter of the answer.
+    """One problem read by a model: its `letters` (position,), the patterns (layer, head, query, key), and the
+    targets (query, keys) of each letter of the answer.
     """
 
     letters: tuple[str, ...]
@@ -93,7 +91,7 @@ class Seen:
 
 
 def seen(model: Transformer, tokenizer: Tokenizer, task: Task, line: str) -> Seen:
-    """Of a problem with its answer. Raises TokenizerError for letters that the model does not know."""
+    """Reads a problem with its answer. Raises TokenizerError for letters that the model does not know."""
     text = "\n" + line
     ids = tokenizer.encode(text)
     patterns = record(model, ids, only={"pattern"}).stacked("pattern")

@@ -1,5 +1,5 @@
-"""Why pieces of words: one text as characters, as pieces and as whole words, words that no list has, and why
-losses per token do not compare.
+"""Subwords: one text as characters, pieces and whole words, words that no list has, how merges shrink a text,
+and why losses per token do not compare.
 """
 
 from __future__ import annotations
@@ -7,9 +7,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+
+import numpy as np
 
 from engine.data.tokenizers.bpe_watch import Watched
 from engine.data.tokenizers.words import WordTokenizer
@@ -22,8 +24,8 @@ READ = 0.9  # of a text from which the words are listed; the rest is new
 
 @dataclass(frozen=True)
 class Way:
-    """A text cut in one way: `vocab_size` entries in the list, `tokens` in the text, `spelled` in a word that
-    the text does not have, with the blank before it: 0 where that way has no entry for it.
+    """A text cut in one way: `vocab_size` entries, `tokens` in the text, `spelled` in a new word, with the
+    blank before it: 0 where there is no entry for it.
     """
 
     vocab_size: int
@@ -39,7 +41,7 @@ class Way:
 @dataclass(frozen=True)
 class Ways:
     """One text in three ways. `words` is None where it has none. `new` is a word that it does not have, made
-    of two that it has; empty where there are no two.
+    of two that it has.
     """
 
     characters: Way
@@ -54,12 +56,14 @@ class Ways:
 
     @property
     def less_work(self) -> float:
-        """As many times fewer pairs to compare."""
+        """The factor by which pieces save pairs to compare."""
         return self.characters.pairs / self.pieces.pairs
 
 
 def three_ways(text: str, seen: Watched) -> Ways:
-    """The text from which `seen` learned its merges: characters, its pieces after the last merge, words."""
+    """Cuts the text from which `seen` learned its merges: characters, its pieces after the last merge,
+    words.
+    """
     own, new = seen.tokenizer, new_word(text)
     running = f" {new}" if new and " " in text else new  # as it would stand there
     pieces = Way(own.vocab_size, int(seen.lengths[-1]), len(own.encode(running)))
@@ -67,7 +71,7 @@ def three_ways(text: str, seen: Watched) -> Ways:
 
 
 def new_word(text: str) -> str:
-    """The two most frequent words of at least three letters as one, where the text has no such word.
+    """Joins the two most frequent words of at least three letters, where the text has no such word.
 
     >>> new_word("the sea, the sea shells"), new_word("one"), new_word("ab ab")
     ('thesea', '', '')
@@ -97,12 +101,12 @@ class NewWords:
 
     @property
     def share(self) -> float:
-        """Of the words of the rest that the list does not have."""
+        """The share of the rest's words that the list does not have."""
         return self.unknown / self.read
 
 
 def new_words(text: str) -> NewWords | None:
-    """None where one of the two parts has no word."""
+    """Returns None where one of the two parts has no word."""
     end = int(READ * len(text))
     try:
         known = WordTokenizer.train(text[:end])
@@ -114,7 +118,7 @@ def new_words(text: str) -> NewWords | None:
 
 @dataclass(frozen=True)
 class PerToken:
-    """What one quality of a model looks like under one tokenizer."""
+    """One quality of a model under one tokenizer."""
 
     characters_per_token: float
     bits_per_token: float
@@ -122,14 +126,107 @@ class PerToken:
 
 
 def per_token(bits_per_character: float, rows: Mapping[str, tuple[int, int]]) -> dict[str, PerToken]:
-    """The same bits per character as perplexity per token: 2^(bits per character x characters per token).
+    """Converts bits per character to perplexity per token: 2^(bits per character x characters per token).
 
     `rows`: name -> (characters, tokens) of one text. A tokenizer without tokens has no row.
     """
-    found = {}
+    result = {}
     for name, (characters, tokens) in rows.items():
         if tokens:
             each = characters / tokens
             bits = bits_per_character * each
-            found[name] = PerToken(each, bits, 2.0**bits)
-    return found
+            result[name] = PerToken(each, bits, 2.0**bits)
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Shrinking:
+    """A text after 0, 1, 2 ... merges: (merges + 1,) each."""
+
+    tokens: np.ndarray = field(repr=False)
+    characters: int  # of the text
+    bytes: int  # of the text in UTF-8
+
+    @property
+    def percent(self) -> np.ndarray:
+        """Tokens left, in percent of those at the start."""
+        return 100 * self.tokens / self.tokens[0]
+
+    @property
+    def characters_per_token(self) -> np.ndarray:
+        return self.characters / self.tokens
+
+    @property
+    def bytes_per_token(self) -> np.ndarray:
+        return self.bytes / self.tokens
+
+    @property
+    def saved(self) -> np.ndarray:
+        """Tokens that each merge took away: (merges,)."""
+        return -np.diff(self.tokens)
+
+
+@dataclass(frozen=True, eq=False)
+class Achieved:
+    """A training of merges, summed up."""
+
+    shrinking: Shrinking
+    merges: int
+    vocab_size: int
+    once: int | None  # the first merge, from 1, whose pair stood there only once; None where none did
+    learned: int  # tokens beyond the starting symbols
+
+    @property
+    def start(self) -> int:
+        """Tokens of the text before the first merge."""
+        return int(self.shrinking.tokens[0])
+
+    @property
+    def left(self) -> int:
+        """Tokens of the text after the last merge."""
+        return int(self.shrinking.tokens[-1])
+
+    @property
+    def share(self) -> float:
+        """The share of tokens that are left."""
+        return self.left / self.start
+
+    @property
+    def half(self) -> int:
+        """Merges after which half of the tokens that they save were saved."""
+        return int(np.argmax(self.shrinking.tokens <= (self.start + self.left) / 2))
+
+    @property
+    def early(self) -> bool:
+        """True if less than half of the merges did half of the work."""
+        return self.half < self.merges / 2
+
+
+def achieved(seen: Watched) -> Achieved:
+    """Summarises a watched training."""
+    own = seen.tokenizer
+    once = next((number for number, merge in enumerate(own.merges, 1) if merge.count == 1), None)
+    shrinking = Shrinking(seen.lengths, seen.characters, seen.bytes)
+    return Achieved(shrinking, len(own.merges), own.vocab_size, once, own.vocab_size - len(own.base))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two encodings of one text, in tokens. `first` is where they part; None where they are the same."""
+
+    ours: int
+    theirs: int
+    first: int | None
+
+
+def agreement(ours: Sequence[int], theirs: Sequence[int]) -> Agreement:
+    """Finds where two encodings of a text part.
+
+    >>> agreement([1, 2, 3], [1, 2, 3]).first, agreement([1, 2], [1, 5]).first, agreement([1], [1, 2]).first
+    (None, 1, 1)
+    """
+    pairs = zip(ours, theirs, strict=False)
+    shorter = min(len(ours), len(theirs))
+    apart = next((i for i, (a, b) in enumerate(pairs) if a != b), shorter)
+    same = apart == shorter and len(ours) == len(theirs)
+    return Agreement(len(ours), len(theirs), None if same else apart)

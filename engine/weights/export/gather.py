@@ -128,14 +128,28 @@ def _bound(node: ast.stmt) -> list[str]:
 
 
 def _definition(place: Place) -> ast.stmt:
-    return next(node for node in _tree(place[0]).body if place[1] in _bound(node))
+    """A definition without the engine's own decorators, which register it somewhere."""
+    node = next(node for node in _tree(place[0]).body if place[1] in _bound(node))
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        ours = [one for one in node.decorator_list if any(_is_ours(place[0], name) for name in _names(one))]
+        node.decorator_list = [one for one in node.decorator_list if one not in ours]
+    return node
+
+
+def _is_ours(module: str, name: str) -> bool:
+    return isinstance(resolve(module, name), tuple)
 
 
 def _pruned(place: Place, read: set[str]) -> ast.stmt:
     node = _definition(place)
     if not isinstance(node, ast.ClassDef):
         return node
-    body = [one for i, one in enumerate(node.body) if _stays(one, i, read)]
+    record = any("NamedTuple" in _names(base) for base in node.bases)  # all its fields stay
+    body = [
+        one
+        for i, one in enumerate(node.body)
+        if (record and isinstance(one, ast.AnnAssign)) or _stays(one, i, read)
+    ]
     return ast.ClassDef(node.name, node.bases, node.keywords, body, node.decorator_list)
 
 

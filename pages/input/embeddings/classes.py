@@ -11,8 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.embeddings.separation import Separation, case_cosines, separation
-from engine.measure.embeddings.separation import course as course_of
+from engine.measure.embeddings.separation import Separation, case_cosines, separation, separation_curve
 from engine.measure.embeddings.table import cosines, embedding_of, fresh_embedding
 from engine.model import Transformer
 from pages.input.embeddings import classes_figures as figures
@@ -151,7 +150,7 @@ def _column(found: Separation) -> list[str]:
 
 
 def _draw_course(points: dict[int, Separation], shown: int, end: int) -> None:
-    found = course_of(points)
+    found = separation_curve(points)
     table = pd.DataFrame(
         {
             "step": found.steps,

@@ -156,7 +156,7 @@ def _draw_product(found: Lookup) -> None:
     with left:
         explain.worked(
             "Lookup minus one-hot product",
-            number(found.one_hot_difference),
+            number(found.onehot_difference),
             f"The largest difference from $\\text{{one-hot}}(ids)\\,E$: ({length} × {vocab:,}) · ({vocab:,} ×"
             f" {width}) → ({length} × {width}). Each row of the left matrix is zero but for a single 1, so"
             " the product copies a row.",

@@ -86,10 +86,10 @@ def _newest(name: str, step: int, _met: np.ndarray) -> Frame | None:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _map(
-    key: tuple[str, int], newest_step: int, own_axes: bool, _matrix: np.ndarray, _met: np.ndarray
+    key: tuple[str, int], newest_step: int, step_axes: bool, _matrix: np.ndarray, _met: np.ndarray
 ) -> TokenMap:
     newest = _newest(key[0], newest_step, _met) if newest_step >= 0 else None
-    return token_map(_matrix, _met, newest, own_axes)
+    return token_map(_matrix, _met, newest, step_axes)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
@@ -124,14 +124,14 @@ def draw_map(subject: Subject) -> None:
         container=third,
         hint="Frequency: how often the token occurs in the text of the training, as a logarithm.",
     )
-    own_axes = bool(steps) and _choose_axes(fourth) == "own"
+    step_axes = bool(steps) and _choose_axes(fourth) == "own"
     by_frequency = colours == "frequency"
     if by_frequency and known.counts is None:
         st.caption(
             ":material/info: The text that this model was trained on is not on this server, so tokens cannot"
             " be counted: the colour is the class."
         )
-    found = _map(subject.key, max(steps, default=-1), own_axes, matrix, known.met)
+    found = _map(subject.key, max(steps, default=-1), step_axes, matrix, known.met)
     shown = _Shown(known, matrix, found, token, *_neighbours(subject.key, token, matrix, known.met))
     left, right = st.columns([5, 3], gap="medium")
     with left:
@@ -184,7 +184,9 @@ def _named(shown: _Shown) -> tuple[np.ndarray, np.ndarray]:
 def _draw_picture(shown: _Shown, picture: str, frequency: np.ndarray | None) -> None:
     known, found = shown.known, shown.found
     ids, labelled = _named(shown)
-    titles = [f"component {i + 1} ({share:.1%} of the variance)" for i, share in enumerate(found.kept)]
+    titles = [
+        f"component {i + 1} ({share:.1%} of the variance)" for i, share in enumerate(found.variance_shares)
+    ]
     ranges, reach = found.holding(shown.token)
     alt = (
         f"{len(ids)} tokens by the first components of their embedding, coloured by"
@@ -282,7 +284,7 @@ def _draw_trust(shown: _Shown) -> None:
 
 def _draw_shares(shown: _Shown) -> None:
     rows, width = len(shown.known.met), shown.matrix.shape[1]
-    shares = shown.found.own.shares[:COMPONENTS]
+    shares = shown.found.principal.shares[:COMPONENTS]
     random = _random_shares(rows, width)[: len(shares)]
     st.markdown("**How much a component holds**")
     plot(

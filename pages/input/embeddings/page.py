@@ -6,9 +6,9 @@ from engine.measure.embeddings.analogies import analogy
 from engine.measure.embeddings.separation import separation
 from engine.measure.embeddings.table import (
     cosines,
-    kept_neighbours,
     lookup,
     neighbours,
+    preserved_neighbours,
     principal,
     project,
 )
@@ -31,7 +31,7 @@ show(
                 "The map",
                 draw_map,
                 words.MAP,
-                (principal, project, neighbours, kept_neighbours),
+                (principal, project, neighbours, preserved_neighbours),
                 brings_text=True,
                 question=words.MAP_ASKED,
             ),

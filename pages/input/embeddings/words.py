@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.config import ModelConfig
 from engine.measure.embeddings.analogies import Analogy
-from engine.measure.embeddings.separation import Course, Separation
+from engine.measure.embeddings.separation import Separation, SeparationCurve
 from engine.measure.embeddings.table import Lookup
 from engine.measure.embeddings.token_classes import Vocabulary
 from engine.measure.embeddings.token_map import Alike, FrequencyLinks, TokenMap
@@ -243,7 +243,7 @@ def difference(separation: Separation) -> str:
     )
 
 
-def risen(curve: Course) -> str:
+def risen(curve: SeparationCurve) -> str:
     """Says from which snapshot on the number stays above the bands."""
     if curve.risen is None:
         return "At the newest step measured, the classes do not stand out from the bands."

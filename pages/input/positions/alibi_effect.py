@@ -84,7 +84,7 @@ def _draw_effect(subject: Subject, times: float) -> None:
     recording, c = source.recording, source.recording.config
     layer, head = widgets.head(c, "alibi")
     slope = float(measured.slopes(c.n_heads, times).slope[head])
-    own = measured.own_slope(c, head, recording.parts)
+    own = measured.recorded_slope(c, head, recording.parts)
     found = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, recording.seen(), own)
     st.caption(_provenance(source, own))
     _draw_patterns(found, slope, source.labels)

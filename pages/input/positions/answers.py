@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.config import Position
-from engine.measure.positions.extrapolation_facts import Reach
-from engine.measure.positions.order_effect import OrderEffect
+from engine.measure.positions.extrapolation import Reach
 from engine.measure.positions.permutation import SCHEMES as ALL
+from engine.measure.positions.permutation import OrderEffect
 from engine.measure.positions.position_scores import PlaceRow
 from engine.measure.positions.position_table import PositionTable
-from engine.measure.positions.rope import LayoutLoss, Layouts
-from engine.measure.positions.rope_curves import Decay, Score, Turns
+from engine.measure.positions.rope import Decay, LayoutLoss, Layouts, Score, Turns
 from engine.measure.positions.schemes import SCHEMES
 from engine.measure.positions.sinusoids import Similarity, TurnedPair, Waves
 from engine.measure.positions.t5_buckets import Buckets
@@ -114,9 +113,9 @@ def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable)
         )
     if picture == "path":
         return (
-            f"Two directions keep **{learned.kept_by_both:.0%}** of what differs between the learned places,"
-            f" and {waves.kept_by_both:.0%} between the sinusoidal ones. Joined in order, places that have"
-            " learned to be near make a path, the others a knot."
+            f"Two directions keep **{learned.shown_variance:.0%}** of what differs between the learned"
+            f" places, and {waves.shown_variance:.0%} between the sinusoidal ones. Joined in order, places"
+            " that have learned to be near make a path, the others a knot."
         )
     if learned.knows_near:
         return (

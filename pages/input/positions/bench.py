@@ -9,9 +9,8 @@ import streamlit as st
 
 from engine.config import Position
 from engine.errors import CheckpointError
-from engine.measure.positions.extrapolation import TIMES, Curve
-from engine.measure.positions.extrapolation_facts import costs, least, reach_of
-from engine.measure.positions.schemes import SCHEMES, SEAM_WORDS, parameters_added
+from engine.measure.positions.extrapolation import TIMES, Curve, costs, least, reach_of
+from engine.measure.positions.schemes import HOOK_NAMES, SCHEMES, parameters_added
 from engine.presets import PRESETS
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
@@ -104,7 +103,7 @@ def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve
                 for times, more in found.more.items()
             }
             | {
-                "enters at": SEAM_WORDS[SCHEMES[name].seam],
+                "enters at": HOOK_NAMES[SCHEMES[name].hook],
                 "learned numbers": f"{parameters_added(models[name].config, name):,}",
                 "used by (published)": SCHEMES[name].used_by,
             }
@@ -130,7 +129,7 @@ def _draw_facts(models: dict[Position, Checkpoint]) -> None:
     st.markdown("### Where they enter, and what they cost")
     rows = {
         scheme.title: {
-            "enters at": SEAM_WORDS[scheme.seam],
+            "enters at": HOOK_NAMES[scheme.hook],
             "tells": {
                 "nothing": "nothing: the causal mask alone",
                 "absolute": "which place",

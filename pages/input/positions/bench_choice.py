@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.config import Position
-from engine.measure.positions.extrapolation import TAIL, Stopgap
-from engine.measure.positions.extrapolation_facts import UNITS, Unit
+from engine.measure.positions.extrapolation import TAIL, UNITS, Stopgap, Unit
 from engine.measure.positions.schemes import SCHEMES
 from ui import widgets
 

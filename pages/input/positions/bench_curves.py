@@ -8,12 +8,10 @@ import streamlit as st
 from engine.config import Position
 from engine.measure.positions.extrapolation import (
     BLOCK,
+    HELD,
     TAIL,
     TIMES,
     Curve,
-)
-from engine.measure.positions.extrapolation_facts import (
-    HELD,
     Unit,
     above_tail,
     costs,

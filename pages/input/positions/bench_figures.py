@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.positions.extrapolation import Curve
-from engine.measure.positions.extrapolation_facts import UNITS, Unit, above_tail
+from engine.measure.positions.extrapolation import UNITS, Curve, Unit, above_tail
 from engine.measure.positions.schemes import Similarity
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour

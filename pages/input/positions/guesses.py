@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.config import Position
 from engine.lab.guesses import order
-from engine.measure.positions.order_effect import OrderEffect
+from engine.measure.positions.permutation import OrderEffect
 from ui.guess import Choice, Guess, offered
 from ui.text.numbers import number
 

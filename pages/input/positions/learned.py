@@ -123,7 +123,7 @@ def _draw_table(name: str, found: PositionTable, length: int, width: int) -> Non
 def _draw_path(name: str, found: PositionTable, length: int, width: int) -> None:
     st.markdown(f"**{name.capitalize()}**: path on two principal components")
     plot(
-        figures.path(found.path, found.kept),
+        figures.path(found.path, found.variance_shares),
         key=f"learned_path_{name}",
         height=360,
         name=f"{name}-path",

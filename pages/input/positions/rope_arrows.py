@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.positions import rope
-from engine.measure.positions.rope import frequencies, unturned
-from engine.measure.positions.rope_curves import Score, score_at
+from engine.measure.positions.rope import Score, frequencies, score_at, unturned
 from pages.input.positions.answers import arrows_sentence, pair_sentence
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared import signed, thousands

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions.rope_curves import (
+from engine.measure.positions.rope import (
     Decay,
     decay,
     mean_score,

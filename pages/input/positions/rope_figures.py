@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.positions.rope_curves import Turns
+from engine.measure.positions.rope import Turns
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 

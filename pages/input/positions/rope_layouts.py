@@ -8,8 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.positions import rope
-from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts
-from engine.measure.positions.rope_curves import layout_pattern
+from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern
 from pages.input.positions import rope_figures as figures
 from pages.input.positions.answers import layouts_sentence
 from pages.input.positions.rope_turning import Turning, turning

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions.rope import turned_by
-from engine.measure.positions.rope_curves import turns_within
+from engine.measure.positions.rope import turned_by, turns_within
 from pages.input.positions import rope_figures as figures
 from pages.input.positions.answers import turns_sentence
 from pages.input.positions.rope_turning import BASES, WIDTHS, near, near_base

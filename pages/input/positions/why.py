@@ -9,11 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import Position
-from engine.measure.positions.order_effect import OrderEffect, order_effect
 from engine.measure.positions.permutation import (
     Comparison,
     Move,
+    OrderEffect,
     new_order,
+    order_effect,
     word_ids,
 )
 from pages.input.positions import guesses
@@ -43,7 +44,7 @@ def draw_why() -> None:
     order = new_order(len(sentence), move, seed)
     effect = _effect(word_ids(sentence), tuple(order.tolist()))
     with picture:
-        _draw_orders(sentence, effect.found[scheme, causal], scheme)
+        _draw_orders(sentence, effect.comparisons[scheme, causal], scheme)
     before, after = (safe(" ".join(sentence[i] for i in at)) for at in (range(len(sentence)), order))
     explain.answer(order_sentence(before, after, scheme, causal, effect))
     ask("order", guesses.order_guess, effect, scheme, causal)

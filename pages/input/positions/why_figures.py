@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.positions.order_effect import SAME
-from engine.measure.positions.permutation import Comparison
+from engine.measure.positions.permutation import SAME, Comparison
 from pages.input.positions.shared_figures import SCALE, counted
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, symmetric, token_axis

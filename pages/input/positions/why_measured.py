@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import Position
-from engine.measure.positions.order_effect import OrderEffect
 from engine.measure.positions.permutation import (
     SCHEMES,
     Comparison,
     Move,
+    OrderEffect,
     Plan,
 )
 from pages.input.positions import why_figures as figures
@@ -50,7 +50,7 @@ def draw_measured(
     hint = "Matched: each row beside the same word's row on the left."
     label = "Rows of the second picture"
     matched = widgets.select(label, (MATCHED, STANDING), "why_rows", hint=hint, wrap=True) == MATCHED
-    _draw_pictures(sentence, effect.found[scheme, causal], matched)
+    _draw_pictures(sentence, effect.comparisons[scheme, causal], matched)
     left, right = st.columns([1, 2], gap="medium")
     with left:
         _draw_largest(effect, scheme, causal)

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions.order_effect import moves_nothing, setting_of
 from engine.measure.positions.permutation import (
     Move,
     Setting,
     in_order_and_out,
+    moves_nothing,
     new_order,
+    setting_of,
     word_order,
 )
 from engine.model import Transformer

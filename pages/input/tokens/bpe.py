@@ -9,8 +9,7 @@ import streamlit as st
 
 from engine.data import corpora
 from engine.data.tokenizers.bpe import Level, Split
-from engine.measure.tokens.merges import achieved
-from engine.measure.tokens.subwords import Ways
+from engine.measure.tokens.subwords import Ways, achieved
 from pages.input.tokens import guesses, words
 from pages.input.tokens.bpe_result import draw_result
 from pages.input.tokens.bpe_text import OWN, SHAKESPEARE, SOURCES, Texts, choose_texts, typed_text

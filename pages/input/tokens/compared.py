@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.tokens.tokenizer_comparison import Lines, spread
-from engine.measure.tokens.vocabulary import Cut
+from engine.measure.tokens.vocabulary import Cut, Lines, spread
 from pages.input.tokens import figures, shared, words
 from pages.input.tokens.cutting import Encodings, cut_of, kind_of
 from ui import explain

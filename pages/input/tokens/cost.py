@@ -10,8 +10,7 @@ import streamlit as st
 
 from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer
 from engine.measure.tokens.subwords import NewWords, new_words, per_token
-from engine.measure.tokens.tokenizer_comparison import Passage, gain, measure_passage
-from engine.measure.tokens.vocabulary import Cost, costs
+from engine.measure.tokens.vocabulary import Cost, Passage, costs, gain, measure_passage
 from pages.input.tokens import figures, shared, words
 from pages.input.tokens.textbook import draw_line, draw_thousand_words
 from ui import explain

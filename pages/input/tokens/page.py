@@ -5,12 +5,13 @@ the size of a vocabulary costs.
 from engine.data.tokenizers.bpe import BpeTokenizer, train
 from engine.data.tokenizers.char import CharTokenizer
 from engine.data.tokenizers.published import PublishedTokenizer
-from engine.measure.tokens.roundtrip import of_characters, of_tokens
 from engine.measure.tokens.subwords import three_ways
 from engine.measure.tokens.vocabulary import (
     costs,
     cut_tokens,
     cut_words,
+    of_characters,
+    of_tokens,
     prefix,
 )
 from pages.input.tokens import words

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers.published import whole_characters
-from engine.measure.tokens.roundtrip import (
+from engine.measure.tokens.vocabulary import (
     RoundTrip,
     of_characters,
     of_tokens,

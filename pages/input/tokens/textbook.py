@@ -6,8 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers.published import PublishedTokenizer
-from engine.measure.tokens.tokenizer_comparison import Passage, line_counts
-from engine.measure.tokens.vocabulary import costs
+from engine.measure.tokens.vocabulary import Passage, costs, line_counts
 from pages.input.tokens import shared, words
 from pages.input.tokens.examples import LINE
 from ui.text.markdown import safe

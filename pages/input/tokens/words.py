@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from engine.measure.tokens.merges import Achieved, Shrinking
-from engine.measure.tokens.roundtrip import RoundTrip
-from engine.measure.tokens.subwords import NewWords, Way, Ways
-from engine.measure.tokens.tokenizer_comparison import Gain, Passage, Spread
-from engine.measure.tokens.vocabulary import Cost, Cut
+from engine.measure.tokens.subwords import Achieved, NewWords, Shrinking, Way, Ways
+from engine.measure.tokens.vocabulary import Cost, Cut, Gain, Passage, RoundTrip, Spread
 from ui.page_frame import Words
 from ui.text.markdown import safe
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.lab.guesses import attention
-from engine.measure.attention.mask_removal import Unmasked
-from engine.measure.attention.scaling import OneQuery
+from engine.measure.attention.ablation import Unmasked
+from engine.measure.attention.scaling import SampleQuery
 from ui import explain
 from ui.guess import Choice, Guess, offered
 from ui.model_bar import Subject
@@ -62,7 +62,7 @@ PARTS = {
 }
 
 
-def width(query: OneQuery, seed: int) -> Guess:
+def width(query: SampleQuery, seed: int) -> Guess:
     """Makes a guess about heads of another width, in the view √d_k."""
     other, truth = attention.other_width(query.width), attention.width(query.width, seed)
     choices, right = offered(truth, WIDTH, HOLDS)

@@ -18,8 +18,7 @@ from engine.measure.attention.habits import (
     score_of,
 )
 from engine.measure.attention.heads import HeadNumbers, head_numbers
-from engine.measure.attention.repeated_tokens import Repeated, repeatable, repeated
-from engine.measure.circuits.induction import ordinary
+from engine.measure.circuits.induction import Repeated, ordinary, repeatable, repeated
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from ui.background_jobs import measured
@@ -119,7 +118,9 @@ def _numbers(
         _repeated.duplicate if _repeated else None,
         name_mover_scores(_model, _recording),
     )
-    return replace(found, places=where.weight, even_places=where.even, own_by_distance=where.own_by_distance)
+    return replace(
+        found, places=where.weight, even_places=where.even, word_by_distance=where.word_by_distance
+    )
 
 
 def legend(numbers: HeadNumbers) -> list[tuple[str, str, str]]:

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.experiments.no_causal_mask import shipped
-from engine.measure.attention.mask_removal import Unmasked, without_mask
+from engine.measure.attention.ablation import Unmasked, without_mask
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention import guesses

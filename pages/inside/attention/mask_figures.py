@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.experiments.no_causal_mask import Both
-from engine.measure.attention.mask_removal import Unmasked
+from engine.measure.attention.ablation import Unmasked
 from pages.inside.attention import axes
 from ui.figures import specs as go
 from ui.figures.labels import crowded

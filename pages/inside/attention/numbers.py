@@ -7,17 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.attention.attention_targets import NEAREST
-from engine.measure.attention.habits import (
-    STRONG,
-    Named,
-    Resting,
-    extremes,
-    followers,
-    largest,
-    resting,
-)
+from engine.measure.attention.habits import STRONG, Resting, extremes, followers, largest, resting
 from engine.measure.attention.heads import (
     HeadNumbers,
+    HeadValue,
     Sink,
     resting_place,
     sink,
@@ -235,7 +228,7 @@ def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
     return lines or ["The text has one token only: there is nothing to compare."]
 
 
-def _name(head: Named) -> str:
+def _name(head: HeadValue) -> str:
     return f"layer {head.layer}, head {head.head}"
 
 

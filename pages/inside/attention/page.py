@@ -4,13 +4,13 @@ from engine.experiments.no_causal_mask import learn
 from engine.measure.attention import (
     copying_heads,
     heads,
-    repeated_tokens,
     scaling,
+    single_head,
 )
-from engine.measure.attention.ablation import compare, edits_for
-from engine.measure.attention.mask_removal import without_mask
-from engine.measure.attention.self_term import compared
+from engine.measure.attention.ablation import compare, edits_for, without_mask
+from engine.measure.attention.scaling import compare_tokens
 from engine.measure.attention.shared_keys import shared_keys
+from engine.measure.circuits import induction
 from engine.parts.attention import Attention
 from pages.inside.attention import words, words_mask, words_scores, words_switches
 from pages.inside.attention.heads import draw_heads
@@ -25,15 +25,15 @@ from ui.fit_text import ENGLISH
 from ui.page_frame import Page, View, show
 
 HEADS = words.with_heads((Attention, Attention.forward, heads.head_numbers), ())
-STEPS = words.with_heads((Attention, Attention.forward, heads.stages), ())
+STEPS = words.with_heads((Attention, Attention.forward, single_head.head_stages), ())
 SWITCHES = words.with_heads((edits_for, compare), ())
 MASK = words.with_heads((without_mask, learn), ())
 NUMBERS = words.with_heads(
     (
         heads.head_numbers,
-        repeated_tokens.induction_score,
-        repeated_tokens.duplicate_score,
-        repeated_tokens.repeated,
+        induction.induction_score,
+        induction.duplicate_score,
+        induction.repeated,
         copying_heads.name_mover_scores,
         heads.sink,
     ),
@@ -71,7 +71,7 @@ show(
                 "√d_k",
                 draw_scaling,
                 words_scores.SCALING,
-                (scaling.one_query, scaling.scaling, scaling.jacobian_norm, scaling.mean_slope),
+                (scaling.sample_query, scaling.scaling, scaling.jacobian_norm, scaling.mean_slope),
                 needs_model=False,
                 question=words_scores.SCALING_QUESTION,
             ),
@@ -80,7 +80,7 @@ show(
                 "Q, K",
                 draw_queries_keys,
                 words_scores.SELF,
-                (compared,),
+                (compare_tokens,),
                 needs_model=False,
                 question=words_scores.SELF_QUESTION,
             ),

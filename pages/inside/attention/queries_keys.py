@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.measure.attention.self_term import WAYS, compared
+from engine.measure.attention.scaling import WAYS, compare_tokens
 from pages.inside.attention import words_scores as words
 from pages.inside.attention.scaling_figures import compared_map
 from ui import explain, widgets
@@ -18,7 +18,7 @@ def draw_queries_keys() -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         width = widgets.slide_over("d, numbers in a vector", WIDTHS, 256, "attention_width", width=330)
         seed = widgets.whole("Seed", 0, 9999, 0, "attention_self_seed", hint=words.SEED_HINT, width=140)
-    found = compared(width, seed, len(words.SELF_TOKENS))
+    found = compare_tokens(width, seed, len(words.SELF_TOKENS))
     for column, way, title in zip(st.columns(3), WAYS, words.SELF_TITLES, strict=True):
         one = found[way]
         with column:

@@ -14,11 +14,11 @@ from engine.measure.attention.scaling import (
     KEYS,
     QUERIES,
     WIDTHS,
-    OneQuery,
+    SampleQuery,
     Scaled,
     among_zeros,
     crossing,
-    one_query,
+    sample_query,
     scaling,
     theory,
 )
@@ -41,7 +41,7 @@ def draw_scaling() -> None:
         width = widgets.slide_over("d_k, the width of a head", WIDTHS, 64, WIDTH)
         seed = widgets.whole("Seed", 0, 9999, 0, "attention_seed", hint=words.SEED_HINT)
         st.caption(words.SCALING_SETTING)
-    query = one_query(width, seed)
+    query = sample_query(width, seed)
     with figure:
         for column, divided in zip(st.columns(2), (False, True), strict=True):
             with column:
@@ -59,7 +59,7 @@ def _round() -> None:
         st.session_state.setdefault(WIDTH, min(WIDTHS, key=lambda width: abs(width - int(asked))))
 
 
-def _bars(query: OneQuery, divided: bool) -> None:
+def _bars(query: SampleQuery, divided: bool) -> None:
     """One query's weights, of the scores as they are or divided."""
     weights = query.scaled if divided else query.plain
     plot(

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.attention.scaling import OneQuery, Scaled
-from engine.measure.attention.self_term import Compared
+from engine.measure.attention.scaling import SampleQuery, Scaled, TokenComparison
 from pages.inside.attention.axes import LOOKED, LOOKS
 from ui.figures import specs as go
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
@@ -121,7 +120,7 @@ def _curve(name: str, x: np.ndarray, y: np.ndarray, shade: str, axis: str, legen
     }
 
 
-def query_bars(query: OneQuery, divided: bool) -> go.Figure:
+def query_bars(query: SampleQuery, divided: bool) -> go.Figure:
     """Draws the weights of one query, as the scores are or `divided` by sqrt(d_k): one bar for each key, in
     the same places and on the same scale both ways; the key that wins undivided stands out in both.
     """
@@ -166,7 +165,7 @@ def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
     return found
 
 
-def compared_map(comparison: Compared, title: str, labels: Sequence[str]) -> go.Figure:
+def compared_map(comparison: TokenComparison, title: str, labels: Sequence[str]) -> go.Figure:
     """Draws the weights (query, key) of one way to compare, in [0, 1]."""
     heat = {
         "type": "heatmap",

@@ -8,9 +8,9 @@ import streamlit as st
 from engine.config import ModelConfig, ResolvedConfig
 from engine.measure.attention.shared_keys import (
     SharedKeys,
+    cache_saving,
     fitting,
     kind,
-    saved,
     served_by,
     shared_keys,
 )
@@ -56,7 +56,7 @@ def draw_shared_keys(subject: Subject) -> None:
         name="shared-keys",
     )
     full = _counted(config, n_heads, n_heads, size, parts.name, parts)
-    less = saved(found, full) if n_kv < n_heads else 0.0
+    less = cache_saving(found, full) if n_kv < n_heads else 0.0
     named = KINDS[kind(n_heads, n_kv)]
     explain.answer(words.shared(named, n_heads, n_kv, _bytes(found.cache_bytes_per_token), less))
     explain.measure_it(_more, which, config, n_heads, n_kv, size, parts)

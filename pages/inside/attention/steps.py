@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.attention import heads as measured
-from engine.measure.attention import one_head
-from engine.measure.attention.heads import Stages
-from engine.measure.attention.one_head import WrittenOut
+from engine.measure.attention import single_head
+from engine.measure.attention.single_head import Stages, WrittenOut
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention import axes, words
@@ -57,14 +55,14 @@ def draw_steps(subject: Subject) -> None:
         query = token_strip(
             subject.labels,
             key="attention_query",
-            chosen=one_head.telling_query(found.pattern),
+            chosen=single_head.telling_query(found.pattern),
             label=words.LOOKS,
         )
         key = _choose_key(subject, found, query)
         st.markdown(_formula(stage, found) + _variant(subject, stage, found))
     with figure:
         _picture(subject, recording, found, stage, layer, head)
-    written = one_head.written_out(found, query, key)
+    written = single_head.written_out(found, query, key)
     explain.answer(words.step_by_step(subject.labels, written, query, key))
     explain.measure_it(_more, recording, found, layer, head, query)
     explain.by_hand(_by_hand, subject, found, query, key)
@@ -73,7 +71,7 @@ def draw_steps(subject: Subject) -> None:
 def _more(recording: Recording, found: Stages, layer: int, head: int, query: int) -> None:
     st.caption(
         "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
-        f" one by at most {one_head.gap(found, recording, layer, head):.0e}."
+        f" one by at most {single_head.gap(found, recording, layer, head):.0e}."
     )
     _written(recording, found, query, layer)
 
@@ -90,13 +88,13 @@ def _by_hand(subject: Subject, found: Stages, query: int, key: int) -> None:
         column_config=numbers,
         key="attention_rows",
     )
-    st.markdown(arithmetic(subject.labels, one_head.written_out(found, query, key), query, key))
+    st.markdown(arithmetic(subject.labels, single_head.written_out(found, query, key), query, key))
 
 
 def _choose_key(subject: Subject, found: Stages, query: int) -> int:
     """The key to write out: the strongest, or one of the keys that are seen, then in the URL."""
-    best = one_head.strongest_key(found, query)
-    seen = one_head.keys_seen(found, query)
+    best = single_head.strongest_key(found, query)
+    seen = single_head.keys_seen(found, query)
 
     def told(key: int) -> str:
         return f"{subject.labels[key]} at {key}, weight {found.pattern[query, key]:.4f}"
@@ -118,7 +116,7 @@ def _formula(stage: str, found: Stages) -> str:
 
 
 def _scaled(found: Stages) -> str:
-    kind = one_head.scaled_by(found.divisor, found.q.shape[1])
+    kind = single_head.scaled_by(found.divisor, found.q.shape[1])
     if kind == "none":
         return (
             "$s_{ij}$ as it is: this model's mixer does not divide. The spread of the scores grows with the"
@@ -129,7 +127,7 @@ def _scaled(found: Stages) -> str:
 
 def names_of(stages: Stages) -> dict[str, str]:
     """Returns the names of the stages: the one of the division by √d only where there is one."""
-    divides = stages.raw is None or one_head.scaled_by(stages.divisor, stages.q.shape[1]) == "root"
+    divides = stages.raw is None or single_head.scaled_by(stages.divisor, stages.q.shape[1]) == "root"
     return {stage: stage if divides or stage != "÷ √d" else "scores" for stage in STAGES}
 
 
@@ -169,7 +167,7 @@ def _picture(
             turns = "rotate" in subject.model.parts.position(subject.config).enters
             changed = subject.config.qk_norm or turns
             names = ("q", "q_rot", "k", "k_rot", "v") if changed else ("q", "k", "v")
-            every = one_head.vectors(recording, layer, head)
+            every = single_head.vectors(recording, layer, head)
             parts = {part: every[part] for part in names}
         else:
             parts = {"z": found.z} if stage == "· v" else {"written to the stream": found.written}
@@ -187,7 +185,7 @@ def _picture(
         return
     values = {
         "q·k": np.zeros_like(found.scaled) if found.raw is None else found.raw,
-        "÷ √d": one_head.biased(found),
+        "÷ √d": single_head.biased(found),
         "mask": found.masked,
         "softmax": found.pattern,
     }[stage]
@@ -218,7 +216,7 @@ def _table(subject: Subject, found: Stages, query: int) -> pd.DataFrame:
         columns["q·k"] = found.raw[query]
     columns[names_of(found)["÷ √d"]] = found.scaled[query]
     if found.bias is not None:
-        columns["+ bias"] = one_head.biased(found)[query]
+        columns["+ bias"] = single_head.biased(found)[query]
     if subject.config.causal:
         columns["masked"] = found.masked[query]
     if found.exponentials is not None:
@@ -259,13 +257,13 @@ def _divided(w: WrittenOut) -> str:
         "none": f"$s = {w.scaled:.4f}$: the product as it is.\n",
         "number": f"$s = {w.raw:.4f} / {w.divisor or 1:.4f} = {w.scaled:.4f}$\n",
         "own": f"$s = {w.scaled:.4f}$: {OWN_SCORES}\n",
-    }[one_head.scaled_by(w.divisor, width)]
+    }[single_head.scaled_by(w.divisor, width)]
 
 
 def _written(recording: Recording, found: Stages, query: int, layer: int) -> None:
-    lengths = one_head.lengths(recording, found, layer, query)
+    lengths = single_head.lengths(recording, found, layer, query)
     explain.takeaway(
-        f"At this token the head writes a vector of length {lengths.own:.3f}; all heads of layer {layer}"
+        f"At this token the head writes a vector of length {lengths.head:.3f}; all heads of layer {layer}"
         f" together write one of length {lengths.together:.3f}. The stream before has length"
         f" {lengths.before:.3f}."
     )
@@ -280,4 +278,4 @@ def _stages(
     _recording: Recording,
     _model: Transformer,
 ) -> Stages:
-    return measured.stages(_model, _recording, layer, head)
+    return single_head.head_stages(_model, _recording, layer, head)

@@ -13,15 +13,13 @@ import streamlit as st
 from engine.measure.attention.ablation import (
     Ablation,
     Comparison,
+    Consequence,
     Order,
     Switches,
-    compare,
-    each_head_off,
-)
-from engine.measure.attention.ablation_effects import (
-    Consequence,
     changes_nothing,
+    compare,
     consequence,
+    each_head_off,
     is_silent,
     missed,
     surest_place,

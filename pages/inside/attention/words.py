@@ -10,7 +10,7 @@ import pandas as pd
 from engine.ledger.heads import Cut
 from engine.measure.attention.attention_targets import NEAREST
 from engine.measure.attention.habits import STRONG, Counts, Habit
-from engine.measure.attention.one_head import WrittenOut
+from engine.measure.attention.single_head import WrittenOut
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe

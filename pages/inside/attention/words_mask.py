@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.experiments.no_causal_mask import PROMPT, STEPS
-from engine.measure.attention.mask_removal import Unmasked
+from engine.measure.attention.ablation import Unmasked
 from pages.inside.attention.words import with_heads
 from ui.page_frame import Words
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from engine.measure.attention.scaling import OneQuery
-from engine.measure.attention.self_term import Compared, Way
+from engine.measure.attention.scaling import SampleQuery, TokenComparison, Way
 from ui.page_frame import Words
 
 # √d_k -------------------------------------------------------------------------------------------
@@ -21,7 +20,7 @@ SCALING_SETTING = (
 )
 
 
-def scaling_alt(query: OneQuery, divided: bool) -> str:
+def scaling_alt(query: SampleQuery, divided: bool) -> str:
     if divided:
         return (
             f"One query's weights over 16 keys at d_k = {query.width}, of scores divided by the square root:"
@@ -33,7 +32,7 @@ def scaling_alt(query: OneQuery, divided: bool) -> str:
     )
 
 
-def scaled(query: OneQuery) -> str:
+def scaled(query: SampleQuery) -> str:
     """Says what the same scores become, both ways (Markdown)."""
     if query.width == 1:
         return (
@@ -104,29 +103,29 @@ SELF_SETTING = (
 )
 
 
-def self_alt(title: str, comparison: Compared) -> str:
-    return f"A map of weights, 8 words against 8, {title}: a word gives itself {comparison.own_weight:.0%}."
+def self_alt(title: str, comparison: TokenComparison) -> str:
+    return f"A map of weights, 8 words against 8, {title}: a word gives itself {comparison.self_weight:.0%}."
 
 
-def self_term(comparisons: Mapping[Way, Compared], width: int) -> str:
+def self_term(comparisons: Mapping[Way, TokenComparison], width: int) -> str:
     """Says how much a token gives to itself, three ways (Markdown)."""
     raw, shared, separate = comparisons["raw"], comparisons["shared"], comparisons["separate"]
     return (
-        f"Nothing is as much like a token as itself: its own score is **{raw.own_score:.1f}** (about"
+        f"Nothing is as much like a token as itself: its own score is **{raw.self_score:.1f}** (about"
         f" √{width}),"
-        f" the others spread by {raw.other_spread:.1f}, so it gives itself **{raw.own_weight:.0%}**. One"
+        f" the others spread by {raw.other_spread:.1f}, so it gives itself **{raw.self_weight:.0%}**. One"
         f" shared"
-        f" matrix keeps that (**{shared.own_weight:.0%}**); with W_Q and W_K apart it is"
-        f" **{separate.own_weight:.0%}**, and a token is free to ask for another."
+        f" matrix keeps that (**{shared.self_weight:.0%}**); with W_Q and W_K apart it is"
+        f" **{separate.self_weight:.0%}**, and a token is free to ask for another."
     )
 
 
-def self_table(comparisons: Mapping[Way, Compared]) -> pd.DataFrame:
+def self_table(comparisons: Mapping[Way, TokenComparison]) -> pd.DataFrame:
     """Returns one row for each way."""
     rows = {
-        "score with itself, mean": [f"{one.own_score:.2f}" for one in comparisons.values()],
+        "score with itself, mean": [f"{one.self_score:.2f}" for one in comparisons.values()],
         "spread of the scores with others": [f"{one.other_spread:.2f}" for one in comparisons.values()],
-        "weight on itself, mean": [f"{one.own_weight:.4f}" for one in comparisons.values()],
+        "weight on itself, mean": [f"{one.self_weight:.4f}" for one in comparisons.values()],
     }
     return pd.DataFrame(rows, index=pd.Index(SELF_TITLES, name="")).T
 

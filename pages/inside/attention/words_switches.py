@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from engine.measure.attention.ablation import Comparison, Switches
-from engine.measure.attention.ablation_effects import Consequence, changes_nothing
+from engine.measure.attention.ablation import Comparison, Consequence, Switches, changes_nothing
 from pages.inside.attention.words import with_heads
 from ui.model_bar import Subject
 from ui.page_frame import Words

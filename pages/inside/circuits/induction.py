@@ -8,7 +8,8 @@ import streamlit as st
 
 from engine.config import ResolvedConfig
 from engine.data.tokenizers import Tokenizer, token_bytes
-from engine.measure.attention.habits import STRONG, Named
+from engine.measure.attention.habits import STRONG
+from engine.measure.attention.heads import HeadValue
 from engine.measure.circuits.induction import (
     Repeat,
     drawn,
@@ -164,7 +165,7 @@ def without_them(knockout: Knockout) -> str:
     )
 
 
-def _below(head: Named) -> str:
+def _below(head: HeadValue) -> str:
     """`head.value` is the loss without it."""
     name = name_of(head.layer, head.head)
     return f"without {name} alone, a head below them that reads the token before, {head.value:.1f}"
@@ -186,7 +187,7 @@ def _why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> 
     return said
 
 
-def _below_it(before: Named) -> str:
+def _below_it(before: HeadValue) -> str:
     name = f"{name_of(before.layer, before.head)}, {before.value:.0%}"
     if before.value >= STRONG:
         return f"A head that reads the token before, the other half of the circuit, is there ({name})."

@@ -8,8 +8,7 @@ from engine.measure.circuits import (
 )
 from engine.measure.circuits.patching import patch
 from engine.measure.circuits.prompt_pairs import both_runs
-from engine.measure.circuits.quantisation import twin
-from engine.measure.circuits.rounding import rounded
+from engine.measure.circuits.quantisation import rounded, twin
 from engine.measure.circuits.steering import continued, direction
 from pages.inside.circuits import words, words_behaviour, words_weights
 from pages.inside.circuits.fact import draw_fact

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from engine.measure.circuits.patching import Patching, Site
-from engine.measure.circuits.patching_facts import (
+from engine.measure.circuits.patching import (
+    Patching,
+    Site,
     Station,
     Verdict,
     stations,
-    strongest,
+    strongest_patches,
     verdict,
 )
 from engine.measure.circuits.prompt_pairs import Contrast
@@ -105,7 +106,7 @@ def _blocks(station: Station, top: int) -> str:
 
 
 def _parts(found: Patching, labels: list[str]) -> str:
-    cells = strongest(found)
+    cells = strongest_patches(found)
     top = cells[0]
     what = SITES[found.site]
 

@@ -10,22 +10,20 @@ import streamlit as st
 from torch import Tensor
 
 from engine.measure.circuits.quantisation import (
-    Losses,
-    Scope,
-    chosen,
-    losses,
-    matrices,
-)
-from engine.measure.circuits.rounding import (
     BITS,
     BLOCK,
     FULL,
     Histogram,
+    Losses,
     Rounding,
-    Taken,
+    RoundingError,
+    Scope,
+    chosen,
     histogram,
+    losses,
+    matrices,
     rounded,
-    taken,
+    rounding_error,
 )
 from engine.weights.pretrained.blocks import kinds
 from pages.inside.circuits import weights_figures as figures
@@ -74,7 +72,7 @@ class Setting:
 class Look:
     """A matrix before and after."""
 
-    taken: Taken
+    taken: RoundingError
     histogram: Histogram
 
 
@@ -100,7 +98,7 @@ def draw_quantisation(subject: Subject) -> None:
     explain.measure_it(_more, subject, setting, found.taken, parameter)
 
 
-def _more(subject: Subject, setting: Setting, lost: Taken, parameter: Tensor) -> None:
+def _more(subject: Subject, setting: Setting, lost: RoundingError, parameter: Tensor) -> None:
     """Draws what single weights lose, and how the model's own file stores them."""
     if setting.bits != FULL:
         st.markdown(words.single_weights(lost))
@@ -141,7 +139,7 @@ def _way(name: str, scope: Scope) -> Setting:
 def _look(key: tuple[str, int], name: str, way: Rounding | None, _matrix: Tensor) -> Look:
     matrix = _matrix.detach()
     found = None if way is None else rounded(matrix, way)
-    return Look(taken(matrix, found), histogram(matrix, found))
+    return Look(rounding_error(matrix, found), histogram(matrix, found))
 
 
 def _losses(subject: Subject, setting: Setting) -> Losses | None:

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.circuits.quantised_block import OneBlock, made, stored
-from engine.measure.circuits.rounding import BLOCK
+from engine.measure.circuits.quantisation import BLOCK, QuantisedBlock, made, stored
 from engine.weights.pretrained.load import Opened, open_model
 from pages.inside.circuits import weights_figures as figures
 from ui import explain, widgets
@@ -59,7 +58,7 @@ def draw_block(subject: Subject, name: str) -> None:
     explain.measure_it(_all_of_it, found, _source(found, kept, opened is not None))
 
 
-def _all_of_it(found: OneBlock, source: str) -> None:
+def _all_of_it(found: QuantisedBlock, source: str) -> None:
     """All its numbers, and its bytes."""
     st.caption(source)
     st.dataframe(pd.DataFrame(_table(found)), hide_index=True, height=300)
@@ -67,12 +66,12 @@ def _all_of_it(found: OneBlock, source: str) -> None:
         st.code(found.raw.hex(" "), language=None, wrap_lines=True)
 
 
-def _table(found: OneBlock) -> dict[str, Any]:
+def _table(found: QuantisedBlock) -> dict[str, Any]:
     table: dict[str, Any] = {"number": np.arange(len(found.q)), "q": found.q, "d q + m": found.numbers}
     return table if found.original is None else table | {"weight": found.original}
 
 
-def _source(found: OneBlock, kept: bool, published: bool) -> str:
+def _source(found: QuantisedBlock, kept: bool, published: bool) -> str:
     if kept:
         return (
             f"Read from the model's file: row {found.row} of `{found.name}`, {len(found.raw)} bytes. What the"
@@ -86,7 +85,7 @@ def _source(found: OneBlock, kept: bool, published: bool) -> str:
     return MADE
 
 
-def _answer(found: OneBlock, number: int) -> str:
+def _answer(found: QuantisedBlock, number: int) -> str:
     """Says what the block is, and works out one of its numbers (Markdown)."""
     low, scale, least = minus(str(found.low)), f"{found.scale:.5g}", minus(f"{found.minimum:.5g}")
     offset, plus = (f", minimum m = {least}", f" + ({least})") if found.minimum else ("", "")

@@ -118,7 +118,7 @@ def _draw_layers(found: Sinks, opening: Opening, subject: Subject) -> None:
 
 
 def _draw_losses(found: Sinks, opening: Opening) -> None:
-    losses = np.array([one.loss for one in found.found])
+    losses = np.array([one.loss for one in found.openings])
     names = [TITLES[one] for one in OPENINGS]
     plot(
         figures.sink_losses(names, losses, OPENINGS.index(opening)),

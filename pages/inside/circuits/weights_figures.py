@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.circuits.quantised_block import OneBlock
-from engine.measure.circuits.rounding import FULL, Histogram
+from engine.measure.circuits.quantisation import FULL, Histogram, QuantisedBlock
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
@@ -151,7 +150,7 @@ def loss_by_bits(
     return go.Figure({"data": [*traces, _mark(str(n), here)], "layout": layout})
 
 
-def block_of_numbers(block: OneBlock, chosen: int) -> go.Figure:
+def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
     """Draws the numbers of a block on the levels that they may have, q above each; hollow, what was rounded.
 
     A diamond on number `chosen`.

@@ -1,7 +1,6 @@
 """Sentences of the views of steering and of weights in few bits."""
 
-from engine.measure.circuits.quantisation import Losses
-from engine.measure.circuits.rounding import BITS, FULL, Taken
+from engine.measure.circuits.quantisation import BITS, FULL, Losses, RoundingError
 from engine.measure.circuits.steering import Continued, Cost, Direction
 from ui.page_frame import Words
 
@@ -66,7 +65,7 @@ def steered(made: Continued, coefficient: float, note: str) -> str:
         return "With a coefficient of **0** nothing is added: both texts are the same, to the last token."
     plain, with_it = (
         f"{share:.1%}" if share >= RARE else f"one in {draws:,.0f}"
-        for share, draws in zip(made.mood, made.one_in, strict=True)
+        for share, draws in zip(made.mood, made.draws_needed, strict=True)
     )
     verdict = {
         "came": "The mood **comes**",
@@ -104,7 +103,7 @@ FEW = 20  # tokens: a loss over fewer of them says little
 SMALL_LOSS = 0.01  # of the loss: what fewer bits may cost
 
 
-def few_bits(bits: int, whole: bool, lost: Taken, losses: Losses | None) -> str:
+def few_bits(bits: int, whole: bool, lost: RoundingError, losses: Losses | None) -> str:
     """Says how few bits are enough, and what the chosen ones do to the matrix and to the loss. `whole`: one
     scale for a matrix.
     """
@@ -142,7 +141,7 @@ def _enough(found: Losses, whole: bool) -> str:
     return f"**{bits} bits** are enough here: fewer raise the loss by more than {SMALL_LOSS:.0%}."
 
 
-def single_weights(lost: Taken) -> str:
+def single_weights(lost: RoundingError) -> str:
     """Says what rounding does to single weights."""
     return (
         f"With its scales a weight takes {lost.bits:.2f} bits. A single one is off by at most"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.experiments.masks_swapped import HEALTHY, SWAPPED, Swapped
-from engine.measure.families.cross_alignment import AlignmentScore
+from engine.measure.families.cross_attention import AlignmentScore
 from ui.figures import specs as go
 from ui.figures.labels import crowded
 from ui.figures.patterns import MOST, named_cells, placed, token_axis

@@ -36,18 +36,20 @@ def draw_masks() -> None:
     with left:
         plot(
             mask_pair(
-                found.own,
-                found.across,
+                found.self_visible,
+                found.cross_visible,
                 {"target": words.TARGET, "source": source},
                 [words.mask_title(i, shape) for i, shape in enumerate(found.shapes)],
             ),
             key="cross_masks",
-            alt=words.masks_alt(swap, int(np.count_nonzero(found.own)), int(np.count_nonzero(found.across))),
+            alt=words.masks_alt(
+                swap, int(np.count_nonzero(found.self_visible)), int(np.count_nonzero(found.cross_visible))
+            ),
             height=HEIGHT,
             name="two-masks",
             data={"query": list(words.TARGET)}
-            | {f"own {i}": found.own[:, i].astype(np.float32) for i in range(len(words.TARGET))}
-            | {f"source {i}": found.across[:, i].astype(np.float32) for i in range(longest)},
+            | {f"own {i}": found.self_visible[:, i].astype(np.float32) for i in range(len(words.TARGET))}
+            | {f"source {i}": found.cross_visible[:, i].astype(np.float32) for i in range(longest)},
         )
     if both:
         with right:

@@ -1,8 +1,7 @@
 """Cross-attention: how a text that is being written looks at another one."""
 
 from engine.experiments.masks_swapped import learn
-from engine.measure.families.cross_alignment import hits
-from engine.measure.families.cross_attention import crossing, masks_of
+from engine.measure.families.cross_attention import crossing, hits, masks_of
 from engine.parts.crossing import DecoderBlock, PreNormDecoderBlock
 from engine.parts.masks import causal_mask, decoder_masks, padding_mask
 from pages.inside.crossattention import words

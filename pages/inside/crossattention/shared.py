@@ -7,8 +7,13 @@ import streamlit as st
 from engine.data.pair_corpora import pair_text
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import RunError
-from engine.measure.families.cross_alignment import AlignmentScore, model_alignment
-from engine.measure.families.cross_attention import Change, Crossing, crossing
+from engine.measure.families.cross_attention import (
+    AlignmentScore,
+    Change,
+    Crossing,
+    crossing,
+    model_alignment,
+)
 from engine.training.kinds import PAIRS_OF
 from engine.weights.pair_checkpoints import PairCheckpoint, load_pair
 from engine.weights.pretrained import pairs

@@ -10,8 +10,8 @@ from engine.experiments.masks_swapped import (
     SWAPPED,
     Swapped,
 )
-from engine.measure.families.cross_alignment import AlignmentScore
 from engine.measure.families.cross_attention import (
+    AlignmentScore,
     Change,
     Crossing,
     Look,

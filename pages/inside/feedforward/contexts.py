@@ -13,21 +13,19 @@ import streamlit as st
 
 from engine.data import corpora
 from engine.errors import CorpusError
-from engine.measure.feedforward.neuron_examples import (
+from engine.measure.feedforward.neurons import (
     SIDES,
     Excerpt,
     Liked,
-    excerpts,
-    liked,
-    places,
-    shows_lowest,
-    windows,
-)
-from engine.measure.feedforward.neurons import (
     Scan,
     activations_near,
+    excerpts,
+    liked,
     nearing,
+    places,
     scanning,
+    shows_lowest,
+    windows,
 )
 from ui import session, widgets
 from ui.background_jobs import begun, measured

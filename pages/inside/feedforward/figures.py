@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.feedforward.neuron_examples import Promoted
+from engine.measure.feedforward.neurons import Promoted
 from ui.figures import specs as go
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.measure.feedforward import neuron_examples, neurons
-from engine.measure.feedforward.neuron_examples import Promoted
+from engine.measure.feedforward import neurons
+from engine.measure.feedforward.neurons import Promoted
 from pages.inside.feedforward import figures, words
 from pages.inside.feedforward.contexts import Seen, contexts
 from ui import explain, widgets
@@ -35,7 +35,7 @@ def draw_neuron(
         seen = contexts(subject, layer, neuron, is_signed, controls)
     raised = [subject.vocabulary[i] for i in found.raised[:3]]
     if seen is None:
-        peak = neuron_examples.along(along)
+        peak = neurons.along(along)
         explain.answer(words.on_this_text(layer, neuron, subject.labels[peak.at], peak.peak, raised))
     else:
         liked = seen.liked
@@ -46,7 +46,7 @@ def draw_neuron(
 def _writes(subject: Subject, layer: int, neuron: int) -> Promoted:
     through = _through_norm()
     scores = neurons.token_scores(subject.model, layer, neuron, through_norm=through)
-    found, vocabulary = neuron_examples.promoted(scores), subject.vocabulary
+    found, vocabulary = neurons.promoted(scores), subject.vocabulary
     alt = (
         f"The tokens promoted most: {' '.join(vocabulary[i] for i in found.raised)}; suppressed most:"
         f" {' '.join(vocabulary[i] for i in found.lowered)}."
@@ -85,7 +85,7 @@ def norm_choice(subject: Subject, is_signed: bool) -> None:
 def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) -> None:
     """Draws where the neuron fires on the text: along (query,)."""
     st.subheader(f"Neuron {neuron} of layer {layer} on this text", anchor=False)
-    found = neuron_examples.along(along)
+    found = neurons.along(along)
     st.caption("Shaded by the size of its activation. Choose a token to read the number.")
     hints = [f"position {i}: {v:.4f}" for i, v in enumerate(along)]
     label = f"The text, shaded by the activation of neuron {neuron}"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.feedforward import neuron_examples, neurons
+from engine.measure.feedforward import neurons
 from engine.measure.slices import extent
 from engine.parts.feedforward import FeedForward, GatedFeedForward
 from pages.inside.feedforward import figures, words
@@ -80,7 +80,7 @@ def code_of_neurons(subject: Subject) -> Code:
 
 def _skipped(subject: Subject, post: np.ndarray) -> int:
     """Tokens at the beginning that do not count: the first, where it drowns all others."""
-    if not neuron_examples.first_is_massive(post):
+    if not neurons.first_is_massive(post):
         return 0
     name = f"Leave out “{safe(subject.labels[0])}”"
     return int(widgets.switch(name, True, "feedforward_apart", hint=words.MASSIVE))
@@ -100,13 +100,13 @@ def _choose(values: np.ndarray, container: Any) -> tuple[int, int]:
     if go is not None:
         st.session_state["feedforward_layer"], st.session_state["feedforward_neuron"] = go
     hint = "0 is the first block, next to the embedding."
-    layer = _number("Layer", "feedforward_layer", neuron_examples.loudest(values)[0], layers, hint, container)
+    layer = _number("Layer", "feedforward_layer", neurons.loudest(values)[0], layers, hint, container)
     hint = (
         f"One of the {width:,} entries of `ffn_post` in each layer. A click on a picture or in the table"
         f" under"
         " *Measure it* chooses it as well."
     )
-    first = neuron_examples.loudest(values[layer])[0]
+    first = neurons.loudest(values[layer])[0]
     return layer, _number("Neuron", "feedforward_neuron", first, width, hint, container)
 
 
@@ -159,7 +159,7 @@ def _whole_model(
         st.caption(
             f"The strongest activation of each of the {layers} × {width:,} neurons, anywhere in the text."
         )
-        top, beyond = neuron_examples.scale_end(values)
+        top, beyond = neurons.scale_end(values)
         if beyond:
             st.caption(f"The colours end at {top:.3g}: one neuron in a thousand goes beyond.")
         table: Table = {"neuron": np.arange(width), **{f"layer_{i}": row for i, row in enumerate(values)}}
@@ -171,7 +171,7 @@ def _whole_model(
             }
         alt = (
             f"Heatmap of {layers} layers by {width} neurons: the strongest activation on the text. The"
-            f" largest is {abs(values[neuron_examples.loudest(values)]):.2f}."
+            f" largest is {abs(values[neurons.loudest(values)]):.2f}."
         )
         clicked = plot(
             figures.overview(values, now, top, signed=diverging),
@@ -223,7 +223,7 @@ def _layer(
     """post (query, d_ff), values (d_ff,)"""
     st.subheader(f"Layer {layer}", anchor=False)
     width = len(values)
-    order = neuron_examples.by_size(values, MOST if shown != "all" else None)
+    order = neurons.by_size(values, MOST if shown != "all" else None)
     left, right = st.columns([16, 9], gap="small")
     with left:
         many, length = len(order), len(post)
@@ -239,7 +239,7 @@ def _layer(
             f"Heatmap of {len(order)} neurons of layer {layer} by {len(post)} tokens of the text: their"
             f" activation, {least:.2f} to {most:.2f}."
         )
-        top, beyond = neuron_examples.scale_end(post[skip:])
+        top, beyond = neurons.scale_end(post[skip:])
         if beyond or skip:
             st.caption(f"The colours end at {top:.3g}; a few activations lie beyond.")
         figure = figures.layer_map(post, order, subject.labels, layer, neuron, top, signed=diverging)

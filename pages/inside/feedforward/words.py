@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.ledger.block import BlockParameters
 from engine.measure.feedforward.activation_functions import Inputs
-from engine.measure.feedforward.neuron_examples import Liked
+from engine.measure.feedforward.neurons import Liked
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.measure.residual.lens_facts import Climb
+from engine.measure.residual.lens import DepthTable
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import plain, short
@@ -17,7 +17,7 @@ ROOM = 0.012  # of the whole width: what a letter needs inside a bar
 SHADES = (60, 40, 26, 16)  # percent of the colour of a guess by its rank
 
 
-def guess_bars(lens: Climb, vocabulary: Sequence[str], names: Sequence[str], final: int) -> go.Figure:
+def guess_bars(lens: DepthTable, vocabulary: Sequence[str], names: Sequence[str], final: int) -> go.Figure:
     """Draws a row for each depth, the embedding at the bottom: the likeliest tokens side by side, as long as
     they are likely. The token that wins in the end has a colour of its own wherever it is.
     """
@@ -48,7 +48,7 @@ def guess_bars(lens: Climb, vocabulary: Sequence[str], names: Sequence[str], fin
     return go.Figure({"data": bars, "layout": layout})
 
 
-def _rank(found: Climb, rank: int, vocabulary: Sequence[str], rows: np.ndarray, final: int) -> go.Trace:
+def _rank(found: DepthTable, rank: int, vocabulary: Sequence[str], rows: np.ndarray, final: int) -> go.Trace:
     """The guesses of one rank, in all rows."""
     words = [vocabulary[int(token)] for token in found.tokens[:, rank]]
     shares = found.shares[:, rank]

@@ -13,14 +13,12 @@ import streamlit as st
 from engine.config import ModelConfig
 from engine.measure.residual.lens import (
     Lens,
-    in_one_step,
+    cell,
+    depth_table,
+    fits_at_once,
+    latest,
     lens_steps,
     logit_lens,
-)
-from engine.measure.residual.lens_facts import (
-    cell,
-    climb,
-    latest,
     reach,
     settling,
 )
@@ -56,7 +54,7 @@ def _lens(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> Lens
 
 def _found(subject: Subject) -> Lens | None:
     """The lens at once where that is quick; else with a bar, and None until it is there."""
-    if in_one_step(subject.config, len(subject.ids)):
+    if fits_at_once(subject.config, len(subject.ids)):
         return _lens(subject.key, subject.ids, subject)
     return measured(
         ("lens", subject.key, subject.ids),
@@ -73,7 +71,7 @@ def draw_lens(subject: Subject) -> None:
     position = token_strip(
         subject.labels, key=TOKEN, chosen=_first(subject, lens), label="After which token?"
     )
-    found, final = climb(lens, position), int(lens.guess[-1, position])
+    found, final = depth_table(lens, position), int(lens.guess[-1, position])
     rows = [words.depth_row(name, subject.labels[position]) for name in names]
     plot(
         guess_bars(found, subject.vocabulary, rows, final),

@@ -13,6 +13,7 @@ from engine.measure.residual.norm_example import EXAMPLE, habits, norm_example
 from engine.measure.residual.stream import (
     Stream,
     Term,
+    Write,
     landings,
     massive,
     mean,
@@ -23,7 +24,6 @@ from engine.measure.residual.stream import (
     without,
     writer_of,
 )
-from engine.measure.residual.writes import Write
 from pages.inside.residual import figures, words
 from pages.inside.residual.push import POSITION, first_position, not_a_sum
 from ui import explain, widgets

@@ -4,7 +4,7 @@ from engine.experiments.no_residual import compare, likeness
 from engine.measure.residual.attribution import attribute
 from engine.measure.residual.gradient_by_depth import fresh, measure
 from engine.measure.residual.lens import first_settled, lens_steps, read_lens
-from engine.measure.residual.writes import cosines, shares, states
+from engine.measure.residual.stream import cosines, shares, states
 from engine.parts.blocks import NoResidualBlock, PreNormBlock
 from pages.inside.residual import words
 from pages.inside.residual.highway import draw_highway

@@ -7,10 +7,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ResolvedConfig
-from engine.measure.residual.attribution import Attribution, Versus, attribute
-from engine.measure.residual.lens_facts import sureness, telling
-from engine.measure.residual.logit_pushes import Pushes, pushes
-from engine.measure.residual.writes import is_sum
+from engine.measure.residual.attribution import Attribution, Pushes, Versus, attribute, pushes
+from engine.measure.residual.lens import sureness, telling
+from engine.measure.residual.stream import is_sum
 from engine.parts.protocols import Parts
 from pages.inside.residual import figures, words
 from pages.inside.residual.lens import blanks, following, read_so_far

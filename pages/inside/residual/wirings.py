@@ -13,22 +13,20 @@ from engine.config import Norm, Wiring
 from engine.data import corpora
 from engine.errors import CorpusError
 from engine.measure.residual.gradient_by_depth import (
+    EPS,
     Init,
+    LastBlock,
     Plan,
     Profile,
     Quantity,
     averaged,
-    measure,
-    slice_of,
-)
-from engine.measure.residual.gradient_verdicts import (
-    EPS,
-    LastBlock,
     blocks_of,
+    gradient_flow,
     last_block,
+    measure,
     ratios,
     reason,
-    road,
+    slice_of,
     unusable,
 )
 from engine.parts.cards.norms import NORM_CARDS, norm_title
@@ -266,7 +264,7 @@ def seen(blocks: np.ndarray) -> str:
     >>> seen(np.array([1e-6, 1.0]))
     'vanishes: the first block gets 1e-06 of the last one’s'
     """
-    found = road(blocks)
+    found = gradient_flow(blocks)
     return {
         "not finite": "not finite: it explodes beyond what float32 can hold",
         "zero": "0 everywhere: smaller than the smallest float32",

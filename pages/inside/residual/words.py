@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from engine.experiments.no_residual import Pair
-from engine.measure.residual.attribution import Versus
-from engine.measure.residual.lens_facts import Climb
-from engine.measure.residual.logit_pushes import Pushes
+from engine.measure.residual.attribution import Pushes, Versus
+from engine.measure.residual.lens import DepthTable
 from engine.measure.residual.norm_example import Habit, NormExample
 from engine.measure.residual.stream import Summary
 from engine.parts.cards.norms import NORM_CARDS, norm_title
@@ -107,7 +106,7 @@ def depth_row(name: str, read: str) -> str:
     return f"embedding of “{read}”" if name == "embedding" else name
 
 
-def lens_answer(lens: Climb, read: str, word: str, before: str, names: list[str], causal: bool) -> str:
+def lens_answer(lens: DepthTable, read: str, word: str, before: str, names: list[str], causal: bool) -> str:
     """Says when the final guess came up. `read` is the end of the text so far, `word` the final guess,
     `before` the guess that it took the place of, `names` what the depths are called.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.measure.recording import softmax
 from engine.measure.shapes import attention_by_hand
 from pages.inside.shapes import words
 from pages.inside.shapes.masking import draw_mask
@@ -35,7 +36,7 @@ def words_by_hand() -> Words:
 def code_by_hand() -> Code:
     return (
         attention_by_hand.masking if _is_mask() else attention_by_hand.multi_head,
-        attention_by_hand.softmax,
+        softmax,
     )
 
 

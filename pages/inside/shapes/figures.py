@@ -113,7 +113,7 @@ def weight_bars(keys: Sequence[str], example: MaskExample) -> go.Figure:
         }
         for name, values, total, part in (
             ("mask before softmax", example.weights, right, "attention"),
-            ("mask after softmax", example.late, late, "quiet"),
+            ("mask after softmax", example.masked_after, late, "quiet"),
         )
     ]
     layout = base_layout(

@@ -39,10 +39,10 @@ def draw_mask(line: DeltaGenerator) -> None:
     explain.answer(words.masked(example, len(hidden)))
     alt = (
         f"Weights of {len(keys)} keys with the mask before the softmax, summing to 1, and after it, summing"
-        f" to {example.kept:.2f}."
+        f" to {example.late_sum:.2f}."
     )
     table = pd.DataFrame(
-        {"key": keys, "mask before softmax": example.weights, "mask after softmax": example.late}
+        {"key": keys, "mask before softmax": example.weights, "mask after softmax": example.masked_after}
     )
     plot(
         weight_bars(keys, example),
@@ -77,7 +77,7 @@ def _mask_table(example: MaskExample, keys: list[str]) -> None:
         "e^(…)": example.exponentials,
         "weights: mask, then softmax": example.weights,
         "softmax of all": example.unmasked,
-        "wrong: softmax, then mask": example.late,
+        "wrong: softmax, then mask": example.masked_after,
     }
     # neither the scores nor the masked ones are summed
     sums = ["", "", *(f"{number:.2f}" for number in (example.total, *example.sums))]

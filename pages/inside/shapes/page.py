@@ -1,6 +1,6 @@
 """The forward pass, step by step, with every shape; attention by hand; and what wrong shapes do."""
 
-from engine.measure.shapes.op_trace import Tape
+from engine.measure.shapes.op_trace import OperationTrace
 from engine.measure.shapes.operations import trace
 from engine.measure.shapes.shape_mistakes import split_heads, transposed_unembedding, wrong_mask
 from pages.inside.shapes import words
@@ -19,7 +19,7 @@ show(
                 "Forward pass",
                 draw_walk,
                 words.PASS,
-                (trace, Tape),
+                (trace, OperationTrace),
                 question=words.ASK_PASS,
                 both_halves=True,
             ),

@@ -116,7 +116,7 @@ def _writer(subject: Subject, model: Seq2Seq) -> Source:
 def steps_of(source: Source) -> tuple[TraceStep, ...]:
     if source.pair is not None:
         both = trace_pair(source.pair, source.tokens, source.written, source.parts)
-        return tuple(step for step in both if step.tower != "encoder")
+        return tuple(step for step in both if step.stack != "encoder")
     steps = trace(source.config, source.tokens, source.parts)
     if source.only == "block":
         return tuple(s for s in steps if s.stage == "block")

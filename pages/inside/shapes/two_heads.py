@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ShapeError
-from engine.measure.shapes.attention_by_hand import HandExample, multi_head, one_weight
+from engine.measure.shapes.attention_by_hand import HandExample, multi_head, weight_by_hand
 from pages.inside.shapes import words
 from pages.inside.shapes.figures import head_bars
 from pages.inside.shapes.notation import matrix, number, numbers, signed
@@ -109,7 +109,7 @@ def _cell(example: HandExample) -> None:
         head = widgets.select("of head", range(1, len(example.q) + 1), "shapes_cell_head") - 1
     with right:
         key = widgets.select("for key", (1, 2), "shapes_cell_key") - 1
-    found = one_weight(example, head, key)
+    found = weight_by_hand(example, head, key)
     raw, scaled = number(found.raw), number(found.scaled)
     products = " + ".join(rf"{signed(a)} \cdot {signed(b)}" for a, b in found.pairs)
     st.latex(

@@ -11,8 +11,8 @@ import streamlit as st
 
 from engine.measure import slices
 from engine.measure.shapes.operations import (
-    Ran,
     Shape,
+    SourceLines,
     TraceStep,
     tensor_of,
 )
@@ -196,7 +196,7 @@ def _tensor(step: TraceStep, subject: Subject | None, writes: bool) -> None:
         )
         if which is not None:
             place = _slice(axes[which], values.shape[which])
-            values, axes = slices.one_place(values, axes, which, place)
+            values, axes = slices.take_index(values, axes, which, place)
     labels = {"query": subject.labels, "key": subject.labels, "vocab": subject.vocabulary}
     alt = (
         f"Heatmap of {step.name}: {' by '.join(axes)}, {' by '.join(str(n) for n in values.shape)} numbers,"
@@ -223,7 +223,7 @@ def _source(step: TraceStep) -> None:
         st.caption("Nothing runs here: these are the ids that the tokenizer made of the text.")
         return
     st.markdown("**The lines that just ran**")
-    names = ", ".join(ran.name for ran in step.ran)
+    names = ", ".join(ran.code.co_qualname for ran in step.ran)
     data = {
         "functions": [_listing(ran) for ran in step.ran],
         "alt": f"Source of {names}, the lines that ran marked",
@@ -233,12 +233,12 @@ def _source(step: TraceStep) -> None:
 
 
 @cache
-def _listing(ran: Ran) -> dict[str, Any]:
+def _listing(ran: SourceLines) -> dict[str, Any]:
     """A function's lines as (number in its file, text, whether it ran)."""
-    text, first = inspect.getsourcelines(ran.source)
+    text, first = inspect.getsourcelines(ran.code)
     indent = len(text[0]) - len(text[0].lstrip())
     lines = [(first + i, line.rstrip()[indent:], first + i in ran.lines) for i, line in enumerate(text)]
     return {
-        "name": f"{ran.module.replace('.', '/')}.py · {ran.name}",
+        "name": f"{ran.module.replace('.', '/')}.py · {ran.code.co_qualname}",
         "lines": lines,
     }

@@ -98,10 +98,10 @@ def two_heads(example: HandExample, heads: int) -> str:
 
 def masked(example: MaskExample, hidden: int) -> str:
     if not hidden:
-        return f"Nothing is hidden, so both ways agree: the weights sum to **{example.kept:.2f}**."
+        return f"Nothing is hidden, so both ways agree: the weights sum to **{example.late_sum:.2f}**."
     return (
-        f"Masked after the softmax, the weights sum to **{example.kept:.2f}** only: the hidden keys have"
-        f" already taken their share of {example.lost:.2f}."
+        f"Masked after the softmax, the weights sum to **{example.late_sum:.2f}** only: the hidden keys"
+        f" have already taken their share of {example.lost:.2f}."
     )
 
 
@@ -150,8 +150,8 @@ def too_large(shift: str) -> str:
 def late(example: MaskExample) -> str:
     return (
         f"The mask must come **before** the softmax. Set the weights to zero after it, and the row sums to"
-        f" **{example.kept:.2f}**: the hidden keys have already taken their share of {example.lost:.2f}, so"
-        " what they hold leaks into how loud the others are, and the output shrinks."
+        f" **{example.late_sum:.2f}**: the hidden keys have already taken their share of {example.lost:.2f},"
+        " so what they hold leaks into how loud the others are, and the output shrinks."
     )
 
 

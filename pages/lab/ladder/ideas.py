@@ -12,8 +12,8 @@ from engine.experiments.lab_races import RUNGS, SEEDS
 from engine.experiments.ladder_gains import idea, losses
 from engine.experiments.race_table import standings
 from engine.experiments.stored_races import Stored
-from engine.measure.tasks.ladder_lines import lines
-from engine.measure.tasks.ngrams import baselines
+from engine.measure.tasks.ladder import lines
+from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import LADDER
 from pages.lab.ladder import words
 from pages.lab.ladder.ideas_figure import rungs

@@ -1,8 +1,8 @@
 """The ladder: from a table of pairs to a Transformer, one idea a rung."""
 
 from engine.experiments.ladder import train_rung
-from engine.measure.tasks.next_letters import counted, expected
-from engine.measure.tasks.raw_similarity import self_term
+from engine.measure.tasks.ladder import self_term
+from engine.measure.tasks.text_statistics import counted, expected
 from engine.presets.ladder import Rung
 from engine.training.race import race
 from pages.lab.ladder import words, words_compare, words_lecture, words_pairs, words_self

@@ -11,7 +11,7 @@ from engine.errors import CorpusError
 from engine.experiments.lab_races import RUNGS, rung_specs
 from engine.experiments.ladder_gains import finish
 from engine.experiments.race_table import standings
-from engine.measure.tasks.ngrams import baselines
+from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import FIRST_FOUR, LADDER, RACE_TRAINING
 from engine.service.state import RunView
 from pages.lab.ladder import words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.measure.tasks.raw_similarity import SelfTerm
+from engine.measure.tasks.ladder import SelfTerm
 from pages.lab.ladder.words_self import title
 from ui.figures import specs as go
 from ui.figures.axes import symmetric

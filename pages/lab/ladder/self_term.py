@@ -9,7 +9,7 @@ import streamlit as st
 from engine.data.tokenizers.char import CharTokenizer
 from engine.experiments.lab_races import RUNGS
 from engine.experiments.ladder_gains import losses
-from engine.measure.tasks.raw_similarity import (
+from engine.measure.tasks.ladder import (
     KINDS,
     WIDTHS,
     SelfTerm,
@@ -65,10 +65,10 @@ def _widths(seed: int) -> None:
             {
                 "width": [each.d_model for each in rows],
                 "rung": [words.NAMES[each.kind] for each in rows],
-                words.OWN: [f"{each.own:.2f}" for each in rows],
+                words.OWN: [f"{each.self_score:.2f}" for each in rows],
                 "√width": [f"{each.root:g}" for each in rows],
-                words.OTHERS: [f"{each.others:.2f}" for each in rows],
-                words.KEPT: [f"{each.kept:.0%}" for each in rows],
+                words.OTHERS: [f"{each.other_score:.2f}" for each in rows],
+                words.KEPT: [f"{each.self_weight:.0%}" for each in rows],
             }
         ).set_index("width"),
         border="horizontal",

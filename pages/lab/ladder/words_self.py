@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.measure.tasks.raw_similarity import SelfTerm
+from engine.measure.tasks.ladder import SelfTerm
 from ui.page_frame import Words
 
 ASK = "Why is raw similarity no better than the last letter?"
@@ -45,23 +45,26 @@ def answer(terms: Sequence[SelfTerm], losses: Mapping[str, float]) -> str:
     """
     raw, _, two = terms
     said = (
-        f"With {raw.d_model} numbers a letter scores **{raw.own:.1f}** with itself (√{raw.d_model} is"
-        f" {raw.root:g}), and about {raw.others:.1f} with others: **{raw.kept:.0%}** of its weight stays."
+        f"With {raw.d_model} numbers a letter scores **{raw.self_score:.1f}** with itself (√{raw.d_model} is"
+        f" {raw.root:g}), and about {raw.other_score:.1f} with others:"
+        f" **{raw.self_weight:.0%}** of its weight stays."
     )
     if any(name not in losses for name in RUNGS):
-        return f"{said} With queries and keys of their own it is **{two.kept:.0%}**."
+        return f"{said} With queries and keys of their own it is **{two.self_weight:.0%}**."
     last, similar, apart, residual = (f"{losses[name]:.2f}" for name in RUNGS)
     return (
         f"{said} So it learned no more than the last letter tells: **{similar}** and {last} nats. With"
-        f" queries and keys **{two.kept:.0%}** stays, and that letter is lost: **{apart}**; a residual brings"
-        f" it back: {residual}."
+        f" queries and keys **{two.self_weight:.0%}** stays, and that letter is lost: **{apart}**; a residual"
+        f" brings it back: {residual}."
     )
 
 
 def title(each: SelfTerm) -> str:
-    return f"{NAMES[each.kind]}: {each.kept:.0%} stays"
+    return f"{NAMES[each.kind]}: {each.self_weight:.0%} stays"
 
 
 def alt(terms: Sequence[SelfTerm]) -> str:
-    said = ", ".join(f"{NAMES[each.kind]} {each.own:.1f}, {each.kept:.0%} of the weight" for each in terms)
+    said = ", ".join(
+        f"{NAMES[each.kind]} {each.self_score:.1f}, {each.self_weight:.0%} of the weight" for each in terms
+    )
     return f"Untrained rungs at width {terms[0].d_model}; a letter's score with itself: {said}."

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.tasks.learning_curve import TaskCurve
 from engine.measure.tasks.task_heads import Seen
+from engine.measure.tasks.task_scores import TaskCurve
 from ui.figures import specs as go
 from ui.figures.patterns import pattern_heatmap
 from ui.figures.theme import base_layout, colour

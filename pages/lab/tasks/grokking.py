@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tasks.all import TASKS
-from engine.measure.tasks.learning_curve import SOLVED
+from engine.measure.tasks.task_scores import SOLVED
 from pages.lab.tasks import figures, words
 from pages.lab.tasks.shipped import look_inside, shipped, train_it
 from ui import explain, widgets

@@ -14,7 +14,7 @@ from engine.measure.tasks.task_heads import (
     seen,
     solved_without,
 )
-from engine.measure.tasks.task_rules import OutOfTurn, out_of_turn
+from engine.measure.tasks.task_scores import OutOfTurn, out_of_turn
 from engine.sample.problems import lines_of
 from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import figures, words

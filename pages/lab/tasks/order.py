@@ -18,7 +18,7 @@ from engine.experiments.lab_races import (
 )
 from engine.experiments.race_table import name_of
 from engine.experiments.stored_races import Stored
-from engine.measure.tasks.task_rules import by_carries
+from engine.measure.tasks.task_scores import by_carries
 from engine.sample.problems import lines_of
 from engine.service.state import RunView
 from pages.lab.tasks import words

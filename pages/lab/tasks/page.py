@@ -2,7 +2,7 @@
 
 from engine.data.tasks.lines import adding, remainders
 from engine.measure.tasks.task_heads import looking, solved_without
-from engine.measure.tasks.task_rules import by_carries, out_of_turn
+from engine.measure.tasks.task_scores import by_carries, out_of_turn
 from engine.presets.task_recipes import task_recipe
 from engine.sample.problems import answered
 from pages.lab.tasks import words

@@ -11,7 +11,7 @@ from engine.data.tasks.all import TASKS
 from engine.data.tasks.task import Task
 from engine.errors import GlassformerError
 from engine.experiments.lab_races import task_spec
-from engine.measure.tasks.learning_curve import TaskCurve, task_curve
+from engine.measure.tasks.task_scores import TaskCurve, task_curve
 from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import words
 from ui import session, site, widgets

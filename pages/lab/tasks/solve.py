@@ -8,14 +8,9 @@ import streamlit as st
 from engine.data.tasks.all import TASKS
 from engine.data.tasks.task import Task, marked
 from engine.errors import TaskError
-from engine.measure.tasks.learning_curve import TaskCurve
+from engine.measure.tasks.task_scores import TaskCurve
 from engine.sample import complete
-from engine.sample.problems import (
-    Answered,
-    answered,
-    ask,
-    lines_of,
-)
+from engine.sample.problems import Answered, answered, ask, lines_of
 from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import figures, words
 from pages.lab.tasks.shipped import choose_task, look_inside, shipped, train_it

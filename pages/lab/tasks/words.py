@@ -7,10 +7,9 @@ from typing import Any
 
 from engine.data.tasks.task import Task
 from engine.experiments.race_table import name_of
-from engine.measure.attention.habits import Named
-from engine.measure.tasks.learning_curve import SOLVED, TaskCurve, first_solved
+from engine.measure.attention.heads import HeadValue
 from engine.measure.tasks.task_heads import HALF, Looking
-from engine.measure.tasks.task_rules import OutOfTurn
+from engine.measure.tasks.task_scores import SOLVED, OutOfTurn, TaskCurve, first_solved
 from engine.sample.problems import Answered
 from engine.service.state import RunView
 from ui.figures.solved import Solved
@@ -185,7 +184,7 @@ def floor_by_hand(task: Task, context: int, floor: float) -> str:
     )
 
 
-def head_option(head: Named) -> str:
+def head_option(head: HeadValue) -> str:
     return f"{head.layer}.{head.head} ({head.value:.0%})"
 
 

@@ -13,8 +13,8 @@ from engine.measure.families.three_families import (
     Continued,
     Filled,
     Hiding,
-    Said,
     Translated,
+    WrittenSymbol,
     carry_on,
     fill_in,
     hidden_places,
@@ -44,7 +44,7 @@ def draw_live() -> None:
     filled, why_filled = _tried(lambda: _filled(text, hidden_places(text, hiding, toggled) if text else ()))
     continued, why_continued = _tried(lambda: _continued(text, sampling))
     translated, why_translated = _tried(lambda: _translated(text))
-    last = max(1, *(len(found.said) if found else 0 for found in (continued, translated)))
+    last = max(1, *(len(found.symbols) if found else 0 for found in (continued, translated)))
     columns = [
         _filled_column(text, filled, last) | {"cannot": why_filled},
         _continued_column(text, continued, last) | {"cannot": why_continued},
@@ -158,7 +158,7 @@ def _filled_column(text: str, found: Filled | None, last: int) -> dict[str, Any]
     if found is not None:
         column["said"] = [
             _sent(said, 0, place, 1, words.filled_sentence(found, i)) | {"wrong": said.symbol != text[place]}
-            for i, (place, said) in enumerate(zip(found.places, found.said, strict=True))
+            for i, (place, said) in enumerate(zip(found.places, found.symbols, strict=True))
         ]
     return column
 
@@ -169,7 +169,7 @@ def _continued_column(text: str, found: Continued | None, last: int) -> dict[str
     if found is not None:
         column["said"] = [
             _sent(said, 0, len(text) + i, i + 1, words.step_sentence(said))
-            for i, said in enumerate(found.said)
+            for i, said in enumerate(found.symbols)
         ]
     return column
 
@@ -177,11 +177,11 @@ def _continued_column(text: str, found: Continued | None, last: int) -> dict[str
 def _translated_column(text: str, found: Translated | None, last: int) -> dict[str, Any]:
     if found is None:
         return _column("both", [(words.SOURCE, text.split())], found, words.translated_line, last)
-    target = ["<begin>", *(said.symbol for said in found.said)]
+    target = ["<begin>", *(said.symbol for said in found.symbols)]
     rows = [(words.SOURCE, list(found.source)), (words.TARGET, target)]
     column = _column("both", rows, found, words.translated_line, last)
     column["said"] = [
-        _sent(said, 1, i + 1, i + 1, words.step_sentence(said)) for i, said in enumerate(found.said)
+        _sent(said, 1, i + 1, i + 1, words.step_sentence(said)) for i, said in enumerate(found.symbols)
     ]
     return column
 
@@ -204,9 +204,9 @@ def _column(
     }
 
 
-def _sent(said: Said, row: int, at: int, step: int, sentence: str) -> dict[str, Any]:
+def _sent(said: WrittenSymbol, row: int, at: int, step: int, sentence: str) -> dict[str, Any]:
     """`reads`: the weights over each row of the column, the source first where there is one."""
-    both = (said.across, said.own) if len(said.across) else (said.own,)
+    both = (said.cross_weights, said.self_weights) if len(said.cross_weights) else (said.self_weights,)
     return {
         "symbol": show_characters(said.symbol),
         "row": row,

@@ -2,10 +2,10 @@
 
 from engine.experiments.why_decoders import lessons, pair_writing, writing
 from engine.ledger.morph import choices_of, morphed
+from engine.measure.families.classifier import ablate_words
 from engine.measure.families.three_families import carry_on, fill_in, translate
 from engine.measure.families.unmasked_attention import end_loss, opened, read
 from engine.measure.families.visibility import flows
-from engine.measure.families.word_ablation import spoken
 from engine.seq2seq import Classifier, Seq2Seq
 from pages.models.families import (
     words_live,
@@ -51,7 +51,7 @@ show(
                 "Who speaks",
                 draw_speaks,
                 words_speaks.SPEAKS,
-                (spoken, Classifier.forward),
+                (ablate_words, Classifier.forward),
                 False,
                 question=words_speaks.QUESTION,
             ),

@@ -9,13 +9,14 @@ import streamlit as st
 
 from engine.data.pair_corpora import frequent_right, speakers
 from engine.errors import CorpusError, GlassformerError, RunError
-from engine.measure.families.classifier_accuracy import (
+from engine.measure.families.classifier import (
+    WordAblation,
+    ablate_words,
     by_size,
     counting_right,
     labelled_right,
     share,
 )
-from engine.measure.families.word_ablation import Spoken, spoken
 from engine.training.kinds import LABELS
 from engine.weights.pair_checkpoints import LabelCheckpoint, load_labels
 from pages.models.families import words_speaks as words
@@ -66,7 +67,7 @@ def draw_speaks() -> None:
         explain.by_hand(lambda: st.markdown(words.BY_HAND))
 
 
-def _picture(found: Spoken) -> None:
+def _picture(found: WordAblation) -> None:
     labels = [words.named(found.labels[i]) for i in found.order]
     moves = found.moves[:, found.order]
     plot(
@@ -146,8 +147,8 @@ def _held() -> dict[str, str]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _spoken(name: str, at: int, text: str) -> Spoken:
-    return spoken(_opened(name, at), text)
+def _spoken(name: str, at: int, text: str) -> WordAblation:
+    return ablate_words(_opened(name, at), text)
 
 
 def _opened(name: str, at: int) -> LabelCheckpoint:

@@ -12,7 +12,7 @@ from engine.errors import GlassformerError
 from engine.experiments.no_causal_mask import MASKED, UNMASKED, square
 from engine.measure.families.unmasked_attention import (
     Square,
-    alone,
+    continue_text,
     opened,
     read,
 )
@@ -135,7 +135,7 @@ def _read(text: str) -> tuple[dict[str, Square], dict[str, str]]:
     }
     found = {name: read(model, ids, blank) for name, (model, blank) in four.items()}
     written = {
-        name: models[MASKED].tokenizer.decode(alone(model, ids, WRITTEN, blank))
+        name: models[MASKED].tokenizer.decode(continue_text(model, ids, WRITTEN, blank))
         for name, (model, blank) in four.items()
     }
     return found, written

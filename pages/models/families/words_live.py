@@ -6,8 +6,8 @@ from engine.measure.families.three_families import (
     Continued,
     Filled,
     Hiding,
-    Said,
     Translated,
+    WrittenSymbol,
 )
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -45,12 +45,12 @@ def translated_line(translated: Translated, step: int) -> str:
 
 
 def filled_sentence(filled: Filled, index: int) -> str:
-    said, true = filled.said[index], filled.text[filled.places[index]]
+    said, true = filled.symbols[index], filled.text[filled.places[index]]
     verdict = "right" if said.symbol == true else f"it was {quoted(true)}"
     return f"{step_sentence(said)}: {verdict}"
 
 
-def step_sentence(written: Said) -> str:
+def step_sentence(written: WrittenSymbol) -> str:
     return f"{quoted(written.symbol)}, {written.probability:.0%} sure"
 
 
@@ -71,10 +71,10 @@ def answered(filled: Filled | None, continued: Continued | None, translated: Tra
             f"The encoder filled **{_counted(len(filled.places), 'blank')} in 1 pass**, {filled.right} right."
         )
     if continued is not None:
-        letters = len(continued.said)
+        letters = len(continued.symbols)
         parts.append(f"The decoder wrote **{letters} letters in {letters} passes**.")
     if translated is not None:
-        words = len(translated.said)
+        words = len(translated.symbols)
         parts.append(
             f"The encoder-decoder read in one, wrote in **{words} passes** “{safe(translated.text)}”,"
             f" {verdict(translated)}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.measure.families.word_ablation import Spoken
+from engine.measure.families.classifier import WordAblation
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
@@ -37,7 +37,7 @@ def named(label: str) -> str:
     return " ".join(part if part == "II" else part.title() for part in label.split())
 
 
-def speaker_sentence(spoken: Spoken, true: str | None) -> str:
+def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
     """Says who speaks, and by which word it is recognised (Markdown)."""
     first, second = spoken.order[:2]
     word, without = spoken.words[spoken.heaviest], float(spoken.without[spoken.heaviest, first])
@@ -58,7 +58,7 @@ def speaker_sentence(spoken: Spoken, true: str | None) -> str:
     return said
 
 
-def alt(spoken: Spoken) -> str:
+def alt(spoken: WordAblation) -> str:
     shares = ", ".join(f"{named(spoken.labels[i])} {spoken.shares[i]:.0%}" for i in spoken.order)
     return (
         f"Who would say the text: {shares}. Beside it, what each of {len(spoken.words)} words adds to that."

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.families.influence_by_distance import LAYERS, Carried, carried
+from engine.measure.families.influence_by_distance import LAYERS, LayerInfluence, layer_influence
 from pages.models.reference import words_before as words
 from pages.models.reference.before_figure import influence_lines
 from ui import explain, widgets
@@ -35,16 +35,16 @@ def draw_before() -> None:
 
 
 @st.cache_data(max_entries=len(LENGTHS), show_spinner=False)
-def _measured(length: int) -> tuple[Carried, ...]:
-    return tuple(carried(layer, length) for layer in LAYERS)
+def _measured(length: int) -> tuple[LayerInfluence, ...]:
+    return tuple(layer_influence(layer, length) for layer in LAYERS)
 
 
-def _costs(found: tuple[Carried, ...]) -> None:
+def _costs(found: tuple[LayerInfluence, ...]) -> None:
     """Draws what must wait, how long the path is, and how many multiplications a layer has."""
     st.table(
         pd.DataFrame(
             {
-                "steps that wait for one another": [str(one.one_by_one) for one in found],
+                "steps that wait for one another": [str(one.sequential_steps) for one in found],
                 "steps from first to last": [str(one.path) for one in found],
                 "multiplications": [f"{one.products:,}" for one in found],
             },

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.measure.families.influence_by_distance import Carried
+from engine.measure.families.influence_by_distance import LayerInfluence
 from pages.models.reference.words_before import NAMES
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
@@ -15,7 +15,7 @@ LOWEST = -12  # decades: what is below leaves the picture, and the answer says i
 COLOURS = {"rnn": "run4", "lstm": "run1", "attention": "run0"}
 
 
-def influence_lines(layers: Sequence[Carried]) -> go.Figure:
+def influence_lines(layers: Sequence[LayerInfluence]) -> go.Figure:
     """Draws a line for each kind of layer: (distance,) influence, on a logarithmic axis down to 10^-12."""
     traces = [
         go.Scatter(

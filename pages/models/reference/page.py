@@ -1,7 +1,7 @@
 """Two programs on the same weights, models to take along, and what to look up."""
 
 from engine.ledger.shares import quick_reference
-from engine.measure.families.influence_by_distance import carried
+from engine.measure.families.influence_by_distance import layer_influence
 from engine.presets.variations import variation
 from pages.models.reference import words, words_before
 from pages.models.reference.before import draw_before
@@ -51,7 +51,7 @@ show(
                 "Before 2017",
                 draw_before,
                 words_before.BEFORE,
-                (carried,),
+                (layer_influence,),
                 False,
                 question=words_before.ASK,
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.measure.families.influence_by_distance import Carried
+from engine.measure.families.influence_by_distance import LayerInfluence
 from ui.page_frame import Words
 from ui.text.numbers import number
 
@@ -39,7 +39,7 @@ BEFORE = Words(
 )
 
 
-def carried_far(layers: Sequence[Carried]) -> str:
+def carried_far(layers: Sequence[LayerInfluence]) -> str:
     """Returns the answer: steps and influence, by name."""
     rnn, attention = (next(one for one in layers if one.layer == kind) for kind in ("rnn", "attention"))
     return (
@@ -49,7 +49,7 @@ def carried_far(layers: Sequence[Carried]) -> str:
     )
 
 
-def alt(layers: Sequence[Carried]) -> str:
+def alt(layers: Sequence[LayerInfluence]) -> str:
     said = ", ".join(f"{NAMES[one.layer]} {number(one.left)}" for one in layers)
     places = layers[0].length - 1
     return f"Influence on the last output over {places} places, as a share of the neighbour's: {said}."

@@ -11,8 +11,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.generation.kv_cache import DTYPES, CacheSize
-from engine.measure.generation.kv_cache_totals import (
+from engine.measure.generation.kv_cache import (
+    DTYPES,
+    CacheSize,
     Family,
     Sharing,
     by_family,
@@ -43,7 +44,9 @@ def draw_bytes(subject: Subject, container: Any) -> None:
     tokens = widgets.slide_over("Tokens of text T", LENGTHS, 4096, "kv_tokens", container=a)
     dtype = widgets.select("A number is kept as", list(DTYPES), "kv_dtype", first="bfloat16", container=b)
     found = sharing(subject.config, tokens, dtype, subject.model.parts)
-    heads = widgets.select("Key-value heads", list(found.sizes), "kv_heads", first=found.own, container=d)
+    heads = widgets.select(
+        "Key-value heads", list(found.sizes), "kv_heads", first=found.model_heads, container=d
+    )
     chosen = found.sizes[heads]
     _by_heads(found, heads)
     if not can_share(subject.config):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engine.measure.generation.kv_cache_totals import Family, family
+from engine.measure.generation.kv_cache import Family, family
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour

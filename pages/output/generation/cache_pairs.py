@@ -5,14 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.measure.generation.kv_cache import Pair, compare, comparing
+from engine.measure.generation.kv_cache import CacheStep, compare, comparing
 from ui.background_jobs import measured
 from ui.model_bar import Subject
 
 CHUNK, SLOW_CHUNK = 32, 8  # tokens that are computed at once; by a large model
 
 
-def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tuple[Pair, ...] | None:
+def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tuple[CacheStep, ...] | None:
     """Writes with a cache and without. A longer text begins like a shorter one, so a few lengths serve all.
     None while a large model is still writing.
     """
@@ -31,5 +31,5 @@ def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tupl
 @st.cache_resource(max_entries=64, show_spinner="Writing it twice …")
 def _compared(
     key: tuple[str, int], ids: tuple[int, ...], length: int, temperature: float, seed: int, _subject: Subject
-) -> tuple[Pair, ...]:
+) -> tuple[CacheStep, ...]:
     return compare(_subject.model, ids, length, SampleConfig(temperature=temperature, seed=seed))

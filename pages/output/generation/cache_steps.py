@@ -10,13 +10,15 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.measure.generation.kv_cache import (
-    Pair,
+    CacheStep,
     Speed,
+    Totals,
     cache_size,
     filled_bytes,
+    first_refill,
     speed,
+    totals,
 )
-from engine.measure.generation.kv_cache_totals import Totals, first_refill, totals
 from pages.output.generation import cache_figures as figures
 from pages.output.generation import words
 from pages.output.generation.cache_pairs import written_twice
@@ -50,7 +52,7 @@ def draw_steps(subject: Subject, container: Any) -> None:
     explain.measure_it(_measured, speaking, pairs, found)
 
 
-def _measured(subject: Subject, pairs: tuple[Pair, ...], found: Totals) -> None:
+def _measured(subject: Subject, pairs: tuple[CacheStep, ...], found: Totals) -> None:
     _say_refill(subject, pairs)
     _totals(subject, pairs, found)
     _identical(subject, found)
@@ -69,7 +71,7 @@ def _controls(a: Any, b: Any) -> tuple[int, SampleConfig]:
     return length, SampleConfig(temperature=warm, seed=seed)
 
 
-def _say_refill(subject: Subject, pairs: tuple[Pair, ...]) -> None:
+def _say_refill(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
     if (refill := first_refill(pairs)) is None:
         return
     step, moved = refill
@@ -87,7 +89,7 @@ def _mount() -> Callable[..., Any]:
     return mounted("kvcache")
 
 
-def _player(subject: Subject, pairs: tuple[Pair, ...]) -> None:
+def _player(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
     c, vocabulary = subject.config, subject.vocabulary
     size = cache_size(c, 1, parts=subject.model.parts)
     data = {
@@ -128,7 +130,7 @@ def linked(text: str | None, steps: int) -> int:
     return 0 if step is None else min(step, steps - 1)
 
 
-def _totals(subject: Subject, pairs: tuple[Pair, ...], found: Totals) -> None:
+def _totals(subject: Subject, pairs: tuple[CacheStep, ...], found: Totals) -> None:
     tokens = [subject.vocabulary[p.token] for p in pairs]
     table = pd.DataFrame(
         {

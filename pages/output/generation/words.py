@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from engine.measure.generation.kv_cache import Pair, Unchanged
-from engine.measure.generation.kv_cache_totals import Totals
+from engine.measure.generation.kv_cache import CacheStep, Totals, Unchanged
 from engine.sample.surprise import Surprise
 from ui.model_bar import Subject
 from ui.page_frame import Words
@@ -129,7 +128,7 @@ def least_expected(surprise: Surprise, worst: str, least: str) -> str:
     )
 
 
-def cached(totals: Totals, last: Pair) -> str:
+def cached(totals: Totals, last: CacheStep) -> str:
     """Says what the cache saves, and that nothing changed."""
     steps = len(totals.cached)
     return (

@@ -13,7 +13,7 @@ from engine.config import SampleConfig
 from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.errors import ConfigError
 from engine.measure.home import living_map as living
-from engine.measure.home.map_predictions import Said
+from engine.measure.home.living_map import DepthPredictions
 from engine.measure.residual.lens import first_settled
 from engine.sample.stages import draw, stages
 from pages.start.home import links, words
@@ -177,7 +177,7 @@ def _timeline_payload(looked: Looked) -> dict[str, Any] | None:
     }
 
 
-def _answer(looked: Looked, last: Said | None) -> str:
+def _answer(looked: Looked, last: DepthPredictions | None) -> str:
     subject = looked.subject
     if last is None:
         return words.vectors(len(subject.ids), subject.config.d_model)

@@ -1,5 +1,5 @@
-"""The map of an encoder-decoder: two roads, and the memory's between them, from the encoder's end into the
-decoder's cross-attention. Made of the same pieces as the map of one (pages.start.home.map_drawing).
+"""The map of an encoder-decoder: two residual streams, and an arrow for the memory, from the encoder's end
+to the decoder's cross-attention. Its pieces are those of a single stack's map (pages.start.home.map_drawing).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pages.start.home.map_drawing import (
 from pages.start.home.map_pair_text import describe_pair
 from pages.start.home.map_text import Part
 
-TOWERS = ("encoder", "decoder")
+STACKS = ("encoder", "decoder")
 CROSS = "cross_attention"
 WIDE = Sizes(
     norm_s=124,
@@ -58,8 +58,8 @@ def pair_map(
     parts = describe_pair(counted)
     for name, lines in (live or {}).items():
         parts[name] = replace(parts[name], lines=lines)
-    for tower in TOWERS:
-        parts |= _squeezed(parts, tower)
+    for stack in STACKS:
+        parts |= _squeezed(parts, stack)
     return {
         "wide": plain(_wide(counted, parts)),
         "tall": plain(_tall(counted, parts)),
@@ -69,24 +69,24 @@ def pair_map(
     }
 
 
-def _squeezed(parts: Mapping[str, Part], tower: str) -> dict[str, Part]:
+def _squeezed(parts: Mapping[str, Part], stack: str) -> dict[str, Part]:
     """Shortens the parts that have less room here than on the map of one stack: a place beside the stream has
     one line, and so has attention with a chip in it.
     """
-    place, attention = parts.get(f"{tower}.position"), parts[f"{tower}.attention"]
+    place, attention = parts.get(f"{stack}.position"), parts[f"{stack}.attention"]
     if place is None:
         return {}
     if not place.inside:
-        return {f"{tower}.position": replace(place, lines=place.lines[:1])}
-    return {f"{tower}.attention": replace(attention, lines=(" · ".join(attention.lines[:2]),))}
+        return {f"{stack}.position": replace(place, lines=place.lines[:1])}
+    return {f"{stack}.attention": replace(attention, lines=(" · ".join(attention.lines[:2]),))}
 
 
-FEET = {"encoder": 196.0, "decoder": 438.0}  # where the two roads of the wide map run
+STREAM_Y = {"encoder": 196.0, "decoder": 438.0}  # of the residual streams of the wide map
 
 
 @dataclass(frozen=True)
-class _Tower:
-    """A road in its sheet. `parts` are the tower's own, by their bare names."""
+class _Stack:
+    """One stack of the ledger. `parts` are its own, by their bare names."""
 
     name: str
     counted: Ledger
@@ -94,7 +94,7 @@ class _Tower:
 
     @property
     def sublayers(self) -> Any:
-        """The sublayers in the terms of `plan_of`, with the decoder's cross-attention between its two."""
+        """Returns the plan of a block, with cross-attention between the two sublayers of a decoder."""
         config = self.counted.encoder if self.name == "encoder" else self.counted.config
         assert config is not None
         plan = plan_of(config, self.counted.parts)
@@ -105,20 +105,20 @@ class _Tower:
         return replace(plan, sublayers=(first, cross, last))
 
 
-def _tower(counted: Ledger, parts: Mapping[str, Part], name: str) -> _Tower:
-    own = {key.removeprefix(f"{name}."): part for key, part in parts.items() if key.startswith(f"{name}.")}
-    return _Tower(name, counted, own)
+def _stack(counted: Ledger, parts: Mapping[str, Part], name: str) -> _Stack:
+    bare = {key.removeprefix(f"{name}."): part for key, part in parts.items() if key.startswith(f"{name}.")}
+    return _Stack(name, counted, bare)
 
 
 def _wide(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
-    """The encoder above, the decoder below; both roads run to the right."""
+    """Draws the encoder above the decoder; both streams run to the right."""
     both, ends = Sheet(True), {}
-    for name, foot in FEET.items():
-        tower = _tower(counted, parts, name)
+    for name, foot in STREAM_Y.items():
+        stack = _stack(counted, parts, name)
         sheet = Sheet(True, y0=foot)
-        ends[name] = _row(sheet, tower)
+        ends[name] = _row(sheet, stack)
         _merge(both, sheet, name)
-    end, foot = ends["encoder"], FEET["encoder"]
+    end, foot = ends["encoder"], STREAM_Y["encoder"]
     both.boxes.append(Box("memory", "box", end, foot - 38, 160, 76))
     both.arrows.append(Arrow("stream", "residual", ((end - 34, foot), (end, foot))))
     reader = next(box for box in both.boxes if box.id == f"decoder.{CROSS}")
@@ -131,45 +131,45 @@ def _wide(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
     return both
 
 
-def _row(sheet: Sheet, tower: _Tower) -> float:
-    """One road, from its tokens on; returns where what comes after its last norm begins."""
+def _row(sheet: Sheet, stack: _Stack) -> float:
+    """Draws one stream from its tokens on; returns the x at which the part after its last norm begins."""
     left, column, foot = 2.0, 149.0, sheet.y0
-    road = left + column - 24
+    stream_x = left + column - 24
     sheet.boxes += [
         Box("tokens", "box", left, foot - 192, column, 66),
         Box("embedding", "box", left, foot - 114, column, 64),
     ]
     middle = left + column / 2
     sheet.arrows.append(Arrow("branch", "residual", ((middle, foot - 126), (middle, foot - 114))))
-    if added(tower.parts):
+    if added(stack.parts):
         sheet.boxes += [
             Box("position", "box", left, foot - 42, column - 60, 46),
-            Box("sum_position", "plus", road - PLUS, foot - 24 - PLUS, 2 * PLUS, 2 * PLUS),
+            Box("sum_position", "plus", stream_x - PLUS, foot - 24 - PLUS, 2 * PLUS, 2 * PLUS),
         ]
         sheet.arrows.append(
-            Arrow("branch", "position", ((left + column - 60, foot - 24), (road - PLUS, foot - 24)))
+            Arrow("branch", "position", ((left + column - 60, foot - 24), (stream_x - PLUS, foot - 24)))
         )
     enter = left + column + 28
     sheet.arrows.append(
-        Arrow("stream", "residual", ((road, foot - 50), (road, foot), (enter + 10.5, foot)), False)
+        Arrow("stream", "residual", ((stream_x, foot - 50), (stream_x, foot), (enter + 10.5, foot)), False)
     )
-    end = block(sheet, WIDE, tower.sublayers, enter + 10)
-    _frame(sheet, tower, (enter, -30), (end, WIDE.sub_c[1] + 34))
-    chip(sheet, tower.parts, 26)
+    end = block(sheet, WIDE, stack.sublayers, enter + 10)
+    _frame(sheet, stack, (enter, -30), (end, WIDE.sub_c[1] + 34))
+    chip(sheet, stack.parts, 26)
     right = end + 22
-    if "norm_final" in tower.parts:
+    if "norm_final" in stack.parts:
         sheet.boxes.append(Box("norm_final", "box", right, foot - 32, 130, 64))
         sheet.arrows.append(Arrow("stream", "residual", ((end - WIDE.gap - 0.5, foot), (right, foot))))
         right += 130
     else:
         sheet.arrows.append(Arrow("stream", "residual", ((end - WIDE.gap - 0.5, foot), (right, foot)), False))
-    if tower.name == "decoder":
+    if stack.name == "decoder":
         _out(sheet, right, foot)
     return right + 34
 
 
 def _out(sheet: Sheet, right: float, foot: float) -> None:
-    """From the road's end up: the table of all tokens, and their probabilities."""
+    """Draws the unembedding and the softmax above the end of the stream."""
     centre = right + 34 + 74.5
     sheet.boxes += [
         Box("unembedding", "box", right + 34, foot - 114, 149, 66),
@@ -181,10 +181,10 @@ def _out(sheet: Sheet, right: float, foot: float) -> None:
     ]
 
 
-def _frame(sheet: Sheet, tower: _Tower, low: tuple[float, float], high: tuple[float, float]) -> None:
-    """Around a block, from (s, c) to (s, c); its name and size above what is in it."""
-    part = tower.parts["block"]
-    name = f"{tower.name.capitalize()} {part.title.removeprefix('2  ').lower()}"
+def _frame(sheet: Sheet, stack: _Stack, low: tuple[float, float], high: tuple[float, float]) -> None:
+    """Draws the frame of a block from (s, c) to (s, c), with its name and its parameters."""
+    part = stack.parts["block"]
+    name = f"{stack.name.capitalize()} {part.title.removeprefix('2  ').lower()}"
     sheet.box("block", (low[0], high[0]), (low[1], high[1]), "frame")
     sheet.boxes.insert(0, sheet.boxes.pop())
     frame = sheet.boxes[0]
@@ -197,12 +197,12 @@ def _frame(sheet: Sheet, tower: _Tower, low: tuple[float, float], high: tuple[fl
 
 
 def _tall(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
-    """For a phone: the encoder, below it the decoder; the memory's road runs down on the right."""
+    """Draws the map for a phone: the decoder below the encoder, the memory's arrow on the right."""
     both, s = Sheet(False), 0.0
-    for name in TOWERS:
-        tower = _tower(counted, parts, name)
+    for name in STACKS:
+        stack = _stack(counted, parts, name)
         sheet = Sheet(False, x0=26.0, y0=s)
-        s += _column(sheet, tower)
+        s += _column(sheet, stack)
         _merge(both, sheet, name)
         if name == "encoder":
             both.boxes.append(Box("memory", "box", 2.0, s + 22, 316, 72))
@@ -221,8 +221,8 @@ def _tall(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
     return both
 
 
-def _column(sheet: Sheet, tower: _Tower) -> float:
-    """One road downwards; returns how long it is."""
+def _column(sheet: Sheet, stack: _Stack) -> float:
+    """Draws one stream downwards; returns its length."""
     full, s = (-24.0, 292.0), 8.0
 
     def put(name: str, height: float, kind: str = "stream") -> None:
@@ -236,29 +236,29 @@ def _column(sheet: Sheet, tower: _Tower) -> float:
     put("tokens", 72)
     put("embedding", 72, "branch")
     start = s + 22
-    if added(tower.parts):
+    if added(stack.parts):
         sheet.box("position", (s + 12, s + 68), (44, full[1]))
         sheet.line("branch", "position", (s + 40, 44), (s + 40, PLUS))
         sheet.plus("sum_position", s + 40)
         start = s + 84
     first = start + 54
     sheet.line("stream", "residual", (s, 0), (first + 0.5, 0), head=False)
-    end = block(sheet, TALL, tower.sublayers, first) + 10
-    _frame(sheet, tower, (start, full[0]), (end, full[1]))
+    end = block(sheet, TALL, stack.sublayers, first) + 10
+    _frame(sheet, stack, (start, full[0]), (end, full[1]))
     sheet.line("stream", "residual", (end - 10 - TALL.gap - 0.5, 0), (end + 0.5, 0), head=False)
-    chip(sheet, tower.parts, 26)
+    chip(sheet, stack.parts, 26)
     s = end
-    if "norm_final" in tower.parts:
+    if "norm_final" in stack.parts:
         put("norm_final", 58)
-    if tower.name == "decoder":
+    if stack.name == "decoder":
         put("unembedding", 72)
         put("softmax", 72, "branch")
     return s
 
 
-def _merge(both: Sheet, sheet: Sheet, tower: str) -> None:
-    """A tower's boxes under its name; roads to cross-attention in the colour of attention."""
-    both.boxes += [replace(box, id=f"{tower}.{box.id}") for box in sheet.boxes]
+def _merge(both: Sheet, sheet: Sheet, stack: str) -> None:
+    """Adds the boxes of a stack under its name; arrows of cross-attention have the colour of attention."""
+    both.boxes += [replace(box, id=f"{stack}.{box.id}") for box in sheet.boxes]
     both.arrows += [
         replace(arrow, part="attention") if arrow.part == CROSS else arrow for arrow in sheet.arrows
     ]

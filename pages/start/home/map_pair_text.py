@@ -14,13 +14,13 @@ LEFT_OUT = {"encoder": {"unembedding", "softmax"}, "decoder": set[str]()}
 
 
 def describe_pair(counted: Ledger) -> dict[str, Part]:
-    """Returns the parts by their tower and id, `decoder.cross_attention`; and the `memory`."""
+    """Returns the parts by their stack and id, `decoder.cross_attention`; and the `memory`."""
     found = {"memory": _memory(counted)}
-    for tower, config in (("encoder", counted.encoder), ("decoder", counted.config)):
+    for stack, config in (("encoder", counted.encoder), ("decoder", counted.config)):
         assert config is not None
         for name, part in describe(config, counted.parts).items():
-            if name not in LEFT_OUT[tower]:
-                found[f"{tower}.{name}"] = _of_the_whole(counted, tower, name, part)
+            if name not in LEFT_OUT[stack]:
+                found[f"{stack}.{name}"] = _of_the_whole(counted, stack, name, part)
     found["decoder.cross_attention"] = _cross(counted)
     found["decoder.sum_cross_attention"] = Part(
         "residual",
@@ -35,9 +35,9 @@ def describe_pair(counted: Ledger) -> dict[str, Part]:
         )
     found["encoder.tokens"] = replace(found["encoder.tokens"], text=_SOURCE, title="Source")
     found["decoder.tokens"] = replace(found["decoder.tokens"], text=_TARGET, title="Written so far")
-    for tower in ("encoder", "decoder"):
-        part = found[f"{tower}.embedding"]
-        found[f"{tower}.embedding"] = replace(part, text=f"{part.text} Both towers read from the same table.")
+    for stack in ("encoder", "decoder"):
+        part = found[f"{stack}.embedding"]
+        found[f"{stack}.embedding"] = replace(part, text=f"{part.text} Both stacks read from the same table.")
     return found
 
 
@@ -49,12 +49,12 @@ _TARGET = (
 _INSIDE = ("attention", "cross_attention", "feedforward", "norm1", "norm_cross", "norm2")
 
 
-def _of_the_whole(counted: Ledger, tower: str, name: str, part: Part) -> Part:
-    """A tower's part, with its parameters as the whole model counts them."""
-    config = counted.encoder if tower == "encoder" else counted.config
+def _of_the_whole(counted: Ledger, stack: str, name: str, part: Part) -> Part:
+    """Returns the part of a stack with its parameters as the whole model counts them."""
+    config = counted.encoder if stack == "encoder" else counted.config
     assert config is not None
     if name == "block":
-        every = sum(row.parameters for row in counted.rows if row.stack == tower and row.component in _INSIDE)
+        every = sum(row.parameters for row in counted.rows if row.stack == stack and row.component in _INSIDE)
         each = every // config.n_layers
         rows = [row for row in part.rows if row[0] not in ("parameters", "of the model")]
         rows += [
@@ -66,8 +66,8 @@ def _of_the_whole(counted: Ledger, tower: str, name: str, part: Part) -> Part:
     return replace(part, rows=tuple(shared))
 
 
-def _rows(counted: Ledger, tower: str, component: str, layers: int) -> tuple[tuple[str, str], ...]:
-    every = _held(counted, tower, component)
+def _rows(counted: Ledger, stack: str, component: str, layers: int) -> tuple[tuple[str, str], ...]:
+    every = _held(counted, stack, component)
     return (
         ("parameters", f"{every // layers:,} in each block"),
         ("in all blocks", f"{every:,}"),
@@ -75,8 +75,8 @@ def _rows(counted: Ledger, tower: str, component: str, layers: int) -> tuple[tup
     )
 
 
-def _held(counted: Ledger, tower: str, component: str) -> int:
-    return sum(r.parameters for r in counted.rows if r.stack == tower and r.component == component)
+def _held(counted: Ledger, stack: str, component: str) -> int:
+    return sum(r.parameters for r in counted.rows if r.stack == stack and r.component == component)
 
 
 def _cross(counted: Ledger) -> Part:

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.home.living_map import Reading, typical
-from engine.measure.home.map_predictions import TEMPERATURES, Outlook, Said
+from engine.measure.home.living_map import TEMPERATURES, DepthPredictions, Outlook, Reading, typical
 from ui.figures import theme
 from ui.players.component import mounted
 
@@ -44,7 +43,7 @@ def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
     return {
         "ids": list(map(int, shown)),
         "earlier": lanes.earlier,
-        "asked": reading.asked,
+        "asked": reading.predicted_lane,
         "layers": lanes.stream.shape[0] - 1,
         "heads": 0 if lanes.patterns is None else lanes.patterns.shape[1],
         "cells": lanes.stream.shape[-1],
@@ -77,8 +76,8 @@ def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
 
 def spoken(
     name: str,
-    last: Said | None,
-    predictions: Mapping[int, Said],
+    last: DepthPredictions | None,
+    predictions: Mapping[int, DepthPredictions],
     outlook: Outlook | None,
     depths: Sequence[int],
     vocabulary: Sequence[str],

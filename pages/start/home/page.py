@@ -5,8 +5,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.measure.home.living_map import lanes, read
-from engine.measure.home.map_predictions import depth_logits, outlook
+from engine.measure.home.living_map import depth_logits, lanes, outlook, read
 from engine.measure.home.pair_map import writing
 from engine.seq2seq import Seq2Seq
 from pages.start.home import words, words_pair

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.measure.home import living_map
-from engine.measure.home.map_predictions import (
+from engine.measure.home.living_map import (
+    DepthPredictions,
     Outlook,
-    Said,
     depth_logits,
+    likeliest_tokens,
     outlook,
-    said,
 )
 from engine.model import Transformer
 from pages.start.home.words import forgotten
@@ -122,8 +122,8 @@ class Predictions:
     at `depths`; and whether that is all there is to know.
     """
 
-    last: Said | None
-    by_lane: Mapping[int, Said]
+    last: DepthPredictions | None
+    by_lane: Mapping[int, DepthPredictions]
     outlook: Outlook | None
     depths: tuple[int, ...]
     whole: bool
@@ -139,15 +139,15 @@ def at_once(subject: Subject, reading: living_map.Reading) -> Predictions:
     known = {lane: one for lane in range(shown) if (one := _remembered(subject, reading, lane)) is not None}
     if len(known) == shown:
         return in_full(subject, reading)
-    return Predictions(reading.said, known, reading.end, (depths - 1,), False)
+    return Predictions(reading.predictions, known, reading.end, (depths - 1,), False)
 
 
-def last_lane(subject: Subject, reading: living_map.Reading) -> Said | None:
+def last_lane(subject: Subject, reading: living_map.Reading) -> DepthPredictions | None:
     """Returns the predictions at every depth for the last lane, or for a gap at the gap."""
     if reading.logits is None:
         return None
     found = _ends(subject.key, subject.ids, reading, subject.model)[0]
-    _remember(subject, reading, reading.asked, found)
+    _remember(subject, reading, reading.predicted_lane, found)
     return found
 
 
@@ -159,24 +159,24 @@ def in_full(subject: Subject, reading: living_map.Reading) -> Predictions:
     if reading.logits is None:
         return Predictions(None, {}, None, (), True)
     said_first, ending = _ends(subject.key, subject.ids, reading, subject.model)
-    found = {reading.asked: said_first}
-    _remember(subject, reading, reading.asked, said_first)
-    for lane in (lane for lane in range(shown - 1, -1, -1) if lane != reading.asked):
+    found = {reading.predicted_lane: said_first}
+    _remember(subject, reading, reading.predicted_lane, said_first)
+    for lane in (lane for lane in range(shown - 1, -1, -1) if lane != reading.predicted_lane):
         known = _remembered(subject, reading, lane)
         if known is None:
-            known = said(depth_logits(subject.model, reading.streams[:, lane : lane + 1]))
+            known = likeliest_tokens(depth_logits(subject.model, reading.streams[:, lane : lane + 1]))
         found[lane] = known
         _remember(subject, reading, lane, known)
-    return Predictions(reading.said, found, ending, tuple(range(depths)), True)
+    return Predictions(reading.predictions, found, ending, tuple(range(depths)), True)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _ends(
     key: tuple[str, int], ids: tuple[int, ...], _reading: living_map.Reading, _model: Transformer
-) -> tuple[Said, Outlook]:
+) -> tuple[DepthPredictions, Outlook]:
     """Returns predictions and outlook of the requested lane at every depth."""
-    logits = depth_logits(_model, _reading.streams[:, _reading.asked : _reading.asked + 1])
-    return said(logits), outlook(logits[:, 0])
+    logits = depth_logits(_model, _reading.streams[:, _reading.predicted_lane : _reading.predicted_lane + 1])
+    return likeliest_tokens(logits), outlook(logits[:, 0])
 
 
 def _name(subject: Subject, reading: living_map.Reading, lane: int) -> tuple[object, ...]:
@@ -187,12 +187,12 @@ def _name(subject: Subject, reading: living_map.Reading, lane: int) -> tuple[obj
     return subject.key, subject.ids[:behind], -1 if subject.config.causal else lane
 
 
-def _remembered(subject: Subject, reading: living_map.Reading, lane: int) -> Said | None:
-    memory: dict[tuple[object, ...], Said] = st.session_state.setdefault(SAID, {})
+def _remembered(subject: Subject, reading: living_map.Reading, lane: int) -> DepthPredictions | None:
+    memory: dict[tuple[object, ...], DepthPredictions] = st.session_state.setdefault(SAID, {})
     return memory.get(_name(subject, reading, lane))
 
 
-def _remember(subject: Subject, reading: living_map.Reading, lane: int, found: Said) -> None:
+def _remember(subject: Subject, reading: living_map.Reading, lane: int, found: DepthPredictions) -> None:
     """Caches the predictions of a lane; the last one requested is the last to go."""
     memory = st.session_state.setdefault(SAID, {})
     memory.pop(name := _name(subject, reading, lane), None)

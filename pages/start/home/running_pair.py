@@ -1,5 +1,5 @@
-"""Home's running view of an encoder-decoder: the map of its two towers, with what runs through them while it
-writes.
+"""Home's running view of an encoder-decoder: the map of its two stacks, with the text that runs through them
+while it writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ui.training_step import NEWEST
 
 
 def draw_running_pair(choice: Choice) -> None:
-    """Draws the towers at a step of the writing; a part leads to the page about it, with the model and the
+    """Draws the stacks at a step of the writing; a part leads to the page about it, with the model and the
     text.
     """
     found, pair = families.model_of(choice.name), families.pair_of(choice.name)

@@ -90,13 +90,13 @@ def drawn(preset: Preset, counted: Ledger) -> str:
 
 RUNNING = Words(
     see=(
-        "Two roads. Above, the source goes through the encoder, all of it at once; what comes out is the"
-        " memory. Below, the decoder writes: at each step it looks back at its own text, and across at the"
-        " memory."
+        "Two residual streams. Above, the source goes through the encoder, all of it at once; its output is"
+        " the memory. Below, the decoder writes: at each step it looks back at its own text, and across at"
+        " the memory."
     ),
     why=(
-        "Who reads may look both ways; who writes must not see ahead. Two towers let one model do both, and"
-        " cross-attention is the only road from one to the other."
+        "Who reads may look both ways; who writes must not see ahead. Two stacks let one model do both, and"
+        " cross-attention is the only way from one to the other."
     ),
     attempt=(
         "Move the step and see where the writing looks. Type a source of yours at the top right. Click a"

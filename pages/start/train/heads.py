@@ -15,7 +15,6 @@ from engine.data.corpus import Corpus
 from engine.data.tokenizers import token_bytes
 from engine.errors import GlassformerError
 from engine.lab.faults import parts_of
-from engine.measure.attention.habits import Named
 from engine.measure.attention.head_scores import (
     Grown,
     Kind,
@@ -24,6 +23,7 @@ from engine.measure.attention.head_scores import (
     grown,
     patterns_twice,
 )
+from engine.measure.attention.heads import HeadValue
 from engine.presets import Preset
 from engine.service.state import RunSpec, RunView
 from engine.training.batch_example import shifted_batch
@@ -143,7 +143,7 @@ def _patterns(name: str, steps: Sequence[int], found: Grown, height: int) -> Non
         return
     labels, twice = seen
     st.caption(words.patterns_title(step))
-    best: dict[Kind, Named] = {"previous": found.previous, "induction": found.head}
+    best: dict[Kind, HeadValue] = {"previous": found.previous, "induction": found.head}
     plot(
         figures.patterns(
             {

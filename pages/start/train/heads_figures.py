@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.attention.habits import Named
 from engine.measure.attention.head_scores import HALF, Formed, Kind
+from engine.measure.attention.heads import HeadValue
 from engine.training.records import HeadScores
 from ui.figures import specs as go
 from ui.figures.patterns import named_cells, placed
@@ -24,7 +24,7 @@ KINDS: Mapping[Kind, tuple[str, str]] = {
 Looks = Sequence[tuple[int, HeadScores]]
 
 
-def scores(looks: Looks, formations: Sequence[Formed], best: Named, end: float) -> go.Figure:
+def scores(looks: Looks, formations: Sequence[Formed], best: HeadValue, end: float) -> go.Figure:
     """Draws, above, how much of its weight each head gives to copying and to the letter before, by step: bold
     where it ever gave half, with its name where it first did. Below, the losses of both readings, nats.
     """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.config import ModelConfig, TrainConfig
-from engine.measure.attention.habits import Named
 from engine.measure.attention.head_scores import Grown, Kind
+from engine.measure.attention.heads import HeadValue
 from ui.text.markdown import safe
 from ui.timeline import DOES
 
@@ -40,7 +40,7 @@ def before_another(grown: Grown, share: float, steps: int) -> str:
     )
 
 
-def _name(head: Named) -> str:
+def _name(head: HeadValue) -> str:
     return f"{head.layer}.{head.head}"
 
 
@@ -104,7 +104,7 @@ def patterns_title(step: int) -> str:
     return f"Step **{step:,}**: random letters, then the same again"
 
 
-def pattern_title(kind: Kind, head: Named) -> str:
+def pattern_title(kind: Kind, head: HeadValue) -> str:
     """Returns the title of a pattern."""
     return f"{_name(head)} {DOES[kind]}: {head.value:.2f}"
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from engine.config import ModelConfig
 from engine.data.progress import Progress, finish
 from engine.errors import PretrainedError
-from engine.measure.circuits.rounding import Rounding, rounded
+from engine.measure.circuits.quantisation import Rounding, rounded
 from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
 from engine.sample.row_products import Arithmetic

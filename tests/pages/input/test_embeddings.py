@@ -119,7 +119,7 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert np.allclose([dots[i][2] for i in met], np.log10(1 + counts[met]), atol=1e-5)
     assert dots[classic.tokenizer.encode("e")[0]][3] == "vowels"
     assert [figure.layout[f"{a}axis"]["title"]["text"] for a in "xy"] == [
-        f"component {i + 1} ({found.kept[i]:.1%} of the variance)" for i in (0, 1)
+        f"component {i + 1} ({found.variance_shares[i]:.1%} of the variance)" for i in (0, 1)
     ]
     best, cosine = nearest(every, token, met, 10)
     near, lines = drawn["embed_near"], figure.traces[0]["x"]
@@ -136,7 +136,7 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert f"keeps {kept:.1%} of the variance; {1 - kept:.1%} is not in it" in told
     assert f"Random numbers of this shape would have {random[:2].sum():.1%} on their own first 2" in told
     bars, dotted = drawn["embed_shares"].traces
-    assert np.allclose(bars["y"], found.own.shares[:10], atol=1e-5)
+    assert np.allclose(bars["y"], found.principal.shares[:10], atol=1e-5)
     assert np.allclose(dotted["y"], random[:10], atol=1e-5)
     links = frequency_links(every, found.scores, np.log10(1 + counts), met)
     linked = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components))

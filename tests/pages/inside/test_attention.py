@@ -19,7 +19,8 @@ from streamlit.testing.v1 import AppTest
 from engine.data.tokenizers.char import CharTokenizer
 from engine.lab.faults import PARTS
 from engine.measure.attention.ablation import Switches, compare
-from engine.measure.attention.heads import head_numbers, stages
+from engine.measure.attention.heads import head_numbers
+from engine.measure.attention.single_head import head_stages
 from engine.measure.recording import Recording, record
 from engine.model import build
 from pages.inside.attention import shared, words
@@ -129,7 +130,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
         for name, place in (("q", 3), ("q_rot", 3), ("k", 1), ("k_rot", 1), ("v", 1))
     ]
     np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), np.concatenate(parts, 1), rtol=1e-6)
-    found = stages(MODEL, RECORDING, LAYER, HEAD)
+    found = head_stages(MODEL, RECORDING, LAYER, HEAD)
     shown_in = {
         "q·k": found.raw,
         "÷ √d": found.scaled,
@@ -171,7 +172,7 @@ def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
     assert not page.exception and "does not divide" in said(page)
     assert "\\sqrt" not in said(page) and "the product as it is" in said(page)
     assert "scores" in page.dataframe[0].value and "÷ √d" not in page.dataframe[0].value
-    shown = stages(faulty, record(faulty, IDS), LAYER, HEAD)
+    shown = head_stages(faulty, record(faulty, IDS), LAYER, HEAD)
     np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown.raw, atol=1e-5)
 
 

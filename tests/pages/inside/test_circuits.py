@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from engine.config import ModelConfig, SampleConfig
 from engine.data.progress import finish
 from engine.data.tokenizers import token_bytes, written
-from engine.measure.attention.habits import Named
+from engine.measure.attention.heads import HeadValue
 from engine.measure.circuits import (
     fact_recall,
     induction,
@@ -23,13 +23,14 @@ from engine.measure.circuits import (
 )
 from engine.measure.circuits.patching import Patching, patch
 from engine.measure.circuits.prompt_pairs import Contrast, prompts_of
-from engine.measure.circuits.quantisation import chosen, losses
-from engine.measure.circuits.quantised_block import made
-from engine.measure.circuits.rounding import (
+from engine.measure.circuits.quantisation import (
     Rounding,
+    chosen,
     histogram,
+    losses,
+    made,
     rounded,
-    taken,
+    rounding_error,
 )
 from engine.measure.recording import record
 from pages.inside.circuits import steering as steering_view
@@ -103,7 +104,7 @@ def told(**changes: Any) -> induction.Repeat:
 def test_sentences_about_heads_that_copy() -> None:
     config = ModelConfig().resolved()
     off = knockout.Knockout(
-        ((1, 0), (1, 1)), np.array([2, 5, 7.25]), np.array([[2, 2, 3.0], [2, 2, 4]]), (Named(0, 0, 6.5),)
+        ((1, 0), (1, 1)), np.array([2, 5, 7.25]), np.array([[2, 2, 3.0], [2, 2, 4]]), (HeadValue(0, 0, 6.5),)
     )
     words = " ".join(sentences(told(), None, config))
     assert words == (
@@ -139,9 +140,9 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     if opening != "kept":
         assert by_name["mean as it is"] == pytest.approx(kept.by_layer.tolist(), abs=1e-6)
     bars = drawn["sinks_losses"].traces[0]
-    assert bars["x"] == pytest.approx([other.loss for other in measured.found], abs=1e-6)
+    assert bars["x"] == pytest.approx([other.loss for other in measured.openings], abs=1e-6)
     assert [colour != bars["marker"]["color"][-1] for colour in bars["marker"]["color"]].count(True) in (1, 4)
-    losses = {other.opening: f"{other.loss:.2f}" for other in measured.found}
+    losses = {other.opening: f"{other.loss:.2f}" for other in measured.openings}
     half, costs = len(ids) // 2, f"costs {losses[opening]} nats a token instead of {losses['kept']}"
     most = np.unravel_index(one.share.argmax(), one.share.shape)
     told = {
@@ -404,7 +405,7 @@ def test_figures_and_sentence_are_the_engines(scope: Any, drawn: dict[str, Any])
     name = "blocks.0.ffn.w_in.weight"
     matrix = dict(known.model.named_parameters())[name]
     after = rounded(matrix, Rounding(3, 0))
-    expected, lost = histogram(matrix, after), taken(matrix, after)
+    expected, lost = histogram(matrix, after), rounding_error(matrix, after)
     assert drawn["bits_weights"].table["after"] == pytest.approx(expected.after.tolist())
     assert drawn["bits_weights"].table["before"] == pytest.approx(expected.before.tolist())
     ids = known.tokenizer.encode(TEXT)

@@ -15,11 +15,12 @@ from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import RunError
 from engine.experiments.masks_swapped import HEALTHY, SWAPPED, Swapped
-from engine.measure.families.cross_alignment import AlignmentScore, model_alignment
 from engine.measure.families.cross_attention import (
+    AlignmentScore,
     crossing,
     differing,
     looked,
+    model_alignment,
     truth,
 )
 from engine.seq2seq import build_pair

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data.tokenizers.char import CharTokenizer
 from engine.measure.recording import record
-from engine.measure.residual import writes as stream
+from engine.measure.residual import stream as stream
 from engine.measure.residual.attribution import attribute
 from engine.measure.residual.gradient_by_depth import Plan, averaged, measure
 from engine.measure.residual.lens import logit_lens

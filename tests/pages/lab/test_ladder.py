@@ -16,9 +16,8 @@ from engine.data import corpora
 from engine.data.tasks.all import TASKS
 from engine.experiments.ladder_gains import Finish
 from engine.experiments.race_table import Standing
-from engine.measure.tasks.ladder_lines import lines
-from engine.measure.tasks.ngrams import baselines
-from engine.measure.tasks.raw_similarity import self_term
+from engine.measure.tasks.ladder import lines, self_term
+from engine.measure.tasks.text_statistics import baselines
 from engine.model import build
 from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.races import QUESTIONS
@@ -185,9 +184,12 @@ def test_the_self_term_is_the_engines(shown: str, drawn) -> None:
     ids = [sorted(set(text)).index(letter) for letter in text]
     raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
     said = answer(opened("self", ladder_width="64", ladder_self_seed="2", ladder_shown=shown))
-    assert f"With 64 numbers a letter scores **{raw.own:.1f}** with itself (√64 is 8)" in said
-    assert f"about {raw.others:.1f} with others: **{raw.kept:.0%}** of its weight stays" in said
-    assert f"With queries and keys **{apart.kept:.0%}** stays" in said and apart.kept < raw.kept / 2
+    assert f"With 64 numbers a letter scores **{raw.self_score:.1f}** with itself (√64 is 8)" in said
+    assert f"about {raw.other_score:.1f} with others: **{raw.self_weight:.0%}** of its weight stays" in said
+    assert (
+        f"With queries and keys **{apart.self_weight:.0%}** stays" in said
+        and apart.self_weight < raw.self_weight / 2
+    )
     losses = ends("ladder")
     last, similar, keys = (losses[name] for name in ("Last letter", "Raw similarity", "Queries and keys"))
     assert f"the last letter tells: **{similar:.2f}** and {last:.2f} nats" in said

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
 from engine.data.tasks.all import TASKS
-from engine.measure.tasks.task_rules import out_of_turn
+from engine.measure.tasks.task_scores import out_of_turn
 from engine.probe import Recorder
 from engine.sample import complete
 from engine.sample.problems import answered, lines_of

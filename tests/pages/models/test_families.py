@@ -21,7 +21,7 @@ from engine.experiments.why_decoders import lessons, writing
 from engine.ledger import ledger_of
 from engine.ledger.morph import Size, choices_of, costs, morphed, three
 from engine.measure.families.three_families import carry_on, fill_in
-from engine.measure.families.unmasked_attention import alone
+from engine.measure.families.unmasked_attention import continue_text
 from engine.measure.families.unmasked_attention import opened as without_mask
 from engine.measure.recording import record
 from engine.presets.variations import MODELS
@@ -190,19 +190,22 @@ def test_the_player_gets_what_the_three_wrote():
         BLANKS
     )
     assert {s["step"] for s in encoder["said"]} == {1} and {s["row"] for s in encoder["said"]} == {0}
-    for one, found_one, place in zip(encoder["said"], found.said, BLANKS, strict=True):
+    for one, found_one, place in zip(encoder["said"], found.symbols, BLANKS, strict=True):
         wrong = found_one.symbol != SENTENCE[place]
         verdict = f"it was “{SENTENCE[place]}”" if wrong else "right"
         assert one["told"] == f"“{found_one.symbol}”, {round(100 * found_one.probability)}% sure: {verdict}"
         assert one["wrong"] is wrong and one["symbol"] == found_one.symbol
-        assert one["reads"][0] == pytest.approx(list(found_one.own), abs=1e-4) and len(one["reads"]) == 1
+        assert (
+            one["reads"][0] == pytest.approx(list(found_one.self_weights), abs=1e-4)
+            and len(one["reads"]) == 1
+        )
     assert encoder["lines"][0] == "8 blanks to fill"
     assert set(encoder["lines"][1:]) == {"1 pass: 8 blanks, all at once"}
     found = carry_on(*letters("shakespeare-modern"), SENTENCE, 24, SampleConfig(temperature=0.0))
     assert [(s["at"], s["step"]) for s in decoder["said"]] == [(len(SENTENCE) + i, i + 1) for i in range(24)]
-    for one, found_one in zip(decoder["said"], found.said, strict=True):
+    for one, found_one in zip(decoder["said"], found.symbols, strict=True):
         assert one["told"].endswith(f"”, {round(100 * found_one.probability)}% sure") and not one["wrong"]
-        assert one["reads"][0] == pytest.approx(list(found_one.own), abs=1e-4)
+        assert one["reads"][0] == pytest.approx(list(found_one.self_weights), abs=1e-4)
     assert "".join(decoder["rows"][0]["cells"][len(SENTENCE) :]) == found.written.replace(" ", "␣").replace(
         "\n", "⏎"
     )
@@ -454,7 +457,7 @@ def test_the_table_and_the_squares(drawn, layer):
         else:
             assert cells[1:3] == [f"{metrics('encoders/blanks')['validation_loss']:.2f} a hidden one", "–"]
         blank = 65 if column == 3 else None
-        wrote = masked.tokenizer.decode(alone(model, ids, 20, blank))
+        wrote = masked.tokenizer.decode(continue_text(model, ids, 20, blank))
         plain = cells[3].replace("\\", "").replace("\u2060", "")
         assert plain == f"“{wrote.replace(' ', '␣').replace(chr(10), '⏎')}”" and len(wrote) == 20
 

@@ -13,7 +13,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.lab.reference import dice
 from engine.lab.reference.compare import compare
 from engine.lab.reference.mistakes import MISTAKES
-from engine.measure.families.influence_by_distance import carried as influence_of
+from engine.measure.families.influence_by_distance import layer_influence as influence_of
 from engine.measure.recording import record
 from engine.service.state import RunSpec
 from engine.weights.pair_checkpoints import load_pair

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.measure.home import living_map, map_predictions
+from engine.measure.home import living_map
 from engine.measure.recording import record
 from engine.sample.stages import stages
 from pages.start.home.packing import packed, spoken
@@ -30,12 +30,14 @@ IDS = [7 * i % 300 for i in range(3, 23)]
 def picture(model: Any, ids: list[int], words: list[str]) -> dict[str, Any]:
     """All that can be known of a text, as it is sent."""
     reading = living_map.read(model, ids)
-    logits = map_predictions.depth_logits(model, reading.streams)
-    said = {lane: map_predictions.said(logits[:, lane : lane + 1]) for lane in range(logits.shape[1])}
+    logits = living_map.depth_logits(model, reading.streams)
+    said = {lane: living_map.likeliest_tokens(logits[:, lane : lane + 1]) for lane in range(logits.shape[1])}
     depths = range(logits.shape[0])
-    outlook = map_predictions.outlook(logits[:, -1])
+    outlook = living_map.outlook(logits[:, -1])
     return (
-        packed(reading, words) | spoken("name", reading.said, said, outlook, depths, words) | {"whole": True}
+        packed(reading, words)
+        | spoken("name", reading.predictions, said, outlook, depths, words)
+        | {"whole": True}
     )
 
 
@@ -103,7 +105,7 @@ def values() -> dict[str, Any]:
     """A small picture, and what is to be read from it: by the engine's own functions."""
     model = made()
     sent, full = picture(model, IDS, [f"w{i}" for i in range(300)]), record(model, IDS)
-    logits = map_predictions.depth_logits(model, living_map.read(model, IDS).streams)
+    logits = living_map.depth_logits(model, living_map.read(model, IDS).streams)
     outlooks = []
     for depth, temperature, top_k in ((2, 1.0, 0), (2, 0.3, 0), (1, 2.0, 7), (0, 0.7, 50), (2, 1.6, 1)):
         last = stages(logits[depth, -1], SampleConfig(temperature=temperature, top_k=top_k))[-1]

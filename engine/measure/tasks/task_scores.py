@@ -1,0 +1,145 @@
+"""When a model in training solves a synthetic task, and by which rule it answers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.data.tasks.task import Task
+from engine.data.tokenizers import Tokenizer
+from engine.errors import CheckpointError
+from engine.model import Transformer
+from engine.sample.problems import Answered, answered, share_right
+from engine.training.records import Evaluation
+
+SOLVED = 0.95  # of the problems: from here on a task counts as solved
+
+
+@dataclass(frozen=True, eq=False)
+class TaskCurve:
+    """The scores of a task at each evaluation, all (evaluation,): losses in nats per token, shares of
+    problems solved, trained on and held out, 0 to 1.
+    """
+
+    steps: np.ndarray = field(repr=False)
+    train_loss: np.ndarray = field(repr=False)
+    validation_loss: np.ndarray = field(repr=False)
+    train_solved: np.ndarray = field(repr=False)
+    solved: np.ndarray = field(repr=False)
+
+    def step_of(self, share: float, trained_on: bool = False) -> int | None:
+        """Returns the first step at which at least `share` of the held-out problems (or of those trained on)
+        is solved; None where that never was.
+        """
+        result = np.flatnonzero((self.train_solved if trained_on else self.solved) >= share)
+        return int(self.steps[result[0]]) if len(result) else None
+
+    def solved_after(self, step: int) -> float:
+        """Returns the share of held-out problems solved at the last evaluation up to a step."""
+        return float(self.solved[self.steps <= step][-1])
+
+    @property
+    def best_solved(self) -> float:
+        return float(self.solved.max())
+
+
+def first_solved(looks: Sequence[Evaluation], share: float = SOLVED) -> int | None:
+    """Returns the step of the first evaluation with at least `share` of the held-out problems solved; None
+    without one.
+    """
+    return next((look.step for look in looks if look.task and look.task.validation >= share), None)
+
+
+def task_curve(metrics: Mapping[str, Any]) -> TaskCurve:
+    """Reads the curve from a shipped model's metrics. Raises CheckpointError when there is none."""
+    try:
+        curve = metrics["curve"]
+        names = ("step", "train_loss", "validation_loss", "train_solved", "solved")
+        return TaskCurve(*(np.array([point[name] for point in curve], dtype=float) for name in names))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"these metrics hold no curve of a task: {error}") from error
+
+
+PROBES = 300  # circles with a letter out of turn
+BREAK = "\n"
+
+
+@dataclass(frozen=True)
+class OutOfTurn:
+    """The letters that a model of Repeat writes after one that came out of turn, as shares of `probes`
+    circles.
+
+    `after`: the letter that followed it before, as an induction head would; `longest`: the one that has not
+    been seen for longest.
+    """
+
+    after: float
+    longest: float
+    probes: int
+
+
+def out_of_turn_line(draws: random.Random, letters: str) -> tuple[str, str, str]:
+    """Draws (read, after, longest): a circle of different letters, read for more than one round, whose last
+    letter is out of turn; the letter that followed that one before; and the one whose turn it still is.
+    """
+    period = draws.randint(6, 9)
+    piece = draws.sample(letters, period)
+    read = [piece[i % period] for i in range(draws.randint(period + 2, 20))]
+    due = len(read) % period
+    wrong = draws.choice([i for i in range(period) if i != due and (i + 1) % period != due])
+    return "".join(read) + piece[wrong], piece[(wrong + 1) % period], piece[due]
+
+
+@torch.inference_mode()
+def out_of_turn(
+    model: Transformer, tokenizer: Tokenizer, letters: str, probes: int = PROBES, seed: int = 0
+) -> OutOfTurn:
+    """Probes which rule a model of Repeat follows: induction and "not seen for longest" agree on every
+    problem, and differ here.
+    """
+    draws = random.Random(seed)
+    by_length: dict[int, list[tuple[str, str, str]]] = {}
+    for _ in range(probes):
+        line = out_of_turn_line(draws, letters)
+        by_length.setdefault(len(line[0]), []).append(line)
+    after = longest = 0
+    for some in by_length.values():
+        read = torch.tensor([tokenizer.encode(BREAK + line) for line, _, _ in some])
+        said = [tokenizer.decode([token]) for token in model(read)[:, -1].argmax(-1).tolist()]
+        after += sum(one == follows for one, (_, follows, _) in zip(said, some, strict=True))
+        longest += sum(one == away for one, (_, _, away) in zip(said, some, strict=True))
+    return OutOfTurn(after / probes, longest / probes, probes)
+
+
+def runs_on(question: str) -> bool:
+    """True if a carry runs on through a column whose digits add up to nine: then the digit before depends on
+    columns further right than its neighbour.
+
+    >>> runs_on("045+057="), runs_on("045+157="), runs_on("044+055=")
+    (True, True, False)
+    """
+    first, second = question.rstrip("=").split("+")
+    carry = 0
+    for a, b in zip(map(int, reversed(first)), map(int, reversed(second)), strict=True):
+        if carry and a + b == 9:
+            return True
+        carry = int(a + b + carry > 9)
+    return False
+
+
+def by_carries(
+    model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor
+) -> Mapping[bool, tuple[int, float]]:
+    """Returns, for sums in which a carry runs on and for the others, how many and the share that is right.
+    `lines` (batch, period + 1) as `lines_of` gives them.
+    """
+    result: dict[bool, list[Answered]] = {True: [], False: []}
+    for one in answered(model, tokenizer, task, lines):
+        result[runs_on(one.question)].append(one)
+    return {on: (len(some), share_right(some) if some else 0.0) for on, some in result.items()}

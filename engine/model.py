@@ -191,11 +191,7 @@ class Transformer(BlockStack):
                 "only a causal model can keep keys and values: without the mask every later token changes"
                 " them"
             )
-        if length > cache.capacity:
-            raise ShapeError(
-                f"a cache of {cache.capacity} positions, {cache.length} of them filled, cannot take"
-                f" {length - cache.length} more"
-            )
+        cache.check_room(length)
 
     @property
     def output_matrix(self) -> Tensor:

@@ -80,14 +80,14 @@ class Seq2Seq(nn.Module):
         for another rank or dtype, for a source without a token, and for one longer than the encoder's
         context.
         """
-        tower, probe = self.encoder, scoped(probe, "encoder.")
-        x, hooks = self._entered(tower, source, "source", probe)
+        stack, probe = self.encoder, scoped(probe, "encoder.")
+        x, hooks = self._embed(stack, source, "source", probe)
         if padding is None:
             padding = padding_mask(source, self.config.pad, x)
         check_padding(padding, *source.shape)
         context = PassContext(hooks, padding, probe)
-        x = self.parts.stack(tower.blocks, tower.norm_final, x, context)  # type: ignore[arg-type]
-        return Memory(probe("norm_final", tower.norm_final(x)), padding)
+        x = self.parts.stack(stack.blocks, stack.norm_final, x, context)  # type: ignore[arg-type]
+        return Memory(probe("norm_final", stack.norm_final(x)), padding)
 
     def decode(
         self, target: Tensor, memory: Memory, probe: Probe = identity, cache: PairCache | None = None
@@ -99,36 +99,34 @@ class Seq2Seq(nn.Module):
         another rank or dtype, for another number of rows than the memory has, and for a target longer than
         the decoder's context or than the cache.
         """
-        tower, inside = self.decoder, scoped(probe, "decoder.")
+        stack, inside = self.decoder, scoped(probe, "decoder.")
         start = 0 if cache is None else cache.length
-        x, hooks = self._entered(tower, target, "target", inside, start)
+        x, hooks = self._embed(stack, target, "target", inside, start)
         length, vectors = target.shape[1], memory.vectors
-        _check_count(len(target), memory.batch)
+        if len(target) != memory.batch:
+            raise ShapeError(f"{len(target)} targets do not belong to {memory.batch} sources: one for each")
         if cache is not None:
             self._check(cache, start + length)
             vectors = vectors[:, :0] if cache.knows_source else vectors
         check_padding(memory.padding, memory.batch, memory.length)
-        own, across = self._masks(length, x, start, memory.padding)
-        own_cache, source_cache = (None, None) if cache is None else (cache.own, cache.across)
-        cross = PassContext(mask=across, cache=source_cache, memory=vectors)
-        context = PassContext(hooks, own, inside, own_cache, cross=cross)
-        x = self.parts.stack(tower.blocks, tower.norm_final, x, context)  # type: ignore[arg-type]
+        self_mask, cross_mask = self._masks(length, x, start, memory.padding)
+        self_cache, cross_cache = (None, None) if cache is None else (cache.target, cache.source)
+        cross = PassContext(mask=cross_mask, cache=cross_cache, memory=vectors)
+        context = PassContext(hooks, self_mask, inside, self_cache, cross=cross)
+        x = self.parts.stack(stack.blocks, stack.norm_final, x, context)  # type: ignore[arg-type]
         if cache is not None:
-            cache.passed(length)
-        x = inside("norm_final", tower.norm_final(x))
+            cache.advance(length)
+        x = inside("norm_final", stack.norm_final(x))
         return self.output(x, self.output_matrix, probe)
 
-    def _entered(
-        self, tower: BlockStack, tokens: Tensor, what: str, probe: Probe, start: int = 0
+    def _embed(
+        self, stack: BlockStack, tokens: Tensor, what: str, probe: Probe, start: int = 0
     ) -> tuple[Tensor, PositionHooks]:
-        """Tokens (batch, position) as the tower's first block reads them, and the seams of their places."""
-        x = self._embedded(tower, tokens, what, probe)
-        length = tokens.shape[1]
-        _check_length(start + length, tower.config.context, what)
-        hooks = tower.hooks(length, x, start)
-        return tower.add_positions(x, hooks, probe), hooks
+        """Returns the input (batch, position, d_model) of a stack's first block and the hooks of its
+        positions.
 
-    def _embedded(self, tower: BlockStack, tokens: Tensor, what: str, probe: Probe) -> Tensor:
+        tokens (batch, position) are `what`: source or target. Raises ShapeError as `encode` and `decode` do.
+        """
         if tokens.dim() != 2 or tokens.dtype != torch.int64:
             raise ShapeError(
                 f"the {what} must be int64 of shape (batch, position), not {tokens.dtype} of shape"
@@ -136,7 +134,14 @@ class Seq2Seq(nn.Module):
             )
         if tokens.numel() == 0:
             raise ShapeError(f"a {what} of shape {tuple(tokens.shape)} is empty: give at least one token")
-        return probe("embed", tower.scaled(F.embedding(probe("tokens", tokens), self.embedding)))
+        length, context = tokens.shape[1], stack.config.context
+        if start + length > context:
+            raise ShapeError(
+                f"a {what} of {start + length} tokens is too long: this model takes at most {context}"
+            )
+        x = probe("embed", stack.scaled(F.embedding(probe("tokens", tokens), self.embedding)))
+        hooks = stack.hooks(length, x, start)
+        return stack.add_positions(x, hooks, probe), hooks
 
     def _masks(
         self, length: int, like: Tensor, start: int, padding: Tensor
@@ -169,26 +174,12 @@ class Seq2Seq(nn.Module):
             raise ShapeError(
                 "keys and values cannot be kept here: without the causal mask every later token changes them"
             )
-        if length > cache.capacity:
-            raise ShapeError(
-                f"a cache of {cache.capacity} positions, {cache.length} of them filled, cannot take"
-                f" {length - cache.length} more"
-            )
+        cache.target.check_room(length)
 
     @property
     def output_matrix(self) -> Tensor:
         """Returns W_U^T (vocab, d_model): the embedding itself if tied (Press & Wolf 2017)."""
         return self.embedding if self.unembedding is None else self.unembedding
-
-
-def _check_count(targets: int, sources: int) -> None:
-    if targets != sources:
-        raise ShapeError(f"{targets} targets do not belong to {sources} sources: one for each")
-
-
-def _check_length(length: int, context: int, what: str) -> None:
-    if length > context:
-        raise ShapeError(f"a {what} of {length} tokens is too long: this model takes at most {context}")
 
 
 def build_pair(

@@ -23,9 +23,7 @@ Edits = Mapping[str, Callable[[Tensor], Tensor]]
 @dataclass(frozen=True, eq=False)
 class Recording:
     """Every activation of one forward pass by its full name (`blocks.3.pattern`), float32, read-only, without
-    the batch axis.
-
-    The names come in the order of the pass; what a variant does not have is absent.
+    the batch axis. The names come in the order of the pass; what a variant does not have is absent.
     """
 
     config: ResolvedConfig

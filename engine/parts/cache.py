@@ -1,4 +1,4 @@
-"""What generation keeps: keys and values of the positions read so far."""
+"""The KV cache: keys and values of the positions read so far."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig
+from engine.errors import ShapeError
 
 
 class KVCache:
@@ -35,6 +36,14 @@ class KVCache:
         cache.held, cache.length = held, length
         return cache
 
+    def check_room(self, length: int) -> None:
+        """Raises ShapeError unless `length` positions fit, those that are filled among them."""
+        if length > self.capacity:
+            raise ShapeError(
+                f"a cache of {self.capacity} positions, {self.length} of them filled, cannot take"
+                f" {length - self.length} more"
+            )
+
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Stores the new k and v (batch, kv_head, key, d_head) of a layer; returns those of all positions so
         far. No gradient passes. `length` stays until all layers have stored theirs.
@@ -47,41 +56,41 @@ class KVCache:
         return held[0, :, :, :stop], held[1, :, :, :stop]
 
     def grow(self, capacity: int) -> None:
-        """Makes room for `capacity` positions; what is held stays. Never shrinks."""
+        """Makes room for `capacity` positions without changing those that are filled. Never shrinks."""
         if capacity > self.capacity:
             wider = self.held.new_empty((*self.held.shape[:4], capacity, self.held.shape[5]))
             wider[..., : self.length, :] = self.held[..., : self.length, :]
             self.held = wider
 
     def branch(self, rows: Sequence[int]) -> KVCache:
-        """A cache of other texts that begin alike: row i of the new one is a copy of row rows[i]."""
+        """Returns a cache of other texts that begin alike: its row i is a copy of row rows[i]."""
         held = self.held.index_select(2, torch.tensor(rows, device=self.held.device))
         return KVCache.holding(held, self.length)
 
 
 class PairCache:
-    """What a decoder with a memory keeps: keys and values of its own text, which grow, and those of the
-    source, which are made once, at the first pass.
+    """The keys and values of a decoder with a memory: those of the target, which grow, and those of the
+    source, which are computed once, at the first pass.
     """
 
     def __init__(self, config: ModelConfig, capacity: int, source: int, like: Tensor, batch: int = 1) -> None:
-        self.own = KVCache(config, capacity, like, batch)
-        self.across = KVCache(config, source, like, batch)
+        self.target = KVCache(config, capacity, like, batch)
+        self.source = KVCache(config, source, like, batch)
 
     @property
     def length(self) -> int:
-        """Positions of its own text that are read."""
-        return self.own.length
+        """Returns the number of target positions that are cached."""
+        return self.target.length
 
     @property
     def capacity(self) -> int:
-        return self.own.capacity
+        return self.target.capacity
 
     @property
     def knows_source(self) -> bool:
-        return self.across.length > 0
+        return self.source.length > 0
 
-    def passed(self, length: int) -> None:
-        """`length` further positions are read, and the source is."""
-        self.own.length += length
-        self.across.length = self.across.capacity
+    def advance(self, length: int) -> None:
+        """Counts `length` further positions of the target, and all of the source, as filled."""
+        self.target.length += length
+        self.source.length = self.source.capacity

@@ -54,7 +54,7 @@ def test_cached_keys_give_the_same_logits(fields: dict[str, Any]) -> None:
     with torch.inference_mode():
         pieces = [model.decode(part, memory, cache=cache) for part in target.split([1, 3, 1, 4], dim=1)]
     torch.testing.assert_close(torch.cat(pieces, dim=1), whole, rtol=1e-4, atol=1e-4)
-    assert cache.length == 9 and cache.knows_source and cache.across.length == 7
+    assert cache.length == 9 and cache.knows_source and cache.source.length == 7
 
 
 def test_the_source_is_read_once() -> None:

@@ -92,9 +92,7 @@ def reordered(ids: Sequence[int], switches: Switches) -> tuple[int, ...]:
 
 def edits_for(model: Transformer, switches: Switches) -> dict[str, Callable[[Tensor], Tensor]]:
     """Returns the edits, by the activation's full name, that do what the switches say. Good for one forward
-    pass.
-
-    Positions are switched off elsewhere (`record`). Raises ConfigError where the mixer has no heads to
+    pass. Positions are switched off elsewhere (`record`). Raises ConfigError where the mixer has no heads to
     switch.
     """
     if not model.parts.mixer(model.config).present:
@@ -204,10 +202,9 @@ def _some_off(
 
 @dataclass(frozen=True, eq=False)
 class Consequence:
-    """The likeliest tokens at one position, before and after, with both probabilities, all (token,).
-
-    Those of before come first. `kl` there and its mean over the compared positions, nats; `change` of the
-    loss, nats per token, None where it is not measured.
+    """The likeliest tokens at one position, before and after, with both probabilities, all (token,). Those of
+    before come first. `kl` there and its mean over the compared positions, nats; `change` of the loss, nats
+    per token, None where it is not measured.
     """
 
     tokens: np.ndarray
@@ -291,10 +288,9 @@ def missed(values: np.ndarray) -> Missed:
 
 @dataclass(frozen=True, eq=False)
 class Unmasked:
-    """A text read without the causal mask. `patterns` (layer, head, query, key).
-
-    `future` (layer, head): the mean weight on later tokens, of the queries that have any; `following`: on the
-    very next one. Losses in nats by position, (query - 1,), with the mask and without.
+    """A text read without the causal mask. `patterns` (layer, head, query, key). `future` (layer, head): the
+    mean weight on later tokens, of the queries that have any; `following`: on the very next one. Losses in
+    nats by position, (query - 1,), with the mask and without.
     """
 
     patterns: np.ndarray = field(repr=False)

@@ -20,7 +20,6 @@ FEWEST = 4  # queries that have such a place: of fewer nothing is said
 @dataclass(frozen=True, eq=False)
 class Shares:
     """The mean weight of each head on each target, (layer, head) float64, and on average if spread evenly.
-
     Targets that fewer than FEWEST queries have are absent. `word_by_distance` (layer, head): the weight on
     the own word if the head knew only distances (`by_distance`); None without `own_word`.
     """

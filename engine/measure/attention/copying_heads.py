@@ -66,9 +66,8 @@ def _written(
 
 def in_top(x: Tensor, matrix: Tensor, tokens: Tensor, top: int) -> Tensor:
     """True where the logits matrix x have a token among their `top` largest: x (n, d_model), matrix (vocab,
-    d_model), tokens (n,) -> (n,). Equal logits count as larger, so a zero output copies nothing.
-
-    The vocabulary is read in pieces; rows with `top` larger ones are done.
+    d_model), tokens (n,) -> (n,). Equal logits count as larger, so a zero output copies nothing. The
+    vocabulary is read in pieces; rows with `top` larger ones are done.
     """
     own = (x * matrix[tokens]).sum(-1)
     larger = torch.zeros_like(tokens)

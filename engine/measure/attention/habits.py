@@ -94,9 +94,8 @@ def measured_habits(numbers: HeadNumbers) -> dict[Habit, np.ndarray]:
 
 
 def habit_of_each(numbers: HeadNumbers) -> list[tuple[Habit, float] | None]:
-    """Returns each head's strongest habit that reaches its `bar`, layer by layer; None where none does.
-
-    A narrow habit comes before the WIDE ones, and resting on the first token last.
+    """Returns each head's strongest habit that reaches its `bar`, layer by layer; None where none does. A
+    narrow habit comes before the WIDE ones, and resting on the first token last.
     """
     values = measured_habits(numbers)
     bars = {habit: bar(numbers, habit) for habit in values}
@@ -111,9 +110,8 @@ def habit_of_each(numbers: HeadNumbers) -> list[tuple[Habit, float] | None]:
 
 @dataclass(frozen=True)
 class Counts:
-    """The number of heads by habit (`habit_of_each`), each counted once.
-
-    `named` do more than rest, `resting` only rest, `several` do several things and none of them clearly.
+    """The number of heads by habit (`habit_of_each`), each counted once. `named` do more than rest, `resting`
+    only rest, `several` do several things and none of them clearly.
     """
 
     heads: int
@@ -132,7 +130,6 @@ def counts(numbers: HeadNumbers) -> Counts:
 
 def ranked(numbers: HeadNumbers, by: Habit | None, strong: bool = False) -> list[int]:
     """Returns heads as layer * heads + head: in order, or most of a habit first; of equal ones the lower.
-
     With `strong`, only those that reach the `bar` of a habit (that one, or any but resting).
     """
     values = measured_habits(numbers)

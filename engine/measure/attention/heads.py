@@ -115,7 +115,6 @@ def first_score(patterns: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class Sink:
     """The first token's weight and values. Norms are Euclidean lengths of value vectors, (layer, kv_head).
-
     `share` (layer, head) is the weight on it, `written` (layer, head) its share of sum_key p |v|.
     """
 
@@ -140,10 +139,8 @@ def sink(recording: Recording) -> Sink:
 
 def resting_place(patterns: np.ndarray, at_least: int = 8) -> tuple[int, int, int, float] | None:
     """Returns (layer, head, key, share): the key after the first that one head's later queries give most
-    weight, on average.
-
-    patterns (layer, head, query, key). Keys with fewer than `at_least` later queries are left out; None when
-    that leaves none.
+    weight, on average. patterns (layer, head, query, key). Keys with fewer than `at_least` later queries are
+    left out; None when that leaves none.
     """
     length = patterns.shape[-1]
     keys = length - at_least  # key j has length - 1 - j later queries

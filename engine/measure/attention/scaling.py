@@ -24,10 +24,8 @@ QUERIES = 256  # over which is averaged
 @dataclass(frozen=True, eq=False)
 class Scaled:
     """Scores q.k * d_k^-exponent at each width; all (width,) but `example`, one query's weights at the last
-    width, (key,), largest first.
-
-    `spread` is the scores' standard deviation, `entropy` the softmax's in nats, `jacobian` the Frobenius norm
-    of dp/ds, `slope` the mean |dp_i/ds_j| over all i and j.
+    width, (key,), largest first. `spread` is the scores' standard deviation, `entropy` the softmax's in nats,
+    `jacobian` the Frobenius norm of dp/ds, `slope` the mean |dp_i/ds_j| over all i and j.
     """
 
     widths: np.ndarray
@@ -81,10 +79,8 @@ def spread(width: int, seed: int = 0, count: int = 1024) -> float:
 
 def jacobian_norm(p: np.ndarray) -> np.ndarray:
     """Returns the Frobenius norm of the softmax's Jacobian dp_i/ds_j = p_i (1[i=j] - p_j): (..., key) ->
-    (...).
-
-    Its square is sum p^2 - 2 sum p^3 + (sum p^2)^2. Zero where one weight is 1: such a softmax passes no
-    gradient on.
+    (...). Its square is sum p^2 - 2 sum p^3 + (sum p^2)^2. Zero where one weight is 1: such a softmax passes
+    no gradient on.
     """
     squares = (p**2).sum(-1)
     return np.sqrt(np.maximum(squares - 2 * (p**3).sum(-1) + squares**2, 0.0))
@@ -234,10 +230,9 @@ class TokenComparison:
 
 
 def compare_tokens(width: int, seed: int = 0, tokens: int = 8) -> dict[Way, TokenComparison]:
-    """Compares `tokens` normal vectors e (token, d) in each of WAYS, without a mask.
-
-    raw e.f / sqrt(d); shared (e W).(f W) / sqrt(d); separate (e W_Q).(f W_K) / sqrt(d), with matrices (d, d)
-    whose entries have variance 1/d, so that q and k have entries of variance 1, too.
+    """Compares `tokens` normal vectors e (token, d) in each of WAYS, without a mask. raw e.f / sqrt(d);
+    shared (e W).(f W) / sqrt(d); separate (e W_Q).(f W_K) / sqrt(d), with matrices (d, d) whose entries have
+    variance 1/d, so that q and k have entries of variance 1, too.
     """
     rng = np.random.default_rng((seed, width))
     e = rng.standard_normal((tokens, width))

@@ -96,10 +96,8 @@ def key_value_head(recording: Recording, layer: int, head: int) -> int:
 
 
 def vectors(recording: Recording, layer: int, head: int) -> dict[str, np.ndarray]:
-    """Returns a head's recorded vectors by name, (position, d_head) each.
-
-    `q_rot` and `k_rot` are compared, `q` and `k` are those before QK-norm and RoPE. Raises KeyError without a
-    mixer.
+    """Returns a head's recorded vectors by name, (position, d_head) each. `q_rot` and `k_rot` are compared,
+    `q` and `k` are those before QK-norm and RoPE. Raises KeyError without a mixer.
     """
     own, shared = head, key_value_head(recording, layer, head)
     places = {"q": own, "q_rot": own, "k": shared, "k_rot": shared, "v": shared}

@@ -24,10 +24,9 @@ from engine.model import Transformer
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The parts of the answer's logit, less the mean of all logits, in nats, (layer,) each.
-
-    `head` wrote most of all heads; None in a model without them. `before` is from before the first block,
-    `rest` the final norm's bias; all together make `total`.
+    """The parts of the answer's logit, less the mean of all logits, in nats, (layer,) each. `head` wrote most
+    of all heads; None in a model without them. `before` is from before the first block, `rest` the final
+    norm's bias; all together make `total`.
     """
 
     attention: np.ndarray = field(repr=False)
@@ -59,10 +58,8 @@ class Written:
 @dataclass(frozen=True, eq=False)
 class Fact:
     """The token `answer` after a prompt, by depth: 0 is the stream before the first block, i + 1 that after
-    block i.
-
-    `rank` counts from 1; `guess` is the likeliest token there. `written` is None where the final stream is no
-    sum of writes.
+    block i. `rank` counts from 1; `guess` is the likeliest token there. `written` is None where the final
+    stream is no sum of writes.
     """
 
     answer: int
@@ -136,9 +133,8 @@ class Answer:
 
 
 def answer_of(tokenizer: Tokenizer, prompt: str, text: str, logits: Sequence[float] | np.ndarray) -> Answer:
-    """Returns the token of an expected text after a prompt; `logits` (vocab,) are the model's at its end.
-
-    In many vocabularies a word begins with its blank: of both spellings the likelier is taken. Raises
+    """Returns the token of an expected text after a prompt; `logits` (vocab,) are the model's at its end. In
+    many vocabularies a word begins with its blank: of both spellings the likelier is taken. Raises
     TokenizerError for an empty text and for unknown characters.
     """
     unknown = tokenizer.unknown(text)

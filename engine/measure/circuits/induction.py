@@ -27,16 +27,14 @@ SEQUENCES = 4  # over which is averaged
 
 def induction_score(patterns: np.ndarray, half: int) -> np.ndarray:
     """Returns the mean weight from each token of a second reading on the one *after* its first occurrence.
-
     (..., query, key) with 2 * half tokens -> (...) (Olsson et al. 2022). Query half + i, key i + 1.
     """
     return over_queries(np.diagonal(patterns, 1 - half, -2, -1)[..., 1:])
 
 
 def duplicate_score(patterns: np.ndarray, half: int) -> np.ndarray:
-    """Returns the mean weight from each token of a second reading on its first occurrence.
-
-    (..., query, key) with 2 * half tokens -> (...) (Wang et al. 2023). Query half + i, key i.
+    """Returns the mean weight from each token of a second reading on its first occurrence. (..., query, key)
+    with 2 * half tokens -> (...) (Wang et al. 2023). Query half + i, key i.
     """
     return over_queries(np.diagonal(patterns, -half, -2, -1))
 
@@ -129,10 +127,8 @@ def drawn(pool: np.ndarray, count: int, seed: int) -> tuple[int, ...]:
 @dataclass(frozen=True, eq=False)
 class Repeat:
     """The tokens `once`, read twice. Losses are in nats by position, (position,); the first token has none
-    (NaN).
-
-    `scores` (layer, head): mean weight from each token of the second reading to the one after its first
-    occurrence. `previous` (layer, head): mean weight on the token just before.
+    (NaN). `scores` (layer, head): mean weight from each token of the second reading to the one after its
+    first occurrence. `previous` (layer, head): mean weight on the token just before.
     """
 
     once: tuple[int, ...]

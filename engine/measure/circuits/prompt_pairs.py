@@ -36,10 +36,9 @@ class Prompts:
 
 
 def prompts_of(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[str, str]) -> Prompts:
-    """Returns both texts and answers as ids; of an answer of several tokens the first.
-
-    Raises TokenizerError for unknown or empty texts and for answers with the same first token; ShapeError for
-    texts that are the same, too long, or of unlike lengths.
+    """Returns both texts and answers as ids; of an answer of several tokens the first. Raises TokenizerError
+    for unknown or empty texts and for answers with the same first token; ShapeError for texts that are the
+    same, too long, or of unlike lengths.
     """
     named = (("first prompt", clean), ("second prompt", corrupted))
     ids = [_ids(tokenizer, text, name) for name, text in named]
@@ -129,10 +128,9 @@ class Runs:
 
 @torch.inference_mode()
 def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
-    """Runs the model on both prompts and records the clean run's `site` of every block.
-
-    Raises ConfigError for an encoder, HeadError for a model whose logits are no product with W_U, and
-    ShapeError for prompts beyond its context.
+    """Runs the model on both prompts and records the clean run's `site` of every block. Raises ConfigError
+    for an encoder, HeadError for a model whose logits are no product with W_U, and ShapeError for prompts
+    beyond its context.
     """
     config, length = model.config, len(prompts.clean)
     if not config.causal:

@@ -35,10 +35,8 @@ BITS = (8, 4, 3, 2)
 @dataclass(frozen=True)
 class Rounding:
     """A way to write numbers in `bits` each. `block` numbers of a row share a scale; 0: the whole matrix
-    shares one.
-
-    Without `offset` a number is d * q, with q from -(2^(bits - 1) - 1) to as much above zero. With it, it is
-    d * q + m, with q from 0 to 2^bits - 1.
+    shares one. Without `offset` a number is d * q, with q from -(2^(bits - 1) - 1) to as much above zero.
+    With it, it is d * q + m, with q from 0 to 2^bits - 1.
     """
 
     bits: int
@@ -96,10 +94,9 @@ class Rounded:
 
 
 def rounded(matrix: Tensor, way: Rounding) -> Rounded:
-    """Rounds each number of a matrix (row, column) to the nearest level of its block, ties away from zero.
-
-    As in ggml the numbers are rounded with the exact scale, and the scale's float16 is stored. The last block
-    of a row may be shorter. Raises ConfigError.
+    """Rounds each number of a matrix (row, column) to the nearest level of its block, ties away from zero. As
+    in ggml the numbers are rounded with the exact scale, and the scale's float16 is stored. The last block of
+    a row may be shorter. Raises ConfigError.
     """
     way.validate()
     x = matrix.float()
@@ -276,9 +273,8 @@ TABLES = ("embedding", "unembedding")
 
 
 def matrices(model: Transformer) -> dict[str, tuple[str, ...]]:
-    """Returns kind -> the full names of the matrices of that kind, one for each block that has it.
-
-    Gains, biases and tables of positions are not among them: ggml keeps them whole, too.
+    """Returns kind -> the full names of the matrices of that kind, one for each block that has it. Gains,
+    biases and tables of positions are not among them: ggml keeps them whole, too.
     """
     result: dict[str, list[str]] = {}
     for name, tensor in model.named_parameters():
@@ -303,7 +299,6 @@ def chosen(model: Transformer, name: str, scope: Scope) -> tuple[str, ...]:
 
 def twin(model: Transformer, names: Collection[str], way: Rounding) -> Transformer:
     """Returns a model that shares the tensors of `model`, but for the matrices `names`, which are rounded.
-
     Raises ConfigError for a name that is no matrix, and for a way that cannot be.
     """
     way.validate()
@@ -341,9 +336,8 @@ def _when_reached(block: nn.Module, own: Mapping[str, Tensor], way: Rounding) ->
 @dataclass(frozen=True, eq=False)
 class Losses:
     """The mean loss of a text's tokens after the first, nats: `full` as the model is, and by number of BITS
-    for blocks of 32 and for one scale a matrix.
-
-    `matrices` and `numbers` were rounded; `tokens` were predicted.
+    for blocks of 32 and for one scale a matrix. `matrices` and `numbers` were rounded; `tokens` were
+    predicted.
     """
 
     full: float
@@ -379,9 +373,7 @@ def losses(
     model: Transformer, ids: Sequence[int], names: Collection[str], offset: bool = False
 ) -> Steps[Losses]:
     """Measures the loss on a text (position,) with the matrices `names` in fewer and fewer bits; one pass is
-    a piece of work.
-
-    Raises ShapeError for a text of one token, and for an encoder.
+    a piece of work. Raises ShapeError for a text of one token, and for an encoder.
     """
     if not model.config.causal:
         raise ShapeError("an encoder does not predict the next token, so it has no loss on a text as it is")

@@ -30,10 +30,8 @@ FEWEST = 8  # tokens of a text that has two halves worth the name
 @dataclass(frozen=True, eq=False)
 class Opened:
     """One way to begin a text. `seen` is the earliest position that the second half may look at, `share`
-    (layer, head) the mean weight on it.
-
-    The mean is over all queries after it, or, where the first token was forgotten, those that have lost it.
-    `loss`: nats per token, mean over the second half.
+    (layer, head) the mean weight on it. The mean is over all queries after it, or, where the first token was
+    forgotten, those that have lost it. `loss`: nats per token, mean over the second half.
     """
 
     opening: Opening

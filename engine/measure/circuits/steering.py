@@ -35,9 +35,8 @@ CAME = 2.0  # times as probable
 
 def beginning(tokenizer: Tokenizer) -> tuple[int, ...]:
     """Returns the ids that every text here begins with: the token before each text in the model's training,
-    or a line break; nothing where the vocabulary has neither.
-
-    Much of attention rests on the first token, so it is the same everywhere, and nothing is added to it.
+    or a line break; nothing where the vocabulary has neither. Much of attention rests on the first token, so
+    it is the same everywhere, and nothing is added to it.
     """
     special = getattr(tokenizer, "special", {})
     for name in STARTS:
@@ -170,10 +169,9 @@ class Lift:
 
 @dataclass(frozen=True)
 class Continued:
-    """A text that went on twice, with the same random numbers: ids without the prompt.
-
-    `lifted` are the next tokens that gained the most probability, `same` how many tokens both begin with
-    alike. `mood` is the mean probability of the wanted words per step, without the addition and with it.
+    """A text that went on twice, with the same random numbers: ids without the prompt. `lifted` are the next
+    tokens that gained the most probability, `same` how many tokens both begin with alike. `mood` is the mean
+    probability of the wanted words per step, without the addition and with it.
     """
 
     plain: tuple[int, ...]
@@ -205,9 +203,8 @@ class Continued:
 
 
 def room(model: Transformer, prompt: Sequence[int], wanted: int) -> int:
-    """Returns how many of `wanted` tokens still fit into the context behind a prompt.
-
-    A steered text does not go on beyond the context: what was added at its front would be lost.
+    """Returns how many of `wanted` tokens still fit into the context behind a prompt. A steered text does not
+    go on beyond the context: what was added at its front would be lost.
     """
     return max(0, min(wanted, model.config.context - len(prompt)))
 
@@ -335,7 +332,6 @@ def rows_of(ids: Sequence[int], begin: Sequence[int], width: int, count: int) ->
 @torch.inference_mode()
 def cost(model: Transformer, added: Direction, coefficients: Sequence[float], rows: Tensor) -> Steps[Cost]:
     """Measures the loss on a neutral text, `rows` (row, position), at each coefficient: a piece of work.
-
     Counted are the tokens behind the changed front (`reach`), the same ones at every coefficient. Raises
     ShapeError where none is left.
     """

@@ -95,10 +95,9 @@ def separation(
     shuffles: int = 100,
     seed: int = 0,
 ) -> Separation:
-    """Measures how classes of tokens lie together: matrix (vocab, d_model), classes (vocab,).
-
-    With counts (vocab,), tokens that never occur are left out, and `matched` exchanges labels only among
-    STRATUM tokens of neighbouring frequency: what is above that is not explained by frequency alone.
+    """Measures how classes of tokens lie together: matrix (vocab, d_model), classes (vocab,). With counts
+    (vocab,), tokens that never occur are left out, and `matched` exchanges labels only among STRATUM tokens
+    of neighbouring frequency: what is above that is not explained by frequency alone.
     """
     kept = (
         np.flatnonzero(counts > 0)
@@ -138,9 +137,7 @@ def _dealt(labels: np.ndarray, order: np.ndarray, generator: np.random.Generator
 
 def _within_across(unit: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns mean cosines over pairs of unit rows, within and across classes, for each labelling (labelling,
-    vocab).
-
-    A class's pairs sum to |sum of its rows|^2 - sum of |row|^2, so that no matrix of pairs is made.
+    vocab). A class's pairs sum to |sum of its rows|^2 - sum of |row|^2, so that no matrix of pairs is made.
     """
     count = int(labels.max()) + 1
     sizes = np.bincount(labels[0], minlength=count)

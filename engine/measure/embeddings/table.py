@@ -138,10 +138,8 @@ class Principal:
 
 def principal(matrix: np.ndarray, count: int = 3) -> Principal:
     """Returns the first `count` principal axes of the rows of `matrix` (row, d_model), by the eigenvectors of
-    their covariance.
-
-    The sign is chosen so that the scores' third moment is positive: the longer tail points to the right or
-    up. Missing axes are zero. Raises ShapeError for what is not a matrix.
+    their covariance. The sign is chosen so that the scores' third moment is positive: the longer tail points
+    to the right or up. Missing axes are zero. Raises ShapeError for what is not a matrix.
     """
     if matrix.ndim != 2 or not matrix.size:
         raise ShapeError(f"principal axes need a matrix (row, d_model), not shape {matrix.shape}")
@@ -166,7 +164,6 @@ def aligned(principal: Principal, reference: Principal) -> Principal:
 
 def project(matrix: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns scores (row, component) float32 and the share of the rows' variance on each axis (component,).
-
     The mean row is taken off first. On the axes of another step the shares are smaller than on the rows' own.
     """
     result = scores(matrix, axes)
@@ -184,10 +181,9 @@ def scores(matrix: np.ndarray, axes: np.ndarray, mean: np.ndarray | None = None)
 
 
 def random_shares(rows: int, width: int, seed: int = 0) -> np.ndarray:
-    """Returns variance shares of normal random numbers (rows, width): chance.
-
-    Of many rows the covariance alone is drawn, as the product of a random triangle with itself, which is
-    distributed alike (Bartlett 1933): a triangle of width 576 instead of 49,152 rows.
+    """Returns variance shares of normal random numbers (rows, width): chance. Of many rows the covariance
+    alone is drawn, as the product of a random triangle with itself, which is distributed alike (Bartlett
+    1933): a triangle of width 576 instead of 49,152 rows.
     """
     generator = np.random.default_rng(seed)
     if rows <= BLOCK:
@@ -218,9 +214,7 @@ def directions(
     matrix: np.ndarray, centre: bool = True, rows: Sequence[int] | np.ndarray | None = None
 ) -> np.ndarray:
     """Returns the rows (row, d_model), less the mean row, made of length 1; of the chosen `rows` only, where
-    some are named.
-
-    Rows of no length stay zero. float64; float32 of more than BLOCK rows.
+    some are named. Rows of no length stay zero. float64; float32 of more than BLOCK rows.
     """
     mean = mean_row(matrix) if centre else np.zeros(matrix.shape[1])
     some = matrix if rows is None else matrix[np.asarray(rows, dtype=np.int64)]
@@ -250,10 +244,8 @@ def neighbours(matrix: np.ndarray, token: int, count: int = 8) -> tuple[np.ndarr
 
 def preserved_neighbours(matrix: np.ndarray, scores: np.ndarray, count: int = 6) -> np.ndarray:
     """Returns how many of each token's `count` nearest by cosine are also its nearest dots in a picture:
-    (vocab,) int64.
-
-    matrix (vocab, d_model), scores (vocab, component) of the picture. It takes vocab^2 numbers: for small
-    vocabularies.
+    (vocab,) int64. matrix (vocab, d_model), scores (vocab, component) of the picture. It takes vocab^2
+    numbers: for small vocabularies.
     """
     near = cosines(matrix)
     np.fill_diagonal(near, -2)

@@ -148,7 +148,6 @@ class Vocabulary:
     @cached_property
     def met(self) -> np.ndarray:
         """The ids, ascending, of the tokens that occur in the training text; all, where nothing was counted.
-
         Rows that training never touched would decide the mean and the axes: of 300 tokens that start from
         bytes, 191 never occur in Shakespeare.
         """

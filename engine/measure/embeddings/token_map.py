@@ -43,7 +43,6 @@ def frame(matrix: np.ndarray, met: np.ndarray) -> Frame:
 @dataclass(frozen=True, eq=False)
 class TokenMap:
     """The `scores` (vocab, 3) of tokens on axes that hold `variance_shares` (3,) of this step's variance.
-
     `principal` are this step's axes. All but the scores are of the tokens that were met.
     """
 
@@ -78,10 +77,9 @@ class TokenMap:
 def token_map(
     matrix: np.ndarray, met: np.ndarray, newest: Frame | None = None, step_axes: bool = True
 ) -> TokenMap:
-    """Puts E (vocab, d_model) on its principal axes, which the rows `met` decide.
-
-    With the frame of a training's `newest` step the scale holds still while steps change; the axes are that
-    step's, or with `step_axes` this step's, turned to the same side.
+    """Puts E (vocab, d_model) on its principal axes, which the rows `met` decide. With the frame of a
+    training's `newest` step the scale holds still while steps change; the axes are that step's, or with
+    `step_axes` this step's, turned to the same side.
     """
     seen = _rows(matrix, met)
     own = principal(seen)

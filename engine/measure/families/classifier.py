@@ -31,10 +31,9 @@ def labelled_right(model: Classifier, rows: LabelledRows) -> list[bool]:
 
 
 def counting_right(text: LabelledText, added: float = 0.5) -> list[bool]:
-    """Returns for each held-out text whether naive Bayes on words finds its label.
-
-    It takes the largest log P(label) + sum of log P(word | label), counted in the training texts, `added` to
-    each count (Manning et al. 2008, 13.2).
+    """Returns for each held-out text whether naive Bayes on words finds its label. It takes the largest log
+    P(label) + sum of log P(word | label), counted in the training texts, `added` to each count (Manning et
+    al. 2008, 13.2).
     """
     said: dict[str, Counter[str]] = {label: Counter() for label in text.labels}
     for one in text.train:
@@ -71,10 +70,9 @@ def by_size(right: Sequence[bool], sizes: Sequence[int]) -> dict[int, float]:
 
 @dataclass(frozen=True, eq=False)
 class WordAblation:
-    """A text of `words`, its label probabilities, and those without each word.
-
-    `unknown` are the words that the vocabulary lacks, `shares` (label,) the probabilities of `labels`,
-    `without` (word, label) those when a word is left out.
+    """A text of `words`, its label probabilities, and those without each word. `unknown` are the words that
+    the vocabulary lacks, `shares` (label,) the probabilities of `labels`, `without` (word, label) those when
+    a word is left out.
     """
 
     words: tuple[str, ...]
@@ -101,10 +99,9 @@ class WordAblation:
 
 @torch.inference_mode()
 def ablate_words(checkpoint: LabelCheckpoint, text: str) -> WordAblation:
-    """Reads a text whole, and once without each of its words (leave-one-out: Li et al. 2016).
-
-    Raises CorpusError for a text without a word, TokenizerError for an unknown one where there is no symbol
-    for such, ShapeError for more words than the model was built for.
+    """Reads a text whole, and once without each of its words (leave-one-out: Li et al. 2016). Raises
+    CorpusError for a text without a word, TokenizerError for an unknown one where there is no symbol for
+    such, ShapeError for more words than the model was built for.
     """
     ids = label_ids(text, checkpoint.tokenizer)  # BEGIN, the words, END
     longest = checkpoint.model.config.context

@@ -27,10 +27,8 @@ from engine.seq2seq import Memory, Seq2Seq
 @dataclass(frozen=True, eq=False)
 class AlignmentScore:
     """The share of a target's symbols whose most-attended source position is one that they come from: `heads`
-    (layer, head), 0 to 1.
-
-    `together` is that of the mean of all heads, `chance` that of a random position, `symbols` the number of
-    symbols that come from somewhere.
+    (layer, head), 0 to 1. `together` is that of the mean of all heads, `chance` that of a random position,
+    `symbols` the number of symbols that come from somewhere.
     """
 
     heads: np.ndarray = field(repr=False)
@@ -51,10 +49,8 @@ class AlignmentScore:
 
 def hits(pattern: np.ndarray, alignment: Sources) -> np.ndarray:
     """Returns where the most-attended position is a true one: pattern (..., query, key), whose query i writes
-    symbol i -> bool (..., symbol).
-
-    Only symbols that come from somewhere count. Raises ShapeError for a pattern of fewer queries than
-    symbols, and for an alignment beyond the last key.
+    symbol i -> bool (..., symbol). Only symbols that come from somewhere count. Raises ShapeError for a
+    pattern of fewer queries than symbols, and for an alignment beyond the last key.
     """
     queries, keys = pattern.shape[-2:]
     if queries < len(alignment) or any(place >= keys for places in alignment for place in places):
@@ -118,9 +114,7 @@ Change = Literal["none", "cut", "shuffled", "swapped"]
 @dataclass(frozen=True, eq=False)
 class Crossing:
     """A target that a model wrote. `patterns` (layer, head, query, key): query i wrote symbol i, the last one
-    usually the end.
-
-    Keys are the source's symbols and its end, as the model got them.
+    usually the end. Keys are the source's symbols and its end, as the model got them.
     """
 
     source: tuple[str, ...]

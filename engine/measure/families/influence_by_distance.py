@@ -16,8 +16,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.errors import ConfigError
-
 Layer = Literal["rnn", "lstm", "attention"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 SEEDS = 4  # layers and texts over which a mean is taken
@@ -27,10 +25,8 @@ FORGET = 1.0  # the forget gate's bias: Jozefowicz et al. 2015, section 2.2
 
 @dataclass(frozen=True, eq=False)
 class LayerInfluence:
-    """One kind of layer over `length` positions of `width` numbers.
-
-    `influence` (distance,): of the token 1, 2 ... `length` - 1 positions back on the last output, as a share
-    of its neighbour's.
+    """One kind of layer over `length` positions of `width` numbers. `influence` (distance,): of the token 1,
+    2 ... `length` - 1 positions back on the last output, as a share of its neighbour's.
     """
 
     layer: Layer
@@ -55,9 +51,8 @@ class LayerInfluence:
 
     @property
     def products(self) -> int:
-        """Multiplications of all matrix products of the layer.
-
-        An RNN has two matrices (d, d), an LSTM eight, attention four and its scores and sums, 2 T² d.
+        """Multiplications of all matrix products of the layer. An RNN has two matrices (d, d), an LSTM eight,
+        attention four and its scores and sums, 2 T² d.
         """
         each = self.length * self.width**2
         if self.layer == "attention":
@@ -68,11 +63,7 @@ class LayerInfluence:
 def layer_influence(layer: Layer, length: int, width: int = 64) -> LayerInfluence:
     """Measures PyTorch's layer before training: weights uniform in ±1/sqrt(width), its own rule, and an
     LSTM's forget bias 1. The geometric mean of four.
-
-    Raises ConfigError for fewer than three positions.
     """
-    if length < 3:
-        raise ConfigError("length", length, "must be at least 3: influence is over distances")
     logs = np.mean([np.log(one) for one in _influences(layer, length, width)], axis=0)
     return LayerInfluence(layer, length, width, np.exp(logs - logs[0]))
 

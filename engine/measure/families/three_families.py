@@ -30,10 +30,9 @@ EVERY, FIRST = 5, 2  # every fifth letter, from the third
 
 @dataclass(frozen=True, eq=False)
 class WrittenSymbol:
-    """A symbol that a model wrote. `probability` is at temperature 1.
-
-    `self_weights` and `cross_weights`: how its query spread its weight over its own text and the source, the
-    mean of all layers and heads; each sums to 1.
+    """A symbol that a model wrote. `probability` is at temperature 1. `self_weights` and `cross_weights`: how
+    its query spread its weight over its own text and the source, the mean of all layers and heads; each sums
+    to 1.
     """
 
     symbol: str
@@ -79,9 +78,8 @@ class Continued:
 
 @dataclass(frozen=True, eq=False)
 class Translated:
-    """The symbols that an encoder-decoder wrote from a source, its end included.
-
-    `answer` is the right target; None where the source is no sentence of the grammar, and `why` says why not.
+    """The symbols that an encoder-decoder wrote from a source, its end included. `answer` is the right
+    target; None where the source is no sentence of the grammar, and `why` says why not.
     """
 
     source: tuple[str, ...]

@@ -32,10 +32,8 @@ class Windows(Protocol):
 @dataclass(frozen=True, eq=False)
 class Square:
     """One text as one model reads it. `patterns` (layer, head, query, key). `chances` (token,): the model's
-    probability of each token.
-
-    A decoder's are of the text without its first token, those of a model that fills blanks of each token
-    hidden in turn.
+    probability of each token. A decoder's are of the text without its first token, those of a model that
+    fills blanks of each token hidden in turn.
     """
 
     patterns: np.ndarray = field(repr=False)

@@ -43,10 +43,8 @@ def flows(source: int, target: int, step: int) -> dict[str, tuple[Flow, ...]]:
 
     An encoder fills its blanks at step 1. A decoder reads the prompt at once, then adds one row a step (with
     a cache no row is made again). In an encoder-decoder the source is read at step 1, and each step adds a
-    row to two matrices. Raises ValueError for a step that is none.
+    row to two matrices.
     """
-    if not 1 <= step <= target:
-        raise ValueError(f"step {step} is none of 1 to {target}")
     square = np.ones((source, source), dtype=bool)
     first = np.ones(source, dtype=int)  # the step at which each row is made
     both = np.arange(1, target + 1)

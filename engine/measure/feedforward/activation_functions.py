@@ -61,9 +61,8 @@ def curve(
     points: int = 401,
     among: Mapping[str, Written] = ACTIVATIONS,
 ) -> Curve:
-    """Draws an activation function of `among` between `low` and `high`; the slope comes from autograd.
-
-    At a corner (ReLU at 0) it is the slope that training uses. Raises KeyError for another name.
+    """Draws an activation function of `among` between `low` and `high`; the slope comes from autograd. At a
+    corner (ReLU at 0) it is the slope that training uses. Raises KeyError for another name.
     """
     x = torch.linspace(low, high, points, dtype=torch.float64, requires_grad=True)
     title, function = among[name]
@@ -116,12 +115,7 @@ def gates(parts: Parts = HEALTHY) -> dict[str, str]:
 def gated_surface(
     ffn: str, reach: float = 4.0, points: int = 81, parts: Parts = HEALTHY
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns axis (points,) and act(gate) * value (value, gate) of a gated neuron (Shazeer 2020).
-
-    Raises KeyError for a kind that has no gate.
-    """
-    if ffn not in gates(parts):
-        raise KeyError(ffn)
+    """Returns axis (points,) and act(gate) * value (value, gate) of a gated neuron (Shazeer 2020)."""
     axis = torch.linspace(-reach, reach, points, dtype=torch.float64)
     return axis.numpy(), (parts.feedforwards[ffn].activation(axis)[None, :] * axis[:, None]).float().numpy()
 

@@ -58,7 +58,6 @@ def most_active(post: np.ndarray, count: int, skip: int = 0) -> list[Peak]:
 
 def quiet_share(post: np.ndarray, exact_zeros: bool) -> np.ndarray:
     """Returns the share of quiet activations of each layer, in [0, 1]: post (layer, query, d_ff) -> (layer,).
-
     With `exact_zeros` (ReLU and squared ReLU) those that are exactly 0; with smooth kinds those smaller than
     QUIET times the root mean square of their layer.
     """
@@ -344,9 +343,8 @@ def along(values: np.ndarray) -> Along:
 
 @dataclass(frozen=True, eq=False)
 class Promoted:
-    """Tokens by how much a write raises their logits. `order` (vocab,): most raised first.
-
-    `raised` and `lowered` are its ends, each with its most affected token first.
+    """Tokens by how much a write raises their logits. `order` (vocab,): most raised first. `raised` and
+    `lowered` are its ends, each with its most affected token first.
     """
 
     order: np.ndarray
@@ -412,7 +410,6 @@ def liked(at: np.ndarray, values: np.ndarray, ids: np.ndarray) -> Liked:
 @dataclass(frozen=True, eq=False)
 class Excerpt:
     """A position `at` in a corpus, the neuron's `value` there, and the tokens around it from `first` on.
-
     `strengths` (token,) are shares of the strongest of all excerpts, in about [-1, 1]. `missing` tokens in
     front were not read with it.
     """

@@ -182,9 +182,7 @@ class Unchanged:
 
 def unchanged(model: Transformer, ids: Sequence[int], *, mask: bool = True) -> Unchanged:
     """Compares keys (as cached: turned by position) and values of `ids` without the last one and with it,
-    under the causal mask or not.
-
-    At least two ids, at most the context. The model must have a mixer.
+    under the causal mask or not. At least two ids, at most the context. The model must have a mixer.
     """
     before, after = (
         record(
@@ -216,9 +214,8 @@ class Speed:
 
 def speed(model: Transformer, tokens: int, seconds: float = 1.0) -> Speed:
     """Measures on this machine, now. `tokens` is cut to what is written without a cache in a third of
-    `seconds`; no new blocks begin after them.
-
-    At most the context: a window that moves would be measured as well.
+    `seconds`; no new blocks begin after them. At most the context: a window that moves would be measured as
+    well.
     """
     tokens = min(tokens, model.config.context)
     start = time.perf_counter()

@@ -26,9 +26,8 @@ CELLS = 16  # of a strip: each is the mean of neighbouring numbers of a vector
 @dataclass(frozen=True, eq=False)
 class Norms:
     """The norms as strips and sizes: `attention` is the one that attention reads, `feedforward` the one that
-    the network reads; None where there is none.
-
-    In a post-norm block attention's ends the sum, and the one after the network is the stream itself.
+    the network reads; None where there is none. In a post-norm block attention's ends the sum, and the one
+    after the network is the stream itself.
     """
 
     attention: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane, cell)
@@ -241,10 +240,8 @@ NEEDED = {
 @dataclass(frozen=True, eq=False)
 class Lanes:
     """The last tokens of a text on their way; `earlier` tokens stand before them. Depth 0 is the stream
-    before the first block, i + 1 that after block i.
-
-    A cell is the mean of `pooled` neighbouring numbers of a vector (the fewest, the most); a size is the root
-    mean square of its numbers. Absent parts are None.
+    before the first block, i + 1 that after block i. A cell is the mean of `pooled` neighbouring numbers of a
+    vector (the fewest, the most); a size is the root mean square of its numbers. Absent parts are None.
     """
 
     earlier: int
@@ -293,10 +290,8 @@ def read(
     gap: int | None = None,
 ) -> Reading:
     """Runs one forward pass; with the position of a `gap`, what could stand there is predicted. Raises
-    ShapeError as `record` does.
-
-    Of a reading `before` by the same model that was to `keep` its cache, only what follows the first other
-    token is computed, up to rounding.
+    ShapeError as `record` does. Of a reading `before` by the same model that was to `keep` its cache, only
+    what follows the first other token is computed, up to rounding.
     """
     keep = keep and model.can_cache
     begun = _begun(before, ids) if keep else 0

@@ -19,9 +19,8 @@ MOST = 3  # guesses of each step
 
 @dataclass(frozen=True, eq=False)
 class Writing:
-    """A source and what was written for it: step i writes symbol i, after begin and the symbols before.
-
-    Sizes are root mean squares, of each depth: before the first block, then after each.
+    """A source and what was written for it: step i writes symbol i, after begin and the symbols before. Sizes
+    are root mean squares, of each depth: before the first block, then after each.
     """
 
     source: tuple[str, ...]
@@ -44,9 +43,8 @@ class Writing:
 @torch.inference_mode()
 def writing(model: Seq2Seq, tokenizer: PairTokenizer, text: str) -> Writing:
     """Reads a text and writes the likeliest target. All steps are looked at in one pass, which the causal
-    mask allows.
-
-    Raises CorpusError for an empty text, TokenizerError for unknown symbols, ShapeError for too many.
+    mask allows. Raises CorpusError for an empty text, TokenizerError for unknown symbols, ShapeError for too
+    many.
     """
     ids = source_ids(text, tokenizer)
     wrote = [drawn.token for drawn in pair_steps(model, ids)]

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from engine.config import ModelConfig, ResolvedConfig
-from engine.errors import ShapeError
 from engine.measure.attention.heads import mean_distance
 from engine.measure.recording import Recording, softmax
 from engine.parts.positions import Alibi, alibi_slopes
@@ -92,16 +91,11 @@ def slope_rule(n_heads: int) -> SlopeRule:
 
 
 def slopes(n_heads: int, multiplier: float = 1.0) -> Slopes:
-    """Returns the slopes of Press et al. 2022, section 3, times `multiplier`. Raises ShapeError for no heads.
+    """Returns the slopes of Press et al. 2022, section 3, times `multiplier`.
 
     >>> slopes(8).to_a_third.tolist()
     [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]
     """
-    if n_heads < 1 or not multiplier > 0:
-        raise ShapeError(
-            f"{n_heads} heads with slopes times {multiplier} are not possible: give at least one head and a"
-            " factor above 0"
-        )
     slope = multiplier * np.asarray(alibi_slopes(n_heads), dtype=np.float64)
     return Slopes(slope, 1 / slope, math.log(100) / slope)
 

@@ -72,9 +72,8 @@ def position_losses(
     model: Transformer, tokens: Tensor, starts: np.ndarray, length: int, batch: int = BATCH
 ) -> Iterator[np.ndarray]:
     """Yields the loss in nats of every position of the windows tokens[start : start + length + 1], a few
-    windows at a time: (window, length), float32.
-
-    A learned table is read only as far as it goes; the rest is NaN. Raises ShapeError when length is below 1.
+    windows at a time: (window, length), float32. A learned table is read only as far as it goes; the rest is
+    NaN. Raises ShapeError when length is below 1.
     """
     if length < 1:
         raise ShapeError(f"length is {length}; at least one position is needed")
@@ -176,10 +175,8 @@ def _same_text(starts: np.ndarray, later: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _mean(values: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the mean over the first axis and its standard error over blocks; NaN where there is too little
-    for them.
-
-    With G blocks: sqrt(G / (G - 1) * sum over blocks of (sum of deviations)^2) / n (Cochran 1977, 9.1:
-    cluster sampling).
+    for them. With G blocks: sqrt(G / (G - 1) * sum over blocks of (sum of deviations)^2) / n (Cochran 1977,
+    9.1: cluster sampling).
     """
     nothing = np.full(values.shape[1:], np.nan)
     if not len(values):
@@ -287,10 +284,8 @@ def above_tail(curve: Curve) -> np.ndarray:
 @dataclass(frozen=True)
 class Costs:
     """A row of the table, in one unit. `against_none` is the validation loss less that of the model without
-    positions.
-
-    `tail` and `more` are (mean, standard error); `more` by how many contexts are read, None where there is no
-    answer.
+    positions. `tail` and `more` are (mean, standard error); `more` by how many contexts are read, None where
+    there is no answer.
     """
 
     validation: float
@@ -342,10 +337,9 @@ def least(losses: Mapping[K, float]) -> K:
 
 @dataclass(frozen=True)
 class FarBuckets:
-    """T5's buckets: those up to `last` are met in training, those from there up to `end` never.
-
-    `met` is the bias of bucket `last`, mean over heads; `unmet` the largest |bias| of those never met.
-    `factor`: how many times as much weight farther distances get, where the bias is near 0.
+    """T5's buckets: those up to `last` are met in training, those from there up to `end` never. `met` is the
+    bias of bucket `last`, mean over heads; `unmet` the largest |bias| of those never met. `factor`: how many
+    times as much weight farther distances get, where the bias is near 0.
     """
 
     last: int

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 from engine.config import ModelConfig, Position
-from engine.errors import ConfigError
 from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.recording import next_token_losses, record
 from engine.model import Transformer, build
@@ -66,11 +65,9 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A model with some of its switches set, reading a text in order and out of order.
-
-    `moved` (position,): length of the change of each token's final vector over the root mean square length;
-    `relative` is its root mean square. Losses are nats per token, None where the mask is off or nothing
-    follows.
+    """A model with some of its switches set, reading a text in order and out of order. `moved` (position,):
+    length of the change of each token's final vector over the root mean square length; `relative` is its root
+    mean square. Losses are nats per token, None where the mask is off or nothing follows.
     """
 
     position: bool
@@ -127,10 +124,8 @@ def word_ids(words: Sequence[str]) -> tuple[int, ...]:
 
 
 def fresh(plan: Plan, vocab_size: int, context: int) -> Transformer:
-    """Builds one untrained block of the engine.
-
-    Its matrices have the standard deviation 1/sqrt(inputs) and its tables 1, not the 0.02 of training, at
-    which every token looks at all others almost alike.
+    """Builds one untrained block of the engine. Its matrices have the standard deviation 1/sqrt(inputs) and
+    its tables 1, not the 0.02 of training, at which every token looks at all others almost alike.
     """
     config = ModelConfig(
         vocab_size=vocab_size,
@@ -153,11 +148,7 @@ def fresh(plan: Plan, vocab_size: int, context: int) -> Transformer:
 
 
 def compare(ids: Sequence[int], order: np.ndarray, plan: Plan) -> Comparison:
-    """Compares attention's output, `attn_out`, for the words `ids` and for the same words in `order`. Raises
-    ConfigError for an order that is none.
-    """
-    if sorted(order.tolist()) != list(range(len(ids))):
-        raise ConfigError("order", order.tolist(), f"must hold each of the places 0 to {len(ids) - 1} once")
+    """Compares attention's output, `attn_out`, for the words `ids` and for the same words in `order`."""
     model = fresh(plan, max(ids) + 1, len(ids))
     before, after = (
         record(model, x, only={"attn_out"})["blocks.0.attn_out"] for x in (ids, [ids[i] for i in order])
@@ -168,10 +159,8 @@ def compare(ids: Sequence[int], order: np.ndarray, plan: Plan) -> Comparison:
 
 
 def in_order_and_out(model: Transformer, ids: Sequence[int], order: np.ndarray) -> tuple[Setting, ...]:
-    """Reads a text in both orders with positions on and off, and the mask on and off.
-
-    Switching off edits the forward pass (`engine.measure.attention.ablation`). A model without a mask gives
-    two settings.
+    """Reads a text in both orders with positions on and off, and the mask on and off. Switching off edits the
+    forward pass (`engine.measure.attention.ablation`). A model without a mask gives two settings.
     """
     masks = (True, False) if model.config.causal else (False,)
     return tuple(_setting(model, ids, order, position, mask) for mask in masks for position in (True, False))
@@ -201,9 +190,8 @@ Verdict = Literal["reads the same", "one bag", "mask leaks", "distances kept", "
 
 @dataclass(frozen=True, eq=False)
 class OrderEffect:
-    """The same words in two orders through every scheme: `comparisons` by (scheme, causal).
-
-    `unchanged`: the sentence reads the same in the new order.
+    """The same words in two orders through every scheme: `comparisons` by (scheme, causal). `unchanged`: the
+    sentence reads the same in the new order.
     """
 
     comparisons: Mapping[tuple[Position, bool], Comparison] = field(repr=False)
@@ -214,10 +202,9 @@ class OrderEffect:
         return self.comparisons[scheme, causal].largest
 
     def verdict(self, scheme: Position, causal: bool) -> Verdict:
-        """Says what the numbers mean for that attention.
-
-        `one bag`: nothing tells the order. `mask leaks`: no scheme, but the mask tells some. `distances
-        kept`: ALiBi without a mask, in an order that keeps every distance.
+        """Says what the numbers mean for that attention. `one bag`: nothing tells the order. `mask leaks`: no
+        scheme, but the mask tells some. `distances kept`: ALiBi without a mask, in an order that keeps every
+        distance.
         """
         if self.unchanged:
             return "reads the same"
@@ -229,9 +216,7 @@ class OrderEffect:
 
 
 def order_effect(ids: Sequence[int], order: np.ndarray) -> OrderEffect:
-    """Runs the words `ids` as they are and in `order` through a fresh attention of each scheme. Raises
-    ConfigError for an order that is none.
-    """
+    """Runs the words `ids` as they are and in `order` through a fresh attention of each scheme."""
     result = {(s, mask): compare(ids, order, Plan(s, mask)) for mask in (False, True) for s in SCHEMES}
     return OrderEffect(result, [ids[i] for i in order] == list(ids))
 

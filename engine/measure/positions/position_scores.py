@@ -56,10 +56,8 @@ class PlaceRow:
 
 def place_scores(model: Transformer, query: int, key: int, head: int, length: int) -> PlaceScores:
     """Scores token `query` at each of `length` positions with token `key` at each of them, by a head of the
-    first block: q . k / sqrt(d_head).
-
-    In the first block a query holds its token and position alone, so a text of one token, again and again,
-    has all of them. Biases on the scores are not in it.
+    first block: q . k / sqrt(d_head). In the first block a query holds its token and position alone, so a
+    text of one token, again and again, has all of them. Biases on the scores are not in it.
     """
     c = model.config
     q = _first(model, query, length, "q")[head]

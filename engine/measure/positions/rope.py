@@ -91,10 +91,8 @@ def score_curve(
     q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray, d_rotary: int | None = None
 ) -> np.ndarray:
     """Returns q.k against the distance query - key: (distance,). For q = k = ones, all turned, it is 2 *
-    sum_i cos(distance * theta_i).
-
-    Linear in q and in k: with the mean q and the mean k of a text it is the mean over all pairs of its
-    tokens.
+    sum_i cos(distance * theta_i). Linear in q and in k: with the mean q and the mean k of a text it is the
+    mean over all pairs of its tokens.
     """
     turned = rotated(np.broadcast_to(q, (len(distances), len(q))), distances, base, d_rotary)
     return turned @ np.asarray(k, dtype=np.float64)
@@ -181,9 +179,7 @@ def before_rotation(
     model: Transformer, recording: Recording, layer: int, head: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Returns q and k of a head as they meet the rotation, after QK-norm, each (position, d_head); None where
-    the model compares none.
-
-    With fewer key heads than query heads, k is that of the head's group.
+    the model compares none. With fewer key heads than query heads, k is that of the head's group.
     """
     c = recording.config
     if not recording.parts.mixer(c).scored:
@@ -238,9 +234,8 @@ def _interleaved(tables: tuple[Tensor, Tensor]) -> Turn:
 
 @dataclass(frozen=True, eq=False)
 class Layouts:
-    """Scores (query, key), scaled by 1/sqrt(d_head), of the same q and k turned in different layouts.
-
-    `moved` is the largest change of each when all positions move by SHIFT.
+    """Scores (query, key), scaled by 1/sqrt(d_head), of the same q and k turned in different layouts. `moved`
+    is the largest change of each when all positions move by SHIFT.
     """
 
     half: np.ndarray  # half-split, as the engine does it
@@ -372,10 +367,9 @@ def some_distances(reach: int, most: int = 1_000) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Decay:
-    """A score over some of the distances 0 to `reach`. `lowest` and `highest` are (score, distance).
-
-    `falls`: it begins above 0 and is nowhere higher. Only then `below_half` is the first distance at which it
-    is less than half of its start, None where it never is; `stays`: from there on it remains so.
+    """A score over some of the distances 0 to `reach`. `lowest` and `highest` are (score, distance). `falls`:
+    it begins above 0 and is nowhere higher. Only then `below_half` is the first distance at which it is less
+    than half of its start, None where it never is; `stays`: from there on it remains so.
     """
 
     start: float

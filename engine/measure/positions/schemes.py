@@ -20,10 +20,8 @@ from engine.parts.positions import HookName
 @dataclass(frozen=True)
 class Scheme:
     """The facts about a scheme. `used_by` and `source` are published; the rest is what the engine's part does
-    (tests look).
-
-    `hook` is where it enters; `carries` what reaches attention: `absolute` positions, or `relative` distances
-    only.
+    (tests look). `hook` is where it enters; `carries` what reaches attention: `absolute` positions, or
+    `relative` distances only.
     """
 
     title: str
@@ -102,9 +100,8 @@ def parameters_added(config: ModelConfig, scheme: Position) -> int:
 @dataclass(frozen=True, eq=False)
 class Similarity:
     """The likeness of a token and the same token `distance` positions further back to the scheme: values
-    (line, distance), at most 1.
-
-    `quantity` says what the values are, and `lines` has a name for each: one, or one for each head.
+    (line, distance), at most 1. `quantity` says what the values are, and `lines` has a name for each: one, or
+    one for each head.
     """
 
     quantity: str

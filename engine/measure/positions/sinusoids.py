@@ -21,11 +21,9 @@ BASE = 10_000.0
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """The likeness of the vectors of two positions.
-
-    `dots` (position, position) are PE(p) . PE(q), float32; every vector has the squared length d/2.
-    `by_distance` (distance,) is the theory, sum_i cos(k theta_i). `deviation` is the largest difference from
-    theory in float32; `deviation64` the same in float64.
+    """The likeness of the vectors of two positions. `dots` (position, position) are PE(p) . PE(q), float32;
+    every vector has the squared length d/2. `by_distance` (distance,) is the theory, sum_i cos(k theta_i).
+    `deviation` is the largest difference from theory in float32; `deviation64` the same in float64.
     """
 
     dots: np.ndarray = field(repr=False)

@@ -49,10 +49,9 @@ class Lens:
 
 
 def logit_lens(model: Transformer, recording: Recording) -> Lens:
-    """Applies norm_final and the output head to the stream at every depth, in the model's own arithmetic.
-
-    A post-norm model has no norm_final: its stream has been through norm2. Raises HeadError for a model
-    without an output head.
+    """Applies norm_final and the output head to the stream at every depth, in the model's own arithmetic. A
+    post-norm model has no norm_final: its stream has been through norm2. Raises HeadError for a model without
+    an output head.
     """
     return finish(lens_steps(model, recording))
 
@@ -151,9 +150,8 @@ def settling(lens: Lens) -> Settling:
 @dataclass(frozen=True, eq=False)
 class Cell:
     """One depth at one token: its likeliest `tokens`, best first, with their probabilities `here` and at the
-    `output`, all (token,).
-
-    `kl` from here to the output, nats; the `final` guess, and the depth from which on it stays on top.
+    `output`, all (token,). `kl` from here to the output, nats; the `final` guess, and the depth from which on
+    it stays on top.
     """
 
     tokens: np.ndarray
@@ -195,9 +193,8 @@ def telling(
     guesses: np.ndarray, following: Sequence[int | None], worth: np.ndarray, blanks: Collection[int]
 ) -> int:
     """Returns the position to begin with: where the final guess `guesses` (query,) is no blank and comes
-    true, the largest `worth` (query,), the later of several.
-
-    Where nothing is `following`, it may come true. Where no guess does: one that is no blank; else any.
+    true, the largest `worth` (query,), the later of several. Where nothing is `following`, it may come true.
+    Where no guess does: one that is no blank; else any.
     """
     seen = np.array([int(guess) not in blanks for guess in guesses])
     true = np.array(

@@ -60,9 +60,8 @@ def outputs(recording: Recording) -> list[np.ndarray]:
 
 
 def states(recording: Recording) -> list[State]:
-    """Returns the stream after each write (and after each norm that sits on it), bottom first.
-
-    A parallel block writes twice at once, so it has one state. Absent sublayers leave none.
+    """Returns the stream after each write (and after each norm that sits on it), bottom first. A parallel
+    block writes twice at once, so it has one state. Absent sublayers leave none.
     """
     c = recording.config
     result = [State("embed", "embed", recording["embed"])]
@@ -160,10 +159,8 @@ def cosines(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 
 def shares(recording: Recording) -> np.ndarray | None:
     """Returns each write's share of the final stream x, (write, query): w . x / (x . x), in the order of
-    `writes`.
-
-    A token's shares sum to 1. A share is negative where the write points away from x. None where the final
-    stream is not a sum (see `is_sum`).
+    `writes`. A token's shares sum to 1. A share is negative where the write points away from x. None where
+    the final stream is not a sum (see `is_sum`).
     """
     if not is_sum(recording.config, recording.parts):
         return None
@@ -176,10 +173,8 @@ def shares(recording: Recording) -> np.ndarray | None:
 @dataclass(frozen=True, eq=False)
 class Stream:
     """The states and writes of a stream, with Euclidean norms `lengths` (state, query) and `written` (write,
-    query).
-
-    `shares` (write, query) of the final stream, None where that is no sum; `cosines` are of `added`, the
-    writes with something to be written onto: (len(added), query).
+    query). `shares` (write, query) of the final stream, None where that is no sum; `cosines` are of `added`,
+    the writes with something to be written onto: (len(added), query).
     """
 
     states: Sequence[State]
@@ -262,7 +257,6 @@ def mean(values: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class Summary:
     """Means over tokens: the stream's norm at the embedding and at the end; the longest write and its norm.
-
     Where the final stream is a sum: the three largest shares of it by writer, what all shares sum to, and the
     writers whose share is negative.
     """

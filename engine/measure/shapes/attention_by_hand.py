@@ -50,10 +50,8 @@ def multi_head(
     hidden: Sequence[int] = (),
 ) -> HandExample:
     """Computes attention of q (query, d), k and v (key, d), rows of numbers; `hidden` keys are masked
-    (Vaswani et al. 2017, 3.2).
-
-    Raises ShapeError when the rows do not fit each other, when `heads` does not divide d, or when no key is
-    visible.
+    (Vaswani et al. 2017, 3.2). Raises ShapeError when the rows do not fit each other, when `heads` does not
+    divide d, or when no key is visible.
     """
     rows = [*q, *k, *v]
     widths = {len(row) for row in rows}

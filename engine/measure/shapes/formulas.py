@@ -11,9 +11,7 @@ def formulas(
     c: ResolvedConfig, parts: Parts = HEALTHY, crossing: bool = False, padded: bool = False
 ) -> dict[str, Formula]:
     """Returns the formula of every activation of a model, and of unseen tensors on the way to one, by bare
-    name.
-
-    `crossing`: of a decoder that reads a memory; `padded`: its source has a padding mask.
+    name. `crossing`: of a decoder that reads a memory; `padded`: its source has a padding mask.
     """
     position, norm = parts.position(c), parts.norm(c).card.formula(c)
     result = {

@@ -33,10 +33,8 @@ __all__ = ["Shape", "SourceLines", "TraceStep", "probabilities", "tensor_of", "t
 @lru_cache(maxsize=64)
 def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[TraceStep, ...]:
     """Returns every operation on one sequence of `tokens` ids, in order. An activation that is another one
-    unchanged has no step.
-
-    Raises ConfigError when the configuration cannot be built, ShapeError when it does not take that many
-    tokens.
+    unchanged has no step. Raises ConfigError when the configuration cannot be built, ShapeError when it does
+    not take that many tokens.
     """
     c = config.validate().resolved()
     model = build(replace(c, n_layers=1), device="meta", parts=parts).eval()
@@ -148,9 +146,7 @@ def _repeat(steps: list[TraceStep], layers: int, at: str = "") -> Iterator[Trace
 
 def tensor_of(step: TraceStep, recording: Recording) -> tuple[np.ndarray, tuple[str, ...]] | None:
     """Returns a step's output in a real forward pass, float32, and its axes, without the batch; None where it
-    was not recorded.
-
-    A tensor that no probe sees is put together from recorded ones.
+    was not recorded. A tensor that no probe sees is put together from recorded ones.
     """
     scope, bare = step.name[: -len(step.bare)], step.bare
     if step.name in recording:

@@ -19,9 +19,7 @@ MOST_HEADS = 64  # that are suggested
 @dataclass(frozen=True)
 class Attempt:
     """A mistake that was run. `shapes` went in; then either `made` came out, or `errors` (source, message)
-    were raised.
-
-    `harm` is the largest difference from the right result, where the mistake went unnoticed.
+    were raised. `harm` is the largest difference from the right result, where the mistake went unnoticed.
     """
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...]

@@ -73,10 +73,8 @@ BREAK = "\n"
 @dataclass(frozen=True)
 class OutOfTurn:
     """The letters that a model of Repeat writes after one that came out of turn, as shares of `probes`
-    circles.
-
-    `after`: the letter that followed it before, as an induction head would; `longest`: the one that has not
-    been seen for longest.
+    circles. `after`: the letter that followed it before, as an induction head would; `longest`: the one that
+    has not been seen for longest.
     """
 
     after: float

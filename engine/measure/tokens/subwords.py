@@ -127,7 +127,6 @@ class PerToken:
 
 def per_token(bits_per_character: float, rows: Mapping[str, tuple[int, int]]) -> dict[str, PerToken]:
     """Converts bits per character to perplexity per token: 2^(bits per character x characters per token).
-
     `rows`: name -> (characters, tokens) of one text. A tokenizer without tokens has no row.
     """
     result = {}

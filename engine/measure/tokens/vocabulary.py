@@ -137,9 +137,8 @@ def lengths(tokenizer: BpeTokenizer, text: str, sizes: Sequence[int]) -> dict[in
 
 def training_lengths(tokenizer: BpeTokenizer, sizes: Sequence[int], start: int) -> dict[int, int]:
     """Returns the same for the training text, without encoding it: each merge says how long the text was
-    after it.
-
-    `start` is its length before the first merge, in bytes or characters, as the tokenizer's level is.
+    after it. `start` is its length before the first merge, in bytes or characters, as the tokenizer's level
+    is.
     """
     return {
         part.vocab_size: part.merges[-1].length if part.merges else start
@@ -188,9 +187,8 @@ class Cost:
 
 def costs(measured: Mapping[str, tuple[int, int]], d_model: int, n_layers: int) -> list[Cost]:
     """Returns the costs of measured name -> (V, T). The blocks are GPT-2's in their shape (heads of 64, d_ff
-    = 4 d), with RoPE and no biases.
-
-    Raises ConfigError for a width or a number of layers that cannot be built.
+    = 4 d), with RoPE and no biases. Raises ConfigError for a width or a number of layers that cannot be
+    built.
     """
     rows = []
     for name, (vocab_size, tokens) in measured.items():
@@ -348,10 +346,8 @@ def measure_passage(
     published: Mapping[str, PublishedTokenizer],
 ) -> Passage:
     """Cuts the first `words` words of a text, or all of it for 0, as characters, bytes, our BPE and the
-    published encodings do.
-
-    `learned` was trained on this text; it is stopped at each of `sizes`, and those in `named` (and the
-    largest that was reached) become rows. An encoding that cannot cut the text has no row.
+    published encodings do. `learned` was trained on this text; it is stopped at each of `sizes`, and those in
+    `named` (and the largest that was reached) become rows. An encoding that cannot cut the text has no row.
     """
     part, count = passage(text, words or len(text))
     part = part if words else text

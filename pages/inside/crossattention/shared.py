@@ -15,25 +15,23 @@ from engine.measure.families.cross_attention import (
     model_alignment,
 )
 from engine.training.kinds import PAIRS_OF
-from engine.weights.pair_checkpoints import PairCheckpoint, load_pair
+from engine.weights.pair_checkpoints import PairCheckpoint
 from engine.weights.pretrained import pairs
 from engine.weights.pretrained.pairs import PretrainedPair
-from ui import session
+from ui import families, session
+from ui.fit_text import PAIR
 from ui.models import PRETRAINED, RUN, is_pretrained, title_of
 from ui.run_picker import run_of
-from ui.site import ROOT
 from ui.training_step import NEWEST
 
-FOLDER = ROOT / "checkpoints" / "paired"
 ASKED = 40  # held-out pairs whose alignment is scored
 LONGEST = 48  # tokens that a model of others writes: it may never come to an end
 
 
 def shipped() -> dict[str, str]:
     """Returns task -> title, of those whose model came with the app."""
-    return {
-        name: task.title for name, task in PAIR_TASKS.items() if (FOLDER / name / "config.json").is_file()
-    }
+    there = families.offered()
+    return {name: task.title for name, task in PAIR_TASKS.items() if PAIR + name in there}
 
 
 def published() -> dict[str, str]:
@@ -56,27 +54,17 @@ def opened(name: str, step: int = NEWEST) -> PairCheckpoint | PretrainedPair:
     """Loads a training's model as it was after a `step` of its snapshots. Raises GlassformerError where it
     cannot be read, or is too large for this server.
     """
-    if name.startswith(RUN):
-        return _snapshot(name.removeprefix(RUN), step)
-    return _published(name.removeprefix(PRETRAINED)) if is_pretrained(name) else _shipped(name)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _shipped(name: str) -> PairCheckpoint:
-    return load_pair(FOLDER / name)
+    if is_pretrained(name):
+        return _published(name.removeprefix(PRETRAINED))
+    pair = families.pair_of(name if name.startswith(RUN) else PAIR + name, step)
+    if pair is None:
+        raise RunError("That run does not learn from pairs.")
+    return pair
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the model: a few seconds the first time …")
 def _published(name: str) -> PretrainedPair:
     return pairs.load_pair(name, session.profile().max_pretrained)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
-def _snapshot(run: str, step: int) -> PairCheckpoint:
-    found = session.manager().trained(run, step)
-    if not isinstance(found, PairCheckpoint):
-        raise RunError("That run does not learn from pairs.")
-    return found
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

@@ -22,9 +22,8 @@ from engine.measure.families.three_families import (
     translate,
 )
 from engine.weights.checkpoints import Checkpoint, load
-from engine.weights.pair_checkpoints import PairCheckpoint, load_pair
 from pages.models.families import words_live as words
-from ui import explain, widgets
+from ui import explain, families, widgets
 from ui.figures import theme
 from ui.players.component import mounted
 from ui.site import ROOT
@@ -123,11 +122,6 @@ def _letters(name: str) -> Checkpoint:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _translator() -> PairCheckpoint:
-    return load_pair(ROOT / "checkpoints" / "paired" / "language")
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
 def _offered() -> tuple[str, ...]:
     return sentences(OFFERED, SHORT)
 
@@ -146,8 +140,9 @@ def _continued(text: str, sampling: SampleConfig) -> Continued:
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _translated(text: str) -> Translated:
-    found = _translator()
-    return translate(found.model, found.tokenizer, text)
+    pair = families.pair_of(families.FIRST_PAIR)
+    assert pair is not None
+    return translate(pair.model, pair.tokenizer, text)
 
 
 # What is sent of each -----------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from pages.start.home import running_pair
 from tests.pages.helpers import opened, said
 from tests.pages.stage import StageManager, view_of
 from ui import families, models
+from ui.fit_text import PAIR
 from ui.text.markdown import safe
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -50,11 +51,11 @@ def folder(tmp_path, monkeypatch):
                 if parameter.dim() == 2:
                     parameter.mul_(20)
         save_pair(tmp_path / name, model, LETTERS, {})
-    monkeypatch.setattr(shared, "FOLDER", tmp_path)
+    monkeypatch.setitem(families._FOLDERS, PAIR, tmp_path)
     monkeypatch.setenv(sources.MODELS, str(tmp_path / "others"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for cached in (shared._shipped, shared._published, shared.crossed):
+    for cached in (families._pair, shared._published, shared.crossed):
         cached.clear()
     return tmp_path
 
@@ -120,7 +121,7 @@ def test_input_that_cannot_be_read_is_told(folder, monkeypatch):
         assert "This cannot be read, so 0 symbols were written" in told
     told = said(opened(PAGE, cross_view="alignment", cross_text_dates="some day"))
     assert "What is right is not known" in told
-    monkeypatch.setattr(shared, "FOLDER", folder / "nowhere")
+    monkeypatch.setitem(families._FOLDERS, PAIR, folder / "nowhere")
     told = said(opened(PAGE, cross_view="alignment"))
     assert "No trained encoder-decoder came with this copy" in told
 
@@ -190,7 +191,7 @@ def at(step: int) -> PairCheckpoint:
 def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
     """A finished training on reversing."""
     inside = families._snapshot, families._reader, models._snapshots, running_pair._writing
-    for cached in (shared._snapshot, shared.crossed, shared.aligned, *inside):
+    for cached in (shared.crossed, shared.aligned, *inside):
         cached.clear()
     spec = RunSpec(SIZES, TrainConfig(steps=50), "pairs-reverse", name="mine")
     manager.views["abc"] = view_of(spec, "abc", "finished", 50, snapshots=STEPS)

@@ -191,7 +191,7 @@ def _feedforward(
 
 
 def _gelu(x: Tensor) -> Tensor:
-    """x Φ(x) = x/2 (1 + erf(x/√2)) (Hendrycks & Gimpel 2016). Written out it takes half the time that
+    """Returns x Φ(x) = x/2 (1 + erf(x/√2)) (Hendrycks & Gimpel 2016): half the time that
     `F.gelu` needs for a single row.
     """
     half = x * _HALF

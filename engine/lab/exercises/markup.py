@@ -16,7 +16,7 @@ THIN = "0.1667em"
 
 @cache
 def _parser() -> MarkdownIt:
-    """CommonMark with its HTML escaped, and `$...$` for formulas."""
+    """Builds a parser of CommonMark that escapes HTML and reads `$...$` as formulas."""
     parser = MarkdownIt("commonmark", {"html": False})
     return parser.use(dollarmath_plugin, renderer=lambda source, options: formula(source))
 

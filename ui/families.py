@@ -143,9 +143,9 @@ def _encoder(name: str) -> Checkpoint:
 
 @st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _snapshot(name: str, step: int) -> PairCheckpoint:
-    found = session.manager().trained(name.removeprefix(RUN), step)
-    assert isinstance(found, PairCheckpoint)
-    return found
+    result = session.manager().trained(name.removeprefix(RUN), step)
+    assert isinstance(result, PairCheckpoint)
+    return result
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each

@@ -98,9 +98,9 @@ def _did() -> None:
 
 def _declined() -> bool:
     """True if the address declined guesses; it keeps saying so from page to page."""
-    said = session.from_url(URL, (ON, OFF))
-    if said is not None:
-        st.session_state[_OFF] = said == OFF
+    text = session.from_url(URL, (ON, OFF))
+    if text is not None:
+        st.session_state[_OFF] = text == OFF
     elif st.session_state.get(_OFF) and URL not in st.query_params:
         st.query_params[URL] = OFF
     return bool(st.session_state.get(_OFF))

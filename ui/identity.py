@@ -113,13 +113,13 @@ def address(peer: str | None, forwarded: str, trusted: int) -> str:
     return "" if found is None or (found.is_loopback and not said) else _counted(found)
 
 
-def _read(said: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _read(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """An address as proxies write it, perhaps with a port, brackets, quotes or a zone; None for what is none.
 
     >>> _read("203.0.113.7:4711"), _read('"[2001:db8::1%eth0]:443"'), _read("unknown")
     (IPv4Address('203.0.113.7'), IPv6Address('2001:db8::1'), None)
     """
-    bare = said.strip().strip('"')
+    bare = text.strip().strip('"')
     if bare.startswith("["):
         bare = bare[1:].partition("]")[0]
     elif bare.count(":") == 1:  # more of them are an IPv6 address's own

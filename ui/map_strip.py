@@ -41,12 +41,12 @@ def strip(entry: Entry) -> str:
     on_the_road = [part for part in entry.shown if part.startswith("sum_")]
     names = [BOXES[part][2] for part in lit] + ([STREAM] if on_the_road else [])
     place = (lit if len(lit) == 1 else on_the_road or lit)[0]
-    said = f"You are here on the map: {'all of it' if len(lit) == len(BOXES) else ', '.join(names)}"
+    text = f"You are here on the map: {'all of it' if len(lit) == len(BOXES) else ', '.join(names)}"
     road = _span("road-lit" if on_the_road else "road", _ROAD, "residual")
     boxes = "".join(_box(part, part in lit) for part in BOXES)
     return (
         f'<a class="gf-strip" href="./?part={place}" target="_self" data-part="{place}"'
-        f' aria-label="{escape(said)}" title="{escape(said)}">'
+        f' aria-label="{escape(text)}" title="{escape(text)}">'
         f"{road}{_span('frame', _FRAME, 'residual')}{boxes}</a>"
     )
 

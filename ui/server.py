@@ -92,18 +92,18 @@ def heed_settings() -> None:
 
 def doubts(profile: Profile, manager: RunManager) -> list[str]:
     """Returns the sentences for the log about settings that hardly mean what they say."""
-    found = [
+    result = [
         f"{name} is set, but the profile is `{profile.name}`, which is for one person at home: set"
         f" {profiles.VARIABLE}"
         for name in (shared.VARIABLE, identity.TRUST)
         if os.environ.get(name) and not profile.public
     ]
     if manager.profile.name != profile.name:
-        found.append(
+        result.append(
             f"the service that holds the runs has the profile `{manager.profile.name}`, this server"
             f" `{profile.name}`: give both the same {profiles.VARIABLE}"
         )
-    return found
+    return result
 
 
 def report_error(error: Exception) -> bool:

@@ -47,8 +47,8 @@ def current(model: str, steps: Sequence[int]) -> int:
     step = held.step if held.model == model else NEWEST
     named = st.query_params.get(IN_URL)
     if named is not None and named not in held.url_steps and not (held.moved and held.model == model):
-        asked = widgets.number_of(named)
-        step = step if asked is None else asked
+        number = widgets.number_of(named)
+        step = step if number is None else number
     step = nearest_step(step, steps)
     written = None if step == NEWEST else str(step)
     st.session_state[_HELD] = Shown(model, step, _with(held.url_steps, named, written))

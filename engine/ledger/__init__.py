@@ -95,10 +95,10 @@ class Ledger:
     @property
     def components(self) -> dict[str, int]:
         """Parameters of each of COMPONENTS that the model has rows for, summed over all blocks."""
-        found = {name: 0 for name in COMPONENTS if any(row.component == name for row in self.rows)}
+        result = {name: 0 for name in COMPONENTS if any(row.component == name for row in self.rows)}
         for row in self.rows:
-            found[row.component] += row.parameters
-        return found
+            result[row.component] += row.parameters
+        return result
 
     @property
     def in_blocks(self) -> int:
@@ -219,10 +219,10 @@ def shape_trace(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, tuple[
     length = min(TOKENS, config.context) if few else config.context
     with torch.no_grad():
         model(torch.zeros(1, length, dtype=torch.int64, device="cpu" if few else "meta"), recorder)
-    found = {}
+    result = {}
     for name, shape in recorder.shapes().items():
         sizes = zip(axes_of(name), shape, strict=True)
-        found[name.rpartition(".")[2]] = tuple(
+        result[name.rpartition(".")[2]] = tuple(
             config.context if axis in ("query", "key") else size for axis, size in sizes
         )
-    return found
+    return result

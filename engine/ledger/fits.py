@@ -13,16 +13,16 @@ def uses(ledger: Ledger, dtype: str, batch: int, tokens: int) -> dict[str, dict[
     trained in.
     """
     memory = ledger.memory(dtype, batch, tokens)
-    found = {"to write": {"weights": memory.weights, "KV cache": memory.kv_cache}}
+    result = {"to write": {"weights": memory.weights, "KV cache": memory.kv_cache}}
     if dtype in TRAINED_IN:
-        found["to train"] = {
+        result["to train"] = {
             "weights": memory.weights,
             "gradients": memory.gradients,
             "master copy": memory.master,
             "AdamW averages": memory.moments,
             "activations": memory.activations,
         }
-    return found
+    return result
 
 
 def totals(uses: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
@@ -87,7 +87,7 @@ def smallest(ledger: Ledger, sizes: Mapping[str, int], dtype: str, batch: int, t
 
 def alike(ledger: Ledger, sizes: Mapping[str, int], batch: int, tokens: int) -> dict[Fit, list[str]]:
     """Groups `sizes` (name -> bytes) by what fits into them, in their order."""
-    found: dict[Fit, list[str]] = {}
+    result: dict[Fit, list[str]] = {}
     for name, size in sizes.items():
-        found.setdefault(fit(ledger, size, batch, tokens), []).append(name)
-    return found
+        result.setdefault(fit(ledger, size, batch, tokens), []).append(name)
+    return result

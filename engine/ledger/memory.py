@@ -71,35 +71,35 @@ def activations(
     decoder writes.
     """
     run = replace(run, turned="rotate" in parts.position(c).enters)
-    found = _stack(c, run, parts)
+    result = _stack(c, run, parts)
     if encoder is not None:
         across = replace(run, turned=False)
-        found["norm"] += parts.norm(c).card.saved(c, run).times(c.n_layers)
-        found["attention"] += parts.mixer(c).kept(c, across).times(c.n_layers)
+        result["norm"] += parts.norm(c).card.saved(c, run).times(c.n_layers)
+        result["attention"] += parts.mixer(c).kept(c, across).times(c.n_layers)
         for component, kept in _stack(encoder, run, parts).items():
-            found[component] += kept
+            result[component] += kept
     if head:
-        found["output"] += parts.output(c).kept(c, run)
-    return found
+        result["output"] += parts.output(c).kept(c, run)
+    return result
 
 
 def _stack(c: ResolvedConfig, run: BatchShape, parts: Parts) -> dict[str, SavedForBackward]:
     norm, mixer, ffn, wiring = parts.norm(c), parts.mixer(c), parts.feedforward(c), parts.wiring(c)
-    found = dict.fromkeys(("norm", "attention", "feedforward", "output"), SavedForBackward())
+    result = dict.fromkeys(("norm", "attention", "feedforward", "output"), SavedForBackward())
     readers = []  # of the stream itself, in each of the sublayers
     for component, sublayer in (("attention", mixer), ("feedforward", ffn)):
         if not sublayer.present:
             continue
         first, kept = norm.card.saved(c, run), sublayer.kept(c, run)
         readers.append(("norm", first) if norm.card.present else (component, kept))
-        found["norm"] += first.times(c.n_layers)
-        found[component] += kept.times(c.n_layers)
+        result["norm"] += first.times(c.n_layers)
+        result[component] += kept.times(c.n_layers)
     if wiring.parallel and len(readers) == 2:  # both read the one stream, which is kept once
         component = readers[1][0]
         shared = min(kept.read for _, kept in readers)
-        found[component] += SavedForBackward(read=-shared).times(c.n_layers)
+        result[component] += SavedForBackward(read=-shared).times(c.n_layers)
     if c.embedding_norm:
-        found["norm"] += norm.card.saved(c, run)
+        result["norm"] += norm.card.saved(c, run)
     if not wiring.ends_normed:
-        found["norm"] += norm.card.saved(c, run)
-    return found
+        result["norm"] += norm.card.saved(c, run)
+    return result

@@ -88,8 +88,8 @@ class Tally:
     @property
     def ids(self) -> list[int]:
         """The tokens that were drawn at all."""
-        found: list[int] = np.flatnonzero(self.counts).tolist()
-        return found
+        result: list[int] = np.flatnonzero(self.counts).tolist()
+        return result
 
     @property
     def shares(self) -> np.ndarray:

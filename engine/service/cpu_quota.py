@@ -29,13 +29,13 @@ def cores(groups: Path = GROUPS, mine: Path = MINE) -> int:
 def memory(groups: Path = GROUPS, mine: Path = MINE) -> int:
     """Returns the bytes of main memory that this process and those beside it may fill."""
     try:
-        found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        result = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        found = UNKNOWN
+        result = UNKNOWN
     for folder in _folders("memory", groups, mine):
         limits = _numbers(folder / "memory.max") + _numbers(folder / "memory.limit_in_bytes")
-        found = min([found, *(int(limit) for limit in limits if limit > 0)])
-    return found
+        result = min([result, *(int(limit) for limit in limits if limit > 0)])
+    return result
 
 
 def _folders(controller: str, groups: Path, mine: Path) -> Iterator[Path]:

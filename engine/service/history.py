@@ -173,12 +173,12 @@ def losses_at(steps: Sequence[int], history: History) -> list[float | None]:
 
     A batch's loss is measured before its update, so the first one tells of the model before the first step.
     """
-    found: list[float | None] = []
+    result: list[float | None] = []
     for step in steps:
         end = int(np.searchsorted(history.steps, max(step, 1), side="right"))
         some = history.losses[max(0, end - SMOOTH) : end] if step else history.losses[:1]
-        found.append(float(some.mean()) if len(some) and np.isfinite(some).all() else None)
-    return found
+        result.append(float(some.mean()) if len(some) and np.isfinite(some).all() else None)
+    return result
 
 
 def best(evaluations: Iterable[Evaluation], complete: bool) -> Evaluation | None:
@@ -198,15 +198,15 @@ def _row(step: Step) -> tuple[float, ...]:
     return tuple(math.nan if value is None else value for value in values)
 
 
-def _append(kept: list[Look], record: Look, limit: int) -> None:
+def _append(looks: list[Look], record: Look, limit: int) -> None:
     """Adds one; a training that goes on repeats the look at its first step, which then counts once. At its
     end a quick look and one at the whole split are of the same step: both are kept.
     """
-    if kept and kept[-1].step == record.step and _kind(kept[-1]) == _kind(record):
-        kept.pop()
-    kept.append(record)
-    if len(kept) > limit:
-        kept[:] = thin(kept)
+    if looks and looks[-1].step == record.step and _kind(looks[-1]) == _kind(record):
+        looks.pop()
+    looks.append(record)
+    if len(looks) > limit:
+        looks[:] = thin(looks)
 
 
 def _kind(look: Evaluation | Sample) -> bool:

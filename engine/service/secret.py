@@ -20,7 +20,7 @@ def chosen() -> str:
     """Returns $GLASSFORMER_SECRET; nothing where it is not set. Raises SecretError for one that
     is too short.
     """
-    found = os.environ.get(SECRET, "")
-    if found and len(found) < SHORTEST:
-        raise SecretError(f"{SECRET} has {len(found)} characters: choose at least {SHORTEST} at random.")
-    return found
+    result = os.environ.get(SECRET, "")
+    if result and len(result) < SHORTEST:
+        raise SecretError(f"{SECRET} has {len(result)} characters: choose at least {SHORTEST} at random.")
+    return result

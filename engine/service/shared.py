@@ -191,10 +191,10 @@ class RemoteRuns:
 
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
         """Loads a run's model, as the manager does."""
-        found = self.trained(run_id, step)
-        if not isinstance(found, Checkpoint):
+        result = self.trained(run_id, step)
+        if not isinstance(result, Checkpoint):
             raise RunError(NO_TOWER)
-        return found
+        return result
 
     def close(self) -> None:
         """Leaves; the runs go on."""

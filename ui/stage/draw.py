@@ -53,17 +53,21 @@ def _for_phones(address: str) -> PhoneAddress:
 def _room(address: str) -> dict[str, Any] | None:
     """The question that this browser has put to the room, its counts and the way there."""
     try:
-        asked = session.rooms().mine(session.owner())
+        question = session.rooms().mine(session.owner())
     except GlassformerError as error:
         st.session_state[_SAID] = str(error)
         return None
-    if asked is None:
+    if question is None:
         return None
     parts = urlsplit(address)
     place = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
-    way = urlunsplit(parts._replace(path=f"{place}/{URL}", query=f"id={asked.room}", fragment=""))
-    found = _for_phones(way)
-    return asdict(asked) | {"address": found.address, "note": found.note, "code": code(found.address)}
+    way = urlunsplit(parts._replace(path=f"{place}/{URL}", query=f"id={question.room}", fragment=""))
+    phone_address = _for_phones(way)
+    return asdict(question) | {
+        "address": phone_address.address,
+        "note": phone_address.note,
+        "code": code(phone_address.address),
+    }
 
 
 def _asked() -> None:

@@ -178,7 +178,7 @@ def _question(where: str, found: object) -> Question:
     answers = table["answers"]
     if not isinstance(answers, list) or not FEWEST_ANSWERS <= len(answers) <= MOST_ANSWERS:
         raise CourseError(f"{where}: `answers` is a list of {FEWEST_ANSWERS} to {MOST_ANSWERS}.")
-    options = tuple(_words(where, {"answers": one}, "answers", MOST_LETTERS) for one in answers)
+    options = tuple(_words(where, {"answers": answer}, "answers", MOST_LETTERS) for answer in answers)
     if len(set(options)) < len(options):
         raise CourseError(f"{where}: two of the `answers` are the same.")
     right = _number(where, table, "right", 1, len(options))
@@ -207,10 +207,10 @@ def _words(where: str, table: Mapping[str, Any], name: str, most: int) -> str:
 
 
 def _number(where: str, table: Mapping[str, Any], name: str, low: int, high: int) -> int:
-    found = table[name]
-    if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
+    result = table[name]
+    if isinstance(result, bool) or not isinstance(result, int) or not low <= result <= high:
         raise CourseError(f"{where}: `{name}` is a whole number from {low} to {high}.")
-    return found
+    return result
 
 
 def _listed(names: set[str]) -> str:

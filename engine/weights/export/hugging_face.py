@@ -67,15 +67,15 @@ def plan(model: Transformer | Seq2Seq) -> Plan:
 
 def _attempt(name: str, writer: Writer, c: ResolvedConfig) -> Plan | tuple[str, ...]:
     """The plan with a family, or the fields that it cannot say."""
-    said = _read_back(name, writer, c)
-    if said is None:
+    read_back = _read_back(name, writer, c)
+    if read_back is None:
         return _unsaid(name, writer, c)
-    if differ := _differences(c, said):
+    if differ := _differences(c, read_back):
         return differ
-    filled = tuple(field for field in FILLED if _has(said, field) and not _has(c, field))
-    if c.position != said.position:
+    filled = tuple(field for field in FILLED if _has(read_back, field) and not _has(c, field))
+    if c.position != read_back.position:
         filled += ("position",)
-    return Plan(name, writer, writer.facts(c) | {"architectures": [writer.architecture]}, said, filled)
+    return Plan(name, writer, writer.facts(c) | {"architectures": [writer.architecture]}, read_back, filled)
 
 
 def _read_back(name: str, writer: Writer, c: ResolvedConfig) -> ResolvedConfig | None:
@@ -91,8 +91,8 @@ def _unsaid(name: str, writer: Writer, c: ResolvedConfig) -> tuple[str, ...]:
     plain: dict[str, Any] = {"ffn": writer.ffn, "tie_embeddings": True}
     for fields_ in (("ffn",), ("tie_embeddings",), ("ffn", "tie_embeddings")):
         easier = replace(c, **{field: plain[field] for field in fields_})
-        if (said := _read_back(name, writer, easier)) is not None:
-            return fields_ + _differences(easier, said)
+        if (read_back := _read_back(name, writer, easier)) is not None:
+            return fields_ + _differences(easier, read_back)
     return ("d_head",)
 
 
@@ -101,20 +101,22 @@ def _has(c: ResolvedConfig, field: str) -> bool:
     return bool(getattr(c, field)) and (field != "output_bias" or c.attention_bias)
 
 
-def _differences(c: ResolvedConfig, said: ResolvedConfig) -> tuple[str, ...]:
+def _differences(c: ResolvedConfig, read_back: ResolvedConfig) -> tuple[str, ...]:
     """Fields in which two configurations compute something else, whatever is filled in."""
     free = {"dropout"}
     if c.position != "rope":
         free |= {"rope_theta", "rope_fraction"}
-    if said.position == "learned" and c.position in AS_A_TABLE:
+    if read_back.position == "learned" and c.position in AS_A_TABLE:
         free |= {"position"}
-    return tuple(each.name for each in fields(c) if each.name not in free and not _alike(each.name, c, said))
+    return tuple(
+        each.name for each in fields(c) if each.name not in free and not _alike(each.name, c, read_back)
+    )
 
 
-def _alike(field: str, c: ResolvedConfig, said: ResolvedConfig) -> bool:
+def _alike(field: str, c: ResolvedConfig, read_back: ResolvedConfig) -> bool:
     if field in FILLED:
-        return _has(said, field) or not _has(c, field)
-    mine, theirs = getattr(c, field), getattr(said, field)
+        return _has(read_back, field) or not _has(c, field)
+    mine, theirs = getattr(c, field), getattr(read_back, field)
     return mine == theirs or (isinstance(mine, float) and math.isclose(mine, theirs, rel_tol=1e-6))
 
 
@@ -123,13 +125,13 @@ def _refusal(c: ResolvedConfig, tried: Mapping[str, tuple[str, ...]]) -> str:
     known = ", ".join(writer.title for writer in WRITERS.values())
     never = sorted(set.intersection(*(set(missing) for missing in tried.values())))
     if never:
-        said = " and ".join(f"{f} = {getattr(c, f)!r}" for f in never)
-        return f"none of the families that are written here ({known}) has {said}"
+        text = " and ".join(f"{f} = {getattr(c, f)!r}" for f in never)
+        return f"none of the families that are written here ({known}) has {text}"
     nearest = min(tried, key=lambda name: len(tried[name]))
-    said = " and ".join(f"{f} = {getattr(c, f)!r}" for f in tried[nearest])
+    text = " and ".join(f"{f} = {getattr(c, f)!r}" for f in tried[nearest])
     return (
         f"none of the families that are written here ({known}) has all of its properties; the nearest,"
-        f" {WRITERS[nearest].title}, has no {said}"
+        f" {WRITERS[nearest].title}, has no {text}"
     )
 
 
@@ -152,9 +154,9 @@ def _pair_refusal(c: ResolvedSeq2Seq) -> str:
     lacking = _differences(d, PAIRS["t5"].config(facts).decoder.resolved())
     if not lacking:
         return "it is a T5, whose layout is read here and not written"
-    said = " and ".join(f"{f} = {getattr(d, f)!r}" for f in lacking[:MOST])
+    text = " and ".join(f"{f} = {getattr(d, f)!r}" for f in lacking[:MOST])
     more = f", and {len(lacking) - MOST} more" if len(lacking) > MOST else ""
-    return f"T5, the one family of encoder-decoders that is known here, has no {said}{more}"
+    return f"T5, the one family of encoder-decoders that is known here, has no {text}{more}"
 
 
 # Tensors -----------------------------------------------------------------------------------------
@@ -167,13 +169,13 @@ def tensors(model: Transformer, plan: Plan, dtype: torch.dtype = torch.float32) 
     """
     empty = build(plan.config, device="meta")
     ours = {name: p.detach() for name, p in model.named_parameters()}
-    found: dict[str, Tensor] = {}
+    result: dict[str, Tensor] = {}
     for name, each in HUGGING_FACE[plan.family].pieces(plan.config).items():
         x = ours[name] if name in ours else _filled(name, empty, model)
         rows = _rows(name, each, empty)
         for (theirs, change), block in zip(each.parts, x.split(rows) if rows else (x,), strict=True):
-            found[plan.writer.full(theirs)] = undone(block, change).to(dtype).contiguous()
-    return found
+            result[plan.writer.full(theirs)] = undone(block, change).to(dtype).contiguous()
+    return result
 
 
 def _filled(name: str, empty: Transformer, model: Transformer) -> Tensor:

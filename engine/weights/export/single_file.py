@@ -51,19 +51,19 @@ def export_single_file(
         (part.__module__, part.__name__)
         for part in (*(part for parts in chosen.values() for part in parts), *others.values(), whole)
     ]
-    found = gather(list(dict.fromkeys(roots)), frozenset({PARTS}))
+    gathered = gather(list(dict.fromkeys(roots)), frozenset({PARTS}))
     names = [f"{name}=lambda config: {_choice(parts)}" for name, parts in chosen.items()]
     names += [f"{name}={one.__name__}" for name, one in others.items()]
     parts = f"{PARTS} = SimpleNamespace(\n" + "".join(f"    {name},\n" for name in names) + ")"
-    *before, last = found.sources()
+    *before, last = gathered.sources()
     example, main = _main(model, tokenizer, example)
     head = templates.HEAD.format(
         title=" ".join(title.replace('"', "'").replace("\\", "/").split()),
         file=file,
         example=example,
         call=templates.CALL_PAIR if pair else templates.CALL,
-        imports=_imports(found),
-        types=_types(found),
+        imports=_imports(gathered),
+        types=_types(gathered),
         configs=_configs(model, halves),
     )
     load = templates.LOAD.format(model=whole.__name__)
@@ -118,17 +118,17 @@ def _main(model: Transformer | Seq2Seq, tokenizer: object, example: str) -> tupl
 def _configs(model: Transformer | Seq2Seq, halves: Sequence[Half]) -> str:
     """The classes of the configuration."""
     said = {"Config": "The architecture", "EncoderConfig": "What reads", "DecoderConfig": "What writes"}
-    found = "\n\n\n".join(
+    text = "\n\n\n".join(
         templates.CONFIG.format(name=half.name, said=said[half.name], fields=_fields(half.config))
         for half in halves
     )
     if isinstance(model, Transformer):
-        return found
+        return text
     c = model.config
-    return found + templates.PAIR.format(pad=c.pad, begin=c.begin, end=c.end)
+    return text + templates.PAIR.format(pad=c.pad, begin=c.begin, end=c.end)
 
 
-def _imports(found: Gathered) -> str:
+def _imports(gathered: Gathered) -> str:
     own = {
         "import sys",
         "import torch",
@@ -136,16 +136,16 @@ def _imports(found: Gathered) -> str:
         "from types import SimpleNamespace",
         "from safetensors.torch import load_file",
     }
-    wanted = found.imports | own | ({"from typing import Any"} if found.types else set())
+    wanted = gathered.imports | own | ({"from typing import Any"} if gathered.types else set())
     foreign = ("torch", "safetensors", "numpy")
     rows = sorted(wanted, key=lambda row: (row.split()[1].startswith(foreign), row.startswith("from"), row))
     return "\n".join(rows)
 
 
-def _types(found: Gathered) -> str:
-    if not found.types:
+def _types(gathered: Gathered) -> str:
+    if not gathered.types:
         return ""
-    names = " = ".join(sorted(found.types))
+    names = " = ".join(sorted(gathered.types))
     return f"# Types of the engine that stand in annotations alone.\n{names} = Any\n\n"
 
 

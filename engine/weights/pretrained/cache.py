@@ -59,27 +59,27 @@ def weights(opened: Readable, path: Path, keep: Path | None = None) -> dict[str,
     """
     keep = folder() if keep is None else keep
     kept = keep / f"{stamp(opened, path)}.safetensors"
-    if (found := _mapped(kept, opened)) is not None:
-        return found
+    if (result := _mapped(kept, opened)) is not None:
+        return result
     try:
         keep.mkdir(parents=True, exist_ok=True)
         with FileLock(kept.with_suffix(".lock")):
-            if (found := _mapped(kept, opened)) is None:
+            if (result := _mapped(kept, opened)) is None:
                 _write(opened, kept)
         return _mapped(kept, opened) or opened.weights()
     except OSError:
         return opened.weights()
 
 
-def _write(opened: Readable, kept: Path) -> None:
+def _write(opened: Readable, path: Path) -> None:
     """Called by who holds the lock: another half of the same file is that of a process which was killed."""
-    for left in kept.parent.glob(f"{kept.stem}.*.half"):
+    for left in path.parent.glob(f"{path.stem}.*.half"):
         left.unlink(missing_ok=True)
-    half = kept.with_suffix(f".{os.getpid()}.half")
+    half = path.with_suffix(f".{os.getpid()}.half")
     try:
         with half.open("wb") as file:
             _store(opened, file)
-        os.replace(half, kept)
+        os.replace(half, path)
     finally:
         half.unlink(missing_ok=True)
 
@@ -108,17 +108,17 @@ def _store(opened: Readable, file: BinaryIO) -> None:
     file.write(struct.pack("<Q", room) + json.dumps(header, separators=(",", ":")).encode().ljust(room))
 
 
-def _mapped(kept: Path, opened: Readable) -> dict[str, Tensor] | None:
+def _mapped(path: Path, opened: Readable) -> dict[str, Tensor] | None:
     """The tensors in a kept file; None where there is none, or it is not whole."""
-    if not kept.is_file():
+    if not path.is_file():
         return None
     try:
-        with safe_open(kept, framework="pt") as file:
+        with safe_open(path, framework="pt") as file:
             names = file.keys()  # of a file, which is no dict
-            found = {name: file.get_tensor(name) for name in names}
+            result = {name: file.get_tensor(name) for name in names}
     except (OSError, SafetensorError):
-        kept.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         return None
-    if found.keys() != opened.names:
-        raise PretrainedError(f"{kept.name} in the cache belongs to another model: remove it")
-    return found
+    if result.keys() != opened.names:
+        raise PretrainedError(f"{path.name} in the cache belongs to another model: remove it")
+    return result

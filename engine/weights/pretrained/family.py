@@ -110,7 +110,7 @@ def rotations(facts: Facts) -> Facts:
     """Returns the RoPE fields of a configuration, in the old or the new notation. Raises PretrainedError
     where it scales the rotations for longer texts, as LLaMA 3.1 does: that is not built here.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name in ("rope_scaling", "rope_parameters"):
         said = facts.get(name)
         if said is None:
@@ -123,8 +123,8 @@ def rotations(facts: Facts) -> Facts:
                 f"its rope_type is {kind!r}, which scales the rotations for longer texts; only 'default' is"
                 " built here"
             )
-        found |= said
-    return found
+        result |= said
+    return result
 
 
 def blocks(config: ModelConfig, pieces_of: Callable[[int], Pieces]) -> Pieces:

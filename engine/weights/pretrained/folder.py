@@ -131,14 +131,14 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_JSON_BYTES:
             raise PretrainedError(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MB")
-        found = json.loads(path.read_text("utf-8"))
+        result = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise PretrainedError(f"{path.name} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise PretrainedError(f"{path.name} is no JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise PretrainedError(f"{path.name} holds no JSON object")
-    return found
+    return result
 
 
 def _files(path: Path) -> dict[Path, set[str] | None]:
@@ -150,26 +150,26 @@ def _files(path: Path) -> dict[Path, set[str] | None]:
     listed = read_json(path / INDEX).get("weight_map")
     if not isinstance(listed, dict) or not listed:
         raise PretrainedError(f"{path.name}: {INDEX} has no weight_map")
-    found: dict[Path, set[str] | None] = {}
+    result: dict[Path, set[str] | None] = {}
     for name, file in listed.items():
         if not isinstance(file, str) or Path(file).name != file:
             raise PretrainedError(f"{path.name}: {INDEX} names a file outside of the folder")
-        held = found.setdefault(path / file, set())
+        held = result.setdefault(path / file, set())
         assert held is not None
         held.add(name)
-    return found
+    return result
 
 
 def _table(file: Path, wanted: set[str] | None, title: str) -> Iterable[tuple[str, tuple[int, ...]]]:
     try:
         with safe_open(file, framework="pt") as opened:
             names = set(opened.keys())
-            found = [(name, tuple(opened.get_slice(name).get_shape())) for name in sorted(names)]
+            result = [(name, tuple(opened.get_slice(name).get_shape())) for name in sorted(names)]
     except (OSError, SafetensorError) as error:
         raise PretrainedError(f"{title}: {file.name} cannot be read: {error}") from error
-    if any(len(shape) > MAX_DIMENSIONS for _, shape in found):
+    if any(len(shape) > MAX_DIMENSIONS for _, shape in result):
         raise PretrainedError(f"{title}: {file.name} has a tensor with more than {MAX_DIMENSIONS} dimensions")
     if wanted is not None and names != wanted:
         odd = sorted(names ^ wanted)[0]
         raise PretrainedError(f"{title}: {file.name} and {INDEX} disagree about {odd}")
-    return found
+    return result

@@ -102,10 +102,10 @@ class Gguf:
         not finite.
         """
         raw, where = self.raw(name), self.stored[name]
-        found = dequantised(raw, where.kind).reshape(where.shape)
-        if not np.isfinite(found).all():
+        result = dequantised(raw, where.kind).reshape(where.shape)
+        if not np.isfinite(result).all():
             raise PretrainedError(f"{self.path.name}: {name} holds numbers that are not finite")
-        return found
+        return result
 
 
 def dequantised(raw: np.ndarray, kind: str) -> np.ndarray:
@@ -157,14 +157,14 @@ class _Reader:
         return self.data[self.at - count : self.at]
 
     def number(self, code: str) -> int:
-        found: int = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))[0]
-        return found
+        result: int = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))[0]
+        return result
 
     def count(self, most: int, what: str) -> int:
-        found = self.number("Q")
-        if found > most:
-            raise self.fail(f"it claims {found:,} {what}; {most:,} are believed")
-        return found
+        result = self.number("Q")
+        if result > most:
+            raise self.fail(f"it claims {result:,} {what}; {most:,} are believed")
+        return result
 
     def text(self) -> str:
         return self.take(self.number("Q")).decode("utf-8", "replace")
@@ -223,7 +223,7 @@ def _claim(reader: _Reader) -> tuple[str, tuple[int, ...], int, int]:
 def _placed(
     reader: _Reader, claims: list[tuple[str, tuple[int, ...], int, int]], base: int
 ) -> dict[str, Stored]:
-    found: dict[str, Stored] = {}
+    result: dict[str, Stored] = {}
     for name, shape, kind, offset in claims:
         if kind not in KINDS:
             raise PretrainedError(
@@ -232,10 +232,10 @@ def _placed(
             )
         called, block, size = KINDS[kind]
         numbers = prod(shape)
-        if name in found or not numbers or shape[-1] % block:
+        if name in result or not numbers or shape[-1] % block:
             raise reader.fail(f"{name} stands twice, is empty, or its rows are no whole blocks of {block}")
         length = numbers // block * size
         if base + offset + length > len(reader.data):
             raise reader.fail(f"{name} would lie beyond the end of the file")
-        found[name] = Stored(name, called, shape, base + offset, length)
-    return found
+        result[name] = Stored(name, called, shape, base + offset, length)
+    return result

@@ -55,10 +55,10 @@ def load(name: str, largest: int, path: Path | str | None = None, keep: Path | N
 
 def make_ready(name: str, largest: int) -> None:
     """Makes the weights that the first `load` would make, so that it only maps them. Raises as that does."""
-    found = located(name, None)
-    opened = open_model(found)
+    path = located(name, None)
+    opened = open_model(path)
     check_size(name, parameter_formula(opened.config), largest)
-    cache.weights(opened, found)
+    cache.weights(opened, path)
 
 
 def located(name: str, path: Path | str | None) -> Path:

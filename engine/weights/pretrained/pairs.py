@@ -55,13 +55,13 @@ class OpenedPair:
         c, family = self.config, self.family
         copies = {name: ours for name, ours in family.copies(c).items() if name in self.source.where}
         ignored = family.ignored(c) | copies.keys()
-        found = assemble(build_pair(c, device="meta"), family.pieces(c), self.source, ignored)
+        result = assemble(build_pair(c, device="meta"), family.pieces(c), self.source, ignored)
         for name, ours in copies.items():
-            if not np.array_equal(self.source.numbers(name), found[ours].numpy()):
+            if not np.array_equal(self.source.numbers(name), result[ours].numpy()):
                 raise PretrainedError(
                     f"{self.source.title}: {name} should be the {ours} once more, and is another matrix"
                 )
-        return found
+        return result
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Returns the same with their names, which all lie in memory until the copies have been compared."""

@@ -81,12 +81,12 @@ def encoder_ignored(config: ModelConfig) -> set[str]:
 
 
 def pair_pieces(config: Seq2SeqConfig) -> Pieces:
-    found = {"embedding": piece("shared.weight")}
+    result = {"embedding": piece("shared.weight")}
     if not config.decoder.tie_embeddings:
-        found["unembedding"] = piece(HEAD)
+        result["unembedding"] = piece(HEAD)
     for tower, one in (("encoder", config.encoder), ("decoder", config.decoder)):
-        found |= {f"{tower}.{name}": each for name, each in _tower_pieces(one, tower).items()}
-    return found
+        result |= {f"{tower}.{name}": each for name, each in _tower_pieces(one, tower).items()}
+    return result
 
 
 def pair_ignored(config: Seq2SeqConfig) -> set[str]:

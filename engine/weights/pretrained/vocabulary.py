@@ -233,14 +233,14 @@ def _before(name: str) -> Any:
 
 
 def _texts(facts: Mapping[str, Any], name: str) -> Sequence[str]:
-    found = facts.get(name)
+    result = facts.get(name)
     if (
-        not isinstance(found, Sequence)
-        or not 0 < len(found) <= MAX_TOKENS
-        or not all(isinstance(one, str) for one in found)
+        not isinstance(result, Sequence)
+        or not 0 < len(result) <= MAX_TOKENS
+        or not all(isinstance(one, str) for one in result)
     ):
         raise PretrainedError(f"its {name} is no list of texts, or has more than {MAX_TOKENS:,}")
-    return found
+    return result
 
 
 def _inside(ids: Iterable[int], count: int) -> Iterable[int]:

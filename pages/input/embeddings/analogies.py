@@ -86,12 +86,12 @@ def _choose(subject: Subject, known: Vocabulary, examples: tuple[Four, ...]) -> 
     _follow(examples)
     # Streamlit's own: a button that fills the boxes; these have the values, and are in the link.
     st.pills("Examples", list(titles), key=EXAMPLE, on_change=take, label_visibility="collapsed", wrap=True)
-    found = []
+    result = []
     for half in (0, 2):
         for i, place in zip((half, half + 1), st.columns(2, gap="small"), strict=True):
             with place:
-                found.append(typed_token(LABELS[i], examples[0][i], BOXES[i], known, subject.tokenizer))
-    return found
+                result.append(typed_token(LABELS[i], examples[0][i], BOXES[i], known, subject.tokenizer))
+    return result
 
 
 def _follow(examples: tuple[Four, ...]) -> None:
@@ -103,13 +103,13 @@ def _follow(examples: tuple[Four, ...]) -> None:
         st.session_state.update(zip(BOXES, examples[0], strict=True))
 
 
-def _draw(found: Analogy, near: list[str]) -> None:
+def _draw(analogy: Analogy, near: list[str]) -> None:
     plot(
-        nearest_bars(near, found),
+        nearest_bars(near, analogy),
         key="embed_analogy_bars",
         height=400,
         name="analogy",
-        data={"id": found.ids, "token": near, "cosine": found.cosine},
+        data={"id": analogy.ids, "token": near, "cosine": analogy.cosine},
         alt=f"Bars: the {len(near)} tokens with the largest cosine to the sum; grey ones were put in.",
     )
 

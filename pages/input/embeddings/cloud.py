@@ -78,8 +78,8 @@ def cloud(
 def _angles() -> tuple[int, int]:
     """The angles of the picture: turned to in this session, else the URL's, else the first ones."""
     for text in (widgets.picked(CLOUD, "turn"), st.query_params.get(TURN)):
-        if isinstance(text, str) and (found := _read(text)) is not None:
-            return found
+        if isinstance(text, str) and (result := _read(text)) is not None:
+            return result
     return FIRST
 
 

@@ -22,12 +22,16 @@ Found = dict[Position, tuple[str, Similarity, Similarity]]  # (title, untrained,
 @st.cache_resource(max_entries=2, show_spinner=False)
 def _similarities(_models: dict[Position, Checkpoint]) -> Found:
     """Measures similarity by distance for each scheme, as far as the texts below are long."""
-    found = {}
+    result = {}
     for scheme, checkpoint in _models.items():
         reach, seed = TIMES * checkpoint.config.context, int(checkpoint.metrics["train"]["seed"])
         fresh = build(checkpoint.config, seed).requires_grad_(False).eval()
-        found[scheme] = (SCHEMES[scheme].title, similarity(fresh, reach), similarity(checkpoint.model, reach))
-    return found
+        result[scheme] = (
+            SCHEMES[scheme].title,
+            similarity(fresh, reach),
+            similarity(checkpoint.model, reach),
+        )
+    return result
 
 
 def draw_similarity(models: dict[Position, Checkpoint]) -> None:
@@ -62,17 +66,17 @@ def draw_similarity(models: dict[Position, Checkpoint]) -> None:
 
 def _initial_sentence(found: Found) -> str:
     """Says what the untrained schemes make of near and far, in numbers."""
-    told = []
+    sentences = []
     for name in ("sinusoidal", "rope"):
         if name in found:
             title, fresh, _ = found[name]
-            told.append(
+            sentences.append(
                 f"{title} {fresh.range_at(1)[0]:.2f} at distance 1, {fresh.range_at(16)[0]:.2f} at 16"
             )
     if "alibi" in found:
         low, high = found["alibi"][1].range_at(16)
-        told.append(f"ALiBi from {low:.2f} to {high:.2f} at 16")
-    near = f"Near and far differ from the start: {'; '.join(told)}. " if told else ""
+        sentences.append(f"ALiBi from {low:.2f} to {high:.2f} at 16")
+    near = f"Near and far differ from the start: {'; '.join(sentences)}. " if sentences else ""
     if "learned" in found:
         low, high = found["learned"][1].range_apart
         near += (

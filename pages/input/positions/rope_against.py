@@ -75,9 +75,9 @@ def _choose(models: dict[str, Checkpoint]) -> tuple[tuple[str, str], int, int]:
     return (query, key), widgets.index("Head of the first block", heads, "against_head"), distance
 
 
-def _panel(name: str, found: Checkpoint, letters: tuple[str, str], head: int, distance: int) -> Panel:
-    scores = _scores(name, *letters, head, found)
-    return Panel(name, KINDS[name], found, scores, scores.apart(distance))
+def _panel(name: str, checkpoint: Checkpoint, letters: tuple[str, str], head: int, distance: int) -> Panel:
+    scores = _scores(name, *letters, head, checkpoint)
+    return Panel(name, KINDS[name], checkpoint, scores, scores.apart(distance))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -68,9 +68,9 @@ def turning(subject: Subject) -> Turning:
 def _vectors(
     key: tuple[str, int], ids: tuple[int, ...], layer: int, head: int, _subject: Subject
 ) -> tuple[np.ndarray, np.ndarray]:
-    found = rotary.before_rotation(_subject.model, _subject.recording(), layer, head)
-    assert found is not None
-    return found
+    result = rotary.before_rotation(_subject.model, _subject.recording(), layer, head)
+    assert result is not None
+    return result
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -42,16 +42,16 @@ def draw_rotation(
     explain.by_hand(_draw_product, found, p, k, pair)
 
 
-def _draw_product(found: TurnedPair, p: int, k: int, pair: int) -> None:
+def _draw_product(turned: TurnedPair, p: int, k: int, pair: int) -> None:
     """The pair times its 2 x 2 matrix, in numbers."""
-    theta, sine, cosine = found.theta, *found.end
+    theta, sine, cosine = turned.theta, *turned.end
     st.markdown(
         f"Pair {pair} turns by $\\theta$ = {theta:.4g} radians a position. From position {p} to {p + k} that"
-        f" is $k\\theta$ = {found.angle:.4g}:"
+        f" is $k\\theta$ = {turned.angle:.4g}:"
     )
-    st.latex(_worked(found))
+    st.latex(_worked(turned))
     st.markdown(
-        f"And position {p + k} by itself: $(\\sin {found.end_angle:.4g},\\ \\cos {found.end_angle:.4g})$ ="
+        f"And position {p + k} by itself: $(\\sin {turned.end_angle:.4g},\\ \\cos {turned.end_angle:.4g})$ ="
         f" ({sine:.3f}, {cosine:.3f})."
     )
     st.caption(
@@ -61,16 +61,16 @@ def _draw_product(found: TurnedPair, p: int, k: int, pair: int) -> None:
     )
 
 
-def _draw_pair(found: TurnedPair, p: int, k: int) -> None:
+def _draw_pair(turned: TurnedPair, p: int, k: int) -> None:
     """Both hands."""
-    tips = np.stack((found.start, found.end))
+    tips = np.stack((turned.start, turned.end))
     plot(
-        figures.turned_pair(found.start, found.end, p, k),
+        figures.turned_pair(turned.start, turned.end, p, k),
         key="sinusoid_turned",
         height=400,
         name="rotation-of-a-pair",
         data=pd.DataFrame({"position": [p, p + k], "sine": tips[:, 0], "cosine": tips[:, 1]}),
-        alt=f"A clock's hand at position {p} and, turned by {found.angle:.3f} radians, at position {p + k}.",
+        alt=f"A clock's hand at position {p} and, turned by {turned.angle:.3f} radians, at position {p + k}.",
     )
 
 
@@ -121,12 +121,12 @@ def _draw_whole(width: int, base: int, k: int, pair: int) -> None:
         )
 
 
-def _worked(found: TurnedPair) -> str:
+def _worked(turned: TurnedPair) -> str:
     """The 2 x 2 product in LaTeX, three places."""
-    rows = r" \\ ".join(" & ".join(f"{v:.3f}" for v in row) for row in found.block)
+    rows = r" \\ ".join(" & ".join(f"{v:.3f}" for v in row) for row in turned.block)
     vectors = [
         r"\begin{bmatrix}" + r" \\ ".join(f"{v:.3f}" for v in pair) + r"\end{bmatrix}"
-        for pair in (found.start, found.carried)
+        for pair in (turned.start, turned.carried)
     ]
     return rf"\begin{{bmatrix}}{rows}\end{{bmatrix}} {vectors[0]} = {vectors[1]}"
 

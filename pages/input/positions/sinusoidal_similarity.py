@@ -26,30 +26,30 @@ def draw_similarity(
     figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int
 ) -> None:
     """Draws the cosine of two positions by their distance."""
-    found = _similarity(length, width, base)
+    similarity = _similarity(length, width, base)
     with figure:
         plot(
-            figures.likeness_curve(found.cosine_by_distance),
+            figures.likeness_curve(similarity.cosine_by_distance),
             key="sinusoid_by_distance",
             height=400,
             name="similarity-by-distance",
             data=pd.DataFrame(
                 {
                     "distance": np.arange(length),
-                    "dot": found.by_distance,
-                    "cosine": found.cosine_by_distance,
+                    "dot": similarity.by_distance,
+                    "cosine": similarity.cosine_by_distance,
                 }
             ),
             alt="The cosine against the distance of two positions: 1 at distance 0, falling, with ripples.",
         )
-    explain.answer(similarity_sentence(found, length))
-    explain.measure_it(_draw_map, found, length, width)
+    explain.answer(similarity_sentence(similarity, length))
+    explain.measure_it(_draw_map, similarity, length, width)
 
 
-def _draw_map(found: Similarity, length: int, width: int) -> None:
+def _draw_map(similarity: Similarity, length: int, width: int) -> None:
     """The cosine of every two positions, and how far it is from theory."""
     step = math.ceil(length / MOST_CELLS)
-    cosines = found.cosines[::step, ::step]
+    cosines = similarity.cosines[::step, ::step]
     plot(
         figures.likeness_map(cosines, step),
         key="sinusoid_likeness",
@@ -68,12 +68,15 @@ def _draw_map(found: Similarity, length: int, width: int) -> None:
     )
     st.caption(
         "$PE(p) \\cdot PE(q) = \\sum_i \\cos((p - q)\\,\\theta_i)$, since $\\sin a \\sin b + \\cos a \\cos b"
-        f" = \\cos(a - b)$. Every vector has the length $\\sqrt{{d/2}}$, here {found.vector_length:.3f}, so"
-        f" the cosine is the dot product divided by $d/2$ = {width // 2}.{every} The ripples are the fast"
-        " hands that come round."
+        f" = \\cos(a - b)$. Every vector has the length $\\sqrt{{d/2}}$, here"
+        f" {similarity.vector_length:.3f}, so the cosine is the dot product divided by $d/2$ ="
+        f" {width // 2}.{every} The ripples are the fast hands that come round."
     )
     left, right = st.columns(2, gap="medium")
-    for place, name, value in ((left, "float32", found.deviation), (right, "float64", found.deviation64)):
+    for place, name, value in (
+        (left, "float32", similarity.deviation),
+        (right, "float64", similarity.deviation64),
+    ):
         with place:
             formula = (
                 f"of a dot product from $\\sum_i \\cos(k\\theta_i)$ at its distance $k$, over {length:,} ×"

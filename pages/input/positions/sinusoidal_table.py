@@ -45,16 +45,16 @@ def draw_table(figure: DeltaGenerator, controls: DeltaGenerator, length: int, wi
     explain.measure_it(_draw_waves, found, width, base)
 
 
-def _draw_waves(found: Waves, width: int, base: int) -> None:
+def _draw_waves(waves: Waves, width: int, base: int) -> None:
     """How long each wave is."""
-    shortest, longest = found.wavelength[[0, -1]]
-    pairs = np.arange(len(found.theta))
+    shortest, longest = waves.wavelength[[0, -1]]
+    pairs = np.arange(len(waves.theta))
     plot(
-        figures.wavelength_curve(found.wavelength, found.length),
+        figures.wavelength_curve(waves.wavelength, waves.length),
         key="sinusoid_waves",
         height=380,
         name="wavelengths",
-        data=pd.DataFrame({"pair": pairs, "theta": found.theta, "wavelength": found.wavelength}),
+        data=pd.DataFrame({"pair": pairs, "theta": waves.theta, "wavelength": waves.wavelength}),
         alt=(
             f"The wavelength of each of {len(pairs)} pairs, in positions, on a logarithmic axis, from"
             f" {shortest:.3g} to {longest:.3g}."
@@ -64,7 +64,7 @@ def _draw_waves(found: Waves, width: int, base: int) -> None:
         "Pair $i$ is dimensions $2i$ (sine) and $2i + 1$ (cosine). Its wavelength is $2\\pi / \\theta_i ="
         f" 2\\pi \\cdot base^{{2i/d}}$: from $2\\pi$ = {shortest:.3f} positions to $2\\pi \\cdot"
         f" {base}^{{({width}-2)/{width}}}$ = {longest:,.1f}. On a logarithmic axis that is a straight line:"
-        f" each is {found.ratio:.3f} times the one before. {found.longer} of {len(pairs)} are longer than the"
+        f" each is {waves.ratio:.3f} times the one before. {waves.longer} of {len(pairs)} are longer than the"
         " table. It has no parameters and could go on for ever."
     )
 

@@ -106,26 +106,26 @@ def _draw_matrix(source: _Source, reach: float) -> None:
     )
 
 
-def _lesson(found: measured.LearnedBias) -> str:
+def _lesson(learned_bias: measured.LearnedBias) -> str:
     """Which heads look near and which far, read off the trained part of the bias."""
-    told = "; ".join(
-        f"head {h}: distance {found.favours[h]}, {signed_slope(found.alibi_slope[h])}"
-        for h in range(min(len(found.favours), MOST_TOLD))
+    text = "; ".join(
+        f"head {h}: distance {learned_bias.favours[h]}, {signed_slope(learned_bias.alibi_slope[h])}"
+        for h in range(min(len(learned_bias.favours), MOST_TOLD))
     )
     words = (
-        f"Between distance 0 and {found.last}, head {found.loudest} varies the most: its bias spans"
-        f" **{found.spread[found.loudest]:.2f}**, which is a factor of about"
-        f" {float(f'{found.factor:.2g}'):,.0f} between weights. The distance each"
-        f" head favours, and the mean fall of its bias per token (ALiBi would call it its slope): {told}."
+        f"Between distance 0 and {learned_bias.last}, head {learned_bias.loudest} varies the most: its bias"
+        f" spans **{learned_bias.spread[learned_bias.loudest]:.2f}**, which is a factor of about"
+        f" {float(f'{learned_bias.factor:.2g}'):,.0f} between weights. The distance each"
+        f" head favours, and the mean fall of its bias per token (ALiBi would call it its slope): {text}."
     )
-    if found.unmet is None:
+    if learned_bias.unmet is None:
         return words
-    new = found.unmet
+    new = learned_bias.unmet
     return (
         words
         + f" The {new.buckets} buckets from distance {new.distance} on are never used within the context:"
-        f" they average {signed(new.mean)}, where distance {found.last} has {signed(new.met_mean)}. So a text"
-        " longer than the context meets numbers that nobody taught."
+        f" they average {signed(new.mean)}, where distance {learned_bias.last} has {signed(new.met_mean)}."
+        " So a text longer than the context meets numbers that nobody taught."
     )
 
 

@@ -52,8 +52,8 @@ def _key(text: str, *choice: int | str) -> Key:
 @st.cache_resource(max_entries=24, show_spinner="Learning the merges …")
 def _learned(text: str, new_tokens: int, level: Level, split: Split) -> Watched:
     """Trained once for each text and choice; about half a second for a megabyte."""
-    found: Watched | None = known(_key(text, new_tokens, level, split))
-    return found or watch(text, new_tokens, level=level, split=split)
+    watched: Watched | None = known(_key(text, new_tokens, level, split))
+    return watched or watch(text, new_tokens, level=level, split=split)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

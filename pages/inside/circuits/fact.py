@@ -152,22 +152,22 @@ def sentence(fact: Fact, subject: Subject) -> str:
     word = f"“{safe(subject.vocabulary[fact.answer])}”"
     if fact.first is None:
         guess = safe(subject.vocabulary[fact.guess[-1]])
-        said = (
+        text = (
             f"{word} ends as number **{fact.rank[-1]:,}**, with a probability of {fact.probability[-1]:.3f}:"
             f" the model would write “{guess}”. Its best place on the way is {fact.rank[fact.best]:,}, after"
             f" {names[fact.best]}."
         )
     else:
-        said = (
+        text = (
             f"{word} is the likeliest token {_since(fact.first, names)}; in the end with a probability of"
             f" **{fact.probability[-1]:.2f}**."
         )
     if fact.leap is not None:
-        said += (
+        text += (
             f" It climbs most in {names[fact.leap]}: from number {fact.rank[fact.leap - 1]:,} to"
             f" {fact.rank[fact.leap]:,}."
         )
-    return f"{said} {_most(fact)}".strip()
+    return f"{text} {_most(fact)}".strip()
 
 
 def _since(first: int, names: list[str]) -> str:

@@ -121,20 +121,20 @@ def both_labels(subject: Subject, prompts: Prompts) -> list[str]:
     ]
 
 
-def _draw(subject: Subject, prompts: Prompts, found: Patching, height: int) -> None:
+def _draw(subject: Subject, prompts: Prompts, patching: Patching, height: int) -> None:
     shown = subject.vocabulary
     labels = both_labels(subject, prompts)
-    depths = depth_names(len(found.restored)) if found.site == "resid_pre" else None
-    if found.site == "z":
+    depths = depth_names(len(patching.restored)) if patching.site == "resid_pre" else None
+    if patching.site == "z":
         names = [str(head) for head in range(subject.config.n_heads)]
         figure = figures.patch_map(
-            found.restored, names, names, upright=0, title="head", hover="head %{customdata}"
+            patching.restored, names, names, upright=0, title="head", hover="head %{customdata}"
         )
         column = "head"
     else:
         clean, corrupted = ([shown[i] for i in ids] for ids in (prompts.clean, prompts.corrupted))
         figure = figures.patch_map(
-            found.restored,
+            patching.restored,
             figures.both(clean, corrupted),
             labels,
             upright=crowded(clean, 420),
@@ -143,21 +143,21 @@ def _draw(subject: Subject, prompts: Prompts, found: Patching, height: int) -> N
             depths=depths,
         )
         names, column = labels, "token"
-    layer, place = (grid.ravel() for grid in np.indices(found.restored.shape))
+    layer, place = (grid.ravel() for grid in np.indices(patching.restored.shape))
     plot(
         figure,
         key="patching_map",
         height=height,
-        name=f"patching-{SITES[found.site]}",
+        name=f"patching-{SITES[patching.site]}",
         data={
             "block": layer if depths is None else np.asarray(depths)[layer],
             "place": place,
             column: np.asarray(names)[place],
-            "restored": found.restored.ravel(),
+            "restored": patching.restored.ravel(),
         },
         alt=(
             f"Map of blocks against {column}s: how much of the first answer comes back when"
-            f" {SAID[found.site]} of the first prompt is put into the second prompt's run."
+            f" {SAID[patching.site]} of the first prompt is put into the second prompt's run."
         ),
     )
 

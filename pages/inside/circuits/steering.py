@@ -94,9 +94,9 @@ def draw_steering(subject: Subject) -> None:
 
 def _costs(subject: Subject, setting: Setting, added: Direction) -> None:
     """Draws the effect on a text that has nothing to do with the direction."""
-    found = _cost(subject, setting, added)
-    if found is not None and setting.coefficient:
-        st.markdown(words.costs(found, setting.coefficient, added))
+    cost = _cost(subject, setting, added)
+    if cost is not None and setting.coefficient:
+        st.markdown(words.costs(cost, setting.coefficient, added))
 
 
 def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
@@ -158,7 +158,7 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
     """Measures the cost as a curve over the coefficient."""
     coefficients = COEFFICIENTS[setting.where]
     width = min(WIDTH, subject.config.context)
-    found = measured(
+    result = measured(
         ("steering cost", subject.key, setting.added),
         lambda: cost(
             subject.model,
@@ -168,21 +168,21 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
         ),
         "Reading a neutral text",
     )
-    if found is None:
+    if result is None:
         return None
     plot(
-        figures.cost_curve(coefficients, found.perplexity, setting.coefficient),
+        figures.cost_curve(coefficients, result.perplexity, setting.coefficient),
         key="steering_cost",
         height=190,
         name="steering-cost",
         data={
             "coefficient": np.asarray(coefficients),
-            "loss_nats": found.loss,
-            "perplexity": found.perplexity,
+            "loss_nats": result.loss,
+            "perplexity": result.perplexity,
         },
-        alt=f"Perplexity of {found.tokens} tokens of a neutral text, by the coefficient of what is added.",
+        alt=f"Perplexity of {result.tokens} tokens of a neutral text, by the coefficient of what is added.",
     )
-    return found
+    return result
 
 
 def _neutral(subject: Subject) -> list[int]:

@@ -154,39 +154,39 @@ def _more() -> None:
             fetching.offers(absent, TASK, PRETRAINED)
 
 
-def _pattern(found: Crossing, head: str):  # type: ignore[no-untyped-def]
+def _pattern(crossing: Crossing, head: str):  # type: ignore[no-untyped-def]
     place = None if head == "mean" else tuple(int(part) for part in head.split("."))
-    return found.pattern(place)  # type: ignore[arg-type]
+    return crossing.pattern(place)  # type: ignore[arg-type]
 
 
-def _picture(found: Crossing, name: str, text: str, step: int, chosen: tuple[str, Change]) -> None:
+def _picture(crossing: Crossing, name: str, text: str, step: int, chosen: tuple[str, Change]) -> None:
     head, change = chosen
-    weights = _pattern(found, head)
+    weights = _pattern(crossing, head)
     task = task_of(name)
     right = truth(task, text) if change == "none" and task is not None else None
-    true = right.sources if right is not None and right.target == found.text else ()
+    true = right.sources if right is not None and right.target == crossing.text else ()
     plot(
-        alignment_figure(weights, found.source, found.written, step, true),
+        alignment_figure(weights, crossing.source, crossing.written, step, true),
         key="cross_alignment",
-        alt=words.alt(found, step),
+        alt=words.alt(crossing, step),
         height=HEIGHT,
         name="alignment",
-        data={"written": list(found.written)}
-        | {f"{i} {s}": weights[:, i] for i, s in enumerate(found.source)},
+        data={"written": list(crossing.written)}
+        | {f"{i} {s}": weights[:, i] for i, s in enumerate(crossing.source)},
     )
 
 
-def _told(name: str, text: str, plain: Crossing, found: Crossing, chosen: tuple[Change, str]) -> str:
+def _told(name: str, text: str, plain: Crossing, crossing: Crossing, chosen: tuple[Change, str]) -> str:
     change, head = chosen
     if change != "none":
-        return words.changed(change, plain.text, found.text, differing(plain.written, found.written))
+        return words.changed(change, plain.text, crossing.text, differing(plain.written, crossing.written))
     task = task_of(name)
     if task is None:
-        return words.unmarked(found, sharpest(_pattern(found, head)))
+        return words.unmarked(crossing, sharpest(_pattern(crossing, head)))
     right = truth(task, text)
     if right is None:
-        return words.not_a_source(found.text, PAIR_TASKS[task].form)
-    pattern = _pattern(found, head)
-    said = words.aligned(found.text, right.target, looked(pattern, right, found.text))
-    nowhere = at_the_end(pattern, found.written) if found.ended else ()
-    return said + words.ends(nowhere, len(found.written) - 1)
+        return words.not_a_source(crossing.text, PAIR_TASKS[task].form)
+    pattern = _pattern(crossing, head)
+    said = words.aligned(crossing.text, right.target, looked(pattern, right, crossing.text))
+    nowhere = at_the_end(pattern, crossing.written) if crossing.ended else ()
+    return said + words.ends(nowhere, len(crossing.written) - 1)

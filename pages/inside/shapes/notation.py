@@ -18,7 +18,7 @@ def numbers(text: str) -> list[float]:
     >>> numbers("1, 2.5 -3")
     [1.0, 2.5, -3.0]
     """
-    found = []
+    result = []
     for word in text.replace(",", " ").replace(";", " ").replace("−", "-").split():
         try:
             value = float(word)
@@ -26,10 +26,10 @@ def numbers(text: str) -> list[float]:
             raise ShapeError(f"“{word[:20]}” is not a number") from None
         if not math.isfinite(value) or abs(value) > 1000:
             raise ShapeError(f"{word[:20]} is out of range: keep every number between −1000 and 1000")
-        found.append(value)
-    if not 1 <= len(found) <= MOST:
-        raise ShapeError(f"give 1 to {MOST} numbers in a row, not {len(found)}")
-    return found
+        result.append(value)
+    if not 1 <= len(result) <= MOST:
+        raise ShapeError(f"give 1 to {MOST} numbers in a row, not {len(result)}")
+    return result
 
 
 def plain(x: float) -> str:

@@ -39,18 +39,18 @@ def draw_lecture() -> None:
         data=pd.DataFrame(words.table(found)),
         name="lecture",
     )
-    own = of_checkpoint(OURS, found.letters)
-    explain.answer(words.answer(found, own))
-    explain.measure_it(_measured, found, own)
+    overfit = of_checkpoint(OURS, found.letters)
+    explain.answer(words.answer(found, overfit))
+    explain.measure_it(_measured, found, overfit)
 
 
-def _measured(found: Experiment, own: Overfit) -> None:
+def _measured(experiment: Experiment, overfit: Overfit) -> None:
     """The table, what each wrote, and a training that goes on learning what it has read."""
-    st.dataframe(pd.DataFrame(words.table(found)), hide_index=True)
-    st.caption(words.made(found))
-    plot(readings(own), key="ladder_readings", height=280, alt=words.readings(own), name="readings")
-    st.caption(words.readings(own))
-    wrote = {name: each for name, each in found.rungs.items() if each.text}
+    st.dataframe(pd.DataFrame(words.table(experiment)), hide_index=True)
+    st.caption(words.made(experiment))
+    plot(readings(overfit), key="ladder_readings", height=280, alt=words.readings(overfit), name="readings")
+    st.caption(words.readings(overfit))
+    wrote = {name: each for name, each in experiment.rungs.items() if each.text}
     if wrote:
         titles = {name: LECTURE[name].rung.title for name in wrote}
         name = widgets.select(words.WROTE, titles, "ladder_wrote", kind="list")

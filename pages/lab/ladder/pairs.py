@@ -43,28 +43,28 @@ def draw_pairs() -> None:
     explain.measure_it(_measured, found)
 
 
-def _shares(found: Expectations, other: str) -> pd.DataFrame:
+def _shares(expectations: Expectations, other: str) -> pd.DataFrame:
     rows = [
         {"after": given, "letter": letter}
-        | {source: found.of(source, given, letter) for source in ("text", TABLE, other)}
+        | {source: expectations.of(source, given, letter) for source in ("text", TABLE, other)}
         for given in (*SINGLE, *DOUBLE)
-        for letter in found.top(given, TOP)
+        for letter in expectations.top(given, TOP)
     ]
     return pd.DataFrame(rows)
 
 
-def _measured(found: Expectations) -> None:
+def _measured(expectations: Expectations) -> None:
     """How differently each goes on after the two pairs, and its loss."""
     sources = (TABLE, *SEEING)
     st.table(
         pd.DataFrame(
             {
-                words.APART: [f"{found.apart(s):.3f}" for s in ("text", *sources)],
-                words.LOSS: ["", *(f"{found.losses[s]:.3f}" for s in sources)],
+                words.APART: [f"{expectations.apart(s):.3f}" for s in ("text", *sources)],
+                words.LOSS: ["", *(f"{expectations.losses[s]:.3f}" for s in sources)],
             },
             index=[words.TEXT, *(words.name(s) for s in sources)],
         ),
         border="horizontal",
     )
     st.caption(words.MEASURED)
-    st.caption(words.made(found))
+    st.caption(words.made(expectations))

@@ -39,16 +39,16 @@ def answer(name: str, finish: Finish | None) -> str:
     unit = UNITS[finish.unit]
     best, worst = finish.best, finish.worst
     when = "Lowest" if finish.complete else "So far lowest"
-    said = (
+    text = (
         f"{when}: **{best.name}** with **{finish.loss(best):.2f} {unit}**; highest: {worst.name} with"
         f" {finish.loss(worst):.2f}, {finish.apart:.2f} apart"
     )
-    said += "." if finish.clear else ": no more than two seeds may differ by."
-    said += ended_early(finish)
+    text += "." if finish.clear else ": no more than two seeds may differ by."
+    text += ended_early(finish)
     if name.startswith("norms") and finish.unigram is not None:
         who = [line.name for line in finish.stalled]
-        said += f" {_stalled(who)} {finish.unigram:.2f}."
-    return said + REMARKS.get(name, "")
+        text += f" {_stalled(who)} {finish.unigram:.2f}."
+    return text + REMARKS.get(name, "")
 
 
 def _stalled(who: list[str]) -> str:

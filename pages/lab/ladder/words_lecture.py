@@ -42,36 +42,38 @@ def answer(experiment: Experiment, overfit: Overfit) -> str:
     """Says how far ours is the same, and what the best of the published numbers is."""
     last = LECTURE["block-8"]
     title = last.rung.title.lower()
-    said = [_agreement(experiment)]
+    sentences = [_agreement(experiment)]
     deepest = experiment.rungs.get("block-8")
     if deepest is not None and deepest.finished:
-        said.append(
+        sentences.append(
             f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read {experiment.passes:.0f}"
             f" times: here {deepest.train[-1]:.2f}, and on unseen text **{deepest.validation[-1]:.2f}**."
         )
     else:
-        said.append(
+        sentences.append(
             f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read **{experiment.passes:.0f}"
             f" times** (that rung was not run here). Our `{overfit.name}`, after {overfit.passes[-1]:.0f}"
             f" readings, is at {overfit.train[-1]:.2f} there and at **{overfit.validation[-1]:.2f}** on"
             " unseen text."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def _agreement(found: Experiment) -> str:
-    compared = found.compared
+def _agreement(experiment: Experiment) -> str:
+    compared = experiment.compared
     if not compared:
         return "No rung with a published number has been run to its end here."
     if len(compared) == 1:
         (name,) = compared
-        each = found.rungs[name]
+        each = experiment.rungs[name]
         verdict = f"within {NEAR:g} nats" if each.agrees else f"{each.off:+.2f} nats off"
         return (
             f"*{LECTURE[name].rung.title}* ends at **{each.train[-1]:.2f}**, the lecture says"
             f" {each.published:.2f}: {verdict}."
         )
-    return f"**{len(found.agreeing)} of {len(compared)}** published losses come out within {NEAR:g} nats."
+    return (
+        f"**{len(experiment.agreeing)} of {len(compared)}** published losses come out within {NEAR:g} nats."
+    )
 
 
 def table(experiment: Experiment) -> dict[str, list[Any]]:
@@ -115,12 +117,12 @@ def row_label(name: str, each: Climbed | None) -> str:
 
 
 def alt(experiment: Experiment) -> str:
-    said = [
+    sentences = [
         f"{LECTURE[name].rung.title}: {each.train[-1]:.2f} on what it learned from,"
         f" {each.validation[-1]:.2f} unseen, published {_published(name)}"
         for name, each in experiment.rungs.items()
     ]
-    return f"Losses in nats a letter. {'; '.join(said)}. Not run: {len(experiment.missing)} rungs."
+    return f"Losses in nats a letter. {'; '.join(sentences)}. Not run: {len(experiment.missing)} rungs."
 
 
 def made(experiment: Experiment) -> str:

@@ -60,13 +60,13 @@ ALIKE = 0.05  # a rung that tells the two apart by less than this hardly tells t
 
 
 def alt(expectations: Expectations, other: str) -> str:
-    said = ", ".join(
+    text = ", ".join(
         f"after {given}: e {expectations.of('text', given, 'e'):.0%} in the text,"
         f" {expectations.of(TABLE, given, 'e'):.0%} for the table, {expectations.of(other, given, 'e'):.0%}"
         f" for {name(other)}"
         for given in DOUBLE
     )
-    return f"Shares of the next letter after t, e, a blank, a line break, th and sh; {said}."
+    return f"Shares of the next letter after t, e, a blank, a line break, th and sh; {text}."
 
 
 def made(expectations: Expectations) -> str:

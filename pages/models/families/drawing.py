@@ -232,13 +232,13 @@ def parameters(made: Ledger) -> Mapping[tuple[str, str], int]:
     """Returns (stack, component) -> its parameters in the whole model. Parameters that both stacks share
     count for each; positions without a box of their own count with the attention that they are in.
     """
-    found: dict[tuple[str, str], int] = {}
+    result: dict[tuple[str, str], int] = {}
     inside = "embed" not in HEALTHY.position(made.config).enters
     for row in made.rows:
         component = "attention" if row.component == "position" and inside else row.component
         for stack in {row.stack} if row.stack or made.encoder is None else ("encoder", "decoder"):
-            found[stack, component] = found.get((stack, component), 0) + row.parameters
-    return found
+            result[stack, component] = result.get((stack, component), 0) + row.parameters
+    return result
 
 
 def _rectangle(box: Box) -> tuple[dict[str, object], dict[str, object]]:

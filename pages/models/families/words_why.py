@@ -75,11 +75,11 @@ def won(tokens: int, percent: int, reasons: Reasons) -> str:
 
 def by_hand(forms: Mapping[str, TwoForms]) -> str:
     """Returns the arithmetic, and each task in both forms (Markdown)."""
-    said = "; ".join(
+    text = "; ".join(
         f"{name} {one.continued:.1%} ({one.paired:.1%}), {one.parameters[1]:,} parameters"
         for name, one in forms.items()
     )
-    return BY_HAND + (f"\n\n{CAST} {said}." if said else "")
+    return BY_HAND + (f"\n\n{CAST} {text}." if text else "")
 
 
 CAST = (

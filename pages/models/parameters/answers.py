@@ -70,13 +70,13 @@ def larger(choice: Choice, other: Choice, totals: Pair) -> str:
 
 def work_of_a_token(choice: Choice, work: Work, crossing: int | None) -> str:
     flops = work.flops
-    said = (
+    text = (
         f"In a text of {flops.tokens:,} tokens each one costs **{flop(flops.forward)}** forward,"
         f" {percent(flops.scores, flops.forward)} of that for looking at the others"
     )
     if crossing is None:
-        return f"{said}; that share never reaches half."
-    return f"{said}; from **{crossing:,} tokens** on it is more than half."
+        return f"{text}; that share never reaches half."
+    return f"{text}; from **{crossing:,} tokens** on it is more than half."
 
 
 def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: str | None) -> str:
@@ -84,13 +84,13 @@ def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: s
     sums = totals(uses(choice.ledger, dtype, batch, tokens))
     texts = f"{batch:,} texts" if batch > 1 else "a text"
     fits = f"a {device} is enough" if device else "no device here has that much"
-    said = (
+    text = (
         f"To write {texts} of {tokens:,} tokens in {dtype}, {name(choice)} needs"
         f" **{gigabytes(sums['to write'])}**: {fits}"
     )
     if dtype not in TRAINED_IN:
-        return f"{said}."
-    return f"{said}. To be trained on as much it needs **{gigabytes(sums['to train'])}**."
+        return f"{text}."
+    return f"{text}. To be trained on as much it needs **{gigabytes(sums['to train'])}**."
 
 
 def fits_line(fit: Fit) -> str:

@@ -61,16 +61,16 @@ def length_slider(key: str, fallback: int) -> int:
     return widgets.slide_over("Tokens of text T", LENGTHS, nearest, key)
 
 
-def _measured(choice: Choice, found: Work, crossing: int | None) -> None:
+def _measured(choice: Choice, work: Work, crossing: int | None) -> None:
     """The numbers at one length, what heads cost, which sizes suit the hardware, and two laws of budgets."""
-    _numbers(found, choice.ledger)
-    explain.takeaway(words.attention_and_length(choice, found, crossing))
-    _heads(choice.ledger, found.flops.tokens)
+    _numbers(work, choice.ledger)
+    explain.takeaway(words.attention_and_length(choice, work, crossing))
+    _heads(choice.ledger, work.flops.tokens)
     _sizes(choice.ledger)
     _budget(choice.ledger)
 
 
-def _products(found: Work) -> None:
+def _products(work: Work) -> None:
     st.dataframe(
         pd.DataFrame(
             [
@@ -83,18 +83,18 @@ def _products(found: Work) -> None:
                     "FLOP for a token": p.flops,
                     "grows with T": p.grows,
                 }
-                for p in found.flops.rows
+                for p in work.flops.rows
             ]
         ),
         hide_index=True,
         column_config={"FLOP for a token": st.column_config.NumberColumn(format="localized")},
     )
-    made_once = (words.ONCE.format(name=p.name, flops=p.flops) for p in found.flops.once)
+    made_once = (words.ONCE.format(name=p.name, flops=p.flops) for p in work.flops.once)
     st.caption(words.WHAT_COUNTS + "".join(made_once))
 
 
-def _numbers(found: Work, ledger: Ledger) -> None:
-    flops = found.flops
+def _numbers(work: Work, ledger: Ledger) -> None:
+    flops = work.flops
     columns = [*st.columns(2), *st.columns(2)]
     with columns[0]:
         explain.worked(
@@ -102,8 +102,8 @@ def _numbers(found: Work, ledger: Ledger) -> None:
         )
     with columns[1]:
         part = percent(flops.scores, flops.forward)
-        said = f"{words.growing(ledger)} = {flops.scores:,}; the rest does not depend on T"
-        explain.worked("Of these, scores and sums", part, said)
+        text = f"{words.growing(ledger)} = {flops.scores:,}; the rest does not depend on T"
+        explain.worked("Of these, scores and sums", part, text)
     with columns[2]:
         explain.worked(
             "Training, one token",
@@ -111,8 +111,8 @@ def _numbers(found: Work, ledger: Ledger) -> None:
             "3 · forward: backward makes two products for each of forward's",
         )
     with columns[3]:
-        explain.worked("6 N, the rule of thumb", flop(flops.six_n), words.six_n(found, ledger))
-    st.caption(words.whole_text(found, ledger))
+        explain.worked("6 N, the rule of thumb", flop(flops.six_n), words.six_n(work, ledger))
+    st.caption(words.whole_text(work, ledger))
 
 
 def _heads(ledger: Ledger, tokens: int) -> None:

@@ -111,24 +111,24 @@ def _savings(choice: Choice) -> None:
         if other is not None:
             found = change(choice.ledger, other)
             share = percent(found.saved, found.larger)
-            said = (
+            text = (
                 f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix for embedding and output."
                 f" {share} of the model without tying."
             )
             explain.worked(
-                "Tying saves" if c.tie_embeddings else "Tying would save", f"{found.saved:,}", said
+                "Tying saves" if c.tie_embeddings else "Tying would save", f"{found.saved:,}", text
             )
     with columns[1]:
         longer = choice.variant(context=2 * c.context)
         if longer is not None:
-            said = (
+            text = (
                 f"{2 * c.context:,} tokens in place of {c.context:,}: attention's matrices act on one token"
                 " at a time, so they stay as they are."
             )
             explain.worked(
                 "Twice the context",
                 _signed(change(choice.ledger, longer).parameters),
-                said + (" Only the position table grows." if c.position == "learned" else ""),
+                text + (" Only the position table grows." if c.position == "learned" else ""),
             )
     with columns[2]:
         _grouped(choice, "A key head for each query head (MHA)", c.n_heads)
@@ -144,7 +144,7 @@ def _grouped(choice: Choice, name: str, heads: int) -> None:
     other = choice.variant(n_kv_heads=heads)
     if other is None:
         return
-    said = (
+    text = (
         "That is this model."
         if heads == c.n_kv_heads
         else f"{heads} in place of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
@@ -157,7 +157,7 @@ def _grouped(choice: Choice, name: str, heads: int) -> None:
         if now
         else " Without a causal mask there is no KV cache."
     )
-    explain.worked(name, _signed(found.parameters), said + cache)
+    explain.worked(name, _signed(found.parameters), text + cache)
 
 
 def _signed(change: int) -> str:

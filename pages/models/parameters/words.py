@@ -145,17 +145,17 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
         if where.usual
         else "the usual shape, $d_{ff} = 4d$ with full heads, would give two thirds"
     )
-    said = (
+    text = (
         f"**{where.network_share:.1%} of the blocks' parameters are in the feed-forward networks**: {close}."
     )
     if not where.usual:
-        said += (
+        text += (
             f" Here $d_{{ff}}$ is {where.d_ff:.3g}·d, the queries are {where.queries:.3g}·d wide"
             f" and the keys {where.keys:.3g}·d."
         )
     if choice.ledger.encoder is not None:
-        said += " A decoder's blocks have a second attention, which reads the encoder."
-    return said + (
+        text += " A decoder's blocks have a second attention, which reads the encoder."
+    return text + (
         f" Embedding, positions and output are {percent(where.outside, where.total)} of the whole; with the"
         " same vocabulary, the larger the model, the less."
     )
@@ -245,16 +245,16 @@ def heads(rows: tuple[Headed, ...]) -> str:
 
 
 def sizes(vocab: Fitting, more: int) -> str:
-    said = (
+    text = (
         f"A graphics processor multiplies matrices in tiles, and reads 128 bytes at once: {TILE} numbers of"
         " 16 bits. A side that is no multiple leaves tiles partly empty ([NVIDIA, *Matrix Multiplication"
         " Background*](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/)"
         ", sections 2.2 and 3.1)."
     )
     if vocab.fits:
-        return f"{said} This vocabulary of {vocab.size:,} suits."
+        return f"{text} This vocabulary of {vocab.size:,} suits."
     return (
-        f"{said} This vocabulary of {vocab.size:,} does not suit: {vocab.padded:,} rows would, for"
+        f"{text} This vocabulary of {vocab.size:,} does not suit: {vocab.padded:,} rows would, for"
         f" {more:,} parameters more, which no token ever uses."
     )
 

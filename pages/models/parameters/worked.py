@@ -121,8 +121,8 @@ def _small() -> None:
             f"{bare.total:,}",
             r"$2\,V d + 12\,L\,d^2 = 2\cdot 65\cdot 128 + 12\cdot 4\cdot 128^2$",
         )
-        said = f"with biases, gains and {classic.config.context} positions, tied: the rows beside this"
-        explain.worked("As the preset classic", f"{classic.total:,}", said)
+        text = f"with biases, gains and {classic.config.context} positions, tied: the rows beside this"
+        explain.worked("As the preset classic", f"{classic.total:,}", text)
         explain.worked(
             "The lab's own model",
             f"{ledger(LAB).total:,}",

@@ -55,9 +55,9 @@ def draw_dice() -> None:
     explain.measure_it(_measured, found, c.to_dict())
 
 
-def _measured(found: Comparison, values: dict[str, Any]) -> None:
+def _measured(comparison: Comparison, values: dict[str, Any]) -> None:
     """Every activation, and the configuration that was drawn."""
-    draw_activations(found)
+    draw_activations(comparison)
     st.subheader("The configuration that was drawn", anchor=False)
     st.dataframe(
         {"field": list(values), "value": [written(value) for value in values.values()]}, hide_index=True

@@ -162,14 +162,14 @@ def _opened(taken: Taken, found: Plan | str) -> None:
         st.code(f"python model.py {taken.source}".strip(), language="bash")
 
 
-def _zip(taken: Taken, found: Plan, dtype: str) -> None:
+def _zip(taken: Taken, plan: Plan, dtype: str) -> None:
     model, tokenizer = taken.model, taken.tokenizer
     assert isinstance(model, Transformer) and not isinstance(tokenizer, PairTokenizer)
     # Streamlit's own: a file is built when it is asked for, not before.
     st.download_button(
         "Download the zip",
-        lambda: pack.hugging_face(model, found, tokenizer, dtype),
-        f"{taken.file}-{found.family}.zip",
+        lambda: pack.hugging_face(model, plan, tokenizer, dtype),
+        f"{taken.file}-{plan.family}.zip",
         "application/zip",
         icon=":material/download:",
         on_click="ignore",

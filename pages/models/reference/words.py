@@ -140,13 +140,13 @@ def packed(plan: Plan | str, size: str, dtype: str) -> str:
             " and the parts of the engine that it is made of."
         )
     title = WRITERS[plan.family].title
-    said = f"This model **is a {title}**: in {size} of {dtype}, `transformers` opens it"
+    text = f"This model **is a {title}**: in {size} of {dtype}, `transformers` opens it"
     made = list(dict.fromkeys(MADE[field] for field in plan.filled))
     if made:
         return (
-            f"{said}. What that family has beside is written so that it changes nothing: {', '.join(made)}."
+            f"{text}. What that family has beside is written so that it changes nothing: {', '.join(made)}."
         )
-    return f"{said}. Every property and every tensor has its place there."
+    return f"{text}. Every property and every tensor has its place there."
 
 
 # Variations -------------------------------------------------------------------------------------

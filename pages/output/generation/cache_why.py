@@ -52,9 +52,12 @@ def draw_why(subject: Subject, container: Any) -> None:
     explain.measure_it(_measured, subject, ids, kept, lost)
 
 
-def _measured(subject: Subject, ids: tuple[int, ...], kept: Unchanged, lost: Unchanged) -> None:
+def _measured(subject: Subject, ids: tuple[int, ...], unchanged: Unchanged, lost: Unchanged) -> None:
     before, after = st.columns(2, gap="medium")
-    for column, name, found in ((before, "With the causal mask", kept), (after, "Mask switched off", lost)):
+    for column, name, found in (
+        (before, "With the causal mask", unchanged),
+        (after, "Mask switched off", lost),
+    ):
         with column:
             explain.worked(
                 name,
@@ -74,7 +77,7 @@ def _measured(subject: Subject, ids: tuple[int, ...], kept: Unchanged, lost: Unc
         + (
             "Differences around a ten-millionth are rounding: sums of another size are added in another"
             " order."
-            if kept.most
+            if unchanged.most
             else ""
         )
     )

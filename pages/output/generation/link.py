@@ -43,7 +43,7 @@ def _said(tree: Tree, leaf: int) -> str:
 
 def parse(text: str, vocab: int, limits: Limits) -> list[Branch]:
     """Returns the branches of a link; what is none, or cannot be, is left out."""
-    found: list[Branch] = []
+    branches: list[Branch] = []
     for part in text[: 4 * LINK].split("_")[:BRANCHES]:
         if not _BRANCH.fullmatch(part) or not part.isascii():
             continue
@@ -56,8 +56,8 @@ def parse(text: str, vocab: int, limits: Limits) -> list[Branch]:
             and all(token < vocab for _, token in pairs)
         ):
             size = min(int(length), limits.most)
-            found.append((tuple((depth, token) for depth, token in pairs if depth <= size), size))
-    return [branch for branch in found if branch[1]]
+            branches.append((tuple((depth, token) for depth, token in pairs if depth <= size), size))
+    return [branch for branch in branches if branch[1]]
 
 
 def again(session: Session) -> tuple[str, str]:

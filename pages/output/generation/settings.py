@@ -45,11 +45,11 @@ def conversation(subject: Subject, container: Any) -> tuple[Subject, frozenset[i
         return subject, frozenset(), ""
     turn = user_turn(tokenizer, subject.text)
     ends = ends_of(tokenizer)
-    said = " or ".join(f"`{subject.vocabulary[i]}`" for i in sorted(ends & set(turn.ids)) or sorted(ends))
+    text = " or ".join(f"`{subject.vocabulary[i]}`" for i in sorted(ends & set(turn.ids)) or sorted(ends))
     about = (
         f"Around your {turn.text_tokens:,} tokens the model's chat template puts **{turn.around:,} others**:"
         f" who speaks, what it is to be, and {turn.special} special tokens, which no typed text becomes. The"
-        f" answer ends where the model writes {said}."
+        f" answer ends where the model writes {text}."
     )
     return replace(subject, ids=turn.ids), ends, about
 

@@ -38,36 +38,36 @@ def draw_surprise(subject: Subject, path: Sequence[Written], shown: int) -> None
     explain.measure_it(_every_token, subject, labels, path, found)
 
 
-def _every_token(subject: Subject, labels: list[str], path: Sequence[Written], found: Surprise) -> None:
+def _every_token(subject: Subject, labels: list[str], path: Sequence[Written], surprise: Surprise) -> None:
     st.markdown("**How surprising each token was**")
     plot(
-        surprise_bars(labels, found),
+        surprise_bars(labels, surprise),
         key="generation_surprise",
         height=280,
         name="generation",
-        data=_table(labels, path, found, len(subject.ids)),
+        data=_table(labels, path, surprise, len(subject.ids)),
         alt=(
             f"Surprise of each of the {len(path)} tokens written so far, in nats, and their mean so far,"
-            f" which ends at {found.likelihood.nats:.2f}."
+            f" which ends at {surprise.likelihood.nats:.2f}."
         ),
     )
-    worst, least = safe(labels[found.worst]), chance(path[found.worst].log_p)
-    st.markdown(words.least_expected(found, worst, least))
+    worst, least = safe(labels[surprise.worst]), chance(path[surprise.worst].log_p)
+    st.markdown(words.least_expected(surprise, worst, least))
 
 
-def _table(labels: Sequence[str], path: Sequence[Written], found: Surprise, prompt: int) -> pd.DataFrame:
+def _table(labels: Sequence[str], path: Sequence[Written], surprise: Surprise, prompt: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "token_written": found.depth,
-            "position": found.positions(prompt),
+            "token_written": surprise.depth,
+            "position": surprise.positions(prompt),
             "id": [n.token for n in path],
             "token": labels,
-            "p": found.p,
-            "nats": found.nats,
-            "nats_so_far": found.mean,
+            "p": surprise.p,
+            "nats": surprise.nats,
+            "nats_so_far": surprise.mean,
             "q_with_settings": [n.q for n in path],
             "drawn_id": [n.drawn for n in path],
-            "picked": found.picked,
+            "picked": surprise.picked,
             "sees_from_position": [n.begin for n in path],
         }
     )

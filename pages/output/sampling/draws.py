@@ -32,12 +32,12 @@ def draw_draws(subject: Subject) -> None:
     explain.measure_it(_engines, subject, found, last.remaining)
 
 
-def _engines(subject: Subject, found: Tally, kept: int) -> None:
-    order = likeliest_ids(found.probabilities, min(LIKELIEST, kept))
+def _engines(subject: Subject, tally: Tally, kept: int) -> None:
+    order = likeliest_ids(tally.probabilities, min(LIKELIEST, kept))
     tokens = [subject.vocabulary[i] for i in order]
-    p, shares = found.probabilities[order], found.shares[order]
+    p, shares = tally.probabilities[order], tally.shares[order]
     table = pd.DataFrame(
-        {"token": tokens, "id": order, "probability": p, "draws": found.counts[order], "share": shares}
+        {"token": tokens, "id": order, "probability": p, "draws": tally.counts[order], "share": shares}
     )
     st.markdown("The engine's own thousand draws, with the same random numbers as the browser's.")
     plot(

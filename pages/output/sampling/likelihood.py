@@ -46,17 +46,17 @@ def draw_likelihood(subject: Subject) -> None:
     explain.by_hand(_by_hand, subject, found)
 
 
-def _bars(subject: Subject, found: Scored) -> None:
+def _bars(subject: Subject, scored: Scored) -> None:
     tokens = subject.labels[1:]
     plot(
-        figures.scored(tokens, found, upright=crowded(tokens, 560)),
+        figures.scored(tokens, scored, upright=crowded(tokens, 560)),
         key="sampling_scored",
         height=HEIGHT,
         name="likelihood",
-        data=pd.DataFrame({"token": tokens, "id": subject.ids[1:], "p": found.p, "nats": found.nats}),
+        data=pd.DataFrame({"token": tokens, "id": subject.ids[1:], "p": scored.p, "nats": scored.nats}),
         alt=(
             f"Surprise −ln p of each of {len(tokens)} tokens after all before it; the mean,"
-            f" {found.likelihood.nats:.2f} nats, is the loss."
+            f" {scored.likelihood.nats:.2f} nats, is the loss."
         ),
     )
 
@@ -87,16 +87,16 @@ def _ours() -> dict[str, float]:
     return found | {"4 layers": float(metrics["validation_loss"])}
 
 
-def _by_hand(subject: Subject, found: Scored) -> None:
+def _by_hand(subject: Subject, scored: Scored) -> None:
     """Every token's line of the sum."""
     names = [safe(label) for label in subject.labels]
     before = ["".join(names[:i]) for i in range(1, len(names))]
     rows = {
         "after": ["…" + text[-12:] if len(text) > 12 else text for text in before],
         "token": names[1:],
-        "p": found.p,
-        "−ln p": found.nats,
-        "sum so far": found.nats.cumsum(),
+        "p": scored.p,
+        "−ln p": scored.nats,
+        "sum so far": scored.nats.cumsum(),
     }
     form = {name: st.column_config.NumberColumn(format="%.4f") for name in ("p", "−ln p", "sum so far")}
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="sampling_chain", column_config=form)

@@ -37,23 +37,23 @@ def draw_room() -> None:
     st.caption(_said(asked, chosen))
 
 
-def _choose(asked: Question, person: str, answer: int) -> None:
+def _choose(question: Question, person: str, answer: int) -> None:
     try:
-        session.rooms().choose(asked.room, person, asked.number, answer)
+        session.rooms().choose(question.room, person, question.number, answer)
     except GlassformerError as error:
         st.toast(str(error), icon=":material/info:")
 
 
-def _said(asked: Question, chosen: int | None) -> str:
-    if not asked.open:
-        return f"The question is closed. {_answered(asked)}"
+def _said(question: Question, chosen: int | None) -> str:
+    if not question.open:
+        return f"The question is closed. {_answered(question)}"
     if chosen is None:
         return "Choose one. No name is kept."
-    return f"You chose “{safe(asked.answers[chosen])}”, and may change it until the question is closed."
+    return f"You chose “{safe(question.answers[chosen])}”, and may change it until the question is closed."
 
 
-def _answered(asked: Question) -> str:
-    total = sum(asked.counts)
+def _answered(question: Question) -> str:
+    total = sum(question.counts)
     return f"{total:,} answered." if total != 1 else "One answered."
 
 

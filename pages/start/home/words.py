@@ -184,10 +184,10 @@ def answer(
     """
     end = safe(read if len(read) <= 40 else f"…{read[-40:]}")
     where = "After" if causal else "In the last gap of" if gap else "At the end of"
-    said = f"{where} “{end}” it says **“{safe(word)}” with {chance:.0%}**"
+    text = f"{where} “{end}” it says **“{safe(word)}” with {chance:.0%}**"
     if settled == 0:
-        return f"{said}, and already the embedding alone would say so."
-    return f"{said}; before block {settled - 1} it was “{safe(before)}”."
+        return f"{text}, and already the embedding alone would say so."
+    return f"{text}; before block {settled - 1} it was “{safe(before)}”."
 
 
 def vectors(tokens: int, width: int) -> str:

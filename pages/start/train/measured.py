@@ -54,8 +54,8 @@ def by_hand(view: RunView) -> None:
         st.markdown(words_pairs.LABELS_BY_HAND if paired.labels else words_pairs.BY_HAND)
         return
     places = view.spec.model.context
-    found = MeanLoss(looks[-1].validation_loss, places)
-    st.markdown(words.likelihood(found, token_word(view.spec.train.tokenizer)))
+    mean_loss = MeanLoss(looks[-1].validation_loss, places)
+    st.markdown(words.likelihood(mean_loss, token_word(view.spec.train.tokenizer)))
 
 
 def _batch(view: RunView) -> None:
@@ -65,16 +65,16 @@ def _batch(view: RunView) -> None:
         return
     st.markdown("**What it is fed**")
     try:
-        found = shifted_batch(corpus, spec.model, spec.train, max(view.step, 1), parts=parts_of(spec.parts))
+        batch = shifted_batch(corpus, spec.model, spec.train, max(view.step, 1), parts=parts_of(spec.parts))
     except GlassformerError as error:
         st.caption(str(error))
         return
     lines = []
-    for row, (start, x, y) in enumerate(zip(found.starts, found.x, found.y, strict=True)):
+    for row, (start, x, y) in enumerate(zip(batch.starts, batch.x, batch.y, strict=True)):
         lines.append(f"x[{row}]  {_cells(x)}   (starts at {start:,})")
         lines.append(f"y[{row}]  {_cells(y)}")
     st.code("\n".join(lines), language=None)
-    st.caption(words.batch(found, token_word(spec.train.tokenizer)))
+    st.caption(words.batch(batch, token_word(spec.train.tokenizer)))
 
 
 def _cells(tokens: tuple[str, ...]) -> str:

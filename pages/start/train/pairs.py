@@ -67,8 +67,8 @@ def question(paired: Paired) -> str:
 
 def noun_of(spec: RunSpec) -> str:
     """Returns the unit of a loss: a token of its text, a symbol, a speaker."""
-    found = paired_of(spec.corpus)
-    return found.noun if found else token_word(spec.train.tokenizer)
+    paired = paired_of(spec.corpus)
+    return paired.noun if paired else token_word(spec.train.tokenizer)
 
 
 def strange(spec: RunSpec) -> str:

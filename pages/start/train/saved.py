@@ -63,11 +63,11 @@ def saved_model() -> None:
             return
         data = file.getvalue()
         try:
-            found = unpacked(data)
+            checkpoint = unpacked(data)
         except CheckpointError as error:
             st.error(safe(f"{str(error)[0].upper()}{str(error)[1:]}."))
             return
-        _show(found)
+        _show(checkpoint)
 
 
 def _reached(metrics: dict[str, Any]) -> str:
@@ -92,27 +92,28 @@ def _cut_into(tokenizer: Tokenizer) -> str:
     return f"alphabet of {tokenizer.vocab_size:,} characters"
 
 
-def _settings(found: Checkpoint) -> dict[str, Any]:
+def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
     """Its architecture and, where the file says it, how it was trained."""
-    settings = {name: value for name, value in found.config.to_dict().items() if name != "vocab_size"}
-    train = found.metrics.get("train")
+    settings = {name: value for name, value in checkpoint.config.to_dict().items() if name != "vocab_size"}
+    train = checkpoint.metrics.get("train")
     if isinstance(train, dict) and train:  # a hand-made file: its architecture alone is used
         with suppress(GlassformerError, TypeError):
             settings |= TrainConfig.from_dict(train).validate().to_dict()
     return settings
 
 
-def _show(found: Checkpoint) -> None:
-    parameters = parameter_formula(found.config, found.model.parts)
+def _show(checkpoint: Checkpoint) -> None:
+    parameters = parameter_formula(checkpoint.config, checkpoint.model.parts)
     st.markdown(
-        f"A whole model: **{parameters:,}** parameters, {found.config.n_layers} layers,"
-        f" width {found.config.d_model}, {_cut_into(found.tokenizer)}{_reached(found.metrics)}."
+        f"A whole model: **{parameters:,}** parameters, {checkpoint.config.n_layers} layers,"
+        f" width {checkpoint.config.d_model},"
+        f" {_cut_into(checkpoint.tokenizer)}{_reached(checkpoint.metrics)}."
     )
     st.button(
         "Put its settings into the controls",
         icon=":material/tune:",
         on_click=fill,
-        args=(_settings(found),),
+        args=(_settings(checkpoint),),
         key="use_settings",
     )
     with st.form("write", border=False):
@@ -126,10 +127,17 @@ def _show(found: Checkpoint) -> None:
         if right.form_submit_button("Write", icon=":material/edit_note:", width="stretch"):
             try:
                 text = complete(
-                    found.model, found.tokenizer, visible(prompt or ""), LENGTH, float(warmth), seed=0
+                    checkpoint.model,
+                    checkpoint.tokenizer,
+                    visible(prompt or ""),
+                    LENGTH,
+                    float(warmth),
+                    seed=0,
                 )
                 st.session_state["written"] = (
-                    text if fills_gaps(found.config, found.tokenizer) else visible(prompt or "") + text
+                    text
+                    if fills_gaps(checkpoint.config, checkpoint.tokenizer)
+                    else visible(prompt or "") + text
                 )
             except GlassformerError as error:
                 st.error(safe(str(error)))

@@ -42,8 +42,8 @@ def both(done: str) -> str:
 
 def in_short(parameters: int, steps: int, long: str) -> str:
     """Says how much is trained, and how long one run takes; `long` is empty where nobody knows yet."""
-    said = f"**{parameters:,}** parameters · **{steps:,}** steps"
-    return f"{said} · one run: about **{long}**" if long else said
+    text = f"**{parameters:,}** parameters · **{steps:,}** steps"
+    return f"{text} · one run: about **{long}**" if long else text
 
 
 def of_which(name: str) -> str:

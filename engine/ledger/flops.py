@@ -51,9 +51,9 @@ def products(
     """
     rows = _stack(c, tokens, parts)
     if encoder is not None:
-        across = _of("cross_attention", parts.mixer(c).products(c), c, tokens)
+        across = _of("cross_attention", parts.mixer(c).card.products(c), c, tokens)
         rows = [*_stack(encoder, tokens, parts), *rows, *across]
-    last = (_product("unembedding", each, c, tokens, 1) for each in parts.output(c).products(c))
+    last = (_product("unembedding", each, c, tokens, 1) for each in parts.output(c).card.products(c))
     return (*rows, *last)
 
 
@@ -61,7 +61,7 @@ def once(c: ResolvedConfig) -> tuple[Product, ...]:
     """Returns the products made once for a text of any length: the pooler's, of its first token alone. A mean
     has none.
     """
-    made = POOLERS[c.pooling].products() if c.pooler else ()
+    made = POOLERS[c.pooling].card.products() if c.pooler else ()
     return tuple(_product("pooler", each, c, 1, 1) for each in made)
 
 
@@ -78,8 +78,8 @@ def seen(c: ResolvedConfig, tokens: int) -> int:
 
 def _stack(c: ResolvedConfig, tokens: int, parts: Parts) -> list[Product]:
     return [
-        *_of("attention", parts.mixer(c).products(c), c, seen(c, tokens)),
-        *_of("feedforward", parts.feedforward(c).products(c), c, tokens),
+        *_of("attention", parts.mixer(c).card.products(c), c, seen(c, tokens)),
+        *_of("feedforward", parts.feedforward(c).card.products(c), c, tokens),
     ]
 
 

@@ -52,7 +52,7 @@ def kv_numbers(c: ResolvedConfig, encoder: ResolvedConfig | None = None, parts: 
     """
     if not c.causal:
         return 0
-    return c.n_layers * parts.mixer(c).cached(c) * (1 if encoder is None else 2)
+    return c.n_layers * parts.mixer(c).card.cached_numbers(c) * (1 if encoder is None else 2)
 
 
 def activations(
@@ -75,11 +75,11 @@ def activations(
     if encoder is not None:
         across = replace(run, turned=False)
         result["norm"] += parts.norm(c).card.saved(c, run).times(c.n_layers)
-        result["attention"] += parts.mixer(c).kept(c, across).times(c.n_layers)
+        result["attention"] += parts.mixer(c).card.saved(c, across).times(c.n_layers)
         for component, kept in _stack(encoder, run, parts).items():
             result[component] += kept
     if head:
-        result["output"] += parts.output(c).kept(c, run)
+        result["output"] += parts.output(c).card.saved(c, run)
     return result
 
 
@@ -90,7 +90,7 @@ def _stack(c: ResolvedConfig, run: BatchShape, parts: Parts) -> dict[str, SavedF
     for component, sublayer in (("attention", mixer), ("feedforward", ffn)):
         if not sublayer.present:
             continue
-        first, kept = norm.card.saved(c, run), sublayer.kept(c, run)
+        first, kept = norm.card.saved(c, run), sublayer.card.saved(c, run)
         readers.append(("norm", first) if norm.card.present else (component, kept))
         result["norm"] += first.times(c.n_layers)
         result[component] += kept.times(c.n_layers)

@@ -74,7 +74,7 @@ def parameter_rows(
     With an `encoder`, `c` is the decoder that reads it: both have the one embedding, and each decoder block a
     cross-attention (Vaswani et al. 2017).
     """
-    output = list(_of("unembedding", parts.output(c).tensors(c)))
+    output = list(_of("unembedding", parts.output(c).card.tensors(c)))
     if encoder is None:
         return _in_order(_row(c, spec) for spec in (*_stack(c, parts), *output))
     below = [_row(encoder, spec, "encoder") for spec in _stack(encoder, parts) if spec != _EMBEDDING]
@@ -97,26 +97,26 @@ def _stack(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     yield _EMBEDDING
     if c.token_types:
         yield "embedding", Weight("token types S: which text", (c.token_types, "d_model"))
-    yield from _of("position", parts.position(c).tensors(c))
+    yield from _of("position", parts.position(c).card.tensors(c))
     if c.embedding_norm:
         yield from _of("norm_embed", norm.card.tensors(c))
     if mixer.present:
         yield from _of("norm1", norm.card.tensors(c))
-    yield from _of("attention", mixer.tensors(c))
+    yield from _of("attention", mixer.card.tensors(c))
     if ffn.present:
         yield from _of("norm2", norm.card.tensors(c))
-    yield from _of("feedforward", ffn.tensors(c))
+    yield from _of("feedforward", ffn.card.tensors(c))
     if not parts.wiring(c).ends_normed:
         yield from _of("norm_final", norm.card.tensors(c))
     if c.pooler:
-        yield from _of("pooler", POOLERS[c.pooling].tensors())
+        yield from _of("pooler", POOLERS[c.pooling].card.tensors())
 
 
 def _cross(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     """A decoder block's second attention, whose keys and values come from the encoder, and its norm."""
     if parts.mixer(c).present:
         yield from _of("norm_cross", parts.norm(c).card.tensors(c))
-    yield from _of("cross_attention", parts.mixer(c).tensors(c))
+    yield from _of("cross_attention", parts.mixer(c).card.tensors(c))
 
 
 def _of(component: str, weights: tuple[Weight, ...]) -> Iterator[Spec]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
-from engine.parts.formula import Formula
+from engine.parts.cards.mixers import (
+    AttentionCard,
+    MeanCard,
+    MixerCard,
+    NoMixerCard,
+    SharedQKCard,
+    SimilarityCard,
+)
 from engine.parts.forward_pass import PassContext
-from engine.parts.heads import KEYS, QUERIES, HeadMixer, alike_kept, lies_in_order, output_matrix
+from engine.parts.heads import HeadMixer, output_matrix
 from engine.parts.initial import InitialValues
 from engine.parts.linear import StackedLinear
 
@@ -23,13 +28,7 @@ class Attention(HeadMixer):
     `w_qkv` holds W_Q, W_K and W_V, in that order.
     """
 
-    title: ClassVar[str] = "Attention"
-    sentence: ClassVar[str] = (
-        "Tokens talk. A query is compared with the keys; the softmax of the scores says how much of each"
-        " value is taken."
-    )
-    learned: ClassVar[bool] = True
-    flat: ClassVar[Mapping[str, str]] = {"q": "qkv", "k": "qkv", "v": "qkv"}
+    card: ClassVar[type[MixerCard]] = AttentionCard
     initial_values: ClassVar[InitialValues] = {**HeadMixer.initial_values, "w_qkv": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -59,50 +58,13 @@ class Attention(HeadMixer):
         k, v = kv.split([self.n_kv_heads, self.n_kv_heads], dim=2)
         return q, k, v
 
-    @classmethod
-    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        return ("W_Q", QUERIES), ("W_K", KEYS), ("W_V", KEYS)
-
-    @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        q, kv = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
-        lies = lies_in_order(config, run)
-        whole = q + 2 * kv  # W_QKV gives all three as one tensor: a view of one holds it all
-        gained = q + kv if config.qk_gain else 0  # what the gains multiply
-        if config.qk_norm and run.narrow:  # normed in float32, from copies of q and k
-            heads = config.n_heads + config.n_kv_heads
-            return SavedForBackward(own=q + kv + (whole if lies else kv), full=q + kv + heads + gained)
-        if config.qk_norm:
-            heads = config.n_heads + config.n_kv_heads
-            return SavedForBackward(own=q + kv + (0 if lies else kv) + whole + heads + gained)
-        if run.turned:
-            return SavedForBackward(own=q + kv + (whole if lies else kv))
-        copied = 0 if lies and config.n_kv_heads == config.n_heads else q  # a group's queries are stacked
-        return SavedForBackward(own=copied + (whole if lies else 2 * kv))
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
-        return super().formulas(config) | {
-            "qkv_flat": (
-                rf"[q, k, v] = x\,[W_Q, W_K, W_V]{bias}",
-                f"x · [W_Q, W_K, W_V]{plus}, one product for all three",
-            ),
-            "qkv_heads": (r"(d) \to (H, d_{head})", "split into q, k, v, and each into heads"),
-        }
-
 
 class SharedQK(HeadMixer):
     """Attention whose queries and keys are the same vectors: every token scores highest with its own
     likes.
     """
 
-    title: ClassVar[str] = "Attention, Q = K"
-    sentence: ClassVar[str] = (
-        "One matrix makes both queries and keys, so a token scores highest with its own likes."
-    )
-    learned: ClassVar[bool] = True
-    flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "v", "v": "v"}
+    card: ClassVar[type[MixerCard]] = SharedQKCard
     initial_values: ClassVar[InitialValues] = {
         **HeadMixer.initial_values,
         "w_qk": "matrix",
@@ -123,40 +85,11 @@ class SharedQK(HeadMixer):
             k = self.w_qk(memory).unflatten(-1, by_head)
         return q, k, self.w_v(x if memory is None else memory).unflatten(-1, by_head)
 
-    @classmethod
-    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        return ("W_QK", QUERIES), ("W_V", QUERIES)
-
-    @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        found, itself = alike_kept(config, run)
-        return found + SavedForBackward(
-            own=(1 + itself) * config.n_heads * config.d_head
-        )  # v, and what q and k are
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
-        cut = (r"(d) \to (H, d_{head})", "split into heads")
-        return super().formulas(config) | {
-            "qk_flat": (
-                rf"q = k = x\,W_{{QK}}{bias}",
-                f"x · W_QK{plus}: queries and keys are the same",
-            ),
-            "qk_heads": cut,
-            "v_flat": (rf"v = x\,W_V{bias}", f"x · W_V{plus}"),
-            "v_heads": cut,
-        }
-
 
 class Similarity(HeadMixer):
     """No matrices: tokens score by the raw similarity of their vectors, so each looks mostly at itself."""
 
-    title: ClassVar[str] = "Similarity"
-    sentence: ClassVar[str] = (
-        "Tokens are weighed by how alike their vectors are. With no matrices between, each mostly finds"
-        " itself."
-    )
+    card: ClassVar[type[MixerCard]] = SimilarityCard
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         q = kv = x.unflatten(-1, (self.n_heads, self.d_head))
@@ -164,30 +97,13 @@ class Similarity(HeadMixer):
             kv = memory.unflatten(-1, (self.n_heads, self.d_head))
         return q, kv, kv
 
-    @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        found, itself = alike_kept(config, run)
-        lies = lies_in_order(config, run)  # then v is x as it is
-        return found + SavedForBackward(
-            read=config.d_model * (itself or lies), own=config.d_model * (not lies)
-        )
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        cut = (r"(d) \to (H, d_{head})", "split into heads; there are no matrices")
-        return super().formulas(config) | {"x_heads": cut}
-
 
 class Mean(Similarity):
     """No scores: every token takes the plain average of all it may see. Position schemes that bias scores
     still count.
     """
 
-    title: ClassVar[str] = "Average"
-    sentence: ClassVar[str] = (
-        "Every token takes the plain average of all it may see: nobody is listened to more than anybody else."
-    )
-    scored: ClassVar[bool] = False
+    card: ClassVar[type[MixerCard]] = MeanCard
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q.new_zeros(q.shape[0], self.n_heads, q.shape[2], k.shape[2])
@@ -195,44 +111,16 @@ class Mean(Similarity):
     def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
         return None
 
-    @classmethod
-    def score(cls, config: ResolvedConfig) -> Formula:
-        return r"\mathrm{scores} = 0", "all alike"
-
 
 class NoMixer(nn.Module):
     """Tokens never talk: the model predicts from the last token alone."""
 
+    card: ClassVar[type[MixerCard]] = NoMixerCard
     present: ClassVar[bool] = False
-    title: ClassVar[str] = "No mixer"
-    sentence: ClassVar[str] = "Tokens never talk."
-    scored: ClassVar[bool] = False
-    learned: ClassVar[bool] = False
     cacheable: ClassVar[bool] = True
-    flat: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
     def forward(self, x: Tensor, context: PassContext) -> Tensor | None:
         return None
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return ()
-
-    @classmethod
-    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
-        return ()
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward()
-
-    @classmethod
-    def cached(cls, config: ResolvedConfig) -> int:
-        return 0
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        return {}

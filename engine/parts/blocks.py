@@ -7,7 +7,13 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.formula import Formula
+from engine.parts.cards.blocks import (
+    BlockCard,
+    NoResidualBlockCard,
+    ParallelBlockCard,
+    PostNormBlockCard,
+    PreNormBlockCard,
+)
 from engine.parts.forward_pass import PassContext
 from engine.parts.protocols import Parts, Sublayers
 
@@ -18,7 +24,7 @@ class Block(nn.Module):
     A part that is absent (mixer or ffn 'none') has no norm either, and writes nothing.
     """
 
-    sentence: ClassVar[str] = ""
+    card: ClassVar[type[BlockCard]] = BlockCard
     ends_normed: ClassVar[bool] = False
     parallel: ClassVar[bool] = False
     replaces: ClassVar[bool] = False
@@ -38,10 +44,6 @@ class Block(nn.Module):
         """How the parts hang together, whosever they are: a block's own, or lighter ones for a single row."""
         raise NotImplementedError
 
-    @classmethod
-    def formulas(cls) -> dict[str, Formula]:
-        return {"resid_mid": _added("attn_out"), "resid_post": _added("ffn_out")}
-
 
 class PreNormBlock(Block):
     """The modern wiring: the stream itself is never normalised, so gradients run through it untouched.
@@ -50,10 +52,7 @@ class PreNormBlock(Block):
        └──────────────────────┘  └────────────────┘
     """
 
-    sentence: ClassVar[str] = (
-        "Each sublayer reads {copy} of the stream and adds its result to it. The stream itself runs through"
-        " untouched, which is why deep stacks train."
-    )
+    card: ClassVar[type[BlockCard]] = PreNormBlockCard
 
     @staticmethod
     def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
@@ -71,11 +70,8 @@ class PostNormBlock(Block):
        └──────────────┘          └────────┘
     """
 
+    card: ClassVar[type[BlockCard]] = PostNormBlockCard
     ends_normed: ClassVar[bool] = True
-    sentence: ClassVar[str] = (
-        "Each sublayer's result is added to the stream{normed}: the wiring of 2017. Gradients must pass every"
-        " norm, so deep stacks need a warm-up."
-    )
 
     @staticmethod
     def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
@@ -95,11 +91,8 @@ class ParallelBlock(Block):
        └─ norm2 ─ ffn ───────┘
     """
 
+    card: ClassVar[type[BlockCard]] = ParallelBlockCard
     parallel: ClassVar[bool] = True
-    sentence: ClassVar[str] = (
-        "Attention and feed-forward read the same stream at the same time, and both add to it: one wait"
-        " instead of two (GPT-J, PaLM)."
-    )
 
     @staticmethod
     def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
@@ -109,10 +102,6 @@ class ParallelBlock(Block):
         ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", add(add(x, attn_out), ffn_out))
 
-    @classmethod
-    def formulas(cls) -> dict[str, Formula]:
-        return {"resid_post": _added("attn_out", "ffn_out")}
-
 
 class NoResidualBlock(Block):
     """No stream: each sublayer's output replaces its input. Shows why the residual connection is there.
@@ -120,11 +109,8 @@ class NoResidualBlock(Block):
     x ── norm1 ─ attention ── norm2 ─ ffn ── out
     """
 
+    card: ClassVar[type[BlockCard]] = NoResidualBlockCard
     replaces: ClassVar[bool] = True
-    sentence: ClassVar[str] = (
-        "There is no stream here: what a sublayer makes replaces what it read. Take the shortcut away and see"
-        " how badly it learns."
-    )
 
     @staticmethod
     def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
@@ -134,19 +120,6 @@ class NoResidualBlock(Block):
         x = probe("resid_mid", x if attn_out is None else attn_out)
         ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", x if ffn_out is None else ffn_out)
-
-    @classmethod
-    def formulas(cls) -> dict[str, Formula]:
-        return {"resid_mid": _replaced("attn_out"), "resid_post": _replaced("ffn_out")}
-
-
-def _replaced(update: str) -> Formula:
-    return rf"x \leftarrow \mathrm{{{update.replace('_', chr(92) + '_')}}}", update
-
-
-def _added(*updates: str) -> Formula:
-    latex = "".join(rf" + \mathrm{{{name.replace('_', chr(92) + '_')}}}" for name in updates)
-    return rf"x \leftarrow x{latex}", " + ".join(("stream", *updates))
 
 
 def add(x: Tensor, update: Tensor | None) -> Tensor:

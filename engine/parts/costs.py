@@ -48,23 +48,25 @@ class BatchShape:
 class SavedForBackward:
     """Numbers that backward needs for each token.
 
-    `read` are the part's own input, which another part that reads the same need not keep again. `own` are as
+    `read` are the part's input, which another part that reads the same need not save again. `internal` are as
     wide as the model computes in, `full` are float32 whatever that is.
     """
 
     read: int = 0
-    own: int = 0
+    internal: int = 0
     full: int = 0
 
     def __add__(self, other: SavedForBackward) -> SavedForBackward:
-        return SavedForBackward(self.read + other.read, self.own + other.own, self.full + other.full)
+        return SavedForBackward(
+            self.read + other.read, self.internal + other.internal, self.full + other.full
+        )
 
     def times(self, copies: int) -> SavedForBackward:
-        return SavedForBackward(copies * self.read, copies * self.own, copies * self.full)
+        return SavedForBackward(copies * self.read, copies * self.internal, copies * self.full)
 
     def size(self, width: float) -> float:
         """Bytes for each token, with numbers of `width` bytes."""
-        return (self.read + self.own) * width + self.full * 4
+        return (self.read + self.internal) * width + self.full * 4
 
 
 def numbers(weights: Iterable[Weight], config: ResolvedConfig) -> int:

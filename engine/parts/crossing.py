@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
 from engine.parts.blocks import add
-from engine.parts.formula import Formula
+from engine.parts.cards.blocks import DecoderBlockCard
 from engine.parts.forward_pass import PassContext
 from engine.parts.protocols import Parts
 
@@ -22,6 +22,7 @@ class DecoderBlock(nn.Module):
     nothing.
     """
 
+    card: ClassVar[type[DecoderBlockCard]] = DecoderBlockCard
     ends_normed: ClassVar[bool] = False
 
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None:
@@ -41,14 +42,6 @@ class DecoderBlock(nn.Module):
     def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
         """Joins the sublayers to the residual stream."""
         raise NotImplementedError
-
-    @classmethod
-    def formulas(cls) -> dict[str, Formula]:
-        return {
-            "resid_mid": (r"x \leftarrow x + \mathrm{attn\_out}", "stream + attn_out"),
-            "cross_resid": (r"x \leftarrow x + \mathrm{cross\_out}", "stream + cross_out"),
-            "resid_post": (r"x \leftarrow x + \mathrm{ffn\_out}", "stream + ffn_out"),
-        }
 
 
 class PreNormDecoderBlock(DecoderBlock):

@@ -7,7 +7,6 @@ stage, and at these sizes on a CPU it is also faster than the fused kernel.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -16,8 +15,7 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight, bias_of
-from engine.parts.formula import Formula
+from engine.parts.cards.mixers import HeadMixerCard, MixerCard
 from engine.parts.forward_pass import PassContext
 from engine.parts.initial import InitialValues
 
@@ -31,13 +29,9 @@ class HeadMixer(nn.Module):
     Whoever looks inside asks these methods too: what one of them computes is computed nowhere else.
     """
 
+    card: ClassVar[type[MixerCard]] = HeadMixerCard
     present: ClassVar[bool] = True
-    title: ClassVar[str] = "Mixer"
-    sentence: ClassVar[str] = "Tokens gather from each other."
-    scored: ClassVar[bool] = True
-    learned: ClassVar[bool] = False
     cacheable: ClassVar[bool] = True
-    flat: ClassVar[Mapping[str, str]] = {}
     initial_values: ClassVar[InitialValues] = {"q_gain": 1.0, "k_gain": 1.0, "w_o": "to_stream"}
     w_o: nn.Linear | None
 
@@ -148,120 +142,6 @@ class HeadMixer(nn.Module):
         return None if self.w_o is None else self.w_o.bias
 
     # What it costs ---------------------------------------------------------------------------------
-
-    @classmethod
-    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The matrices that read the stream: name, and what they give, by sizes."""
-        return ()
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        rows: list[Weight] = []
-        for name, width in cls.read_by(config):
-            rows += [Weight(name, ("d_model", *width)), *bias_of(name, config.attention_bias, *width)]
-        if config.qk_gain:
-            rows += [Weight(f"gain of {name}", ("d_head",)) for name in "qk"]
-        if cls.learned and config.output_projection:
-            given = config.attention_bias and config.output_bias
-            rows += [Weight("W_O", (*QUERIES, "d_model")), *bias_of("W_O", given, "d_model")]
-        return tuple(rows)
-
-    @classmethod
-    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
-        rows = [Product(name, ("d_model", *width)) for name, width in cls.read_by(config)]
-        if cls.scored:
-            rows.append(Product("scores q·k", ("T", *QUERIES)))
-        rows.append(Product("weighted sum of v", ("T", *QUERIES)))
-        if cls.learned and config.output_projection:
-            rows.append(Product("W_O", (*QUERIES, "d_model")))
-        return tuple(rows)
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        width = config.n_heads * config.d_head
-        written = width if cls.learned and config.output_projection else 0  # the input of W_O
-        pattern = config.n_heads * run.tokens
-        read = config.d_model if cls.learned else 0
-        if not cls.scored:  # the gradient of v needs the pattern alone, which depends on nothing
-            return SavedForBackward(read, pattern + written)
-        return SavedForBackward(read, pattern + written) + cls.vectors_kept(config, run)
-
-    @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        """Queries, keys and values. The products read copies of them, with the heads side by side; or, where
-        these lie so already, what q, k and v were cut from, whole.
-        """
-        raise NotImplementedError
-
-    @classmethod
-    def cached(cls, config: ResolvedConfig) -> int:
-        """Numbers that a cache holds for each token: a key and a value for each key-value head."""
-        return 2 * config.n_kv_heads * config.d_head
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        bias, plus = (r" + b", " + b") if config.attention_bias and config.output_bias else ("", "")
-        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads laid side by side again")
-        projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{plus}")
-        return {
-            **{name: _in_front(name) for name in ("q", "k", "v")},
-            **{f"{name}_rot": _normed(name, config) for name in ("q", "k")},
-            "scores": cls.score(config),
-            "pattern": (
-                r"A_{ij} = \frac{e^{m_{ij}}}{\sum_{j'} e^{m_{ij'}}}",
-                "softmax over key",
-            ),
-            "z": (r"z = A\,v", "pattern · v, in each head"),
-            "z_merged": (r"z = [z_1, \dots, z_H]", "heads laid side by side again"),
-            "attn_out": projected if cls.learned and config.output_projection else side_by_side,
-        }
-
-    @classmethod
-    def score(cls, config: ResolvedConfig) -> Formula:
-        """The formula of `scores`, before positions have a say."""
-        if not config.score_scale:
-            return r"\mathrm{scores} = q\,k^\top", "q · kᵀ" + _shared(config)
-        return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
-
-
-QUERIES, KEYS = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
-
-
-def lies_in_order(config: ResolvedConfig, run: BatchShape) -> bool:
-    """Whether keys and values lie as the products want them, so that nothing is copied: with one text, or one
-    key head, (batch, kv_head) is one axis already.
-    """
-    return run.batch == 1 or config.n_kv_heads == 1
-
-
-def alike_kept(config: ResolvedConfig, run: BatchShape) -> tuple[SavedForBackward, bool]:
-    """Of queries and keys that are one tensor: what is kept of each, and whether the tensor itself is."""
-    width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
-    gained = 2 * width if config.qk_gain else 0  # what the gains multiply
-    if config.qk_norm and run.narrow:  # normed in float32, each from a copy
-        return SavedForBackward(own=2 * width, full=2 * width + spreads + gained), False
-    if config.qk_norm:
-        return SavedForBackward(own=2 * width + spreads + gained), True
-    if lies_in_order(config, run) and not run.turned:
-        return SavedForBackward(), True
-    return SavedForBackward(own=2 * width), False
-
-
-def _shared(config: ResolvedConfig) -> str:
-    groups = config.n_heads // config.n_kv_heads
-    return f"; {groups} query heads share a key head" if groups > 1 else ""
-
-
-def _in_front(name: str) -> Formula:
-    latex = rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})"
-    return latex, f"{name}, with its heads in front: each works alone"
-
-
-def _normed(name: str, config: ResolvedConfig) -> Formula:
-    if not config.qk_norm:
-        return name, name
-    gain, by = (r"g \odot ", ", then times its gain g") if config.qk_gain else ("", "")
-    return rf"{gain}\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head{by}"
 
 
 def output_matrix(config: ResolvedConfig, width: int) -> nn.Linear | None:

@@ -15,8 +15,15 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
-from engine.parts.costs import Weight
-from engine.parts.formula import Formula
+from engine.parts.cards.positions import (
+    AlibiCard,
+    LearnedCard,
+    NoPositionCard,
+    PositionCard,
+    RopeCard,
+    SinusoidalCard,
+    T5BiasCard,
+)
 from engine.parts.initial import InitialValues
 
 
@@ -56,11 +63,8 @@ HookName = Literal["embed", "rotate", "bias"]
 class Scheme(nn.Module):
     """What a scheme says of itself when there is nothing to say."""
 
+    card: ClassVar[type[PositionCard]] = PositionCard
     present: ClassVar[bool] = True
-    title: ClassVar[str] = "Position"
-    short: ClassVar[str] = ""
-    sentence: ClassVar[str] = ""
-    off: ClassVar[str] = "nothing is added for the position, and nothing turned"
     enters: ClassVar[tuple[HookName, ...]] = ()
 
     def head_label(self, head: int) -> str:
@@ -70,29 +74,12 @@ class Scheme(nn.Module):
     def reach(cls, config: ResolvedConfig) -> int | None:
         return None
 
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return ()
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        return {}
-
-    @classmethod
-    def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
-        return inner
-
-    @classmethod
-    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
-        return scores
-
 
 class NoPosition(Scheme):
     """No positions at all: a bag of words, but for what the causal mask leaks."""
 
+    card: ClassVar[type[PositionCard]] = NoPositionCard
     present: ClassVar[bool] = False
-    title: ClassVar[str] = "None"
-    off: ClassVar[str] = "this model has none"
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -119,12 +106,7 @@ class Sinusoidal(Scheme):
     parameters.
     """
 
-    short: ClassVar[str] = "sine waves"
-    sentence: ClassVar[str] = (
-        "Fixed sine and cosine waves of many lengths are added to the embeddings: every position gets a"
-        " pattern of its own, and nothing has to be learned."
-    )
-    off: ClassVar[str] = "the sine waves are not added"
+    card: ClassVar[type[PositionCard]] = SinusoidalCard
     enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -134,11 +116,6 @@ class Sinusoidal(Scheme):
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         table = sinusoidal_table(length, self.d_model, 10_000.0, start, like.device)
         return Added(table.to(like.dtype))
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        latex = r"p_{t,2i} = \sin\frac{t}{10000^{2i/d}},\; p_{t,2i+1} = \cos\frac{t}{10000^{2i/d}}"
-        return {"pos_embed": (latex, "sines and cosines of the position")}
 
 
 def sinusoidal_table(
@@ -157,22 +134,13 @@ def sinusoidal_table(
 class Learned(Scheme):
     """A trained vector for each position (GPT-2, BERT). Parameters: context * d_model."""
 
-    short: ClassVar[str] = "learned table"
-    sentence: ClassVar[str] = (
-        "A learned vector for each position is added to the token's vector. Beyond the table's last row the"
-        " model cannot read."
-    )
-    off: ClassVar[str] = "the learned table is not added"
+    card: ClassVar[type[PositionCard]] = LearnedCard
     initial_values: ClassVar[InitialValues] = {"weight": "table"}
     enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.context, config.d_model))
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return (Weight("position table P", ("context", "d_model")),)
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         if start + length > len(self.weight):
@@ -185,10 +153,6 @@ class Learned(Scheme):
     @classmethod
     def reach(cls, config: ResolvedConfig) -> int | None:
         return config.context
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        return {"pos_embed": (r"p_t = P[t]", "row t of the position table P")}
 
 
 class _Rotated(PositionHooks):
@@ -215,12 +179,7 @@ class Rope(Scheme):
     the head (GPT-NeoX, Black et al. 2022).
     """
 
-    title: ClassVar[str] = "RoPE: turns q and k"
-    sentence: ClassVar[str] = (
-        "Queries and keys are turned by an angle that grows with their position, so a score sees only how far"
-        " apart two tokens are."
-    )
-    off: ClassVar[str] = "queries and keys are not turned"
+    card: ClassVar[type[PositionCard]] = RopeCard
     enters: ClassVar[tuple[HookName, ...]] = ("rotate",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -233,20 +192,6 @@ class Rope(Scheme):
         cos, sin = angles.cos(), angles.sin()
         # The sign of `rotate_half` is kept in the table: one multiplication fewer for every q and k.
         return self.hooks(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        latex = r"\cos(t\,\theta_i),\ \sin(t\,\theta_i)"
-        return {"position": (latex, "cosines and sines, for turning q and k")}
-
-    @classmethod
-    def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
-        part, width = "", "d_{head}"
-        if config.rope_fraction < 1:
-            part = f", the first {config.d_rotary} of {config.d_head} dimensions"
-            width = f"{config.d_rotary}"
-        latex = rf"R(t\,\theta)\,{inner[0]},\quad \theta_i = {config.rope_theta:g}^{{-2i/{width}}}"
-        return latex, f"{inner[1]}, its pairs turned by position × frequency{part}"
 
 
 def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
@@ -288,12 +233,7 @@ class Alibi(Scheme):
     Without a causal mask the distance counts both ways.
     """
 
-    title: ClassVar[str] = "ALiBi: bias on scores"
-    sentence: ClassVar[str] = (
-        "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to shout to"
-        " be heard."
-    )
-    off: ClassVar[str] = "the penalty for distance is taken away"
+    card: ClassVar[type[PositionCard]] = AlibiCard
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -308,14 +248,6 @@ class Alibi(Scheme):
 
     def head_label(self, head: int) -> str:
         return f"head {head}, slope {alibi_slopes(self.n_heads)[head]:.4g}"
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        return {"position": (r"-m_h\,|i - j|", "− slope · distance, for each head")}
-
-    @classmethod
-    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
-        return scores[0] + r" - m_h\,|i - j|", scores[1] + " − slope · distance"
 
 
 def alibi_slopes(n_heads: int) -> list[float]:
@@ -337,24 +269,16 @@ class T5Bias(Scheme):
     * n_heads.
     """
 
-    title: ClassVar[str] = "T5: bias on scores"
-    sentence: ClassVar[str] = (
-        "Each head adds a learned number for the distance between two tokens; large distances share a bucket."
-    )
-    off: ClassVar[str] = "the learned distance biases are taken away"
+    card: ClassVar[type[PositionCard]] = T5BiasCard
     initial_values: ClassVar[InitialValues] = {"weight": "table"}
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
-    buckets, max_distance = 32, 128  # T5's own
+    buckets, max_distance = T5BiasCard.buckets, 128  # T5's own
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.bidirectional = not config.causal
         self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return (Weight("bias for each distance and head", (cls.buckets, "n_heads")),)
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         place = torch.arange(start + length, device=like.device)
@@ -362,14 +286,6 @@ class T5Bias(Scheme):
             place[None, :] - place[start:, None], self.bidirectional, self.buckets, self.max_distance
         )
         return _Biased(self.weight[bucket].permute(2, 0, 1))  # (query, key, head) -> (head, query, key)
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        return {"position": (r"b_h(\mathrm{bucket}(i - j))", "a learned number for each distance")}
-
-    @classmethod
-    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
-        return scores[0] + r" + b_h(i - j)", scores[1] + " + bias for the distance"
 
 
 def t5_bucket(offset: Tensor, bidirectional: bool, buckets: int, max_distance: int) -> Tensor:

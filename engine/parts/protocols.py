@@ -13,8 +13,11 @@ from typing import Any, ClassVar, Protocol
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
-from engine.parts.formula import Formula
+from engine.parts.cards.blocks import BlockCard, DecoderBlockCard
+from engine.parts.cards.feedforward import FeedForwardCard
+from engine.parts.cards.mixers import MixerCard
+from engine.parts.cards.output import OutputCard
+from engine.parts.cards.positions import PositionCard
 from engine.parts.forward_pass import PassContext, each_block
 from engine.parts.masks import causal_mask
 from engine.parts.norms import Norm
@@ -25,11 +28,8 @@ from engine.probe import Probe
 class Position(Protocol):
     """Tells places apart, at one or more of three seams (see `engine.parts.positions.PositionHooks`)."""
 
+    card: ClassVar[type[PositionCard]]
     present: ClassVar[bool]
-    title: ClassVar[str]
-    short: ClassVar[str]  # two or three words, for a box that is small
-    sentence: ClassVar[str]
-    off: ClassVar[str]  # what is no longer done when it is switched off
     enters: ClassVar[tuple[HookName, ...]]  # the seams that it uses
 
     def __init__(self, config: ResolvedConfig) -> None: ...
@@ -46,33 +46,13 @@ class Position(Protocol):
     def reach(cls, config: ResolvedConfig) -> int | None:
         """How many positions it has something for; None: any number."""
 
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        """Every tensor of parameters, in the order in which data meets them."""
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        """Of what it shows, `pos_embed`, and of the tables that it makes ready, `position`."""
-
-    @classmethod
-    def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
-        """The formula of queries or keys, once they are turned."""
-
-    @classmethod
-    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
-        """The formula of the scores, with what is added to them."""
-
 
 class Mixer(Protocol):
     """Lets tokens gather from each other. `engine.parts.heads.HeadMixer` is one to begin from."""
 
+    card: ClassVar[type[MixerCard]]
     present: ClassVar[bool]
-    title: ClassVar[str]
-    sentence: ClassVar[str]
-    scored: ClassVar[bool]  # it compares queries with keys
-    learned: ClassVar[bool]  # it has matrices, W_O among them where the configuration says so
     cacheable: ClassVar[bool]  # under the causal mask, later tokens change nothing that it wrote before them
-    flat: ClassVar[Mapping[str, str]]  # what q, k and v are called before they are cut into heads
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
@@ -83,33 +63,12 @@ class Mixer(Protocol):
         positions come from `context.extend`.
         """
 
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        """Every tensor of parameters, in the order in which data meets them."""
-
-    @classmethod
-    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
-        """Every matrix product of a forward pass, for one token."""
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        """What backward needs of a forward pass, for each token, without dropout's masks."""
-
-    @classmethod
-    def cached(cls, config: ResolvedConfig) -> int:
-        """Numbers that a cache holds for each token read."""
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        """Of every activation that it shows, by bare name, before positions have a say."""
-
 
 class FeedForward(Protocol):
     """Lets each token think alone."""
 
+    card: ClassVar[type[FeedForwardCard]]
     present: ClassVar[bool]
-    title: ClassVar[str]
-    sentence: ClassVar[str]
     gated: ClassVar[bool]  # one half of the widened vector decides how much of the other passes
     act: ClassVar[
         str
@@ -129,22 +88,6 @@ class FeedForward(Protocol):
 
     def column(self, neuron: int) -> Tensor:
         """What a neuron adds to the stream for each unit of its activation `ffn_post`, (d_model,)."""
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        """Every tensor of parameters, in the order in which data meets them."""
-
-    @classmethod
-    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
-        """Every matrix product of a forward pass, for one token."""
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        """What backward needs of a forward pass, for each token, without dropout's masks."""
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        """Of every activation that it shows, by bare name."""
 
 
 class Sublayers(Protocol):
@@ -166,7 +109,7 @@ class Sublayers(Protocol):
 class Wiring(Protocol):
     """A block: joins the two sublayers to the residual stream."""
 
-    sentence: ClassVar[str]  # {copy} and {normed} in it are filled in: they depend on the norm
+    card: ClassVar[type[BlockCard]]
     ends_normed: ClassVar[bool]  # norms sit on the stream, after each sum; none is left for the model's end
     parallel: ClassVar[bool]  # both sublayers read at one place and write at one place
     replaces: ClassVar[bool]  # what a sublayer makes takes the place of what it read
@@ -176,16 +119,13 @@ class Wiring(Protocol):
     def __call__(self, x: Tensor, context: PassContext) -> Tensor:
         """(batch, query, d_model) -> the same shape."""
 
-    @classmethod
-    def formulas(cls) -> dict[str, Formula]:
-        """Of `resid_mid` and `resid_post`."""
-
 
 class Crossing(Protocol):
     """A block of a decoder that reads a memory too. `engine.parts.crossing.DecoderBlock` is one to begin
     from.
     """
 
+    card: ClassVar[type[DecoderBlockCard]]
     ends_normed: ClassVar[bool]
 
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None: ...
@@ -193,14 +133,11 @@ class Crossing(Protocol):
     def __call__(self, x: Tensor, context: PassContext) -> Tensor:
         """x (batch, query, d_model) -> the same shape. `context.cross` has the memory that is read."""
 
-    @classmethod
-    def formulas(cls) -> dict[str, Formula]:
-        """Of `resid_mid`, `cross_resid` and `resid_post`."""
-
 
 class Output(Protocol):
     """Makes logits of the last vectors."""
 
+    card: ClassVar[type[OutputCard]]
     present: ClassVar[bool]  # False: there are none, and the model hands its vectors on
     linear: ClassVar[bool]  # logits are the product with W_U, and nothing else
 
@@ -210,22 +147,6 @@ class Output(Protocol):
         """x (batch, query, d_model) and W_U^T (vocab, d_model) -> logits (batch, query, vocab), or x where
         there are none.
         """
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        """Every tensor of parameters, W_U among them."""
-
-    @classmethod
-    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
-        """Every matrix product of a forward pass, for one token."""
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        """What backward needs of a forward pass, for each token, with the probabilities."""
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        """Of every activation that it shows."""
 
 
 class Mask(Protocol):

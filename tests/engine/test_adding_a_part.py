@@ -29,7 +29,10 @@ from engine.measure.shapes.formulas import formulas
 from engine.measure.shapes.operations import trace
 from engine.model import Transformer
 from engine.parts import norms
+from engine.parts import positions as position_parts
 from engine.parts.cards import norms as cards
+from engine.parts.cards import positions as position_cards
+from engine.parts.cards.feedforward import FeedForwardCard, GatedCard, PlainCard
 from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
 from engine.parts.formula import Formula
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, NORMS, POSITIONS, swapped
@@ -60,7 +63,11 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     norm = written("engine/parts/norms.py", norms, ScaleNormCard=card).ScaleNorm
     monkeypatch.setitem(cards.NORM_CARDS, card.name, card)
     monkeypatch.setitem(NORMS, card.name, norm)
-    monkeypatch.setitem(POSITIONS, "kerple", written("engine/parts/kerple.py").Kerple)
+    place_card = written("engine/parts/cards/positions.py", position_cards).KerpleCard
+    kerple = written(
+        "engine/parts/positions.py", position_parts, F=torch.nn.functional, KerpleCard=place_card
+    )
+    monkeypatch.setitem(POSITIONS, "kerple", kerple.Kerple)
     networks = (*get_args(config.Ffn), "tanh", "tanhglu")
     positions = (*get_args(config.Position), "kerple")
     monkeypatch.setitem(FEEDFORWARDS, "tanh", Tanh)
@@ -73,20 +80,28 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ledger.cache_clear()
 
 
+class TanhCard(PlainCard):
+    title: ClassVar[str] = "Tanh"
+    activation_formula: ClassVar[Formula] = (r"h = \tanh(u)", "tanh(u)")
+
+
 class Tanh(FeedForward):
     """A bend that nobody has named yet."""
 
-    title: ClassVar[str] = "Tanh"
+    card: ClassVar[type[FeedForwardCard]] = TanhCard
     act: ClassVar[str] = "tanh"
-    activation_formula: ClassVar[Formula] = (r"h = \tanh(u)", "tanh(u)")
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
         return x.tanh()
 
 
-class TanhGate(GatedFeedForward):
+class TanhGateCard(GatedCard):
     title: ClassVar[str] = "TanhGLU"
+
+
+class TanhGate(GatedFeedForward):
+    card: ClassVar[type[FeedForwardCard]] = TanhGateCard
     act: ClassVar[str] = "tanh"
     activation = staticmethod(Tanh.activation)
 

@@ -303,7 +303,7 @@ def test_what_is_switched_off_is_a_model_of_other_parts(case: Case) -> None:
 
         return remixed(case, weighted_sum=weighted_sum)
 
-    plain = remixed(case, scores=HeadMixer.compared) if model.blocks[0].mixer.scored else case.parts
+    plain = remixed(case, scores=HeadMixer.compared) if model.blocks[0].mixer.card.scored else case.parts
     bare = swapped(case.parts, "no mask", mask=lambda length, like, start=0: None)
     for switches, other, parts in (
         (Switches(scale=False), config, plain),
@@ -328,11 +328,11 @@ def test_the_map_names_every_part(case: Case) -> None:
     mixer, norm, position = parts.mixer(c), parts.norm(c), parts.position(c)
     placed = position.present and (mixer.present or "embed" in position.enters)
     for name, part, there in (
-        ("attention", mixer, mixer.present),
+        ("attention", mixer.card, mixer.present),
         ("norm1", norm.card, norm.card.present and mixer.present),
-        ("position", position, placed),
+        ("position", position.card, placed),
     ):
         assert not there or (said[name] == part.title and name in boxes)
     if mixer.present:
-        assert drawn["parts"]["attention"]["text"].startswith(mixer.sentence)
+        assert drawn["parts"]["attention"]["text"].startswith(mixer.card.sentence)
     assert ("feedforward" in boxes) == parts.feedforward(c).present

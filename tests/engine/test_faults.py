@@ -38,6 +38,8 @@ from engine.measure.generation.kv_cache import cache_size, compare, filled_bytes
 from engine.measure.recording import check_plain_stack
 from engine.model import Transformer, build
 from engine.parts.attention import Attention
+from engine.parts.cards.feedforward import GeluCard
+from engine.parts.cards.mixers import AttentionCard
 from engine.parts.feedforward import Gelu
 from engine.parts.registry import HEALTHY, Parts, swapped
 from engine.probe import Recorder
@@ -169,23 +171,30 @@ def test_what_writing_costs_is_the_model_s_own() -> None:
     assert found.cache_bytes_per_token == 32 * 4 and found.parameters == 2 * 32 * 32
 
 
-class KeepsKeysAlone(Attention):
-    """An Attention that says that half the numbers are kept."""
-
+class KeysAloneCard(AttentionCard):
     @classmethod
-    def cached(cls, config: ResolvedConfig) -> int:
+    def cached_numbers(cls, config: ResolvedConfig) -> int:
         return config.n_kv_heads * config.d_head
+
+
+class KeepsKeysAlone(Attention):
+    """An Attention whose card says that half the numbers are cached."""
+
+    card = KeysAloneCard
 
 
 def test_the_memory_of_a_training_is_that_of_its_parts() -> None:
     """A network with four times as many numbers kept asks for more, by twice their bytes."""
 
+    class HoarderCard(GeluCard):
+        saved_widths = 8
+
     class Hoarder(Gelu):
-        widths_kept = 8
+        card = HoarderCard
 
     parts = swapped(HEALTHY, "hoarder", feedforwards={MODEL.ffn: Hoarder})
     more = estimate_bytes(MODEL, TRAIN, parts) - estimate_bytes(MODEL, TRAIN)
-    wider = 8 - HEALTHY.feedforward(MODEL.resolved()).widths_kept  # type: ignore[attr-defined]
+    wider = 8 - GeluCard.saved_widths
     numbers = wider * MODEL.resolved().d_ff * TRAIN.batch_size * MODEL.context * MODEL.n_layers
     assert more == 2 * 4 * numbers
 

@@ -100,14 +100,14 @@ def test_formulas_say_what_is_added_and_what_turns() -> None:
         (QueriesAndKeys, "qk_flat"),
     ):  # fmt: skip
         for bias in (False, True):
-            latex, words = mixer.formulas(tiny(attention_bias=bias).resolved())[name]
+            latex, words = mixer.card.formulas(tiny(attention_bias=bias).resolved())[name]
             assert (" + b" in latex) == (" + b" in words) == bias
     config = tiny(position="rope", d_model=32, rope_fraction=0.5, rope_theta=50.0).resolved()
-    latex, words = POSITIONS["rope"].turned(("q", "query"), config)
+    latex, words = POSITIONS["rope"].card.turned(("q", "query"), config)
     assert latex.endswith("= 50^{-2i/4}") and words.endswith("frequency, the first 4 of 8 dimensions")
-    whole = POSITIONS["rope"].turned(("q", "query"), replace(config, rope_fraction=1.0))
+    whole = POSITIONS["rope"].card.turned(("q", "query"), replace(config, rope_fraction=1.0))
     assert whole[0].endswith("{-2i/d_{head}}") and whole[1].endswith("frequency")
-    added = POSITIONS["t5"].biased(("s", "score"), config)
+    added = POSITIONS["t5"].card.biased(("s", "score"), config)
     assert added == ("s + b_h(i - j)", "score + bias for the distance")
 
 
@@ -317,4 +317,4 @@ def test_an_edit_of_another_shape_is_refused(edit: object) -> None:
 
 
 def test_a_model_without_a_mixer_scores_and_learns_nothing_there() -> None:
-    assert not (MIXERS["none"].scored or MIXERS["none"].learned or MIXERS["none"].present)
+    assert not (MIXERS["none"].card.scored or MIXERS["none"].card.learned or MIXERS["none"].present)

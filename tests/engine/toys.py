@@ -10,7 +10,9 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.attention import Attention
+from engine.parts.cards.mixers import HeadMixerCard, MixerCard
 from engine.parts.cards.norms import NormCard
+from engine.parts.cards.positions import PositionCard
 from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
 from engine.parts.formula import Formula
 from engine.parts.forward_pass import PassContext
@@ -28,7 +30,7 @@ class MeanSizeCard(NormCard):
 
     @classmethod
     def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward(read=config.d_model, own=1)
+        return SavedForBackward(read=config.d_model, internal=1)
 
     @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
@@ -64,22 +66,9 @@ class _LogBiased(PositionHooks):
         return scores + self.table
 
 
-class LogBias(Scheme):
-    """-strength_h * ln(1 + distance), with a learned strength for each head."""
-
+class LogBiasCard(PositionCard):
     title: ClassVar[str] = "Log bias"
     sentence: ClassVar[str] = "Each head takes off a multiple of the distance's logarithm."
-    enters: ClassVar[tuple[HookName, ...]] = ("bias",)
-    initial_values: ClassVar[InitialValues] = {"strength": "table"}
-
-    def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
-        self.strength = nn.Parameter(torch.empty(config.n_heads, 1))
-
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
-        place = torch.arange(start + length, device=like.device, dtype=like.dtype)
-        distance = (place[start:, None] - place[None, :]).abs()
-        return _LogBiased(-(30 * self.strength[:, :, None]) * distance.log1p())
 
     @classmethod
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
@@ -94,23 +83,27 @@ class LogBias(Scheme):
         return scores[0] + r" - s_h \ln(1 + |i - j|)", scores[1] + " − strength · ln(1 + distance)"
 
 
-class SharpMixer(HeadMixer):
-    """Attention with three matrices of its own, no W_O, a learned sharpness in its scores, and weights that are
-    the softmax of the doubled scores."""
+class LogBias(Scheme):
+    """-strength_h * ln(1 + distance), with a learned strength for each head."""
 
+    card: ClassVar[type[PositionCard]] = LogBiasCard
+    enters: ClassVar[tuple[HookName, ...]] = ("bias",)
+    initial_values: ClassVar[InitialValues] = {"strength": "table"}
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+        self.strength = nn.Parameter(torch.empty(config.n_heads, 1))
+
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
+        place = torch.arange(start + length, device=like.device, dtype=like.dtype)
+        distance = (place[start:, None] - place[None, :]).abs()
+        return _LogBiased(-(30 * self.strength[:, :, None]) * distance.log1p())
+
+
+class SharpMixerCard(HeadMixerCard):
     title: ClassVar[str] = "Sharp attention"
     sentence: ClassVar[str] = "Tokens talk, and listen to few."
     flat: ClassVar[Mapping[str, str]] = {"q": "q", "k": "k", "v": "v"}
-    initial_values: ClassVar[InitialValues] = {
-        **HeadMixer.initial_values,
-        **dict.fromkeys(("w_q", "w_k", "w_v", "sharpness"), "matrix"),
-    }
-
-    def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__(config)
-        width = self.n_heads * self.d_head
-        self.w_q, self.w_k, self.w_v = (nn.Linear(config.d_model, width, bias=False) for _ in range(3))
-        self.sharpness = nn.Parameter(torch.empty(self.n_heads, 1))
 
     @classmethod
     def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -121,8 +114,25 @@ class SharpMixer(HeadMixer):
         return (*super().tensors(config), Weight("sharpness", ("n_heads",)))
 
     @classmethod
-    def vectors_kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward(own=3 * config.n_heads * config.d_head)
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward(internal=3 * config.n_heads * config.d_head)
+
+
+class SharpMixer(HeadMixer):
+    """Attention with three matrices of its own, no W_O, a learned sharpness in its scores, and weights that are
+    the softmax of the doubled scores."""
+
+    card: ClassVar[type[MixerCard]] = SharpMixerCard
+    initial_values: ClassVar[InitialValues] = {
+        **HeadMixer.initial_values,
+        **dict.fromkeys(("w_q", "w_k", "w_v", "sharpness"), "matrix"),
+    }
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__(config)
+        width = self.n_heads * self.d_head
+        self.w_q, self.w_k, self.w_v = (nn.Linear(config.d_model, width, bias=False) for _ in range(3))
+        self.sharpness = nn.Parameter(torch.empty(self.n_heads, 1))
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         source = x if memory is None else memory
@@ -136,16 +146,40 @@ class SharpMixer(HeadMixer):
         return (2 * masked).softmax(-1)
 
 
-class RunningMean(nn.Module):
-    """A mixer that is no HeadMixer: the plain average of what there is so far, times a matrix."""
-
-    present: ClassVar[bool] = True
+class RunningMeanCard(MixerCard):
     title: ClassVar[str] = "Running mean"
     sentence: ClassVar[str] = "Every token takes the average of what came before."
     scored: ClassVar[bool] = False
     learned: ClassVar[bool] = False
-    cacheable: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (Weight("W", ("d_model", "d_model")),)
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        return (Product("W", ("d_model", "d_model")),)
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        return SavedForBackward(internal=config.d_model)
+
+    @classmethod
+    def cached_numbers(cls, config: ResolvedConfig) -> int:
+        return 2 * config.d_model
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"attn_out": (r"\mathrm{out}_i = W \sum_{j \le i} x_j / i", "W · mean so far")}
+
+
+class RunningMean(nn.Module):
+    """A mixer that is no HeadMixer: the plain average of what there is so far, times a matrix."""
+
+    card: ClassVar[type[MixerCard]] = RunningMeanCard
+    present: ClassVar[bool] = True
+    cacheable: ClassVar[bool] = True
     initial_values: ClassVar[InitialValues] = {"w_mean": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -164,26 +198,6 @@ class RunningMean(nn.Module):
         count = torch.arange(1, x.shape[1] + 1, dtype=x.dtype, device=x.device)
         mean = x.cumsum(1) / count[:, None]
         return context.probe("attn_out", self.w_mean(mean[:, -length:]))
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return (Weight("W", ("d_model", "d_model")),)
-
-    @classmethod
-    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
-        return (Product("W", ("d_model", "d_model")),)
-
-    @classmethod
-    def kept(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward(own=config.d_model)
-
-    @classmethod
-    def cached(cls, config: ResolvedConfig) -> int:
-        return 2 * config.d_model
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        return {"attn_out": (r"\mathrm{out}_i = W \sum_{j \le i} x_j / i", "W · mean so far")}
 
 
 class BareNorm(MeanSizeNorm):

@@ -71,7 +71,7 @@ def spread_of_scores(case: Case) -> Measurement:
     """
     _mixes(case)
     mixer, c = next(m for m in case.exact.modules() if _is_mixer(m, case)), case.wanted
-    if not (isinstance(mixer, HeadMixer) and mixer.scored):
+    if not (isinstance(mixer, HeadMixer) and mixer.card.scored):
         raise NotApplicable("This model compares no queries with keys.")
     if not c.score_scale:
         raise NotApplicable("This model is meant to leave its scores as they are, as T5 does.")

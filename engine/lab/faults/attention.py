@@ -13,9 +13,16 @@ from engine.config import ResolvedConfig
 from engine.lab.faults.fault import ADAMW, fault
 from engine.parts.attention import Attention
 from engine.parts.blocks import PreNormBlock, add
+from engine.parts.cards.mixers import AttentionCard, MixerCard
 from engine.parts.formula import Formula
 from engine.parts.forward_pass import PassContext
 from engine.parts.protocols import Sublayers
+
+
+class UnscaledAttentionCard(AttentionCard):
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        return r"\mathrm{scores} = q\,k^\top", "q · kᵀ"
 
 
 @fault(
@@ -30,6 +37,8 @@ class UnscaledAttention(Attention):
     sharp from the start and little gradient passes it (Vaswani et al. 2017, 3.2.1).
     """
 
+    card: ClassVar[type[MixerCard]] = UnscaledAttentionCard
+
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         batch, _, length, d_head = q.shape
         # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
@@ -38,9 +47,12 @@ class UnscaledAttention(Attention):
         scores = torch.baddbmm(q.new_empty(1, 1, 1), q, k.transpose(1, 2), beta=0)
         return scores.view(batch, self.n_heads, length, -1)
 
+
+class SoftmaxOverQueriesCard(AttentionCard):
     @classmethod
-    def score(cls, config: ResolvedConfig) -> Formula:
-        return r"\mathrm{scores} = q\,k^\top", "q · kᵀ"
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"A_{ij} = \frac{e^{m_{ij}}}{\sum_{i'} e^{m_{i'j}}}"
+        return super().formulas(config) | {"pattern": (latex, "softmax over query")}
 
 
 @fault("softmax_over_queries", "mixers.attention", "weights")
@@ -49,15 +61,11 @@ class SoftmaxOverQueries(Attention):
     rows, so that a key is shared out among the queries, those of later tokens among them.
     """
 
+    card: ClassVar[type[MixerCard]] = SoftmaxOverQueriesCard
     cacheable: ClassVar[bool] = False
 
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         return masked.softmax(dim=-2)
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        latex = r"A_{ij} = \frac{e^{m_{ij}}}{\sum_{i'} e^{m_{i'j}}}"
-        return super().formulas(config) | {"pattern": (latex, "softmax over query")}
 
 
 @fault(
@@ -76,12 +84,20 @@ class HalfSoftmax(Attention):
         return (powers / powers.sum(-1, keepdim=True)).to(masked.dtype)
 
 
+class NoTransposeCard(AttentionCard):
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"(H, T, d_{head}) \to (T, H\,d_{head}) \text{ as the numbers lie}"
+        return super().formulas(config) | {"z_merged": (latex, "reshaped as it lies, heads before tokens")}
+
+
 @fault("no_transpose", "mixers.attention", "merged")
 class NoTranspose(Attention):
     """Attention whose heads are reshaped into a token's vector without being brought side by side first: a
     token gets what heads made for other tokens.
     """
 
+    card: ClassVar[type[MixerCard]] = NoTransposeCard
     cacheable: ClassVar[bool] = False
 
     def merged(self, z: Tensor) -> Tensor:
@@ -98,11 +114,6 @@ class NoTranspose(Attention):
 
     def writes_at(self, z: Tensor, position: int) -> Tensor:
         return self.writes(z)[:, position]
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        latex = r"(H, T, d_{head}) \to (T, H\,d_{head}) \text{ as the numbers lie}"
-        return super().formulas(config) | {"z_merged": (latex, "reshaped as it lies, heads before tokens")}
 
 
 @fault("keys_not_normed", "wirings.pre", "connect")

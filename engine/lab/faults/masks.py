@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.config import ResolvedConfig
 from engine.lab.faults.fault import fault, variant
 from engine.parts.attention import Attention
+from engine.parts.cards.mixers import AttentionCard, MixerCard
 from engine.parts.formula import Formula
 
 
@@ -36,12 +37,21 @@ def leaky_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
     return mask
 
 
+class MaskAfterSoftmaxCard(AttentionCard):
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"A_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}} \text{ where } j \le i, \text{ else } 0"
+        said = "softmax over key, then 0 where the mask hides a key"
+        return super().formulas(config) | {"pattern": (latex, said)}
+
+
 @fault("mask_after_softmax", "mixers.attention", "masked", "weights")
 class MaskAfterSoftmax(Attention):
     """Attention that takes the softmax over all keys and hides those that come later afterwards: a row no
     longer sums to 1, and what is missing tells of the keys that are hidden.
     """
 
+    card: ClassVar[type[MixerCard]] = MaskAfterSoftmaxCard
     cacheable: ClassVar[bool] = False
 
     def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -50,12 +60,6 @@ class MaskAfterSoftmax(Attention):
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         pattern = masked.softmax(dim=-1)
         return pattern if mask is None else pattern.masked_fill(mask < 0, 0)
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        latex = r"A_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}} \text{ where } j \le i, \text{ else } 0"
-        said = "softmax over key, then 0 where the mask hides a key"
-        return super().formulas(config) | {"pattern": (latex, said)}
 
 
 @variant("swapped_masks", "decoder_masks")  # of an encoder-decoder alone: no fault of the lab

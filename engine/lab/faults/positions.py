@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.lab.faults.fault import fault, settings_fault
+from engine.parts.cards.positions import PositionCard, SinusoidalCard
 from engine.parts.formula import Formula
 from engine.parts.positions import Added, PositionHooks, Sinusoidal, sinusoidal_table
 
 settings_fault("no_positions", model={"position": "none"})
+
+
+class TwiceAddedCard(SinusoidalCard):
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex, said = super().formulas(config)["pos_embed"]
+        return {"pos_embed": (rf"2\,({latex})", f"{said}, twice")}
 
 
 @fault(
@@ -21,11 +31,8 @@ settings_fault("no_positions", model={"position": "none"})
 class TwiceAdded(Sinusoidal):
     """Sinusoids that are added where the tokens are embedded, and once more before the first block."""
 
+    card: ClassVar[type[PositionCard]] = TwiceAddedCard
+
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         table = sinusoidal_table(length, self.d_model, 10_000.0, start, like.device)
         return Added((table + table).to(like.dtype))
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        latex, said = super().formulas(config)["pos_embed"]
-        return {"pos_embed": (rf"2\,({latex})", f"{said}, twice")}

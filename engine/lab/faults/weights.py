@@ -8,6 +8,7 @@ from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.lab.faults.fault import ADAMW, DEEP, fault, settings_fault
+from engine.parts.cards.output import LinearOutputCard, OutputCard
 from engine.parts.formula import Formula
 from engine.parts.output import LinearOutput
 from engine.probe import Probe
@@ -21,17 +22,20 @@ def loud_embedding(name: str, std: float) -> float:
     return 1.0 if name == "embedding" else std
 
 
+class ReshapedTieCard(LinearOutputCard):
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"logits": (r"\mathrm{logits} = x\,\mathrm{reshape}(E)", "x · E, reshaped as it lies")}
+
+
 @fault("reshaped_tie", "outputs.linear", "forward")
 class ReshapedTie(LinearOutput):
     """An output that reshapes the embedding to the shape of its transpose: the numbers stay where they lie,
     so that the column of a token is made of other tokens' rows.
     """
 
+    card: ClassVar[type[OutputCard]] = ReshapedTieCard
     linear: ClassVar[bool] = False  # with W_U itself, that is
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
         return probe("logits", x @ matrix.reshape(matrix.shape[1], -1))
-
-    @classmethod
-    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        return {"logits": (r"\mathrm{logits} = x\,\mathrm{reshape}(E)", "x · E, reshaped as it lies")}

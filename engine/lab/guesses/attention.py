@@ -66,7 +66,7 @@ def dearest_part(model: Transformer, before: Recording) -> Truth | None:
     config = model.config
     there = {
         "mask": config.causal,
-        "scale": config.score_scale and model.parts.mixer(config).scored,
+        "scale": config.score_scale and model.parts.mixer(config).card.scored,
         "position": model.parts.position(config).present,
     }
     losses = {}

@@ -44,8 +44,8 @@ def shared_keys(
     mixer = parts.mixers["attention"]  # the one that can share, whatever the model has
     c = replace(config.resolved(), n_heads=n_heads, n_kv_heads=n_kv_heads)
     without = replace(c, n_kv_heads=0)
-    parameters = numbers(mixer.tensors(c), c) - numbers(mixer.tensors(without), without)
-    token = c.n_layers * mixer.cached(c) * bytes_per_number
+    parameters = numbers(mixer.card.tensors(c), c) - numbers(mixer.card.tensors(without), without)
+    token = c.n_layers * mixer.card.cached_numbers(c) * bytes_per_number
     return SharedKeys(parameters, c.n_layers * parameters, token, c.context * token)
 
 

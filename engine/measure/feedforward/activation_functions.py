@@ -109,7 +109,7 @@ def some_pairs(gates: np.ndarray, values: np.ndarray, count: int) -> tuple[np.nd
 
 def gates(parts: Parts = HEALTHY) -> dict[str, str]:
     """Returns every kind of network with a gate: name -> title."""
-    return {name: part.title for name, part in parts.feedforwards.items() if part.gated and part.act}
+    return {name: part.card.title for name, part in parts.feedforwards.items() if part.gated and part.act}
 
 
 def gated_surface(

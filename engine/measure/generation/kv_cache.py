@@ -119,7 +119,7 @@ class CacheSize:
     @property
     def each(self) -> str:
         """The numbers per token, as a product."""
-        c, kept = self.config, self.parts.mixer(self.config).cached(self.config)
+        c, kept = self.config, self.parts.mixer(self.config).card.cached_numbers(self.config)
         by_head = kept == 2 * c.n_kv_heads * c.d_head
         return f"{c.n_layers} · " + (f"2 · {c.n_kv_heads} · {c.d_head}" if by_head else f"{kept:,}")
 

@@ -108,7 +108,7 @@ def placed(model: Transformer, recording: Recording, shown: int, length: int) ->
     """
     entering = sizes = turned = added = None
     scheme = model.parts.position(model.config)
-    mixes = model.parts.mixer(model.config).scored
+    mixes = model.parts.mixer(model.config).card.scored
     if "pos_embed" in recording:
         both = np.stack([recording["embed"][-shown:], recording["pos_embed"][-shown:]])
         entering, sizes = strips(both)[0], size(both)

@@ -158,7 +158,7 @@ def recorded_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) ->
     linear; else 0.
     """
     scheme = parts.position(config)
-    if "bias" not in scheme.enters or scheme.tensors(config):
+    if "bias" not in scheme.enters or scheme.card.tensors(config):
         return 0.0
     table = scheme(config).prepare(3, torch.zeros(1)).bias(torch.zeros(config.n_heads, 3, 3))[head]
     one, two = -float(table[2, 1]), -float(table[2, 0])

@@ -182,7 +182,7 @@ def before_rotation(
     the model compares none. With fewer key heads than query heads, k is that of the head's group.
     """
     c = recording.config
-    if not recording.parts.mixer(c).scored:
+    if not recording.parts.mixer(c).card.scored:
         return None
     q, k = (
         recording[f"blocks.{layer}.q"][head],
@@ -293,7 +293,7 @@ def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | No
     causal mask, or for fewer than two tokens.
     """
     c = model.config
-    turning, scored = turned_by(model), model.parts.mixer(c).scored
+    turning, scored = turned_by(model), model.parts.mixer(c).card.scored
     if turning is None or not scored or not c.causal or len(ids) < 2:
         return None
     cos, signed = (table.float() for table in tables(np.arange(len(ids)), turning.rotary, turning.base))

@@ -18,16 +18,16 @@ def formulas(
         **_FIXED,
         **_entered(c, "embed" in position.enters),
         **dict.fromkeys(("norm_embed", "norm1", "norm2", "norm_final"), norm),
-        **position.formulas(c),
-        **parts.mixer(c).formulas(c),
-        **parts.feedforward(c).formulas(c),
-        **parts.wiring(c).formulas(),
-        **parts.output(c).formulas(c),
+        **position.card.formulas(c),
+        **parts.mixer(c).card.formulas(c),
+        **parts.feedforward(c).card.formulas(c),
+        **parts.wiring(c).card.formulas(),
+        **parts.output(c).card.formulas(c),
     }
     for name in {"q_rot", "k_rot"} & result.keys():
-        result[name] = position.turned(result[name], c)
+        result[name] = position.card.turned(result[name], c)
     if "scores" in result:
-        result["scores"] = position.biased(result["scores"], c)
+        result["scores"] = position.card.biased(result["scores"], c)
     if padded and not c.causal:
         result["masked_scores"] = _PADDED
     return result | (_crossed(c, parts) if crossing else {})
@@ -37,12 +37,12 @@ def _crossed(c: ResolvedConfig, parts: Parts) -> dict[str, Formula]:
     """Returns the mixer's formulas under the names of a cross-attention. No position acts on its queries,
     keys or scores.
     """
-    own = parts.mixer(c).formulas(c)
+    own = parts.mixer(c).card.formulas(c)
     result = {f"cross_{'out' if name == 'attn_out' else name}": said for name, said in own.items()}
     bias, plus = (r" + b", " + b") if c.attention_bias else ("", "")
     return {
         **result,
-        **parts.crossing(c).formulas(),
+        **parts.crossing(c).card.formulas(),
         "cross_norm": parts.norm(c).card.formula(c),
         "cross_masked_scores": _PADDED,
         "cross_q_flat": (rf"q = x\,W_Q{bias}", f"x · W_Q{plus}: queries from the decoder's stream"),

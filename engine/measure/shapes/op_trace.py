@@ -224,7 +224,7 @@ class OperationTrace(TorchFunctionMode):
         }
         if bare in names:
             return scope + dot + names[bare]
-        stem = self.parts.mixer(self.stacks[self._stack(target)]).flat.get(bare, "x")
+        stem = self.parts.mixer(self.stacks[self._stack(target)]).card.flat.get(bare, "x")
         if bare.startswith("cross_"):
             stem = "cross_q" if bare == "cross_q" else "cross_kv"
         return f"{scope}{dot}{stem}_{'flat' if linear else 'heads'}"

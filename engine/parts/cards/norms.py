@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from engine.parts.cards import PartCard
 from engine.parts.costs import BatchShape, SavedForBackward, Weight
 from engine.parts.formula import Formula
 
@@ -11,12 +12,10 @@ if TYPE_CHECKING:  # a configuration takes the names of the norms from here
     from engine.config import ResolvedConfig
 
 
-class NormCard:
+class NormCard(PartCard):
     """What is said and counted of a norm."""
 
     name: ClassVar[str]  # in a configuration
-    title: ClassVar[str]
-    sentence: ClassVar[str]  # what it does, for somebody who heard one lecture
     source: ClassVar[str]  # author and year
     reads: ClassVar[tuple[str, ...]] = ("norm_gain", "norm_eps")  # fields of a configuration
     present: ClassVar[bool] = True  # False: a placeholder for no norm at all
@@ -38,14 +37,8 @@ class NormCard:
 
     @classmethod
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        """Every tensor of parameters, in the order in which data meets them."""
         gain = (Weight("gain g", ("d_model",)),) if config.norm_gain else ()
         return gain + ((Weight("bias b", ("d_model",)),) if config.norm_bias else ())
-
-    @classmethod
-    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        """Numbers that backward needs of a forward pass, for each token."""
-        raise NotImplementedError
 
 
 class LayerNormCard(NormCard):
@@ -70,7 +63,7 @@ class LayerNormCard(NormCard):
 
     @classmethod
     def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward(read=config.d_model, own=2)  # x, its mean and its spread
+        return SavedForBackward(read=config.d_model, internal=2)  # x, its mean and its spread
 
 
 class RMSNormCard(NormCard):
@@ -91,7 +84,7 @@ class RMSNormCard(NormCard):
         gained = config.d_model if config.norm_gain else 0  # what the gain multiplies
         if run.narrow:  # torch computes it in float32, from a copy of x
             return SavedForBackward(full=config.d_model + 1 + gained)
-        return SavedForBackward(read=config.d_model, own=1 + gained)
+        return SavedForBackward(read=config.d_model, internal=1 + gained)
 
 
 class DyTCard(NormCard):
@@ -126,7 +119,7 @@ class DyTCard(NormCard):
     def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
         # x, and its tanh, which is what the next part reads if there is neither gain nor bias.
         changed = config.norm_gain or config.norm_bias
-        return SavedForBackward(read=config.d_model, own=config.d_model if changed else 0)
+        return SavedForBackward(read=config.d_model, internal=config.d_model if changed else 0)
 
 
 class NoNormCard(NormCard):
@@ -148,10 +141,6 @@ class NoNormCard(NormCard):
     @classmethod
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return ()
-
-    @classmethod
-    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward()
 
 
 NORM_CARDS: dict[str, type[NormCard]] = {

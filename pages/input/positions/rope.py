@@ -43,4 +43,4 @@ def draw_rope(subject: Subject) -> None:
 
 def turns_by_itself(model: Transformer) -> bool:
     """True if a model rotates queries and keys, and compares them."""
-    return turned_by(model) is not None and model.parts.mixer(model.config).scored
+    return turned_by(model) is not None and model.parts.mixer(model.config).card.scored

@@ -41,7 +41,7 @@ def turning(subject: Subject) -> Turning:
     that says so.
     """
     c = subject.config
-    scored, own = subject.model.parts.mixer(c).scored, rotary.turned_by(subject.model)
+    scored, own = subject.model.parts.mixer(c).card.scored, rotary.turned_by(subject.model)
     if own is not None and scored:
         left, right = st.columns(2, gap="small")
         layer = widgets.select("Layer", range(c.n_layers), "rope_layer", kind="list", container=left)

@@ -109,7 +109,7 @@ def _controls(subject: Subject, place: int) -> Switches:
         hint = words.MASK_HINT if config.causal else words.NO_MASK_HINT
         mask = widgets.switch("Mask", True, "attention_mask", hint=hint, disabled=not config.causal)
         scale = widgets.switch("Scale", True, "attention_scaled", hint=words.SCALE_HINT)
-        hint = f"Off: {scheme.off}."
+        hint = f"Off: {scheme.card.off}."
         there = scheme.present
         position = widgets.switch("Position", True, "attention_position", hint=hint, disabled=not there)
     off = widgets.select_several(
@@ -199,7 +199,7 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
             ":material/info: Without the mask, a token sees the very token it should predict; but it never"
             " learned to use that, so the loss need not fall."
         )
-    if not subject.model.parts.mixer(subject.config).scored and not switches.scale:
+    if not subject.model.parts.mixer(subject.config).card.scored and not switches.scale:
         st.caption(
             ":material/info: This model's mixer is a plain mean: it has no scores, so there is nothing to"
             " scale."
@@ -223,7 +223,7 @@ def _how(subject: Subject) -> None:
 - **Mask**: `masked_scores` is replaced by `scores`, so the softmax runs over all keys.
 - **Scale**: `scores`, here {scores}, is replaced by q · kᵀ as it is. A position's bias on the scores stays
   as it is.
-- **Position** ({subject.config.position}): {scheme.off}. {left_out}
+- **Position** ({subject.config.position}): {scheme.card.off}. {left_out}
 - **Heads**: `z` of the head is set to zero, or at every position to its mean over this text. Zero takes
   away more: also what the head always writes, whatever the text. The mean is taken over the whole text, so it
   carries a little of what comes later.

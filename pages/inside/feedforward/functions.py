@@ -54,7 +54,7 @@ def draw_functions(subject: Subject) -> None:
     if inputs is None or own is None:
         explain.answer(words.no_inputs(part.present))
     else:
-        gate = f", on the gate of {part.title}" if part.gated else ""
+        gate = f", on the gate of {part.card.title}" if part.gated else ""
         explain.answer(words.functions_answer(activation_functions.written(own) + gate, inputs))
     explain.measure_it(_more, subject, inputs)
 

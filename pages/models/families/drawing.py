@@ -74,7 +74,16 @@ def _tower(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossing: bo
     y = _box(sheet, x, 0.0, ENDS, "embedding", "embedding", "token embedding", stack)
     scheme = HEALTHY.position(c)
     if "embed" in scheme.enters:
-        y = _box(sheet, x, y + 6, NORM, "position", "position", f"+ {scheme.short or scheme.title}", stack)
+        y = _box(
+            sheet,
+            x,
+            y + 6,
+            NORM,
+            "position",
+            "position",
+            f"+ {scheme.card.short or scheme.card.title}",
+            stack,
+        )
     if c.embedding_norm:
         y = _box(sheet, x, y + 6, NORM, "norm", "norm_embed", HEALTHY.norm(c).card.title, stack)
     top = y + GAP
@@ -177,7 +186,7 @@ def box_lines(c: ResolvedConfig) -> dict[str, str]:
     look = "back only" if c.causal else "both ways"
     return {
         "attention": f"attention, {look}<br>{heads}{inside}",
-        "feedforward": f"{HEALTHY.feedforward(c).title}<br>{c.d_ff:,} wide{biases}",
+        "feedforward": f"{HEALTHY.feedforward(c).card.title}<br>{c.d_ff:,} wide{biases}",
     }
 
 

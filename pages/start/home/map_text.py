@@ -139,7 +139,7 @@ def _position(c: ResolvedConfig, made_of: Parts) -> Part | None:
     inside = "embed" not in scheme.enters
     if not scheme.present or (inside and not made_of.mixer(c).present):
         return None
-    line = scheme.short or scheme.title
+    line = scheme.card.short or scheme.card.title
     lines = (
         ()
         if inside
@@ -157,9 +157,9 @@ def _position(c: ResolvedConfig, made_of: Parts) -> Part | None:
     )
     return Part(
         "position",
-        scheme.title,
+        scheme.card.title,
         lines,
-        scheme.sentence,
+        scheme.card.sentence,
         (*rows, *_counted(c, made_of, "position")),
         inside=inside,
     )
@@ -213,7 +213,7 @@ def _block(c: ResolvedConfig, made_of: Parts) -> Part:
     )
     lines = (f"{parameters(each)} each" if each else "no parameters",)
     normed = made_of.norm(c).card.present
-    text = made_of.wiring(c).sentence.format(
+    text = made_of.wiring(c).card.sentence.format(
         copy="a normalised copy" if normed else "a copy",
         normed=", and the sum is normalised" if normed else "",
     )
@@ -268,7 +268,7 @@ def _attention(c: ResolvedConfig, made_of: Parts) -> Part | None:
     )
     lines = (heads, mask, parameters(_count(c, made_of, "attention")))
     rows = (*_shapes(c, made_of, "q", "k", "v", "pattern", "attn_out"), *_counted(c, made_of, "attention"))
-    return Part("attention", mixer.title, lines, mixer.sentence + sight, rows)
+    return Part("attention", mixer.card.title, lines, mixer.card.sentence + sight, rows)
 
 
 def _feedforward(c: ResolvedConfig, made_of: Parts) -> Part | None:
@@ -277,14 +277,14 @@ def _feedforward(c: ResolvedConfig, made_of: Parts) -> Part | None:
         return None
     lines = (
         f"{c.d_model:,} → {c.d_ff:,} → {c.d_model:,}",
-        kind.title,
+        kind.card.title,
         parameters(_count(c, made_of, "feedforward")),
     )
     return Part(
         "feedforward",
         "Feed-forward",
         lines,
-        kind.sentence,
+        kind.card.sentence,
         (
             *_shapes(c, made_of, "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
             *_counted(c, made_of, "feedforward"),

@@ -1,0 +1,333 @@
+"""Cards of the mixers (`engine.parts.heads`, `attention`, `raw_values`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from engine.parts.cards import PartCard
+from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight, bias_of
+from engine.parts.formula import Formula
+
+if TYPE_CHECKING:
+    from engine.config import ResolvedConfig
+
+
+class MixerCard(PartCard):
+    """What is said and counted of a mixer."""
+
+    scored: ClassVar[bool] = False  # it compares queries with keys
+    learned: ClassVar[bool] = False  # it has matrices, W_O among them where the configuration says so
+    flat: ClassVar[Mapping[str, str]] = {}  # what q, k and v are called before they are cut into heads
+
+    @classmethod
+    def cached_numbers(cls, config: ResolvedConfig) -> int:
+        """Numbers that a cache holds for each token read."""
+        return 0
+
+
+class HeadMixerCard(MixerCard):
+    title: ClassVar[str] = "Mixer"
+    sentence: ClassVar[str] = "Tokens gather from each other."
+    scored: ClassVar[bool] = True
+    learned: ClassVar[bool] = False
+    flat: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The matrices that read the stream: name, and what they give, by sizes."""
+        return ()
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        rows: list[Weight] = []
+        for name, width in cls.read_by(config):
+            rows += [Weight(name, ("d_model", *width)), *bias_of(name, config.attention_bias, *width)]
+        if config.qk_gain:
+            rows += [Weight(f"gain of {name}", ("d_head",)) for name in "qk"]
+        if cls.learned and config.output_projection:
+            given = config.attention_bias and config.output_bias
+            rows += [Weight("W_O", (*QUERIES, "d_model")), *bias_of("W_O", given, "d_model")]
+        return tuple(rows)
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        rows = [Product(name, ("d_model", *width)) for name, width in cls.read_by(config)]
+        if cls.scored:
+            rows.append(Product("scores q·k", ("T", *QUERIES)))
+        rows.append(Product("weighted sum of v", ("T", *QUERIES)))
+        if cls.learned and config.output_projection:
+            rows.append(Product("W_O", (*QUERIES, "d_model")))
+        return tuple(rows)
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        width = config.n_heads * config.d_head
+        written = width if cls.learned and config.output_projection else 0  # the input of W_O
+        pattern = config.n_heads * run.tokens
+        read = config.d_model if cls.learned else 0
+        if not cls.scored:  # the gradient of v needs the pattern alone, which depends on nothing
+            return SavedForBackward(read, pattern + written)
+        return SavedForBackward(read, pattern + written) + cls.vectors_saved(config, run)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        """Queries, keys and values. The products read copies of them, with the heads side by side; or, where
+        these lie so already, what q, k and v were cut from, whole.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def cached_numbers(cls, config: ResolvedConfig) -> int:
+        """Numbers that a cache holds for each token: a key and a value for each key-value head."""
+        return 2 * config.n_kv_heads * config.d_head
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias and config.output_bias else ("", "")
+        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads laid side by side again")
+        projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{plus}")
+        return {
+            **{name: _in_front(name) for name in ("q", "k", "v")},
+            **{f"{name}_rot": _normed(name, config) for name in ("q", "k")},
+            "scores": cls.score(config),
+            "pattern": (
+                r"A_{ij} = \frac{e^{m_{ij}}}{\sum_{j'} e^{m_{ij'}}}",
+                "softmax over key",
+            ),
+            "z": (r"z = A\,v", "pattern · v, in each head"),
+            "z_merged": (r"z = [z_1, \dots, z_H]", "heads laid side by side again"),
+            "attn_out": projected if cls.learned and config.output_projection else side_by_side,
+        }
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        """The formula of `scores`, before positions have a say."""
+        if not config.score_scale:
+            return r"\mathrm{scores} = q\,k^\top", "q · kᵀ" + _shared(config)
+        return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
+
+
+QUERIES, KEYS = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
+
+
+def lies_in_order(config: ResolvedConfig, run: BatchShape) -> bool:
+    """Whether keys and values lie as the products want them, so that nothing is copied: with one text, or one
+    key head, (batch, kv_head) is one axis already.
+    """
+    return run.batch == 1 or config.n_kv_heads == 1
+
+
+def alike_saved(config: ResolvedConfig, run: BatchShape) -> tuple[SavedForBackward, bool]:
+    """Returns what is saved of queries and keys that are one tensor, and whether the tensor itself is."""
+    width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
+    gained = 2 * width if config.qk_gain else 0  # what the gains multiply
+    if config.qk_norm and run.narrow:  # normed in float32, each from a copy
+        return SavedForBackward(internal=2 * width, full=2 * width + spreads + gained), False
+    if config.qk_norm:
+        return SavedForBackward(internal=2 * width + spreads + gained), True
+    if lies_in_order(config, run) and not run.turned:
+        return SavedForBackward(), True
+    return SavedForBackward(internal=2 * width), False
+
+
+def _shared(config: ResolvedConfig) -> str:
+    groups = config.n_heads // config.n_kv_heads
+    return f"; {groups} query heads share a key head" if groups > 1 else ""
+
+
+def _in_front(name: str) -> Formula:
+    latex = rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})"
+    return latex, f"{name}, with its heads in front: each works alone"
+
+
+def _normed(name: str, config: ResolvedConfig) -> Formula:
+    if not config.qk_norm:
+        return name, name
+    gain, by = (r"g \odot ", ", then times its gain g") if config.qk_gain else ("", "")
+    return rf"{gain}\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head{by}"
+
+
+class AttentionCard(HeadMixerCard):
+    title: ClassVar[str] = "Attention"
+    sentence: ClassVar[str] = (
+        "Tokens talk. A query is compared with the keys; the softmax of the scores says how much of each"
+        " value is taken."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qkv", "k": "qkv", "v": "qkv"}
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("W_Q", QUERIES), ("W_K", KEYS), ("W_V", KEYS)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        q, kv = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
+        lies = lies_in_order(config, run)
+        whole = q + 2 * kv  # W_QKV gives all three as one tensor: a view of one holds it all
+        gained = q + kv if config.qk_gain else 0  # what the gains multiply
+        if config.qk_norm and run.narrow:  # normed in float32, from copies of q and k
+            heads = config.n_heads + config.n_kv_heads
+            return SavedForBackward(internal=q + kv + (whole if lies else kv), full=q + kv + heads + gained)
+        if config.qk_norm:
+            heads = config.n_heads + config.n_kv_heads
+            return SavedForBackward(internal=q + kv + (0 if lies else kv) + whole + heads + gained)
+        if run.turned:
+            return SavedForBackward(internal=q + kv + (whole if lies else kv))
+        copied = 0 if lies and config.n_kv_heads == config.n_heads else q  # a group's queries are stacked
+        return SavedForBackward(internal=copied + (whole if lies else 2 * kv))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        return super().formulas(config) | {
+            "qkv_flat": (
+                rf"[q, k, v] = x\,[W_Q, W_K, W_V]{bias}",
+                f"x · [W_Q, W_K, W_V]{plus}, one product for all three",
+            ),
+            "qkv_heads": (r"(d) \to (H, d_{head})", "split into q, k, v, and each into heads"),
+        }
+
+
+class SharedQKCard(HeadMixerCard):
+    title: ClassVar[str] = "Attention, Q = K"
+    sentence: ClassVar[str] = (
+        "One matrix makes both queries and keys, so a token scores highest with its own likes."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "v", "v": "v"}
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("W_QK", QUERIES), ("W_V", QUERIES)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        alike, itself = alike_saved(config, run)
+        return alike + SavedForBackward(
+            internal=(1 + itself) * config.n_heads * config.d_head
+        )  # v, and what q and k are
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        cut = (r"(d) \to (H, d_{head})", "split into heads")
+        return super().formulas(config) | {
+            "qk_flat": (
+                rf"q = k = x\,W_{{QK}}{bias}",
+                f"x · W_QK{plus}: queries and keys are the same",
+            ),
+            "qk_heads": cut,
+            "v_flat": (rf"v = x\,W_V{bias}", f"x · W_V{plus}"),
+            "v_heads": cut,
+        }
+
+
+class SimilarityCard(HeadMixerCard):
+    title: ClassVar[str] = "Similarity"
+    sentence: ClassVar[str] = (
+        "Tokens are weighed by how alike their vectors are. With no matrices between, each mostly finds"
+        " itself."
+    )
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        alike, itself = alike_saved(config, run)
+        lies = lies_in_order(config, run)  # then v is x as it is
+        return alike + SavedForBackward(
+            read=config.d_model * (itself or lies), internal=config.d_model * (not lies)
+        )
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        cut = (r"(d) \to (H, d_{head})", "split into heads; there are no matrices")
+        return super().formulas(config) | {"x_heads": cut}
+
+
+class MeanCard(SimilarityCard):
+    title: ClassVar[str] = "Average"
+    sentence: ClassVar[str] = (
+        "Every token takes the plain average of all it may see: nobody is listened to more than anybody else."
+    )
+    scored: ClassVar[bool] = False
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        return r"\mathrm{scores} = 0", "all alike"
+
+
+class NoMixerCard(MixerCard):
+    title: ClassVar[str] = "No mixer"
+    sentence: ClassVar[str] = "Tokens never talk."
+    scored: ClassVar[bool] = False
+    learned: ClassVar[bool] = False
+    flat: ClassVar[Mapping[str, str]] = {}
+
+
+class OneMatrixCard(HeadMixerCard):
+    title: ClassVar[str] = "Attention, Q = K, no W_V"
+    sentence: ClassVar[str] = (
+        "One matrix turns the vectors that are compared; what is handed on is as it was."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "qk"}
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return (("W_QK", QUERIES),)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        alike, itself = alike_saved(config, run)
+        return alike + SavedForBackward(internal=itself * config.d_model) + _values(config, run)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        return super().formulas(config) | {
+            "qk_flat": (rf"q = k = x\,W_{{QK}}{bias}", f"x · W_QK{plus}: queries and keys are the same"),
+            "qk_heads": (r"(d) \to (H, d_{head})", "split into heads"),
+            "x_heads": (r"(d) \to (H, d_{head})", "v is the stream, split into heads"),
+        }
+
+
+class QueriesAndKeysCard(HeadMixerCard):
+    title: ClassVar[str] = "Attention, no W_V"
+    sentence: ClassVar[str] = (
+        "What a token looks for and what it offers are two matrices; what is handed on is as it was."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "qk"}
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("W_Q", QUERIES), ("W_K", QUERIES)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
+        gained = 2 * width if config.qk_gain else 0
+        if config.qk_norm and run.narrow:  # normed in float32, each from a copy
+            return SavedForBackward(internal=2 * width, full=2 * width + spreads + gained) + _values(
+                config, run
+            )
+        if config.qk_norm:  # what is normed, and what comes of it
+            return SavedForBackward(internal=4 * width + spreads + gained) + _values(config, run)
+        return SavedForBackward(internal=2 * width) + _values(config, run)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        return super().formulas(config) | {
+            "qk_flat": (rf"[q, k] = x\,[W_Q, W_K]{bias}", f"x · [W_Q, W_K]{plus}, one product for both"),
+            "qk_heads": (r"(d) \to (H, d_{head})", "split into q, k, and each into heads"),
+            "x_heads": (r"(d) \to (H, d_{head})", "v is the stream, split into heads"),
+        }
+
+
+def _values(config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+    """Returns what is saved of values that are the stream: a copy with the heads side by side, if it does not
+    lie so already.
+    """
+    return SavedForBackward(internal=config.d_model * (not lies_in_order(config, run)))

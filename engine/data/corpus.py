@@ -26,7 +26,7 @@ class Corpus:
     (the last 10%).
 
     The text is cut before it is made into tokens: every tokenizer is then measured on the same characters.
-    Of a synthetic `task` both parts begin with a line break and hold whole problems; none is in both.
+    Both parts of a synthetic `task` begin with a line break and hold complete problems; none is in both.
     """
 
     name: str

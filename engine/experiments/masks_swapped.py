@@ -1,8 +1,4 @@
-"""What the two masks of an encoder-decoder are for: the same training with them in their places, and swapped.
-
-`python -m engine.experiments masks-swapped` trains both and writes checkpoints/swapped.json, which comes with
-the app.
-"""
+"""The purpose of an encoder-decoder's two masks: the same training with both in their places, and swapped."""
 
 from __future__ import annotations
 
@@ -65,7 +61,9 @@ def learn(parts: str, steps: int = 0) -> Swapped:
 
 @cache
 def shipped(path: Path = SHIPPED) -> dict[str, Swapped]:
-    """What comes with the app, by the name of the parts; nothing where it was not made yet."""
+    """Reads the trainings that come with the app, by the name of the parts; none where they were not made
+    yet.
+    """
     if not path.is_file():
         return {}
     read = json.loads(path.read_text(encoding="utf-8"))

@@ -156,8 +156,8 @@ class RunCurves:
 
     @property
     def newest(self) -> tuple[float, float] | None:
-        """The last validation loss and its position on the axis; None before the first. Of two at one
-        position the one on the whole split counts, as in the table.
+        """The last validation loss and its position on the axis; None before the first. The one on the whole
+        split counts where two share a position, as in the table.
         """
         ends = [
             (float(at[-1]), float(losses[-1]))

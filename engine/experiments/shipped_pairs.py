@@ -67,7 +67,7 @@ def _pair(name: str, into: Path) -> dict[str, Any]:
             f"the share of all {len(right):,} held-out sources whose whole target the model writes right,"
             " alone, on the stored weights"
         ),
-        "alignment": alignment_said(model_alignment(model, recipe.text.tokenizer, some)),
+        "alignment": alignment_json(model_alignment(model, recipe.text.tokenizer, some)),
     } | _made(recipe.train, states[-1], spent, curve)
     save_pair(into / FOLDER / name, model, recipe.text.tokenizer, metrics)
     load_pair(into / FOLDER / name)  # what was written can be read
@@ -111,7 +111,7 @@ def _quiet(config: TrainConfig) -> TrainConfig:
 
 
 def followed(records: Iterator[Record]) -> tuple[list[dict[str, Any]], list[TrainState]]:
-    """(its looks, its snapshots) of a training from beginning to end, each step once."""
+    """Runs a training to its end and returns (its evaluations, its snapshots), each step once."""
     curve: dict[int, dict[str, Any]] = {}
     states: dict[int, TrainState] = {}
     for record in records:
@@ -131,18 +131,18 @@ def followed(records: Iterator[Record]) -> tuple[list[dict[str, Any]], list[Trai
 
 
 def rounded(state: TrainState) -> dict[str, torch.Tensor]:
-    """Weights as they are on disk, bfloat16: what is shipped is measured on these."""
+    """Returns weights as they are on disk, bfloat16: the shipped model is measured on these."""
     return {key: tensor.bfloat16().float() for key, tensor in state.weights().items()}
 
 
-def alignment_said(found: AlignmentScore | None) -> dict[str, Any]:
-    """As it stands in metrics."""
-    assert found is not None
+def alignment_json(scores: AlignmentScore | None) -> dict[str, Any]:
+    """Returns alignment scores as metrics.json holds them."""
+    assert scores is not None
     return {
         "pairs": ALIGNED,
-        "heads": [[round(float(value), 4) for value in layer] for layer in found.heads],
-        "together": round(found.together, 4),
-        "chance": round(found.chance, 4),
+        "heads": [[round(float(value), 4) for value in layer] for layer in scores.heads],
+        "together": round(scores.together, 4),
+        "chance": round(scores.chance, 4),
     }
 
 

@@ -1,7 +1,7 @@
 """The kinds of training, by their data: a text, pairs of texts, or texts with labels.
 
 A kind says how its data are read, which model a run's settings make of them, how that is trained, what it
-costs, and what a snapshot must say to be read again. Whoever trains, stores or counts asks the kind.
+costs, and what a snapshot must say to be read again. Training, storing and counting ask the kind.
 
 The settings of a run are one ModelConfig whatever it learns from: of an encoder-decoder, that of both stacks;
 vocabulary and lengths are those of the data.

@@ -94,7 +94,9 @@ def brackets(name: str, title: str, rule: str, kinds: tuple[str, ...], pairs: in
         return tuple((opened[i],) if i in opened else () for i in range(pairs, size))
 
     def asks(typed: str) -> str | None:
-        """What is open can be closed in as many brackets as are left."""
+        """Returns the question of a typed text; None where its open brackets cannot be closed in as many as
+        are left.
+        """
         closing = {kind[0]: kind[1] for kind in kinds}
         open_ = ""
         for bracket in typed:

@@ -115,7 +115,7 @@ def marked(task: Task, text: str) -> list[tuple[str, bool]]:
     """Returns the complete lines of a text that a model wrote, each with True if it is right. A last line
     that is cut off is left out.
 
-    Of a stream, the text itself in pieces, each right where all its letters can follow those before.
+    A stream is cut into pieces, each right where all its letters can follow those before.
     """
     if task.stream:
         pieces = [(max(0, i - 2), i, min(i + 20, len(text))) for i in range(0, len(text), 20)]

@@ -325,8 +325,8 @@ class Trainer:
     def _next(
         self, heap: list[tuple[int, tuple[int, int]]], winner: tuple[int, int], keep: int
     ) -> tuple[tuple[tuple[int, int], int], ...]:
-        """The best pairs but the winner: (pair, count). What is out of date on the way to them leaves the
-        heap for good.
+        """The best pairs but the winner: (pair, count). Outdated entries on the way to them leave the heap
+        for good.
         """
         best: list[tuple[int, tuple[int, int]]] = []
         while heap and len(best) < keep:

@@ -1,4 +1,4 @@
-"""Published vocabularies, read by tiktoken. What a person typed never becomes a special token here."""
+"""Published vocabularies, read by tiktoken. A typed text never becomes a special token here."""
 
 from __future__ import annotations
 

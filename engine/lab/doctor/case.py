@@ -43,7 +43,7 @@ class TrainingCurve:
 class Case:
     """A model to be examined, which is not changed. `meant` is the configuration that its maker believes to
     have built (None: its own), `train` its training's settings, `corpus` its text, `curve` its training's
-    course. What is unknown is None, and the checks that need it say so.
+    course. Unknown ones are None, and the checks that need them say so.
     """
 
     model: Transformer = field(repr=False)

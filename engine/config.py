@@ -1,4 +1,4 @@
-"""What a model is and how it is trained, as frozen dataclasses of names and numbers. No torch here."""
+"""Configurations of models and trainings: frozen dataclasses of names and numbers. No torch here."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ MIN_BPE, MAX_BPE = 257, 65_536  # tokens of a bpe vocabulary: the 256 bytes and 
 
 
 def gated_width(plain: int) -> int:
-    """d_ff of a gated network with as many parameters as a plain one of width `plain`: two thirds of it
-    (Shazeer 2020: three matrices stand for two), up to a multiple of 8.
+    """Returns d_ff of a gated network with as many parameters as a plain one of width `plain`: two thirds of
+    it (Shazeer 2020: three matrices stand for two), up to a multiple of 8.
 
     >>> gated_width(4 * 512), gated_width(4 * 768)
     (1368, 2048)
@@ -52,12 +52,14 @@ class _Fields:
             _check_type(each.name, getattr(self, each.name), hints[each.name])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; `from_dict` is its inverse."""
+        """Returns plain values, ready for JSON; `from_dict` is its inverse."""
         return asdict(self)  # type: ignore[call-overload]
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Raises ConfigError for a name that is not a field. Missing names take their defaults."""
+        """Builds a configuration from plain values. Raises ConfigError for a name that is not a field.
+        Missing names take their defaults.
+        """
         known = {each.name for each in fields(cls)}  # type: ignore[arg-type]
         for name, value in values.items():
             if name not in known:
@@ -115,7 +117,7 @@ class ModelConfig(_Fields):
     dropout: float = 0.0
 
     def resolved(self) -> ResolvedConfig:
-        """The same architecture with every derived field filled in."""
+        """Returns the same architecture with every derived field filled in."""
         values = self.to_dict()
         if self.n_kv_heads is None:
             values["n_kv_heads"] = self.n_heads
@@ -262,7 +264,8 @@ class TrainConfig(_Fields):
 
 
 def passes(steps: int, batch_size: int, context: int, tokens: int) -> float:
-    """How often a training reads each of `tokens` tokens, on average: steps * batch_size * context / tokens.
+    """Returns how often a training reads each of `tokens` tokens, on average: steps * batch_size * context /
+    tokens.
 
     >>> round(passes(10_000, 64, 128, 1_003_854))
     82
@@ -271,7 +274,7 @@ def passes(steps: int, batch_size: int, context: int, tokens: int) -> float:
 
 
 def bpe_size(tokenizer: str) -> int | None:
-    """The V of `bpe:V`; None for `char` and `byte`. Raises ConfigError for anything else.
+    """Returns the V of `bpe:V`; None for `char` and `byte`. Raises ConfigError for anything else.
 
     >>> bpe_size("bpe:512"), bpe_size("char")
     (512, None)

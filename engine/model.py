@@ -24,8 +24,8 @@ from engine.probe import Probe, identity
 
 
 class BlockStack(nn.Module):
-    """What lies between an embedding and an output: positions, blocks and the last norm. A Transformer is
-    one; an encoder-decoder (engine.seq2seq) is two over one embedding.
+    """Positions, blocks and the last norm. A Transformer is one; an encoder-decoder (engine.seq2seq) is two
+    over one embedding.
 
     `crossing`: each block reads a memory too.
     """
@@ -43,18 +43,18 @@ class BlockStack(nn.Module):
 
     @property
     def writes_to_stream(self) -> int:
-        """The number of sublayers that write to the stream: two a block, three with cross-attention."""
+        """Counts the sublayers that write to the stream: two a block, three with cross-attention."""
         return sum(3 if hasattr(block, "cross") else 2 for block in self.blocks)
 
     def scaled(self, x: Tensor) -> Tensor:
-        """Rows of an embedding (batch, position, d_model), times sqrt(d_model) where these are scaled."""
+        """Multiplies rows of an embedding (batch, position, d_model) by sqrt(d_model), if scaled."""
         return x if self.embedding_scale is None else x * self.embedding_scale
 
     def add_positions(
         self, x: Tensor, hooks: PositionHooks, probe: Probe, types: Tensor | None = None
     ) -> Tensor:
-        """Embedded tokens x (batch, position, d_model) as the first block reads them: with their places, and
-        what `types` says of them, of the same shape.
+        """Adds positions and `types` to embedded tokens x (batch, position, d_model): the input of the first
+        block, of the same shape.
         """
         added = hooks.embed(x)
         if added is not None:
@@ -66,7 +66,7 @@ class BlockStack(nn.Module):
         return F.dropout(x, self.config.dropout, self.training)
 
     def hooks(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
-        """The position scheme, ready for positions start .. start + length - 1."""
+        """Returns the position hooks of positions start .. start + length - 1."""
         return self.positions.prepare(length, like, start)
 
 
@@ -139,13 +139,13 @@ class Transformer(BlockStack):
         return self.logits(x, probe)
 
     def embedded(self, tokens: Tensor) -> Tensor:
-        """tokens (batch, position) -> their rows of the embedding (batch, position, d_model), times
-        sqrt(d_model) where these are scaled.
+        """Looks up tokens (batch, position) in the embedding: (batch, position, d_model), times sqrt(d_model)
+        if it is scaled.
         """
         return self.scaled(F.embedding(tokens, self.embedding))
 
     def _typed(self, tokens: Tensor, types: Tensor | None) -> Tensor | None:
-        """What is added for the types of tokens, (batch, position, d_model); None for nothing."""
+        """Returns what is added for the types of tokens, (batch, position, d_model); None for nothing."""
         if self.token_types is None and types is None:
             return None
         if self.token_types is None:
@@ -158,31 +158,28 @@ class Transformer(BlockStack):
         return F.embedding(types, self.token_types)
 
     def logits(self, x: Tensor, probe: Probe = identity) -> Tensor:
-        """What the model says of a stream x (batch, position, d_model): through the final norm and the output
-        head, (batch, position, vocab).
+        """Applies the final norm and the output head to a stream x (batch, position, d_model): (batch,
+        position, vocab).
         """
         return self.output(probe("norm_final", self.norm_final(x)), self.output_matrix, probe)
 
     def pooled(self, x: Tensor, probe: Probe = identity, padding: Tensor | None = None) -> Tensor:
-        """The last vectors x (batch, position, d_model), which a model without an output head hands on -> one
-        for each text, (batch, d_model); `padding` as it read them. Raises HeadError for a model without a
-        pooler.
+        """Pools the last vectors x (batch, position, d_model) of a model without an output head into one for
+        each text, (batch, d_model); `padding` as it read them. Raises HeadError for a model without a pooler.
         """
         if self.pooler is None:
             raise HeadError("this model has no pooler: it makes no vector for a whole text")
         return self.pooler(x, probe, padding)
 
     def mask(self, length: int, like: Tensor, start: int = 0) -> Tensor | None:
-        """What is added to the scores of these queries and all keys so far, (query, key); None for nothing:
+        """Returns what is added to the scores of these queries and all keys so far, (query, key). None
         without a mask, or for one query alone, which comes last and sees everything.
         """
         return mask_of(self.config, self.parts, length, like, start)
 
     @property
     def can_cache(self) -> bool:
-        """Whether keys and values may be kept while a text grows: under a causal mask alone do later tokens
-        change nothing before them.
-        """
+        """True if keys and values can be cached: a causal mask hides later tokens from earlier ones."""
         return self.parts.can_cache(self.config)
 
     def _check(self, cache: KVCache, length: int) -> None:
@@ -200,7 +197,9 @@ class Transformer(BlockStack):
 
 
 def mask_of(config: ResolvedConfig, parts: Parts, length: int, like: Tensor, start: int = 0) -> Tensor | None:
-    """What a model adds to its scores, (query, key): its parts' mask, and -inf before its window."""
+    """Returns what a model adds to its scores, (query, key): the mask of its parts, and -inf before its
+    window.
+    """
     if not config.causal:
         return None
     near = None
@@ -221,9 +220,9 @@ def build(
     parts: Parts = HEALTHY,
     init: Init = "scaled",
 ) -> Transformer:
-    """A model with its initial weights. The same seed gives the same weights; on 'meta' there are none.
-    `parts` are what it is made of: other ones are how a deliberate fault gets in. `init` says how the weights
-    are drawn (`initialise`).
+    """Builds a model with its initial weights. The same seed gives the same weights; on 'meta' there are
+    none. `parts` are what it is made of: other ones are how a deliberate fault gets in. `init` says how the
+    weights are drawn (`initialise`).
 
     Raises ConfigError when the configuration cannot be built.
     """
@@ -246,5 +245,5 @@ def materialise(model: M, device: str | torch.device) -> M:
 
 
 def count_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> int:
-    """The number of parameters, counted on the meta device: exact, and without memory."""
+    """Returns the number of parameters, counted on the meta device: exact, and without memory."""
     return sum(p.numel() for p in build(config, device="meta", parts=parts).parameters())

@@ -72,26 +72,26 @@ AXES: dict[str, tuple[str, ...]] = {
 
 
 def identity(name: str, x: Tensor) -> Tensor:
-    """The default probe: looks at nothing, changes nothing."""
+    """Returns x: the default probe looks at nothing and changes nothing."""
     return x
 
 
 def scoped(probe: Probe, prefix: str) -> Probe:
-    """`probe` with `prefix` put before every name; the identity stays the identity, and free."""
+    """Returns `probe` with `prefix` put before every name; the identity stays the identity, and free."""
     if probe is identity:
         return identity
     return lambda name, x: probe(prefix + name, x)
 
 
 def crossing(probe: Probe) -> Probe:
-    """`probe` under the names of a cross-attention: `cross_q` for q, `cross_out` for what it writes."""
+    """Returns `probe` under the names of a cross-attention: `cross_q` for q, `cross_out` for its output."""
     if probe is identity:
         return identity
     return lambda name, x: probe("cross_out" if name == "attn_out" else f"cross_{name}", x)
 
 
 def axes_of(name: str) -> tuple[str, ...]:
-    """The axes of an activation, scoped or not.
+    """Returns the axes of an activation, scoped or not.
 
     >>> axes_of("blocks.3.pattern")
     ('batch', 'head', 'query', 'key')
@@ -122,7 +122,7 @@ class Recorder:
         return self.tensors[name]
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """name -> shape, in the order of the forward pass."""
+        """Returns name -> shape, in the order of the forward pass."""
         return {name: tuple(x.shape) for name, x in self.tensors.items()}
 
 

@@ -311,12 +311,7 @@ def test_no_sentence_computes_its_numbers() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-UNFINISHED = (
-    "engine/config",
-    "engine/model",
-    "engine/parts",
-    "engine/seq2seq",
-)
+UNFINISHED = ("engine/seq2seq",)
 FINISHED = [path for path in source.EVERYTHING if not source.name(path).startswith(UNFINISHED)]
 BEGINNINGS = ("Of", "That", "Those", "What", "Whether", "Who", "Whoever", "As")
 

@@ -41,7 +41,9 @@ class Block(nn.Module):
 
     @staticmethod
     def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
-        """How the parts hang together, whosever they are: a block's own, or lighter ones for a single row."""
+        """Joins norms and sublayers to the residual stream. `parts` are the block's, or faster ones for a
+        single row.
+        """
         raise NotImplementedError
 
 
@@ -123,5 +125,5 @@ class NoResidualBlock(Block):
 
 
 def add(x: Tensor, update: Tensor | None) -> Tensor:
-    """The stream with what a sublayer writes; None for nothing."""
+    """Adds a sublayer's output to the stream; None for nothing."""
     return x if update is None else x + update

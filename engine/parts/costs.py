@@ -1,5 +1,5 @@
-"""What a part says of its cost: tensors, products, and what backward keeps. Sizes are given by their field's
-name, so that a formula can be written in letters and in numbers.
+"""Costs of a part: tensors, products, and numbers saved for backward. Sizes are named by their fields, so
+that a formula can be written in letters and in numbers.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class SavedForBackward:
 
 
 def numbers(weights: Iterable[Weight], config: ResolvedConfig) -> int:
-    """How many numbers tensors hold."""
+    """Returns how many numbers the tensors hold."""
     return sum(
         prod(size if isinstance(size, int) else int(getattr(config, size)) for size in weight.shape)
         for weight in weights
@@ -78,5 +78,5 @@ def numbers(weights: Iterable[Weight], config: ResolvedConfig) -> int:
 
 
 def bias_of(name: str, given: bool, *shape: Size) -> Iterable[Weight]:
-    """The bias of a matrix, where it has one."""
+    """Yields the bias of a matrix, if it has one."""
     return (Weight(f"bias of {name}", shape),) if given else ()

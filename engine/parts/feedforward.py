@@ -30,12 +30,12 @@ from engine.probe import Probe
 
 
 def relu2(x: Tensor) -> Tensor:
-    """max(0, x)^2 (So et al. 2021): as cheap as ReLU, and learns faster here."""
+    """Returns max(0, x)^2 (So et al. 2021): as cheap as ReLU, and learns faster here."""
     return F.relu(x).square()
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
-    """GPT-2's tanh approximation of GELU (Hendrycks & Gimpel 2016)."""
+    """Returns GPT-2's tanh approximation of GELU (Hendrycks & Gimpel 2016)."""
     return F.gelu(x, approximate="tanh")
 
 
@@ -57,7 +57,7 @@ class FeedForward(nn.Module):
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
-        """Bends each number for itself; kinds differ here."""
+        """Applies the nonlinearity to each number; subclasses differ here."""
         raise NotImplementedError
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
@@ -66,7 +66,7 @@ class FeedForward(nn.Module):
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
     def column(self, neuron: int) -> Tensor:
-        """What a neuron writes for each unit of `ffn_post`: its column of W2, (d_model,)."""
+        """Returns the column of W2 that a neuron writes for each unit of `ffn_post`, (d_model,)."""
         return self.w_out.weight[:, neuron]
 
 
@@ -91,7 +91,7 @@ class GatedFeedForward(nn.Module):
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
-        """Bends each number for itself; kinds differ here."""
+        """Applies the nonlinearity to each number of the gate; subclasses differ here."""
         raise NotImplementedError
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
@@ -101,7 +101,7 @@ class GatedFeedForward(nn.Module):
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
     def column(self, neuron: int) -> Tensor:
-        """What a neuron writes for each unit of `ffn_post`: its column of W2, (d_model,)."""
+        """Returns the column of W2 that a neuron writes for each unit of `ffn_post`, (d_model,)."""
         return self.w_out.weight[:, neuron]
 
 

@@ -1,4 +1,4 @@
-"""What a part says of itself in signs."""
+"""Formulas of parts, in LaTeX and in plain signs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a forward pass hands to its blocks, and the loop over them."""
+"""The context that a forward pass hands to its blocks, and the loop over them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_POSITIONS = PositionHooks()
 
 
 class PassContext(NamedTuple):
-    """What a block gets beside the stream x (batch, query, d_model). Immutable, and made quickly.
+    """The inputs of a block beside the stream x (batch, query, d_model). Immutable, and made quickly.
 
     hooks   the position scheme, ready for the positions of the queries
     mask    added to the scores: causal (query, key), padding (batch, 1, 1, key) or both; None for nothing

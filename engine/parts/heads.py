@@ -1,7 +1,7 @@
-"""What mixers that work in heads share: from queries, keys and values to what is written to the stream.
+"""Multi-head mixing: from queries, keys and values to the vector that is added to the stream.
 
-Attention is written out (scores, mask, softmax, weighted sum) rather than fused: the app shows every
-stage, and at these sizes on a CPU it is also faster than the fused kernel.
+Attention is written out (scores, mask, softmax, weighted sum) rather than fused: the app shows every stage,
+and at these sizes on a CPU it is also faster than the fused kernel.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ from engine.parts.initial import InitialValues
 
 
 class HeadMixer(nn.Module):
-    """What all mixers share: heads, scores, mask, softmax, weighted sum. Subclasses say where q, k, v come
-    from.
+    """Heads, scores, mask, softmax, weighted sum. Subclasses say where q, k and v come from.
 
-    x is what asks; what answers is `memory`, another text's vectors, or x itself where it is None.
-
-    Whoever looks inside asks these methods too: what one of them computes is computed nowhere else.
+    Keys and values come from `context.memory`, another text's vectors, or from x itself. The methods are also
+    called by the interpretability code: nothing is computed a second time elsewhere.
     """
 
     card: ClassVar[type[MixerCard]] = HeadMixerCard
@@ -47,13 +45,13 @@ class HeadMixer(nn.Module):
         self.w_o = None
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """x (batch, query, d_model) and memory (batch, key, d_model) -> q (batch, query, head, d_head) and
-        k, v (batch, key, kv_head, d_head).
+        """Maps x (batch, query, d_model) and memory (batch, key, d_model) to q (batch, query, head, d_head)
+        and k, v (batch, key, kv_head, d_head).
         """
         raise NotImplementedError
 
     def output(self, z: Tensor) -> Tensor:
-        """The heads side by side (batch, query, head * d_head) -> (batch, query, d_model)."""
+        """Projects the heads side by side (batch, query, head * d_head) to (batch, query, d_model)."""
         return z if self.w_o is None else self.w_o(z)
 
     def forward(self, x: Tensor, context: PassContext) -> Tensor:
@@ -73,29 +71,31 @@ class HeadMixer(nn.Module):
         return probe("attn_out", F.dropout(self.output(self.merged(z)), self.dropout, self.training))
 
     def normed(self, x: Tensor, gain: Tensor | None = None) -> Tensor:
-        """Queries or keys (..., d_head) as they meet the rotation: with `qk_norm` of length sqrt(d_head),
-        which bounds the scores (Henry et al. 2020), and then times their gain where they have one.
+        """Scales queries or keys (..., d_head) before the rotation: with `qk_norm` to length sqrt(d_head),
+        which bounds the scores (Henry et al. 2020), and then by their gain, if any.
         """
         return F.rms_norm(x, (self.d_head,), gain, self.eps) if self.qk_norm else x
 
     def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """Scores (..., query, key) with the mask (query, key) added: -inf where nothing may be seen."""
+        """Adds the mask (query, key) to scores (..., query, key): -inf where nothing may be seen."""
         return scores if mask is None else scores + mask
 
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Scores (..., query, key) -> how much of each value is taken. Rows sum to 1: attention has no null
-        answer. The mask is in the scores already.
+        """Turns scores (..., query, key) into the shares in which values are summed. Rows sum to 1: attention
+        has no null answer. The mask is in the scores already.
         """
         return masked.softmax(dim=-1)
 
     def merged(self, z: Tensor) -> Tensor:
-        """(batch, head, query, d_head) -> (batch, query, head * d_head): each token's heads side by side."""
+        """Puts each token's heads side by side: (batch, head, query, d_head) -> (batch, query, head *
+        d_head).
+        """
         batch, _, length, _ = z.shape
         return z.transpose(1, 2).reshape(batch, length, self.n_heads * self.d_head)
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """q k^T / sqrt(d_head), or q k^T without `score_scale`. With fewer kv_heads, each key head serves a
-        group of query heads (Ainslie et al. 2023).
+        """Returns q k^T / sqrt(d_head), or q k^T without `score_scale`, (batch, head, query, key). With fewer
+        kv_heads, each key head serves a group of query heads (Ainslie et al. 2023).
         """
         batch, _, length, d_head = q.shape
         # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
@@ -105,8 +105,8 @@ class HeadMixer(nn.Module):
         return scores.view(batch, self.n_heads, length, -1)
 
     def weighted_sum(self, pattern: Tensor, v: Tensor) -> Tensor:
-        """pattern v: (batch, head, query, key) x (batch, kv_head, key, d_head) -> (batch, head, query,
-        d_head).
+        """Returns pattern v: (batch, head, query, key) x (batch, kv_head, key, d_head) -> (batch, head,
+        query, d_head).
         """
         batch, _, length, keys = pattern.shape
         pattern = pattern.reshape(batch * self.n_kv_heads, -1, keys)
@@ -116,12 +116,12 @@ class HeadMixer(nn.Module):
     # What looking inside asks beside them ---------------------------------------------------------
 
     def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
-        """q k^T as it is before it is scaled, (batch, head, query, key); None where nothing is compared."""
+        """Returns q k^T before it is scaled, (batch, head, query, key); None where nothing is compared."""
         return q @ k.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1).transpose(-1, -2)
 
     def writes(self, z: Tensor) -> Tensor:
-        """What each head adds to the stream: z (head, ..., d_head) -> (head, ..., d_model), in z's precision,
-        by its own rows of W_O. Without W_O a head writes its own slice of the stream.
+        """Returns what each head adds to the stream: z (head, ..., d_head) -> (head, ..., d_model), in z's
+        precision, by the head's rows of W_O. Without W_O a head writes its slice of the stream.
         """
         matrix = (  # (head * d_head, d_model)
             torch.eye(self.n_heads * self.d_head, dtype=z.dtype, device=z.device)
@@ -132,12 +132,12 @@ class HeadMixer(nn.Module):
         return torch.einsum("h...d,hdm->h...m", z, own)
 
     def writes_at(self, z: Tensor, position: int) -> Tensor:
-        """The same at one token of a text: z (head, query, d_head) -> (head, d_model)."""
+        """Returns what each head adds at one token of a text: z (head, query, d_head) -> (head, d_model)."""
         return self.writes(z[:, position])
 
     def constant(self) -> Tensor | None:
-        """What is added to the stream whatever the heads hold, (d_model,): the bias of W_O, which no head
-        owns. None for nothing.
+        """Returns the bias of W_O (d_model,), which is added to the stream whatever the heads hold; None for
+        nothing.
         """
         return None if self.w_o is None else self.w_o.bias
 
@@ -151,7 +151,7 @@ def output_matrix(config: ResolvedConfig, width: int) -> nn.Linear | None:
 
 
 def by_heads(mixer: object) -> HeadMixer:
-    """A mixer that can be taken apart into heads. Raises ConfigError for any other."""
+    """Returns a mixer that can be taken apart into heads. Raises ConfigError for any other."""
     if not isinstance(mixer, HeadMixer):
         raise ConfigError(
             "mixer",

@@ -23,8 +23,8 @@ InitialValues = Mapping[str, Initial]
 
 
 def standard_deviation(kind: Initial, parameter: Tensor, init: Init, writes: int) -> float:
-    """The standard deviation of a parameter's first values. `writes` is how many sublayers write to its
-    residual stream.
+    """Returns the standard deviation of a parameter's first values. `writes` is how many sublayers write to
+    its residual stream.
 
     scaled  0.02; 0.02 / sqrt(writes) for "to_stream", so that the sum of all writes keeps its size with
             depth (GPT-2, Radford et al. 2019, 2.3)

@@ -1,4 +1,4 @@
-"""What a query may not look at: added to the scores before the softmax."""
+"""Masks, added to the scores before the softmax: causal, sliding window, padding."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from engine.errors import ShapeError
 
 
 def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
-    """(query, key): 0 where key <= query, -inf above. Added to the scores *before* the softmax. Queries begin
-    at position `start`.
+    """Returns (query, key): 0 where key <= query, -inf above. Added to the scores *before* the softmax.
+    Queries begin at position `start`.
     """
     mask = like.new_full((length, start + length), -math.inf)
     return mask.triu(1 + start)
 
 
 def window_mask(length: int, like: Tensor, window: int, start: int = 0) -> Tensor:
-    """(query, key): 0 for the last `window` keys up to the query itself, -inf for those before (sliding
-    window attention: Beltagy et al. 2020, Jiang et al. 2023). What comes after is the causal mask's.
+    """Returns (query, key): 0 for the last `window` keys up to the query itself, -inf for those before
+    (sliding window attention: Beltagy et al. 2020, Jiang et al. 2023). The causal mask hides the keys after
+    it.
     """
     return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).tril(
         start - window
@@ -28,9 +29,9 @@ def window_mask(length: int, like: Tensor, window: int, start: int = 0) -> Tenso
 
 
 def padding_mask(tokens: Tensor, pad: int, like: Tensor) -> Tensor:
-    """tokens (batch, source) -> (batch, 1, 1, source): 0 where a token is, -inf where only padding makes the
-    rows equally long. The same for every head and every query. Raises ShapeError for a row of padding alone:
-    a softmax over nothing has no answer.
+    """Returns (batch, 1, 1, source) for tokens (batch, source): 0 where a token is, -inf where only padding
+    makes the rows equally long. The same for every head and every query. Raises ShapeError for a row of
+    padding alone, since a softmax over nothing has no answer.
     """
     empty = tokens == pad  # (batch, source)
     if bool(empty.all(dim=1).any()):
@@ -60,7 +61,7 @@ def check_padding(mask: Tensor, batch: int, source: int) -> None:
 
 
 def decoder_masks(causal: Tensor | None, padding: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """Which mask each of a decoder's two attentions gets: (of its own text, of the source). The causal one
-    (query, key) hides what is not yet written, the padding one (batch, 1, 1, source) what is no token.
+    """Returns the masks of a decoder's self-attention and cross-attention. The causal one (query, key) hides
+    tokens not yet written, the padding one (batch, 1, 1, source) positions without a token.
     """
     return causal, padding

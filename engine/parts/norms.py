@@ -1,6 +1,6 @@
 """Normalisation: each token's vector is brought to a standard size before a sublayer reads it.
 
-`engine.parts.cards.norms` has what is said and counted of each norm.
+Names, formulas and costs of each norm stand on its card in `engine.parts.cards.norms`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Linearised:
 
 
 class Norm(Protocol):
-    """What every norm is. Its parameters and their `initial_values` are its own affair."""
+    """The interface of a norm. It declares the `initial_values` of its parameters, if it has any."""
 
     card: ClassVar[type[NormCard]]
 
@@ -39,11 +39,11 @@ class Norm(Protocol):
         """(batch, query, d_model) -> the same shape."""
 
     def linear(self, x: Tensor) -> Tensor:
-        """The norm without its nonlinear step and its bias. Shape in = shape out."""
+        """Applies the norm without its nonlinear step and its bias. Shape in = shape out."""
 
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
-        """x and u (d_model,), float64 -> the norm at x for the reader u; None where the norm does not divide
-        x by one number.
+        """Returns the norm at x for a reader u, both (d_model,) float64; None if the norm is no division of x
+        by one number.
         """
 
 
@@ -63,7 +63,7 @@ class LayerNorm(nn.Module):
         return F.layer_norm(x, x.shape[-1:], self.gain, self.bias, self.eps)
 
     def linear(self, x: Tensor) -> Tensor:
-        """Without the division and the bias: the mean is taken off, and the gain multiplies."""
+        """Takes the mean off and multiplies by the gain: no division, no bias."""
         return _gained(x - x.mean(-1, keepdim=True), self.gain)
 
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
@@ -89,7 +89,7 @@ class RMSNorm(nn.Module):
         return F.rms_norm(x, x.shape[-1:], self.gain, self.eps)
 
     def linear(self, x: Tensor) -> Tensor:
-        """Without the division: the gain multiplies."""
+        """Multiplies by the gain: no division."""
         return _gained(x, self.gain)
 
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
@@ -114,7 +114,7 @@ class DyT(nn.Module):
         return y if self.bias is None else y + self.bias
 
     def linear(self, x: Tensor) -> Tensor:
-        """The slope of the tanh at 0: alpha and the gain multiply."""
+        """Multiplies by alpha and the gain: the slope of the tanh at 0."""
         return _gained(x * self.alpha.to(x.dtype), self.gain)
 
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:

@@ -1,8 +1,8 @@
 """Positions: attention alone cannot tell `dog bites man` from `man bites dog`; these can.
 
-A scheme may enter at three seams, each of which is the identity by default:
-`embed` (added to the token embeddings), `rotate` (turns queries and keys), `bias` (added to the scores).
-Attention calls the seams and never asks which scheme it has.
+A scheme has up to three hooks, each of which is the identity by default: `embed` (added to the token
+embeddings), `rotate` (turns queries and keys), `bias` (added to the scores). Attention calls the hooks and
+never asks which scheme it has.
 """
 
 from __future__ import annotations
@@ -35,24 +35,26 @@ class PositionHooks:
     """
 
     def embed(self, x: Tensor) -> Tensor | None:
-        """What to add to the embeddings x (batch, query, d_model): (query, d_model), or None for nothing."""
+        """Returns the addition to the embeddings x (batch, query, d_model): (query, d_model), or None for
+        nothing.
+        """
         return None
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """q (batch, head, query, d_head) and k (batch, kv_head, key, d_head), turned by position."""
+        """Turns q (batch, head, query, d_head) and k (batch, kv_head, key, d_head) by position."""
         return self.turn(q), self.turn(k)
 
     def turn(self, x: Tensor) -> Tensor:
-        """Queries or keys (..., position, d_head), turned by position."""
+        """Turns queries or keys (..., position, d_head) by position."""
         return x
 
     def bias(self, scores: Tensor) -> Tensor:
-        """scores (batch, head, query, key) with what the scheme adds for the distance."""
+        """Adds the bias of the distance to scores (batch, head, query, key)."""
         return scores
 
     def at(self, place: int) -> PositionHooks:
-        """The same for the one query at `place` (counted from the stretch's start) and the keys up to it; the
-        stretch must start at 0.
+        """Returns the hooks of the one query at `place`, counted from the start of the stretch, and the keys
+        up to it. The stretch must start at 0.
         """
         return self
 
@@ -61,7 +63,7 @@ HookName = Literal["embed", "rotate", "bias"]
 
 
 class Scheme(nn.Module):
-    """What a scheme says of itself when there is nothing to say."""
+    """Base of the position schemes."""
 
     card: ClassVar[type[PositionCard]] = PositionCard
     present: ClassVar[bool] = True
@@ -121,7 +123,7 @@ class Sinusoidal(Scheme):
 def sinusoidal_table(
     length: int, d_model: int, base: float = 10_000.0, start: int = 0, device: torch.device | None = None
 ) -> Tensor:
-    """PE of positions start .. start + length - 1, (position, d_model), d_model even: sines at even
+    """Returns PE of positions start .. start + length - 1, (position, d_model), d_model even: sines at even
     dimensions, cosines at odd ones.
 
     >>> sinusoidal_table(2, 2).tolist()[0]
@@ -216,8 +218,8 @@ class _Biased(PositionHooks):
 
 
 class DistanceRow(PositionHooks):
-    """What the last of many queries gets added to its scores, (head, 1, key), for a scheme that looks at the
-    distance alone: the end of it is what any earlier query gets.
+    """The bias of the last of many queries, (head, 1, key), for a scheme that depends on the distance alone.
+    Its end is the bias of any earlier query.
     """
 
     def __init__(self, table: Tensor) -> None:
@@ -251,8 +253,8 @@ class Alibi(Scheme):
 
 
 def alibi_slopes(n_heads: int) -> list[float]:
-    """2^(-8/n), 2^(-16/n), ... for n a power of two; otherwise filled up from the next power, as in the
-    paper's code.
+    """Returns 2^(-8/n), 2^(-16/n), ... for n a power of two; otherwise filled up from the next power, as in
+    the paper's code.
 
     >>> alibi_slopes(4)
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -289,8 +291,8 @@ class T5Bias(Scheme):
 
 
 def t5_bucket(offset: Tensor, bidirectional: bool, buckets: int, max_distance: int) -> Tensor:
-    """Bucket of each offset key - query: exact for small distances, logarithmic up to max_distance, then one
-    for all.
+    """Returns the bucket of each offset key - query: exact for small distances, logarithmic up to
+    max_distance, then one for all.
     """
     if bidirectional:
         buckets //= 2

@@ -1,7 +1,7 @@
-"""What a part of the model must be, so that another can stand in its place; and a set of parts to build from.
+"""Interfaces of the parts, and the set of parts that a model is built from.
 
-A part is an `nn.Module` made from a resolved configuration. Beside its arithmetic it says what the rest of
-the engine, and the screen, need to know of it: nobody else looks at its name or its class.
+A part is an `nn.Module` made from a resolved configuration. Its `card` says what the rest of the engine, and
+the screen, need to know of it: nobody else looks at its name or its class.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from engine.probe import Probe
 
 
 class Position(Protocol):
-    """Tells places apart, at one or more of three seams (see `engine.parts.positions.PositionHooks`)."""
+    """Tells positions apart, by one or more of three hooks (see `engine.parts.positions.PositionHooks`)."""
 
     card: ClassVar[type[PositionCard]]
     present: ClassVar[bool]
-    enters: ClassVar[tuple[HookName, ...]]  # the seams that it uses
+    enters: ClassVar[tuple[HookName, ...]]  # the hooks that it uses
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
-        """The scheme made ready for positions start .. start + length - 1, in the dtype and on the device of
-        `like`. Raises ShapeError where it has nothing for them.
+        """Returns the hooks of positions start .. start + length - 1, in the dtype and on the device of
+        `like`. Raises ShapeError for positions beyond a table.
         """
 
     def head_label(self, head: int) -> str:
-        """A head's name, with what the scheme gives it."""
+        """Returns a head's name, with the number that the scheme gives it."""
 
     @classmethod
     def reach(cls, config: ResolvedConfig) -> int | None:
-        """How many positions it has something for; None: any number."""
+        """Returns how many positions the scheme covers; None: any number."""
 
 
 class Mixer(Protocol):
-    """Lets tokens gather from each other. `engine.parts.heads.HeadMixer` is one to begin from."""
+    """Moves information between positions. `engine.parts.heads.HeadMixer` is one to begin from."""
 
     card: ClassVar[type[MixerCard]]
     present: ClassVar[bool]
@@ -65,7 +65,7 @@ class Mixer(Protocol):
 
 
 class FeedForward(Protocol):
-    """Lets each token think alone."""
+    """Transforms each token's vector by itself."""
 
     card: ClassVar[type[FeedForwardCard]]
     present: ClassVar[bool]
@@ -82,12 +82,12 @@ class FeedForward(Protocol):
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
-        """What bends each number for itself: `ffn_pre`, or `ffn_gate` where it is gated. Shape in = shape
-        out. Not asked where `act` is empty.
+        """Applies the nonlinearity to each number of `ffn_pre`, or of `ffn_gate` if it is gated. Shape in =
+        shape out. Not called where `act` is empty.
         """
 
     def column(self, neuron: int) -> Tensor:
-        """What a neuron adds to the stream for each unit of its activation `ffn_post`, (d_model,)."""
+        """Returns what a neuron adds to the stream for each unit of its activation `ffn_post`, (d_model,)."""
 
 
 class Sublayers(Protocol):
@@ -151,8 +151,8 @@ class Output(Protocol):
 
 class Mask(Protocol):
     def __call__(self, length: int, like: Tensor, start: int = 0) -> Tensor | None:
-        """What is added to the scores of a causal model, (query, key): for queries start .. start + length -
-        1 and all keys up to the last of them. None for nothing.
+        """Returns the mask of a causal model, (query, key), for queries start .. start + length - 1 and all
+        keys up to the last of them. None for nothing.
         """
 
 
@@ -178,7 +178,7 @@ Split = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What a model is built from: a class for each name that a configuration may hold, and seven functions.
+    """The parts of a model: a class for each name that a configuration may hold, and seven functions.
 
     A deliberate fault is another Parts and nothing else. `name` is how it travels to a worker and into a
     file (`engine.lab.faults.PARTS`).
@@ -226,8 +226,8 @@ class Parts:
         return self.outputs[config.output_head]
 
     def sums(self, config: ResolvedConfig) -> bool:
-        """Whether the final stream is the plain sum of all that was written to it: not where a norm sits on
-        the stream, nor where nothing is added.
+        """Returns True if the final stream is the plain sum of all writes: not where a norm sits on the
+        stream, nor where nothing is added.
         """
         wiring = self.wiring(config)
         normed = wiring.ends_normed and self.norm(config).card.present
@@ -235,19 +235,17 @@ class Parts:
 
     @property
     def is_plain_stack(self) -> bool:
-        """Whether each block reads what the one before it left, and all of them run: then a text may also be
-        taken through them one by one.
-        """
+        """True for the plain loop over all blocks, which may also be run block by block."""
         return self.stack is each_block
 
     def can_cache(self, config: ResolvedConfig) -> bool:
-        """Whether what was written at a place stays as it is while the text grows."""
+        """Returns True if keys and values can be cached: later tokens change nothing before them."""
         return config.causal and self.mask is causal_mask and self.mixer(config).cacheable
 
 
 def swapped(parts: Parts, name: str, **others: Any) -> Parts:
-    """`parts` under another name, with some entries in the place of others: `mixers={"attention": Other}`,
-    and other functions: `mask=other`. Raises TypeError for what is no field of Parts.
+    """Returns `parts` under another name, with some entries in the place of others: `mixers={"attention":
+    Other}`, and other functions: `mask=other`. Raises TypeError for what is no field of Parts.
     """
     changed: dict[str, Any] = {
         field: {**getattr(parts, field), **other} if isinstance(other, Mapping) else other

@@ -8,16 +8,16 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.parts.cards.mixers import MixerCard, OneMatrixCard, QueriesAndKeysCard
+from engine.parts.cards.mixers import MixerCard, QueriesAndKeysCard, SharedQKRawValuesCard
 from engine.parts.heads import HeadMixer, output_matrix
 from engine.parts.initial import InitialValues
 from engine.parts.linear import StackedLinear
 
 
-class OneMatrix(HeadMixer):
+class SharedQKRawValues(HeadMixer):
     """Queries and keys are the same vectors, of one matrix; values are the stream's own."""
 
-    card: ClassVar[type[MixerCard]] = OneMatrixCard
+    card: ClassVar[type[MixerCard]] = SharedQKRawValuesCard
     initial_values: ClassVar[InitialValues] = {**HeadMixer.initial_values, "w_qk": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:

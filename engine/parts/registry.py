@@ -92,24 +92,26 @@ OUTPUTS: dict[str, type[Output]] = {
 
 
 def shifted(windows: Tensor) -> tuple[Tensor, Tensor]:
-    """windows (batch, position + 1) -> inputs and targets, each (batch, position): at every place the target
-    is the token that follows.
+    """Splits windows (batch, position + 1) into inputs and targets, each (batch, position): the target is the
+    token that follows.
     """
     return windows[:, :-1].contiguous(), windows[:, 1:].contiguous()
 
 
 def mode(model: nn.Module, training: bool) -> None:
-    """In training, dropout drops; in evaluation it does nothing."""
+    """Puts a model into training, where dropout drops, or into evaluation."""
     model.train(training)
 
 
 def spread(name: str, std: float) -> float:
-    """The spread of a parameter's first values: what the recipe says (engine.parts.initial)."""
+    """Returns the standard deviation of a parameter's first values as its recipe has it
+    (engine.parts.initial).
+    """
     return std
 
 
 def split(train: Tensor, validation: Tensor) -> tuple[Tensor, Tensor]:
-    """What is trained on and what is validated on (token,): two parts of a text that share nothing."""
+    """Returns the texts (token,) to train on and to validate on: two parts that share nothing."""
     return train, validation
 
 

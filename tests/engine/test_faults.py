@@ -100,7 +100,7 @@ def test_a_file_with_parts_that_nobody_knows_is_refused() -> None:
         unpack(other.getvalue())
 
 
-def test_the_mode_is_a_seam() -> None:
+def test_the_mode_is_replaceable() -> None:
     """A mode that never leaves training: an evaluation drops, and so does a sample."""
     asked: list[bool] = []
 

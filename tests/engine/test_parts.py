@@ -19,7 +19,7 @@ from engine.parts.feedforward import gelu_tanh, relu2
 from engine.parts.forward_pass import PassContext
 from engine.parts.masks import causal_mask, window_mask
 from engine.parts.positions import PositionHooks, alibi_slopes, t5_bucket
-from engine.parts.raw_values import OneMatrix, QueriesAndKeys
+from engine.parts.raw_values import QueriesAndKeys, SharedQKRawValues
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import AXES, Patcher, Recorder, axes_of, identity
 from engine.seq2seq import build_classifier, build_pair
@@ -62,7 +62,7 @@ def test_the_matrix_in_holds_queries_keys_and_values_and_without_one_out_heads_s
 
 def test_rope_turns_by_complex_multiplication() -> None:
     x = _normal(1, 2, 9, 8)
-    turned, _ = _seams("rope", 9, d_head=8).rotate(x, x)
+    turned, _ = _hooks("rope", 9, d_head=8).rotate(x, x)
     theta = 10_000 ** (-torch.arange(0, 8, 2) / 8)
     turns = torch.polar(torch.ones(9, 4), torch.outer(torch.arange(9.0), theta))
     expected = torch.view_as_real(torch.complex(x[..., :4], x[..., 4:]) * turns)
@@ -89,14 +89,14 @@ def test_the_ladder_of_mixers() -> None:
     assert MIXERS["none"](config)(x, PassContext(mask=mask)) is None
 
 
-def _seams(position: str, length: int, **fields: object) -> PositionHooks:
+def _hooks(position: str, length: int, **fields: object) -> PositionHooks:
     config = tiny(position=position, **fields).resolved()
     return POSITIONS[position](config).prepare(length, torch.zeros(1))
 
 
 def test_formulas_say_what_is_added_and_what_turns() -> None:
     for mixer, name in (
-        (MIXERS["attention"], "qkv_flat"), (MIXERS["shared_qk"], "qk_flat"), (OneMatrix, "qk_flat"),
+        (MIXERS["attention"], "qkv_flat"), (MIXERS["shared_qk"], "qk_flat"), (SharedQKRawValues, "qk_flat"),
         (QueriesAndKeys, "qk_flat"),
     ):  # fmt: skip
         for bias in (False, True):
@@ -128,7 +128,7 @@ def test_alibi_slopes_are_the_paper_s() -> None:
     assert alibi_slopes(12) == pytest.approx(
         [2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5]
     )
-    bias = _seams("alibi", 5).bias(torch.zeros(1, 4, 5, 5))[0]
+    bias = _hooks("alibi", 5).bias(torch.zeros(1, 4, 5, 5))[0]
     for head, slope in enumerate(alibi_slopes(4)):
         away = (torch.arange(5.0) - torch.arange(5.0)[:, None]).abs()
         assert torch.allclose(bias[head], -slope * away)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from engine.config import ModelConfig, TrainConfig
 from engine.parts.protocols import Parts, swapped
-from engine.parts.raw_values import OneMatrix, QueriesAndKeys
+from engine.parts.raw_values import QueriesAndKeys, SharedQKRawValues
 from engine.parts.registry import HEALTHY
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -117,7 +117,7 @@ FAULTS: dict[
 PARTS: dict[str, Parts] = {
     HEALTHY.name: HEALTHY,
     "raw_values": swapped(
-        HEALTHY, "raw_values", mixers={"shared_qk": OneMatrix, "attention": QueriesAndKeys}
+        HEALTHY, "raw_values", mixers={"shared_qk": SharedQKRawValues, "attention": QueriesAndKeys}
     ),
 }
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))

@@ -26,14 +26,14 @@ from engine.parts.feedforward import FeedForward, SwiGlu
 from engine.parts.heads import HeadMixer
 from engine.parts.norms import LayerNorm, RMSNorm
 from engine.parts.positions import rotate_half_pairs, sinusoidal_table
-from engine.parts.raw_values import OneMatrix, QueriesAndKeys
+from engine.parts.raw_values import QueriesAndKeys, SharedQKRawValues
 from engine.presets.ladder import LADDER
 
 LINES: dict[str, tuple[Callable[..., Any], ...]] = {
     "last": (Transformer.embedded,),
     "mean": (Mean.scores, HeadMixer.weighted_sum),
     "similarity": (HeadMixer.scores,),
-    "one-matrix": (OneMatrix.heads,),
+    "one-matrix": (SharedQKRawValues.heads,),
     "two-matrices": (QueriesAndKeys.heads,),
     "values": (Attention.heads,),
     "attention-1": (PreNormBlock.connect,),

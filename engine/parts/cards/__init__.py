@@ -12,27 +12,27 @@ if TYPE_CHECKING:  # a configuration takes the names of the norms from their car
 
 
 class PartCard:
-    """What is said and counted of a part. One without parameters needs no more than this."""
+    """Name, sentence, formulas and costs of a part. One without parameters needs no more than this."""
 
     title: ClassVar[str] = ""  # its name on the map
     sentence: ClassVar[str] = ""  # what it does, for somebody who heard one lecture
 
     @classmethod
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        """Every tensor of parameters, in the order in which data meets them."""
+        """Returns every tensor of parameters, in the order in which data meets them."""
         return ()
 
     @classmethod
     def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
-        """Every matrix product of a forward pass, for one token."""
+        """Returns every matrix product of a forward pass, for one token."""
         return ()
 
     @classmethod
     def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        """Numbers that backward needs of a forward pass, for each token, without dropout's masks."""
+        """Returns how many numbers backward needs, for each token, without dropout's masks."""
         return SavedForBackward()
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        """The formula of every activation that the part shows, by bare name."""
+        """Returns the formula of every activation that the part shows, by bare name."""
         return {}

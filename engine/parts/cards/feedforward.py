@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FeedForwardCard(PartCard):
-    """What is said and counted of a feed-forward network."""
+    """Card of a feed-forward network."""
 
 
 def _matrices(config: ResolvedConfig, *read: str) -> tuple[Weight, ...]:

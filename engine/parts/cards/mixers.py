@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MixerCard(PartCard):
-    """What is said and counted of a mixer."""
+    """Card of a mixer."""
 
     scored: ClassVar[bool] = False  # it compares queries with keys
     learned: ClassVar[bool] = False  # it has matrices, W_O among them where the configuration says so
@@ -22,7 +22,7 @@ class MixerCard(PartCard):
 
     @classmethod
     def cached_numbers(cls, config: ResolvedConfig) -> int:
-        """Numbers that a cache holds for each token read."""
+        """Returns how many numbers a cache holds for each token read."""
         return 0
 
 
@@ -35,7 +35,7 @@ class HeadMixerCard(MixerCard):
 
     @classmethod
     def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The matrices that read the stream: name, and what they give, by sizes."""
+        """Returns the matrices that read the stream: name, and the sizes of their output."""
         return ()
 
     @classmethod
@@ -72,14 +72,14 @@ class HeadMixerCard(MixerCard):
 
     @classmethod
     def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        """Queries, keys and values. The products read copies of them, with the heads side by side; or, where
-        these lie so already, what q, k and v were cut from, whole.
+        """Returns what backward needs of queries, keys and values. The products read copies of them, with the
+        heads side by side; or, where these lie so already, the tensor that q, k and v were cut from, whole.
         """
         raise NotImplementedError
 
     @classmethod
     def cached_numbers(cls, config: ResolvedConfig) -> int:
-        """Numbers that a cache holds for each token: a key and a value for each key-value head."""
+        """Returns the numbers in a cache for each token: a key and a value for each key-value head."""
         return 2 * config.n_kv_heads * config.d_head
 
     @classmethod
@@ -102,7 +102,7 @@ class HeadMixerCard(MixerCard):
 
     @classmethod
     def score(cls, config: ResolvedConfig) -> Formula:
-        """The formula of `scores`, before positions have a say."""
+        """Returns the formula of `scores`, before the bias of positions."""
         if not config.score_scale:
             return r"\mathrm{scores} = q\,k^\top", "q · kᵀ" + _shared(config)
         return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
@@ -112,8 +112,8 @@ QUERIES, KEYS = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
 
 
 def lies_in_order(config: ResolvedConfig, run: BatchShape) -> bool:
-    """Whether keys and values lie as the products want them, so that nothing is copied: with one text, or one
-    key head, (batch, kv_head) is one axis already.
+    """Returns True if keys and values lie as the products want them, so that nothing is copied: with one
+    text, or one key head, (batch, kv_head) is one axis already.
     """
     return run.batch == 1 or config.n_kv_heads == 1
 
@@ -265,7 +265,7 @@ class NoMixerCard(MixerCard):
     flat: ClassVar[Mapping[str, str]] = {}
 
 
-class OneMatrixCard(HeadMixerCard):
+class SharedQKRawValuesCard(HeadMixerCard):
     title: ClassVar[str] = "Attention, Q = K, no W_V"
     sentence: ClassVar[str] = (
         "One matrix turns the vectors that are compared; what is handed on is as it was."

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a configuration takes the names of the norms from here
 
 
 class NormCard(PartCard):
-    """What is said and counted of a norm."""
+    """Card of a norm."""
 
     name: ClassVar[str]  # in a configuration
     source: ClassVar[str]  # author and year
@@ -27,12 +27,14 @@ class NormCard(PartCard):
 
     @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
-        """LaTeX and plain text of the norm of x, with the gain and bias that the configuration gives it."""
+        """Returns the norm of x in LaTeX and plain text, with the gain and bias of the configuration."""
         raise NotImplementedError
 
     @classmethod
     def linear_words(cls, config: ResolvedConfig) -> str:
-        """What the norm's `linear` does to a vector, to follow "it is"; empty where it changes nothing."""
+        """Returns what the norm's `linear` does to a vector, to follow "it is"; empty where it changes
+        nothing.
+        """
         return "multiplied by its gain" if config.norm_gain else ""
 
     @classmethod

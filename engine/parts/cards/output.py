@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class OutputCard(PartCard):
-    """What is said and counted of an output head."""
+    """Card of an output head."""
 
 
 class PoolerCard:
-    """What is counted of a pooler, for a whole text."""
+    """Card of a pooler, counted for a whole text."""
 
     @classmethod
     def tensors(cls) -> tuple[Weight, ...]:
@@ -93,7 +93,7 @@ class FirstPoolerCard(PoolerCard):
 
     @classmethod
     def products(cls) -> tuple[Product, ...]:
-        """Those of a whole text: every token but the first is left out."""
+        """Returns the product for a whole text: every token but the first is left out."""
         return (Product("W_pool", ("d_model", "d_model")),)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PositionCard(PartCard):
-    """What is said and counted of a position scheme."""
+    """Card of a position scheme."""
 
     title: ClassVar[str] = "Position"
     short: ClassVar[str] = ""  # two or three words, for a box that is small
@@ -21,12 +21,12 @@ class PositionCard(PartCard):
 
     @classmethod
     def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
-        """The formula of queries or keys, once they are turned."""
+        """Returns the formula of queries or keys, once they are turned."""
         return inner
 
     @classmethod
     def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
-        """The formula of the scores, with what is added to them."""
+        """Returns the formula of the scores with the bias that is added to them."""
         return scores
 
 

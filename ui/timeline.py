@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.measure.attention.head_scores import Formed, formed
+from engine.measure.attention.head_scores import HeadFormation, formed
 from engine.service.history import losses_at
 from engine.service.state import RunView
 from engine.training.snapshot_series import Lapse
@@ -27,7 +27,7 @@ class Timeline:
     losses: tuple[float | None, ...]
     marks: tuple[Mark, ...]
     total: int
-    formed: tuple[Formed, ...] = ()
+    formed: tuple[HeadFormation, ...] = ()
     run: str | None = None
     active: bool = False
 
@@ -59,14 +59,14 @@ def of_run(view: RunView) -> Timeline:
     )
 
 
-def marks(formations: Iterable[Formed], steps: tuple[int, ...]) -> tuple[Mark, ...]:
+def marks(formations: Iterable[HeadFormation], steps: tuple[int, ...]) -> tuple[Mark, ...]:
     """Returns a mark for each step at which heads had formed for the first time: of the `steps` with
     snapshots, the first at or after it.
 
     >>> marks([Formed(12, "previous", 0, 3), Formed(15, "induction", 1, 0)], (0, 10, 20))[0].words
     '0.3 looks one back, 1.0 copies'
     """
-    by_step: dict[int, list[Formed]] = {}
+    by_step: dict[int, list[HeadFormation]] = {}
     for one in formations:
         at = next((step for step in steps if step >= one.step), None)
         if at is not None:

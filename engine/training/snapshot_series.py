@@ -13,7 +13,7 @@ import torch
 from engine.config import ModelConfig, ResolvedConfig, TrainConfig
 from engine.data.tokenizers import Storable
 from engine.errors import CheckpointError, ConfigError
-from engine.measure.attention.head_scores import Formed, formed
+from engine.measure.attention.head_scores import HeadFormation, formed
 from engine.model import Transformer
 from engine.parts.registry import Parts
 from engine.training.records import Evaluation, Grid, HeadScores
@@ -58,7 +58,7 @@ class Lapse:
         return tuple(look.train_loss for look in self.looks)
 
     @property
-    def formed(self) -> tuple[Formed, ...]:
+    def formed(self) -> tuple[HeadFormation, ...]:
         """The steps at which heads formed that read the previous token, or copy."""
         return formed((look.step, look.heads) for look in self.looks)
 

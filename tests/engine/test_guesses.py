@@ -27,7 +27,7 @@ from engine.lab.guesses import (
 )
 from engine.lab.guesses.truth import closest
 from engine.ledger import ledger
-from engine.measure.attention.ablation import Unmasked, without_mask
+from engine.measure.attention.ablation import UnmaskedReading, without_mask
 from engine.measure.attention.scaling import WIDTHS
 from engine.measure.circuits.induction import Repeat, read_twice
 from engine.measure.positions.permutation import order_effect
@@ -88,7 +88,7 @@ def model_of(**fields: Any) -> Any:
 def test_the_loss_without_its_mask(before: float, after: float, right: str | None) -> None:
     rows = [np.array([x - 0.5, x + 0.5]) for x in (before, after)]
     empty = np.zeros((1, 1))
-    found = attention.unmasked(Unmasked(np.zeros((1, 1, 2, 2)), empty, empty, *rows))
+    found = attention.unmasked(UnmaskedReading(np.zeros((1, 1, 2, 2)), empty, empty, *rows))
     assert (found and found.right) == right
     if found:
         assert found.numbers == pytest.approx({"before": before, "after": after})

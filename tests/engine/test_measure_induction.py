@@ -17,7 +17,7 @@ from engine.measure.attention import copying_heads
 from engine.measure.attention.head_scores import (
     COUNT,
     DRAWS,
-    Formed,
+    HeadFormation,
     formed,
     grown,
     head_scores,
@@ -33,7 +33,7 @@ from engine.measure.circuits.knockout import (
     matched,
     under,
 )
-from engine.measure.circuits.sinks import Opened, Sinks, measure
+from engine.measure.circuits.sinks import OpeningResult, Sinks, measure
 from engine.measure.recording import record
 from engine.model import Transformer, build
 from engine.parts.cache import KVCache
@@ -286,7 +286,7 @@ def test_a_head_forms_where_it_first_has_half_of_its_weight_there() -> None:
         (20, look(((0.0, 0.0), (0.6, 0.4)), 0.3)), (30, look(((0.0, 0.0), (0.9, 0.8)), 0.9)),
     ]  # fmt: skip
     wanted = [(10, "previous", 0, 0), (10, "induction", 1, 1), (20, "induction", 1, 0)]
-    assert formed(looks) == tuple(Formed(*one) for one in wanted)
+    assert formed(looks) == tuple(HeadFormation(*one) for one in wanted)
     assert strongest(((0.3, 0.2), (0.1, 0.8))) == HeadValue(1, 1, 0.8)
 
 
@@ -362,7 +362,7 @@ def test_a_cache_that_loses_its_first_or_another_token(opening: Any, lost: int) 
 
 
 def test_what_is_read_off_the_shares() -> None:
-    told = Opened("kept", READ_ON, 0, np.array([[0.2, 0.6], [0.4, 0.0]]), 0.1, 2.0)
+    told = OpeningResult("kept", READ_ON, 0, np.array([[0.2, 0.6], [0.4, 0.0]]), 0.1, 2.0)
     assert told.mean == pytest.approx(0.3) and told.by_layer.tolist() == pytest.approx([0.4, 0.2])
     assert told.most == HeadValue(0, 1, 0.6) and told.resting == 2 and told.is_sink
     assert not replace(told, even=0.2).is_sink, "1.5 times the even share"

@@ -18,8 +18,8 @@ from engine.measure.attention.heads import HeadValue
 from engine.measure.circuits import patching, steering
 from engine.measure.circuits.fact_recall import (
     Answer,
+    AnswerAttribution,
     Fact,
-    Written,
     answer_of,
     trace,
 )
@@ -292,8 +292,8 @@ def test_the_mood_is_the_probability_of_the_words_that_are_wanted() -> None:
     assert made.times == pytest.approx(shares[1] / shares[0], rel=1e-4)
     assert made.draws_needed == pytest.approx([1 / share for share in shares], rel=1e-4)
     for mood, came in ((0.02, "came"), (0.005, "went"), (0.019, "stayed"), (0.01, "stayed")):
-        assert steering.Continued((1,), (1,), (), (0.01, mood)).came == came
-    assert steering.Continued((1,), (1,), (), (0.0, 0.0)).came == "stayed"
+        assert steering.SteeredContinuation((1,), (1,), (), (0.01, mood)).came == came
+    assert steering.SteeredContinuation((1,), (1,), (), (0.0, 0.0)).came == "stayed"
 
 
 def test_what_is_lifted() -> None:
@@ -439,10 +439,12 @@ def test_first_depth_leap_and_largest_part() -> None:
     ):  # fmt: skip
         fact = Fact(7, np.array(rank), np.zeros(len(rank)), np.zeros(len(rank), int), None)
         assert (fact.first, fact.best, fact.leap) == (first, best, leap), rank
-    written = Written(np.array([1.0, -3.0]), np.array([0.5, 2.0]), HeadValue(0, 1, 0.7), 0.25, 0.0, 0.75)
+    written = AnswerAttribution(
+        np.array([1.0, -3.0]), np.array([0.5, 2.0]), HeadValue(0, 1, 0.7), 0.25, 0.0, 0.75
+    )
     assert written.most == ("feedforward", 1, 2.0)
     assert (written.by_attention, written.by_feedforward) == (-2.0, 2.5)
-    assert Written(np.array([4.0]), np.array([0.5]), None, 0, 0, 0).most == ("attention", 0, 4.0)
+    assert AnswerAttribution(np.array([4.0]), np.array([0.5]), None, 0, 0, 0).most == ("attention", 0, 4.0)
 
 
 SIGNS = CharTokenizer(" abcdeP")

@@ -15,7 +15,7 @@ from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
 from engine.measure.positions import rope
 from engine.measure.positions.alibi import visible
-from engine.measure.positions.position_scores import entrances, place_scores
+from engine.measure.positions.position_scores import entrances, position_scores
 from engine.measure.positions.rope import layouts
 from engine.measure.recording import next_token_losses, record
 from engine.model import Transformer, build
@@ -164,12 +164,12 @@ def test_a_rope_with_another_base_is_turned_by_that() -> None:
     config = tiny(position="rope")
     model = build(config, parts=swapped(HEALTHY, "slower", positions={"rope": Slower})).eval()
     found = rope.turned_by(model)
-    assert found == rope.Turned(100.0, 4)
+    assert found == rope.Rotation(100.0, 4)
     recording = record(model, [1, 2, 3, 4, 5])
     q, _ = rope.before_rotation(model, recording, 1, 2)
     own = rope.rotated(q, range(5), found.base, found.rotary)
     assert own == pytest.approx(recording["blocks.1.q_rot"][2], abs=1e-5)
-    assert rope.turned_by(build(config)) == rope.Turned(config.rope_theta, 4)
+    assert rope.turned_by(build(config)) == rope.Rotation(config.rope_theta, 4)
     assert rope.turned_by(build(tiny(position="learned"))) is None
     assert rope.wrong_layout_loss(model, [1, 2, 3]) is not None
     other = build(config, parts=swapped(HEALTHY, "backwards", positions={"rope": Backwards})).eval()
@@ -242,7 +242,7 @@ SMALL = {"vocab_size": 9, "d_model": 16, "n_layers": 3, "n_heads": 4, "context":
 
 def test_added_positions_are_the_product_of_embedding_plus_wave():
     model = build(ModelConfig(**SMALL, position="sinusoidal", norm="none", attention_bias=False), seed=3)
-    found = place_scores(model, 5, 2, 1, 12)
+    found = position_scores(model, 5, 2, 1, 12)
     place = np.arange(12)[:, None]
     angle = place / 10_000 ** (2 * (np.arange(16) // 2) / 16)
     wave = np.where(np.arange(16) % 2, np.cos(angle), np.sin(angle))
@@ -258,7 +258,7 @@ def test_added_positions_are_the_product_of_embedding_plus_wave():
     assert row.mean == pytest.approx(np.diagonal(expected, -3).mean(), abs=1e-6)
     assert row.spread > 1e-3
     model = build(ModelConfig(**SMALL, position="rope", n_kv_heads=2), seed=3)
-    found = place_scores(model, 5, 2, 3, 12)
+    found = position_scores(model, 5, 2, 3, 12)
     for distance in (0, 1, 7):
         row = found.apart(distance)
         assert row.spread < 1e-5 and row.mean == pytest.approx(row.lowest, abs=1e-5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.data.progress import finish
 from engine.lab.guesses.truth import Truth
-from engine.measure.attention.ablation import Switches, Unmasked, compare
+from engine.measure.attention.ablation import Switches, UnmaskedReading, compare
 from engine.measure.attention.scaling import sample_query
 from engine.measure.circuits.induction import Repeat
 from engine.measure.circuits.knockout import Head, losses_without, under
@@ -43,7 +43,7 @@ def width(now: int, seed: int) -> Truth:
     return Truth(right, ("sharper", "flatter", "same"), numbers)
 
 
-def unmasked(measured: Unmasked) -> Truth | None:
+def unmasked(measured: UnmaskedReading) -> Truth | None:
     """Classifies the loss of a model that loses its mask after training: near nothing (a quarter or less),
     about the same, or higher. None where it falls, but not so far.
     """

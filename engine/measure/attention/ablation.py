@@ -267,7 +267,7 @@ def writes_a_bias(model: Transformer) -> bool:
 
 
 @dataclass(frozen=True)
-class Missed:
+class MostMissedHead:
     """The head without which the prediction moves most, by `most` nats on average; `least` is the smallest
     move of any head.
     """
@@ -278,16 +278,16 @@ class Missed:
     least: float
 
 
-def missed(values: np.ndarray) -> Missed:
+def missed(values: np.ndarray) -> MostMissedHead:
     """Finds the most missed head in KL with each head off, (layer, head). NaN where nothing is finite."""
     if not np.isfinite(values).any():
-        return Missed(0, 0, float("nan"), float("nan"))
+        return MostMissedHead(0, 0, float("nan"), float("nan"))
     layer, head = (int(i) for i in np.unravel_index(np.nanargmax(values), values.shape))
-    return Missed(layer, head, float(values[layer, head]), float(np.nanmin(values)))
+    return MostMissedHead(layer, head, float(values[layer, head]), float(np.nanmin(values)))
 
 
 @dataclass(frozen=True, eq=False)
-class Unmasked:
+class UnmaskedReading:
     """A text read without the causal mask. `patterns` (layer, head, query, key). `future` (layer, head): the
     mean weight on later tokens, of the queries that have any; `following`: on the very next one. Losses in
     nats by position, (query - 1,), with the mask and without.
@@ -310,7 +310,7 @@ class Unmasked:
         return float(self.loss_without.mean())
 
 
-def without_mask(model: Transformer, before: Recording) -> Unmasked:
+def without_mask(model: Transformer, before: Recording) -> UnmaskedReading:
     """Runs the text of `before`, of two tokens or more, again without its mask."""
     after = record(
         model, before.ids, edits=edits_for(model, Switches(mask=False)), only={"pattern", "logits"}
@@ -319,4 +319,4 @@ def without_mask(model: Transformer, before: Recording) -> Unmasked:
     later = np.triu(np.ones(patterns.shape[-2:], dtype=bool), 1)
     future = np.where(later, patterns, 0).sum(-1, dtype=np.float64)[..., :-1].mean(-1)
     following = np.diagonal(patterns, 1, -2, -1).mean(-1, dtype=np.float64)
-    return Unmasked(patterns, future, following, next_token_losses(before), next_token_losses(after))
+    return UnmaskedReading(patterns, future, following, next_token_losses(before), next_token_losses(after))

@@ -12,13 +12,13 @@ import numpy as np
 
 from engine.measure.attention.heads import even_pattern
 
-Place = Literal["word_start", "own_word", "breaks", "same", "itself", "near"]
+Target = Literal["word_start", "own_word", "breaks", "same", "itself", "near"]
 NEAREST = 3  # tokens away, at most, is near
 FEWEST = 4  # queries that have such a place: of fewer nothing is said
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class TargetShares:
     """The mean weight of each head on each target, (layer, head) float64, and on average if spread evenly.
     Targets that fewer than FEWEST queries have are absent. `word_by_distance` (layer, head): the weight on
     the own word if the head knew only distances (`by_distance`); None without `own_word`.
@@ -49,7 +49,7 @@ def words_of(texts: Sequence[str]) -> np.ndarray:
     return np.array(result, dtype=np.int64)
 
 
-def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Place, np.ndarray]:
+def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Target, np.ndarray]:
     """Returns the keys that are a query's target, (query, key) bool each. `texts` are the tokens as written.
 
     `word_start`: the first token of the query's word and the blank before it, for queries beyond the second
@@ -75,7 +75,7 @@ def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Place, np.ndarray]:
     }
 
 
-def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Sequence[str]) -> Shares:
+def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Sequence[str]) -> TargetShares:
     """Averages patterns (layer, head, query, key) over each of `places`, for the queries that see such a key
     (`seen`, (query, key) bool).
     """
@@ -92,7 +92,7 @@ def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Se
             if place == "own_word":
                 layers = [np.where(where, by_distance(layer, seen), 0).sum(-1) for layer in patterns]
                 own = np.stack(layers)[..., asked].mean(-1)
-    return Shares(weight, evenly, own)
+    return TargetShares(weight, evenly, own)
 
 
 def by_distance(patterns: np.ndarray, seen: np.ndarray) -> np.ndarray:

@@ -62,7 +62,7 @@ def strongest(grid: Grid) -> HeadValue:
 
 
 @dataclass(frozen=True)
-class Grown:
+class HeadGrowth:
     """The head that copies most at the newest evaluation, and how it grew.
 
     It last gave less than LITTLE of its weight to copying at `since` (the first evaluation where it always
@@ -87,7 +87,7 @@ class Grown:
         return self.head.value >= HALF
 
 
-def grown(looks: Sequence[Evaluation]) -> Grown | None:
+def grown(looks: Sequence[Evaluation]) -> HeadGrowth | None:
     """Returns None where no evaluation scored the heads."""
     scored = [(look, look.heads) for look in looks if look.heads is not None]
     if not scored:
@@ -99,7 +99,7 @@ def grown(looks: Sequence[Evaluation]) -> Grown | None:
     low = [one for one in course[:-1] if one[1] < LITTLE]
     since, before = low[-1] if low else course[0]
     spent = newest.seconds - since.seconds
-    return Grown(
+    return HeadGrowth(
         newest.step,
         head,
         since.step,
@@ -114,24 +114,24 @@ def grown(looks: Sequence[Evaluation]) -> Grown | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Twice:
+class RepeatedReading:
     """Random tokens read twice: their `ids` (position,) and the patterns (layer, head, query, key)."""
 
     ids: tuple[int, ...]
     patterns: np.ndarray = field(repr=False)
 
 
-def patterns_twice(model: Transformer, tokenizer: Tokenizer) -> Twice | None:
+def patterns_twice(model: Transformer, tokenizer: Tokenizer) -> RepeatedReading | None:
     """Returns the first draw of `head_scores`; None where `read_at` is."""
     once = read_at(model, tokenizer, 0)
     if once is None:
         return None
     ids = (*once, *once)
-    return Twice(ids, record(model, ids, only={"pattern"}).stacked("pattern"))
+    return RepeatedReading(ids, record(model, ids, only={"pattern"}).stacked("pattern"))
 
 
 @dataclass(frozen=True)
-class Formed:
+class HeadFormation:
     """The first evaluation at which a head had at least HALF: it reads the token before, or copies."""
 
     step: int
@@ -140,13 +140,13 @@ class Formed:
     head: int
 
 
-def formed(looks: Iterable[tuple[int, HeadScores | None]]) -> tuple[Formed, ...]:
+def formed(looks: Iterable[tuple[int, HeadScores | None]]) -> tuple[HeadFormation, ...]:
     """Returns when heads formed, from (step, scores) in the order of a training: each head and kind once."""
-    result: dict[tuple[Kind, int, int], Formed] = {}
+    result: dict[tuple[Kind, int, int], HeadFormation] = {}
     for step, scores in looks:
         for kind in ("previous", "induction") if scores is not None else ():
             for layer, row in enumerate(getattr(scores, kind)):
                 for head, score in enumerate(row):
                     if score >= HALF:
-                        result.setdefault((kind, layer, head), Formed(step, kind, layer, head))
+                        result.setdefault((kind, layer, head), HeadFormation(step, kind, layer, head))
     return tuple(sorted(result.values(), key=lambda one: one.step))

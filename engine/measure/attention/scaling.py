@@ -22,7 +22,7 @@ QUERIES = 256  # over which is averaged
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class ScoreScaling:
     """Scores q.k * d_k^-exponent at each width; all (width,) but `example`, one query's weights at the last
     width, (key,), largest first. `spread` is the scores' standard deviation, `entropy` the softmax's in nats,
     `jacobian` the Frobenius norm of dp/ds, `slope` the mean |dp_i/ds_j| over all i and j.
@@ -45,11 +45,11 @@ class Scaled:
 
 def scaling(
     widths: tuple[int, ...], exponent: float, seed: int = 0, queries: int = QUERIES, keys: int = KEYS
-) -> Scaled:
+) -> ScoreScaling:
     """Measures on normal q (queries, d_k) and k (keys, d_k), drawn by seed and width."""
     rows = [_at(width, exponent, seed, queries, keys) for width in widths]
     spread, entropy, jacobian, slope = (np.array([row[i] for row in rows]) for i in range(4))
-    return Scaled(np.array(widths), exponent, spread, entropy, jacobian, slope, rows[-1][4])
+    return ScoreScaling(np.array(widths), exponent, spread, entropy, jacobian, slope, rows[-1][4])
 
 
 def _at(
@@ -193,7 +193,7 @@ def sample_query(width: int, seed: int = 0) -> SampleQuery:
     return SampleQuery(width, root, scores, softmax(scores), softmax(scores / root))
 
 
-def crossing(plain: Scaled, scaled: Scaled) -> int | None:
+def crossing(plain: ScoreScaling, scaled: ScoreScaling) -> int | None:
     """Returns the largest width above 1 up to which the unscaled softmax passes on more gradient (`jacobian`)
     than the scaled one; None where it never does.
     """

@@ -23,7 +23,7 @@ from engine.model import Transformer
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class AnswerAttribution:
     """The parts of the answer's logit, less the mean of all logits, in nats, (layer,) each. `head` wrote most
     of all heads; None in a model without them. `before` is from before the first block, `rest` the final
     norm's bias; all together make `total`.
@@ -66,7 +66,7 @@ class Fact:
     rank: np.ndarray = field(repr=False)
     probability: np.ndarray = field(repr=False)
     guess: np.ndarray = field(repr=False)
-    written: Written | None = field(repr=False)
+    written: AnswerAttribution | None = field(repr=False)
 
     @property
     def first(self) -> int | None:
@@ -108,10 +108,10 @@ def _lens(model: Transformer, recording: Recording, position: int) -> np.ndarray
     return log_softmax(model.logits(x)[0].float().cpu().numpy())
 
 
-def _written(model: Transformer, recording: Recording, position: int, answer: int) -> Written:
+def _written(model: Transformer, recording: Recording, position: int, answer: int) -> AnswerAttribution:
     result = attribute(model, recording, position, answer, "mean")
     mixes = model.parts.mixer(model.config).present
-    return Written(
+    return AnswerAttribution(
         result.heads.sum(1) + result.attention_bias,
         result.feedforward,
         ranked_heads(result.heads)[0] if mixes else None,

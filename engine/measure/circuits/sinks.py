@@ -28,7 +28,7 @@ FEWEST = 8  # tokens of a text that has two halves worth the name
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpeningResult:
     """One way to begin a text. `seen` is the earliest position that the second half may look at, `share`
     (layer, head) the mean weight on it. The mean is over all queries after it, or, where the first token was
     forgotten, those that have lost it. `loss`: nats per token, mean over the second half.
@@ -76,9 +76,9 @@ class Sinks:
     half: int
     other: int  # the token that was put in front
     control: int  # the place of the token that was forgotten in the first one's stead
-    openings: tuple[Opened, ...] = field(repr=False)
+    openings: tuple[OpeningResult, ...] = field(repr=False)
 
-    def of(self, opening: Opening) -> Opened:
+    def of(self, opening: Opening) -> OpeningResult:
         return next(result for result in self.openings if result.opening == opening)
 
     def change(self, opening: Opening) -> float:
@@ -114,7 +114,7 @@ def measure(model: Transformer, ids: Sequence[int], other: int) -> Steps[Sinks]:
 
 def _opened(
     model: Transformer, opening: Opening, text: tuple[int, ...], hidden: int | None, later: int
-) -> Opened:
+) -> OpeningResult:
     """Reads one opening. The last `later` queries are its second half; `hidden` is what they may not see."""
     start = len(text) - later
     edits = {} if hidden is None else _hidden(model, hidden, start)
@@ -122,7 +122,7 @@ def _opened(
     seen = 1 if hidden == 0 else 0
     losses = next_token_losses(recording)[start:]  # the second half's queries, but the last: nothing follows
     share, even = _share(recording, seen, start)
-    return Opened(opening, text, seen, share, even, float(losses.mean()))
+    return OpeningResult(opening, text, seen, share, even, float(losses.mean()))
 
 
 def _share(recording: Recording, seen: int, start: int) -> tuple[np.ndarray, float]:

@@ -168,7 +168,7 @@ class Lift:
 
 
 @dataclass(frozen=True)
-class Continued:
+class SteeredContinuation:
     """A text that went on twice, with the same random numbers: ids without the prompt. `lifted` are the next
     tokens that gained the most probability, `same` how many tokens both begin with alike. `mood` is the mean
     probability of the wanted words per step, without the addition and with it.
@@ -231,7 +231,7 @@ def continued(
     length: int,
     sampling: SampleConfig,
     wanted: Sequence[int] = (),
-) -> Steps[Continued]:
+) -> Steps[SteeredContinuation]:
     """Writes `length` tokens after `prompt`, without the addition and with it; a piece of work is one token
     of both.
 
@@ -257,7 +257,7 @@ def continued(
         yield Progress(done + 1, length)
     plain, steered = (tuple(text[len(prompt) :]) for text in texts)
     before, after = (shares / length).tolist()
-    return Continued(plain, steered, lifted, (before, after))
+    return SteeredContinuation(plain, steered, lifted, (before, after))
 
 
 def _both(

@@ -112,7 +112,7 @@ Change = Literal["none", "cut", "shuffled", "swapped"]
 
 
 @dataclass(frozen=True, eq=False)
-class Crossing:
+class CrossReading:
     """A target that a model wrote. `patterns` (layer, head, query, key): query i wrote symbol i, the last one
     usually the end. Keys are the source's symbols and its end, as the model got them.
     """
@@ -136,7 +136,7 @@ def crossing(
     change: Change = "none",
     seed: int = 0,
     longest: int | None = None,
-) -> Crossing:
+) -> CrossReading:
     """Reads `text` and writes the likeliest target, of at most `longest` symbols (the decoder's context if
     None).
 
@@ -164,7 +164,7 @@ def crossing(
             break
     patterns = torch.stack(rows, dim=2).float().numpy()  # (layer, head, query, key)
     source, written = (tokenizer.shown(each) for each in (ids, seen[1:]))
-    return Crossing(source, written, tokenizer.decode(seen[1:]), patterns, seen[-1] == model.config.end)
+    return CrossReading(source, written, tokenizer.decode(seen[1:]), patterns, seen[-1] == model.config.end)
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def truth(task: str, text: str) -> Aligned | None:
 
 
 @dataclass(frozen=True)
-class Looked:
+class AlignmentHits:
     """The number of symbols whose most-attended position is a true one: `right` of `counted`; `chance` is the
     mean for a random position.
     """
@@ -225,13 +225,13 @@ class Looked:
     chance: float
 
 
-def looked(pattern: np.ndarray, right: Aligned, written: str) -> Looked | None:
+def looked(pattern: np.ndarray, right: Aligned, written: str) -> AlignmentHits | None:
     """Counts hits of a pattern (query, key). None where the model wrote another target."""
     if written != right.target:
         return None
     result = hits(pattern, right.sources)
     chance = sum(len(places) / pattern.shape[-1] for places in right.sources)
-    return Looked(int(result.sum()), len(result), chance)
+    return AlignmentHits(int(result.sum()), len(result), chance)
 
 
 def at_the_end(pattern: np.ndarray, written: Sequence[str]) -> tuple[str, ...]:

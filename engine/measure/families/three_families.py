@@ -42,7 +42,7 @@ class WrittenSymbol:
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
+class FilledText:
     """The symbols that an encoder filled in at the hidden `places`, all at once, in one pass."""
 
     text: str
@@ -62,7 +62,7 @@ class Filled:
 
 
 @dataclass(frozen=True, eq=False)
-class Continued:
+class Continuation:
     """The symbols that a decoder wrote after a text. The pass that reads the text writes the first symbol."""
 
     text: str
@@ -77,7 +77,7 @@ class Continued:
 
 
 @dataclass(frozen=True, eq=False)
-class Translated:
+class Translation:
     """The symbols that an encoder-decoder wrote from a source, its end included. `answer` is the right
     target; None where the source is no sentence of the grammar, and `why` says why not.
     """
@@ -123,7 +123,7 @@ def hidden_places(text: str, hiding: Hiding, toggled: Collection[int] = ()) -> t
 
 
 @torch.inference_mode()
-def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequence[int]) -> Filled:
+def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequence[int]) -> FilledText:
     """Fills every hidden position with its likeliest symbol, in one pass. Raises CorpusError for an empty
     text, TokenizerError for letters that the model lacks, ShapeError for too many, TaskError where nothing is
     hidden.
@@ -141,13 +141,13 @@ def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequenc
         WrittenSymbol(tokenizer.decode([int(best[place])]), float(chances[place, best[place]]), reads[place])
         for place in hidden
     )
-    return Filled(text, tuple(hidden), said)
+    return FilledText(text, tuple(hidden), said)
 
 
 @torch.inference_mode()
 def carry_on(
     model: Transformer, tokenizer: Tokenizer, text: str, length: int, sampling: SampleConfig
-) -> Continued:
+) -> Continuation:
     """Writes `length` symbols after a text. Raises as `fill_in`, and ConfigError for settings out of
     range.
     """
@@ -162,11 +162,11 @@ def carry_on(
         )
         for each in drawn
     )
-    return Continued(text, said)
+    return Continuation(text, said)
 
 
 @torch.inference_mode()
-def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "language") -> Translated:
+def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "language") -> Translation:
     """Writes the likeliest target of a source. Raises as `fill_in`."""
     ids = source_ids(text, tokenizer)
     drawn = list(pair_steps(model, ids))
@@ -184,7 +184,7 @@ def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "
         answer = PAIR_TASKS[task].answer(text).target
     except TaskError as error:
         why = str(error)
-    return Translated(tokenizer.shown(ids), said, tokenizer.decode(written), answer, why)
+    return Translation(tokenizer.shown(ids), said, tokenizer.decode(written), answer, why)
 
 
 def _read(tokenizer: Tokenizer, text: str, room: int) -> list[int]:

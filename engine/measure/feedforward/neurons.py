@@ -321,7 +321,7 @@ def scale_end(values: np.ndarray) -> tuple[float, bool]:
 
 
 @dataclass(frozen=True, eq=False)
-class Along:
+class NeuronProfile:
     """One neuron along a text: its largest activation by size, `peak`, at position `at`; its ends; and every
     size as a share of the largest, (query,) in [0, 1].
     """
@@ -333,16 +333,16 @@ class Along:
     sizes: np.ndarray
 
 
-def along(values: np.ndarray) -> Along:
+def along(values: np.ndarray) -> NeuronProfile:
     """Summarises activations (query,)."""
     size = np.abs(values)
     at = int(size.argmax())
     top = max(float(size[at]), 1e-9)
-    return Along(at, float(values[at]), float(values.min()), float(values.max()), size / top)
+    return NeuronProfile(at, float(values[at]), float(values.min()), float(values.max()), size / top)
 
 
 @dataclass(frozen=True, eq=False)
-class Promoted:
+class PromotedTokens:
     """Tokens by how much a write raises their logits. `order` (vocab,): most raised first. `raised` and
     `lowered` are its ends, each with its most affected token first.
     """
@@ -358,11 +358,11 @@ class Promoted:
         return np.concatenate((self.order[:count], self.order[-count:]))
 
 
-def promoted(scores: np.ndarray, count: int = 8) -> Promoted:
+def promoted(scores: np.ndarray, count: int = 8) -> PromotedTokens:
     """Sorts `token_scores` (vocab,). No token is on both ends."""
     order = np.argsort(-scores, kind="stable")
     count = min(count, len(order) // 2)
-    return Promoted(order, order[:count], order[::-1][:count])
+    return PromotedTokens(order, order[:count], order[::-1][:count])
 
 
 # In a corpus ------------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def windows(at: np.ndarray, window: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Liked:
+class FavouriteToken:
     """The token at which a neuron's strongest activations are: `count` of its `places`. `value` is its
     strongest activation anywhere.
     """
@@ -399,12 +399,12 @@ class Liked:
     value: float
 
 
-def liked(at: np.ndarray, values: np.ndarray, ids: np.ndarray) -> Liked:
+def liked(at: np.ndarray, values: np.ndarray, ids: np.ndarray) -> FavouriteToken:
     """Finds the commonest token among `places`; of several, the strongest: `ids` (position,)."""
     tokens = np.asarray(ids)[at]
     often = (tokens[:, None] == tokens).sum(1)
     token = int(tokens[int(often.argmax())])
-    return Liked(token, int(often.max()), len(tokens), float(values[0]))
+    return FavouriteToken(token, int(often.max()), len(tokens), float(values[0]))
 
 
 @dataclass(frozen=True, eq=False)

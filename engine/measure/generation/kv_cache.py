@@ -157,7 +157,7 @@ def filled_bytes(model: Transformer, ids: Sequence[int]) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Unchanged:
+class CacheStability:
     """The largest change of any earlier key and value as one more token comes, by layer; and the largest key
     and value there are.
     """
@@ -180,7 +180,7 @@ class Unchanged:
         return float(max(self.keys[0], self.values[0]))
 
 
-def unchanged(model: Transformer, ids: Sequence[int], *, mask: bool = True) -> Unchanged:
+def unchanged(model: Transformer, ids: Sequence[int], *, mask: bool = True) -> CacheStability:
     """Compares keys (as cached: turned by position) and values of `ids` without the last one and with it,
     under the causal mask or not. At least two ids, at most the context. The model must have a mixer.
     """
@@ -195,7 +195,7 @@ def unchanged(model: Transformer, ids: Sequence[int], *, mask: bool = True) -> U
         np.abs(after.stacked(name)[:, :, :earlier] - before.stacked(name)).max(axis=(1, 2, 3))
         for name in ("k_rot", "v")
     ]
-    return Unchanged(
+    return CacheStability(
         changes[0], changes[1], float(max(np.abs(before.stacked(name)).max() for name in ("k_rot", "v")))
     )
 

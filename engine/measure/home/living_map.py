@@ -39,7 +39,7 @@ class Norms:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PositionLanes:
     """The position's part: what enters the stream before the first block beside the embedding, and what turns
     or biases attention.
     """
@@ -102,7 +102,7 @@ def norms(model: Transformer, recording: Recording, shown: int) -> Norms:
 
 
 @torch.no_grad()
-def placed(model: Transformer, recording: Recording, shown: int, length: int) -> Placed:
+def placed(model: Transformer, recording: Recording, shown: int, length: int) -> PositionLanes:
     """Returns the position's part for the last `shown` tokens of a text of `length`: what the scheme makes of
     the pair (1, 0), and of scores that are all 0.
     """
@@ -120,7 +120,7 @@ def placed(model: Transformer, recording: Recording, shown: int, length: int) ->
         bias = hooks.bias(zeros)[0].float().cpu().numpy()  # (head, query, key)
         place = np.arange(length)
         added = np.stack([bias[:, place, np.maximum(place - 1, 0)], bias[:, :, 0]], axis=-1)[:, -shown:]
-    return Placed(entering, sizes, turned, added)
+    return PositionLanes(entering, sizes, turned, added)
 
 
 def _turned(model: Transformer, length: int) -> np.ndarray:
@@ -258,7 +258,7 @@ class Lanes:
     neurons: np.ndarray | None = field(repr=False, metadata={"lane": 1})
     active: np.ndarray | None = field(repr=False, metadata={"lane": 1})
     norms: Norms = field(repr=False)
-    placed: Placed = field(repr=False)
+    placed: PositionLanes = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)

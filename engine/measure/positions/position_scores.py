@@ -17,20 +17,20 @@ from engine.model import Transformer
 
 
 @dataclass(frozen=True, eq=False)
-class PlaceScores:
+class PositionScores:
     """The score of one token as query and one as key, in the first block: `scores` (query position, key
     position), float32.
     """
 
     scores: np.ndarray = field(repr=False)
 
-    def apart(self, distance: int) -> PlaceRow:
+    def apart(self, distance: int) -> DistanceScores:
         """Returns the scores at a distance, the key first."""
-        return PlaceRow(np.arange(distance, len(self.scores)), np.diagonal(self.scores, -distance))
+        return DistanceScores(np.arange(distance, len(self.scores)), np.diagonal(self.scores, -distance))
 
 
 @dataclass(frozen=True, eq=False)
-class PlaceRow:
+class DistanceScores:
     """Scores of two tokens at one distance: `scores` (pair,), `places` (pair,) of the query."""
 
     places: np.ndarray
@@ -54,7 +54,7 @@ class PlaceRow:
         return self.highest - self.lowest
 
 
-def place_scores(model: Transformer, query: int, key: int, head: int, length: int) -> PlaceScores:
+def position_scores(model: Transformer, query: int, key: int, head: int, length: int) -> PositionScores:
     """Scores token `query` at each of `length` positions with token `key` at each of them, by a head of the
     first block: q . k / sqrt(d_head). In the first block a query holds its token and position alone, so a
     text of one token, again and again, has all of them. Biases on the scores are not in it.
@@ -62,7 +62,7 @@ def place_scores(model: Transformer, query: int, key: int, head: int, length: in
     c = model.config
     q = _first(model, query, length, "q")[head]
     k = _first(model, key, length, "k")[head // (c.n_heads // c.n_kv_heads)]
-    return PlaceScores(q @ k.T / np.float32(math.sqrt(c.d_head)))
+    return PositionScores(q @ k.T / np.float32(math.sqrt(c.d_head)))
 
 
 def _first(model: Transformer, token: int, length: int, name: str) -> np.ndarray:

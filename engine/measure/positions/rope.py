@@ -151,14 +151,14 @@ def seeded_pair(d_head: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Turned:
+class Rotation:
     """The rotation of a model: the first `rotary` dimensions of a head turn, by frequencies of `base`."""
 
     base: float
     rotary: int
 
 
-def turned_by(model: Transformer) -> Turned | None:
+def turned_by(model: Transformer) -> Rotation | None:
     """Returns the model's rotation, checked against what its scheme does to vectors; None where it turns
     nothing, or not as RoPE does.
     """
@@ -171,7 +171,7 @@ def turned_by(model: Transformer) -> Turned | None:
     q, k = scheme.prepare(8, x).rotate(x, x)
     ours = torch.from_numpy(rotated(x.numpy(), range(8), base, rotary)).float()
     fits = torch.allclose(q, ours, atol=1e-4) and torch.allclose(k, ours, atol=1e-4)
-    return Turned(base, rotary) if fits else None
+    return Rotation(base, rotary) if fits else None
 
 
 @torch.no_grad()

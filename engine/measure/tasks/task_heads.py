@@ -23,7 +23,7 @@ HALF = 0.5  # of its weight: from here on a head is said to look there
 
 
 @dataclass(frozen=True, eq=False)
-class Looking:
+class SourceAttention:
     """The weight of heads on the sources of an answer's letters, `scores` (layer, head): a mean over letters
     and problems. `even`: that of an even spread.
     """
@@ -52,7 +52,7 @@ def targets(task: Task, line: str) -> list[tuple[int, tuple[int, ...]]]:
     return [(place, tuple(1 + source for source in sources)) for place, sources in places if sources]
 
 
-def looking(model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor) -> Looking | None:
+def looking(model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor) -> SourceAttention | None:
     """Measures the problems of `lines` (batch, period + 1), as `lines_of` gives them. None for a model whose
     mixer leaves no pattern, and for a task whose answers come from nowhere.
     """
@@ -64,7 +64,7 @@ def looking(model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor)
         for query, keys in targets(task, tokenizer.decode(row[1:])):
             result.append(patterns[:, :, query, list(keys)].sum(-1))
             even.append(len(keys) / (query + 1))
-    return Looking(np.mean(result, axis=0), float(np.mean(even)), len(lines)) if result else None
+    return SourceAttention(np.mean(result, axis=0), float(np.mean(even)), len(lines)) if result else None
 
 
 def solved_without(
@@ -80,7 +80,7 @@ def solved_without(
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ProblemReading:
     """One problem read by a model: its `letters` (position,), the patterns (layer, head, query, key), and the
     targets (query, keys) of each letter of the answer.
     """
@@ -90,9 +90,9 @@ class Seen:
     targets: tuple[tuple[int, tuple[int, ...]], ...]
 
 
-def seen(model: Transformer, tokenizer: Tokenizer, task: Task, line: str) -> Seen:
+def seen(model: Transformer, tokenizer: Tokenizer, task: Task, line: str) -> ProblemReading:
     """Reads a problem with its answer. Raises TokenizerError for letters that the model does not know."""
     text = "\n" + line
     ids = tokenizer.encode(text)
     patterns = record(model, ids, only={"pattern"}).stacked("pattern")
-    return Seen(tuple(text), patterns, tuple(targets(task, line)))
+    return ProblemReading(tuple(text), patterns, tuple(targets(task, line)))

@@ -8,7 +8,7 @@ from engine.config import Position
 from engine.measure.positions.extrapolation import Reach
 from engine.measure.positions.permutation import SCHEMES as ALL
 from engine.measure.positions.permutation import OrderEffect
-from engine.measure.positions.position_scores import PlaceRow
+from engine.measure.positions.position_scores import DistanceScores
 from engine.measure.positions.position_table import PositionTable
 from engine.measure.positions.rope import Decay, LayoutLoss, Layouts, Score, Turns
 from engine.measure.positions.schemes import SCHEMES
@@ -192,7 +192,9 @@ def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:
     )
 
 
-def against_sentence(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], distance: int) -> str:
+def against_sentence(
+    added: DistanceScores, turned: DistanceScores, letters: tuple[str, str], distance: int
+) -> str:
     """Compares an added position with a rotated one. `letters` (query, key) as Markdown."""
     back = "1 place" if distance == 1 else f"{distance} places"
     return (

@@ -8,7 +8,7 @@ from engine.measure.positions.permutation import (
     in_order_and_out,
     new_order,
 )
-from engine.measure.positions.position_scores import entrances, place_scores
+from engine.measure.positions.position_scores import entrances, position_scores
 from engine.measure.positions.position_table import alike, sinusoidal
 from engine.measure.positions.rope import rotate_interleaved, score_curve, turns
 from engine.parts.positions import Alibi, Learned, Rope, T5Bias, alibi_slopes, rotate_half_pairs, t5_bucket
@@ -67,7 +67,7 @@ show(
                 "RoPE against sinusoidal",
                 draw_against,
                 words.AGAINST,
-                (place_scores, entrances),
+                (position_scores, entrances),
                 needs_model=False,
                 question="What does RoPE do that added waves do not?",
             ),

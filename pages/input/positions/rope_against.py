@@ -12,10 +12,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.positions.position_scores import (
-    PlaceRow,
-    PlaceScores,
+    DistanceScores,
+    PositionScores,
     entrances,
-    place_scores,
+    position_scores,
 )
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import rope_against_figures as figures
@@ -36,8 +36,8 @@ class Panel:
     name: str
     title: str
     model: Checkpoint = field(repr=False)
-    scores: PlaceScores
-    row: PlaceRow
+    scores: PositionScores
+    row: DistanceScores
 
 
 def draw_against() -> None:
@@ -81,9 +81,9 @@ def _panel(name: str, checkpoint: Checkpoint, letters: tuple[str, str], head: in
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _scores(name: str, query: str, key: str, head: int, _found: Checkpoint) -> PlaceScores:
+def _scores(name: str, query: str, key: str, head: int, _found: Checkpoint) -> PositionScores:
     q, k = (_found.tokenizer.encode(letter)[0] for letter in (query, key))
-    return place_scores(_found.model, q, k, head, _found.config.context)
+    return position_scores(_found.model, q, k, head, _found.config.context)
 
 
 def _draw_row(panel: Panel, reach: tuple[float, float], distance: int) -> None:

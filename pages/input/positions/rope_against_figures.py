@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.positions.position_scores import PlaceRow, PlaceScores
+from engine.measure.positions.position_scores import DistanceScores, PositionScores
 from pages.input.positions.shared_figures import SCALE, counted
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, base_layout, colour
@@ -19,7 +19,7 @@ EMBEDDING = 0.3  # of the strip's width
 def moved_pair(
     title: str,
     entrances: Sequence[tuple[str, bool]],
-    row: PlaceRow,
+    row: DistanceScores,
     reach: tuple[float, float],
     distance: int,
 ) -> go.Figure:
@@ -95,7 +95,7 @@ def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]],
     return boxes, names
 
 
-def every_two_places(scores: PlaceScores, reach: float) -> go.Figure:
+def every_two_places(scores: PositionScores, reach: float) -> go.Figure:
     """Draws scores (query place, key place), zero in the middle of the scale."""
     heat = go.Heatmap(
         z=scores.scores.astype(np.float32),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.lab.guesses import attention
-from engine.measure.attention.ablation import Unmasked
+from engine.measure.attention.ablation import UnmaskedReading
 from engine.measure.attention.scaling import SampleQuery
 from ui import explain
 from ui.guess import Choice, Guess, offered
@@ -77,7 +77,7 @@ def width(query: SampleQuery, seed: int) -> Guess:
     )
 
 
-def unmasked(unmasked: Unmasked) -> Guess | None:
+def unmasked(unmasked: UnmaskedReading) -> Guess | None:
     """Makes a guess about the loss of the model above without its mask, in the view Mask."""
     truth = attention.unmasked(unmasked)
     if truth is None:

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.experiments.no_causal_mask import shipped
-from engine.measure.attention.ablation import Unmasked, without_mask
+from engine.measure.attention.ablation import UnmaskedReading, without_mask
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention import guesses
@@ -77,7 +77,7 @@ def _pattern(subject: Subject, weights: np.ndarray, place: tuple[int, int], mask
     )
 
 
-def _more(subject: Subject, found: Unmasked) -> None:
+def _more(subject: Subject, found: UnmaskedReading) -> None:
     """The loss of each token with the mask and without, in the model above."""
     plot(
         losses_by_place(found, subject.labels),
@@ -99,5 +99,7 @@ def _more(subject: Subject, found: Unmasked) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _without(key: tuple[str, int], ids: tuple[int, ...], _before: Recording, _model: Transformer) -> Unmasked:
+def _without(
+    key: tuple[str, int], ids: tuple[int, ...], _before: Recording, _model: Transformer
+) -> UnmaskedReading:
     return without_mask(_model, _before)

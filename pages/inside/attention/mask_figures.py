@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.experiments.no_causal_mask import Both
-from engine.measure.attention.ablation import Unmasked
+from engine.measure.attention.ablation import UnmaskedReading
 from pages.inside.attention import axes
 from ui.figures import specs as go
 from ui.figures.labels import crowded
@@ -102,7 +102,7 @@ def learning_curves(both: Both, at: int) -> go.Figure:
     return go.Figure({"data": traces, "layout": layout})
 
 
-def losses_by_place(unmasked: Unmasked, labels: Sequence[str]) -> go.Figure:
+def losses_by_place(unmasked: UnmaskedReading, labels: Sequence[str]) -> go.Figure:
     """Draws the loss of each token after the first, both ways."""
     places = np.arange(1, len(labels))
     traces = [

@@ -15,7 +15,7 @@ from engine.measure.attention.scaling import (
     QUERIES,
     WIDTHS,
     SampleQuery,
-    Scaled,
+    ScoreScaling,
     among_zeros,
     crossing,
     sample_query,
@@ -107,7 +107,7 @@ def _words(exponent: float) -> str:
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _measured(widths: tuple[int, ...], exponent: float, seed: int) -> Scaled:
+def _measured(widths: tuple[int, ...], exponent: float, seed: int) -> ScoreScaling:
     return scaling(widths, exponent, seed)
 
 
@@ -116,7 +116,7 @@ def _spread(width: int, seed: int) -> float:
     return measured.spread(width, seed)
 
 
-def _table(*groups: dict[str, Scaled]) -> pd.DataFrame:
+def _table(*groups: dict[str, ScoreScaling]) -> pd.DataFrame:
     frames = [
         pd.DataFrame(
             {
@@ -138,7 +138,7 @@ def _table(*groups: dict[str, Scaled]) -> pd.DataFrame:
     )
 
 
-def _numbers(plain: Scaled, chosen: Scaled, width: int, exponent: float) -> None:
+def _numbers(plain: ScoreScaling, chosen: ScoreScaling, width: int, exponent: float) -> None:
     expected = theory(width, exponent)
     rows = {
         "spread of the scores": (

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.attention.scaling import SampleQuery, Scaled, TokenComparison
+from engine.measure.attention.scaling import SampleQuery, ScoreScaling, TokenComparison
 from pages.inside.attention.axes import LOOKED, LOOKS
 from ui.figures import specs as go
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
@@ -17,7 +17,9 @@ from ui.figures.theme import SEQUENTIAL, base_layout, colour
 SCALED = ("quiet", "attention")  # without the scale, with it
 
 
-def scaling_curves(curves: Mapping[str, Scaled], here: Mapping[str, Scaled], most: float) -> go.Figure:
+def scaling_curves(
+    curves: Mapping[str, ScoreScaling], here: Mapping[str, ScoreScaling], most: float
+) -> go.Figure:
     """Draws spread, entropy and two sizes of the gradient over d_k (logarithmic); `here`, one d_k, is marked;
     `most`: the largest possible entropy.
     """

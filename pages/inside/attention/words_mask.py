@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.experiments.no_causal_mask import PROMPT, STEPS
-from engine.measure.attention.ablation import Unmasked
+from engine.measure.attention.ablation import UnmaskedReading
 from pages.inside.attention.words import with_heads
 from ui.page_frame import Words
 
@@ -46,7 +46,7 @@ def masked(future: float, loss_with: float, loss_without: float, step: int) -> s
     )
 
 
-def not_learned(unmasked: Unmasked) -> str:
+def not_learned(unmasked: UnmaskedReading) -> str:
     """Says what removing the mask does to a model that was trained with it (Markdown)."""
     return (
         "In the model above, trained *with* the mask, taking it away changes the loss from"

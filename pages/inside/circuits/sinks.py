@@ -12,8 +12,8 @@ import streamlit as st
 from engine.data.tokenizers import Tokenizer
 from engine.measure.circuits.sinks import (
     OPENINGS,
-    Opened,
     Opening,
+    OpeningResult,
     Sinks,
     measure,
 )
@@ -160,7 +160,7 @@ def sentence(sinks: Sinks, opening: Opening, subject: Subject) -> str:
     )
 
 
-def _heads(told: Opened) -> None:
+def _heads(told: OpeningResult) -> None:
     """How many heads rest there."""
     most = told.most
     st.markdown(
@@ -169,7 +169,7 @@ def _heads(told: Opened) -> None:
     )
 
 
-def _as_it_is(told: Opened, first: str) -> str:
+def _as_it_is(told: OpeningResult, first: str) -> str:
     if not told.is_sink:
         most = told.most
         return (

@@ -12,9 +12,9 @@ from engine.config import SampleConfig
 from engine.data.tokenizers import written
 from engine.errors import CorpusError, GlassformerError
 from engine.measure.circuits.steering import (
-    Continued,
     Cost,
     Direction,
+    SteeredContinuation,
     Where,
     beginning,
     continued,
@@ -129,7 +129,9 @@ def _direction(
     return direction(_subject.model, _subject.tokenizer, *added)
 
 
-def _texts(subject: Subject, setting: Setting, added: Direction, prompt: tuple[int, ...]) -> Continued | None:
+def _texts(
+    subject: Subject, setting: Setting, added: Direction, prompt: tuple[int, ...]
+) -> SteeredContinuation | None:
     """Both texts, side by side."""
     length = room(subject.model, prompt, MOST[subject.is_pretrained])
     sampling = SampleConfig(temperature=0.8, top_p=0.9, seed=setting.seed)
@@ -197,7 +199,7 @@ def _neutral(subject: Subject) -> list[int]:
     return subject.tokenizer.encode("".join(c for c in text if c not in unknown))
 
 
-def _lifted(subject: Subject, made: Continued) -> None:
+def _lifted(subject: Subject, made: SteeredContinuation) -> None:
     """Which next words it lifts, right after the text that is gone on with."""
     if not made.lifted:
         st.caption("Nothing was added, so no word gained.")

@@ -1,7 +1,7 @@
 """Sentences of the views of steering and of weights in few bits."""
 
 from engine.measure.circuits.quantisation import BITS, FULL, Losses, RoundingError
-from engine.measure.circuits.steering import Continued, Cost, Direction
+from engine.measure.circuits.steering import Cost, Direction, SteeredContinuation
 from ui.page_frame import Words
 
 STEERING_QUESTION = "Can a mood be added while a model writes?"
@@ -59,7 +59,7 @@ STEERING_BLOCK_HINT = (
 RARE = 0.001  # a probability below it is said as one in so many
 
 
-def steered(made: Continued, coefficient: float, note: str) -> str:
+def steered(made: SteeredContinuation, coefficient: float, note: str) -> str:
     """Says whether the mood came, and from where on the text differs."""
     if not coefficient:
         return "With a coefficient of **0** nothing is added: both texts are the same, to the last token."
@@ -78,7 +78,7 @@ def steered(made: Continued, coefficient: float, note: str) -> str:
     )
 
 
-def _changed(made: Continued) -> str:
+def _changed(made: SteeredContinuation) -> str:
     if made.same == len(made.plain):
         return "the text stays as it was"
     if not made.same:

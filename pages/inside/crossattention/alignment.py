@@ -11,7 +11,7 @@ from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import GlassformerError
 from engine.measure.families.cross_attention import (
     Change,
-    Crossing,
+    CrossReading,
     at_the_end,
     differing,
     looked,
@@ -154,12 +154,12 @@ def _more() -> None:
             fetching.offers(absent, TASK, PRETRAINED)
 
 
-def _pattern(crossing: Crossing, head: str):  # type: ignore[no-untyped-def]
+def _pattern(crossing: CrossReading, head: str):  # type: ignore[no-untyped-def]
     place = None if head == "mean" else tuple(int(part) for part in head.split("."))
     return crossing.pattern(place)  # type: ignore[arg-type]
 
 
-def _picture(crossing: Crossing, name: str, text: str, step: int, chosen: tuple[str, Change]) -> None:
+def _picture(crossing: CrossReading, name: str, text: str, step: int, chosen: tuple[str, Change]) -> None:
     head, change = chosen
     weights = _pattern(crossing, head)
     task = task_of(name)
@@ -176,7 +176,9 @@ def _picture(crossing: Crossing, name: str, text: str, step: int, chosen: tuple[
     )
 
 
-def _told(name: str, text: str, plain: Crossing, crossing: Crossing, chosen: tuple[Change, str]) -> str:
+def _told(
+    name: str, text: str, plain: CrossReading, crossing: CrossReading, chosen: tuple[Change, str]
+) -> str:
     change, head = chosen
     if change != "none":
         return words.changed(change, plain.text, crossing.text, differing(plain.written, crossing.written))

@@ -10,7 +10,7 @@ from engine.errors import RunError
 from engine.measure.families.cross_attention import (
     AlignmentScore,
     Change,
-    Crossing,
+    CrossReading,
     crossing,
     model_alignment,
 )
@@ -81,7 +81,7 @@ def aligned(name: str, step: int) -> AlignmentScore | None:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def crossed(name: str, text: str, change: Change, seed: int, step: int = NEWEST) -> Crossing:
+def crossed(name: str, text: str, change: Change, seed: int, step: int = NEWEST) -> CrossReading:
     """Raises what `opened` and `engine.measure.families.cross_attention.crossing` raise."""
     found, longest = opened(name, step), LONGEST if is_pretrained(name) else None
     return crossing(found.model, found.tokenizer, text, change, seed, longest)

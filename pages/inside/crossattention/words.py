@@ -11,11 +11,11 @@ from engine.experiments.masks_swapped import (
     Swapped,
 )
 from engine.measure.families.cross_attention import (
+    AlignmentHits,
     AlignmentScore,
     Change,
-    Crossing,
+    CrossReading,
     Look,
-    Looked,
 )
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -50,14 +50,14 @@ def refused(why: str) -> str:
     return f"This cannot be read, so 0 symbols were written: {why}"
 
 
-def alt(crossing: Crossing, step: int) -> str:
+def alt(crossing: CrossReading, step: int) -> str:
     return (
         f"Weights of cross-attention: the first {step} of {len(crossing.written)} written symbols down, the"
         f" {len(crossing.source)} symbols of the source across."
     )
 
 
-def aligned(written: str, target: str, seen: Looked | None) -> str:
+def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
     """Says whether the target is right, and whether attention fell where its symbols come from (Markdown)."""
     if seen is None:
         return (
@@ -101,7 +101,7 @@ def grown_alt(steps: Sequence[int]) -> str:
     return f"Share of symbols that are looked at in the right place, at {len(steps)} steps of the training."
 
 
-def unmarked(crossing: Crossing, look: Look | None) -> str:
+def unmarked(crossing: CrossReading, look: Look | None) -> str:
     """Says what a model that others trained wrote, and where its attention was sharpest (Markdown)."""
     wrote = f"It writes “{safe(crossing.text)}”"
     if not crossing.ended:

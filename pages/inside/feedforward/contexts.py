@@ -16,7 +16,7 @@ from engine.errors import CorpusError
 from engine.measure.feedforward.neurons import (
     SIDES,
     Excerpt,
-    Liked,
+    FavouriteToken,
     Scan,
     activations_near,
     excerpts,
@@ -61,7 +61,7 @@ class Seen:
     time, it was above zero at a share of `positive`.
     """
 
-    liked: Liked
+    liked: FavouriteToken
     total: int
     window: int
     positive: float

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.feedforward.neurons import Promoted
+from engine.measure.feedforward.neurons import PromotedTokens
 from ui.figures import specs as go
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
@@ -161,7 +161,7 @@ def activation_line(values: np.ndarray, labels: Sequence[str], at: int) -> go.Fi
     return go.Figure({"data": [line, mark], "layout": layout})
 
 
-def token_bars(scores: np.ndarray, promoted: Promoted, vocabulary: Sequence[str]) -> go.Figure:
+def token_bars(scores: np.ndarray, promoted: PromotedTokens, vocabulary: Sequence[str]) -> go.Figure:
     """Draws the tokens that a write raises most and lowers most: scores (vocab,) in logits, zero-mean."""
     rows = [*promoted.raised, *promoted.lowered[::-1]]
     values = scores[rows].astype(np.float32)

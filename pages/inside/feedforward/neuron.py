@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from engine.measure.feedforward import neurons
-from engine.measure.feedforward.neurons import Promoted
+from engine.measure.feedforward.neurons import PromotedTokens
 from pages.inside.feedforward import figures, words
 from pages.inside.feedforward.contexts import Seen, contexts
 from ui import explain, widgets
@@ -43,7 +43,7 @@ def draw_neuron(
     return seen
 
 
-def _writes(subject: Subject, layer: int, neuron: int) -> Promoted:
+def _writes(subject: Subject, layer: int, neuron: int) -> PromotedTokens:
     through = _through_norm()
     scores = neurons.token_scores(subject.model, layer, neuron, through_norm=through)
     found, vocabulary = neurons.promoted(scores), subject.vocabulary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.ledger.block import BlockParameters
 from engine.measure.feedforward.activation_functions import Inputs
-from engine.measure.feedforward.neurons import Liked
+from engine.measure.feedforward.neurons import FavouriteToken
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -87,7 +87,7 @@ def _raises(raised: list[str]) -> str:
     return ", ".join(f"“{safe(word)}”" for word in raised)
 
 
-def likes(layer: int, neuron: int, liked: Liked, word: str, raised: list[str]) -> str:
+def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: list[str]) -> str:
     """Says what excites a neuron in the corpus, and what it raises."""
     where = (
         f"all {liked.places} of its strongest places"

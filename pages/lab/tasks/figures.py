@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.tasks.task_heads import Seen
+from engine.measure.tasks.task_heads import ProblemReading
 from engine.measure.tasks.task_scores import TaskCurve
 from ui.figures import specs as go
 from ui.figures.patterns import pattern_heatmap
@@ -98,7 +98,7 @@ def _named(floor: float) -> dict[str, Any]:
     }
 
 
-def looked_at(seen: Seen, layer: int, head: int) -> go.Figure:
+def looked_at(seen: ProblemReading, layer: int, head: int) -> go.Figure:
     """Draws a head's pattern; framed, for every letter of the answer, the positions that it comes from."""
     labels = ["⏎" if letter == "\n" else letter for letter in seen.letters]
     heat = pattern_heatmap(seen.patterns[layer, head], labels)

@@ -8,8 +8,8 @@ import streamlit as st
 from engine.data.tasks.all import TASKS
 from engine.data.tasks.task import Task
 from engine.measure.tasks.task_heads import (
-    Looking,
-    Seen,
+    ProblemReading,
+    SourceAttention,
     looking,
     seen,
     solved_without,
@@ -71,7 +71,7 @@ def draw_heads() -> None:
     explain.measure_it(_measured, task, found, scored)
 
 
-def _measured(task: Task, found: Checkpoint, scored: Looking) -> None:
+def _measured(task: Task, found: Checkpoint, scored: SourceAttention) -> None:
     """Every head: where it looks, and what is left without it."""
     st.markdown(words.heads_method(task, scored, LOOKED_AT))
     rows = [
@@ -90,14 +90,14 @@ def _measured(task: Task, found: Checkpoint, scored: Looking) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _looking(name: str, _found: Checkpoint) -> Looking | None:
+def _looking(name: str, _found: Checkpoint) -> SourceAttention | None:
     task = TASKS[name]
     lines = lines_of(session.corpus(name).validation, task.length, LOOKED_AT)
     return looking(_found.model, _found.tokenizer, task, lines)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _seen(name: str, which: int, _found: Checkpoint) -> Seen:
+def _seen(name: str, which: int, _found: Checkpoint) -> ProblemReading:
     """One of the held-out problems, with its right answer."""
     task = TASKS[name]
     line = lines_of(session.corpus(name).validation, task.length, LOOKED_AT)[which, 1:-1]

@@ -8,7 +8,7 @@ from typing import Any
 from engine.data.tasks.task import Task
 from engine.experiments.race_table import name_of
 from engine.measure.attention.heads import HeadValue
-from engine.measure.tasks.task_heads import HALF, Looking
+from engine.measure.tasks.task_heads import HALF, SourceAttention
 from engine.measure.tasks.task_scores import SOLVED, OutOfTurn, TaskCurve, first_solved
 from engine.sample.problems import Answered
 from engine.service.state import RunView
@@ -188,7 +188,7 @@ def head_option(head: HeadValue) -> str:
     return f"{head.layer}.{head.head} ({head.value:.0%})"
 
 
-def scores_alt(scored: Looking) -> str:
+def scores_alt(scored: SourceAttention) -> str:
     best = scored.best[0]
     return (
         f"Weight that each head gives to the source of the next letter: head {best.layer}.{best.head} gives"
@@ -220,7 +220,7 @@ def and_others(count: int, without: float) -> str:
     return f" Without all **{count}** that look there: **{without:.0%}**."
 
 
-def heads_method(task: Task, scored: Looking, problems: int) -> str:
+def heads_method(task: Task, scored: SourceAttention, problems: int) -> str:
     return (
         f"Over {scored.problems} held-out problems of {task.title}: the mean weight on the source of each"
         f" letter of the answer, and the share of {problems} problems solved while the head writes nothing."

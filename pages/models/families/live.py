@@ -10,10 +10,10 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.errors import GlassformerError
 from engine.measure.families.three_families import (
-    Continued,
-    Filled,
+    Continuation,
+    FilledText,
     Hiding,
-    Translated,
+    Translation,
     WrittenSymbol,
     carry_on,
     fill_in,
@@ -127,19 +127,19 @@ def _offered() -> tuple[str, ...]:
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _filled(text: str, hidden: tuple[int, ...]) -> Filled:
+def _filled(text: str, hidden: tuple[int, ...]) -> FilledText:
     found = _letters("encoders/blanks")
     return fill_in(found.model, found.tokenizer, text, hidden)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _continued(text: str, sampling: SampleConfig) -> Continued:
+def _continued(text: str, sampling: SampleConfig) -> Continuation:
     found = _letters("shakespeare-modern")
     return carry_on(found.model, found.tokenizer, text, LENGTH, sampling)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _translated(text: str) -> Translated:
+def _translated(text: str) -> Translation:
     pair = families.pair_of(families.FIRST_PAIR)
     assert pair is not None
     return translate(pair.model, pair.tokenizer, text)
@@ -148,7 +148,7 @@ def _translated(text: str) -> Translated:
 # What is sent of each -----------------------------------------------------------------------------
 
 
-def _filled_column(text: str, found: Filled | None, last: int) -> dict[str, Any]:
+def _filled_column(text: str, found: FilledText | None, last: int) -> dict[str, Any]:
     column = _column("encoder", [("", list(text))], found, words.filled_line, last)
     if found is not None:
         column["said"] = [
@@ -158,7 +158,7 @@ def _filled_column(text: str, found: Filled | None, last: int) -> dict[str, Any]
     return column
 
 
-def _continued_column(text: str, found: Continued | None, last: int) -> dict[str, Any]:
+def _continued_column(text: str, found: Continuation | None, last: int) -> dict[str, Any]:
     written = found.written if found else ""
     column = _column("decoder", [("", list(text + written))], found, words.continued_line, last)
     if found is not None:
@@ -169,7 +169,7 @@ def _continued_column(text: str, found: Continued | None, last: int) -> dict[str
     return column
 
 
-def _translated_column(text: str, found: Translated | None, last: int) -> dict[str, Any]:
+def _translated_column(text: str, found: Translation | None, last: int) -> dict[str, Any]:
     if found is None:
         return _column("both", [(words.SOURCE, text.split())], found, words.translated_line, last)
     target = ["<begin>", *(said.symbol for said in found.symbols)]

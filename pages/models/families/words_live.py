@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from engine.measure.families.three_families import (
-    Continued,
-    Filled,
+    Continuation,
+    FilledText,
     Hiding,
-    Translated,
+    Translation,
     WrittenSymbol,
 )
 from ui.page_frame import Words
@@ -28,23 +28,23 @@ TITLES = {
 SOURCE, TARGET = "English", "Velan, a made-up language"
 
 
-def filled_line(filled: Filled, step: int) -> str:
+def filled_line(filled: FilledText, step: int) -> str:
     blanks = _counted(len(filled.places), "blank")
     return f"{blanks} to fill" if step == 0 else f"1 pass: {blanks}, all at once"
 
 
-def continued_line(continued: Continued, step: int) -> str:
+def continued_line(continued: Continuation, step: int) -> str:
     passes = continued.passes(step)
     return f"{_counted(passes, 'pass', 'es')}, {_counted(passes, 'letter')}: one each"
 
 
-def translated_line(translated: Translated, step: int) -> str:
+def translated_line(translated: Translation, step: int) -> str:
     if step == 0:
         return "nothing is read yet"
     return f"1 pass to read, {translated.passes(step) - 1} to write: one each"
 
 
-def filled_sentence(filled: Filled, index: int) -> str:
+def filled_sentence(filled: FilledText, index: int) -> str:
     said, true = filled.symbols[index], filled.text[filled.places[index]]
     verdict = "right" if said.symbol == true else f"it was {quoted(true)}"
     return f"{step_sentence(said)}: {verdict}"
@@ -63,7 +63,9 @@ def cannot(error: str) -> str:
     return f"Cannot: {error}."
 
 
-def answered(filled: Filled | None, continued: Continued | None, translated: Translated | None) -> str:
+def answered(
+    filled: FilledText | None, continued: Continuation | None, translated: Translation | None
+) -> str:
     """Sums up what those wrote that could (Markdown)."""
     parts = []
     if filled is not None:
@@ -82,7 +84,7 @@ def answered(filled: Filled | None, continued: Continued | None, translated: Tra
     return " ".join(parts) or "None of the three can read this: each says above why."
 
 
-def verdict(translated: Translated) -> str:
+def verdict(translated: Translation) -> str:
     if translated.answer is None:
         return f"though this is no sentence of the grammar: {safe(translated.why.partition('. ')[0])}"
     return (

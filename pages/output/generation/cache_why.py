@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.measure.generation.kv_cache import Unchanged, unchanged
+from engine.measure.generation.kv_cache import CacheStability, unchanged
 from pages.output.generation import cache_figures as figures
 from pages.output.generation import words
 from pages.output.generation.cache_pairs import written_twice
@@ -52,7 +52,9 @@ def draw_why(subject: Subject, container: Any) -> None:
     explain.measure_it(_measured, subject, ids, kept, lost)
 
 
-def _measured(subject: Subject, ids: tuple[int, ...], unchanged: Unchanged, lost: Unchanged) -> None:
+def _measured(
+    subject: Subject, ids: tuple[int, ...], unchanged: CacheStability, lost: CacheStability
+) -> None:
     before, after = st.columns(2, gap="medium")
     for column, name, found in (
         (before, "With the causal mask", unchanged),
@@ -84,5 +86,5 @@ def _measured(subject: Subject, ids: tuple[int, ...], unchanged: Unchanged, lost
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _unchanged(key: tuple[str, int], ids: tuple[int, ...], mask: bool, _subject: Subject) -> Unchanged:
+def _unchanged(key: tuple[str, int], ids: tuple[int, ...], mask: bool, _subject: Subject) -> CacheStability:
     return unchanged(_subject.model, ids, mask=mask)

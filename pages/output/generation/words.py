@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from engine.measure.generation.kv_cache import CacheStep, Totals, Unchanged
+from engine.measure.generation.kv_cache import CacheStability, CacheStep, Totals
 from engine.sample.surprise import Surprise
 from ui.model_bar import Subject
 from ui.page_frame import Words
@@ -139,7 +139,7 @@ def cached(totals: Totals, last: CacheStep) -> str:
     )
 
 
-def allowed(with_mask: Unchanged, without_mask: Unchanged) -> str:
+def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
     """Says how far one more token moves what is kept, with the mask and without."""
     masked = (
         "Under the causal mask a token reads only what came before it: one more token changes earlier keys"

@@ -16,9 +16,9 @@ from engine.data.tokenizers import token_bytes
 from engine.errors import GlassformerError
 from engine.lab.faults import parts_of
 from engine.measure.attention.head_scores import (
-    Grown,
+    HeadGrowth,
     Kind,
-    Twice,
+    RepeatedReading,
     formed,
     grown,
     patterns_twice,
@@ -56,19 +56,19 @@ def windows(spec: RunSpec, corpus: Corpus, rows: int) -> str:
     return "\n".join(line[:ACROSS].replace("\n", NEWLINE) + " …" for line in lines)
 
 
-def scored(view: RunView) -> Grown | None:
+def scored(view: RunView) -> HeadGrowth | None:
     """Returns what the heads of a run do now; None where they are not scored, or the training has failed."""
     looks = view.history.evaluations
     failed = bool(looks) and not math.isfinite(looks[-1].validation_loss)
     return None if failed else grown(looks)
 
 
-def answer(grown: Grown) -> str:
+def answer(grown: HeadGrowth) -> str:
     """Returns the sentence that goes with it."""
     return words.copies(grown) if grown.is_formed else words.none_yet(grown)
 
 
-def looked_at(view: RunView, other: RunView | None) -> tuple[RunView, Grown] | None:
+def looked_at(view: RunView, other: RunView | None) -> tuple[RunView, HeadGrowth] | None:
     """Returns the run whose heads are shown, and what they do: of a pair the one that is chosen,
     above them.
     """
@@ -86,7 +86,7 @@ def both(view: RunView, other: RunView) -> str:
     return words.both((view.given or view.name, other.given or other.name), (one, two)) if one and two else ""
 
 
-def heads(view: RunView, grown: Grown, height: int) -> None:
+def heads(view: RunView, grown: HeadGrowth, height: int) -> None:
     """Draws scores and the losses of both readings by step; beside them what the two best heads look at."""
     course, pattern = st.columns([8, 5], gap="small")
     looks = [(look.step, look.heads) for look in view.history.evaluations if look.heads is not None]
@@ -107,7 +107,7 @@ def shipped() -> Lapse | None:
     return found if grown(found.looks) else None
 
 
-def went(lapse: Lapse, height: int) -> Grown | None:
+def went(lapse: Lapse, height: int) -> HeadGrowth | None:
     """Draws what stands there before the first run: how it went in the shipped training."""
     found = grown(lapse.looks)
     if found is None:
@@ -122,7 +122,7 @@ def went(lapse: Lapse, height: int) -> Grown | None:
     return found
 
 
-def _scores(looks: figures.Looks, found: Grown, steps: int, height: int) -> None:
+def _scores(looks: figures.Looks, found: HeadGrowth, steps: int, height: int) -> None:
     plot(
         figures.scores(looks, formed(looks), found.head, float(steps)),
         key="head_scores",
@@ -133,7 +133,7 @@ def _scores(looks: figures.Looks, found: Grown, steps: int, height: int) -> None
     )
 
 
-def _patterns(name: str, steps: Sequence[int], found: Grown, height: int) -> None:
+def _patterns(name: str, steps: Sequence[int], found: HeadGrowth, height: int) -> None:
     """The best reader of the letter before and the best copier, at the newest of the `steps` that are kept of
     the training of that `name`.
     """
@@ -160,7 +160,7 @@ def _patterns(name: str, steps: Sequence[int], found: Grown, height: int) -> Non
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _seen(name: str, step: int) -> tuple[list[str], Twice] | None:
+def _seen(name: str, step: int) -> tuple[list[str], RepeatedReading] | None:
     """None for a snapshot that has just gone, and where nothing can be read twice."""
     try:
         found = model_after(name, step)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.attention.head_scores import HALF, Formed, Kind
+from engine.measure.attention.head_scores import HALF, HeadFormation, Kind
 from engine.measure.attention.heads import HeadValue
 from engine.training.records import HeadScores
 from ui.figures import specs as go
@@ -24,7 +24,7 @@ KINDS: Mapping[Kind, tuple[str, str]] = {
 Looks = Sequence[tuple[int, HeadScores]]
 
 
-def scores(looks: Looks, formations: Sequence[Formed], best: HeadValue, end: float) -> go.Figure:
+def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, end: float) -> go.Figure:
     """Draws, above, how much of its weight each head gives to copying and to the letter before, by step: bold
     where it ever gave half, with its name where it first did. Below, the losses of both readings, nats.
     """
@@ -87,7 +87,7 @@ def _half() -> dict[str, Any]:
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": HALF, "y1": HALF, "line": line}
 
 
-def _rows(found: Sequence[Formed], end: float) -> list[int]:
+def _rows(found: Sequence[HeadFormation], end: float) -> list[int]:
     """How many names each has to stand above: those of heads that formed shortly before it."""
     rows: list[int] = []
     for i, one in enumerate(found):
@@ -96,7 +96,7 @@ def _rows(found: Sequence[Formed], end: float) -> list[int]:
     return rows
 
 
-def _named(one: Formed, looks: Looks, row: int) -> dict[str, Any]:
+def _named(one: HeadFormation, looks: Looks, row: int) -> dict[str, Any]:
     """A head's name where its score first passed a half."""
     heads = dict(looks)[one.step]
     side = 1 if one.kind == "induction" else -1  # below its curve and above: they cross

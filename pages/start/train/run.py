@@ -7,7 +7,7 @@ import math
 import streamlit as st
 
 from engine.data.tasks.task import Task
-from engine.measure.attention.head_scores import Grown
+from engine.measure.attention.head_scores import HeadGrowth
 from engine.service.state import RunView
 from engine.training.compare import compared
 from pages.start.train import heads, pairs, tasks, words
@@ -113,7 +113,7 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> None:
         )
 
 
-def _said(view: RunView, other: RunView | None, found: Grown | None, task: Task | None) -> str:
+def _said(view: RunView, other: RunView | None, found: HeadGrowth | None, task: Task | None) -> str:
     """Returns the sentence on a run: heads that form, or a task."""
     if other is None and found is not None:
         return heads.answer(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.config import ModelConfig, TrainConfig
-from engine.measure.attention.head_scores import Grown, Kind
+from engine.measure.attention.head_scores import HeadGrowth, Kind
 from engine.measure.attention.heads import HeadValue
 from ui.text.markdown import safe
 from ui.timeline import DOES
@@ -31,7 +31,7 @@ def went(model: ModelConfig, train: TrainConfig) -> str:
     )
 
 
-def before_another(grown: Grown, share: float, steps: int) -> str:
+def before_another(grown: HeadGrowth, share: float, steps: int) -> str:
     """Returns the sentence before the first run, beside one that is stored."""
     return (
         f"{order(grown)}. Random letters then cost {grown.first_loss:.2f} nats, and"
@@ -44,7 +44,7 @@ def _name(head: HeadValue) -> str:
     return f"{head.layer}.{head.head}"
 
 
-def none_yet(grown: Grown) -> str:
+def none_yet(grown: HeadGrowth) -> str:
     """Says that no head copies."""
     reads = ""
     if grown.previous_formed is not None:
@@ -57,7 +57,7 @@ def none_yet(grown: Grown) -> str:
     )
 
 
-def copies(grown: Grown) -> str:
+def copies(grown: HeadGrowth) -> str:
     """Says that a head copies: what formed below it, since when it copies, and what that does to the loss."""
     return (
         f"{order(grown)}: **{grown.head.value:.2f}** of its weight, {grown.before:.2f} at step"
@@ -66,7 +66,7 @@ def copies(grown: Grown) -> str:
     )
 
 
-def order(grown: Grown) -> str:
+def order(grown: HeadGrowth) -> str:
     """Says which of the two formed first: the beginning of a sentence."""
     reads, copies = f"head **{_name(grown.previous)}**", f"head **{_name(grown.head)}**"
     if grown.previous_formed is None or grown.formed is None:
@@ -82,7 +82,7 @@ def order(grown: Grown) -> str:
     )
 
 
-def both(names: tuple[str, str], pair: tuple[Grown, Grown]) -> str:
+def both(names: tuple[str, str], pair: tuple[HeadGrowth, HeadGrowth]) -> str:
     """Says what the best heads of two runs do."""
     said = (
         f"{safe(name)}: head {_name(one.head)} with **{one.head.value:.2f}** of its weight"
@@ -91,7 +91,7 @@ def both(names: tuple[str, str], pair: tuple[Grown, Grown]) -> str:
     return f"Best at copying: {'; '.join(said)}."
 
 
-def scores_alt(grown: Grown) -> str:
+def scores_alt(grown: HeadGrowth) -> str:
     """Describes the chart for who cannot see the chart."""
     return (
         f"Scores of every head by step, and the loss of random letters read once and again. At step"
@@ -109,7 +109,7 @@ def pattern_title(kind: Kind, head: HeadValue) -> str:
     return f"{_name(head)} {DOES[kind]}: {head.value:.2f}"
 
 
-def patterns_alt(grown: Grown, step: int) -> str:
+def patterns_alt(grown: HeadGrowth, step: int) -> str:
     """Describes the chart for who cannot see them."""
     return (
         f"What two heads look at, at step {step:,}, on random letters read twice. Head"

@@ -16,6 +16,7 @@ from engine.lab.reference.second import (
     gelu,
     gelu_by_tanh,
 )
+from engine.parts.cards.norms import NORM_CARDS, norm_title
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ def _unturned(c: ResolvedConfig) -> str | None:
 
 
 def _unnormed(c: ResolvedConfig) -> str | None:
-    return "this model has no norms" if c.norm == "none" and not (c.qk_norm and c.mixer != "none") else None
+    if "norm_eps" in NORM_CARDS[c.norm].reads or (c.qk_norm and c.mixer != "none"):
+        return None
+    return "this model has no norms" if c.norm == "none" else f"{norm_title(c.norm)} has no ε"
 
 
 def _unwritten(c: ResolvedConfig) -> str | None:

@@ -24,7 +24,7 @@ Keep = Callable[[str, Tensor], Tensor]
 COVERED = {  # field -> its values that are written down here
     "mixer": ("attention", "none"),
     "wiring": ("pre", "post", "parallel"),
-    "norm": ("layernorm", "rmsnorm", "none"),
+    "norm": ("layernorm", "rmsnorm", "dyt", "none"),
     "position": ("none", "sinusoidal", "learned", "rope", "alibi", "t5"),
     "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"),
     "output_head": ("linear", "masked", "none"),
@@ -179,10 +179,12 @@ def output(
 
 def norm(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices) -> Tensor:
     """Applies LayerNorm (Ba et al. 2016), which subtracts the mean and divides by the spread, or RMSNorm
-    (Zhang & Sennrich 2019), which leaves the mean.
+    (Zhang & Sennrich 2019), which leaves the mean, or DyT (Zhu et al. 2025), which measures nothing.
     """
     if c.norm == "none":
         return x
+    if c.norm == "dyt":
+        return torch.tanh(w["alpha"] * x) * w.get("gain", 1) + w.get("bias", 0)
     if c.norm == "layernorm":
         x = x - x.mean(-1, keepdim=True)
     x = x / torch.sqrt((x**2).mean(-1, keepdim=True) + choices.eps(c.norm_eps))

@@ -241,7 +241,10 @@ PARTS = {
 FORMULAS = {
     "embedding": "$x = E[t]$",
     "position": "$x + P$, or $q$ and $k$ turned by their place",
-    "norm": "$g \\odot (x - \\mu) / \\sigma + b$, or RMSNorm without $\\mu$ and $b$",
+    "norm": (
+        "$g \\odot (x - \\mu) / \\sigma + b$; RMSNorm without $\\mu$ and $b$; DyT: $g \\odot"
+        " \\tanh(\\alpha x) + b$"
+    ),
     "scores": "$A = \\mathrm{softmax}(q k^\\top / \\sqrt{d_{head}} + M)$",
     "attention": "$x + (A v)\\, W_O$",
     "feedforward": "$x + f(x W_1)\\, W_2$",

@@ -54,7 +54,7 @@ def test_it_is_ours_whatever_the_parts(body: tuple[str, str, str]) -> None:
         assert found.last.name == "logits" and found.last.size > 0.01
 
 
-@for_each("norm", ["layernorm", "rmsnorm"])
+@for_each("norm", ["layernorm", "rmsnorm", "dyt"])
 @for_each("head", second.COVERED["output_head"])
 def test_both_ends(head: str, norm: str) -> None:
     """A norm and token types before the blocks, and every output head after them."""

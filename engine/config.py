@@ -210,7 +210,7 @@ class TrainConfig(_Fields):
     warmup_steps: int = 100
     min_lr_fraction: float = 0.1  # of the peak; one step after the last would have it: with 0 none is wasted
     precision: Precision = "auto"
-    init: Init = "scaled"  # how the first weights are drawn: engine.parts.initial
+    init: Init = "scaled"  # how the first weights are drawn: engine.parts.parameters
     seed: int = 0
     eval_every: int = 100  # 0: only at the end
     eval_tokens: int = 16_384  # how much of the validation split is read while training; 0: all of it

@@ -13,10 +13,10 @@ from engine.config import Init, ModelConfig, ResolvedConfig
 from engine.errors import HeadError, ShapeError
 from engine.parts.cache import KVCache
 from engine.parts.forward_pass import PassContext
-from engine.parts.initial import InitialValues, initialise
 from engine.parts.masks import causal_mask, check_padding, window_mask
 from engine.parts.norms import NoNorm, Norm
 from engine.parts.output import POOLERS
+from engine.parts.parameters import InitialValues, initialise
 from engine.parts.positions import PositionHooks
 from engine.parts.protocols import Crossing, Output, Parts, Position, Wiring
 from engine.parts.registry import HEALTHY

@@ -16,8 +16,8 @@ from engine.errors import ConfigError, ShapeError
 from engine.model import BlockStack, Transformer, materialise
 from engine.parts.cache import PairCache
 from engine.parts.forward_pass import PassContext
-from engine.parts.initial import InitialValues, initialise
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
+from engine.parts.parameters import InitialValues, initialise
 from engine.parts.positions import PositionHooks
 from engine.parts.protocols import Output, Parts
 from engine.parts.registry import HEALTHY

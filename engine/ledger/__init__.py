@@ -12,7 +12,7 @@ from engine.config import ModelConfig, ResolvedConfig
 from engine.ledger.flops import Product, once, products, seen
 from engine.ledger.memory import DTYPES, GB, TRAINED_IN, Memory, activations, kv_numbers
 from engine.ledger.rows import COMPONENTS, PER_BLOCK, SYMBOLS, Row, parameter_rows
-from engine.parts.costs import BatchShape, SavedForBackward
+from engine.parts.cards import BatchShape, SavedForBackward
 from engine.parts.registry import HEALTHY, Parts
 from engine.presets import Preset
 

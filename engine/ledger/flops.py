@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from engine.config import ResolvedConfig
 from engine.ledger.rows import SYMBOLS
-from engine.parts import costs
+from engine.parts import cards
 from engine.parts.output import POOLERS
 from engine.parts.registry import HEALTHY, Parts
 
@@ -83,11 +83,11 @@ def _stack(c: ResolvedConfig, tokens: int, parts: Parts) -> list[Product]:
     ]
 
 
-def _of(component: str, made: tuple[costs.Product, ...], c: ResolvedConfig, tokens: int) -> list[Product]:
+def _of(component: str, made: tuple[cards.Product, ...], c: ResolvedConfig, tokens: int) -> list[Product]:
     return [_product(component, each, c, tokens, c.n_layers) for each in made]
 
 
-def _product(component: str, made: costs.Product, c: ResolvedConfig, tokens: int, copies: int) -> Product:
+def _product(component: str, made: cards.Product, c: ResolvedConfig, tokens: int, copies: int) -> Product:
     each, letters, numbers = 2, ["2"], ["2"]
     for size in made.sizes:
         value = tokens if size == "T" else int(getattr(c, size))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.config import ResolvedConfig
-from engine.parts.costs import BatchShape, SavedForBackward
+from engine.parts.cards import BatchShape, SavedForBackward
 from engine.parts.registry import HEALTHY, Parts
 
 # Bytes of a number. Four bits are two numbers in a byte; the scales that quantised weights need beside them

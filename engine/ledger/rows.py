@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 
 from engine.config import ResolvedConfig
-from engine.parts.costs import Weight
+from engine.parts.cards import Weight
 from engine.parts.output import POOLERS
 from engine.parts.registry import HEALTHY, Parts
 

@@ -1,15 +1,23 @@
-"""Mixers: how a token gathers from the others. Attention is the last rung of a ladder of simpler ones."""
+"""Multi-head mixing: from queries, keys and values to the vector that is added to the stream.
+
+Attention is written out (scores, mask, softmax, weighted sum) rather than fused: the app shows every stage,
+and at these sizes on a CPU it is also faster than the fused kernel.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
+from engine.errors import ConfigError
 from engine.parts.cards.mixers import (
     AttentionCard,
+    HeadMixerCard,
     MeanCard,
     MixerCard,
     NoMixerCard,
@@ -17,9 +25,148 @@ from engine.parts.cards.mixers import (
     SimilarityCard,
 )
 from engine.parts.forward_pass import PassContext
-from engine.parts.heads import HeadMixer, output_matrix
-from engine.parts.initial import InitialValues
-from engine.parts.linear import StackedLinear
+from engine.parts.parameters import InitialValues, StackedLinear
+
+
+class HeadMixer(nn.Module):
+    """Heads, scores, mask, softmax, weighted sum. Subclasses say where q, k and v come from.
+
+    Keys and values come from `context.memory`, another text's vectors, or from x itself. The methods are also
+    called by the interpretability code: nothing is computed a second time elsewhere.
+    """
+
+    card: ClassVar[type[MixerCard]] = HeadMixerCard
+    present: ClassVar[bool] = True
+    cacheable: ClassVar[bool] = True
+    initial_values: ClassVar[InitialValues] = {"q_gain": 1.0, "k_gain": 1.0, "w_o": "to_stream"}
+    w_o: nn.Linear | None
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+        self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
+        self.qk_norm, self.eps, self.dropout = config.qk_norm, config.norm_eps, config.dropout
+        # Keeps the scores' spread near 1 (2017, 3.2.1); T5 begins with smaller queries instead.
+        self.scale = 1.0 / math.sqrt(self.d_head) if config.score_scale else 1.0
+        self.q_gain, self.k_gain = (
+            nn.Parameter(torch.empty(self.d_head)) if config.qk_gain else None for _ in "qk"
+        )
+        self.w_o = None
+
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Maps x (batch, query, d_model) and memory (batch, key, d_model) to q (batch, query, head, d_head)
+        and k, v (batch, key, kv_head, d_head).
+        """
+        raise NotImplementedError
+
+    def output(self, z: Tensor) -> Tensor:
+        """Projects the heads side by side (batch, query, head * d_head) to (batch, query, d_model)."""
+        return z if self.w_o is None else self.w_o(z)
+
+    def forward(self, x: Tensor, context: PassContext) -> Tensor:
+        probe, hooks, mask = context.probe, context.hooks, context.mask
+        q, k, v = self.heads(x, context.memory)
+        q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
+        k = probe("k", k.transpose(1, 2))
+        v = probe("v", v.transpose(1, 2))
+        q, k = hooks.rotate(self.normed(q, self.q_gain), self.normed(k, self.k_gain))
+        q, k = probe("q_rot", q), probe("k_rot", k)
+        k, v = context.extend(k, v)  # with those of earlier positions, computed before
+        scores = probe("scores", hooks.bias(self.scores(q, k)))  # (batch, head, query, key)
+        masked = probe("masked_scores", self.masked(scores, mask))
+        pattern = probe("pattern", self.weights(masked, mask))
+        pattern = F.dropout(pattern, self.dropout, self.training)
+        z = probe("z", self.weighted_sum(pattern, v))  # (batch, head, query, d_head)
+        return probe("attn_out", F.dropout(self.output(self.merged(z)), self.dropout, self.training))
+
+    def normed(self, x: Tensor, gain: Tensor | None = None) -> Tensor:
+        """Scales queries or keys (..., d_head) before the rotation: with `qk_norm` to length sqrt(d_head),
+        which bounds the scores (Henry et al. 2020), and then by their gain, if any.
+        """
+        return F.rms_norm(x, (self.d_head,), gain, self.eps) if self.qk_norm else x
+
+    def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Adds the mask (query, key) to scores (..., query, key): -inf where nothing may be seen."""
+        return scores if mask is None else scores + mask
+
+    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Turns scores (..., query, key) into the shares in which values are summed. Rows sum to 1: attention
+        has no null answer. The mask is in the scores already.
+        """
+        return masked.softmax(dim=-1)
+
+    def merged(self, z: Tensor) -> Tensor:
+        """Puts each token's heads side by side: (batch, head, query, d_head) -> (batch, query, head *
+        d_head).
+        """
+        batch, _, length, _ = z.shape
+        return z.transpose(1, 2).reshape(batch, length, self.n_heads * self.d_head)
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """Returns q k^T / sqrt(d_head), or q k^T without `score_scale`, (batch, head, query, key). With fewer
+        kv_heads, each key head serves a group of query heads (Ainslie et al. 2023).
+        """
+        batch, _, length, d_head = q.shape
+        # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
+        q = q.reshape(batch * self.n_kv_heads, -1, d_head)
+        k = k.reshape(batch * self.n_kv_heads, -1, d_head)
+        scores = torch.baddbmm(q.new_empty(1, 1, 1), q, k.transpose(1, 2), beta=0, alpha=self.scale)
+        return scores.view(batch, self.n_heads, length, -1)
+
+    def weighted_sum(self, pattern: Tensor, v: Tensor) -> Tensor:
+        """Returns pattern v: (batch, head, query, key) x (batch, kv_head, key, d_head) -> (batch, head,
+        query, d_head).
+        """
+        batch, _, length, keys = pattern.shape
+        pattern = pattern.reshape(batch * self.n_kv_heads, -1, keys)
+        v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)
+        return torch.bmm(pattern, v).view(batch, self.n_heads, length, self.d_head)
+
+    # What looking inside asks beside them ---------------------------------------------------------
+
+    def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
+        """Returns q k^T before it is scaled, (batch, head, query, key); None where nothing is compared."""
+        return q @ k.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1).transpose(-1, -2)
+
+    def writes(self, z: Tensor) -> Tensor:
+        """Returns what each head adds to the stream: z (head, ..., d_head) -> (head, ..., d_model), in z's
+        precision, by the head's rows of W_O. Without W_O a head writes its slice of the stream.
+        """
+        matrix = (  # (head * d_head, d_model)
+            torch.eye(self.n_heads * self.d_head, dtype=z.dtype, device=z.device)
+            if self.w_o is None
+            else self.w_o.weight.to(z.dtype).t()
+        )
+        own = matrix.unflatten(0, (self.n_heads, self.d_head))  # (head, d_head, d_model)
+        return torch.einsum("h...d,hdm->h...m", z, own)
+
+    def writes_at(self, z: Tensor, position: int) -> Tensor:
+        """Returns what each head adds at one token of a text: z (head, query, d_head) -> (head, d_model)."""
+        return self.writes(z[:, position])
+
+    def constant(self) -> Tensor | None:
+        """Returns the bias of W_O (d_model,), which is added to the stream whatever the heads hold; None for
+        nothing.
+        """
+        return None if self.w_o is None else self.w_o.bias
+
+    # What it costs ---------------------------------------------------------------------------------
+
+
+def output_matrix(config: ResolvedConfig, width: int) -> nn.Linear | None:
+    if not config.output_projection:
+        return None
+    return nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
+
+
+def by_heads(mixer: object) -> HeadMixer:
+    """Returns a mixer that can be taken apart into heads. Raises ConfigError for any other."""
+    if not isinstance(mixer, HeadMixer):
+        raise ConfigError(
+            "mixer",
+            type(mixer).__name__,
+            "has no heads to be looked at one by one; for that it must be made as HeadMixer is",
+        )
+    return mixer
 
 
 class Attention(HeadMixer):

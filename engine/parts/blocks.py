@@ -7,8 +7,10 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
+from engine.errors import ShapeError
 from engine.parts.cards.blocks import (
     BlockCard,
+    DecoderBlockCard,
     NoResidualBlockCard,
     ParallelBlockCard,
     PostNormBlockCard,
@@ -127,3 +129,69 @@ class NoResidualBlock(Block):
 def add(x: Tensor, update: Tensor | None) -> Tensor:
     """Adds a sublayer's output to the stream; None for nothing."""
     return x if update is None else x + update
+
+
+class DecoderBlock(nn.Module):
+    """A decoder's block: six parts, which a subclass wires. (batch, query, d_model) in and out.
+
+    `cross` is a mixer like `mixer`, with weights of its own: its queries come from the stream, its keys and
+    values from the memory (Vaswani et al. 2017, 3.2.3). A part that is absent has no norm either, and writes
+    nothing.
+    """
+
+    card: ClassVar[type[DecoderBlockCard]] = DecoderBlockCard
+    ends_normed: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig, parts: Parts) -> None:
+        super().__init__()
+        norm, mixer, ffn = parts.norm(config), parts.mixer(config), parts.feedforward(config)
+        self.mixer, self.cross, self.ffn = mixer(config), mixer(config), ffn(config)
+        self.norm1 = norm(config) if mixer.present else nn.Identity()
+        self.norm_cross = norm(config) if mixer.present else nn.Identity()
+        self.norm2 = norm(config) if ffn.present else nn.Identity()
+
+    def forward(self, x: Tensor, context: PassContext) -> Tensor:
+        """Returns x (batch, query, d_model) after the block. `context.cross` has the memory that it reads."""
+        if context.cross is None:
+            raise ShapeError("a decoder's block needs a memory to read: `context.cross`")
+        return self.connect(x, context, context.cross)
+
+    def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
+        """Joins the sublayers to the residual stream."""
+        raise NotImplementedError
+
+
+class PreNormDecoderBlock(DecoderBlock):
+    """Each sublayer reads a normed copy of the stream (T5).
+
+    x ─┬─ norm1 ─ attention ─ + ─┬─ norm_cross ─ cross ─ + ─┬─ norm2 ─ ffn ─ + ─ out
+       └──────────────────────┘  └───────────────────────┘  └────────────────┘
+    """
+
+    def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
+        probe = context.probe
+        x = probe("resid_pre", x)
+        x = probe("resid_mid", add(x, self.mixer(probe("norm1", self.norm1(x)), context)))
+        normed = probe("cross_norm", self.norm_cross(x))
+        x = probe("cross_resid", add(x, self.cross(normed, cross)))
+        return probe("resid_post", add(x, self.ffn(probe("norm2", self.norm2(x)), probe)))
+
+
+class PostNormDecoderBlock(DecoderBlock):
+    """A norm sits on the stream after each of the three sums: the decoder of 2017.
+
+    x ─┬─ attention ─ + ─ norm1 ─┬─ cross ─ + ─ norm_cross ─┬─ ffn ─ + ─ norm2 ─ out
+       └──────────────┘          └──────────┘               └────────┘
+    """
+
+    ends_normed: ClassVar[bool] = True
+
+    def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
+        probe = context.probe
+        x = probe("resid_pre", x)
+        x = probe("resid_mid", add(x, self.mixer(x, context)))
+        x = probe("norm1", self.norm1(x))
+        x = probe("cross_resid", add(x, self.cross(x, cross)))
+        x = probe("cross_norm", self.norm_cross(x))
+        x = probe("resid_post", add(x, self.ffn(x, probe)))
+        return probe("norm2", self.norm2(x))

@@ -24,8 +24,7 @@ from engine.parts.cards.feedforward import (
     SquaredReluCard,
     SwiGluCard,
 )
-from engine.parts.initial import InitialValues
-from engine.parts.linear import StackedLinear
+from engine.parts.parameters import InitialValues, StackedLinear
 from engine.probe import Probe
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.cards.norms import DyTCard, LayerNormCard, NoNormCard, NormCard, RMSNormCard
-from engine.parts.initial import InitialValues
+from engine.parts.parameters import InitialValues
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ from engine.parts.cards.output import (
     PoolerCard,
     ScaledOutputCard,
 )
-from engine.parts.initial import InitialValues
 from engine.parts.norms import LayerNorm
+from engine.parts.parameters import InitialValues
 from engine.probe import Probe
 
 

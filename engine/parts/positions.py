@@ -24,7 +24,7 @@ from engine.parts.cards.positions import (
     SinusoidalCard,
     T5BiasCard,
 )
-from engine.parts.initial import InitialValues
+from engine.parts.parameters import InitialValues
 
 
 class PositionHooks:

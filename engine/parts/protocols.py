@@ -48,7 +48,7 @@ class Position(Protocol):
 
 
 class Mixer(Protocol):
-    """Moves information between positions. `engine.parts.heads.HeadMixer` is one to begin from."""
+    """Moves information between positions. `engine.parts.attention.HeadMixer` is one to begin from."""
 
     card: ClassVar[type[MixerCard]]
     present: ClassVar[bool]
@@ -121,7 +121,7 @@ class Wiring(Protocol):
 
 
 class Crossing(Protocol):
-    """A block of a decoder that reads a memory too. `engine.parts.crossing.DecoderBlock` is one to begin
+    """A block of a decoder that reads a memory too. `engine.parts.blocks.DecoderBlock` is one to begin
     from.
     """
 

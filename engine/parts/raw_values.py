@@ -8,10 +8,9 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
+from engine.parts.attention import HeadMixer, output_matrix
 from engine.parts.cards.mixers import MixerCard, QueriesAndKeysCard, SharedQKRawValuesCard
-from engine.parts.heads import HeadMixer, output_matrix
-from engine.parts.initial import InitialValues
-from engine.parts.linear import StackedLinear
+from engine.parts.parameters import InitialValues, StackedLinear
 
 
 class SharedQKRawValues(HeadMixer):

@@ -6,8 +6,14 @@ from torch import Tensor, nn
 
 from engine.parts import norms
 from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity
-from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
-from engine.parts.crossing import PostNormDecoderBlock, PreNormDecoderBlock
+from engine.parts.blocks import (
+    NoResidualBlock,
+    ParallelBlock,
+    PostNormBlock,
+    PostNormDecoderBlock,
+    PreNormBlock,
+    PreNormDecoderBlock,
+)
 from engine.parts.feedforward import (
     GeGlu,
     GeGluTanh,
@@ -105,7 +111,7 @@ def mode(model: nn.Module, training: bool) -> None:
 
 def spread(name: str, std: float) -> float:
     """Returns the standard deviation of a parameter's first values as its recipe has it
-    (engine.parts.initial).
+    (engine.parts.parameters).
     """
     return std
 

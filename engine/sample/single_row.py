@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity
+from engine.parts.attention import Attention, HeadMixer, Mean, NoMixer, SharedQK, Similarity
 from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
 from engine.parts.cache import KVCache
 from engine.parts.feedforward import (
@@ -35,7 +35,6 @@ from engine.parts.feedforward import (
     SwiGlu,
 )
 from engine.parts.forward_pass import PassContext
-from engine.parts.heads import HeadMixer
 from engine.parts.norms import NORMS, LayerNorm
 from engine.parts.output import LinearOutput, ScaledOutput
 from engine.parts.positions import (

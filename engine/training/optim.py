@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
 from engine.config import TrainConfig
-from engine.parts.linear import StackedLinear
+from engine.parts.parameters import StackedLinear
 from engine.training.numerics import Numerics, has_bfloat16
 
 

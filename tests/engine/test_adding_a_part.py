@@ -30,11 +30,11 @@ from engine.measure.shapes.operations import trace
 from engine.model import Transformer
 from engine.parts import norms
 from engine.parts import positions as position_parts
+from engine.parts.cards import Formula
 from engine.parts.cards import norms as cards
 from engine.parts.cards import positions as position_cards
 from engine.parts.cards.feedforward import FeedForwardCard, GatedCard, PlainCard
 from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
-from engine.parts.formula import Formula
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, NORMS, POSITIONS, swapped
 from engine.sample import Decoder
 from pages.start.home.map_drawing import model_map

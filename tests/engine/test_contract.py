@@ -23,7 +23,7 @@ from engine.measure.residual.stream import outputs, states
 from engine.measure.shapes.formulas import formulas
 from engine.measure.shapes.operations import tensor_of, trace
 from engine.model import Transformer, build
-from engine.parts.heads import HeadMixer
+from engine.parts.attention import HeadMixer
 from engine.parts.positions import NoPosition
 from engine.parts.protocols import Parts, swapped
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITIONS, WIRINGS

@@ -16,8 +16,8 @@ from engine.errors import ConfigError, ShapeError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.parts.cache import KVCache
-from engine.parts.initial import InitialValues
 from engine.parts.norms import RMSNorm
+from engine.parts.parameters import InitialValues
 from engine.parts.registry import HEALTHY, swapped
 from engine.probe import Recorder
 from tests.engine.cases import for_each

@@ -21,7 +21,7 @@ from engine.ledger import ledger
 from engine.ledger.memory import activations
 from engine.measure.shapes.operations import totals, trace_pair
 from engine.model import build
-from engine.parts.costs import BatchShape
+from engine.parts.cards import BatchShape
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY

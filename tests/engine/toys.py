@@ -9,16 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.attention import Attention
+from engine.parts.attention import Attention, HeadMixer
+from engine.parts.cards import BatchShape, Formula, Product, SavedForBackward, Weight
 from engine.parts.cards.mixers import HeadMixerCard, MixerCard
 from engine.parts.cards.norms import NormCard
 from engine.parts.cards.positions import PositionCard
-from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
-from engine.parts.formula import Formula
 from engine.parts.forward_pass import PassContext
-from engine.parts.heads import HeadMixer
-from engine.parts.initial import InitialValues
 from engine.parts.norms import Linearised
+from engine.parts.parameters import InitialValues
 from engine.parts.positions import HookName, PositionHooks, Scheme
 from engine.parts.registry import HEALTHY, Parts, swapped
 

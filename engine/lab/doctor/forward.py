@@ -16,7 +16,7 @@ from engine.lab.reference.compare import held
 from engine.lab.reference.second import forward
 from engine.measure.recording import record
 from engine.model import Transformer, build
-from engine.parts.heads import HeadMixer
+from engine.parts.attention import HeadMixer
 from engine.probe import Patcher, Recorder
 from engine.sample import Decoder
 

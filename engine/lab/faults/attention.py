@@ -13,8 +13,8 @@ from engine.config import ResolvedConfig
 from engine.lab.faults.fault import ADAMW, fault
 from engine.parts.attention import Attention
 from engine.parts.blocks import PreNormBlock, add
+from engine.parts.cards import Formula
 from engine.parts.cards.mixers import AttentionCard, MixerCard
-from engine.parts.formula import Formula
 from engine.parts.forward_pass import PassContext
 from engine.parts.protocols import Sublayers
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from engine.config import ResolvedConfig
 from engine.lab.faults.fault import fault, variant
 from engine.parts.attention import Attention
+from engine.parts.cards import Formula
 from engine.parts.cards.mixers import AttentionCard, MixerCard
-from engine.parts.formula import Formula
 
 
 @fault("no_mask", "mask")

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.lab.faults.fault import fault, settings_fault
+from engine.parts.cards import Formula
 from engine.parts.cards.positions import PositionCard, SinusoidalCard
-from engine.parts.formula import Formula
 from engine.parts.positions import Added, PositionHooks, Sinusoidal, sinusoidal_table
 
 settings_fault("no_positions", model={"position": "none"})

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.lab.faults.fault import ADAMW, DEEP, fault, settings_fault
+from engine.parts.cards import Formula
 from engine.parts.cards.output import LinearOutputCard, OutputCard
-from engine.parts.formula import Formula
 from engine.parts.output import LinearOutput
 from engine.probe import Probe
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.measure.recording import Recording
 from engine.model import Transformer
-from engine.parts.heads import by_heads
+from engine.parts.attention import by_heads
 
 TOP = 5  # likeliest tokens among which a copied one is (Wang et al. 2023, appendix: the copy score)
 LEAST = 0.01  # of a head's weight: what gets less is not asked about

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.parts.costs import numbers
+from engine.parts.cards import numbers
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 

@@ -12,7 +12,7 @@ import torch
 
 from engine.measure.recording import Recording
 from engine.model import Transformer
-from engine.parts.heads import HeadMixer, by_heads
+from engine.parts.attention import HeadMixer, by_heads
 
 
 @dataclass(frozen=True, eq=False)

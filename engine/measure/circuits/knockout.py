@@ -19,8 +19,8 @@ from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.measure.circuits.induction import Repeat
 from engine.measure.recording import check_plain_stack
 from engine.model import Transformer
+from engine.parts.attention import by_heads
 from engine.parts.forward_pass import PassContext
-from engine.parts.heads import by_heads
 from engine.probe import Probe, Recorder, identity
 
 Head = tuple[int, int]  # (layer, head), counted from 0

@@ -19,7 +19,7 @@ from engine.config import ModelConfig
 from engine.errors import ShapeError
 from engine.measure.recording import Edits, Recording, next_token_losses, record, softmax
 from engine.model import Transformer
-from engine.parts.heads import by_heads
+from engine.parts.attention import by_heads
 from engine.parts.positions import Rope, rotate_half_pairs
 
 

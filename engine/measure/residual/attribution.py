@@ -21,7 +21,7 @@ from engine.errors import ConfigError, ShapeError
 from engine.measure.recording import Recording
 from engine.measure.residual.stream import outputs
 from engine.model import Transformer
-from engine.parts.heads import by_heads
+from engine.parts.attention import by_heads
 from engine.parts.norms import Linearised
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from engine.config import ModelConfig, Norm
-from engine.parts.initial import set_constants
+from engine.parts.parameters import set_constants
 from engine.parts.registry import NORMS
 from engine.presets import ENCODER_DECODERS, PRESETS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.config import ResolvedConfig
-from engine.parts.formula import Formula
+from engine.parts.cards import Formula
 from engine.parts.registry import HEALTHY, Parts
 
 

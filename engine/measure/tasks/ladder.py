@@ -20,10 +20,9 @@ import numpy as np
 from engine.lab.faults import parts_of
 from engine.measure.recording import record
 from engine.model import Transformer, build
-from engine.parts.attention import Attention, Mean
+from engine.parts.attention import Attention, HeadMixer, Mean
 from engine.parts.blocks import PreNormBlock
 from engine.parts.feedforward import FeedForward, SwiGlu
-from engine.parts.heads import HeadMixer
 from engine.parts.norms import LayerNorm, RMSNorm
 from engine.parts.positions import rotate_half_pairs, sinusoidal_table
 from engine.parts.raw_values import QueriesAndKeys, SharedQKRawValues

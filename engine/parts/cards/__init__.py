@@ -1,14 +1,86 @@
-"""Cards of the parts: names, sentences and formulas for the screen, parameters and memory for the ledger."""
+"""Cards of the parts: names, sentences and formulas for the screen, parameters and memory for the ledger.
+
+Sizes are named by their fields, so that a formula can be written in letters and in numbers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, ClassVar
-
-from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
-from engine.parts.formula import Formula
 
 if TYPE_CHECKING:  # a configuration takes the names of the norms from their cards
     from engine.config import ResolvedConfig
+
+Formula = tuple[str, str]  # LaTeX, and the same in plain signs. Rows are tokens: a weight W acts as x Wᵀ
+Size = int | str  # a number; or a size by its field's name, `T` the tokens that are looked at
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A tensor of parameters."""
+
+    name: str
+    shape: tuple[Size, ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product: 2 * the product of `sizes` FLOPs for each token."""
+
+    name: str
+    sizes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class BatchShape:
+    """A forward pass in training: `batch` texts of `tokens`. `narrow`: in fewer bits than float32; `turned`:
+    positions turn queries and keys.
+    """
+
+    batch: int
+    tokens: int
+    narrow: bool = False
+    turned: bool = False
+
+
+@dataclass(frozen=True)
+class SavedForBackward:
+    """Numbers that backward needs for each token.
+
+    `read` are the part's input, which another part that reads the same need not save again. `internal` are as
+    wide as the model computes in, `full` are float32 whatever that is.
+    """
+
+    read: int = 0
+    internal: int = 0
+    full: int = 0
+
+    def __add__(self, other: SavedForBackward) -> SavedForBackward:
+        return SavedForBackward(
+            self.read + other.read, self.internal + other.internal, self.full + other.full
+        )
+
+    def times(self, copies: int) -> SavedForBackward:
+        return SavedForBackward(copies * self.read, copies * self.internal, copies * self.full)
+
+    def size(self, width: float) -> float:
+        """Bytes for each token, with numbers of `width` bytes."""
+        return (self.read + self.internal) * width + self.full * 4
+
+
+def numbers(weights: Iterable[Weight], config: ResolvedConfig) -> int:
+    """Returns how many numbers the tensors hold."""
+    return sum(
+        prod(size if isinstance(size, int) else int(getattr(config, size)) for size in weight.shape)
+        for weight in weights
+    )
+
+
+def bias_of(name: str, given: bool, *shape: Size) -> Iterable[Weight]:
+    """Yields the bias of a matrix, if it has one."""
+    return (Weight(f"bias of {name}", shape),) if given else ()
 
 
 class PartCard:

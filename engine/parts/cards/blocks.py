@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.parts.formula import Formula
+from engine.parts.cards import Formula
 
 
 class BlockCard:

@@ -1,13 +1,11 @@
-"""Cards of the mixers (`engine.parts.heads`, `attention`, `raw_values`)."""
+"""Cards of the mixers (`engine.parts.attention`, `attention`, `raw_values`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from engine.parts.cards import PartCard
-from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight, bias_of
-from engine.parts.formula import Formula
+from engine.parts.cards import BatchShape, Formula, PartCard, Product, SavedForBackward, Weight, bias_of
 
 if TYPE_CHECKING:
     from engine.config import ResolvedConfig

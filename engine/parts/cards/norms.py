@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from engine.parts.cards import PartCard
-from engine.parts.costs import BatchShape, SavedForBackward, Weight
-from engine.parts.formula import Formula
+from engine.parts.cards import BatchShape, Formula, PartCard, SavedForBackward, Weight
 
 if TYPE_CHECKING:  # a configuration takes the names of the norms from here
     from engine.config import ResolvedConfig

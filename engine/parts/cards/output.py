@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.parts.cards import PartCard
+from engine.parts.cards import BatchShape, Formula, PartCard, Product, SavedForBackward, Weight
 from engine.parts.cards.norms import LayerNormCard
-from engine.parts.costs import BatchShape, Product, SavedForBackward, Weight
-from engine.parts.formula import Formula
 
 if TYPE_CHECKING:
     from engine.config import ResolvedConfig

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from engine.parts.cards import PartCard
-from engine.parts.costs import Weight
-from engine.parts.formula import Formula
+from engine.parts.cards import Formula, PartCard, Weight
 
 if TYPE_CHECKING:
     from engine.config import ResolvedConfig

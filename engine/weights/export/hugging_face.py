@@ -18,7 +18,7 @@ from torch import Tensor
 from engine.config import ResolvedConfig, ResolvedSeq2Seq
 from engine.errors import PretrainedError
 from engine.model import Transformer, build
-from engine.parts.linear import StackedLinear
+from engine.parts.parameters import StackedLinear
 from engine.parts.registry import HEALTHY
 from engine.seq2seq import Seq2Seq
 from engine.weights.export.writers import WRITERS, Writer

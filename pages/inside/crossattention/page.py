@@ -2,7 +2,7 @@
 
 from engine.experiments.masks_swapped import learn
 from engine.measure.families.cross_attention import crossing, hits, masks_of
-from engine.parts.crossing import DecoderBlock, PreNormDecoderBlock
+from engine.parts.blocks import DecoderBlock, PreNormDecoderBlock
 from engine.parts.masks import causal_mask, decoder_masks, padding_mask
 from pages.inside.crossattention import words
 from pages.inside.crossattention.alignment import draw_alignment

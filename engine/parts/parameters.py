@@ -1,6 +1,6 @@
-"""Initial values: what each parameter is before the first step of a training.
+"""Parameters: matrices stored together, and the initial value of each before the first step of a training.
 
-A part declares them in `initial_values`, by the name of a parameter, or of an `nn.Linear`, whose bias then
+A part declares these in `initial_values`, by the name of a parameter, or of an `nn.Linear`, whose bias then
 starts at 0. A number is the value itself. A kind says how to draw from N(0, std), see `standard_deviation`:
 "matrix" (outputs, inputs); "to_stream", a matrix whose output is added to the residual stream; "table", a row
 for each token or position.
@@ -20,6 +20,17 @@ from engine.errors import ConfigError
 
 Initial = float | Literal["matrix", "to_stream", "table"]
 InitialValues = Mapping[str, Initial]
+
+
+class StackedLinear(nn.Linear):
+    """Several matrices that read the same input, row block under row block: one product instead of several.
+
+    `row_blocks` are their heights; an optimiser that looks at whole matrices (Muon) must take them apart.
+    """
+
+    def __init__(self, d_in: int, row_blocks: tuple[int, ...], bias: bool) -> None:
+        super().__init__(d_in, sum(row_blocks), bias=bias)
+        self.row_blocks = row_blocks
 
 
 def standard_deviation(kind: Initial, parameter: Tensor, init: Init, writes: int) -> float:

@@ -233,6 +233,13 @@ class Parts:
         normed = wiring.ends_normed and self.norm(config).card.present
         return self.is_plain_stack and not wiring.replaces and not normed
 
+    def logit_is_sum(self, config: ResolvedConfig) -> bool:
+        """Returns True if a logit is a sum over the writes: the final stream is one, and the final norm, if
+        there is one, divides it by a number.
+        """
+        card = self.norm(config).card
+        return self.sums(config) and (card.divides or not card.present)
+
     @property
     def is_plain_stack(self) -> bool:
         """True for the plain loop over all blocks, which may also be run block by block."""

@@ -18,7 +18,7 @@ from engine.errors import TokenizerError
 from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.measure.recording import Recording, log_softmax
 from engine.measure.residual.attribution import attribute
-from engine.measure.residual.stream import is_sum, outputs
+from engine.measure.residual.stream import outputs
 from engine.model import Transformer
 
 
@@ -93,7 +93,7 @@ def trace(model: Transformer, recording: Recording, answer: int | None = None) -
     """
     last = len(recording.ids) - 1
     answer = recording.likeliest(last) if answer is None else answer
-    written = _written(model, recording, last, answer) if is_sum(model.config, model.parts) else None
+    written = _written(model, recording, last, answer) if model.parts.logit_is_sum(model.config) else None
     log_p = _lens(model, recording, last)
     own = log_p[:, answer]
     return Fact(answer, 1 + (log_p > own[:, None]).sum(1), np.exp(own), log_p.argmax(1), written)

@@ -193,7 +193,7 @@ def _most(fact: Fact) -> str:
 def _who(fact: Fact) -> str:
     written = fact.written
     if written is None:
-        return "Nobody can be named for it: this model's stream is no plain sum of what was written."
+        return "Nobody can be named for it: this model's logits are no plain sum of what was written."
     part, layer, most = written.most
     name = PARTS[part]
     head = written.head

@@ -9,7 +9,6 @@ import streamlit as st
 from engine.config import ResolvedConfig
 from engine.measure.residual.attribution import Attribution, Pushes, Versus, attribute, pushes
 from engine.measure.residual.lens import sureness, telling
-from engine.measure.residual.stream import is_sum
 from engine.parts.protocols import Parts
 from pages.inside.residual import figures, words
 from pages.inside.residual.lens import blanks, following, read_so_far
@@ -33,11 +32,17 @@ def _attribution(
 
 
 def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
-    """Returns why the final stream cannot be taken apart into writes."""
+    """Returns why the final stream, or a logit, cannot be taken apart into writes."""
     if parts.wiring(config).replaces:
         return (
             "This model has no residual stream: each sublayer replaces what it read, so nothing is a sum that"
             " could be taken apart."
+        )
+    if parts.sums(config):
+        card = parts.norm(config).card
+        return (
+            f"The final norm of this model is {card.title} ({card.source}): {card.nonlinearity} changes each"
+            " number by a factor of its own, so a logit is not the sum of what was written to the stream."
         )
     return (
         "This model is post-norm: after every sum a norm rescales the whole stream, so the final stream is"
@@ -48,7 +53,7 @@ def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
 
 def draw_push(subject: Subject) -> None:
     """Draws the parts of one logit, as bars; heads against layers and the sum are folded."""
-    if not is_sum(subject.config, subject.model.parts):
+    if not subject.model.parts.logit_is_sum(subject.config):
         st.info(not_a_sum(subject.config, subject.model.parts))
         return
     position = token_strip(

@@ -28,11 +28,11 @@ TOGETHER: list[dict[str, Any]] = [
     {"wiring": "none", "mixer": "mean", "position": "alibi"},
     {"causal": False, "attention_bias": True, "norm_bias": True, "position": "sinusoidal"},
     {"wiring": "parallel", "norm": "rmsnorm", "qk_norm": True, "position": "rope", "n_kv_heads": 1},
-    {"n_layers": 1, "mixer": "shared_qk", "output_projection": False, "ffn": "relu2"},
+    {"n_layers": 1, "mixer": "shared_qk", "output_projection": False, "ffn": "relu2", "norm": "dyt"},
 ]
 ALONE: list[dict[str, Any]] = [
     *({"wiring": wiring} for wiring in ("post", "parallel", "none")),
-    *({"norm": norm} for norm in ("none", "rmsnorm")),
+    *({"norm": norm} for norm in ("none", "rmsnorm", "dyt")),
     {"wiring": "post", "norm": "none"},
     {"norm": "rmsnorm", "norm_gain": False},
     *({"mixer": mixer} for mixer in ("none", "mean", "similarity", "shared_qk")),

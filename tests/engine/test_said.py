@@ -60,9 +60,7 @@ def test_parameters_of_a_part_and_of_all_blocks():
 def test_sums_places_odds_and_ends():
     example = masking([1.0, 2.5, 0.5, 3.0], [3, 0])
     weights, unmasked, late = example.sums
-    assert (
-        weights == pytest.approx(1) and unmasked == pytest.approx(1) and late == example.masked_after_sum < 1
-    )
+    assert weights == pytest.approx(1) and unmasked == pytest.approx(1) and late == example.late_sum < 1
     assert held_by(np.array([0.5, 0.3, 0.2]), 2) == pytest.approx(0.8)
     assert extent(np.array([[3.0, -2.0], [np.nan, np.inf]])) == (-2.0, 3.0)
     assert extent(np.array([])) == (0.0, 0.0)

@@ -84,11 +84,11 @@ def _named(
         if wanted is not None or key not in st.session_state or went_back:
             st.session_state[key] = first if wanted is None else wanted
     words = {"format_func": lambda option: options.get(option, str(option))}
-    found: T = draw(label, list(options), persist_state="session", **words, **rest)
-    found = found if found in options else first
-    _put(key, None if found == first else str(found))
+    result: T = draw(label, list(options), persist_state="session", **words, **rest)
+    result = result if result in options else first
+    _put(key, None if result == first else str(result))
     st.session_state[written] = st.query_params.get(key)
-    return found
+    return result
 
 
 def select_several(
@@ -267,8 +267,8 @@ def index_of(text: object, below: int) -> int | None:
     >>> index_of("3", 5), index_of("5", 5), index_of("-1", 5), index_of("٣", 5), index_of(None, 5)
     (3, None, None, None, None)
     """
-    found = number_of(text)
-    return found if found is not None and found < below else None
+    number = number_of(text)
+    return number if number is not None and number < below else None
 
 
 def number_of(text: object) -> int | None:
@@ -307,8 +307,8 @@ def indexes_of(
 
 def url_index(key: str, below: int, otherwise: int) -> int:
     """Returns the index that the URL holds under `key`; `otherwise` where it holds none."""
-    found = index_of(st.query_params.get(key), below)
-    return otherwise if found is None else found
+    number = index_of(st.query_params.get(key), below)
+    return otherwise if number is None else number
 
 
 def put_index(key: str, value: int | None) -> None:

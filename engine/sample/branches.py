@@ -98,11 +98,11 @@ class Tree:
 
     def path(self, index: int | None) -> tuple[Written, ...]:
         """Returns the tokens from the first after the prompt to this one."""
-        found: list[Written] = []
+        nodes: list[Written] = []
         while index is not None:
-            found.append(self.nodes[index])
+            nodes.append(self.nodes[index])
             index = self.nodes[index].parent
-        return tuple(reversed(found))
+        return tuple(reversed(nodes))
 
     def tokens(self, index: int | None) -> tuple[int, ...]:
         """Returns the ids of the prompt and of the path."""

@@ -66,10 +66,10 @@ class SavedSnapshot:
 
     def model(self) -> Checkpoint:
         """Raises RunError, too, for a run that learns from pairs or labels."""
-        found = self.trained()
-        if not isinstance(found, Checkpoint):
+        result = self.trained()
+        if not isinstance(result, Checkpoint):
             raise RunError(NO_TOWER)
-        return found
+        return result
 
     def trained(self) -> Trained:
         """Loads the model of any kind."""

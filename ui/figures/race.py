@@ -104,17 +104,17 @@ def loss_range(runs: Sequence[RunCurves], lines: Mapping[str, float]) -> list[fl
 def _traces(each: RunCurves, index: int, curves: Curves) -> list[dict[str, Any]]:
     shade, name = colour(SHADES[index % len(SHADES)]), plain(each.name)
     dash = DASHES[index % len(DASHES)]
-    found = []
+    result = []
     if curves != "validation":
         thin = {"color": shade, "width": 1.3, "dash": "solid"}
         rest = {"line": thin, "opacity": 0.6, "mode": "lines", "showlegend": curves == "training"}
-        found.append(_line(each.at, each.losses, f"{name}, each batch", **rest))
+        result.append(_line(each.at, each.losses, f"{name}, each batch", **rest))
     if curves != "training":
         thick = {"color": shade, "width": 2.5, "dash": dash}
         mark = {"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 7, "color": shade}
         newest = f" {each.newest[1]:.2f}" if each.newest else ""  # for the legend, where there is one
         rest = {"line": thick, "marker": mark, "mode": "lines+markers"}
-        found.append(_line(each.looked_at, each.looked, name, **rest) | {"name": name + newest})
+        result.append(_line(each.looked_at, each.looked, name, **rest) | {"name": name + newest})
         if len(each.end):
             mark = mark | {
                 "size": 11,
@@ -122,8 +122,8 @@ def _traces(each: RunCurves, index: int, curves: Curves) -> list[dict[str, Any]]
                 "symbol": f"{mark['symbol']}-open",
             }
             rest = {"marker": mark, "mode": "markers", "showlegend": False}
-            found.append(_line(each.end_at, each.end, f"{name}, whole split", **rest))
-    return found
+            result.append(_line(each.end_at, each.end, f"{name}, whole split", **rest))
+    return result
 
 
 def _line(x: np.ndarray, y: np.ndarray, name: str, **rest: Any) -> dict[str, Any]:
@@ -167,14 +167,14 @@ def _across_labels(
         )
         if there and len(at)
     ]
-    found = []
+    result = []
     for name, y in lines.items():
         text = f"{LINES[name].format(token=word)}: {y:.2f}"
         top, width = (y_range[1] - y) * scale, LETTER * len(text)
         others = [(y_range[1] - other) * scale for other in lines.values() if other != y]
         at, above = free_place(points, others, top, width, wide)
-        found.append(_said(text, y, at, above) | {"name": f"narrow:{SHORT.get(name, name)} {y:.2f}"})
-    return found
+        result.append(_said(text, y, at, above) | {"name": f"narrow:{SHORT.get(name, name)} {y:.2f}"})
+    return result
 
 
 def free_place(
@@ -250,10 +250,10 @@ def apart(wanted: Sequence[float], inside: float, least: float = LINE) -> list[f
     >>> apart([10.0, 12.0, 60.0], 100.0, 16.0)
     [10.0, 26.0, 60.0]
     """
-    found: list[float] = []
+    result: list[float] = []
     for place in wanted:
-        found.append(max(place, found[-1] + least) if found else place)
-    for i in range(len(found) - 1, -1, -1):
-        below = found[i + 1] - least if i + 1 < len(found) else inside
-        found[i] = min(found[i], below)
-    return found
+        result.append(max(place, result[-1] + least) if result else place)
+    for i in range(len(result) - 1, -1, -1):
+        below = result[i + 1] - least if i + 1 < len(result) else inside
+        result[i] = min(result[i], below)
+    return result

@@ -42,38 +42,38 @@ def gather(roots: list[Place], given: frozenset[str]) -> Gathered:
     """
     read: set[str] = set()
     while True:  # a method that is read for the first time may read others
-        found = Gathered(read=set(read))
+        gathered = Gathered(read=set(read))
         for root in roots:
-            _visit(root, found, given, set())
-        if found.read == read:
+            _visit(root, gathered, given, set())
+        if gathered.read == read:
             break
-        read = found.read
-    found.types -= {name for _, name in found.order} | given
-    return found
+        read = gathered.read
+    gathered.types -= {name for _, name in gathered.order} | given
+    return gathered
 
 
-def _visit(place: Place, found: Gathered, given: frozenset[str], open_: set[Place]) -> None:
-    if place in open_ or place in found.order:
+def _visit(place: Place, gathered: Gathered, given: frozenset[str], open_: set[Place]) -> None:
+    if place in open_ or place in gathered.order:
         return
     open_.add(place)
     module, name = place
-    tree = _pruned(place, found.read)
-    found.read |= _attributes(tree, module)
+    tree = _pruned(place, gathered.read)
+    gathered.read |= _attributes(tree, module)
     for used in sorted(_names(tree)):
         target = resolve(module, used)
         if isinstance(target, str):
-            found.imports.add(target)
+            gathered.imports.add(target)
         elif target is not None and used not in given:
-            _visit(target, found, given, open_)
+            _visit(target, gathered, given, open_)
     for used in sorted(_hinted(tree)):
         target = resolve(module, used)
         if isinstance(target, str):
-            found.imports.add(target)
+            gathered.imports.add(target)
         elif target is not None:
-            found.types.add(used)
-    if name in {taken for _, taken in found.order}:
+            gathered.types.add(used)
+    if name in {taken for _, taken in gathered.order}:
         raise PretrainedError(f"two parts of the engine are called {name}: one file cannot hold both")
-    found.order.append(place)
+    gathered.order.append(place)
 
 
 def source(place: Place, read: set[str]) -> str:
@@ -108,9 +108,9 @@ def resolve(module: str, name: str) -> Place | str | None:
                 continue
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OURS):
                 return resolve(node.module or "", alias.name)
-            said = f" as {alias.asname}" if alias.asname else ""
+            text = f" as {alias.asname}" if alias.asname else ""
             start = f"from {node.module} " if isinstance(node, ast.ImportFrom) else ""
-            return f"{start}import {alias.name}{said}"
+            return f"{start}import {alias.name}{text}"
     return None
 
 

@@ -56,30 +56,30 @@ def draw_classes(subject: Subject) -> None:
         st.info(words.NOT_FINITE)
         return
     known = vocabulary_of(subject)
-    found = _separation(subject.key, len(matrix), matrix, known)
-    if not np.isfinite(found.difference):
+    separation = _separation(subject.key, len(matrix), matrix, known)
+    if not np.isfinite(separation.difference):
         st.info(
             "All tokens that occur belong to one class, or each to a class of its own: there are no two kinds"
             " of pairs to compare."
         )
         return
-    explain.answer(words.separated(found))
-    _draw_null(found)
-    explain.measure_it(_measured, subject, known, found, matrix)
+    explain.answer(words.separated(separation))
+    _draw_null(separation)
+    explain.measure_it(_measured, subject, known, separation, matrix)
 
 
-def _measured(subject: Subject, known: Vocabulary, found: Separation, matrix: np.ndarray) -> None:
+def _measured(subject: Subject, known: Vocabulary, separation: Separation, matrix: np.ndarray) -> None:
     """The curve over the training, class by class, and the cosines themselves."""
     steps = steps_of(subject)
-    st.markdown(words.shuffled(found))
-    st.caption(words.difference(found))
+    st.markdown(words.shuffled(separation))
+    st.caption(words.difference(separation))
     if steps:
         st.markdown("**Over the training**")
         draw = partial(_draw_course, shown=subject.key[1], end=steps[-1])
         draw_over_snapshots("classes", subject.key[0], steps, partial(_of_model, known=known), draw)
     else:
-        _draw_start(subject, known, found)
-    _draw_by_class(known, found)
+        _draw_start(subject, known, separation)
+    _draw_by_class(known, separation)
     _draw_matrix(known, matrix)
 
 
@@ -87,20 +87,20 @@ def _of_model(model: Transformer, known: Vocabulary) -> Separation:
     return _measure(embedding_of(model), known)
 
 
-def _draw_null(found: Separation) -> None:
+def _draw_null(separation: Separation) -> None:
     table = pd.concat(
         [
             pd.DataFrame({"labels": name, "within_minus_across": values})
             for name, values in (
-                ("true", np.array([found.difference])),
-                ("shuffled", found.chance),
-                ("like_frequency", found.matched),
+                ("true", np.array([separation.difference])),
+                ("shuffled", separation.chance),
+                ("like_frequency", separation.matched),
             )
             if values is not None
         ]
     )
     plot(
-        figures.null_histogram(found.difference, found.chance, found.matched),
+        figures.null_histogram(separation.difference, separation.chance, separation.matched),
         key="embed_null",
         height=330,
         name="class-separation",
@@ -112,7 +112,7 @@ def _draw_null(found: Separation) -> None:
     )
 
 
-def _draw_start(subject: Subject, known: Vocabulary, found: Separation) -> None:
+def _draw_start(subject: Subject, known: Vocabulary, separation: Separation) -> None:
     if subject.key[0].startswith(UNTRAINED):
         st.markdown("**Before the first step**")
         st.markdown(
@@ -125,7 +125,7 @@ def _draw_start(subject: Subject, known: Vocabulary, found: Separation) -> None:
     st.markdown("**Before the training, and after**")
     st.table(
         pd.DataFrame(
-            {"a fresh model of this shape": _column(start), "this model": _column(found)},
+            {"a fresh model of this shape": _column(start), "this model": _column(separation)},
             index=[
                 "within a class",
                 "across classes",
@@ -140,9 +140,9 @@ def _draw_start(subject: Subject, known: Vocabulary, found: Separation) -> None:
     )
 
 
-def _column(found: Separation) -> list[str]:
-    matched = found.by_frequency
-    numbers = (found.within, found.across, found.difference, found.by_chance.high)
+def _column(separation: Separation) -> list[str]:
+    matched = separation.by_frequency
+    numbers = (separation.within, separation.across, separation.difference, separation.by_chance.high)
     return [
         *map(words.signed, numbers),
         "not known" if matched is None else words.signed(matched.high),
@@ -177,9 +177,9 @@ def _draw_course(points: dict[int, Separation], shown: int, end: int) -> None:
     st.caption(f"Bands: the middle 95% of the shuffles. {words.risen(found)}")
 
 
-def _draw_by_class(known: Vocabulary, found: Separation) -> None:
+def _draw_by_class(known: Vocabulary, separation: Separation) -> None:
     rows = []
-    for name, one in found.by_class.items():
+    for name, one in separation.by_class.items():
         members = known.members(name)
         rows.append(
             {

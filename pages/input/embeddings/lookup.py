@@ -43,12 +43,12 @@ def draw_lookup(subject: Subject) -> None:
     explain.by_hand(_draw_product, found)
 
 
-def _measured(subject: Subject, found: Lookup, matrix: np.ndarray, position: int) -> None:
+def _measured(subject: Subject, lookup: Lookup, matrix: np.ndarray, position: int) -> None:
     """The ids, one row in numbers, and what is added to it."""
     rows, _ = _shown_rows(subject, matrix)
-    st.caption(f"ids = {_listed(subject.ids)}. {_scale(found, matrix, rows)}")
-    _draw_numbers(subject, found, position)
-    st.markdown(words.looked_up(subject.config, found))
+    st.caption(f"ids = {_listed(subject.ids)}. {_scale(lookup, matrix, rows)}")
+    _draw_numbers(subject, lookup, position)
+    st.markdown(words.looked_up(subject.config, lookup))
 
 
 def _shown_rows(subject: Subject, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -57,8 +57,8 @@ def _shown_rows(subject: Subject, matrix: np.ndarray) -> tuple[np.ndarray, np.nd
     return np.arange(len(matrix)) if len(matrix) <= ALL_ROWS else np.unique(ids), ids
 
 
-def _scale(found: Lookup, matrix: np.ndarray, rows: np.ndarray) -> str:
-    others = found.vocab_size - found.different
+def _scale(lookup: Lookup, matrix: np.ndarray, rows: np.ndarray) -> str:
+    others = lookup.vocab_size - lookup.different
     left_out = (
         ""
         if len(rows) == len(matrix)
@@ -90,12 +90,14 @@ def _listed(ids: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, ids[:LISTED]))}{more}]"
 
 
-def _draw_rows(subject: Subject, known: Vocabulary, found: Lookup, matrix: np.ndarray, position: int) -> None:
+def _draw_rows(
+    subject: Subject, known: Vocabulary, lookup: Lookup, matrix: np.ndarray, position: int
+) -> None:
     rows, ids = _shown_rows(subject, matrix)
     figure = lookup_figure(
         matrix[rows],
         [known.words[i] for i in rows],
-        found.rows,
+        lookup.rows,
         subject.labels,
         np.searchsorted(rows, ids),
         position,
@@ -106,7 +108,7 @@ def _draw_rows(subject: Subject, known: Vocabulary, found: Lookup, matrix: np.nd
         key="embed_lookup",
         height=HEIGHT,
         name="embedding-lookup",
-        data=pd.DataFrame(found.rows, columns=[f"d{i}" for i in range(found.rows.shape[1])]).assign(
+        data=pd.DataFrame(lookup.rows, columns=[f"d{i}" for i in range(lookup.rows.shape[1])]).assign(
             token=subject.labels, id=ids
         ),
         alt=(
@@ -116,11 +118,11 @@ def _draw_rows(subject: Subject, known: Vocabulary, found: Lookup, matrix: np.nd
     )
 
 
-def _draw_numbers(subject: Subject, found: Lookup, position: int) -> None:
-    width = found.rows.shape[1]
+def _draw_numbers(subject: Subject, lookup: Lookup, position: int) -> None:
+    width = lookup.rows.shape[1]
     shown = min(SHOWN, width)
     names = (f"E[{subject.ids[position]}]", f"+ position {position}", "= what block 0 reads")
-    parts = found.at(position)
+    parts = lookup.at(position)
     table = pd.DataFrame(
         [vector[:shown] for vector, _ in parts],
         index=list(names[: len(parts)]),
@@ -132,12 +134,12 @@ def _draw_numbers(subject: Subject, found: Lookup, position: int) -> None:
     )
     st.dataframe(table.style.format(lambda value: minus(f"{value:+.4f}")), width="stretch")
     scheme = subject.config.position
-    if found.added is None:
+    if lookup.added is None:
         st.caption(words.enters(scheme))
     else:
         st.caption(
             f"Then the position is added: {words.added(scheme)}. Largest difference between the sum and what"
-            f" block 0 reads: {number(found.sum_difference)}."
+            f" block 0 reads: {number(lookup.sum_difference)}."
         )
     _link_to_positions()
 
@@ -150,13 +152,13 @@ def _link_to_positions() -> None:
         st.switch_page(entry.path)
 
 
-def _draw_product(found: Lookup) -> None:
-    (length, width), vocab = found.rows.shape, found.vocab_size
+def _draw_product(lookup: Lookup) -> None:
+    (length, width), vocab = lookup.rows.shape, lookup.vocab_size
     left, right = st.columns(2, gap="medium")
     with left:
         explain.worked(
             "Lookup minus one-hot product",
-            number(found.onehot_difference),
+            number(lookup.onehot_difference),
             f"The largest difference from $\\text{{one-hot}}(ids)\\,E$: ({length} × {vocab:,}) · ({vocab:,} ×"
             f" {width}) → ({length} × {width}). Each row of the left matrix is zero but for a single 1, so"
             " the product copies a row.",
@@ -164,7 +166,7 @@ def _draw_product(found: Lookup) -> None:
     with right:
         explain.worked(
             "Multiplications saved",
-            f"{found.multiplications:,}",
+            f"{lookup.multiplications:,}",
             f"$T \\cdot V \\cdot d = {length} \\cdot {vocab:,} \\cdot {width}$ for the product; copying rows"
             " needs none. The gradient is as sparse: only the rows of the tokens in a batch are taught by"
             " the lookup.",

@@ -219,9 +219,9 @@ def mapped(token_map: TokenMap, components: int, chance: float, token: str, hits
 
 def linked(links: FrequencyLinks) -> str:
     """Says how much of each component is frequency."""
-    said = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components) if np.isfinite(r))
+    text = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components) if np.isfinite(r))
     return minus(
-        f"Correlation with log₁₀(1 + count): {said or 'nothing varies'}; of the rows' lengths:"
+        f"Correlation with log₁₀(1 + count): {text or 'nothing varies'}; of the rows' lengths:"
         f" {links.lengths:+.2f}. A rare token is seldom taught by the lookup."
     )
 
@@ -277,28 +277,28 @@ def shuffled(separation: Separation) -> str:
         ("none" if not chance.reached else str(chance.reached)),
         ("reaches" if chance.reached < 2 else "reach"),
     )
-    said = (
+    text = (
         f"**The true classes score {signed(separation.difference)}; {how_many} of {chance.count} shuffles"
         f" {reach} that** (the highest: {signed(chance.highest)})."
     )
     if matched is not None:
-        said += (
+        text += (
             f" Labels shuffled among tokens of like frequency score {signed(matched.mean)} on average"
             f" (highest {signed(matched.highest)}): "
         )
         if matched.reached:
-            said += "frequency alone can give as much."
+            text += "frequency alone can give as much."
         elif not chance.reached:
-            said += "so much would be frequency alone, and the rest is more than that."
+            text += "so much would be frequency alone, and the rest is more than that."
         else:
-            said += "frequency alone gives less."
+            text += "frequency alone gives less."
     if separation.most is not None and not chance.like_chance:
         name, difference = separation.most
-        said += (
+        text += (
             f" Most of one kind, among classes of more than two tokens: **{safe(name)}**,"
             f" {signed(difference)}."
         )
-    return said
+    return text
 
 
 def answered(analogy: Analogy, names: Sequence[str], near: Sequence[str]) -> str:

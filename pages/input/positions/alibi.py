@@ -81,16 +81,16 @@ def draw_slopes(heads: int, times: float) -> None:
     _list_slopes(found)
 
 
-def _list_slopes(found: measured.Slopes) -> None:
-    heads = len(found.slope)
+def _list_slopes(slopes: measured.Slopes) -> None:
+    heads = len(slopes.slope)
     st.dataframe(
         pd.DataFrame(
             {
                 "head": np.arange(heads),
-                "slope": [_power(float(s)) for s in found.slope],
-                "as a number": [f"{s:.6g}" for s in found.slope],
-                "1/e at distance": [f"{d:,.1f}" for d in found.to_a_third],
-                "1 percent at distance": [f"{d:,.1f}" for d in found.to_a_percent],
+                "slope": [_power(float(s)) for s in slopes.slope],
+                "as a number": [f"{s:.6g}" for s in slopes.slope],
+                "1/e at distance": [f"{d:,.1f}" for d in slopes.to_a_third],
+                "1 percent at distance": [f"{d:,.1f}" for d in slopes.to_a_percent],
             }
         ),
         hide_index=True,
@@ -112,14 +112,14 @@ def _power(slope: float) -> str:
 
 
 def _rule(heads: int) -> str:
-    found = measured.slope_rule(heads)
-    power = found.power
+    slope_rule = measured.slope_rule(heads)
+    power = slope_rule.power
     rule = f"The paper's rule for {power} heads: slopes 2^(−8/{power}), 2^(−16/{power}), …, 2^(−8)."
-    if not found.rest:
+    if not slope_rule.rest:
         return f"{rule} For 8 heads these are 1/2, 1/4, …, 1/256."
     return (
-        f"{heads} is not a power of two. {rule} The other {found.rest} come from the rule for {2 * power}"
-        " heads: every second of its slopes, steepest first."
+        f"{heads} is not a power of two. {rule} The other {slope_rule.rest} come from the rule for"
+        f" {2 * power} heads: every second of its slopes, steepest first."
     )
 
 

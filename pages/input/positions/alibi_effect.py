@@ -85,14 +85,15 @@ def _draw_effect(subject: Subject, times: float) -> None:
     layer, head = widgets.head(c, "alibi")
     slope = float(measured.slopes(c.n_heads, times).slope[head])
     own = measured.recorded_slope(c, head, recording.parts)
-    found = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, recording.seen(), own)
+    effect = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, recording.seen(), own)
     st.caption(_provenance(source, own))
-    _draw_patterns(found, slope, source.labels)
+    _draw_patterns(effect, slope, source.labels)
     _draw_distances(recording, layer, times)
     st.markdown(
-        f"Head {head} looks **{found.distance_before:.2f}** tokens away without the bias and"
-        f" **{found.distance_after:.2f}** with it; **{found.moved:.0%}** of its weight has moved. The scores"
-        " are the same: the bias is a thumb on the scale, and what is relevant enough still wins against it."
+        f"Head {head} looks **{effect.distance_before:.2f}** tokens away without the bias and"
+        f" **{effect.distance_after:.2f}** with it; **{effect.moved:.0%}** of its weight has moved. The"
+        " scores are the same: the bias is a thumb on the scale, and what is relevant enough still wins"
+        " against it."
     )
 
 
@@ -113,11 +114,11 @@ def _provenance(source: _Source, own: float) -> str:
     )
 
 
-def _draw_patterns(found: measured.Effect, slope: float, labels: list[str]) -> None:
+def _draw_patterns(effect: measured.Effect, slope: float, labels: list[str]) -> None:
     left, right = st.columns(2, gap="medium")
     for column, key, name, of, pattern in (
-        (left, "before", "Without the bias", "the scores", found.before),
-        (right, "after", f"With slope {slope:.4g}", "scores − slope · distance", found.after),
+        (left, "before", "Without the bias", "the scores", effect.before),
+        (right, "after", f"With slope {slope:.4g}", "scores − slope · distance", effect.after),
     ):
         with column:
             st.caption(f"**{name}**: softmax of {of}")

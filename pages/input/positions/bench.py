@@ -67,13 +67,13 @@ def draw_bench() -> None:
 @st.cache_resource(max_entries=1, show_spinner="Reading the models …")
 def _models() -> dict[Position, Checkpoint]:
     """The shipped models, by scheme; one that is missing or damaged is left out."""
-    found: dict[Position, Checkpoint] = {}
+    result: dict[Position, Checkpoint] = {}
     for scheme in SCHEMES:
         try:
-            found[scheme] = checkpoints.load(FOLDER / scheme)
+            result[scheme] = checkpoints.load(FOLDER / scheme)
         except CheckpointError:
             continue
-    return found
+    return result
 
 
 def _draw_curves(curves: dict[Position, Curve], context: int) -> None:

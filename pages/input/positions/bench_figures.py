@@ -105,13 +105,13 @@ def similarity_panels(
     return go.Figure({"data": traces, "layout": layout | axes})
 
 
-def _panel_lines(found: Similarity, when: str, shade: str, axis: str) -> list[dict[str, Any]]:
+def _panel_lines(similarity: Similarity, when: str, shade: str, axis: str) -> list[dict[str, Any]]:
     fresh = when == "untrained"
     return [
         {
             "type": "scatter",
             "mode": "lines",
-            "x": found.distance,
+            "x": similarity.distance,
             "y": values.astype(np.float32),
             "xaxis": f"x{axis}",
             "yaxis": f"y{axis}",
@@ -124,7 +124,7 @@ def _panel_lines(found: Similarity, when: str, shade: str, axis: str) -> list[di
             "opacity": 1 if fresh else 0.9,
             "hovertemplate": f"distance %{{x}}<br>%{{y:.4f}}<extra>{when}, {name}</extra>",
         }
-        for name, values in zip(found.lines, found.values, strict=True)
+        for name, values in zip(similarity.lines, similarity.values, strict=True)
     ]
 
 

@@ -102,7 +102,7 @@ def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
         draw_over_snapshots("positions", subject.key[0], steps, _correlation, draw)
 
 
-def _draw_table(name: str, found: PositionTable, length: int, width: int) -> None:
+def _draw_table(name: str, position_table: PositionTable, length: int, width: int) -> None:
     title = (
         f"Learned: {length} × {width} = {length * width:,} parameters"
         if name == LEARNED
@@ -111,37 +111,41 @@ def _draw_table(name: str, found: PositionTable, length: int, width: int) -> Non
     st.markdown(f"**{title}**")
     columns = [f"d{i}" for i in range(width)]
     plot(
-        figures.table_heatmap(found.table),
+        figures.table_heatmap(position_table.table),
         key=f"learned_table_{name}",
         height=360,
         name=f"{name}-positions",
-        data={"position": np.arange(length), **dict(zip(columns, found.table.T, strict=True))},
+        data={"position": np.arange(length), **dict(zip(columns, position_table.table.T, strict=True))},
         alt=f"Heatmap: the {name} vectors of {length} positions (down) over {width} dimensions (across).",
     )
 
 
-def _draw_path(name: str, found: PositionTable, length: int, width: int) -> None:
+def _draw_path(name: str, position_table: PositionTable, length: int, width: int) -> None:
     st.markdown(f"**{name.capitalize()}**: path on two principal components")
     plot(
-        figures.path(found.path, found.variance_shares),
+        figures.path(position_table.path, position_table.variance_shares),
         key=f"learned_path_{name}",
         height=360,
         name=f"{name}-path",
-        data={"position": np.arange(length), "pc1": found.path[:, 0], "pc2": found.path[:, 1]},
+        data={
+            "position": np.arange(length),
+            "pc1": position_table.path[:, 0],
+            "pc2": position_table.path[:, 1],
+        },
         alt=f"The {name} positions as a path on two principal components, joined in order.",
     )
 
 
-def _draw_alike(name: str, found: PositionTable, length: int, width: int) -> None:
+def _draw_alike(name: str, position_table: PositionTable, length: int, width: int) -> None:
     st.markdown(f"**{name.capitalize()}**: how alike every two positions are (cosine)")
     plot(
-        figures.alike_heatmap(found.alike.cosines),
+        figures.alike_heatmap(position_table.alike.cosines),
         key=f"learned_alike_{name}",
         height=360,
         name=f"{name}-cosines",
         data={
             "position": np.arange(length),
-            **{f"p{i}": column for i, column in enumerate(found.alike.cosines.T)},
+            **{f"p{i}": column for i, column in enumerate(position_table.alike.cosines.T)},
         },
         alt=f"Heatmap of the cosine between every two {name} position vectors, from -1 to 1.",
     )

@@ -54,9 +54,9 @@ def draw_arrows(subject: Subject) -> None:
             key="rope_at",
             note=note,
         )
-        found = score_at(q, k, at[0], at[1], turned.base, turned.rotary)
-        explain.answer(arrows_sentence(found, at))
-    explain.measure_it(_shift, q, k, at, turned, found)
+        score = score_at(q, k, at[0], at[1], turned.base, turned.rotary)
+        explain.answer(arrows_sentence(score, at))
+    explain.measure_it(_shift, q, k, at, turned, score)
 
 
 def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turning, found_now: Score) -> None:

@@ -65,20 +65,20 @@ def draw_distance(subject: Subject) -> None:
     explain.by_hand(_say_how, found, turned, kind, width, len(subject.ids))
 
 
-def _say_how(found: Decay, turned: Turning, kind: str, width: int, tokens: int) -> None:
+def _say_how(decay: Decay, turned: Turning, kind: str, width: int, tokens: int) -> None:
     """How the curve is computed."""
     if kind == ONES:
         pairs = f"{width // 2} pairs" if width > 2 else "one pair"
         st.markdown(
             f"q = k = ones: q·k = 2 Σᵢ cos(distance · θᵢ) over {pairs}, divided by √{width}. At distance 0 it"
-            f" is √{width} = {found.start:.3f}."
+            f" is √{width} = {decay.start:.3f}."
         )
         return
-    own = "Another base than the model's own is a what-if: its weights were trained with theirs."
+    text = "Another base than the model's own is a what-if: its weights were trained with theirs."
     st.markdown(
         f"q and k are the means over {tokens} tokens: {safe(turned.words)}. Turning is linear,"
         " so this is the mean score of all pairs of these tokens, had each pair that distance. "
-        + (own if turned.from_model else "")
+        + (text if turned.from_model else "")
     )
 
 

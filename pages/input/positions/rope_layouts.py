@@ -42,13 +42,13 @@ def draw_layouts(subject: Subject) -> None:
             " with 1, 2 with 3, 4 with 5, 6 with 7."
         )
         plot(figures.layout_diagram(), key="rope_layout", height=340, name="rope-layouts", alt=alt)
-    found = _layout_numbers(subject.key, subject.ids, turned.words, turned)
+    layouts = _layout_numbers(subject.key, subject.ids, turned.words, turned)
     loss = _layout_loss(subject.key, subject.ids, subject) if turned.from_model else None
-    explain.answer(layouts_sentence(found, loss))
-    explain.measure_it(_draw_measured, subject, turned, found)
+    explain.answer(layouts_sentence(layouts, loss))
+    explain.measure_it(_draw_measured, subject, turned, layouts)
 
 
-def _draw_measured(subject: Subject, turned: Turning, found: Layouts) -> None:
+def _draw_measured(subject: Subject, turned: Turning, layouts: Layouts) -> None:
     """The same scores in both layouts, and mixed up; the head's pattern then."""
     rows = {
         "half-split (the engine's)": "half",
@@ -62,9 +62,9 @@ def _draw_measured(subject: Subject, turned: Turning, found: Layouts) -> None:
     st.table(
         pd.DataFrame(
             {
-                "largest change of a score": [_size(found.difference(name)) for name in rows.values()],
+                "largest change of a score": [_size(layouts.difference(name)) for name in rows.values()],
                 f"and when all positions move by {SHIFT}": [
-                    _size(found.moved[name]) for name in rows.values()
+                    _size(layouts.moved[name]) for name in rows.values()
                 ],
             },
             index=pd.Index(list(rows), name="layout"),
@@ -76,7 +76,7 @@ def _draw_measured(subject: Subject, turned: Turning, found: Layouts) -> None:
         " other: scores still depend on the distance only, but they are others. In row four that is lost as"
         " well."
     )
-    _draw_patterns(subject, found)
+    _draw_patterns(subject, layouts)
 
 
 def _size(value: float) -> str:
@@ -84,7 +84,7 @@ def _size(value: float) -> str:
     return f"{value:.2f}" if value > 1e-3 or value == 0 else f"{value:.1e}"
 
 
-def _draw_patterns(subject: Subject, found: Layouts) -> None:
+def _draw_patterns(subject: Subject, layouts: Layouts) -> None:
     """The head's pattern as trained and with the pairs mixed up."""
     left, right = st.columns(2, gap="medium")
     seen = subject.recording().seen()
@@ -92,7 +92,7 @@ def _draw_patterns(subject: Subject, found: Layouts) -> None:
         (left, "half", "The right pairs"),
         (right, "wrong", "Interleaved, nothing reordered"),
     ):
-        pattern = layout_pattern(found, name, seen)
+        pattern = layout_pattern(layouts, name, seen)
         with column:
             st.caption(f"**{title}**: pattern")
             plot(

@@ -40,20 +40,20 @@ def draw_turns(subject: Subject) -> None:
             width, base, context = own if chosen == BAR else PUBLISHED[chosen][:3]
         source = f" Published sizes: {PUBLISHED[chosen][3]}." if chosen in PUBLISHED else ""
         st.caption(f"{width} dimensions turn, base {base:,.0f}, context {context:,}.{source}")
-    found = turns_within(width, base, context)
-    pairs = len(found.count)
+    turns = turns_within(width, base, context)
+    pairs = len(turns.count)
     with figure:
         plot(
-            figures.turn_bars(found),
+            figures.turn_bars(turns),
             key="rope_turns",
             height=400,
             name="rope-turns",
             data=pd.DataFrame(
                 {
                     "pair": np.arange(pairs),
-                    "theta": found.theta,
-                    "positions_per_turn": found.positions,
-                    "turns_in_context": found.count,
+                    "theta": turns.theta,
+                    "positions_per_turn": turns.positions,
+                    "turns_in_context": turns.count,
                 }
             ),
             alt=(
@@ -61,11 +61,11 @@ def draw_turns(subject: Subject) -> None:
                 " the dotted line is one turn."
             ),
         )
-    explain.answer(turns_sentence(found, context))
+    explain.answer(turns_sentence(turns, context))
     explain.by_hand(
         st.markdown,
         f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d): pair 0 makes {context:,} / 2π ="
-        f" {found.count[0]:,.1f} turns. A fast pair tells near distances apart and repeats itself far away; a"
+        f" {turns.count[0]:,.1f} turns. A fast pair tells near distances apart and repeats itself far away; a"
         " slow one has seen only a part of its circle in training.",
     )
 

@@ -46,18 +46,19 @@ def draw_t5() -> None:
     explain.measure_it(_draw_measured, found)
 
 
-def _draw_measured(found: measured.Buckets) -> None:
+def _draw_measured(buckets: measured.Buckets) -> None:
     """The list of buckets, or the bias that a model has learned for each."""
     if widgets.select("Topic", TOPICS, "t5_topic", hidden=True) == "learned":
         with subject_bar() as subject:
             draw_learned_bias(subject)
         return
-    ranges = found.ranges
+    ranges = buckets.ranges
     table = {"bucket": [b.number for b in ranges], "key − query": [minus(b.words) for b in ranges]}
     st.dataframe(pd.DataFrame(table), hide_index=True, height=430)
     st.caption(
         "bucket = exact + ⌊ln(distance / exact) / ln(maximum / exact) · exact⌋, where “exact” distances have"
-        f" a bucket of their own: here {found.exact}. Far away, a model rarely needs to know exactly how far."
+        f" a bucket of their own: here {buckets.exact}. Far away, a model rarely needs to know exactly how"
+        " far."
     )
 
 

@@ -100,14 +100,14 @@ def _effect(ids: tuple[int, ...], order: tuple[int, ...]) -> OrderEffect:
     return order_effect(ids, np.array(order, dtype=np.int64))
 
 
-def _draw_orders(sentence: list[str], found: Comparison, scheme: Position) -> None:
-    moved = [sentence[i] for i in found.order]
+def _draw_orders(sentence: list[str], comparison: Comparison, scheme: Position) -> None:
+    moved = [sentence[i] for i in comparison.order]
     plot(
-        figures.two_orders(found, sentence),
+        figures.two_orders(comparison, sentence),
         key="why_orders",
         height=340,
         name="two-orders",
-        data=pd.DataFrame({"word": sentence, "largest_difference": found.by_word}),
+        data=pd.DataFrame({"word": sentence, "largest_difference": comparison.by_word}),
         alt=(
             f"What attention makes of each word of {' '.join(sentence)} on the left and of"
             f" {' '.join(moved)} on the right, positions: {TITLES[scheme]}. Lines join the same words and say"

@@ -101,8 +101,8 @@ def _thread(old: int, new: int, change: float) -> dict[str, Any]:
 
 def _told(word: str, change: float) -> str:
     """A word of the right side, and what became of it."""
-    said = "same row" if change < SAME else f"changed: {change:.2f}"
-    return f"{plain(short(word))}<br><i>{said}</i>"
+    text = "same row" if change < SAME else f"changed: {change:.2f}"
+    return f"{plain(short(word))}<br><i>{text}</i>"
 
 
 def _title(text: str, x: float) -> dict[str, Any]:

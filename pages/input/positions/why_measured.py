@@ -58,18 +58,18 @@ def draw_measured(
         _draw_schemes(effect, scheme, causal)
 
 
-def _draw_pictures(sentence: list[str], found: Comparison, matched: bool) -> None:
-    moved = [sentence[i] for i in found.order]
-    top = symmetric(np.stack((found.before, found.after)))
+def _draw_pictures(sentence: list[str], comparison: Comparison, matched: bool) -> None:
+    moved = [sentence[i] for i in comparison.order]
+    top = symmetric(np.stack((comparison.before, comparison.after)))
     pictures = (
-        ("before", "As written", found.before, sentence),
+        ("before", "As written", comparison.before, sentence),
         (
             "after",
             "In the new order, matched" if matched else "In the new order",
-            found.matched if matched else found.after,
+            comparison.matched if matched else comparison.after,
             sentence if matched else moved,
         ),
-        ("difference", "Difference, same scale", found.difference, sentence),
+        ("difference", "Difference, same scale", comparison.difference, sentence),
     )
     for column, (name, title, values, labels) in zip(st.columns(3, gap="medium"), pictures, strict=True):
         with column:

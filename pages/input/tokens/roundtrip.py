@@ -73,16 +73,16 @@ def _typed() -> str:
 
 def _tried(text: str, known: shared.Sources) -> Tried:
     alphabet = shared.alphabet(known.name, known.custom, known.text)
-    found: Tried = {"Characters": (of_characters(text, alphabet), len(alphabet))}
+    tried: Tried = {"Characters": (of_characters(text, alphabet), len(alphabet))}
     listed = shared.known_words(known)
     if listed is not None:
-        found["Words"] = of_words(text, listed), listed.vocab_size
+        tried["Words"] = of_words(text, listed), listed.vocab_size
     learned = shared.smaller(known, PIECES)
-    found["BPE"] = of_tokens(text, learned), learned.vocab_size
+    tried["BPE"] = of_tokens(text, learned), learned.vocab_size
     gpt2 = shared.at_hand(["gpt2"]).get("gpt2")
     if gpt2 is not None:
-        found["gpt2"] = of_tokens(text, gpt2), gpt2.vocab_size
-    return found
+        tried["gpt2"] = of_tokens(text, gpt2), gpt2.vocab_size
+    return tried
 
 
 def _measured() -> None:

@@ -120,14 +120,14 @@ def why_pieces(ways: Ways, merges: int, name: str, large: int | None = None) -> 
 def lists(ways: Ways, base: int, level: str) -> str:
     """Says how long the list of each way is, for this text."""
     pieces = ways.pieces.vocab_size
-    said = (
+    text = (
         f"The lists for this text: **{ways.characters.vocab_size:,}** characters;"
         f" **{base:,} {level.lower()} + {pieces - base:,} merges** of BPE"
     )
     if ways.words is None:
-        return f"{said}."
+        return f"{text}."
     return (
-        f"{said}; **{ways.words.vocab_size:,}** whole words, and one more for each new word of another text."
+        f"{text}; **{ways.words.vocab_size:,}** whole words, and one more for each new word of another text."
     )
 
 
@@ -149,22 +149,22 @@ def learned_from(name: str, characters: int) -> str:
 def achieved(result: Achieved, requested: int) -> str:
     """Says how many tokens were learned; `requested` should have been."""
     shrinking = result.shrinking
-    said = (
+    text = (
         f"**{result.start:,} → {result.left:,} tokens** after {result.merges:,} merges, {result.share:.1%}"
         f" of the start: {shrinking.characters_per_token[-1]:.2f} characters and"
         f" {shrinking.bytes_per_token[-1]:.2f} bytes for each token, with a vocabulary of"
         f" {result.vocab_size:,}."
     )
     if result.early:
-        said += f" The first {result.half:,} merges did half of the work: frequent pairs come first."
+        text += f" The first {result.half:,} merges did half of the work: frequent pairs come first."
     if result.learned < requested:
-        said += f" You asked for {requested:,}; after these no pair was left."
+        text += f" You asked for {requested:,}; after these no pair was left."
     if result.once is not None:
-        said += (
+        text += (
             f" From merge {result.once:,} on the winning pair stands there only once: from there the text is"
             " learned by heart, which helps with no other text."
         )
-    return said
+    return text
 
 
 def saved(shrinking: Shrinking, name: str) -> str:
@@ -250,16 +250,16 @@ def gained(first: Cost, last: Cost, gain: Gain, new: NewWords | None) -> str:
     """Returns the answer of the view: what a longer list of pieces buys and costs, and why it is no list of
     words.
     """
-    said = (
+    text = (
         f"**From {first.vocab_size:,} {first.name} to {last.name}'s {last.vocab_size:,} entries:"
         f" {gain.tokens:.1f} times fewer tokens, {_times(gain.scores)} times less attention**, for an"
         " embedding"
         f" {_times(gain.embedding)} times as large."
     )
     if new is None:
-        return said
+        return text
     return (
-        f"{said} A list of whole words needs {new.listed:,} entries and still misses **{new.share:.1%}** of"
+        f"{text} A list of whole words needs {new.listed:,} entries and still misses **{new.share:.1%}** of"
         " the words of a part that it was not made from."
     )
 

@@ -244,8 +244,8 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
     if len(subject.ids) < 2:
         st.info("The text has one token only: everything looks at the first token, since there is no other.")
         return
-    found = _sink(subject.key, subject.ids, subject.recording())
-    said = sink_words(resting(found, numbers.even_first), safe(subject.labels[0]))
+    sink = _sink(subject.key, subject.ids, subject.recording())
+    said = sink_words(resting(sink, numbers.even_first), safe(subject.labels[0]))
     place = resting_place(subject.recording().stacked("pattern"), max(8, len(subject.ids) // 3))
     if place is not None:
         layer, head, key, share = place
@@ -254,20 +254,20 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
             f" {key}: layer {layer}, head {head} gives it {share:.0%}, averaged over all tokens after it."
         )
     st.markdown(" ".join(said))
-    layers, kv = found.first_norm.shape
+    layers, kv = sink.first_norm.shape
     values = pd.DataFrame(
         {
             "layer": np.repeat(np.arange(layers), kv),
             "kv_head": np.tile(np.arange(kv), layers),
-            "first_norm": found.first_norm.reshape(-1),
-            "other_norm": found.other_norm.reshape(-1),
+            "first_norm": sink.first_norm.reshape(-1),
+            "other_norm": sink.other_norm.reshape(-1),
         }
     )
     alt = (
         "For every key-value head: the length of the value vector at the first position beside the mean"
         " length at the others."
     )
-    plot(sink_bars(found), key="attention_sink", alt=alt, height=300, data=values, name="value-norms")
+    plot(sink_bars(sink), key="attention_sink", alt=alt, height=300, data=values, name="value-norms")
 
 
 def sink_words(resting: Resting, first: str) -> list[str]:

@@ -71,11 +71,11 @@ def _more(which: str, config: ResolvedConfig, n_heads: int, n_kv: int, size: int
     st.table(_table(config, n_heads, n_kv, size, parts))
 
 
-def _by_hand(config: ResolvedConfig, n_kv: int, size: int, found: SharedKeys) -> None:
+def _by_hand(config: ResolvedConfig, n_kv: int, size: int, shared_keys: SharedKeys) -> None:
     st.markdown(
         f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers"
-        f" × {size} bytes = **{_bytes(found.cache_bytes_per_token)} for each token**,"
-        f" {_bytes(found.cache_bytes)} at the full context of {config.context:,}."
+        f" × {size} bytes = **{_bytes(shared_keys.cache_bytes_per_token)} for each token**,"
+        f" {_bytes(shared_keys.cache_bytes)} at the full context of {config.context:,}."
     )
 
 

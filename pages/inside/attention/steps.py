@@ -68,17 +68,17 @@ def draw_steps(subject: Subject) -> None:
     explain.by_hand(_by_hand, subject, found, query, key)
 
 
-def _more(recording: Recording, found: Stages, layer: int, head: int, query: int) -> None:
+def _more(recording: Recording, stages: Stages, layer: int, head: int, query: int) -> None:
     st.caption(
         "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
-        f" one by at most {single_head.gap(found, recording, layer, head):.0e}."
+        f" one by at most {single_head.gap(stages, recording, layer, head):.0e}."
     )
-    _written(recording, found, query, layer)
+    _written(recording, stages, query, layer)
 
 
-def _by_hand(subject: Subject, found: Stages, query: int, key: int) -> None:
+def _by_hand(subject: Subject, stages: Stages, query: int, key: int) -> None:
     """Every number of one row, and the way to one weight."""
-    table = _table(subject, found, query)
+    table = _table(subject, stages, query)
     numbers = {c: st.column_config.NumberColumn(format="%.4f") for c in table.columns[2:]}
     st.dataframe(
         table,
@@ -88,41 +88,41 @@ def _by_hand(subject: Subject, found: Stages, query: int, key: int) -> None:
         column_config=numbers,
         key="attention_rows",
     )
-    st.markdown(arithmetic(subject.labels, single_head.written_out(found, query, key), query, key))
+    st.markdown(arithmetic(subject.labels, single_head.written_out(stages, query, key), query, key))
 
 
-def _choose_key(subject: Subject, found: Stages, query: int) -> int:
+def _choose_key(subject: Subject, stages: Stages, query: int) -> int:
     """The key to write out: the strongest, or one of the keys that are seen, then in the URL."""
-    best = single_head.strongest_key(found, query)
-    seen = single_head.keys_seen(found, query)
+    best = single_head.strongest_key(stages, query)
+    seen = single_head.keys_seen(stages, query)
 
     def told(key: int) -> str:
-        return f"{subject.labels[key]} at {key}, weight {found.pattern[query, key]:.4f}"
+        return f"{subject.labels[key]} at {key}, weight {stages.pattern[query, key]:.4f}"
 
     options = {STRONGEST: f"the strongest: {told(best)}"} | {key: told(key) for key in seen}
     chosen = widgets.select("The token looked at", options, "attention_key", kind="list")
     return best if chosen == STRONGEST else chosen
 
 
-def _formula(stage: str, found: Stages) -> str:
+def _formula(stage: str, stages: Stages) -> str:
     """Returns the formula of a stage, or that it is not written out."""
-    if stage == "softmax" and found.exponentials is None:
+    if stage == "softmax" and stages.exponentials is None:
         return f"$p_{{ij}}$: {OWN_WEIGHTS}"
-    if stage == "÷ √d" and found.raw is None:
+    if stage == "÷ √d" and stages.raw is None:
         return "$s_{ij} = 0$."
-    if stage == "÷ √d" and found.divisor is None:
+    if stage == "÷ √d" and stages.divisor is None:
         return f"$s_{{ij}}$: {OWN_SCORES}"
-    return _scaled(found) if stage == "÷ √d" else FORMULAS[stage]
+    return _scaled(stages) if stage == "÷ √d" else FORMULAS[stage]
 
 
-def _scaled(found: Stages) -> str:
-    kind = single_head.scaled_by(found.divisor, found.q.shape[1])
+def _scaled(stages: Stages) -> str:
+    kind = single_head.scaled_by(stages.divisor, stages.q.shape[1])
     if kind == "none":
         return (
             "$s_{ij}$ as it is: this model's mixer does not divide. The spread of the scores grows with the"
             " width of the head."
         )
-    return FORMULAS["÷ √d"] if kind == "root" else f"$s_{{ij}} / {found.divisor:.4f}$, in this model."
+    return FORMULAS["÷ √d"] if kind == "root" else f"$s_{{ij}} / {stages.divisor:.4f}$, in this model."
 
 
 def names_of(stages: Stages) -> dict[str, str]:
@@ -131,34 +131,34 @@ def names_of(stages: Stages) -> dict[str, str]:
     return {stage: stage if divides or stage != "÷ √d" else "scores" for stage in STAGES}
 
 
-def _variant(subject: Subject, stage: str, found: Stages) -> str:
+def _variant(subject: Subject, stage: str, stages: Stages) -> str:
     """Says how this model differs, in a sentence."""
     config = subject.config
     turns = "rotate" in subject.model.parts.position(config).enters
-    said = ""
+    text = ""
     if stage == "q, k, v" and config.mixer in ("similarity", "mean"):
-        said = " This model's mixer has no such matrices: q, k and v are the token's own vector."
+        text = " This model's mixer has no such matrices: q, k and v are the token's own vector."
     elif stage == "q, k, v" and config.mixer == "shared_qk":
-        said = " This model's queries and keys are the same vectors."
-    elif stage == "q·k" and found.raw is None:
-        said = " This model's mixer is a plain mean: it does not compare, and all scores are 0."
+        text = " This model's queries and keys are the same vectors."
+    elif stage == "q·k" and stages.raw is None:
+        text = " This model's mixer is a plain mean: it does not compare, and all scores are 0."
     elif stage == "q·k" and (config.qk_norm or turns):
         done = {
             "brought to a standard size (QK-norm)": config.qk_norm,
             "turned by their position (RoPE)": turns,
         }
-        said = f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
-    elif stage == "÷ √d" and found.bias is not None:
-        said = " This model's positions also add a bias for the distance here; it is included."
+        text = f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
+    elif stage == "÷ √d" and stages.bias is not None:
+        text = " This model's positions also add a bias for the distance here; it is included."
     elif stage == "mask" and not config.causal:
-        said = " **This model is an encoder: it has no mask, and the stage changes nothing.**"
+        text = " **This model is an encoder: it has no mask, and the stage changes nothing.**"
     elif stage == "W_O" and not config.output_projection:
-        said = " **This model has no output projection: the head's slice of the stream gets z as it is.**"
-    return said
+        text = " **This model has no output projection: the head's slice of the stream gets z as it is.**"
+    return text
 
 
 def _picture(
-    subject: Subject, recording: Recording, found: Stages, stage: str, layer: int, head: int
+    subject: Subject, recording: Recording, stages: Stages, stage: str, layer: int, head: int
 ) -> None:
     labels, where = subject.labels, f"layer {layer}, head {head}"
     name, height = f"stage-{STAGES.index(stage) + 1}-layer-{layer}-head-{head}", HEIGHT
@@ -170,7 +170,7 @@ def _picture(
             every = single_head.vectors(recording, layer, head)
             parts = {part: every[part] for part in names}
         else:
-            parts = {"z": found.z} if stage == "· v" else {"written to the stream": found.written}
+            parts = {"z": stages.z} if stage == "· v" else {"written to the stream": stages.written}
         alt = f"{', '.join(parts)} of {where}: one row for each token, one column for each dimension."
         columns = [f"{part} {i}" for part, values in parts.items() for i in range(values.shape[1])]
         table = pd.DataFrame(np.concatenate(list(parts.values()), axis=1), columns=columns)
@@ -184,12 +184,12 @@ def _picture(
         )
         return
     values = {
-        "q·k": np.zeros_like(found.scaled) if found.raw is None else found.raw,
-        "÷ √d": single_head.biased(found),
-        "mask": found.masked,
-        "softmax": found.pattern,
+        "q·k": np.zeros_like(stages.scaled) if stages.raw is None else stages.raw,
+        "÷ √d": single_head.biased(stages),
+        "mask": stages.masked,
+        "softmax": stages.pattern,
     }[stage]
-    alt = f"{names_of(found)[stage]} of {where}: one row for each query, one column for each key."
+    alt = f"{names_of(stages)[stage]} of {where}: one row for each query, one column for each key."
     masked = stage in ("mask", "softmax") and subject.config.causal
     shown = axes.unmasked(values, masked)
     figure = (
@@ -209,19 +209,19 @@ def _picture(
     )
 
 
-def _table(subject: Subject, found: Stages, query: int) -> pd.DataFrame:
+def _table(subject: Subject, stages: Stages, query: int) -> pd.DataFrame:
     """One row for each key, one column for each stage."""
     columns = {"position": np.arange(len(subject.ids)), "key": subject.labels}
-    if found.raw is not None:
-        columns["q·k"] = found.raw[query]
-    columns[names_of(found)["÷ √d"]] = found.scaled[query]
-    if found.bias is not None:
-        columns["+ bias"] = single_head.biased(found)[query]
+    if stages.raw is not None:
+        columns["q·k"] = stages.raw[query]
+    columns[names_of(stages)["÷ √d"]] = stages.scaled[query]
+    if stages.bias is not None:
+        columns["+ bias"] = single_head.biased(stages)[query]
     if subject.config.causal:
-        columns["masked"] = found.masked[query]
-    if found.exponentials is not None:
-        columns["e^(s − max)"] = found.exponentials[query]
-    return pd.DataFrame(columns | {"weight": found.pattern[query]})
+        columns["masked"] = stages.masked[query]
+    if stages.exponentials is not None:
+        columns["e^(s − max)"] = stages.exponentials[query]
+    return pd.DataFrame(columns | {"weight": stages.pattern[query]})
 
 
 def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
@@ -260,8 +260,8 @@ def _divided(w: WrittenOut) -> str:
     }[single_head.scaled_by(w.divisor, width)]
 
 
-def _written(recording: Recording, found: Stages, query: int, layer: int) -> None:
-    lengths = single_head.lengths(recording, found, layer, query)
+def _written(recording: Recording, stages: Stages, query: int, layer: int) -> None:
+    lengths = single_head.lengths(recording, stages, layer, query)
     explain.takeaway(
         f"At this token the head writes a vector of length {lengths.head:.3f}; all heads of layer {layer}"
         f" together write one of length {lengths.together:.3f}. The stream before has length"

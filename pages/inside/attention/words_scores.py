@@ -123,9 +123,11 @@ def self_term(comparisons: Mapping[Way, TokenComparison], width: int) -> str:
 def self_table(comparisons: Mapping[Way, TokenComparison]) -> pd.DataFrame:
     """Returns one row for each way."""
     rows = {
-        "score with itself, mean": [f"{one.self_score:.2f}" for one in comparisons.values()],
-        "spread of the scores with others": [f"{one.other_spread:.2f}" for one in comparisons.values()],
-        "weight on itself, mean": [f"{one.self_weight:.4f}" for one in comparisons.values()],
+        "score with itself, mean": [f"{comparison.self_score:.2f}" for comparison in comparisons.values()],
+        "spread of the scores with others": [
+            f"{comparison.other_spread:.2f}" for comparison in comparisons.values()
+        ],
+        "weight on itself, mean": [f"{comparison.self_weight:.4f}" for comparison in comparisons.values()],
     }
     return pd.DataFrame(rows, index=pd.Index(SELF_TITLES, name="")).T
 

@@ -69,8 +69,8 @@ def draw_induction(subject: Subject) -> None:
 
 def _measured(subject: Subject, repeat: Repeat) -> None:
     """Draws the second reading without the heads that copy, and every head's score."""
-    if (found := _knocked_out(subject, repeat)) is not None and repeat.strong:
-        st.markdown(without_them(found))
+    if (knockout := _knocked_out(subject, repeat)) is not None and repeat.strong:
+        st.markdown(without_them(knockout))
     _every_head(repeat)
 
 
@@ -102,33 +102,33 @@ def _draw_readings(subject: Subject, repeat: Repeat) -> None:
 def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
     if repeat.scores.size < 2:
         return None
-    found = measured(
+    result = measured(
         ("induction", subject.key, repeat.once),
         lambda: knock_out(subject.model, repeat),
         "Switching heads off",
     )
-    if found is None:
+    if result is None:
         return None
-    names = [name_of(*head) for head in found.heads]
-    off = np.arange(len(found.without))
+    names = [name_of(*head) for head in result.heads]
+    off = np.arange(len(result.without))
     plot(
-        figures.knocked_out(found.without, found.others, found.others_mean, names, repeat.first_loss),
+        figures.knocked_out(result.without, result.others, result.others_mean, names, repeat.first_loss),
         key="induction_knockout",
         height=BELOW,
         name="heads-off",
         data={
             "heads_off": off,
             "last": ["", *names],
-            "best_nats": found.without,
-            "random_mean_nats": found.others_mean,
+            "best_nats": result.without,
+            "random_mean_nats": result.others_mean,
         }
-        | {f"random_{i}_nats": draw for i, draw in enumerate(found.others)},
+        | {f"random_{i}_nats": draw for i, draw in enumerate(result.others)},
         alt=(
             f"Loss of the second reading with up to {len(names)} of the best induction heads off, and with"
             " as many random heads of the same layers."
         ),
     )
-    return found
+    return result
 
 
 def name_of(layer: int, head: int) -> str:
@@ -142,17 +142,17 @@ def name_of(layer: int, head: int) -> str:
 
 def sentences(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
     """Says what is seen and which heads copy, or why none does."""
-    said = [words.read_twice(repeat, guessing(config.vocab_size))]
+    sentences = [words.read_twice(repeat, guessing(config.vocab_size))]
     if not repeat.strong:
-        return [*said, *_why_not(repeat, trained_on, config)]
+        return [*sentences, *_why_not(repeat, trained_on, config)]
     best, many = repeat.strong[0], len(repeat.strong)
-    said.append(
+    sentences.append(
         (f"{many} heads look" if many > 1 else "One head looks")
         + " at what came after the same token last time"
         + (", most of all **head " if many > 1 else ": **head ")
         + f"{name_of(best.layer, best.head)}** ({best.value:.0%} of its weight)."
     )
-    return said
+    return sentences
 
 
 def without_them(knockout: Knockout) -> str:
@@ -174,17 +174,17 @@ def _below(head: HeadValue) -> str:
 def _why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
     """Says that no head copies, and what is missing for it."""
     most, before = repeat.best[0], repeat.before
-    said = [
+    sentences = [
         "**No induction head**: the most that a head gives to what came after the same token is"
         f" {most.value:.0%} ({name_of(most.layer, most.head)}), and {STRONG:.0%} would make it one."
     ]
     if config.n_layers == 1:
-        said.append("With one layer there can be none: it needs a head below it to read from.")
+        sentences.append("With one layer there can be none: it needs a head below it to read from.")
     else:
-        said.append(_below_it(before))
+        sentences.append(_below_it(before))
     if trained_on is not None:
-        said.append(trained_on)
-    return said
+        sentences.append(trained_on)
+    return sentences
 
 
 def _below_it(before: HeadValue) -> str:

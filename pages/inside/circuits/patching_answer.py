@@ -57,8 +57,8 @@ def untouched(contrast: Contrast, names: tuple[str, str], guesses: tuple[str, st
     )
 
 
-def _way(found: Patching, labels: list[str]) -> str:
-    way, top = stations(found), len(found.restored) - 1
+def _way(patching: Patching, labels: list[str]) -> str:
+    way, top = stations(patching), len(patching.restored) - 1
     held = [station for station in way if station.position is not None]
     if not held:
         return "Nowhere does one token hold half of what the answer hangs on: it is spread over several."
@@ -105,13 +105,13 @@ def _blocks(station: Station, top: int) -> str:
     return f"only **{first}**" if station.first == station.last else f"from **{first}** until **{last}**"
 
 
-def _parts(found: Patching, labels: list[str]) -> str:
-    cells = strongest_patches(found)
+def _parts(patching: Patching, labels: list[str]) -> str:
+    cells = strongest_patches(patching)
     top = cells[0]
-    what = SITES[found.site]
+    what = SITES[patching.site]
 
     def name(layer: int, place: int) -> str:
-        if found.site == "z":
+        if patching.site == "z":
             return f"head {layer}.{place}"
         return f"block {layer} at {safe(labels[place])}"
 
@@ -122,9 +122,9 @@ def _parts(found: Patching, labels: list[str]) -> str:
         )
     rest = ", ".join(f"{name(c.layer, c.place)} ({c.share:.2f})" for c in cells[1:] if c.share >= LITTLE)
     more = f" Next: {rest}." if rest else ""
-    if found.site == "ffn_out" and top.layer == 0:
+    if patching.site == "ffn_out" and top.layer == 0:
         more += " The first network finishes a word's own vector, so this says little but which word it is."
-    part = "" if found.site == "z" else f"{what} of "
+    part = "" if patching.site == "z" else f"{what} of "
     return (
         f"Alone, {part}**{name(top.layer, top.place)}** brings back **{top.share:.2f}** of the answer.{more}"
     )

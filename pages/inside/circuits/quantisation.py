@@ -161,16 +161,16 @@ def _losses(subject: Subject, setting: Setting) -> Losses | None:
     )
 
 
-def _before_after(setting: Setting, found: Look) -> None:
+def _before_after(setting: Setting, look: Look) -> None:
     plot(
-        figures.weights_before_after(found.histogram, f"in {setting.bits} bits"),
+        figures.weights_before_after(look.histogram, f"in {setting.bits} bits"),
         key="bits_weights",
         height=300,
         name="weights",
         data={
-            "weight": found.histogram.middles,
-            "before": found.histogram.before,
-            "after": found.histogram.after,
+            "weight": look.histogram.middles,
+            "before": look.histogram.before,
+            "after": look.histogram.after,
         },
         alt=f"Histogram of the weights of {setting.name}, as they are and in {setting.bits} bits.",
     )

@@ -58,23 +58,23 @@ def draw_block(subject: Subject, name: str) -> None:
     explain.measure_it(_all_of_it, found, _source(found, kept, opened is not None))
 
 
-def _all_of_it(found: QuantisedBlock, source: str) -> None:
+def _all_of_it(block: QuantisedBlock, source: str) -> None:
     """All its numbers, and its bytes."""
     st.caption(source)
-    st.dataframe(pd.DataFrame(_table(found)), hide_index=True, height=300)
-    if found.raw:
-        st.code(found.raw.hex(" "), language=None, wrap_lines=True)
+    st.dataframe(pd.DataFrame(_table(block)), hide_index=True, height=300)
+    if block.raw:
+        st.code(block.raw.hex(" "), language=None, wrap_lines=True)
 
 
-def _table(found: QuantisedBlock) -> dict[str, Any]:
-    table: dict[str, Any] = {"number": np.arange(len(found.q)), "q": found.q, "d q + m": found.numbers}
-    return table if found.original is None else table | {"weight": found.original}
+def _table(block: QuantisedBlock) -> dict[str, Any]:
+    table: dict[str, Any] = {"number": np.arange(len(block.q)), "q": block.q, "d q + m": block.numbers}
+    return table if block.original is None else table | {"weight": block.original}
 
 
-def _source(found: QuantisedBlock, kept: bool, published: bool) -> str:
+def _source(block: QuantisedBlock, kept: bool, published: bool) -> str:
     if kept:
         return (
-            f"Read from the model's file: row {found.row} of `{found.name}`, {len(found.raw)} bytes. What the"
+            f"Read from the model's file: row {block.row} of `{block.name}`, {len(block.raw)} bytes. What the"
             " weights were before is not known any more."
         )
     if published:
@@ -85,18 +85,18 @@ def _source(found: QuantisedBlock, kept: bool, published: bool) -> str:
     return MADE
 
 
-def _answer(found: QuantisedBlock, number: int) -> str:
+def _answer(block: QuantisedBlock, number: int) -> str:
     """Says what the block is, and works out one of its numbers (Markdown)."""
-    low, scale, least = minus(str(found.low)), f"{found.scale:.5g}", minus(f"{found.minimum:.5g}")
-    offset, plus = (f", minimum m = {least}", f" + ({least})") if found.minimum else ("", "")
+    low, scale, least = minus(str(block.low)), f"{block.scale:.5g}", minus(f"{block.minimum:.5g}")
+    offset, plus = (f", minimum m = {least}", f" + ({least})") if block.minimum else ("", "")
     error = (
-        f" At most {found.largest_error:.2g} is lost."
-        if found.largest_error is not None
+        f" At most {block.largest_error:.2g} is lost."
+        if block.largest_error is not None
         else " The model computes with exactly these numbers."
     )
-    q, value = minus(str(found.q[number])), minus(f"{found.numbers[number]:.5f}")
+    q, value = minus(str(block.q[number])), minus(f"{block.numbers[number]:.5f}")
     return (
-        f"**{found.kind}**: {len(found.q)} whole numbers q from {low} to {found.high}, one scale d = {scale}"
-        f"{offset}: **{found.bits:.1f} bits** for each. Number {number}: {scale} · {q}{plus} = **{value}**."
+        f"**{block.kind}**: {len(block.q)} whole numbers q from {low} to {block.high}, one scale d = {scale}"
+        f"{offset}: **{block.bits:.1f} bits** for each. Number {number}: {scale} · {q}{plus} = **{value}**."
         f"{error}"
     )

@@ -84,9 +84,9 @@ def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:
     """Draws, by step of a training, the share of the symbols whose look is at a true place."""
     steps = np.array(list(scores))
     curves = {
-        "best head": ("attention", "solid", [one.best.value for one in scores.values()]),
-        "all heads together": ("output", "solid", [one.together for one in scores.values()]),
-        "by chance": ("quiet", "dot", [one.chance for one in scores.values()]),
+        "best head": ("attention", "solid", [score.best.value for score in scores.values()]),
+        "all heads together": ("output", "solid", [score.together for score in scores.values()]),
+        "by chance": ("quiet", "dot", [score.chance for score in scores.values()]),
     }
     return solved_curves(
         [Solved(name, steps, np.array(v), shade, dash) for name, (shade, dash, v) in curves.items()],

@@ -30,33 +30,40 @@ def draw_masks() -> None:
     with left, st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         swap = widgets.switch("Swap the two masks", False, "cross_swap")
         row = widgets.select("Source", dict(enumerate(words.BATCH_NAMES)), "cross_row", hidden=True)
-    found = masks_of(SWAPPED if swap else HEALTHY, [len(one) for one in words.BATCH], row, len(words.TARGET))
+    decoder_masks = masks_of(
+        SWAPPED if swap else HEALTHY, [len(one) for one in words.BATCH], row, len(words.TARGET)
+    )
     longest = max(len(one) for one in words.BATCH)
     source = (*words.BATCH[row], *["[pad]"] * (longest - len(words.BATCH[row])))
     with left:
         plot(
             mask_pair(
-                found.self_visible,
-                found.cross_visible,
+                decoder_masks.self_visible,
+                decoder_masks.cross_visible,
                 {"target": words.TARGET, "source": source},
-                [words.mask_title(i, shape) for i, shape in enumerate(found.shapes)],
+                [words.mask_title(i, shape) for i, shape in enumerate(decoder_masks.shapes)],
             ),
             key="cross_masks",
             alt=words.masks_alt(
-                swap, int(np.count_nonzero(found.self_visible)), int(np.count_nonzero(found.cross_visible))
+                swap,
+                int(np.count_nonzero(decoder_masks.self_visible)),
+                int(np.count_nonzero(decoder_masks.cross_visible)),
             ),
             height=HEIGHT,
             name="two-masks",
             data={"query": list(words.TARGET)}
-            | {f"own {i}": found.self_visible[:, i].astype(np.float32) for i in range(len(words.TARGET))}
-            | {f"source {i}": found.cross_visible[:, i].astype(np.float32) for i in range(longest)},
+            | {
+                f"own {i}": decoder_masks.self_visible[:, i].astype(np.float32)
+                for i in range(len(words.TARGET))
+            }
+            | {f"source {i}": decoder_masks.cross_visible[:, i].astype(np.float32) for i in range(longest)},
         )
     if both:
         with right:
             at = _trainings(both)
         explain.answer(words.trained(both, at))
     else:
-        explain.answer(words.opened(found.hidden, found.ahead))
+        explain.answer(words.opened(decoder_masks.hidden, decoder_masks.ahead))
     explain.by_hand(lambda: st.markdown(words.MASKS_BY_HAND))
 
 

@@ -48,11 +48,13 @@ def guess_bars(lens: DepthTable, vocabulary: Sequence[str], names: Sequence[str]
     return go.Figure({"data": bars, "layout": layout})
 
 
-def _rank(found: DepthTable, rank: int, vocabulary: Sequence[str], rows: np.ndarray, final: int) -> go.Trace:
+def _rank(
+    depth_table: DepthTable, rank: int, vocabulary: Sequence[str], rows: np.ndarray, final: int
+) -> go.Trace:
     """The guesses of one rank, in all rows."""
-    words = [vocabulary[int(token)] for token in found.tokens[:, rank]]
-    shares = found.shares[:, rank]
-    wins = [int(token) == final for token in found.tokens[:, rank]]
+    words = [vocabulary[int(token)] for token in depth_table.tokens[:, rank]]
+    shares = depth_table.shares[:, rank]
+    wins = [int(token) == final for token in depth_table.tokens[:, rank]]
     shade = SHADES[min(rank, len(SHADES) - 1)]
     return go.Bar(
         y=rows,

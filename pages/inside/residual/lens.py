@@ -293,7 +293,7 @@ def _go(depth: int, position: int) -> None:
 def _settling(lens: Lens, names: Sequence[str]) -> str:
     """Which layer settles the tokens, counted."""
     found = settling(lens)
-    told = ", ".join(f"{names[d]}: {n}" for d, n in enumerate(found.counts) if n)
+    text = ", ".join(f"{names[d]}: {n}" for d, n in enumerate(found.counts) if n)
     step = (
         ""
         if found.step is None
@@ -302,6 +302,6 @@ def _settling(lens: Lens, names: Sequence[str]) -> str:
     )
     return (
         f"**Half of the tokens are settled by {names[found.half]}** ({found.by[found.half]} of"
-        f" {found.tokens}). First depth from which on the top guess stays: {told}. At the embedding the"
+        f" {found.tokens}). First depth from which on the top guess stays: {text}. At the embedding the"
         f" guesses are {found.kl[0]:.2f} nats from the output on average. {step}"
     )

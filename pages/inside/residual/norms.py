@@ -79,32 +79,32 @@ def draw_norms(subject: Subject) -> None:
     explain.by_hand(_hand, subject, found, position)
 
 
-def _more(subject: Subject, found: Stream, usual: Stream, position: int) -> None:
+def _more(subject: Subject, stream: Stream, usual: Stream, position: int) -> None:
     """Each write against a token's own, their directions, whose the end is, and all tokens."""
     _bars(
-        found.writes,
+        stream.writes,
         usual.written,
-        found.written[:, position],
+        stream.written[:, position],
         "norm of the write",
         "residual_writes",
         "Bars: norm of each write, mean over tokens.",
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        _draw_cosines(subject, found, usual, position)
+        _draw_cosines(subject, stream, usual, position)
     with right:
-        _draw_shares(subject, found, usual, position)
+        _draw_shares(subject, stream, usual, position)
     if usual.shares is not None:
         st.markdown(words.shares_sentence(summary(usual)))
-    rows = [state.label for state in found.states]
+    rows = [state.label for state in stream.states]
     with st.container(key="residual_norm_table"):
         scrolled("residual_norm_table", 11 * len(subject.labels) + 120)
         plot(
-            figures.stream_map(found.lengths, subject.labels, rows, float(usual.lengths.max())),
+            figures.stream_map(stream.lengths, subject.labels, rows, float(usual.lengths.max())),
             key="residual_norms",
             height=max(230, min(24 * len(rows), 480) + 125),
             name="stream-norms",
-            data=pd.DataFrame(found.lengths.T, columns=rows).assign(token=subject.labels),
+            data=pd.DataFrame(stream.lengths.T, columns=rows).assign(token=subject.labels),
             alt=(
                 "Heatmap: Euclidean norm of the residual stream after each write (rows, the embedding at the"
                 " bottom) for each token (columns)."
@@ -112,9 +112,9 @@ def _more(subject: Subject, found: Stream, usual: Stream, position: int) -> None
         )
 
 
-def _hand(subject: Subject, found: Stream, position: int) -> None:
+def _hand(subject: Subject, stream: Stream, position: int) -> None:
     """A token's sum; the norms in numbers; and where the models of the field have theirs."""
-    _worked(subject, found, position)
+    _worked(subject, stream, position)
     worked = words.norms_worked(norm_example(EXAMPLE))
     for column, (title, lines) in zip(st.columns(len(worked), gap="medium"), worked, strict=True):
         with column.container(border=True):
@@ -125,24 +125,24 @@ def _hand(subject: Subject, found: Stream, position: int) -> None:
     st.markdown(words.who_has_which(habits()))
 
 
-def _usual(subject: Subject, found: Stream) -> Stream:
+def _usual(subject: Subject, stream: Stream) -> Stream:
     """Returns the stream that means are taken over: all tokens, or, where one is out of all proportion, the
     others.
     """
-    odd = massive(found)
+    odd = massive(stream)
     if not odd:
-        return found
-    first, times = odd[0], times_longer(found, odd[0])
+        return stream
+    first, times = odd[0], times_longer(stream, odd[0])
     names = ", ".join(f"“{safe(subject.labels[i])}”" for i in odd[:3]) + (" …" if len(odd) > 3 else "")
     left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
     hint = "Off: means are over all tokens, and one colour scale is for all."
     apart = widgets.switch(f"Leave out {names}", True, "residual_apart", container=left, hint=hint)
     right.caption(
         f":material/info: The stream of “{safe(subject.labels[first])}” gets {times:,.0f} times as long as"
-        f" the median token's, most of it written by {writer_of(found, first)}: a massive activation (Sun et"
+        f" the median token's, most of it written by {writer_of(stream, first)}: a massive activation (Sun et"
         " al. 2024). Heads that look for nothing look there (an attention sink, Xiao et al. 2023)."
     )
-    return without(found, odd) if apart else found
+    return without(stream, odd) if apart else stream
 
 
 def _bars(
@@ -162,18 +162,18 @@ def _bars(
     )
 
 
-def _draw_cosines(subject: Subject, found: Stream, usual: Stream, position: int) -> None:
-    if not found.added:
+def _draw_cosines(subject: Subject, stream: Stream, usual: Stream, position: int) -> None:
+    if not stream.added:
         st.info(
             "Nothing is written onto the embedding here: there is no position vector, no attention and no"
             " feed-forward network."
         )
         return
-    target = "what it replaces" if found.wiring.replaces else "the stream it is added to"
+    target = "what it replaces" if stream.wiring.replaces else "the stream it is added to"
     _bars(
-        found.added,
+        stream.added,
         usual.cosines,
-        found.cosines[:, position],
+        stream.cosines[:, position],
         "cosine with the stream",
         "residual_cosines",
         f"Bars: cosine between each write and {target}, mean over tokens.",
@@ -183,14 +183,14 @@ def _draw_cosines(subject: Subject, found: Stream, usual: Stream, position: int)
     )
 
 
-def _draw_shares(subject: Subject, found: Stream, usual: Stream, position: int) -> None:
-    if found.shares is None or usual.shares is None:
+def _draw_shares(subject: Subject, stream: Stream, usual: Stream, position: int) -> None:
+    if stream.shares is None or usual.shares is None:
         st.info(not_a_sum(subject.config, subject.model.parts))
         return
     _bars(
-        found.writes,
+        stream.writes,
         usual.shares,
-        found.shares[:, position],
+        stream.shares[:, position],
         "share of the final stream",
         "residual_shares",
         "Bars: share of the final stream by writer, mean over tokens.",
@@ -201,13 +201,13 @@ def _draw_shares(subject: Subject, found: Stream, usual: Stream, position: int) 
     )
 
 
-def _worked(subject: Subject, found: Stream, position: int) -> None:
+def _worked(subject: Subject, stream: Stream, position: int) -> None:
     """x0 = embed + pos; x1 = x0 + attn ... with this token's norms. The first blocks only: the figure has
     them all.
     """
     c = subject.config
     lines = []
-    for n, row in enumerate(sums(found, c, position, BLOCKS_WORKED)):
+    for n, row in enumerate(sums(stream, c, position, BLOCKS_WORKED)):
         terms = [f"x_{{{n - 1}}}"] * bool(n) + [_named(term) for term in row.terms]
         lines.append(f"x_{{{n}}} &= {' + '.join(terms)} && \\|x_{{{n}}}\\| = {row.length:.3g}")
         if row.normed is not None:

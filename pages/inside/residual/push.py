@@ -62,8 +62,8 @@ def draw_push(subject: Subject) -> None:
     wide, narrow = st.columns([3, 1], gap="medium")
     with narrow:
         target, versus = choose_tokens(subject, position, st, st)
-    found = _attribution(subject.key, subject.ids, position, target, versus, subject)
-    told = pushes(subject.config, found, subject.model.parts)
+    attribution = _attribution(subject.key, subject.ids, position, target, versus, subject)
+    told = pushes(subject.config, attribution, subject.model.parts)
     name = subject.vocabulary[target]
     writers = told.writers
     if len(told.single) > len(writers):
@@ -85,8 +85,8 @@ def draw_push(subject: Subject) -> None:
             ),
         )
     read = read_so_far(subject, position)
-    explain.answer(words.push_answer(told, found.logit, name, read, subject.config.causal))
-    explain.measure_it(_more, subject, found, told, name, versus)
+    explain.answer(words.push_answer(told, attribution.logit, name, read, subject.config.causal))
+    explain.measure_it(_more, subject, attribution, told, name, versus)
 
 
 def first_position(subject: Subject) -> int:
@@ -100,25 +100,25 @@ def first_position(subject: Subject) -> int:
     return telling(guesses, following(subject), sureness(logits), blanks(subject, guesses))
 
 
-def _more(subject: Subject, found: Attribution, told: Pushes, name: str, versus: Versus) -> None:
+def _more(subject: Subject, attribution: Attribution, told: Pushes, name: str, versus: Versus) -> None:
     """The sum, and heads against layers."""
     against = words.compared(versus, subject.vocabulary[versus] if isinstance(versus, int) else "")
     facts = {
-        "Sum of the parts": f"{found.total:+.4f}",
-        f"Logit of “{name}”{against}": f"{found.logit:+.4f}",
+        "Sum of the parts": f"{attribution.total:+.4f}",
+        f"Logit of “{name}”{against}": f"{attribution.logit:+.4f}",
         "Difference": f"{told.difference:+.1e}",
     }
     for column, (label, value) in zip(st.columns(3), facts.items(), strict=True):
         column.metric(safe(label), value)
-    st.caption(frozen_words(subject.config, subject.model.parts, found.scale))
+    st.caption(frozen_words(subject.config, subject.model.parts, attribution.scale))
     if subject.model.parts.mixer(subject.config).present:
-        layers, heads = ([str(i) for i in range(n)] for n in found.heads.shape)
+        layers, heads = ([str(i) for i in range(n)] for n in attribution.heads.shape)
         plot(
-            figures.signed_map(found.heads, heads, layers, x="head", y="layer", unit="nats"),
+            figures.signed_map(attribution.heads, heads, layers, x="head", y="layer", unit="nats"),
             key="residual_heads",
             height=390,
             name="head-attribution",
-            data=pd.DataFrame(found.heads, columns=[f"head_{h}" for h in heads])
+            data=pd.DataFrame(attribution.heads, columns=[f"head_{h}" for h in heads])
             .rename_axis("layer")
             .reset_index(),
             alt=(

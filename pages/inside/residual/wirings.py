@@ -310,15 +310,16 @@ def instead(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray)
     return f". {words[found]}"
 
 
-def _proved(found: LastBlock, init: str) -> str:
+def _proved(last_block: LastBlock, init: str) -> str:
     """Says what Xiong et al. 2020 prove about the last block: its gradient shrinks like 1/sqrt(L) in
     pre-norm, not in post-norm.
     """
     return (
         "Xiong et al. (2020) prove it for the *last* block: in pre-norm the gradient of its weights shrinks"
         " like $1/\\sqrt{L}$ with the number of blocks, in post-norm it does not. From"
-        f" {found.least} to {found.depth} blocks $1/\\sqrt{{L}}$ would be a factor {found.theory:.2f};"
-        f" measured: pre-norm × {found.pre:.2f}, post-norm × {found.post:.2f}. "
+        f" {last_block.least} to {last_block.depth} blocks $1/\\sqrt{{L}}$ would be a factor"
+        f" {last_block.theory:.2f}; measured: pre-norm × {last_block.pre:.2f}, post-norm ×"
+        f" {last_block.post:.2f}. "
         + (
             "These weights are like theirs."
             if init == "fan_in"

@@ -193,10 +193,10 @@ def norms_answer(summary: Summary, replaces: bool) -> str:
 
 def shares_sentence(summary: Summary) -> str:
     """Says which parts the final stream is made of."""
-    told = ", ".join(f"{label} {share:+.0%}" for label, share in summary.largest)
+    text = ", ".join(f"{label} {share:+.0%}" for label, share in summary.largest)
     if not summary.negative:
-        return f"Largest shares of the final stream: {told}. No writer's mean share is negative."
-    return f"Largest shares of the final stream: {told}. Negative on average: {few(summary.negative)}."
+        return f"Largest shares of the final stream: {text}. No writer's mean share is negative."
+    return f"Largest shares of the final stream: {text}. Negative on average: {few(summary.negative)}."
 
 
 def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:

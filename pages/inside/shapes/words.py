@@ -88,12 +88,12 @@ def shape_of(step: TraceStep) -> str:
 
 def two_heads(example: HandExample, heads: int) -> str:
     """Says which key each head listens to."""
-    said = "; ".join(
+    text = "; ".join(
         f"head {head} gives **{share:.1%}** to k{key}" for head, (key, share) in enumerate(example.first, 1)
     )
     if heads == 1:
-        return f"The one head sees all {example.d_head} numbers: {said}."
-    return f"Each head compares its own {example.d_head} numbers: {said}."
+        return f"The one head sees all {example.d_head} numbers: {text}."
+    return f"Each head compares its own {example.d_head} numbers: {text}."
 
 
 def masked(example: MaskExample, hidden: int) -> str:
@@ -123,21 +123,21 @@ def of_head(head: int, example: HandExample) -> str:
 
 
 def bars_of_heads(example: HandExample) -> str:
-    said = ", ".join(f"head {head} mostly k{key}" for head, (key, _) in enumerate(example.first, 1))
-    return f"Bars of the weights that each of {len(example.q)} heads gives to two keys: {said}."
+    text = ", ".join(f"head {head} mostly k{key}" for head, (key, _) in enumerate(example.first, 1))
+    return f"Bars of the weights that each of {len(example.q)} heads gives to two keys: {text}."
 
 
 def scaled(example: HandExample) -> str:
-    said = (
+    text = (
         f"Dividing by $\\sqrt{{d_{{head}}}} = \\sqrt{{{example.d_head}}}$ keeps wide heads from answering"
         " with a plain yes or no."
     )
     if example.most > BOLD:
         return (
-            f"{said} Here the scores are so far apart that every head still gives {example.most:.1%} or more"
+            f"{text} Here the scores are so far apart that every head still gives {example.most:.1%} or more"
             " to one key."
         )
-    return said
+    return text
 
 
 def too_large(shift: str) -> str:

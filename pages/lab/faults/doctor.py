@@ -45,28 +45,30 @@ def draw_doctor(subject: Subject) -> None:
         )
         names = {name: CHECKS[name].title for name in CHECKS}
         chosen = widgets.select(words.CHECK, names, "doctor_check", kind="list")
-    found = _examined(subject, bug, slow)
-    if found is None:
+    findings = _examined(subject, bug, slow)
+    if findings is None:
         return
     with left, st.container(key="doctor_checks"):
-        _table(found)
+        _table(findings)
     with right:
-        one = next((f for f in found if f.check == chosen), None)
-        if one is not None:
-            st.caption(words.of_check(CHECKS[chosen], one))
-    explain.answer(words.examined(found, CHECKS))
-    explain.measure_it(_more, found)
+        record = next((f for f in findings if f.check == chosen), None)
+        if record is not None:
+            st.caption(words.of_check(CHECKS[chosen], record))
+    explain.answer(words.examined(findings, CHECKS))
+    explain.measure_it(_more, findings)
 
 
 def _examined(subject: Subject, bug: str, slow: bool) -> tuple[Finding, ...] | None:
     """The findings, quick ones first; None while they are being made."""
     case = _case(subject, bug)
     key = ("doctor", subject.key, bug, case.curve is not None and len(case.curve.losses))
-    found = measured((*key, "quick"), lambda: examine(case, QUICK), words.EXAMINING)
-    if found is None or not slow:
-        return found
+    result = measured((*key, "quick"), lambda: examine(case, QUICK), words.EXAMINING)
+    if result is None or not slow:
+        return result
     more = measured((*key, "slow"), lambda: examine(case, SLOW), words.EXAMINING)
-    return None if more is None else tuple(sorted((*found, *more), key=lambda f: list(CHECKS).index(f.check)))
+    return (
+        None if more is None else tuple(sorted((*result, *more), key=lambda f: list(CHECKS).index(f.check)))
+    )
 
 
 def _case(subject: Subject, bug: str) -> Case:
@@ -117,10 +119,10 @@ def _curve(run: RunView, step: int) -> TrainingCurve:
     )
 
 
-def _table(found: Sequence[Finding]) -> None:
+def _table(findings: Sequence[Finding]) -> None:
     """A row each; two columns of them."""
-    half = (len(found) + 1) // 2
-    for column, some in zip(st.columns(2, gap="small"), (found[:half], found[half:]), strict=True):
+    half = (len(findings) + 1) // 2
+    for column, some in zip(st.columns(2, gap="small"), (findings[:half], findings[half:]), strict=True):
         rows = [
             {
                 "": words.MARKS[f.verdict],
@@ -133,7 +135,7 @@ def _table(found: Sequence[Finding]) -> None:
         column.table(pd.DataFrame(rows).set_index(""), border="horizontal")
 
 
-def _more(found: Sequence[Finding]) -> None:
+def _more(findings: Sequence[Finding]) -> None:
     """Every sentence, with its limit and what it cost."""
     rows = [
         {
@@ -143,6 +145,6 @@ def _more(found: Sequence[Finding]) -> None:
             "limit": CHECKS[f.check].reason,
             words.COST: f"{f.seconds:.2f}",
         }
-        for f in found
+        for f in findings
     ]
     st.table(pd.DataFrame(rows).set_index(""), border="horizontal")

@@ -121,13 +121,13 @@ def curves(patient: Patient, names: Mapping[str, str]) -> go.Figure:
 
 def loss_curves(runs: Sequence[StageRun], names: Mapping[str, str], line: float, baseline: str) -> go.Figure:
     """Draws the losses of some stages over their steps."""
-    traces = [_line(one.points, one.losses, names[one.name], LINES[one.name]) for one in runs]
+    traces = [_line(run.points, run.losses, names[run.name], LINES[run.name]) for run in runs]
     return go.Figure({"data": traces, "layout": _losses(line, baseline)})
 
 
 def gradient_norms(runs: Sequence[StageRun], names: Mapping[str, str]) -> go.Figure:
     """Draws the norm of the whole gradient over the steps, on a logarithmic scale."""
-    traces = [_line(one.points, one.norms, names[one.name], LINES[one.name]) for one in runs]
+    traces = [_line(run.points, run.norms, names[run.name], LINES[run.name]) for run in runs]
     layout = base_layout(
         xaxis={"title": {"text": "step"}, "rangemode": "tozero"},
         yaxis={"title": {"text": "norm of the gradient"}, "type": "log", "dtick": 1},
@@ -146,7 +146,7 @@ def _line(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, name
     )
 
 
-def _losses(line: float, said: str) -> dict[str, object]:
+def _losses(line: float, text: str) -> dict[str, object]:
     return base_layout(
         xaxis={"title": {"text": "step"}, "rangemode": "tozero"},
         yaxis={"title": {"text": "loss, nats"}, "rangemode": "tozero"},
@@ -163,7 +163,7 @@ def _losses(line: float, said: str) -> dict[str, object]:
         ],
         annotations=[
             {
-                "text": said,
+                "text": text,
                 "xref": "paper",
                 "x": 1,
                 "xanchor": "right",

@@ -97,10 +97,10 @@ SHOWN = {  # the models of each chapter
 }
 
 
-def _until(one: StageRun, step: int) -> StageRun:
+def _until(stage_run: StageRun, step: int) -> StageRun:
     """Its first steps."""
-    count = int((one.points <= step).sum())
-    return replace(one, losses=one.losses[:count], norms=one.norms[:count])
+    count = int((stage_run.points <= step).sum())
+    return replace(stage_run, losses=stage_run.losses[:count], norms=stage_run.norms[:count])
 
 
 def _more(chapter: str, told: Mapping[str, StageRun]) -> None:

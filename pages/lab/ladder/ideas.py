@@ -63,10 +63,12 @@ def _difference(name: str) -> None:
         st.caption(words.LOWEST)
     else:
         below = LADDER[rung.below]
-        said = [words.change(field, getattr(below.model, field), new) for field, new in rung.changes.items()]
+        sentences = [
+            words.change(field, getattr(below.model, field), new) for field, new in rung.changes.items()
+        ]
         if rung.parts != below.parts:
-            said.append(words.parts_change(below.parts, rung.parts))
-        st.markdown("  \n".join(said))
+            sentences.append(words.parts_change(below.parts, rung.parts))
+        st.markdown("  \n".join(sentences))
     source = lines(name)
     if source:
         st.code(source, language="python", height=190)

@@ -70,8 +70,8 @@ def idea_answer(idea: Idea | None, name: str, loss: float | None) -> str:
     return f"{said} {remark}".rstrip()
 
 
-def _seeds(found: Idea) -> str:
-    return f" with each of {found.seeds} seeds" if found.seeds else ""
+def _seeds(idea: Idea) -> str:
+    return f" with each of {idea.seeds} seeds" if idea.seeds else ""
 
 
 EXPLODES = (
@@ -127,15 +127,15 @@ def race_answer(finish: Finish | None) -> str:
         return BEFORE
     first = "At the end" if finish.complete else "So far"
     ranked = " < ".join(_one(line) for line in finish.order)
-    said = f"{first}, in nats: {ranked}.{ended_early(finish)}"
+    text = f"{first}, in nats: {ranked}.{ended_early(finish)}"
     if finish.bigram is None:
-        return said
+        return text
     above = [line.name for line in finish.below_bigram]
     line = f"the line of pairs at {finish.bigram:.2f}"
     if not above:
-        return f"{said} None is below {line} yet."
+        return f"{text} None is below {line} yet."
     who = " and ".join(above) if len(above) < 3 else f"{len(above)} of {len(finish.order)}"
-    return f"{said} Below {line}: {who}."
+    return f"{text} Below {line}: {who}."
 
 
 def _one(line: Standing) -> str:
@@ -152,5 +152,5 @@ def ended_early(finish: Finish) -> str:
 
 
 def ladder_alt(losses: Mapping[str, float]) -> str:
-    said = ", ".join(f"{LADDER[name].title} {loss:.2f}" for name, loss in losses.items())
-    return f"Loss on unseen text by rung, nats a letter: {said}."
+    text = ", ".join(f"{LADDER[name].title} {loss:.2f}" for name, loss in losses.items())
+    return f"Loss on unseen text by rung, nats a letter: {text}."

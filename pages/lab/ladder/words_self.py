@@ -44,16 +44,16 @@ def answer(terms: Sequence[SelfTerm], losses: Mapping[str, float]) -> str:
     nats) may be empty.
     """
     raw, _, two = terms
-    said = (
+    text = (
         f"With {raw.d_model} numbers a letter scores **{raw.self_score:.1f}** with itself (√{raw.d_model} is"
         f" {raw.root:g}), and about {raw.other_score:.1f} with others:"
         f" **{raw.self_weight:.0%}** of its weight stays."
     )
     if any(name not in losses for name in RUNGS):
-        return f"{said} With queries and keys of their own it is **{two.self_weight:.0%}**."
+        return f"{text} With queries and keys of their own it is **{two.self_weight:.0%}**."
     last, similar, apart, residual = (f"{losses[name]:.2f}" for name in RUNGS)
     return (
-        f"{said} So it learned no more than the last letter tells: **{similar}** and {last} nats. With"
+        f"{text} So it learned no more than the last letter tells: **{similar}** and {last} nats. With"
         f" queries and keys **{two.self_weight:.0%}** stays, and that letter is lost: **{apart}**; a residual"
         f" brings it back: {residual}."
     )
@@ -64,7 +64,7 @@ def title(each: SelfTerm) -> str:
 
 
 def alt(terms: Sequence[SelfTerm]) -> str:
-    said = ", ".join(
+    text = ", ".join(
         f"{NAMES[each.kind]} {each.self_score:.1f}, {each.self_weight:.0%} of the weight" for each in terms
     )
-    return f"Untrained rungs at width {terms[0].d_model}; a letter's score with itself: {said}."
+    return f"Untrained rungs at width {terms[0].d_model}; a letter's score with itself: {text}."

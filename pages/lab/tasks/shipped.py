@@ -27,8 +27,8 @@ def choose_task(names: Sequence[str]) -> Task:
 
 def shipped(task: Task) -> tuple[Checkpoint, TaskCurve, Corpus]:
     """Returns a task's model, its curve and the task's problems."""
-    found = task_model(task.name)
-    return found, task_curve(found.metrics), session.corpus(task.name)
+    checkpoint = task_model(task.name)
+    return checkpoint, task_curve(checkpoint.metrics), session.corpus(task.name)
 
 
 def train_it(task: Task) -> None:

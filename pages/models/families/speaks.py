@@ -67,17 +67,17 @@ def draw_speaks() -> None:
         explain.by_hand(lambda: st.markdown(words.BY_HAND))
 
 
-def _picture(found: WordAblation) -> None:
-    labels = [words.named(found.labels[i]) for i in found.order]
-    moves = found.moves[:, found.order]
+def _picture(word_ablation: WordAblation) -> None:
+    labels = [words.named(word_ablation.labels[i]) for i in word_ablation.order]
+    moves = word_ablation.moves[:, word_ablation.order]
     plot(
-        speaks_figure(found.shares[found.order], moves, found.words, labels),
+        speaks_figure(word_ablation.shares[word_ablation.order], moves, word_ablation.words, labels),
         key="speaks",
-        alt=words.alt(found),
+        alt=words.alt(word_ablation),
         height=HEIGHT,
         name="who-speaks",
-        data={"speaker": labels, "probability": found.shares[found.order]}
-        | {f"{i} {word}": moves[i] for i, word in enumerate(found.words)},
+        data={"speaker": labels, "probability": word_ablation.shares[word_ablation.order]}
+        | {f"{i} {word}": moves[i] for i, word in enumerate(word_ablation.words)},
     )
 
 
@@ -131,7 +131,7 @@ def measured(name: str, at: int) -> Measured:
 
     return Measured(
         lines,
-        (len(known.lines), *(known.lines.count(one) for one in lines)),
+        (len(known.lines), *(known.lines.count(line) for line in lines)),
         shares(frequent_right(known.text)),
         shares(counting_right(known.text)),
         shares(labelled_right(found.model, known.text.rows["validation"])),
@@ -162,7 +162,7 @@ def _shipped() -> LabelCheckpoint:
 
 @st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _snapshot(run: str, step: int) -> LabelCheckpoint:
-    found = session.manager().trained(run, step)
-    if not isinstance(found, LabelCheckpoint):
+    result = session.manager().trained(run, step)
+    if not isinstance(result, LabelCheckpoint):
         raise RunError(words.OTHER_KIND)
-    return found
+    return result

@@ -42,7 +42,7 @@ def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
     first, second = spoken.order[:2]
     word, without = spoken.words[spoken.heaviest], float(spoken.without[spoken.heaviest, first])
     who = named(spoken.labels[first])
-    said = (
+    text = (
         f"**{safe(who)}**, it thinks: **{spoken.shares[first]:.0%}**, then"
         f" {safe(named(spoken.labels[second]))} {spoken.shares[second]:.0%}; knowing nothing, each has"
         f" {1 / len(spoken.labels):.1%}. Most depends on “{safe(word)}”: without it {safe(who)} has"
@@ -50,12 +50,12 @@ def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
     )
     if true is not None:
         right = true == spoken.labels[first]
-        said += f" {'Right' if right else 'Wrong'}: it is {safe(named(true))} who says it."
+        text += f" {'Right' if right else 'Wrong'}: it is {safe(named(true))} who says it."
     if spoken.unknown:
         listed = ", ".join(f"“{safe(one)}”" for one in spoken.unknown[:3])
         more = "" if len(spoken.unknown) <= 3 else f" and {len(spoken.unknown) - 3} more"
-        said += f" New to it, and all alike: {listed}{more}."
-    return said
+        text += f" New to it, and all alike: {listed}{more}."
+    return text
 
 
 def alt(spoken: WordAblation) -> str:
@@ -73,7 +73,7 @@ def measured(texts: Sequence[int], right: float) -> str:
 
 
 def lengths(lines: Sequence[int]) -> list[str]:
-    return ["all", *(f"{one} line" if one == 1 else f"{one} lines" for one in lines)]
+    return ["all", *(f"{line} line" if line == 1 else f"{line} lines" for line in lines)]
 
 
 SPEAKS = Words(

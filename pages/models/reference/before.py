@@ -39,16 +39,16 @@ def _measured(length: int) -> tuple[LayerInfluence, ...]:
     return tuple(layer_influence(layer, length) for layer in LAYERS)
 
 
-def _costs(found: tuple[LayerInfluence, ...]) -> None:
+def _costs(layer_influences: tuple[LayerInfluence, ...]) -> None:
     """Draws what must wait, how long the path is, and how many multiplications a layer has."""
     st.table(
         pd.DataFrame(
             {
-                "steps that wait for one another": [str(one.sequential_steps) for one in found],
-                "steps from first to last": [str(one.path) for one in found],
-                "multiplications": [f"{one.products:,}" for one in found],
+                "steps that wait for one another": [str(one.sequential_steps) for one in layer_influences],
+                "steps from first to last": [str(one.path) for one in layer_influences],
+                "multiplications": [f"{one.products:,}" for one in layer_influences],
             },
-            index=[words.NAMES[one.layer] for one in found],
+            index=[words.NAMES[one.layer] for one in layer_influences],
         ),
         border="horizontal",
     )

@@ -19,14 +19,14 @@ def influence_lines(layers: Sequence[LayerInfluence]) -> go.Figure:
     """Draws a line for each kind of layer: (distance,) influence, on a logarithmic axis down to 10^-12."""
     traces = [
         go.Scatter(
-            x=np.arange(1, one.length),
-            y=one.influence,
+            x=np.arange(1, layer.length),
+            y=layer.influence,
             mode="lines",
-            name=NAMES[one.layer],
-            line={"color": colour(COLOURS[one.layer]), "width": 3},
-            hovertemplate=f"{NAMES[one.layer]}, %{{x}} back: %{{y:.2e}}<extra></extra>",
+            name=NAMES[layer.layer],
+            line={"color": colour(COLOURS[layer.layer]), "width": 3},
+            hovertemplate=f"{NAMES[layer.layer]}, %{{x}} back: %{{y:.2e}}<extra></extra>",
         )
-        for one in layers
+        for layer in layers
     ]
     layout = base_layout(
         margin={"l": 70, "r": 24, "t": 30, "b": 44},

@@ -41,7 +41,7 @@ BEFORE = Words(
 
 def carried_far(layers: Sequence[LayerInfluence]) -> str:
     """Returns the answer: steps and influence, by name."""
-    rnn, attention = (next(one for one in layers if one.layer == kind) for kind in ("rnn", "attention"))
+    rnn, attention = (next(layer for layer in layers if layer.layer == kind) for kind in ("rnn", "attention"))
     return (
         f"From the first token to the last, an untrained RNN needs **{rnn.path} steps, one after the other**,"
         f" and keeps {number(rnn.left)} of a neighbour's influence; attention needs **{attention.path}**"
@@ -50,6 +50,6 @@ def carried_far(layers: Sequence[LayerInfluence]) -> str:
 
 
 def alt(layers: Sequence[LayerInfluence]) -> str:
-    said = ", ".join(f"{NAMES[one.layer]} {number(one.left)}" for one in layers)
+    text = ", ".join(f"{NAMES[layer.layer]} {number(layer.left)}" for layer in layers)
     places = layers[0].length - 1
-    return f"Influence on the last output over {places} places, as a share of the neighbour's: {said}."
+    return f"Influence on the last output over {places} places, as a share of the neighbour's: {text}."

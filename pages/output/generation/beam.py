@@ -198,11 +198,11 @@ def _written(subject: Subject, tokens: tuple[int, ...]) -> str:
     return show_token(subject.tokenizer.decode(list(tokens)))
 
 
-def _compare(subject: Subject, found: Rivals, width: int, seed: int) -> None:
+def _compare(subject: Subject, rivals: Rivals, width: int, seed: int) -> None:
     entries = {
-        f"beam, width {width}": found.winner,
-        "greedy (width 1)": found.greedy,
-        f"a sample, temperature 1, seed {seed}": found.sample,
+        f"beam, width {width}": rivals.winner,
+        "greedy (width 1)": rivals.greedy,
+        f"a sample, temperature 1, seed {seed}": rivals.sample,
     }
     st.dataframe(
         pd.DataFrame([_row(subject, name, text) for name, text in entries.items()]),
@@ -214,12 +214,12 @@ def _compare(subject: Subject, found: Rivals, width: int, seed: int) -> None:
             "probability": st.column_config.NumberColumn(format="scientific"),
         },
     )
-    text = safe(_written(subject, found.sample.tokens))
+    text = safe(_written(subject, rivals.sample.tokens))
     st.markdown(
-        f"The sample, “{text}”, is {times(found.winner.times(found.sample))} times less"
+        f"The sample, “{text}”, is {times(rivals.winner.times(rivals.sample))} times less"
         " probable than the winner. People's own text is not the likeliest either: of good models, a sample"
         " often reads better than the winner (Holtzman et al. 2020). Judge for yourself."
-        if found.winner.total > found.sample.total
+        if rivals.winner.total > rivals.sample.total
         else "This sample is more probable than the winner: a pruned branch can be."
     )
 
@@ -247,22 +247,22 @@ def _row(subject: Subject, name: str, text: Continuation) -> dict[str, object]:
     }
 
 
-def _verdict(found: Rivals, width: int) -> str:
-    ours, greedy = len(found.winner.tokens), len(found.greedy.tokens)
-    more = times(found.winner.times(found.greedy))
-    if found.verdict == "same":
+def _verdict(rivals: Rivals, width: int) -> str:
+    ours, greedy = len(rivals.winner.tokens), len(rivals.greedy.tokens)
+    more = times(rivals.winner.times(rivals.greedy))
+    if rivals.verdict == "same":
         why = (
             ", as it must: width 1 is greedy."
             if width == 1
             else ": none of the branches it kept turned out more probable."
         )
         return f"**Here width {width} finds what greedy decoding finds**{why}"
-    if found.verdict == "shorter":
+    if rivals.verdict == "shorter":
         return (
             f"**The beam's text is {more} times as probable as the greedy one, and shorter**:"
             f" {ours} tokens against {greedy}. Each further token makes a text less probable."
         )
-    if found.verdict == "likelier":
+    if rivals.verdict == "likelier":
         return (
             f"**The beam's text is {more} times as probable as the greedy one**: somewhere the"
             " likeliest token led into a less likely text."

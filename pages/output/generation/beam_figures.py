@@ -23,15 +23,15 @@ def rows(beam: Beam) -> dict[int, int]:
     """Returns node index -> row, 0 on top: by total at its step, kept ones first. Pruned ones below
     PRUNED_ROWS of their kind have none.
     """
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for depth in range(1, beam.nodes[-1].depth + 1):
         level = sorted(
             (node for node in beam.nodes if node.depth == depth),
             key=lambda node: (not node.in_beam, -node.total, node.index),
         )
         kept = sum(node.in_beam for node in level)
-        found |= {node.index: row for row, node in enumerate(level[: kept + PRUNED_ROWS])}
-    return found
+        result |= {node.index: row for row, node in enumerate(level[: kept + PRUNED_ROWS])}
+    return result
 
 
 def spread(words: Sequence[str]) -> int:

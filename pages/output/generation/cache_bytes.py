@@ -67,17 +67,19 @@ def draw_bytes(subject: Subject, container: Any) -> None:
     explain.by_hand(_formula, chosen, subject.config)
 
 
-def _by_heads(found: Sharing, heads: int) -> None:
-    ways = list(found.sizes)
-    sizes = [size.formula for size in found.sizes.values()]
+def _by_heads(sharing: Sharing, heads: int) -> None:
+    ways = list(sharing.sizes)
+    sizes = [size.formula for size in sharing.sizes.values()]
     plot(
-        figures.bytes_by_heads(ways, sizes, found.heads, heads),
+        figures.bytes_by_heads(ways, sizes, sharing.heads, heads),
         key="kv_heads_figure",
         height=110 + 40 * len(ways),
         name="kv-cache-by-heads",
         data=pd.DataFrame({"kv_heads": ways, "bytes": sizes, "chosen": [n == heads for n in ways]}),
         alt="Bytes of the cache: "
-        + ", ".join(f"{figures.way(n, found.heads)} {gigabytes(s)}" for n, s in zip(ways, sizes, strict=True))
+        + ", ".join(
+            f"{figures.way(n, sharing.heads)} {gigabytes(s)}" for n, s in zip(ways, sizes, strict=True)
+        )
         + ".",
     )
 

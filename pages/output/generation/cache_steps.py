@@ -52,10 +52,10 @@ def draw_steps(subject: Subject, container: Any) -> None:
     explain.measure_it(_measured, speaking, pairs, found)
 
 
-def _measured(subject: Subject, pairs: tuple[CacheStep, ...], found: Totals) -> None:
+def _measured(subject: Subject, pairs: tuple[CacheStep, ...], totals: Totals) -> None:
     _say_refill(subject, pairs)
-    _totals(subject, pairs, found)
-    _identical(subject, found)
+    _totals(subject, pairs, totals)
+    _identical(subject, totals)
     _speed(subject)
 
 
@@ -130,24 +130,24 @@ def linked(text: str | None, steps: int) -> int:
     return 0 if step is None else min(step, steps - 1)
 
 
-def _totals(subject: Subject, pairs: tuple[CacheStep, ...], found: Totals) -> None:
+def _totals(subject: Subject, pairs: tuple[CacheStep, ...], totals: Totals) -> None:
     tokens = [subject.vocabulary[p.token] for p in pairs]
     table = pd.DataFrame(
         {
             "step": range(len(pairs)),
             "token": tokens,
-            "flops_with_cache": found.cached,
-            "flops_without": found.uncached,
-            "total_with_cache": found.cached_sum,
-            "total_without": found.uncached_sum,
+            "flops_with_cache": totals.cached,
+            "flops_without": totals.uncached,
+            "total_with_cache": totals.cached_sum,
+            "total_without": totals.uncached_sum,
             "computed": [p.computed for p in pairs],
             "computed_without": [p.computed_without for p in pairs],
-            "refilled": found.refilled,
+            "refilled": totals.refilled,
         }
     )
     last = pairs[-1]
     plot(
-        figures.flops_by_step(found.cached, found.uncached, tokens, found.refilled),
+        figures.flops_by_step(totals.cached, totals.uncached, tokens, totals.refilled),
         key="kv_flops",
         height=280,
         data=table,
@@ -157,28 +157,28 @@ def _totals(subject: Subject, pairs: tuple[CacheStep, ...], found: Totals) -> No
             f" {flop(last.flops_without)} without."
         ),
     )
-    both = f"{flop(int(found.cached_sum[-1]))} with the cache, {flop(int(found.uncached_sum[-1]))} without"
-    said = f"**In total {both}: {found.times:.1f} times as much.**"
+    both = f"{flop(int(totals.cached_sum[-1]))} with the cache, {flop(int(totals.uncached_sum[-1]))} without"
+    text = f"**In total {both}: {totals.times:.1f} times as much.**"
     if not last.refilled and last.computed == 1:
-        said += (
+        text += (
             " The first step costs the same, since the prompt has to be read either way. The last one"
             f" costs {flop(last.flops)} with the cache and {flop(last.flops_without)} without,"
-            f" {found.times_last:.0f} times as much: one position is computed instead of"
+            f" {totals.times_last:.0f} times as much: one position is computed instead of"
             f" {last.computed_without}."
         )
-    st.markdown(said)
+    st.markdown(text)
 
 
-def _identical(subject: Subject, found: Totals) -> None:
-    steps = len(found.cached)
+def _identical(subject: Subject, totals: Totals) -> None:
+    steps = len(totals.cached)
     filled, whole = _filled(subject.key, subject.ids, subject)
     said = cache_size(subject.config, len(subject.ids), parts=subject.model.parts).formula
-    tick = "✓" if found.same == steps else "✗"
+    tick = "✓" if totals.same == steps else "✗"
     agree = "✓ **Bytes agree.**" if filled == said else "✗ **Bytes differ.**"
-    close = "" if found.same == steps else " Two tokens were so nearly equal that rounding decided."
+    close = "" if totals.same == steps else " Two tokens were so nearly equal that rounding decided."
     st.markdown(
-        f"{tick} **{found.same} of {steps} tokens are identical.** The logits they were chosen by differ by"
-        f" at most {found.difference:.1e}: the same sums, rounded in another order.{close}\n\n{agree} After"
+        f"{tick} **{totals.same} of {steps} tokens are identical.** The logits they were chosen by differ by"
+        f" at most {totals.difference:.1e}: the same sums, rounded in another order.{close}\n\n{agree} After"
         f" the prompt of {len(subject.ids)} tokens the formula says {said:,} bytes, and the filled part of"
         f" the cache's tensor has {filled:,}. The tensor has room for more, {whole:,} bytes in all, and"
         " doubles when it is full."
@@ -196,15 +196,15 @@ def _speed(subject: Subject) -> None:
     if columns[3].button("Measure again", key="kv_again", icon=":material/timer:"):
         st.session_state["kv_turn"] = (st.session_state.get("kv_turn", 0) + 1) % 100
     with st.spinner("Measuring the speed of both, for a second …"):
-        found = _speed_of(repr(subject.config), st.session_state.get("kv_turn", 0), subject)
+        speed = _speed_of(repr(subject.config), st.session_state.get("kv_turn", 0), subject)
     rates = (
-        ("With, tokens/s", rate(found.cached)),
-        ("Without, tokens/s", rate(found.uncached)),
-        ("Times as fast", f"{found.ratio:.1f}"),
+        ("With, tokens/s", rate(speed.cached)),
+        ("Without, tokens/s", rate(speed.uncached)),
+        ("Times as fast", f"{speed.ratio:.1f}"),
     )
     for column, (name, value) in zip(columns, rates, strict=False):
         column.metric(name, value)
-    blocks = "one block" if found.blocks == 1 else f"{found.blocks} blocks"
+    blocks = "one block" if speed.blocks == 1 else f"{speed.blocks} blocks"
     less = (
         "one token at a time reads all weights from memory for itself, many positions at once share one"
         " reading."
@@ -213,10 +213,10 @@ def _speed(subject: Subject) -> None:
         " once uses the processor better than one."
     )
     st.caption(
-        f"Measured on this server: {blocks} of {found.tokens} tokens each way, in turn, after a text of one"
+        f"Measured on this server: {blocks} of {speed.tokens} tokens each way, in turn, after a text of one"
         " token; medians. The server may be shared and busy: trust the ratio more than the speeds. By FLOPs"
-        f" it would be {found.work:.1f} times; "
-        + (less if found.work > found.ratio else "here the cache gains even more.")
+        f" it would be {speed.work:.1f} times; "
+        + (less if speed.work > speed.ratio else "here the cache gains even more.")
     )
 
 

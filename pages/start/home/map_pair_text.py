@@ -15,30 +15,32 @@ LEFT_OUT = {"encoder": {"unembedding", "softmax"}, "decoder": set[str]()}
 
 def describe_pair(counted: Ledger) -> dict[str, Part]:
     """Returns the parts by their stack and id, `decoder.cross_attention`; and the `memory`."""
-    found = {"memory": _memory(counted)}
+    result = {"memory": _memory(counted)}
     for stack, config in (("encoder", counted.encoder), ("decoder", counted.config)):
         assert config is not None
         for name, part in describe(config, counted.parts).items():
             if name not in LEFT_OUT[stack]:
-                found[f"{stack}.{name}"] = _of_the_whole(counted, stack, name, part)
-    found["decoder.cross_attention"] = _cross(counted)
-    found["decoder.sum_cross_attention"] = Part(
+                result[f"{stack}.{name}"] = _of_the_whole(counted, stack, name, part)
+    result["decoder.cross_attention"] = _cross(counted)
+    result["decoder.sum_cross_attention"] = Part(
         "residual",
         "Sum: what was found in the source is added",
         (),
         "What cross-attention found in the source is added to the stream: an update, not a replacement.",
     )
-    norm = found.get("decoder.norm1")
+    norm = result.get("decoder.norm1")
     if norm is not None:
-        found["decoder.norm_cross"] = replace(
+        result["decoder.norm_cross"] = replace(
             norm, rows=_rows(counted, "decoder", "norm_cross", counted.config.n_layers)
         )
-    found["encoder.tokens"] = replace(found["encoder.tokens"], text=_SOURCE, title="Source")
-    found["decoder.tokens"] = replace(found["decoder.tokens"], text=_TARGET, title="Written so far")
+    result["encoder.tokens"] = replace(result["encoder.tokens"], text=_SOURCE, title="Source")
+    result["decoder.tokens"] = replace(result["decoder.tokens"], text=_TARGET, title="Written so far")
     for stack in ("encoder", "decoder"):
-        part = found[f"{stack}.embedding"]
-        found[f"{stack}.embedding"] = replace(part, text=f"{part.text} Both stacks read from the same table.")
-    return found
+        part = result[f"{stack}.embedding"]
+        result[f"{stack}.embedding"] = replace(
+            part, text=f"{part.text} Both stacks read from the same table."
+        )
+    return result
 
 
 _SOURCE = "The text that is read, cut into tokens: the encoder sees all of it at once, in both directions."

@@ -93,10 +93,10 @@ def reading_of(subject: Subject) -> living_map.Reading:
     large = _large(subject)
     key, before = st.session_state.get(BEFORE, (None, None))
     earlier = before if key == subject.key else None
-    found = _reading(subject.key, subject.ids, subject.model, earlier, large, subject.gap)
+    result = _reading(subject.key, subject.ids, subject.model, earlier, large, subject.gap)
     if large:
-        st.session_state[BEFORE] = (subject.key, found)
-    return found
+        st.session_state[BEFORE] = (subject.key, result)
+    return result
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -136,7 +136,11 @@ def at_once(subject: Subject, reading: living_map.Reading) -> Predictions:
         return Predictions(None, {}, None, (), True)
     if not _large(subject):
         return in_full(subject, reading)
-    known = {lane: one for lane in range(shown) if (one := _remembered(subject, reading, lane)) is not None}
+    known = {
+        lane: depth_predictions
+        for lane in range(shown)
+        if (depth_predictions := _remembered(subject, reading, lane)) is not None
+    }
     if len(known) == shown:
         return in_full(subject, reading)
     return Predictions(reading.predictions, known, reading.end, (depths - 1,), False)
@@ -146,9 +150,9 @@ def last_lane(subject: Subject, reading: living_map.Reading) -> DepthPredictions
     """Returns the predictions at every depth for the last lane, or for a gap at the gap."""
     if reading.logits is None:
         return None
-    found = _ends(subject.key, subject.ids, reading, subject.model)[0]
-    _remember(subject, reading, reading.predicted_lane, found)
-    return found
+    result = _ends(subject.key, subject.ids, reading, subject.model)[0]
+    _remember(subject, reading, reading.predicted_lane, result)
+    return result
 
 
 def in_full(subject: Subject, reading: living_map.Reading) -> Predictions:
@@ -192,10 +196,12 @@ def _remembered(subject: Subject, reading: living_map.Reading, lane: int) -> Dep
     return memory.get(_name(subject, reading, lane))
 
 
-def _remember(subject: Subject, reading: living_map.Reading, lane: int, found: DepthPredictions) -> None:
+def _remember(
+    subject: Subject, reading: living_map.Reading, lane: int, depth_predictions: DepthPredictions
+) -> None:
     """Caches the predictions of a lane; the last one requested is the last to go."""
     memory = st.session_state.setdefault(SAID, {})
     memory.pop(name := _name(subject, reading, lane), None)
-    memory[name] = found
+    memory[name] = depth_predictions
     while len(memory) > REMEMBERED:
         memory.pop(next(iter(memory)))

@@ -113,9 +113,9 @@ def _task(cut: str) -> Data:
 def _pairs() -> Data:
     """One of the tasks with a source and a target, or who speaks; and the way to settings that learn it."""
     name = widgets.select("Pairs", pairs.TITLES, "pairs", kind="pills", wrap=True, on_change=_settle_chosen)
-    found = pairs.paired_of(name)
-    assert found is not None
-    st.caption(found.rule)
+    paired = pairs.paired_of(name)
+    assert paired is not None
+    st.caption(paired.rule)
     st.button(
         words_pairs.SETTLE,
         icon=":material/task_alt:",

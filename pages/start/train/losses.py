@@ -72,17 +72,17 @@ def _notes(views: list[RunView], mixed: str) -> list[str]:
     """Returns what must be known of curves that lie over each other. `mixed`: the token of the first, where
     the others cut the text otherwise.
     """
-    found = []
+    result = []
     if len(views) > 1:
-        found = [
-            words.changed_by_hand(one.given or one.name, "; ".join(c.words for c in one.changes))
-            for one in views
-            if one.changes
+        result = [
+            words.changed_by_hand(view.given or view.name, "; ".join(c.words for c in view.changes))
+            for view in views
+            if view.changes
         ]
     if mixed:
         why = f" {COMPARABLE}" if mixed == "character" else ""  # else it stands below the numbers
-        found.append(words.IN_BITS + why)
-    return found
+        result.append(words.IN_BITS + why)
+    return result
 
 
 def _unit() -> curve_points.Unit:

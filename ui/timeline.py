@@ -63,7 +63,8 @@ def marks(formations: Iterable[HeadFormation], steps: tuple[int, ...]) -> tuple[
     """Returns a mark for each step at which heads had formed for the first time: of the `steps` with
     snapshots, the first at or after it.
 
-    >>> marks([Formed(12, "previous", 0, 3), Formed(15, "induction", 1, 0)], (0, 10, 20))[0].words
+    >>> formations = [HeadFormation(12, "previous", 0, 3), HeadFormation(15, "induction", 1, 0)]
+    >>> marks(formations, (0, 10, 20))[0].words
     '0.3 looks one back, 1.0 copies'
     """
     by_step: dict[int, list[HeadFormation]] = {}

@@ -34,7 +34,7 @@ def test_a_stored_sample_is_found_again(tmp_path) -> None:
 
 def test_the_tests_nearest_to_a_file_come_first() -> None:
     file = "engine/measure/positions/rope.py"
-    assert nearest(file)[:2] == (file, "tests/engine/test_measure_rotary.py")  # its own doctests first
+    assert nearest(file)[:2] == (file, "tests/engine/test_rope.py")  # its own doctests first
 
 
 @pytest.mark.exhaustive

@@ -11,7 +11,7 @@ from engine.weights import checkpoints
 from tests.browser import visit
 from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ROOT
-from tests.pages.real import REAL, carried
+from tests.pages.real_model import REAL, carried
 
 CLASSIC = "shakespeare-classic"
 HERE = f"?model={CLASSIC}&text=To+be&home_block=2&home_head=3"

@@ -48,7 +48,7 @@ from engine.presets.ladder import FIRST_FOUR, LADDER, LECTURE, LECTURE_TRAINING,
 from engine.presets.races import NORM_DEPTHS, QUESTIONS
 from engine.service.state import Status
 from tests.engine.cases import for_each
-from tests.engine.kept import kept
+from tests.engine.saved_for_backward import kept
 
 CORPUS = from_text("the quick brown fox jumps over the lazy dog. " * 60)
 LOOKS = {"eval_every": 2, "eval_tokens": 128, "snapshot_every": 2, "sample_every": 3}

@@ -24,7 +24,7 @@ from engine.parts.cache import KVCache
 from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.probe import Recorder
 from tests.engine.cases import for_each
-from tests.engine.kept import DTYPES, kept
+from tests.engine.saved_for_backward import DTYPES, kept
 from tests.engine.toys import TOYS
 
 EVERY = PRESETS | ENCODER_DECODERS

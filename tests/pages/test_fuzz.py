@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.asked import links, listening
+from tests.pages.addresses import links, listening
 from tests.pages.rooms import views
 from ui.site import ROOT, built
 

@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 from engine.data.corpora import from_text
 from engine.experiments.stored_races import Stored
 from engine.measure.tasks.text_statistics import baselines
-from tests.pages import helpers, raced
+from tests.pages import helpers, race_page
 from tests.pages.helpers import clicked, unescaped
-from tests.pages.raced import STORED, TEXT, specs
+from tests.pages.race_page import STORED, TEXT, specs
 from tests.pages.stage import StageManager, view_of
 from ui.figures.race import apart
 
@@ -26,7 +26,7 @@ def nothing_stored() -> Any:
 
 
 def opened(**query: str) -> AppTest:
-    return helpers.opened(raced.script, **query)
+    return helpers.opened(race_page.script, **query)
 
 
 def words(page: AppTest) -> str:

@@ -24,7 +24,7 @@ from pages.input.positions import rope_arrows
 from tests.engine.cases import for_each
 from tests.pages import helpers
 from tests.pages.helpers import opened, ran, said, sent
-from tests.pages.real import REAL, carried, leave_nothing_running
+from tests.pages.real_model import REAL, carried, leave_nothing_running
 from ui import models
 from ui.players import sampler
 

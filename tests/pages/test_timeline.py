@@ -15,7 +15,7 @@ from engine.service.history import HistoryLog
 from engine.service.state import RunSpec
 from engine.training.records import Evaluation, HeadScores, Step
 from tests.pages import helpers
-from tests.pages.bar import given, opened, said
+from tests.pages.bar_page import given, opened, said
 from tests.pages.helpers import in_address
 from tests.pages.stage import StageManager, view_of
 from ui import model_bar, models

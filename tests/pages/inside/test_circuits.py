@@ -41,7 +41,7 @@ from pages.inside.circuits.prompts import PAIRS
 from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_PROMPT
 from tests.pages.helpers import opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped
-from tests.pages.real import carried
+from tests.pages.real_model import carried
 from tests.pages.stage import StageManager
 from ui import background_jobs
 from ui.models import REAL_MODEL

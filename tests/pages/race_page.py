@@ -23,7 +23,7 @@ def specs(steps: int = 200) -> list[RunSpec]:
 def script() -> None:
     import streamlit as st
 
-    from tests.pages import raced as here
+    from tests.pages import race_page as here
     from ui.race import show_race
 
     steps = int(st.query_params.get("steps", "200"))

@@ -19,9 +19,9 @@ from engine.service.state import RunSpec
 from engine.training.records import Step
 from engine.weights.pretrained import sources
 from tests.engine.pretrained.gguf_files import FACTS, WORDS, a_llama, plain, written
-from tests.pages.bar import given, opened, said
+from tests.pages.bar_page import given, opened, said
 from tests.pages.helpers import in_address
-from tests.pages.real import REAL, carried
+from tests.pages.real_model import REAL, carried
 from tests.pages.stage import StageManager, view_of
 from ui import fetching, model_bar, models
 from ui.fit_text import (

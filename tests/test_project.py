@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests import source
+from tests import house, source
 from tests.source import ROOT
 
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -183,3 +183,8 @@ def test_nothing_large_or_private_is_tracked() -> None:
 def test_modules_are_short() -> None:
     lines = {source.name(path): len(source.text(path).splitlines()) for path in source.EVERYTHING}
     assert not {name: count for name, count in lines.items() if count > 600}
+
+
+def test_the_map_in_the_docs_is_the_tree() -> None:
+    text = house.ARCHITECTURE.read_text("utf-8")
+    assert house.updated(text) == text, "run `python -m tests.house`"

@@ -195,24 +195,21 @@ FEW = {
 }
 
 
-def kept(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.FunctionDef, str, dict[str, ast.expr]]]:
-    for function in nodes:
-        for each in function.decorator_list if isinstance(function, ast.FunctionDef) else ():
+def caches(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.FunctionDef, str, dict[str, ast.expr]]]:
+    """Cached functions: each with the name of its decorator and that one's keywords."""
+    for function in (node for node in nodes if isinstance(node, ast.FunctionDef)):
+        for each in function.decorator_list:
             call = each.func if isinstance(each, ast.Call) else each
             name = call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
             if name in ("cache_resource", "cache_data", "lru_cache", "cache"):
-                told = (
-                    {word.arg or "": word.value for word in each.keywords}
-                    if isinstance(each, ast.Call)
-                    else {}
-                )
-                yield function, name, told
+                keywords = each.keywords if isinstance(each, ast.Call) else []
+                yield function, name, {word.arg or "": word.value for word in keywords}
 
 
 def endless(nodes: Iterable[ast.AST]) -> list[str]:
     return [
         function.name
-        for function, name, told in kept(nodes)
+        for function, name, told in caches(nodes)
         if not {"max_entries", "maxsize"} & set(told)
         and not (name == "lru_cache" and not told)  # 128
         and function.args.args + function.args.kwonlyargs

@@ -43,7 +43,7 @@ class BlockStack(nn.Module):
 
     @property
     def writes_to_stream(self) -> int:
-        """Counts the sublayers that write to the stream: two a block, three with cross-attention."""
+        """Counts the sublayers a stack has room for: two a block, three with cross-attention."""
         return sum(3 if hasattr(block, "cross") else 2 for block in self.blocks)
 
     def scaled(self, x: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class Transformer(BlockStack):
         vectors (batch, position, d_model).
 
         `types` say which text each token belongs to, where the model has a table for that; None: all to the
-        first. `padding` (batch, 1, 1, position) is added to all scores: -inf for tokens that are none
+        first. `padding` (batch, 1, 1, position) is added to all scores: -inf for padding
         (engine.parts.masks.padding_mask). `hooks` replace those of the position scheme: with
         `PositionHooks()` the model has no positions. With a cache, `tokens` follow those that it holds, and
         it then holds them too (causal models only).
@@ -173,7 +173,7 @@ class Transformer(BlockStack):
 
     def mask(self, length: int, like: Tensor, start: int = 0) -> Tensor | None:
         """Returns what is added to the scores of these queries and all keys so far, (query, key). None
-        without a mask, or for one query alone, which comes last and sees everything.
+        where nothing is hidden: without a mask, or for a last query within the window.
         """
         return mask_of(self.config, self.parts, length, like, start)
 
@@ -197,8 +197,8 @@ class Transformer(BlockStack):
 
 
 def mask_of(config: ResolvedConfig, parts: Parts, length: int, like: Tensor, start: int = 0) -> Tensor | None:
-    """Returns what a model adds to its scores, (query, key): the mask of its parts, and -inf before its
-    window.
+    """Returns what a model adds to its scores, (query, key): the mask of its parts, and -inf for keys
+    before its sliding window.
     """
     if not config.causal:
         return None

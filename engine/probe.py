@@ -22,28 +22,29 @@ _KV = ("batch", "kv_head", "key", "d_head")
 _PATTERN = ("batch", "head", "query", "key")
 _HIDDEN = ("batch", "query", "d_ff")
 
-# The axes of every activation, in the order in which data meets them. A block's are scoped `blocks.3.`.
+# The axes of every activation, and what it is, in the order in which data meets them. A block's are scoped
+# `blocks.3.`.
 AXES: dict[str, tuple[str, ...]] = {
-    "tokens": ("batch", "query"),
-    "embed": _STREAM,
-    "pos_embed": ("query", "d_model"),
-    "type_embed": _STREAM,
-    "norm_embed": _STREAM,
-    "resid_pre": _STREAM,
-    "norm1": _STREAM,
-    "q": _HEADS,
-    "k": _KV,
-    "v": _KV,
-    "q_rot": _HEADS,
-    "k_rot": _KV,
-    "scores": _PATTERN,
-    "masked_scores": _PATTERN,
-    "pattern": _PATTERN,
-    "z": _HEADS,
-    "attn_out": _STREAM,
-    "resid_mid": _STREAM,
-    # A decoder's second attention, whose keys are the places of the source: engine.seq2seq.
-    "cross_norm": _STREAM,
+    "tokens": ("batch", "query"),  # ids
+    "embed": _STREAM,  # rows of the embedding
+    "pos_embed": ("query", "d_model"),  # the position scheme's table
+    "type_embed": _STREAM,  # which of two texts a token belongs to
+    "norm_embed": _STREAM,  # the sum of these, normalised (BERT)
+    "resid_pre": _STREAM,  # the residual stream before a block
+    "norm1": _STREAM,  # normalised for attention
+    "q": _HEADS,  # queries
+    "k": _KV,  # keys
+    "v": _KV,  # values
+    "q_rot": _HEADS,  # queries after the rotation (RoPE)
+    "k_rot": _KV,  # keys after the rotation
+    "scores": _PATTERN,  # q k^T, scaled
+    "masked_scores": _PATTERN,  # with -inf where nothing may be seen
+    "pattern": _PATTERN,  # attention weights: softmax of them
+    "z": _HEADS,  # values summed by the pattern
+    "attn_out": _STREAM,  # what attention adds to the stream
+    "resid_mid": _STREAM,  # the stream between attention and feed-forward network
+    # A decoder's second attention, whose keys are the positions of the source: engine.seq2seq.
+    "cross_norm": _STREAM,  # as above, for cross-attention
     "cross_q": _HEADS,
     "cross_k": _KV,
     "cross_v": _KV,
@@ -54,20 +55,20 @@ AXES: dict[str, tuple[str, ...]] = {
     "cross_pattern": _PATTERN,
     "cross_z": _HEADS,
     "cross_out": _STREAM,
-    "cross_resid": _STREAM,
-    "norm2": _STREAM,
-    "ffn_pre": _HIDDEN,
-    "ffn_gate": _HIDDEN,
-    "ffn_post": _HIDDEN,
-    "ffn_out": _STREAM,
-    "resid_post": _STREAM,
-    "norm_final": _STREAM,
-    "out_pre": _STREAM,
-    "out_post": _STREAM,
-    "norm_out": _STREAM,
-    "logits": ("batch", "query", "vocab"),
-    "pooled": ("batch", "d_model"),
-    "label_logits": ("batch", "label"),
+    "cross_resid": _STREAM,  # the stream after cross-attention
+    "norm2": _STREAM,  # normalised for the feed-forward network
+    "ffn_pre": _HIDDEN,  # neurons before the activation function
+    "ffn_gate": _HIDDEN,  # the gate before it (SwiGLU, GeGLU)
+    "ffn_post": _HIDDEN,  # neurons after it
+    "ffn_out": _STREAM,  # what the feed-forward network adds to the stream
+    "resid_post": _STREAM,  # the stream after a block
+    "norm_final": _STREAM,  # the stream after the last norm
+    "out_pre": _STREAM,  # BERT's output head: its layer
+    "out_post": _STREAM,  # after its activation function
+    "norm_out": _STREAM,  # after its norm
+    "logits": ("batch", "query", "vocab"),  # scores of the next token before softmax
+    "pooled": ("batch", "d_model"),  # a classifier's vector of a whole text
+    "label_logits": ("batch", "label"),  # scores of its labels
 }
 
 

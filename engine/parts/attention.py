@@ -1,4 +1,4 @@
-"""Multi-head mixing: from queries, keys and values to the vector that is added to the stream.
+"""Multi-head attention and its ablations: from vectors to what is added to the stream.
 
 Attention is written out (scores, mask, softmax, weighted sum) rather than fused: the app shows every stage,
 and at these sizes on a CPU it is also faster than the fused kernel.
@@ -45,7 +45,7 @@ class HeadMixer(nn.Module):
         super().__init__()
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
         self.qk_norm, self.eps, self.dropout = config.qk_norm, config.norm_eps, config.dropout
-        # Keeps the scores' spread near 1 (2017, 3.2.1); T5 begins with smaller queries instead.
+        # Keeps the scores' spread near 1 (Vaswani et al. 2017, 3.2.1); T5 has the factor in its first W_Q.
         self.scale = 1.0 / math.sqrt(self.d_head) if config.score_scale else 1.0
         self.q_gain, self.k_gain = (
             nn.Parameter(torch.empty(self.d_head)) if config.qk_gain else None for _ in "qk"
@@ -89,8 +89,8 @@ class HeadMixer(nn.Module):
         return scores if mask is None else scores + mask
 
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Turns scores (..., query, key) into the shares in which values are summed. Rows sum to 1: attention
-        has no null answer. The mask is in the scores already.
+        """Turns masked scores (..., query, key) into attention weights, whose rows sum to 1. `mask` is
+        not used here: a subclass may need it.
         """
         return masked.softmax(dim=-1)
 
@@ -121,7 +121,7 @@ class HeadMixer(nn.Module):
         v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)
         return torch.bmm(pattern, v).view(batch, self.n_heads, length, self.d_head)
 
-    # What looking inside asks beside them ---------------------------------------------------------
+    # For interpretability ---------------------------------------------------------
 
     def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
         """Returns q k^T before it is scaled, (batch, head, query, key); None where nothing is compared."""
@@ -149,8 +149,6 @@ class HeadMixer(nn.Module):
         """
         return None if self.w_o is None else self.w_o.bias
 
-    # What it costs ---------------------------------------------------------------------------------
-
 
 def output_matrix(config: ResolvedConfig, width: int) -> nn.Linear | None:
     if not config.output_projection:
@@ -164,7 +162,7 @@ def by_heads(mixer: object) -> HeadMixer:
         raise ConfigError(
             "mixer",
             type(mixer).__name__,
-            "has no heads to be looked at one by one; for that it must be made as HeadMixer is",
+            "has no heads to be looked at one by one; for that it must be a HeadMixer",
         )
     return mixer
 
@@ -207,8 +205,8 @@ class Attention(HeadMixer):
 
 
 class SharedQK(HeadMixer):
-    """Attention whose queries and keys are the same vectors: every token scores highest with its own
-    likes.
+    """Attention whose queries and keys are the same vectors: before positions and mask, scores are symmetric
+    and favour similar tokens.
     """
 
     card: ClassVar[type[MixerCard]] = SharedQKCard
@@ -260,7 +258,7 @@ class Mean(Similarity):
 
 
 class NoMixer(nn.Module):
-    """Tokens never talk: the model predicts from the last token alone."""
+    """No mixing: each position predicts from its own token alone."""
 
     card: ClassVar[type[MixerCard]] = NoMixerCard
     present: ClassVar[bool] = False

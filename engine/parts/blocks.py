@@ -43,8 +43,8 @@ class Block(nn.Module):
 
     @staticmethod
     def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
-        """Joins norms and sublayers to the residual stream. `parts` are the block's, or faster ones for a
-        single row.
+        """Joins norms and sublayers to the residual stream. `parts` are the block's, or the faster ones
+        of engine.sample.single_row.
         """
         raise NotImplementedError
 
@@ -88,7 +88,8 @@ class PostNormBlock(Block):
 
 
 class ParallelBlock(Block):
-    """Both sublayers read the same stream and write to it together (GPT-J, GPT-NeoX, PaLM).
+    """Both sublayers read the same stream and write to it together (GPT-NeoX; GPT-J and PaLM share one
+    norm between them).
 
        ┌─ norm1 ─ attention ─┐
     x ─┼─────────────────────+─ out

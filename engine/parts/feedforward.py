@@ -1,5 +1,5 @@
-"""The feed-forward network: after the tokens have talked, each thinks alone. About 2/3 of a block's
-parameters.
+"""The feed-forward network, applied to each position separately. It has 2/3 of a block's parameters where
+d_ff = 4 d_model and every head has keys and values of its own.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class NoFeedForward(nn.Module):
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
-        raise ShapeError("this model has no feed-forward networks, so nothing is bent")
+        raise ShapeError("this model has no feed-forward networks, so it has no activation function")
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         return None

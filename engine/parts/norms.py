@@ -1,4 +1,4 @@
-"""Normalisation: each token's vector is brought to a standard size before a sublayer reads it.
+"""Normalisation: each token's vector is brought to a standard size.
 
 Names, formulas and costs of each norm stand on its card in `engine.parts.cards.norms`.
 """
@@ -42,8 +42,8 @@ class Norm(Protocol):
         """Applies the norm without its nonlinear step and its bias. Shape in = shape out."""
 
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
-        """Returns the norm at x for a reader u, both (d_model,) float64; None if the norm is no division of x
-        by one number.
+        """Returns the norm at x for a reader u, both (d_model,) float64; None if the norm does not divide x
+        by a single number.
         """
 
 
@@ -63,13 +63,15 @@ class LayerNorm(nn.Module):
         return F.layer_norm(x, x.shape[-1:], self.gain, self.bias, self.eps)
 
     def linear(self, x: Tensor) -> Tensor:
-        """Takes the mean off and multiplies by the gain: no division, no bias."""
-        return _gained(x - x.mean(-1, keepdim=True), self.gain)
+        """Subtracts the mean and multiplies by the gain: no division, no bias."""
+        return _times_gain(x - x.mean(-1, keepdim=True), self.gain)
 
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         scale = ((x - x.mean()).square().mean() + self.eps).sqrt()
-        direction = _gained(u, self.gain)
-        direction = direction - direction.mean()  # off the reader is off what is read
+        direction = _times_gain(u, self.gain)
+        direction = (
+            direction - direction.mean()
+        )  # centring u is centring x: u · (x - mean x) = (u - mean u) · x
         constant = 0.0 if self.bias is None else float(u @ self.bias.to(u.dtype))
         return Linearised(direction / scale, constant, float(scale))
 
@@ -90,11 +92,11 @@ class RMSNorm(nn.Module):
 
     def linear(self, x: Tensor) -> Tensor:
         """Multiplies by the gain: no division."""
-        return _gained(x, self.gain)
+        return _times_gain(x, self.gain)
 
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         scale = (x.square().mean() + self.eps).sqrt()
-        return Linearised(_gained(u, self.gain) / scale, 0.0, float(scale))
+        return Linearised(_times_gain(u, self.gain) / scale, 0.0, float(scale))
 
 
 class DyT(nn.Module):
@@ -110,12 +112,12 @@ class DyT(nn.Module):
         self.bias = nn.Parameter(torch.empty(config.d_model)) if config.norm_bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        y = _gained((self.alpha * x).tanh(), self.gain)
+        y = _times_gain((self.alpha * x).tanh(), self.gain)
         return y if self.bias is None else y + self.bias
 
     def linear(self, x: Tensor) -> Tensor:
         """Multiplies by alpha and the gain: the slope of the tanh at 0."""
-        return _gained(x * self.alpha.to(x.dtype), self.gain)
+        return _times_gain(x * self.alpha.to(x.dtype), self.gain)
 
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         return None  # each number is squashed by another factor
@@ -142,5 +144,5 @@ class NoNorm(nn.Module):
 NORMS: tuple[type[Norm], ...] = (LayerNorm, RMSNorm, DyT, NoNorm)
 
 
-def _gained(x: Tensor, gain: Tensor | None) -> Tensor:
+def _times_gain(x: Tensor, gain: Tensor | None) -> Tensor:
     return x if gain is None else x * gain.to(x.dtype)

@@ -44,7 +44,7 @@ class Loop(Generic[M, B]):
         raise NotImplementedError
 
     def loss(self, batch: B) -> Tensor:
-        """Returns the mean loss of a batch, in nats, with its gradient."""
+        """Returns the mean loss of a batch, in nats: a scalar that can be differentiated."""
         raise NotImplementedError
 
     def tokens(self, batch: B) -> int:
@@ -158,8 +158,8 @@ class Loop(Generic[M, B]):
             return math.isfinite(self.quick_loss())
 
     def in_float32(self) -> M:
-        """Returns the model in float32, to look into or to write with: one row at a time, bfloat16 takes a
-        processor twice as long.
+        """Returns the model to look into or to write with: on a processor in float32, since one row at a time
+        takes twice as long in bfloat16.
         """
         if self.numerics.device.type == "cpu" and self.numerics.dtype != torch.float32:
             return copy.deepcopy(self.model).float()
@@ -204,8 +204,8 @@ def _due(step: int, every: int) -> bool:
 
 
 class _seeded:
-    """Draws of dropout inside depend on seed and step alone; torch's own generators are as before
-    afterwards.
+    """Draws of dropout inside depend on seed and step alone; the generators of torch on the CPU
+    and CUDA are as before afterwards.
     """
 
     def __init__(self, seed: int, step: int, device: torch.device, needed: bool) -> None:

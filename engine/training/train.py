@@ -68,7 +68,7 @@ def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
 
 
 def _check_task(model: ModelConfig, config: TrainConfig, task: Task) -> None:
-    """A problem is read whole and in order, as it is."""
+    """Raises ConfigError if a task does not fit the configurations: each window is one whole problem."""
     if config.objective != "next_token":
         raise ConfigError("objective", config.objective, f"must be next_token for the task {task.title}")
     if config.repeat:
@@ -87,8 +87,9 @@ def warning(model: ModelConfig, config: TrainConfig) -> str:
     """Returns a sentence about a training that is allowed but misleading, '' for any other."""
     if config.objective == "next_token" and not model.causal:
         return (
-            "Without the causal mask every place sees the letter that it should guess. The loss falls towards"
-            " 0 and says nothing; what the model writes alone shows that it learned to copy, not to write."
+            "Without the causal mask every position sees the token that it should predict. The loss falls"
+            " towards 0 and says nothing; what the model writes alone shows that it learned to copy, not to"
+            " write."
         )
     return ""
 
@@ -104,9 +105,9 @@ def train(
     parts: Parts = HEALTHY,
     score_heads: HeadScorer | None = None,
 ) -> Iterator[Record]:
-    """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a
-    Step after each, the others at their intervals, and at the end a quick Evaluation and a complete one, a
-    Sample, a Snapshot and Done.
+    """Trains a model and yields records: an Evaluation, a Sample and a Snapshot before the first step, a Step
+    after each, the others at their intervals, all of them again at the end, with a complete Evaluation, and
+    Done. Without `sample_every` there are no samples; after a divergence only Done follows.
 
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
     snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the

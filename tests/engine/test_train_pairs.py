@@ -254,7 +254,7 @@ def test_it_learns() -> None:
 @pytest.mark.exhaustive
 def test_swapped_masks_learn_to_copy_what_they_should_say() -> None:
     """The loss falls lower than the healthy one's, for it reads the answer; alone it says nothing right."""
-    both = ("swapped_masks", "healthy")
+    both = (PARTS["swapped_masks"], PARTS["healthy"])
     faulty, healthy = (only(pairs(parts=parts, **QUICK, sample_every=0), Evaluation)[-1] for parts in both)
     assert faulty.validation_loss < 0.2 < healthy.validation_loss
     assert healthy.task is not None and faulty.task is not None

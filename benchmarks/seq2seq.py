@@ -3,7 +3,7 @@ keys and values gains when it writes; each pair interleaved in one run.
 
     python -m benchmarks.seq2seq [--rounds 15] [--config A B] [--precision float32 bfloat16]
 
-Both hold the same parameters (biases everywhere, a norm after each tower, one embedding for sources, targets
+Both hold the same parameters (biases everywhere, a norm after each stack, one embedding for sources, targets
 and the output) and learn from the same padded batches with the same masks. Ours is the app's own path:
 engine.seq2seq with its probes in place, engine.training.optim. Theirs is eager, with fused AdamW, as in a
 tutorial.

@@ -63,7 +63,7 @@ class Evaluation:
     complete: bool  # the whole validation split was read
     train_bits: float | None = None  # the same losses in bits per character
     validation_bits: float | None = None
-    heads: HeadScores | None = None  # where the text repeats itself (TrainConfig.repeat), and heads can copy
+    heads: HeadScores | None = None  # with TrainConfig.repeat, by the `score_heads` of `train`
     task: TaskScores | None = None  # where the text is a synthetic task
 
 

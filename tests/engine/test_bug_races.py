@@ -108,6 +108,10 @@ def test_a_stored_race_is_of_today_s_settings(name: str) -> None:
     assert (FOLDER / f"{name}.json").stat().st_size < 120_000
 
 
+def test_no_race_is_stored_of_a_bug_that_is_gone() -> None:
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(FAULTS)
+
+
 def test_a_race_of_other_settings_is_refused(tmp_path: Path) -> None:
     data = (FOLDER / "no_mask.json").read_text("utf-8")
     (tmp_path / "no_mask.json").write_text(data.replace('"d_model":64', '"d_model":32'), "utf-8")

@@ -185,7 +185,7 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> tupl
                 alt=f"{title} at each of {depth} blocks on a logarithmic axis, one line for each wiring.",
             )
     st.caption(
-        f"The same for every depth: {what} at the first block, divided by that at the last. 1 is a flat road."
+        f"For every depth: {what} at the first block, divided by that at the last. At 1 the two are equal."
     )
     ends = {w: ratios(means[quantity], w, reached) for w in plan.wirings}
     curves = {w: (np.array(reached[: len(v)]), v) for w, v in ends.items()}
@@ -203,8 +203,8 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> tupl
             }
         ),
         alt=(
-            f"{what}: first block divided by last, against the number of blocks in the model; 1 is a flat"
-            " road."
+            f"{what}: first block divided by last, against the number of blocks in the model; at 1 the two"
+            " are equal."
         ),
     )
     return means, max(reached)

@@ -17,8 +17,8 @@ STREAM, CENTRE, HALF = (
     32.0,
     146.0,
     92.0,
-)  # from a tower's left edge: its stream, its boxes and their half width
-TOWER, BETWEEN = 248.0, 20.0  # of one tower, and to the next
+)  # from a stack's left edge: its stream, its boxes and their half width
+STACK_WIDTH, BETWEEN = 248.0, 20.0  # of one stack, and to the next
 NORM, SUB, ENDS, GAP, PLUS = 20.0, 34.0, 28.0, 12.0, 7.0
 
 
@@ -50,27 +50,27 @@ class Drawing:
     lines: list[Line] = field(default_factory=list)
     sums: list[tuple[float, float]] = field(default_factory=list)
     frames: list[tuple[float, float, float, float, str]] = field(default_factory=list)
-    width: float = TOWER
+    width: float = STACK_WIDTH
     height: float = 0.0
 
 
 def drawing(made: Ledger) -> Drawing:
-    """Returns the towers of a model: an encoder stands left of the decoder that reads it."""
+    """Returns the stacks of a model: an encoder stands left of the decoder that reads it."""
     sheet = Drawing()
     if made.encoder is None:
-        _tower(sheet, made.config, 0.0, "")
+        _draw_stack(sheet, made.config, 0.0, "")
         return sheet
-    end = _tower(sheet, made.encoder, 0.0, "encoder")
-    _tower(sheet, made.config, TOWER + BETWEEN, "decoder", crossing=True)
-    sheet.width = 2 * TOWER + BETWEEN
+    end = _draw_stack(sheet, made.encoder, 0.0, "encoder")
+    _draw_stack(sheet, made.config, STACK_WIDTH + BETWEEN, "decoder", crossing=True)
+    sheet.width = 2 * STACK_WIDTH + BETWEEN
     reader = next(box for box in sheet.boxes if box.component == "cross_attention")
-    middle, way = (reader.y0 + reader.y1) / 2, TOWER + BETWEEN / 2
+    middle, way = (reader.y0 + reader.y1) / 2, STACK_WIDTH + BETWEEN / 2
     sheet.lines.append(Line("memory", ((STREAM, end), (way, end), (way, middle), (reader.x0, middle))))
     return sheet
 
 
-def _tower(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossing: bool = False) -> float:
-    """Draws one tower from the left edge `x`; returns where its stream ends."""
+def _draw_stack(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossing: bool = False) -> float:
+    """Draws one stack from the left edge `x`; returns where its stream ends."""
     y = _box(sheet, x, 0.0, ENDS, "embedding", "embedding", "token embedding", stack)
     scheme = HEALTHY.position(c)
     if "embed" in scheme.enters:
@@ -88,7 +88,7 @@ def _tower(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossing: bo
         y = _box(sheet, x, y + 6, NORM, "norm", "norm_embed", HEALTHY.norm(c).card.title, stack)
     top = y + GAP
     y = _block(sheet, c, x, top + 4, stack, crossing)
-    sheet.frames.append((x + 4, top, x + TOWER - 6, y, f"× {c.n_layers}"))
+    sheet.frames.append((x + 4, top, x + STACK_WIDTH - 6, y, f"× {c.n_layers}"))
     y += GAP
     if not HEALTHY.wiring(c).ends_normed:
         y = _box(sheet, x, y, NORM, "norm", "norm_final", HEALTHY.norm(c).card.title, stack) + GAP
@@ -109,7 +109,7 @@ def _tower(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossing: bo
 def _box(
     sheet: Drawing, x: float, y: float, high: float, part: str, component: str, text: str, stack: str
 ) -> float:
-    """A box across the tower, from `y` down; returns its lower edge."""
+    """A box across the stack, from `y` down; returns its lower edge."""
     sheet.boxes.append(Box(part, component, text, x + STREAM - 10, y, x + CENTRE + HALF, y + high, stack))
     return y + high
 

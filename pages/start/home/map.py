@@ -41,7 +41,7 @@ def draw_stacks(
     live: Mapping[str, tuple[str, ...]] | None = None,
     query: Mapping[str, str] | None = None,
 ) -> None:
-    """Draws the two towers of a ledger; a part whose page is asked for is gone to, with that in its address.
+    """Draws the two stacks of a ledger; a part whose page is asked for is gone to, with that in its address.
     `live` says what runs through the boxes.
     """
     pages = site.explanations()

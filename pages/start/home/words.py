@@ -228,7 +228,7 @@ FILLING = Words(
 
 MAP = Words(
     see=(
-        "The grey road is the **residual stream**: a vector of numbers for each token, carried from the input"
+        "The grey band is the **residual stream**: a vector of numbers for each token, carried from the input"
         " to the output. Every sublayer reads from it and adds an update to it, and the block in the middle"
         " is repeated until the stream is full of meaning."
     ),

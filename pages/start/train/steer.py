@@ -17,7 +17,7 @@ from ui.fields import visible
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
 
 # Where a classifier is looked into, there alone, and the link ("" is the run's name); and the page that is
-# told of a run with two towers by another name.
+# told of a run with two stacks by another name.
 LABELLED, CROSSED = ("families", {"families_view": "speaks", "speaks_model": ""}), "crossattention"
 
 

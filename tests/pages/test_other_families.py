@@ -19,7 +19,7 @@ VIEWS = {
     "inside/feedforward": ("neurons",),
     "inside/residual": ("lens", "push", "norms"),
     "inside/shapes": ("pass",),
-    "input/embeddings": ("lookup", "classes"),
+    "input/embeddings": ("lookup", "map"),
 }
 SILENT = {"lens", "neurons", "switches"}  # what asks for logits
 

@@ -13,7 +13,7 @@ from engine.measure.embeddings.analogies import (
     directions_of,
 )
 from pages.input.embeddings import words
-from pages.input.embeddings.analogy_figure import nearest_bars
+from pages.input.embeddings.figures_analogies import nearest_bars
 from pages.input.embeddings.shared import Vocabulary, matrix_of, typed_token, vocabulary_of
 from ui import explain
 from ui.fit_text import token_named

@@ -1,4 +1,4 @@
-"""The view "Do alike tokens find each other?": one number, against chance, over the training; and the cosines
+"""Classes of tokens below the map: their separation against chance, over the training, and the cosines that
 it is the mean of.
 """
 
@@ -14,10 +14,9 @@ from engine.config import ModelConfig
 from engine.measure.embeddings.separation import Separation, case_cosines, separation, separation_curve
 from engine.measure.embeddings.table import cosines, embedding_of, fresh_embedding
 from engine.model import Transformer
-from pages.input.embeddings import classes_figures as figures
+from pages.input.embeddings import figures_classes as figures
 from pages.input.embeddings import words
-from pages.input.embeddings.shared import Vocabulary, matrix_of, vocabulary_of
-from ui import explain
+from pages.input.embeddings.shared import Vocabulary
 from ui.layout import scrolled
 from ui.model_bar import Subject
 from ui.models import UNTRAINED
@@ -28,18 +27,14 @@ MATRIX_TOKENS = 96  # in the matrix of cosines
 MEMBERS = 14  # of a class that are named
 
 
-def _shuffles(vocab_size: int) -> int:
-    return 100 if vocab_size <= 1024 else 25
-
-
 def _measure(matrix: np.ndarray, known: Vocabulary) -> Separation:
-    return separation(
-        matrix, known.names, known.classes, counts=known.counts, shuffles=_shuffles(len(matrix))
-    )
+    shuffles = 100 if len(matrix) <= 1024 else 25
+    return separation(matrix, known.names, known.classes, counts=known.counts, shuffles=shuffles)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _separation(key: tuple[str, int], vocab_size: int, _matrix: np.ndarray, _known: Vocabulary) -> Separation:
+def separation_of(key: tuple[str, int], _matrix: np.ndarray, _known: Vocabulary) -> Separation:
+    """Measures the model `key`; cached."""
     return _measure(_matrix, _known)
 
 
@@ -49,37 +44,23 @@ def _at_the_start(model: str, config: ModelConfig, _known: Vocabulary) -> Separa
     return _measure(fresh_embedding(config), _known)
 
 
-def draw_classes(subject: Subject) -> None:
-    """Draws the number, and where it lies among shuffles."""
-    matrix = matrix_of(subject)
-    if not np.isfinite(matrix).all():
-        st.info(words.NOT_FINITE)
-        return
-    known = vocabulary_of(subject)
-    separation = _separation(subject.key, len(matrix), matrix, known)
+def draw_separation(subject: Subject, known: Vocabulary, separation: Separation, matrix: np.ndarray) -> None:
+    """Draws the shuffles, the curve over the training, class by class, and the cosines themselves."""
     if not np.isfinite(separation.difference):
-        st.info(
-            "All tokens that occur belong to one class, or each to a class of its own: there are no two kinds"
-            " of pairs to compare."
-        )
+        st.info(words.ONE_CLASS)
         return
-    explain.answer(words.separated(separation))
-    _draw_null(separation)
-    explain.measure_it(_measured, subject, known, separation, matrix)
-
-
-def _measured(subject: Subject, known: Vocabulary, separation: Separation, matrix: np.ndarray) -> None:
-    """The curve over the training, class by class, and the cosines themselves."""
-    steps = steps_of(subject)
-    st.markdown(words.shuffled(separation))
-    st.caption(words.difference(separation))
-    if steps:
-        st.markdown("**Over the training**")
-        draw = partial(_draw_course, shown=subject.key[1], end=steps[-1])
-        draw_over_snapshots("classes", subject.key[0], steps, partial(_of_model, known=known), draw)
-    else:
-        _draw_start(subject, known, separation)
-    _draw_by_class(known, separation)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown(words.shuffled(separation))
+        _draw_null(separation)
+        st.caption(words.difference(separation))
+    with right:
+        if steps := steps_of(subject):
+            draw = partial(_draw_curve, shown=subject.key[1], end=steps[-1])
+            draw_over_snapshots("classes", subject.key[0], steps, partial(_of_model, known=known), draw)
+        elif not subject.key[0].startswith(UNTRAINED):
+            st.markdown(words.fresh(_at_the_start(subject.key[0], subject.config, known)))
+        _draw_by_class(known, separation)
     _draw_matrix(known, matrix)
 
 
@@ -88,79 +69,36 @@ def _of_model(model: Transformer, known: Vocabulary) -> Separation:
 
 
 def _draw_null(separation: Separation) -> None:
-    table = pd.concat(
-        [
-            pd.DataFrame({"labels": name, "within_minus_across": values})
-            for name, values in (
-                ("true", np.array([separation.difference])),
-                ("shuffled", separation.chance),
-                ("like_frequency", separation.matched),
-            )
-            if values is not None
-        ]
-    )
+    scores = {
+        "true": np.array([separation.difference]),
+        "shuffled": separation.chance,
+        "like_frequency": separation.matched,
+    }
+    tables = [
+        pd.DataFrame({"labels": name, "within_minus_across": values})
+        for name, values in scores.items()
+        if values is not None
+    ]
     plot(
         figures.null_histogram(separation.difference, separation.chance, separation.matched),
         key="embed_null",
         height=330,
         name="class-separation",
-        data=table,
-        alt=(
-            "Dots: within minus across for shuffled labels, one dot for each shuffle; diamond: for the true"
-            " classes."
-        ),
+        data=pd.concat(tables),
+        alt=words.ALT_SHUFFLES,
     )
 
 
-def _draw_start(subject: Subject, known: Vocabulary, separation: Separation) -> None:
-    if subject.key[0].startswith(UNTRAINED):
-        st.markdown("**Before the first step**")
-        st.markdown(
-            "This model has learned nothing: its rows are random numbers, and tokens of one class are no more"
-            " alike than any others. Train a model on the Train page, and choose it here: the scrubber then"
-            " shows when the classes appear."
-        )
-        return
-    start = _at_the_start(subject.key[0], subject.config, known)
-    st.markdown("**Before the training, and after**")
-    st.table(
-        pd.DataFrame(
-            {"a fresh model of this shape": _column(start), "this model": _column(separation)},
-            index=[
-                "within a class",
-                "across classes",
-                "within − across",
-                "97.5% of shuffles are below",
-                "... of like frequency",
-            ],
-        )
-    )
-    st.caption(
-        "This model has no snapshots on the way. Train one on the Train page to see the curve over the steps."
-    )
-
-
-def _column(separation: Separation) -> list[str]:
-    matched = separation.by_frequency
-    numbers = (separation.within, separation.across, separation.difference, separation.by_chance.high)
-    return [
-        *map(words.signed, numbers),
-        "not known" if matched is None else words.signed(matched.high),
-    ]
-
-
-def _draw_course(points: dict[int, Separation], shown: int, end: int) -> None:
+def _draw_curve(points: dict[int, Separation], shown: int, end: int) -> None:
     found = separation_curve(points)
-    table = pd.DataFrame(
-        {
-            "step": found.steps,
-            "within_minus_across": found.differences,
-            "shuffled_low": found.chance[:, 0],
-            "shuffled_high": found.chance[:, 1],
-        }
-    )
+    columns = {
+        "step": found.steps,
+        "within_minus_across": found.differences,
+        "shuffled_low": found.chance[:, 0],
+        "shuffled_high": found.chance[:, 1],
+    }
     if found.matched is not None:
-        table = table.assign(like_frequency_low=found.matched[:, 0], like_frequency_high=found.matched[:, 1])
+        columns |= {"like_frequency_low": found.matched[:, 0], "like_frequency_high": found.matched[:, 1]}
     plot(
         figures.emergence(
             np.asarray(found.steps), found.differences, found.chance, found.matched, shown, float(end)
@@ -168,19 +106,17 @@ def _draw_course(points: dict[int, Separation], shown: int, end: int) -> None:
         key="embed_course",
         height=300,
         name="class-separation-over-training",
-        data=table,
-        alt=(
-            "Line: within minus across at each snapshot; bands: the middle 95% of shuffled labels; the dashed"
-            " line marks the step that is shown."
-        ),
+        data=pd.DataFrame(columns),
+        alt=words.ALT_CURVE,
     )
-    st.caption(f"Bands: the middle 95% of the shuffles. {words.risen(found)}")
+    st.caption(words.risen(found))
 
 
 def _draw_by_class(known: Vocabulary, separation: Separation) -> None:
     rows = []
     for name, one in separation.by_class.items():
         members = known.members(name)
+        more = " …" if len(members) > MEMBERS else ""
         rows.append(
             {
                 "class": name,
@@ -188,18 +124,11 @@ def _draw_by_class(known: Vocabulary, separation: Separation) -> None:
                 "within": words.signed(one.within),
                 "to the others": words.signed(one.across),
                 "difference": words.signed(one.difference),
-                "its tokens": (
-                    " ".join(known.words[i] for i in members[:MEMBERS])
-                    + (" …" if len(members) > MEMBERS else "")
-                ),
+                "its tokens": " ".join(known.words[i] for i in members[:MEMBERS]) + more,
             }
         )
-    st.markdown("**Class by class**")
     st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", key="embed_classes")
-    st.caption(
-        "Mean cosine of the rows, the mean row taken off. A class of one token has no pair within."
-        f" {words.left_out(known)}".rstrip()
-    )
+    st.caption(words.BY_CLASS)
 
 
 def _draw_matrix(known: Vocabulary, matrix: np.ndarray) -> None:
@@ -209,7 +138,6 @@ def _draw_matrix(known: Vocabulary, matrix: np.ndarray) -> None:
     kinds, starts = np.unique(known.classes[ids], return_index=True)
     names = [known.words[i] for i in ids]
     values = cosines(matrix[met], np.searchsorted(met, ids))
-    st.markdown("**Every token with every other, sorted by class**")
     with st.container(key="embed_cosines_box"):
         scrolled("embed_cosines_box", 600)
         plot(
@@ -218,26 +146,7 @@ def _draw_matrix(known: Vocabulary, matrix: np.ndarray) -> None:
             height=690,
             name="cosines-by-class",
             data=pd.DataFrame(values, columns=names).assign(token=names),
-            alt=(
-                "Heatmap of the cosine between every two tokens, sorted by class: where a class has found"
-                " itself, its square on the diagonal is orange."
-            ),
+            alt=words.ALT_COSINES,
         )
-    some = (
-        f" The {len(ids)} {'most frequent' if known.counts is not None else 'first'} of {len(met):,} tokens."
-        if len(ids) < len(met)
-        else ""
-    )
     pairs = known.paired()
-    own, other = case_cosines(matrix[met], pairs)
-    case = (
-        ""
-        if len(pairs) < 2
-        else (
-            f" A token and its own capital (“a”, “A”): mean cosine {words.signed(own)} over {len(pairs)}"
-            f" pairs; with another's capital: {words.signed(other)}."
-        )
-    )
-    st.caption(
-        f"Orange: alike; blue: opposed. A square on the diagonal is one class among itself.{case}{some}"
-    )
+    st.caption(words.cosine_map(known, len(ids), len(pairs), case_cosines(matrix[met], pairs)))

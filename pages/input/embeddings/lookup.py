@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.measure.embeddings.table import Lookup, lookup, reach
 from pages.input.embeddings import words
-from pages.input.embeddings.lookup_figure import lookup_figure
+from pages.input.embeddings.figures_lookup import lookup_figure
 from pages.input.embeddings.shared import POSITION, Vocabulary, matrix_of, vocabulary_of
 from ui import explain
 from ui.model_bar import Subject

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
+from engine.measure.embeddings.separation import Separation
 from engine.measure.embeddings.table import embedding_of, held_by, random_shares
 from engine.measure.embeddings.token_map import (
     JOINED,
@@ -20,8 +21,9 @@ from engine.measure.embeddings.token_map import (
     nearest,
     token_map,
 )
+from pages.input.embeddings import figures_map as figures
 from pages.input.embeddings import guesses, words
-from pages.input.embeddings import map_figures as figures
+from pages.input.embeddings.classes import draw_separation, separation_of
 from pages.input.embeddings.cloud import cloud
 from pages.input.embeddings.looks import class_look
 from pages.input.embeddings.shared import (
@@ -136,22 +138,25 @@ def draw_map(subject: Subject) -> None:
     left, right = st.columns([5, 3], gap="medium")
     with left:
         _draw_picture(shown, picture, known.frequency if by_frequency else None)
+    separation = separation_of(subject.key, matrix, known)
     with right:
-        explain.answer(_answer(shown))
+        explain.answer(_answer(shown, separation))
         _draw_neighbours(shown)
     ask("nearest", guesses.nearest, matrix, token, known.met, known.words, known.size <= LISTED)
-    explain.measure_it(_measured, shown, picture)
+    explain.measure_it(_measured, subject, shown, separation, picture)
 
 
-def _answer(shown: _Shown) -> str:
-    known, near = shown.known, shown.joined
+def _answer(shown: _Shown, separation: Separation) -> str:
+    known = shown.known
     kind = known.names[known.classes[shown.token]]
-    found = alike(known.classes, shown.token, near, known.met)
-    return words.near_to(shown.word, [known.words[i] for i in near], kind, found)
+    return words.near_to(
+        shown.word, kind, alike(known.classes, shown.token, shown.joined, known.met), separation
+    )
 
 
-def _measured(shown: _Shown, picture: str) -> None:
-    """How far the picture can be trusted, and how much of it is frequency."""
+def _measured(subject: Subject, shown: _Shown, separation: Separation, picture: str) -> None:
+    """The classes against chance, how far the picture can be trusted, and how much of it is frequency."""
+    draw_separation(subject, shown.known, separation, shown.matrix)
     st.markdown(_summary(shown, PICTURES[picture]))
     _draw_trust(shown)
     st.caption(_told(shown))

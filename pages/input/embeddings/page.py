@@ -5,7 +5,6 @@ and arithmetic with rows.
 from engine.measure.embeddings.analogies import analogy
 from engine.measure.embeddings.separation import separation
 from engine.measure.embeddings.table import (
-    cosines,
     lookup,
     neighbours,
     preserved_neighbours,
@@ -14,7 +13,6 @@ from engine.measure.embeddings.table import (
 )
 from pages.input.embeddings import words
 from pages.input.embeddings.analogies import draw_analogies
-from pages.input.embeddings.classes import draw_classes
 from pages.input.embeddings.lookup import draw_lookup
 from pages.input.embeddings.map import draw_map
 from ui.page_frame import Page, View, show
@@ -31,18 +29,9 @@ show(
                 "The map",
                 draw_map,
                 words.MAP,
-                (principal, project, neighbours, preserved_neighbours),
+                (principal, project, neighbours, preserved_neighbours, separation),
                 brings_text=True,
                 question=words.MAP_ASKED,
-            ),
-            View(
-                "classes",
-                "More than chance?",
-                draw_classes,
-                words.CLASSES,
-                (separation, cosines),
-                brings_text=True,
-                question=words.CLASSES_ASKED,
             ),
             View("lookup", "The lookup", draw_lookup, words.LOOKUP, (lookup,), question=words.LOOKUP_ASKED),
             View(

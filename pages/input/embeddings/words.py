@@ -20,7 +20,6 @@ FIRST_TEXT = "To be or not to be"  # letters that come again
 
 LOOKUP_ASKED = "What does the model read instead of a letter?"
 MAP_ASKED = "Do tokens that are used alike lie together?"
-CLASSES_ASKED = "Is that more than chance?"
 ANALOGIES_ASKED = "Can one calculate with tokens: king − man + woman?"
 
 LOOKUP = Words(
@@ -44,16 +43,19 @@ MAP = Words(
         "Every token as a point. The axes are the directions in which the rows of $E$ differ most: the"
         " principal components of the rows, their mean taken off (Pearson 1901). Dotted lines lead to the"
         " nearest tokens by cosine, $\\cos(a, b) = \\frac{(e_a - \\bar e)\\cdot(e_b - \\bar e)}{|e_a -"
-        " \\bar e|\\,|e_b - \\bar e|}$."
+        " \\bar e|\\,|e_b - \\bar e|}$. The answer's number is the mean cosine of two tokens of the *same*"
+        " class, minus that of two tokens of *different* classes."
     ),
     why=(
         "Tokens that are used alike are pushed the same way by the gradient. But a flat picture keeps"
         " only a part of the differences, so near in the picture is not always near in truth. The list of"
-        " neighbours uses all dimensions."
+        " neighbours uses all dimensions. And in a cloud of points everybody finds a pattern, so the number"
+        " is held against the same number with the labels shuffled: nobody told the model what a vowel is."
     ),
     attempt=(
         "Click on “e”, “T” and “.”. Colour by frequency: how much of the first axis is only that? Then"
-        " take an untrained model: are there groups?"
+        " take an untrained model: are there groups? In a run of yours, find the step at which the classes"
+        " rise above chance."
     ),
 )
 
@@ -69,22 +71,6 @@ ANALOGIES = Words(
     ),
     attempt=(
         "Open the list of all of them. Then type your own four words, and an untrained model: what is left?"
-    ),
-)
-
-CLASSES = Words(
-    see=(
-        "One number: the mean cosine of two tokens of the *same* class, minus that of two tokens of"
-        " *different* classes. 0 means that the classes are not to be seen. Grey and violet: the same"
-        " number with the labels shuffled, freely, and among eight tokens of like frequency only."
-    ),
-    why=(
-        "In a cloud of points everybody finds a pattern. A claim needs a number that could have come out"
-        " otherwise. Nobody told the model what a vowel is."
-    ),
-    attempt=(
-        "Take an untrained model: the diamond lies among the shuffles. Then a trained one. In a run of"
-        " yours, find the step at which the classes rise above chance."
     ),
 )
 
@@ -189,14 +175,25 @@ def drawn_in_part(known: Vocabulary, drawn: int, which: str) -> str:
     )
 
 
-def near_to(token: str, names: Sequence[str], kind: str, neighbours: Alike) -> str:
-    """Returns the answer of the view: who is nearest to a token of the class `kind`, and whether that is more
-    than chance.
+def near_to(token: str, kind: str, neighbours: Alike, separation: Separation) -> str:
+    """Returns the answer of the view: how much more alike tokens of one class are than by chance, and of what
+    class the tokens nearest to one of the class `kind` are.
     """
-    listed = ", ".join(f"“{safe(name)}”" for name in names)
+    near = (
+        f"Of the {neighbours.of} nearest to “{safe(token)}”, **{neighbours.same}** are of its class"
+        f" ({safe(kind)}); by chance, {neighbours.expected:.1f}."
+    )
+    if not np.isfinite(separation.difference):
+        return near
+    chance, more = separation.by_chance, f"{signed(separation.difference)} more alike (in cosine) than others"
+    if chance.like_chance:
+        return (
+            f"**Tokens of one class are {more}, as by chance:** {chance.reached} of {chance.count} shuffled"
+            f" labels reach it. {near}"
+        )
     return (
-        f"**Nearest to “{safe(token)}”: {listed}.** Of these {neighbours.of}, **{neighbours.same}** are of"
-        f" its own kind ({safe(kind)}); by chance it would be {neighbours.expected:.1f}."
+        f"**Tokens of one class are {more};** the best of {chance.count} shuffled labels gives"
+        f" {signed(chance.highest)}. {near}"
     )
 
 
@@ -228,6 +225,23 @@ def linked(links: FrequencyLinks) -> str:
 
 # Classes ----------------------------------------------------------------------------------------
 
+ONE_CLASS = (
+    "All tokens that occur belong to one class, or each to a class of its own: there are no two kinds of"
+    " pairs to compare."
+)
+BY_CLASS = "Mean cosine of the rows, the mean row taken off. A class of one token has no pair within."
+ALT_SHUFFLES = (
+    "Dots: within minus across for shuffled labels, one dot for each shuffle; diamond: for the true classes."
+)
+ALT_CURVE = (
+    "Line: within minus across at each snapshot; bands: the middle 95% of shuffled labels; the dashed line"
+    " marks the step that is shown."
+)
+ALT_COSINES = (
+    "Heatmap of the cosine between every two tokens, sorted by class: where a class has found itself, its"
+    " square on the diagonal is orange."
+)
+
 
 def signed(value: float) -> str:
     """Returns a mean cosine; there is none of a class with one token."""
@@ -246,28 +260,37 @@ def difference(separation: Separation) -> str:
 def risen(curve: SeparationCurve) -> str:
     """Says from which snapshot on the number stays above the bands."""
     if curve.risen is None:
-        return "At the newest step measured, the classes do not stand out from the bands."
-    if curve.risen == curve.steps[0]:
-        return "The classes are above the bands at every step measured."
-    return f"The classes stay above the bands from step {curve.risen:,} on."
+        claim = "At the newest step measured, the classes do not stand out from the bands."
+    elif curve.risen == curve.steps[0]:
+        claim = "The classes are above the bands at every step measured."
+    else:
+        claim = f"The classes stay above the bands from step {curve.risen:,} on."
+    return f"Bands: the middle 95% of the shuffles. {claim}"
 
 
-def separated(separation: Separation) -> str:
-    """Returns the answer of the view: how much more alike tokens of one class are, and what chance gives."""
-    chance = separation.by_chance
-    if chance.like_chance:
-        return (
-            f"**Tokens of one class are {signed(separation.difference)} more alike than others: that is what"
-            " chance"
-            f" gives.** {chance.reached} of {chance.count} shuffles of the labels reach it, so no claim about"
-            " classes can be made of this model."
-        )
+def fresh(separation: Separation) -> str:
+    """Returns the number of a fresh model of this shape."""
     return (
-        f"**Tokens of one class are {signed(separation.difference)} more alike (in cosine) than tokens of"
-        " different"
-        f" classes.** Of {chance.count} shuffles of the labels the highest is {signed(chance.highest)}: the"
-        " model has found the classes, and nobody told it what a vowel is."
+        f"A fresh model of this shape scores {signed(separation.difference)}. Train one on the Train page to"
+        " see the curve over the steps."
     )
+
+
+def cosine_map(known: Vocabulary, drawn: int, pairs: int, cosines: tuple[float, float]) -> str:
+    """Says how to read the matrix of `drawn` tokens; `cosines` are those of a token with its own capital, and
+    with another's, over `pairs`.
+    """
+    case, some = "", ""
+    if pairs > 1:
+        own, other = cosines
+        case = (
+            f" A token and its own capital (“a”, “A”): mean cosine {signed(own)} over {pairs} pairs; with"
+            f" another's capital: {signed(other)}."
+        )
+    if drawn < len(known.met):
+        which = "most frequent" if known.counts is not None else "first"
+        some = f" The {drawn} {which} of {len(known.met):,} tokens."
+    return f"Orange: alike; blue: opposed. A square on the diagonal is one class among itself.{case}{some}"
 
 
 def shuffled(separation: Separation) -> str:

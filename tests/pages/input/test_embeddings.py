@@ -130,7 +130,7 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     names, classes = token_classes(token_bytes(classic.tokenizer))
     kin = sum(classes[i] == names.index("capitals") for i in best[:6])
     by_chance = 6 * (classes[met] == names.index("capitals")).mean()
-    assert f"**{kin}** are of its own kind (capitals); by chance it would be {by_chance:.1f}" in told
+    assert f"**{kin}** are of its class (capitals); by chance, {by_chance:.1f}" in told
     assert f"{found.hits(token, best[:6], met, 2)} are among the 6 nearest dots" in told
     kept, random = found.share(2), random_shares(len(met), every.shape[1])
     assert f"keeps {kept:.1%} of the variance; {1 - kept:.1%} is not in it" in told
@@ -181,16 +181,14 @@ def test_a_click_chooses_a_token(manager):
 
 
 def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic):
-    page = embeddings(embed_view="classes")
+    page = embeddings(embed_view="map")
     counts, every = counts_of(classic), rows_of(classic)
     names, classes = token_classes(token_bytes(classic.tokenizer))
     met = np.flatnonzero(counts)
     found = separation(every, names, classes, counts=counts)
     within, across = found.within, found.across
     told = said(page)
-    assert f"**Tokens of one class are {within - across:+.3f} more alike (in cosine)" in told
-    with_none_open = embeddings(embed_view="classes", measure="false")
-    assert f"are {within - across:+.3f} more alike" in said(with_none_open)
+    assert f"**Tokens of one class are {within - across:+.3f} more alike (in cosine) than others;**" in told
     assert f"${within:+.4f}$" in told and f"${across:+.4f}$" in told
     free, like, truth = drawn["embed_null"].traces
     assert truth["x"] == [pytest.approx(within - across, abs=1e-5)]
@@ -203,13 +201,10 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
         "the rest is more than that" if (matched < within - across).all() else "frequency alone can give"
     )
     assert verdict in told
-    table = page.table[0].value
-    column = [within, across, within - across, np.quantile(chance, 0.975), np.quantile(matched, 0.975)]
-    assert list(table["this model"]) == [f"{v:+.3f}".replace("-", "−") for v in column]
     fresh = separation(
         build(classic.config).embedding.detach().numpy(), names, classes, counts=counts, shuffles=100
     )
-    assert table["a fresh model of this shape"].iloc[2] == f"{fresh.difference:+.3f}".replace("-", "−")
+    assert f"A fresh model of this shape scores {fresh.difference:+.3f}".replace("-", "−") in told
     by_class = page.dataframe[0].value.set_index("class")
     row, vowels = by_class.loc["vowels"], found.by_class["vowels"]
     assert row["tokens"] == vowels.tokens and row["its tokens"].split()[0] == "e"
@@ -239,7 +234,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
 def test_the_course_over_a_run_is_measured_bit_by_bit(manager, monkeypatch, drawn):
     monkeypatch.setattr(embeddings_course, "SLICE_SECONDS", 0.0)  # one snapshot in each round
     name = with_run(manager)
-    page = embeddings(embed_view="classes", model=name, step="20")
+    page = embeddings(model=name, step="20")
     assert "2 more snapshots are still to be measured" in said(page)
     for _ in range(3):
         page.run()
@@ -262,8 +257,7 @@ def test_the_course_over_a_run_is_measured_bit_by_bit(manager, monkeypatch, draw
     assert drawn["embed_course"].layout["shapes"][0]["x0"] == 20
 
 
-@pytest.mark.parametrize("view", ["map", "classes"])
-def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, view):
+def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch):
     name, whole = with_run(manager), manager.model
 
     def model(run: str, step: int | None = None) -> Checkpoint:
@@ -272,7 +266,7 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, vi
         return found
 
     monkeypatch.setattr(manager, "model", model)
-    page = embeddings(embed_view=view, model=name)
+    page = embeddings(embed_view="map", model=name)
     assert "its training went astray" in said(page) and not page.error
     monkeypatch.setattr(
         manager, "model", lambda run, step=None: whole(run, step) if step == 0 else model(run, step)

@@ -41,7 +41,7 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
             (manager.pause, both, owner),
         )
     else:
-        go = ("extend", "Continue", "fast_forward", view.resumable, _extend, (view,))
+        go = ("extend", "Continue", "fast_forward", further(view) > 0, _extend, (view,))
     offered = [
         go,
         ("step", "One step", "skip_next", view.status == "paused", act_on_all, (manager.step, both, owner)),
@@ -63,7 +63,9 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
         ),
     ]
     helps = {
-        "extend": "Goes on from the last snapshot, for as many steps as More steps (under Steer) says.",
+        "extend": "Goes on from the last snapshot, for as many steps as More steps (under Steer) says."
+        if room(view)
+        else full(view),
         "step": "One update of the weights, then pause again.",
         "restart": "A new run with the same settings and the same first weights.",
     }
@@ -161,24 +163,36 @@ def steering(view: RunView, mine: bool) -> None:
         )
         st.number_input(
             "More steps",
-            value=undone(view),
+            value=max(further(view), 1),
             min_value=1,
+            max_value=max(room(view), 1),
             step=100,
             key=_more_key(view),
-            disabled=not (mine and view.resumable and not view.active),
+            disabled=not (mine and further(view) and not view.active),
             help="How far Continue goes on from the last snapshot, once the run has ended.",
         )
 
 
-def undone(view: RunView) -> int:
-    """Returns the steps left between the last snapshot and the planned end; after a whole run, as
-    many again.
+def room(view: RunView) -> int:
+    """Returns the steps that a run may still do after its last snapshot on this server."""
+    return max(session.profile().max_steps - max(view.snapshots, default=0), 0)
+
+
+def further(view: RunView) -> int:
+    """Returns the steps that Continue adds: those left between the last snapshot and the planned end, after a
+    whole run as many again, and no more than there is room for. 0 where it cannot go on.
     """
-    return max(view.total_steps - max(view.snapshots, default=0), 0) or view.spec.train.steps
+    left = max(view.total_steps - max(view.snapshots, default=0), 0) or view.spec.train.steps
+    return min(left, room(view)) if view.resumable else 0
+
+
+def full(view: RunView) -> str:
+    """Returns why a run without room does not go on."""
+    return f"This run has {max(view.snapshots, default=0):,} steps, the most allowed here."
 
 
 def _more_key(view: RunView) -> str:
-    return f"more-{view.id}-{undone(view)}"
+    return f"more-{view.id}-{further(view)}"
 
 
 def _set_rate(run: str, key: str) -> None:
@@ -196,5 +210,5 @@ def _extend(view: RunView) -> None:
         session.manager().extend,
         view.id,
         session.owner(),
-        int(st.session_state.get(_more_key(view)) or undone(view)),
+        int(st.session_state.get(_more_key(view)) or further(view)),
     )

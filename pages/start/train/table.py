@@ -13,6 +13,7 @@ from engine.service.state import RunSpec, RunView
 from pages.start.train.asking import act, select
 from pages.start.train.curve_points import curve_table
 from pages.start.train.losses import slug
+from pages.start.train.steer import full, further, room
 from ui import session
 from ui.fields import changes, label_of, show
 from ui.status import duration_exact
@@ -160,11 +161,11 @@ def _actions(view: RunView) -> None:
         st.button(
             "Continue",
             icon=":material/fast_forward:",
-            disabled=view.active or not view.resumable,
+            disabled=view.active or not further(view),
             on_click=_continue,
             args=(view,),
             key="continue_run",
-            help="As many steps again, from its last snapshot.",
+            help=f"{further(view):,} further steps, from its last snapshot." if room(view) else full(view),
         )
         st.button(
             "Remove",
@@ -219,5 +220,5 @@ def _rename(run: str) -> None:
 
 
 def _continue(view: RunView) -> None:
-    act(session.manager().extend, view.id, session.owner(), view.spec.train.steps)
+    act(session.manager().extend, view.id, session.owner(), further(view))
     select(view.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from pages.start.train.whatif import WHAT_IFS
 from tests.pages.helpers import ran
 from tests.pages.stage import history
 from tests.pages.start.training import changed, clicked, opened, sentences, unescaped
+from ui import session
 from ui.fields import TRAINABLE, preset_values
 
 STEPS = TRAINABLE["fast"].train.steps  # type: ignore[union-attr]
@@ -180,6 +182,26 @@ def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager, drawn):
     ]
 
 
+def test_continue_offers_no_more_steps_than_are_allowed(manager, monkeypatch):
+    page = clicked(opened(), "train")
+    done = {"status": "finished", "step": STEPS, "snapshots": (0, STEPS)}
+    for most, offered in ((STEPS + 25, 25), (STEPS, 0)):
+        allowed = replace(manager.profile, max_steps=most)
+        monkeypatch.setattr(session, "profile", lambda allowed=allowed: allowed)
+        changed(page, manager, **done)
+        for button in ("extend_button", "continue_run"):
+            assert page.button(key=button).disabled == (not offered)
+            if offered:
+                clicked(page, button)
+                assert [each for each in manager.asked if each[0] == "extend"][-1] == (
+                    "extend",
+                    "run-0",
+                    offered,
+                )
+            else:
+                assert "the most allowed here" in page.button(key=button).help
+
+
 def test_against_time_and_queue_place_and_failure(manager):
     manager.status = "queued"
     page = clicked(opened(axis="time"), "train")
@@ -277,7 +299,7 @@ def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     assert page.query_params["run"] == "run-0"
     changed(page, manager, status="finished")
     clicked(page, "continue_run")
-    assert ("extend", "run-0", STEPS) in manager.asked
+    assert ("extend", "run-0", STEPS - 40) in manager.asked, "to the end that was planned"
     clicked(page, "remove_run")
     assert list(manager.views) == ["run-1"]
     assert "run" not in page.query_params or "run-0" not in page.query_params["run"], (

@@ -259,6 +259,12 @@ def test_a_diff_by_hand() -> None:
     assert body(math_of)[0] == "# kept"
 
 
+def test_the_lines_of_a_fault_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = FAULTS["not_shifted"].diff
+    monkeypatch.setattr(inspect, "getsource", None)
+    assert FAULTS["not_shifted"].diff is first
+
+
 def math_of(x: int) -> int:
     """Not this."""
     # kept

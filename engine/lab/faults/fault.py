@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -96,7 +97,7 @@ class Fault:
         model, train, _ = self.healthy(model, train)
         return replace(model, **self.model), replace(train, **self.train), self.parts
 
-    @property
+    @cached_property
     def diff(self) -> Diff:
         """The lines of the real sources that make the fault, or the settings where no source differs."""
         if not self.sources:

@@ -35,7 +35,8 @@ UPLOAD_SECONDS = 120.0  # for one file
 FORM_BYTES = 1 * MB  # around a file
 PRIVATE = ("/_stcore/metrics", "/_stcore/script-health-check", "/_stcore/agent")
 UPLOAD = "/_stcore/upload_file/"
-TRY_LATER = 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA registry)
+# what a WebSocket is told that is not taken, or sends text (RFC 6455, IANA registry)
+TRY_LATER, UNSUPPORTED = 1013, 1003
 
 
 def policy() -> str:
@@ -135,7 +136,7 @@ class Guard:
             return
         self._tabs[where] += 1
         try:
-            await self._app(self._addressed(scope), receive, send)
+            await self._app(self._addressed(scope), _binary(receive, send), send)
         finally:
             self._tabs[where] -= 1
             if not self._tabs[where]:
@@ -239,6 +240,21 @@ def _held() -> dict[str, int]:
         session: sum(len(file.data) for file in dict(kept).values())
         for session, kept in dict(files.file_storage).items()
     }
+
+
+def _binary(receive: Receive, send: Send) -> Receive:
+    """Ends a WebSocket that sends text: browsers send none here, and Streamlit 1.67 answers each with a trace
+    in the log.
+    """
+
+    async def binary() -> Message:
+        message = await receive()
+        if message["type"] != "websocket.receive" or message.get("bytes") is not None:
+            return message
+        await send({"type": "websocket.close", "code": UNSUPPORTED})
+        return {"type": "websocket.disconnect", "code": UNSUPPORTED}
+
+    return binary
 
 
 async def _refuse(send: Send, status: int, sentence: str) -> None:

@@ -283,6 +283,28 @@ def test_one_address_has_so_many_tabs_and_gets_their_places_back(
     assert opened == many + (2 if most else 3)
 
 
+@pytest.mark.parametrize(("frame", "taken"), [({"bytes": b"x"}, True), ({"text": "x", "bytes": None}, False)])
+def test_a_tab_that_sends_text_is_ended_before_streamlit_writes_a_trace(
+    frame: dict[str, Any], taken: bool
+) -> None:
+    heard: list[Any] = []
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        heard.append(await receive())
+
+    async def receive() -> Any:
+        return {"type": "websocket.receive"} | frame
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "client": ("192.0.2.7", 1), "headers": []}
+    aside(Guard(app)(scope, receive, send))
+    assert (heard[0]["type"] == "websocket.receive") == taken
+    assert sent == ([] if taken else [{"type": "websocket.close", "code": 1003}])
+
+
 def together(monkeypatch: pytest.MonkeyPatch, files: list[dict[str, Any]]) -> list[int]:
     """The answers to files that are sent at once, by somebody who sends a byte a minute: in their order."""
     monkeypatch.setattr(asgi_limits, "_held", dict)

@@ -58,6 +58,7 @@ def test_the_log_is_not_flooded_by_them_and_has_nothing_that_they_wrote(
         answer = starlette_websocket.create_websocket_handler(SimpleNamespace())  # type: ignore[arg-type]
         for _ in range(times):
             aside(answer(stranger))
+            logger.warning("Error deserializing back message", exc_info=ValueError("what they wrote"))
 
     monkeypatch.setattr(reject_foreign_origins.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(starlette_websocket, "_is_origin_allowed", lambda *_: False)
@@ -69,14 +70,15 @@ def test_the_log_is_not_flooded_by_them_and_has_nothing_that_they_wrote(
         reject_foreign_origins.say_seldom()
         reject_foreign_origins.say_seldom()
         comes(20)
-        assert len({id(one) for one in caplog.records}) == 1 and closed == [1008] * 20
+        assert len({id(one) for one in caplog.records}) == 2 and closed == [1008] * 20
         now[0] += reject_foreign_origins.QUIET_SECONDS
         comes(1)
         logger.warning("something else")
     finally:
         logger.removeHandler(caplog.handler)
     said = list({id(one): one.getMessage() for one in caplog.records}.values())
-    assert len(said) == 3 and said[2] == "something else" and "example" not in " ".join(said)
+    assert len(said) == 5 and said[4] == "something else" and "example" not in " ".join(said)
+    assert not any(one.exc_info for one in caplog.records)
 
 
 @for_each(

@@ -1,4 +1,5 @@
-"""Websockets from other sites: refused at once, without a question to the world or a flood in the log.
+"""Websockets from other sites, and malformed messages: refused at once, without a question to the world or a
+flood in the log.
 
 For a websocket that names another site as its origin, Streamlit 1.67 looks whether that is its own address in
 the world, and asks a stranger's server for it, in the thread that serves everybody. Where that does not
@@ -29,24 +30,35 @@ def _none() -> None:
 
 
 def say_seldom() -> None:
-    """Limits the log to a line about them once in a while, and none of what a stranger wrote there."""
+    """Limits the log to a line of each kind once in a while, without a trace and without what a stranger
+    wrote.
+    """
     refuses = logging.getLogger("streamlit.web.server.starlette.starlette_websocket")
-    if not any(isinstance(one, _Seldom) for one in refuses.filters):
+    if not any(isinstance(each, _Seldom) for each in refuses.filters):
         refuses.addFilter(_Seldom())
 
 
+REFUSALS = {
+    "Rejecting WebSocket": "websockets from another site are refused",
+    "Error deserializing": "a malformed message came, and its connection was ended",
+    "Client WebSocket message size": "a message that is too large came, and its connection was ended",
+    "Client tried to": "a message for developers came, and was ignored",
+}
+
+
 class _Seldom(logging.Filter):
-    """Streamlit's own: a line for each of them, with the names that they gave."""
+    """Streamlit's own: a line for each of them, with a trace or with the names that they gave."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._said = -QUIET_SECONDS
+        self._said = dict.fromkeys(REFUSALS, -QUIET_SECONDS)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if not str(record.msg).startswith("Rejecting WebSocket"):
+        kind = next((begin for begin in REFUSALS if str(record.msg).startswith(begin)), None)
+        if kind is None:
             return True
-        if time.monotonic() - self._said < QUIET_SECONDS:
+        if time.monotonic() - self._said[kind] < QUIET_SECONDS:
             return False
-        self._said = time.monotonic()
-        record.msg, record.args = "websockets from another site are refused", ()
+        self._said[kind] = time.monotonic()
+        record.msg, record.args, record.exc_info = REFUSALS[kind], (), None
         return True

@@ -284,9 +284,17 @@ def test_a_service_that_stands_still_is_said_to_and_comes_back(
         freeze(service.pid)
         assert 1.5 < seconds(runs) < 10
         assert seconds(runs) < 1.9, "the next who ask are told at once"
+
+        async def drawn() -> bool:
+            return True
+
+        monkeypatch.setattr(health, "draw_home", drawn)
         client = TestClient(Starlette(routes=list(health.routes())))  # an error in it would be raised here
         answer = client.get("/healthz")
-        assert (answer.status_code, answer.json()) == (503, {"ready": False, "spare": False})
+        assert (answer.status_code, answer.json()) == (
+            503,
+            {"ready": False, "spare": False, "page": True},
+        )
         time.sleep(3.1)
         stranger: list[float] = []  # a thread without a connection, to whom the kernel alone says good day
         asking = threading.Thread(target=lambda: stranger.append(seconds(runs)))

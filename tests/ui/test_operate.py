@@ -30,6 +30,13 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.processes = 1000.0, [COLD]
+        self.page: list[bool] = [True]  # whether it can be drawn; once for each time that this was tried
+
+        async def draw() -> bool:
+            self.page.append(self.page[-1])
+            return self.page[-1]
+
+        monkeypatch.setattr(health, "draw_home", draw)
         monkeypatch.setattr(health, "monotonic", lambda: self.now)
         monkeypatch.setattr(session, "manager", lambda: SimpleNamespace(processes=lambda: self.processes))
         self.client = TestClient(Starlette(routes=list(health.routes())))
@@ -43,19 +50,37 @@ class Asked:
 
 def test_it_is_not_ready_until_the_spare_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked(monkeypatch)
-    assert asked(COLD) == asked(BUSY) == (503, {"ready": False, "spare": False})
-    assert asked(WARM) == (200, {"ready": True, "spare": True})
+    assert asked(COLD) == asked(BUSY) == (503, {"ready": False, "spare": False, "page": True})
+    assert asked(WARM) == (200, {"ready": True, "spare": True, "page": True})
     monkeypatch.setattr(session, "profile", lambda: PROFILES["small"])
-    assert Asked(monkeypatch)(BUSY) == (200, {"ready": True, "spare": False})
+    assert Asked(monkeypatch)(BUSY) == (200, {"ready": True, "spare": False, "page": True})
 
 
 def test_nobody_takes_readiness_away_by_starting_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked(monkeypatch)
     asked(WARM)
-    assert asked(BUSY, COLD, later=500) == (200, {"ready": True, "spare": False})
+    assert asked(BUSY, COLD, later=500) == (200, {"ready": True, "spare": False, "page": True})
     assert asked(COLD, later=59)[0] == 200, "the one that trained was removed, the next is warmed"
     assert asked(COLD, later=2)[0] == 503, "no process becomes warm: something is wrong here"
     assert asked(WARM)[0] == 200
+
+
+def test_it_is_not_ready_while_no_page_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(monkeypatch)
+    asked.page = [False]
+    assert asked(WARM) == (503, {"ready": False, "spare": True, "page": False})
+    asked.page = [True]
+    assert asked(WARM, later=1)[0] == 503 and asked.page == [True], "it is tried again after a while"
+    assert asked(WARM, later=health.AGAIN)[0] == 200
+    asked.page = [False]
+    assert asked(WARM, later=1)[0] == 200 and asked.page == [False], "and once a minute where it could be"
+    assert asked(WARM, later=health.LASTS)[0] == 503
+
+    async def fails() -> bool:
+        raise OSError("no thread is left")
+
+    monkeypatch.setattr(health, "draw_home", fails)
+    assert asked(WARM, later=health.AGAIN)[0] == 503
 
 
 WORKERS = (WorkerStanding("training", 100), WorkerStanding("training", 23), WorkerStanding("spare", 7))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from math import inf
 from time import monotonic
@@ -9,6 +10,7 @@ from time import monotonic
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from streamlit.runtime import Runtime
 
 from engine.errors import GlassformerError
 from engine.service.state import Process
@@ -16,6 +18,8 @@ from ui import session
 
 PATH = "/healthz"
 LASTS = 60.0  # seconds: who starts a training takes the spare, and the next is warm in some of them
+AGAIN = 5.0  # seconds from a page that could not be drawn to the next try
+PATIENCE = 1.0  # seconds that an answer waits for a page
 
 
 def ready(processes: Sequence[Process], spares: int) -> bool:
@@ -25,33 +29,54 @@ def ready(processes: Sequence[Process], spares: int) -> bool:
     return any(process.ready and (not spares or not process.runs) for process in processes)
 
 
+async def draw_home() -> bool:
+    """Draws Home for nobody. True if nothing was raised that its frame did not show as a sentence."""
+    drawn, _ = await Runtime.instance().does_script_run_without_error()
+    return drawn
+
+
 class Health:
     """A server's health report. Once ready it stays so for `LASTS` seconds, and while any process is warm:
-    else somebody who starts one training after the other would take it away from everybody.
+    else somebody who starts one training after the other would take it away from everybody. A page is drawn
+    as often as that, when somebody asks.
     """
 
     def __init__(self) -> None:
         self._last = -inf  # when it was well
+        self._page = False  # whether a page could be drawn, when that was last tried
+        self._drawing: asyncio.Task[bool] | None = None
+        self._drawn = -inf  # when it was tried
 
-    def answer(self, _: Request) -> JSONResponse:
-        now = monotonic()
+    async def answer(self, _: Request) -> JSONResponse:
+        page = await self._draws()
         try:
-            processes = session.manager().processes()
+            processes = await asyncio.to_thread(lambda: session.manager().processes())
         except GlassformerError:  # the service that holds the runs is not there: nothing would start
-            return _said(False, False)
+            return _response(False, False, page)
+        now = monotonic()
         warm = self._last > -inf and any(process.ready for process in processes)
         if warm or ready(processes, session.profile().spares):
             self._last = now
-        return _said(now - self._last < LASTS, any(one.ready and not one.runs for one in processes))
+        spare = any(process.ready and not process.runs for process in processes)
+        return _response(now - self._last < LASTS, spare, page)
+
+    async def _draws(self) -> bool:
+        """Tries to draw a page where that is due, and does not wait for it for long."""
+        if self._drawing is None and monotonic() - self._drawn >= (LASTS if self._page else AGAIN):
+            self._drawing = asyncio.create_task(draw_home())
+        if self._drawing is not None:
+            await asyncio.wait({self._drawing}, timeout=PATIENCE)
+            if self._drawing is not None and self._drawing.done():
+                self._page = not self._drawing.exception() and self._drawing.result()
+                self._drawing, self._drawn = None, monotonic()
+        return self._page
 
 
-def _said(well: bool, spare: bool) -> JSONResponse:
-    said = {"ready": well, "spare": spare}
-    return JSONResponse(said, 200 if well else 503, {"Cache-Control": "no-store"})
+def _response(warm: bool, spare: bool, page: bool) -> JSONResponse:
+    report = {"ready": warm and page, "spare": spare, "page": page}
+    return JSONResponse(report, 200 if warm and page else 503, {"Cache-Control": "no-store"})
 
 
 def routes() -> list[Route]:
-    """Returns the routes of this server beside Streamlit's own. They run in a thread, since they wait for
-    locks.
-    """
+    """Returns the routes of this server beside Streamlit's own."""
     return [Route(PATH, Health().answer, methods=["GET"])]

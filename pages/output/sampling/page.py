@@ -4,9 +4,8 @@ from engine.sample.branches import Likelihood
 from engine.sample.generate import steps
 from engine.sample.outcome import tally
 from engine.sample.scoring import Scored, score
-from engine.sample.stages import draw, min_p, repetition_penalty, stages, temperature, top_k, top_p, uniform
+from engine.sample.stages import draw, min_p, repetition_penalty, stages, temperature, top_k, top_p
 from pages.output.sampling import words
-from pages.output.sampling.draws import draw_draws
 from pages.output.sampling.likelihood import draw_likelihood
 from pages.output.sampling.stages import draw_stages
 from pages.output.sampling.temperatures import draw_temperatures
@@ -22,17 +21,8 @@ show(
                 "Stage by stage",
                 draw_stages,
                 words.STAGES,
-                (stages, repetition_penalty, temperature, top_k, top_p, min_p, draw),
+                (stages, repetition_penalty, temperature, top_k, top_p, min_p, draw, tally),
                 question=words.STAGES_QUESTION,
-                closed="says",
-            ),
-            View(
-                "draws",
-                "A thousand draws",
-                draw_draws,
-                words.DRAWS,
-                (draw, uniform, tally),
-                question=words.DRAWS_QUESTION,
                 closed="says",
             ),
             View(

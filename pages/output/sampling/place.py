@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -20,14 +22,14 @@ MAX_SEED = 2**31 - 1
 TORN = 4  # tokens between which the model is torn where a reader begins
 
 
-def place(subject: Subject) -> tuple[int, int]:
-    """Returns (position whose logits are looked at, seed): one line. Until somebody chooses another, the last
-    place where there is something to draw: after “KING RICHARD II:” a line break is certain at any
-    temperature. A model that fills gaps is asked for the last one.
+def place(subject: Subject, *, beside: Any = None) -> tuple[int, int]:
+    """Returns (position whose logits are looked at, seed): one line, in a column `beside` others. Until
+    somebody chooses another, the last place where there is something to draw: after “KING RICHARD II:” a line
+    break is certain at any temperature. A model that fills gaps is asked for the last one.
     """
     torn = last_torn(subject.recording().logits, TORN)
     begins = torn if subject.gap is None else subject.gap
-    left, right = st.columns([5, 1], gap="medium", vertical_alignment="center")
+    left, right = (beside or st).columns([5, 1], gap="medium", vertical_alignment="center")
     with left:
         position = token_strip(
             subject.labels,

@@ -1,4 +1,4 @@
-"""The view "Stage by stage": one position's logits on their way to a token, and the engine's own result."""
+"""The view "Stage by stage": one position's logits on their way to a token, drawn once or often."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.sample import Stage, draw, uniform
-from engine.sample.outcome import likeliest_ids, outcome, removed_by
+from engine.sample import Stage, uniform
+from engine.sample.outcome import Tally, likeliest_ids, outcome, removed_by, tally
 from pages.output.sampling import figures, guesses, words
 from pages.output.sampling.place import LIKELIEST, place, staged
-from ui import explain
+from ui import explain, widgets
 from ui.guess import ask
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.sampler import sampler, settings
 from ui.text.markdown import safe
 
+DRAWS = 1000
 TITLES = {
     "logits": "logits",
     "repetition_penalty": "repetition penalty",
@@ -35,19 +36,26 @@ FORMATS = {
 
 
 def draw_stages(subject: Subject) -> None:
-    """Draws one position's logits through every stage, with sliders that answer in the browser, and the
-    engine's own result.
+    """Draws one position's logits through every stage, with sliders that answer in the browser, and one draw
+    or a thousand of them.
     """
-    position, seed = place(subject)
+    left, right = st.columns([7, 3], gap="medium", vertical_alignment="center")
+    mode = widgets.select("Draws", words.MODES, "sampling_draws", container=right, hidden=True)
+    position, seed = place(subject, beside=left)
     config = settings(seed)
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]
     records = staged(subject, position, config, logits)
-    numbers = uniform(seed, 1).numpy()
-    token = draw(records[-1].probabilities, float(numbers[0]))
-    sampler(logits, subject.vocabulary, previous, config, numbers, mode="stages", drawn=[token])
+    numbers = uniform(seed, 1 if mode == "stages" else DRAWS).numpy()
+    draws = tally(records[-1].probabilities, numbers)
+    sampler(logits, subject.vocabulary, previous, config, numbers, mode=mode, drawn=draws.ids)
+    if mode == "draws":
+        likely = int(draws.probabilities.argmax())
+        explain.answer(words.drawn(draws, seed, safe(subject.vocabulary[likely]), likely))
+        explain.measure_it(_shares, subject, draws, records[-1].remaining)
+        return
     explain.answer(words.left(outcome(records)))
     ask("nucleus", guesses.nucleus, logits)
-    explain.measure_it(_measured, subject, records, token)
+    explain.measure_it(_measured, subject, records, int(draws.ids[0]))
 
 
 def _measured(subject: Subject, records: tuple[Stage, ...], token: int) -> None:
@@ -99,4 +107,22 @@ def _map(subject: Subject, records: tuple[Stage, ...]) -> None:
             f"Probability of the {len(tokens)} likeliest tokens after each of {len(names)} stages, by the"
             " engine."
         ),
+    )
+
+
+def _shares(subject: Subject, tally: Tally, kept: int) -> None:
+    order = likeliest_ids(tally.probabilities, min(LIKELIEST, kept))
+    tokens = [subject.vocabulary[i] for i in order]
+    p, shares = tally.probabilities[order], tally.shares[order]
+    table = pd.DataFrame(
+        {"token": tokens, "id": order, "probability": p, "draws": tally.counts[order], "share": shares}
+    )
+    st.markdown("The engine's own thousand draws, with the same random numbers as the browser's.")
+    plot(
+        figures.shares(tokens, p, shares),
+        key="sampling_shares",
+        height=300,
+        name="thousand-draws",
+        data=table,
+        alt=f"Share of {DRAWS:,} draws beside the probability, for the {len(tokens)} likeliest tokens.",
     )

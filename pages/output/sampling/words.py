@@ -12,36 +12,26 @@ from ui.text.numbers import minus
 
 SEED = "The same seed draws the same token."
 STAGES_QUESTION = "How do many numbers become one token?"
+MODES = {"stages": "One draw", "draws": "A thousand draws"}
 STAGES = Words(
     see=(
         "A row for each of the likeliest tokens, a column for each stage. Bars are probabilities, $p_i ="
         " e^{l_i} / \\sum_j e^{l_j}$, over the tokens that are left. A hatched cell says which stage"
-        " removed the token. The order is Hugging Face's: penalty, temperature, top-k, top-p, min-p."
+        " removed the token. The order is Hugging Face's: penalty, temperature, top-k, top-p, min-p.\n\n"
+        "Of a thousand draws: bars are shares, the upright marks are the probabilities. Beside them, their"
+        " distance against the number of draws, both logarithmic."
     ),
     why=(
         "The model gives a number for every token and no choice. How the choice is made decides between"
-        " dull, lively and mad, with the same weights."
+        " dull, lively and mad, with the same weights. One sample says little about a model: how far shares"
+        " stray from probabilities shrinks as $1/\\sqrt{n}$. For one more digit, draw a hundred times as"
+        " often."
     ),
     attempt=(
         "Set the temperature to 1.5 and watch the tail grow, then cut it with top-p 0.9. Set it to 0: one"
         " token is left, and the seed no longer matters. Then move the penalty: it touches only tokens of"
-        " the text so far."
-    ),
-)
-
-DRAWS_QUESTION = "How much of it is chance?"
-DRAWS = Words(
-    see=(
-        "Bars are shares of the draws, the upright marks are the probabilities. Beside them, their distance"
-        " against the number of draws, both logarithmic."
-    ),
-    why=(
-        "One sample says little about a model. How far shares stray from probabilities shrinks as"
-        " $1/\\sqrt{n}$: for one more digit, draw a hundred times as often."
-    ),
-    attempt=(
-        "Press Draw and watch. Change the seed: the first draws differ, the thousandth histogram hardly."
-        " At temperature 0.2 it settles sooner."
+        " the text so far.\n\nDraw a thousand times, then change the seed: the first draws differ, the"
+        " thousandth histogram hardly."
     ),
 )
 

@@ -145,9 +145,9 @@ def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(draw
 
 
 def test_a_thousand_draws_are_counted_by_the_engine(drawn):
-    words = sentences(opened(sampling_view="A thousand draws", sampling_temperature="0"))
+    words = sentences(opened(sampling_draws="A thousand draws", sampling_temperature="0"))
     assert "came **1000 times**; expected were 1000" in words and "0.0% away" in words
-    words = sentences(opened(sampling_view="draws", sampling_temperature="1.5", sampling_seed="3"))
+    words = sentences(opened(sampling_draws="draws", sampling_temperature="1.5", sampling_seed="3"))
     ids = ids_of("KING RICHARD II:\n")
     p = stages(logits_of(ids, -1), replace(sampler.START, temperature=1.5), ids)[-1].probabilities.astype(
         float

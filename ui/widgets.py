@@ -121,6 +121,14 @@ def select_several(
     return only(options, chosen or ())
 
 
+def chosen(options: Mapping[T, str], key: str) -> T:
+    """Returns the option that `select` will have under `key`, before it is drawn: the first of them until
+    another is chosen.
+    """
+    held = st.session_state.get(key) or st.query_params.get(key)
+    return next((o for o in options if held in (o, str(o), options[o])), next(iter(options)))
+
+
 def arrived(page: str) -> None:
     """Notes which page is drawn, once in each whole run of the script. Coming from another page, whose
     address says nothing of this one's choices, they are remembered; on the same page an address without them

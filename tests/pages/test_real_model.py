@@ -37,7 +37,7 @@ VIEWS = [
     *(("inside/shapes", "shapes_view", view) for view in ("pass", "hand", "wrong")),
     *(
         ("input/positions", "positions_view", view)
-        for view in ("why", "sinusoidal", "learned", "rope", "alibi", "t5", "bench")
+        for view in ("why", "sinusoidal", "learned", "rope", "biases", "bench")
     ),
 ]
 

@@ -144,12 +144,6 @@ def shift_check(
     return [*result, Shifted("float64", *exact)]
 
 
-def seeded_pair(d_head: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Draws a normal q and k (d_head,), for models that turn nothing."""
-    generator = np.random.default_rng(seed)
-    return generator.standard_normal(d_head), generator.standard_normal(d_head)
-
-
 @dataclass(frozen=True)
 class Rotation:
     """The rotation of a model: the first `rotary` dimensions of a head turn, by frequencies of `base`."""

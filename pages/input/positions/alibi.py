@@ -11,11 +11,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.positions import alibi as measured
-from pages.input.positions import alibi_figures as figures
+from pages.input.positions import figures_alibi as figures
 from pages.input.positions.alibi_effect import choose_multiplier, draw_effect
 from pages.input.positions.answers import alibi_sentence
+from pages.input.positions.figures_shared import bias_heatmap
 from pages.input.positions.shared import choose_mask, thousands
-from pages.input.positions.shared_figures import bias_heatmap
 from ui import explain, widgets
 from ui.figures.patterns import pattern_table
 from ui.players.plot import plot

@@ -11,9 +11,9 @@ import streamlit as st
 from engine.measure.positions import alibi as measured
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
-from pages.input.positions import alibi_figures as figures
+from pages.input.positions import figures_alibi as figures
+from pages.input.positions.figures_shared import half_width_pattern
 from pages.input.positions.shared import example, thousands
-from pages.input.positions.shared_figures import half_width_pattern
 from ui import widgets
 from ui.figures.patterns import pattern_table
 from ui.fit_text import most_tokens, read, show_token

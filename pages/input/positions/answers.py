@@ -72,8 +72,8 @@ def clock_sentence(waves: Waves) -> str:
             " almost where it was."
         )
     return (
-        f"A place is read off **{count} hands** at once, like hours, minutes and seconds: the fastest needs"
-        f" {fast:.2f} places for a round, the slowest {slow:,.1f}."
+        f"A place is read off **{count} hands** at once: the fastest needs {fast:.2f} places for a round, the"
+        f" slowest {slow:,.1f}."
     )
 
 
@@ -198,12 +198,9 @@ def against_sentence(
     """Compares an added position with a rotated one. `letters` (query, key) as Markdown."""
     back = "1 place" if distance == 1 else f"{distance} places"
     return (
-        "Sinusoidal waves are added once to the vector, so a score depends on where both tokens stand:"
-        f" “{letters[0]}” looks at “{letters[1]}” {back} back with anything from"
-        f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}**. RoPE rotates query and key at"
-        " every comparison, each by an angle that grows with its place, and only the difference is left, the"
-        f" distance: **{signed(turned.mean, 2)}** everywhere, so what is learned at one place holds at"
-        " every place."
+        f"**With RoPE only the distance counts:** “{letters[0]}” scores “{letters[1]}” {back} back with"
+        f" **{signed(turned.mean, 2)}** everywhere. Added waves make it anything from"
+        f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}**, by where the two stand."
     )
 
 

@@ -23,9 +23,9 @@ from engine.measure.positions.extrapolation import (
 from engine.measure.positions.schemes import SCHEMES
 from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
-from pages.input.positions import bench_figures as figures
+from pages.input.positions import figures_bench as figures
 from pages.input.positions.bench_choice import Choice, Variant, name_of
-from pages.input.positions.bench_figures import Line
+from pages.input.positions.figures_bench import Line
 from ui.players.plot import plot
 
 

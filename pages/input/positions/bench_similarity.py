@@ -11,7 +11,7 @@ from engine.measure.positions.extrapolation import TIMES
 from engine.measure.positions.schemes import SCHEMES, Similarity, similarity
 from engine.model import build
 from engine.weights.checkpoints import Checkpoint
-from pages.input.positions.bench_figures import similarity_panels
+from pages.input.positions.figures_bench import similarity_panels
 from ui import widgets
 from ui.layout import scrolled
 from ui.players.plot import plot

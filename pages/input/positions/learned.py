@@ -17,7 +17,7 @@ from engine.measure.positions.position_table import (
     sinusoidal,
 )
 from engine.model import Transformer
-from pages.input.positions import learned_figures as figures
+from pages.input.positions import figures_learned as figures
 from pages.input.positions.answers import TITLES, learned_sentence
 from pages.input.positions.shared import fitting_subject
 from ui import explain, widgets

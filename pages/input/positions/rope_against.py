@@ -18,7 +18,7 @@ from engine.measure.positions.position_scores import (
     position_scores,
 )
 from engine.weights.checkpoints import Checkpoint
-from pages.input.positions import rope_against_figures as figures
+from pages.input.positions import figures_rope_against as figures
 from pages.input.positions.answers import against_sentence
 from pages.input.positions.shared import example
 from ui import explain, widgets

@@ -12,7 +12,7 @@ from engine.measure.positions.rope import (
     mean_score,
     some_distances,
 )
-from pages.input.positions import rope_figures as figures
+from pages.input.positions import figures_rope as figures
 from pages.input.positions.answers import distance_sentence
 from pages.input.positions.rope_turning import BASES, WIDTHS, Turning, near, near_base, turning
 from pages.input.positions.shared import thousands
@@ -30,10 +30,7 @@ def draw_distance(subject: Subject) -> None:
     figure, controls = st.columns([5, 2], gap="medium")
     with controls:
         turned = turning(subject)
-        kinds = (f"mean of {'this head' if turned.from_model else 'the random vectors'}", ONES)
-        kind = widgets.select(
-            "Vectors", kinds if turned.from_model else kinds[::-1], "rope_vectors", wrap=True
-        )
+        kind = widgets.select("Vectors", ("mean of this head", ONES), "rope_vectors", wrap=True)
         base = widgets.slide_over("Base", BASES, near_base(turned.base), "rope_base", written=thousands)
         start = min((r for r in REACHES if r >= subject.config.context), default=REACHES[-1])
         reach = widgets.slide_over("Distances up to", REACHES, start, "rope_reach", written=thousands)
@@ -74,13 +71,12 @@ def _say_how(decay: Decay, turned: Turning, kind: str, width: int, tokens: int) 
             f" is √{width} = {decay.start:.3f}."
         )
         return
-    text = "Another base than the model's own is a what-if: its weights were trained with theirs."
     st.markdown(
         f"q and k are the means over {tokens} tokens: {safe(turned.words)}. Turning is linear,"
-        " so this is the mean score of all pairs of these tokens, had each pair that distance. "
-        + (text if turned.from_model else "")
+        " so this is the mean score of all pairs of these tokens, had each pair that distance. Another base"
+        " than the model's own is a what-if: its weights were trained with theirs."
     )
 
 
 def _own(base: float, turning: Turning) -> str:
-    return " (the model's)" if turning.from_model and base == turning.base else ""
+    return " (the model's)" if base == turning.base else ""

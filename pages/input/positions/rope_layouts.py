@@ -9,10 +9,10 @@ import streamlit as st
 
 from engine.measure.positions import rope
 from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern
-from pages.input.positions import rope_figures as figures
+from pages.input.positions import figures_rope as figures
 from pages.input.positions.answers import layouts_sentence
+from pages.input.positions.figures_shared import half_width_pattern
 from pages.input.positions.rope_turning import Turning, turning
-from pages.input.positions.shared_figures import half_width_pattern
 from ui import explain
 from ui.figures.patterns import pattern_table
 from ui.model_bar import Subject
@@ -43,7 +43,7 @@ def draw_layouts(subject: Subject) -> None:
         )
         plot(figures.layout_diagram(), key="rope_layout", height=340, name="rope-layouts", alt=alt)
     layouts = _layout_numbers(subject.key, subject.ids, turned.words, turned)
-    loss = _layout_loss(subject.key, subject.ids, subject) if turned.from_model else None
+    loss = _layout_loss(subject.key, subject.ids, subject)
     explain.answer(layouts_sentence(layouts, loss))
     explain.measure_it(_draw_measured, subject, turned, layouts)
 

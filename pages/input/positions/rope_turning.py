@@ -1,6 +1,4 @@
-"""Vectors for RoPE to rotate on this page: a head of the model in the bar, or random ones where the model
-rotates nothing.
-"""
+"""The vectors that RoPE rotates on this page, those of one head of the model, and sizes to choose from."""
 
 from __future__ import annotations
 
@@ -20,16 +18,15 @@ WIDTHS = (4, 8, 16, 32, 48, 64, 96, 128, 256)
 
 @dataclass(frozen=True, eq=False)
 class Turning:
-    """Vectors to rotate: q, k (position, d_head) before rotation, and where they are from. `from_model`: they
-    belong to the model in the bar.
+    """q and k (position, d_head) of a head before rotation; `words` says whose they are. The first `rotary`
+    dimensions of a head turn.
     """
 
     q: np.ndarray
     k: np.ndarray
     base: float
-    from_model: bool
     words: str
-    rotary: int  # dimensions of a head that turn: the first of its `width`
+    rotary: int
 
     @property
     def width(self) -> int:
@@ -37,31 +34,14 @@ class Turning:
 
 
 def turning(subject: Subject) -> Turning:
-    """Returns q and k of the chosen head when the model turns its own; else seeded vectors, and a sentence
-    that says so.
-    """
-    c = subject.config
-    scored, own = subject.model.parts.mixer(c).card.scored, rotary.turned_by(subject.model)
-    if own is not None and scored:
-        left, right = st.columns(2, gap="small")
-        layer = widgets.select("Layer", range(c.n_layers), "rope_layer", kind="list", container=left)
-        head = widgets.select("Head", range(c.n_heads), "rope_head", kind="list", container=right)
-        q, k = _vectors(subject.key, subject.ids, layer, head, subject)
-        words = f"layer {layer}, head {head} of {subject.title}"
-        return Turning(q, k, own.base, True, words, own.rotary)
-    width = c.d_head if c.d_head % 2 == 0 else 32
-    why = (
-        "compares no queries with keys"
-        if own is not None
-        else f"has positions of another kind ({c.position})"
-    )
-    st.info(
-        f"The model in the bar {why}, so nothing in it turns. Shown instead: vectors of width {width} drawn"
-        " at random (seed 0) for each token, turned by the engine's own RoPE with base 10,000. For a model"
-        " that really turns its queries and keys, choose “Shakespeare, modern” in the bar."
-    )
-    q, k = _random(len(subject.ids), width)
-    return Turning(q, k, 10_000.0, False, "random vectors, seed 0", width)
+    """Returns q and k of the head that is chosen here, of a model that turns its own."""
+    c, own = subject.config, rotary.turned_by(subject.model)
+    assert own is not None
+    left, right = st.columns(2, gap="small")
+    layer = widgets.select("Layer", range(c.n_layers), "rope_layer", kind="list", container=left)
+    head = widgets.select("Head", range(c.n_heads), "rope_head", kind="list", container=right)
+    q, k = _vectors(subject.key, subject.ids, layer, head, subject)
+    return Turning(q, k, own.base, f"layer {layer}, head {head} of {subject.title}", own.rotary)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -71,12 +51,6 @@ def _vectors(
     result = rotary.before_rotation(_subject.model, _subject.recording(), layer, head)
     assert result is not None
     return result
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _random(length: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    q, k = rotary.seeded_pair(length * width)
-    return q.reshape(length, width), k.reshape(length, width)
 
 
 def near(value: float, options: tuple[int, ...]) -> int:

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.positions.rope import turned_by, turns_within
-from pages.input.positions import rope_figures as figures
+from pages.input.positions import figures_rope as figures
 from pages.input.positions.answers import turns_sentence
 from pages.input.positions.rope_turning import BASES, WIDTHS, near, near_base
 from pages.input.positions.shared import thousands
@@ -26,13 +26,12 @@ PUBLISHED = {
 
 def draw_turns(subject: Subject) -> None:
     """Draws the turns of the model that is shown, of published sizes, or of custom ones."""
-    c = subject.config
     turned = turned_by(subject.model)
-    own = (c.d_head, c.rope_theta, c.context) if turned is None else (turned.rotary, turned.base, c.context)
-    options = {name: name for name in (*((BAR,) if turned is not None else ()), *PUBLISHED, YOURS)}
+    assert turned is not None
+    own = (turned.rotary, turned.base, subject.config.context)
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:
-        titles = options | ({BAR: "This model"} if turned is not None else {})
+        titles = {BAR: "This model"} | {name: name for name in (*PUBLISHED, YOURS)}
         chosen = widgets.select("Sizes of", titles, "rope_sizes", wrap=True)
         if chosen == YOURS:
             width, base, context = _sizes(own)

@@ -5,8 +5,6 @@ sizes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -20,77 +18,31 @@ from engine.measure.positions.sinusoids import (
 )
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions import words
+from pages.input.positions.parts import Part
 from pages.input.positions.shared import thousands
 from pages.input.positions.sinusoidal_clock import draw_clock
 from pages.input.positions.sinusoidal_rotation import draw_rotation
 from pages.input.positions.sinusoidal_similarity import draw_similarity
 from pages.input.positions.sinusoidal_table import draw_table
 from ui import session, widgets
-from ui.page_frame import Code, Words
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
 
 SHORTEST, LONGEST = 2, 512  # positions, and dimensions
 BASES = (2, 5, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 FIRST_LENGTH, FIRST_WIDTH, FIRST_BASE = 64, 64, 10_000
-PART = "sinusoid_part"
+Draw = Callable[..., None]  # gets the columns of the figure and of the controls, and (T, d, base)
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of the view; `draw` gets the columns of the figure and of the controls, and (T, d, base).
-    `length`: whether its figure depends on T.
-    """
+def _sized(draw: Draw, asks_length: bool = True) -> Callable[[], None]:
+    """Returns what draws a part with its sizes beside it. `asks_length`: its figure depends on T."""
 
-    title: str
-    draw: Callable[[DeltaGenerator, DeltaGenerator, int, int, int], None]
-    words: Words
-    code: Code
-    question: str
-    length: bool = True
+    def drawn() -> None:
+        session.drop_endless()
+        figure, controls = st.columns([3, 1], gap="medium")
+        with controls:
+            sizes = _choose_sizes(asks_length)
+        draw(figure, controls, *sizes)
 
-
-PARTS = {
-    "table": Part(
-        "Table",
-        draw_table,
-        words.TABLE,
-        (sinusoidal_table, frequencies, wavelengths),
-        "How can waves number the places?",
-    ),
-    "clock": Part(
-        "Clock", draw_clock, words.CLOCK, (sinusoidal_table, frequencies), "How are waves like a clock?"
-    ),
-    "similarity": Part(
-        "Likeness", draw_similarity, words.SIMILARITY, (similarity,), "Are near places more alike?"
-    ),
-    "rotation": Part(
-        "Rotation",
-        draw_rotation,
-        words.ROTATION,
-        (turn, rotation_matrix, rotation_residual),
-        "Why sines, of all things?",
-        length=False,
-    ),
-}
-
-
-def draw_sinusoidal() -> None:
-    """Draws the chosen part, its sizes beside it."""
-    session.drop_endless()
-    figure, controls = st.columns([3, 1], gap="medium")
-    titles = {name: part.title for name, part in PARTS.items()}
-    with controls:
-        part = PARTS[widgets.select("What is drawn", titles, PART, hidden=True, wrap=True)]
-        sizes = _choose_sizes(part.length)
-    part.draw(figure, controls, *sizes)
-
-
-def chosen_part() -> Part:
-    """Returns the part that is drawn: named by its id or title."""
-    named = st.session_state.get(PART) or st.query_params.get(PART)
-    return next((part for name, part in PARTS.items() if named in (name, part.title)), PARTS["table"])
+    return drawn
 
 
 def _choose_sizes(asks_length: bool) -> tuple[int, int, int]:
@@ -109,3 +61,27 @@ def _choose_sizes(asks_length: bool) -> tuple[int, int, int]:
             f" is used instead of {asked}."
         )
     return length, width, base
+
+
+PARTS = {
+    "table": Part(
+        "Table",
+        _sized(draw_table),
+        words.TABLE,
+        (sinusoidal_table, frequencies, wavelengths),
+        words.TABLE_ASKED,
+    ),
+    "clock": Part(
+        "Clock", _sized(draw_clock), words.CLOCK, (sinusoidal_table, frequencies), words.CLOCK_ASKED
+    ),
+    "similarity": Part(
+        "Likeness", _sized(draw_similarity), words.SIMILARITY, (similarity,), words.SIMILARITY_ASKED
+    ),
+    "rotation": Part(
+        "Rotation",
+        _sized(draw_rotation, asks_length=False),
+        words.ROTATION,
+        (turn, rotation_matrix, rotation_residual),
+        words.ROTATION_ASKED,
+    ),
+}

@@ -15,7 +15,7 @@ from engine.measure.positions.sinusoids import (
     rotation_residual,
     turned_pair,
 )
-from pages.input.positions import sinusoidal_figures as figures
+from pages.input.positions import figures_sinusoidal as figures
 from pages.input.positions.answers import rotation_sentence
 from ui import explain, widgets
 from ui.players.plot import plot

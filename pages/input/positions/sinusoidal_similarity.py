@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.positions.sinusoids import Similarity, similarity
-from pages.input.positions import sinusoidal_figures as figures
+from pages.input.positions import figures_sinusoidal as figures
 from pages.input.positions.answers import similarity_sentence
 from ui import explain
 from ui.players.plot import plot

@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.positions import t5_buckets as measured
-from pages.input.positions import t5_figures as figures
+from pages.input.positions import figures_t5 as figures
+from pages.input.positions.figures_shared import bias_heatmap
 from pages.input.positions.shared import example, signed
-from pages.input.positions.shared_figures import bias_heatmap
 from ui import widgets
 from ui.figures.patterns import pattern_table
 from ui.model_bar import Subject

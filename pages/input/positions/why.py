@@ -17,8 +17,8 @@ from engine.measure.positions.permutation import (
     order_effect,
     word_ids,
 )
+from pages.input.positions import figures_why as figures
 from pages.input.positions import guesses
-from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES, order_sentence
 from pages.input.positions.why_measured import draw_measured
 from ui import explain, session, widgets

@@ -16,9 +16,9 @@ from engine.measure.positions.permutation import (
     OrderEffect,
     Plan,
 )
-from pages.input.positions import why_figures as figures
+from pages.input.positions import figures_why as figures
 from pages.input.positions.answers import TITLES
-from pages.input.positions.why_figures import short
+from pages.input.positions.figures_why import short
 from pages.input.positions.why_order import draw_trained
 from ui import explain, widgets
 from ui.figures.axes import symmetric

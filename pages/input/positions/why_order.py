@@ -16,7 +16,7 @@ from engine.measure.positions.permutation import (
     word_order,
 )
 from engine.model import Transformer
-from pages.input.positions import why_figures as figures
+from pages.input.positions import figures_why as figures
 from pages.input.positions.answers import TITLES
 from ui import explain, widgets
 from ui.layout import fewer_labels_on_phones

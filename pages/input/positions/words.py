@@ -2,6 +2,26 @@
 
 from ui.page_frame import Words
 
+WHY_ASKED = "Why does a Transformer need positions at all?"
+TABLE_ASKED = "How can waves number the places?"
+CLOCK_ASKED = "How are waves like a clock?"
+SIMILARITY_ASKED = "Are near places more alike?"
+ROTATION_ASKED = "Why sines, of all things?"
+LEARNED_ASKED = "Can a model learn where its tokens stand?"
+ROPE_ASKED = "How does RoPE tell distances?"
+AGAINST_ASKED = "What does RoPE do that added waves do not?"
+ALIBI_ASKED = "What if distance simply costs?"
+T5_ASKED = "How exactly must a distance be known?"
+BENCH_ASKED = "Which scheme reaches beyond its training?"
+
+COMPARES_NOTHING = "compares no queries with keys"
+
+
+def turns_nothing(scheme: str) -> str:
+    """Says that a model of another scheme has nothing that RoPE could show."""
+    return f"turns nothing (positions: {scheme})"
+
+
 WHY = Words(
     see=(
         "The same words in two orders, through one layer of attention with random weights. A row is what"

@@ -18,8 +18,8 @@ SCHEMES = {
     "rope": ({"positions_view": "rope", "rope_topic": "arrows"}, "rope_query"),
     "sinusoidal": ({"positions_view": "sinusoidal", "sinusoid_part": "clock"}, "clock_position"),
     "learned": ({"positions_view": "learned"}, None),
-    "alibi": ({"positions_view": "alibi"}, None),
-    "t5": ({"positions_view": "t5"}, None),
+    "alibi": ({"positions_view": "biases"}, None),
+    "t5": ({"positions_view": "biases", "bias_scheme": "t5"}, None),
 }
 
 

@@ -40,8 +40,8 @@ from engine.service.state import RunSpec
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import bench_choice, bench_losses, rope_arrows, shared
+from pages.input.positions import figures_why as figures
 from pages.input.positions import sinusoidal_clock as clock
-from pages.input.positions import why_figures as figures
 from pages.input.positions.answers import TITLES
 from pages.input.positions.rope_arrows import SHIFTS
 from pages.input.positions.t5 import BUCKETS, FARTHEST
@@ -601,17 +601,17 @@ def scores_of_a_text(name: str, distance: int, head: int) -> np.ndarray:
 
 
 def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
-    page = positions("rope-sinusoidal", against_head="1", against_distance="2")
+    page = positions("rope", rope_topic="added", against_head="1", against_distance="2")
     for name in ("sinusoidal", "rope"):
         line = drawn[f"against_{name}"].traces[0]
         assert line["x"] == list(range(2, 64))
         assert line["y"] == pytest.approx(scores_of_a_text(name, 2, 1), abs=1e-4)
     added, turned = (np.array(drawn[f"against_{name}"].traces[0]["y"]) for name in ("sinusoidal", "rope"))
     said = re.search(
-        r"“e” looks at “h” 2 places back .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*\..*: \*\*(\S+)\*\* everywhere",
+        r"“e” scores “h” 2 places back with \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*,",
         unescaped(page),
     )
-    low, high, still = map(plain, said.groups())
+    still, low, high = map(plain, said.groups())
     assert (low, high) == (pytest.approx(added.min(), abs=6e-3), pytest.approx(added.max(), abs=6e-3))
     assert still == pytest.approx(turned.mean(), abs=6e-3) and np.ptp(turned) < 1e-5
     assert high - low > 1
@@ -620,7 +620,7 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
 
 
 def t5(topic: str, model: str = CLASSIC, **query: str):
-    return positions("T5", t5_topic=topic, model=model, **query)
+    return positions("biases", bias_scheme="t5", t5_topic=topic, model=model, **query)
 
 
 def bucket(back: int, buckets: int = 32, far: int = 128) -> int:
@@ -696,7 +696,7 @@ def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
 
 
 def alibi(topic: str, model: str = CLASSIC, **query: str):
-    return positions("ALiBi", alibi_topic=topic, model=model, **query)
+    return positions("biases", alibi_topic=topic, model=model, **query)
 
 
 def test_eight_heads_have_the_paper_s_slopes(drawn):

@@ -236,7 +236,7 @@ def alibi(rng: Random) -> Exercise:
                 "The other way round: the token itself, the last one, has distance 0.",
             ),
         ),
-        see("positions", positions_view="alibi"),
+        see("positions", positions_view="biases"),
         {"length": length, "power": power},
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pages.input.positions.shared_figures import head_line
+from pages.input.positions.figures_shared import head_line
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, base_layout, colour
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pages.input.positions.shared_figures import SCALE, counted
+from pages.input.positions.figures_shared import SCALE, counted
 from ui.figures import specs as go
 from ui.figures.axes import symmetric
 from ui.figures.theme import DIVERGING, base_layout, colour

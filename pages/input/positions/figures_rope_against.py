@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.measure.positions.position_scores import DistanceScores, PositionScores
-from pages.input.positions.shared_figures import SCALE, counted
+from pages.input.positions.figures_shared import SCALE, counted
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, base_layout, colour
 

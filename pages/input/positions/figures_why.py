@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.measure.positions.permutation import SAME, Comparison
-from pages.input.positions.shared_figures import SCALE, counted
+from pages.input.positions.figures_shared import SCALE, counted
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
 from ui.figures.labels import plain

@@ -1,0 +1,44 @@
+"""Views that show one of several parts, each with a figure, a question and words of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ui import widgets
+from ui.page_frame import Code, View, Words
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a view. `draw` gets what the view gets."""
+
+    title: str
+    draw: Callable[..., object]
+    words: Words
+    code: Code
+    question: str
+
+
+def view_of_parts(
+    id: str, title: str, key: str, parts: Mapping[str, Part], needs_model: bool = False
+) -> View:
+    """Returns a view that draws the part that `key` holds, below the buttons that choose one."""
+    titles = {name: part.title for name, part in parts.items()}
+
+    def now(*_: Any) -> Part:
+        return parts[widgets.chosen(titles, key)]
+
+    def draw(*about: Any) -> None:
+        parts[widgets.select("What is drawn", titles, key, hidden=True, wrap=True)].draw(*about)
+
+    return View(
+        id,
+        title,
+        draw,
+        lambda *_: now().words,
+        lambda *_: now().code,
+        needs_model,
+        question=lambda *_: now().question,
+    )

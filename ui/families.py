@@ -185,11 +185,11 @@ CLOSED = {
 }
 
 
-def why_closed(reason: str, name: str) -> str:
-    """Returns the sentence in place of a view that has no meaning for an encoder-decoder (Markdown)."""
-    return (
-        f"{CLOSED[reason]} What it writes, and where it looks meanwhile: [Cross-attention]({crossing(name)})."
-    )
+def why_closed(why: str, name: str) -> str:
+    """Returns the sentence in place of a view that has no meaning for an encoder-decoder, and where to look
+    instead (Markdown).
+    """
+    return f"{why} What it writes, and where it looks meanwhile: [Cross-attention]({crossing(name)})."
 
 
 def crossing(name: str) -> str:

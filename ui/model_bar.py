@@ -135,11 +135,18 @@ class Choice:
 
 
 def choose_subject(
-    text: str = FIRST_TEXT, model: str = FIRST_MODEL, asks: bool = True, words: str = FIRST_WORDS
+    text: str = FIRST_TEXT,
+    model: str = FIRST_MODEL,
+    asks: bool = True,
+    words: str = FIRST_WORDS,
+    *,
+    best: Sequence[str] = (),
+    view: str = "",
+    walked: bool = False,
 ) -> Choice:
     """Draws one line that says which model is looked into and, where the bar `asks`, what it reads: `model`
     and `text`, or `words` for a model that was trained on much of them, until there are others. It opens, and
-    holds the choice of both.
+    holds the choice of both. `best`, `view` and `walked` as `choose_model` has them.
     """
     session.drop_endless()
     opened: list[DeltaGenerator] = []
@@ -151,7 +158,7 @@ def choose_subject(
         opened.append(st.popover(_told(name, read), icon=":material/edit:", key="subject_bar"))
         return opened[0]
 
-    name = choose_model(model, line)
+    name = choose_model(model, line, best=best, view=view, walked=walked)
     with opened[0] if opened else st.container():
         below = st.empty()
         fetching.more_models(PRETRAINED)
@@ -161,8 +168,7 @@ def choose_subject(
 
 def _told(name: str, read: str | None) -> str:
     """The line: the model, and how its text begins."""
-    run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
-    title = models.title_of(name, run)
+    title = models.titled(name)
     if read is None:
         return safe(title)
     begins = " ".join(read[: 2 * BEGINS].split())

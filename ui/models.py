@@ -5,7 +5,7 @@ time-lapse of a training.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +53,12 @@ TASK_FOLDER = "tasks"
 SNAPSHOT_BYTES = 128 << 20  # of the trainings that are looked into, of everybody together
 FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
 
-# What the choice remembers: the address of the page that drew it last, and the name that it put into the URL.
-_DRAWN_ON, _WRITTEN = "subject_model_page", "subject_model_written"
+# The choice in the session: its widget, and what the visitor chose, where a view opens with another model.
+CHOSEN, CHOICE = "subject_model", "kept_model"
+YOURS = "yours"
+# What the choice remembers: the view that drew it last, the name that it put into the URL, and the views that
+# show the visitor's choice though another model shows their point better.
+_DRAWN_ON, _WRITTEN, _INSISTED = "subject_model_page", "subject_model_written", "subject_model_insisted"
 
 Loaded = Checkpoint | Pretrained
 
@@ -94,40 +98,52 @@ def title_of(name: str, run: RunView | None = None) -> str:
     return f"Your run: {run.name}" if run else "A run"
 
 
+def titled(name: str) -> str:
+    """Returns the title of a model, that of a run with its name."""
+    return title_of(name, session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None)
+
+
 def choose_model(
-    first: str = FIRST_MODEL, inside: Callable[[str], AbstractContextManager[object]] | None = None
+    first: str = FIRST_MODEL,
+    inside: Callable[[str], AbstractContextManager[object]] | None = None,
+    *,
+    best: Sequence[str] = (),
+    view: str = "",
+    walked: bool = False,
 ) -> str:
-    """Returns the name of the model to look into: from the URL, else the one looked at on another page, else
-    the run in hand, else the page's `first`, else a shipped one. The URL then holds it. The choice is
-    drawn `inside` what that makes of the name.
+    """Returns the name of the model to look into. The URL then holds it, and under YOURS the visitor's
+    own choice where a view opens with another. The choice is drawn `inside` what that makes of the name.
+
+    It is what the URL names, unless the visitor `walked` here from another view, whose model that is; else
+    the first of the `best` for the `view`, where the visitor's choice is none of them; else that choice: the
+    model looked at before, or the run in hand; else the page's `first`, or a shipped one.
     """
     asked_for = st.query_params.get("model")
     # A path or a model's name may hold more than letters: it counts only if it is among the options.
     named = asked_for if asked_for and is_pretrained(asked_for) else session.from_url("model")
     views = _runs(named)
-    options = [
-        *views,
-        *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
-        *families.offered(),
-        *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
-        *(PRETRAINED + name for name in session.published()),
-        *fetching.files(named),
-        *(UNTRAINED + name for name in TRAINABLE),
-    ]
-    fetching.take("subject_model")
-    current: str = st.session_state.get("subject_model", "")
-    on_page: str | None = st.session_state.get(_DRAWN_ON)
-    arrived = on_page != widgets.page_drawn()
-    linked = asked_for is not None and asked_for != st.session_state.get(_WRITTEN)
+    options = _options(views, named)
+    fetching.take(CHOSEN)
+    place = f"{widgets.page_drawn()}/{view}"
+    arrived = place != st.session_state.get(_DRAWN_ON)
+    linked = not walked and asked_for is not None and asked_for != st.session_state.get(_WRITTEN)
+    current: str = st.session_state.get(CHOSEN, "")
     if arrived or linked or current not in options:
         # The value of a widget of another page is none of this page's: Streamlit would draw the first option.
-        hand = RUN + str(st.session_state.get("run_id"))
-        carried = st.session_state.get("kept_model")
-        wanted = (named, carried, current, hand, first, FIRST_MODEL)
-        current = next((n for n in wanted if n in options), options[0])
-        st.session_state["subject_model"] = current
-        missing = asked_for or (carried if arrived else None)
-        if missing and missing != current:
+        carried: str | None = st.session_state.get(CHOICE)
+        yours = session.from_url(YOURS, options)
+        own = (carried, *((yours, named) if walked else ()), RUN + str(st.session_state.get("run_id")))
+        kept = next((name for name in own if name in options), None)
+        opens = [] if kept in best or place in _insisted() else best
+        wanted = (None if walked else named, *opens, kept, first, FIRST_MODEL)
+        current = next((name for name in wanted if name in options), options[0])
+        st.session_state[CHOSEN] = st.session_state[_WRITTEN] = current
+        if not walked and current == named:
+            st.session_state[CHOICE] = yours if yours is not None and current in best else current
+        else:
+            st.session_state[CHOICE] = kept if kept is not None and current in best else current
+        missing = (None if walked else asked_for) or (carried if arrived else None)
+        if missing and missing not in options:
             shown = safe(title_of(current, views.get(current)))
             with st.container(key="another_model"):
                 st.caption(f":material/info: {_missing(missing)}; {shown} is shown instead.")
@@ -137,15 +153,55 @@ def choose_model(
         name: str = st.selectbox(
             "Model",
             options,
-            key="subject_model",
+            key=CHOSEN,
             format_func=lambda n: whole(title_of(n, views.get(n))),
             help="A shipped model, one that others trained, an untrained one, or a training at any of its"
             " steps: a shipped one, or a run of yours.",
         )
-    st.session_state["kept_model"] = st.session_state[_WRITTEN] = name
-    st.session_state[_DRAWN_ON] = widgets.page_drawn()
-    _put("model", name)
+    if name != st.session_state[_WRITTEN]:  # chosen by hand
+        st.session_state[CHOICE] = name
+        _insisted().add(place)
+    st.session_state[_WRITTEN], st.session_state[_DRAWN_ON] = name, place
+    widgets.write_url("model", name)
+    widgets.write_url(YOURS, visitors_choice(name, best))
     return name
+
+
+def visitors_choice(name: str, best: Sequence[str]) -> str | None:
+    """Returns the visitor's choice where a view shows another model, which is one of the `best` for it; None
+    where that is the choice itself.
+    """
+    kept: str | None = st.session_state.get(CHOICE)
+    return kept if name in best and kept is not None and kept not in best else None
+
+
+def choose(name: str) -> None:
+    """Looks into another model, from the next run of the script on: as if it were chosen in the bar."""
+    st.session_state[CHOSEN] = name
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Returns the first of the models that is on this server; FIRST_MODEL where none is."""
+    here = _options({}, None)
+    return next((name for name in names if name in here), FIRST_MODEL)
+
+
+def _options(runs: Iterable[str], named: str | None) -> list[str]:
+    """Returns the names of all models that can be looked into here: those of `runs` first."""
+    return [
+        *runs,
+        *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
+        *families.offered(),
+        *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
+        *(PRETRAINED + name for name in session.published()),
+        *fetching.files(named),
+        *(UNTRAINED + name for name in TRAINABLE),
+    ]
+
+
+def _insisted() -> set[str]:
+    views: set[str] = st.session_state.setdefault(_INSISTED, set())
+    return views
 
 
 def _runs(named: str | None) -> dict[str, RunView]:
@@ -178,11 +234,6 @@ def _missing(name: str) -> str:
         return "That run is not on this server (any more)"
     known = sources.KNOWN.get(name.removeprefix(PRETRAINED)) if name.startswith(PRETRAINED) else None
     return f"{known.short} is not on this server" if known else "There is no such model"
-
-
-def _put(name: str, value: str) -> None:
-    if st.query_params.get(name) != value:
-        st.query_params[name] = value
 
 
 def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:

@@ -23,6 +23,7 @@ from engine.errors import HeadError
 from ui import (
     explain,
     families,
+    models,
     session,
     site,
     widgets,
@@ -35,7 +36,9 @@ from ui.model_bar import (
     choose_subject,
     subject_of,
 )
+from ui.model_needs import SAYS, Need, lacking
 from ui.models import FIRST_MODEL
+from ui.text.markdown import safe
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -64,10 +67,12 @@ class View:
     `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
     that `brings_text` has the model read that one: the bar then has no box for a text. `code` are the
     functions and classes of the engine whose source is offered below it. Words and code that depend on what
-    is shown are functions of what `draw` gets. `closed` says why a view has no meaning for an
-    encoder-decoder, of which the half that reads is looked into: one of ui.families.CLOSED. A view of
-    `both_halves` has a choice of the half. A view decides by itself what it draws of an encoder that fills
-    gaps.
+    is shown are functions of what `draw` gets.
+
+    `takes` are the needs that a model has to meet (ui.model_needs): another gets a sentence in place of the
+    view, and one click to a model that meets them. A view opens with the first of the `best` that is here,
+    if the visitor looks into none of them: models that show its point, where most do not. One click leads to
+    his own. An encoder-decoder is looked into at the half that reads; a view of `both_halves` has a choice.
     """
 
     id: str
@@ -78,7 +83,8 @@ class View:
     needs_model: bool = True
     brings_text: bool = False
     question: str | Callable[..., str] = ""
-    closed: str = ""
+    takes: tuple[Need, ...] = ()
+    best: tuple[str, ...] = ()
     both_halves: bool = False
     whole: bool = False  # it takes an encoder-decoder as a whole
 
@@ -126,13 +132,15 @@ def header(title: str, draw: Callable[[], T]) -> T:
 def show(page: Page) -> None:
     """Draws the page: the scrubber and the controls of a view draw the view again, and no more."""
     session.drop_endless()
+    linked = st.query_params.get(page.key)
     view = header(page.title, lambda: _one_of(page, page.views))
+    walked = st.query_params.get(page.key) != linked  # by a click: the address is that of the view before
     explain.new_view(f"{page.key}/{view.id}")
     with boundary():
-        _chosen(page, view, *_question_line(page, view))
+        _chosen(page, view, *_question_line(page, view, walked))
 
 
-def _question_line(page: Page, view: View) -> tuple[DeltaGenerator, Choice | None]:
+def _question_line(page: Page, view: View, walked: bool) -> tuple[DeltaGenerator, Choice | None]:
     """(the place of the question, what is looked into); the bar stands only where it acts."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
         question = st.empty()
@@ -140,7 +148,15 @@ def _question_line(page: Page, view: View) -> tuple[DeltaGenerator, Choice | Non
             view.ask(question)
         if not view.needs_model:
             return question, None
-        return question, choose_subject(page.text, page.model, not view.brings_text, page.words)
+        return question, choose_subject(
+            page.text,
+            page.model,
+            not view.brings_text,
+            page.words,
+            best=view.best,
+            view=view.id,
+            walked=walked,
+        )
 
 
 def choose_view(views: Sequence[View], key: str) -> View:
@@ -160,38 +176,54 @@ def _chosen(page: Page, view: View, question: DeltaGenerator, choice: Choice | N
                 view.tell(*about)
         return
     with boundary():
+        _offer_own(view, choice.name)
         with subject_of(choice) as subject:
-            drawn = _opened(view, question, subject)
+            drawn = _opened(page, view, question, subject)
         # After the scrubber, which may ask for the next step as soon as the pictures have been sent.
         if drawn:
             view.tell(subject)
 
 
-def _opened(view: View, question: DeltaGenerator, subject: Subject) -> bool:
-    """Draws the view of a subject, of an encoder-decoder its half that reads; else says why it has no meaning
-    there.
+def _offer_own(view: View, name: str) -> None:
+    """Offers the visitor's own model where the view opened with one that shows its point."""
+    if (own := models.visitors_choice(name, view.best)) is not None:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="own_model"):
+            st.caption(f":material/info: {safe(models.titled(name))} shows this best.", width="content")
+            _model_button(f"Show {safe(models.titled(own))}", own)
+
+
+def _model_button(label: str, name: str) -> None:
+    # Streamlit's own: it chooses in the bar, which holds the value.
+    st.button(label, key=f"look_into_{name}", type="tertiary", on_click=models.choose, args=(name,))
+
+
+def _opened(page: Page, view: View, question: DeltaGenerator, subject: Subject) -> bool:
+    """Draws the view of a subject, of an encoder-decoder its half that reads; else says what the view takes,
+    and offers a model that has it.
     """
-    name = subject.key[0]
+    if (need := lacking(view.takes, subject)) is not None:
+        _refuse(page, view, question, subject, need)
+        return False
     if subject.pair is None or view.whole:
         _draw(view, question, subject)
         return True
     with boundary():
-        if view.closed:
-            _closed(view, question, name)
-            return False
         with st.container(key="family_line"):
-            st.caption(families.seen_half(name, view.both_halves))
+            st.caption(families.seen_half(subject.key[0], view.both_halves))
         try:
             _within(view, question, subject)
         except HeadError:
-            _closed(view, question, name)
+            _refuse(page, view, question, subject, SAYS)
             return False
     return True
 
 
-def _closed(view: View, question: DeltaGenerator, name: str) -> None:
+def _refuse(page: Page, view: View, question: DeltaGenerator, subject: Subject, need: Need) -> None:
     question.header(view.title if callable(view.question) else view.question or view.title, anchor=False)
-    st.info(families.why_closed(view.closed or "says", name), icon=":material/info:")
+    why = need.lacks if subject.pair is None else families.why_closed(need.lacks, subject.key[0])
+    st.info(why, icon=":material/info:")
+    other = models.first_of((*view.best, page.model))
+    _model_button(f"Open with {safe(models.titled(other))}", other)
 
 
 def _draw(view: View, question: DeltaGenerator, *about: Any) -> None:

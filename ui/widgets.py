@@ -86,7 +86,7 @@ def _named(
     words = {"format_func": lambda option: options.get(option, str(option))}
     result: T = draw(label, list(options), persist_state="session", **words, **rest)
     result = result if result in options else first
-    _put(key, None if result == first else str(result))
+    write_url(key, None if result == first else str(result))
     st.session_state[written] = st.query_params.get(key)
     return result
 
@@ -321,7 +321,7 @@ def url_index(key: str, below: int, otherwise: int) -> int:
 
 def put_index(key: str, value: int | None) -> None:
     """Writes an index into the URL; None takes it out."""
-    _put(key, None if value is None else str(value))
+    write_url(key, None if value is None else str(value))
 
 
 def picked(key: str, name: str) -> Any:
@@ -342,17 +342,18 @@ def put(key: str, value: Hashable) -> None:
         st.query_params[key] = str(value)
 
 
-def only(values: Iterable[T] | None, allowed: Iterable[T]) -> list[T]:
-    """Returns the allowed ones of `values`, in their order: what a choice of several may hold."""
-    known = set(allowed)
-    return [value for value in values or () if value in known]
-
-
-def _put(key: str, value: str | None) -> None:
+def write_url(key: str, value: str | None) -> None:
+    """Writes a value that no widget holds into the URL; None takes it out."""
     if value is None:
         st.query_params.pop(key, None)
     elif st.query_params.get(key) != value:
         st.query_params[key] = value
+
+
+def only(values: Iterable[T] | None, allowed: Iterable[T]) -> list[T]:
+    """Returns the allowed ones of `values`, in their order: what a choice of several may hold."""
+    known = set(allowed)
+    return [value for value in values or () if value in known]
 
 
 # A long text -----------------------------------------------------------------------------------

@@ -282,7 +282,7 @@ def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: s
     assert single_head.scaled_by(w.divisor, 4) == kind and steps.names_of(found)["÷ √d"] == name
     said = steps.arithmetic(list("abcdefg"), w, QUERY, KEY)
     assert ("\\sqrt" in said) == (kind == "root")
-    assert ("scores of the products in its own" in said) == (kind == "own")
+    assert ("mixer makes of the product" in said) == (kind == "own")
     for left, right in re.findall(r"= ([-\d.]+ / [^=]+) = ([-\d.]+)\$", said):
         numbers = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", left)]
         below = math.sqrt(numbers[1]) if "sqrt" in left else numbers[1]

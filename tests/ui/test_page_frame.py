@@ -11,9 +11,12 @@ from streamlit.testing.v1 import AppTest
 from engine.parts.norms import RMSNorm
 from tests.pages import helpers
 from tests.pages.helpers import in_address
+from tests.pages.rooms import ROOMS, page_of
 from tests.pages.stage import StageManager, open_page
-from ui import page_frame, session
+from ui import model_bar, model_needs, models, page_frame, session
+from ui.models import LAPSES, SHIPPED
 from ui.page_frame import Page, View, Words
+from ui.training_step import NEWEST
 
 WORDS = Words("What is seen.", "Why it matters.", "What to try.")
 
@@ -161,3 +164,81 @@ def test_a_view_with_its_own_text_has_no_box_and_loses_nobody_elses() -> None:
     assert "good: First" in said(page), "something is read all the same"
     page.get_by_key("view").set_value("reads").run()
     assert page.text_area[0].value == "ROMEO:\nMine" and "good: ROMEO" in said(page)
+
+
+PLAIN, LOOKED = "shakespeare-classic", "shakespeare-modern"
+
+
+def told_model(*subject: Any) -> None:
+    st.markdown(f"drawn of {subject[0].key[0]}")
+
+
+def linked(*views: View, **query: str) -> AppTest:
+    page = AppTest.from_function(script, args=(Page("A title", "view", views),), default_timeout=60)
+    return open_page(page, **query)
+
+
+def offers(page: AppTest) -> list[str]:
+    return [str(button.key) for button in page.button if str(button.key).startswith("look_into_")]
+
+
+POINTS = (
+    View("any", "Any", told_model),
+    View("best", "Best", told_model, best=("nowhere", LOOKED)),
+    View("good", "Good", told_model, best=(PLAIN, LOOKED)),
+)
+
+
+def test_a_view_opens_with_the_model_that_shows_its_point_and_offers_the_visitors_own() -> None:
+    page = linked(*POINTS, model=PLAIN)
+    page.selectbox(key="subject_model").select("untrained-fast").run()
+    page.get_by_key("view").set_value("best").run()
+    assert f"drawn of {LOOKED}" in said(page), "the first that is here"
+    assert (in_address(page, "model"), in_address(page, "yours")) == (LOOKED, "untrained-fast")
+    again = linked(*POINTS, view="best", model=LOOKED, yours="untrained-fast")
+    own = "look_into_untrained-fast"
+    for shown in (again, page):  # a reload of the address shows, and does, the same
+        shown.button(key=own).click().run()
+        assert "drawn of untrained-fast" in said(shown) and not offers(shown)
+        assert in_address(shown, "yours") is None
+        shown.get_by_key("view").set_value("any").run()
+        assert "drawn of untrained-fast" in said(shown)
+        shown.get_by_key("view").set_value("best").run()
+        assert "drawn of untrained-fast" in said(shown), "whoever chose his own here keeps it"
+
+
+def test_the_visitors_model_comes_back_and_one_of_the_best_stays() -> None:
+    page = linked(*POINTS, model="untrained-fast")
+    for view, shown in (("good", PLAIN), ("any", "untrained-fast"), ("best", LOOKED)):
+        page.get_by_key("view").set_value(view).run()
+        assert f"drawn of {shown}" in said(page)
+    page.selectbox(key="subject_model").select(LOOKED).run()  # as shown: nothing is chosen by that
+    page.get_by_key("view").set_value("any").run()
+    page.selectbox(key="subject_model").select(LOOKED).run()
+    page.get_by_key("view").set_value("good").run()
+    assert f"drawn of {LOOKED}" in said(page) and not offers(page)
+    named = linked(*POINTS, view="best", model="untrained-fast")
+    assert "drawn of untrained-fast" in said(named), "a link shows what it names"
+
+
+def test_a_model_that_a_view_does_not_take_gets_a_sentence_and_one_click_to_one_that_it_takes() -> None:
+    need = model_needs.Need(lambda subject: subject.key[0] == PLAIN, "It lacks something.")
+    page = linked(View("v", "View", told_model, WORDS, takes=(need,), question="Why?"), model=LOOKED)
+    page.selectbox(key="subject_model").select(LOOKED).run()
+    assert [info.value for info in page.info] == ["It lacks something."] and page.header[0].value == "Why?"
+    assert not any("drawn of" in text or "What you see" in text for text in said(page))
+    page.button(key=f"look_into_{PLAIN}").click().run()
+    assert f"drawn of {PLAIN}" in said(page) and not page.info and in_address(page, "model") == PLAIN
+
+
+def test_every_view_takes_the_model_that_it_opens_with() -> None:
+    for room in ROOMS:
+        page = page_of(room)
+        for view in page.views if page is not None else ():
+            for name in (*view.best, page.model) if view.takes else ():
+                if name in SHIPPED or name in LAPSES:
+                    model = models.model_of(
+                        name, NEWEST, models.lapse_of(name).steps if name in LAPSES else ()
+                    ).model
+                    subject = model_bar.Subject((name, NEWEST), "", model, None, "", (), None)
+                    assert model_needs.lacking(view.takes, subject) is None, (page.title, view.id, name)

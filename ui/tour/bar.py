@@ -28,7 +28,7 @@ _PRETRAINED = "pretrained-"
 _WRITTEN = "tour_text"  # what the reader wrote for the model to read, while a scene shows another
 _TEXT = ("text", "kept_text", "text_length")  # what the bar of a model remembers of it
 # What the bar of a model and the folds of a view remember besides their own names in the address.
-_REMEMBERED = ("subject_model", "kept_model", *_TEXT, explain.VIEW_DRAWN)
+_REMEMBERED = ("subject_model", "kept_model", "subject_model_insisted", *_TEXT, explain.VIEW_DRAWN)
 
 
 def draw_tour() -> None:

@@ -20,15 +20,15 @@ class Stages:
     """One head, stage by stage, computed again from the recorded q_rot, k_rot and v.
 
     q, k, v and z are (position, d_head), `written` (query, d_model), without the bias b_O; all others (query,
-    key). `bias` is None where the positions add none, `raw` for a mixer that compares nothing. `divisor`
-    turns raw into scaled: None where that is no division by one number. `exponentials` are e^(score - the
-    row's largest): None where the weights are not shares of them.
+    key). `bias` is None where the positions add none; `raw` are the scores where a mixer compares nothing.
+    `divisor` turns raw into scaled: None where that is no division by one number. `exponentials` are
+    e^(score - the row's largest): None where the weights are not shares of them.
     """
 
     q: np.ndarray
     k: np.ndarray
     v: np.ndarray
-    raw: np.ndarray | None
+    raw: np.ndarray
     divisor: float | None
     scaled: np.ndarray
     bias: np.ndarray | None
@@ -49,7 +49,9 @@ def head_stages(model: Transformer, recording: Recording, layer: int, head: int)
     q, k, v = (torch.from_numpy(recording[f"blocks.{layer}.{name}"].copy()).double()[None] for name in names)
     mixer = in_double(by_heads(model.blocks[layer].mixer))
     length, kv_head = q.shape[2], head // (mixer.n_heads // mixer.n_kv_heads)
-    raw, scaled = mixer.compared(q, k), mixer.scores(q, k)
+    scaled = mixer.scores(q, k)
+    compared = mixer.compared(q, k)
+    raw = scaled if compared is None else compared
     biased = model.hooks(length, q).bias(scaled)
     mask = model.mask(length, q)
     masked = mixer.masked(biased, mask)
@@ -60,8 +62,8 @@ def head_stages(model: Transformer, recording: Recording, layer: int, head: int)
         q[0, head].numpy(),
         k[0, kv_head].numpy(),
         v[0, kv_head].numpy(),
-        None if raw is None else raw[0, head].numpy(),
-        None if raw is None else _divisor(raw[0, head].numpy(), scaled[0, head].numpy()),
+        raw[0, head].numpy(),
+        _divisor(raw[0, head].numpy(), scaled[0, head].numpy()),
         scaled[0, head].numpy(),
         None if biased is scaled else (biased - scaled)[0, head].numpy(),
         mine,
@@ -148,14 +150,14 @@ def keys_seen(stages: Stages, query: int) -> list[int]:
 class WrittenOut:
     """The arithmetic of one weight of one head: p = e^(masked - largest) / total.
 
-    `pairs` are the numbers (q_i, k_i) whose products sum to `raw`, None for the mean mixer; `bias` is None
+    `pairs` are the numbers (q_i, k_i) whose products sum to `raw`, not for the mean mixer; `bias` is None
     where the positions add none. `scaled` is raw / `divisor`, or the mixer's own where that is None;
     `largest` is the largest of the query's row, `total` the sum over its `seen` keys. `exponential` and
     `total` are None for a mixer that makes its weights in another way.
     """
 
     pairs: tuple[tuple[float, float], ...]
-    raw: float | None
+    raw: float
     divisor: float | None
     scaled: float
     bias: float | None
@@ -172,7 +174,7 @@ def written_out(stages: Stages, query: int, key: int) -> WrittenOut:
     row, powers = stages.masked[query], None if stages.exponentials is None else stages.exponentials[query]
     return WrittenOut(
         pairs=tuple((float(a), float(b)) for a, b in zip(stages.q[query], stages.k[key], strict=True)),
-        raw=None if stages.raw is None else float(stages.raw[query, key]),
+        raw=float(stages.raw[query, key]),
         divisor=stages.divisor,
         scaled=float(stages.scaled[query, key]),
         bias=None if stages.bias is None else float(stages.bias[query, key]),

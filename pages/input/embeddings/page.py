@@ -15,6 +15,7 @@ from pages.input.embeddings import words
 from pages.input.embeddings.analogies import draw_analogies
 from pages.input.embeddings.lookup import draw_lookup
 from pages.input.embeddings.map import draw_map
+from ui.model_needs import SUMS
 from ui.page_frame import Page, View, show
 
 KEY = "embed_view"
@@ -42,7 +43,7 @@ show(
                 (analogy,),
                 brings_text=True,
                 question=words.ANALOGIES_ASKED,
-                closed="sums",
+                takes=(SUMS,),
             ),
         ),
         text=words.FIRST_TEXT,

@@ -22,10 +22,11 @@ from pages.inside.attention.shared_keys import draw_shared_keys
 from pages.inside.attention.steps import draw_steps
 from pages.inside.attention.switches import draw_switches
 from ui.fit_text import ENGLISH
+from ui.model_needs import QUERIES_KEYS, SAYS
 from ui.page_frame import Page, View, show
 
 HEADS = words.with_heads((Attention, Attention.forward, heads.head_numbers), ())
-STEPS = words.with_heads((Attention, Attention.forward, single_head.head_stages), ())
+STEPS = (Attention, Attention.forward, single_head.head_stages)
 SWITCHES = words.with_heads((edits_for, compare), ())
 MASK = words.with_heads((without_mask, learn), ())
 NUMBERS = words.with_heads(
@@ -46,7 +47,15 @@ show(
         "attention_view",
         (
             View("heads", "Heads", draw_heads, words.heads, HEADS, question=words.HEADS_QUESTION),
-            View("steps", "Steps", draw_steps, words.STEPS, STEPS, question=words.STEPS_QUESTION),
+            View(
+                "steps",
+                "Steps",
+                draw_steps,
+                words.STEPS,
+                STEPS,
+                question=words.STEPS_QUESTION,
+                takes=(QUERIES_KEYS,),
+            ),
             View(
                 "switches",
                 "Switch off",
@@ -54,7 +63,7 @@ show(
                 words_switches.SWITCHES,
                 SWITCHES,
                 question=words_switches.QUESTION,
-                closed="says",
+                takes=(SAYS,),
             ),
             View(
                 "mask",
@@ -63,7 +72,7 @@ show(
                 words_mask.MASK,
                 MASK,
                 question=words_mask.QUESTION,
-                closed="says",
+                takes=(SAYS,),
             ),
             View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS, question=words.NUMBERS_QUESTION),
             View(

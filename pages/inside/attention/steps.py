@@ -12,7 +12,7 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention import axes, words
 from pages.inside.attention.figures import parts_heatmap
-from pages.inside.attention.shared import TOPIC, has_heads
+from pages.inside.attention.shared import TOPIC
 from ui import explain, widgets
 from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table
 from ui.model_bar import Subject
@@ -37,14 +37,11 @@ FORMULAS = {
     "· v": "$z_i = \\sum_j p_{ij} v_j$. The messages, mixed by the weights.",
     "W_O": "$z_i W_O$, with this head's rows of $W_O$. What this head adds to the residual stream.",
 }
-OWN_SCORES = "this model's mixer makes scores of the products in its own way, which is not written out here."
 OWN_WEIGHTS = "this model's mixer makes weights of its scores in its own way, which is not written out here."
 
 
 def draw_steps(subject: Subject) -> None:
     config = subject.config
-    if not has_heads(subject):
-        return
     recording = subject.recording()
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         layer, head = widgets.head(config, TOPIC)
@@ -108,15 +105,13 @@ def _formula(stage: str, stages: Stages) -> str:
     """Returns the formula of a stage, or that it is not written out."""
     if stage == "softmax" and stages.exponentials is None:
         return f"$p_{{ij}}$: {OWN_WEIGHTS}"
-    if stage == "÷ √d" and stages.raw is None:
-        return "$s_{ij} = 0$."
-    if stage == "÷ √d" and stages.divisor is None:
-        return f"$s_{{ij}}$: {OWN_SCORES}"
     return _scaled(stages) if stage == "÷ √d" else FORMULAS[stage]
 
 
 def _scaled(stages: Stages) -> str:
     kind = single_head.scaled_by(stages.divisor, stages.q.shape[1])
+    if kind == "own":
+        return "$s_{ij}$, which this model's mixer makes of the products."
     if kind == "none":
         return (
             "$s_{ij}$ as it is: this model's mixer does not divide. The spread of the scores grows with the"
@@ -127,7 +122,7 @@ def _scaled(stages: Stages) -> str:
 
 def names_of(stages: Stages) -> dict[str, str]:
     """Returns the names of the stages: the one of the division by √d only where there is one."""
-    divides = stages.raw is None or single_head.scaled_by(stages.divisor, stages.q.shape[1]) == "root"
+    divides = single_head.scaled_by(stages.divisor, stages.q.shape[1]) == "root"
     return {stage: stage if divides or stage != "÷ √d" else "scores" for stage in STAGES}
 
 
@@ -136,12 +131,8 @@ def _variant(subject: Subject, stage: str, stages: Stages) -> str:
     config = subject.config
     turns = "rotate" in subject.model.parts.position(config).enters
     text = ""
-    if stage == "q, k, v" and config.mixer in ("similarity", "mean"):
-        text = " This model's mixer has no such matrices: q, k and v are the token's own vector."
-    elif stage == "q, k, v" and config.mixer == "shared_qk":
+    if stage == "q, k, v" and config.mixer == "shared_qk":
         text = " This model's queries and keys are the same vectors."
-    elif stage == "q·k" and stages.raw is None:
-        text = " This model's mixer is a plain mean: it does not compare, and all scores are 0."
     elif stage == "q·k" and (config.qk_norm or turns):
         done = {
             "brought to a standard size (QK-norm)": config.qk_norm,
@@ -184,7 +175,7 @@ def _picture(
         )
         return
     values = {
-        "q·k": np.zeros_like(stages.scaled) if stages.raw is None else stages.raw,
+        "q·k": stages.raw,
         "÷ √d": single_head.biased(stages),
         "mask": stages.masked,
         "softmax": stages.pattern,
@@ -212,8 +203,7 @@ def _picture(
 def _table(subject: Subject, stages: Stages, query: int) -> pd.DataFrame:
     """One row for each key, one column for each stage."""
     columns = {"position": np.arange(len(subject.ids)), "key": subject.labels}
-    if stages.raw is not None:
-        columns["q·k"] = stages.raw[query]
+    columns["q·k"] = stages.raw[query]
     columns[names_of(stages)["÷ √d"]] = stages.scaled[query]
     if stages.bias is not None:
         columns["+ bias"] = single_head.biased(stages)[query]
@@ -229,13 +219,10 @@ def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
     here, there = (f"{safe(labels[i])} (position {i})" for i in (query, key))
     lines = [f"**How {here} comes to give {w.weight:.4f} of its weight to {there}**\n"]
     width = len(w.pairs)
-    if w.raw is None:
-        lines.append("$s = 0$: a plain mean compares nothing.\n")
-    else:
-        terms = " + ".join(f"({q:.2f})({k:.2f})" for q, k in w.pairs[:3])
-        rest = f" + \\ldots\\ ({width - 3}\\ more)" if width > 3 else ""
-        lines.append(f"$q \\cdot k = {terms}{rest} = {w.raw:.4f}$\n")
-        lines.append(_divided(w))
+    terms = " + ".join(f"({q:.2f})({k:.2f})" for q, k in w.pairs[:3])
+    rest = f" + \\ldots\\ ({width - 3}\\ more)" if width > 3 else ""
+    lines.append(f"$q \\cdot k = {terms}{rest} = {w.raw:.4f}$\n")
+    lines.append(_divided(w))
     if w.bias is not None:
         lines.append(f"$s + \\text{{bias}} = {w.scaled:.4f} + ({w.bias:.4f}) = {w.masked:.4f}$\n")
     if w.exponential is None:
@@ -256,7 +243,7 @@ def _divided(w: WrittenOut) -> str:
         "root": f"$s = {w.raw:.4f} / \\sqrt{{{width}}} = {w.scaled:.4f}$\n",
         "none": f"$s = {w.scaled:.4f}$: the product as it is.\n",
         "number": f"$s = {w.raw:.4f} / {w.divisor or 1:.4f} = {w.scaled:.4f}$\n",
-        "own": f"$s = {w.scaled:.4f}$: {OWN_SCORES}\n",
+        "own": f"$s = {w.scaled:.4f}$, which this model's mixer makes of the product.\n",
     }[single_head.scaled_by(w.divisor, width)]
 
 

@@ -157,11 +157,6 @@ LOOKS = "The token that looks"
 def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> str:
     """Says how one weight comes about (Markdown)."""
     looks, there = safe(labels[query]), safe(labels[key])
-    if w.raw is None:
-        return (
-            f"“{looks}” gives **{w.weight:.0%}** of its weight to “{there}”, one of the {w.seen} tokens that"
-            " it sees."
-        )
     product, score = (minus(f"{value:.2f}") for value in (w.raw, w.masked))
     return (
         f"How much “{looks}” looks at “{there}”: their product q·k is **{product}**, the score made of it"
@@ -170,19 +165,16 @@ def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> 
     )
 
 
-STEPS = with_heads(
-    Words(
-        see="One stage of one head for the whole text, then every number of the chosen row.",
-        why=(
-            "Nothing here is more than multiplication, addition and one exponential. All that a head knows is"
-            " in the four matrices."
-        ),
-        attempt=(
-            "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
-            "Choose a token early in the text: few keys, large weights."
-        ),
+STEPS = Words(
+    see="One stage of one head for the whole text, then every number of the chosen row.",
+    why=(
+        "Nothing here is more than multiplication, addition and one exponential. All that a head knows is"
+        " in the four matrices."
     ),
-    None,
+    attempt=(
+        "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
+        "Choose a token early in the text: few keys, large weights."
+    ),
 )
 
 # Numbers, shared keys ---------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from engine.measure.circuits.fact_recall import Fact, answer_of, trace
 from engine.measure.recording import record
 from pages.inside.circuits.fact_figure import answer_by_depth
 from pages.inside.circuits.induction import name_of
-from pages.inside.circuits.needs import writes
 from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, OWN, line
 from ui import explain, widgets
 from ui.fit_text import most_tokens, read
@@ -51,8 +50,6 @@ QUESTIONS: dict[str, Question] = {
 
 def draw_fact(subject: Subject) -> None:
     """Draws a prompt, the climb of its answer, and the writers."""
-    if not writes(subject):
-        return
     known = questions_for(subject.tokenizer)
     titles = {name: q.title for name, q in known.items()} | {OWN: "your own"}
     chosen = widgets.select("Prompt", titles, "fact_question", kind="pills", wrap=True, hidden=True)

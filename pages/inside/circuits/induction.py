@@ -21,7 +21,6 @@ from engine.measure.circuits.knockout import WEAK, Knockout, knock_out
 from pages.inside.circuits import guesses
 from pages.inside.circuits import induction_figures as figures
 from pages.inside.circuits import words_behaviour as words
-from pages.inside.circuits.needs import looks, writes
 from ui import explain, widgets
 from ui.background_jobs import measured
 from ui.fit_text import most_tokens
@@ -37,8 +36,6 @@ HEIGHT, BELOW = 360, 250
 
 def draw_induction(subject: Subject) -> None:
     """Draws both readings, then the heads one by one."""
-    if not (writes(subject) and looks(subject)):
-        return
     pool = _pool(subject.key[0], subject.tokenizer)
     limit = min(most_tokens(subject.config) // 2, len(pool))
     counts = [count for count in COUNTS if count <= limit] or ([limit] if limit > 1 else [])

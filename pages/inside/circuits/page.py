@@ -17,6 +17,7 @@ from pages.inside.circuits.patching import draw_patching
 from pages.inside.circuits.quantisation import draw_quantisation
 from pages.inside.circuits.sinks import draw_sinks
 from pages.inside.circuits.steering import draw_steering
+from ui.model_needs import CAUSAL, HEADS, SAYS
 from ui.models import REAL_MODEL
 from ui.page_frame import Page, View, show
 
@@ -37,7 +38,7 @@ show(
                 PATCHED,
                 brings_text=True,
                 question=words.PATCHING_QUESTION,
-                closed="says",
+                takes=(SAYS, CAUSAL),
             ),
             View(
                 "induction",
@@ -47,7 +48,8 @@ show(
                 REPEATED,
                 brings_text=True,
                 question=words_behaviour.INDUCTION_QUESTION,
-                closed="says",
+                takes=(SAYS, CAUSAL, HEADS),
+                best=(REAL_MODEL, "timelapse"),
             ),
             View(
                 "sinks",
@@ -56,7 +58,7 @@ show(
                 words_behaviour.sinks,
                 SUNK,
                 question=words_behaviour.SINKS_QUESTION,
-                closed="says",
+                takes=(SAYS, CAUSAL, HEADS),
             ),
             View(
                 "fact",
@@ -66,7 +68,7 @@ show(
                 TRACED,
                 brings_text=True,
                 question=words_behaviour.FACT_QUESTION,
-                closed="says",
+                takes=(SAYS, CAUSAL),
             ),
             View(
                 "steering",
@@ -76,7 +78,7 @@ show(
                 (direction, continued),
                 brings_text=True,
                 question=words_weights.STEERING_QUESTION,
-                closed="says",
+                takes=(SAYS, CAUSAL),
             ),
             View(
                 "quantisation",
@@ -85,7 +87,7 @@ show(
                 words_weights.QUANTISATION,
                 (rounded, twin),
                 question=words_weights.QUANTISATION_QUESTION,
-                closed="says",
+                takes=(SAYS,),
             ),
         ),
         text=words.TEXT,

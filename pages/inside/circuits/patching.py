@@ -39,12 +39,6 @@ HEIGHT, LINES = 360, 76  # pixels: of the map, and of the lines above it in whic
 
 
 def draw_patching(subject: Subject) -> None:
-    if not subject.config.causal:
-        st.info(
-            "This model fills gaps: it reads both ways and does not say what comes next, so there is no"
-            " answer that two prompts could bring out. Choose a model that writes."
-        )
-        return
     pairs = pairs_for(subject.tokenizer)
     titles = {name: pair.title for name, pair in pairs.items()} | {OWN: "your own"}
     chosen = widgets.select("Prompts", titles, "patching_pair", kind="pills", wrap=True, hidden=True)

@@ -28,7 +28,7 @@ from engine.measure.circuits.quantisation import (
 from engine.weights.pretrained.blocks import kinds
 from pages.inside.circuits import weights_figures as figures
 from pages.inside.circuits import words_weights as words
-from pages.inside.circuits.needs import long_text
+from pages.inside.circuits.measured_text import long_text
 from pages.inside.circuits.quantised_block import draw_block, opened_of
 from ui import explain, widgets
 from ui.background_jobs import measured

@@ -20,7 +20,7 @@ from engine.measure.circuits.sinks import (
 from pages.inside.circuits import sinks_figures as figures
 from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.induction import name_of
-from pages.inside.circuits.needs import SHORT, long_text, looks, writes
+from pages.inside.circuits.measured_text import SHORT, long_text
 from ui import explain, widgets
 from ui.background_jobs import measured
 from ui.fit_text import most_tokens
@@ -41,8 +41,6 @@ HEIGHT = 250
 
 def draw_sinks(subject: Subject) -> None:
     """Draws the weight on the first token by layer, and the loss for each way to begin."""
-    if not (writes(subject) and looks(subject)):
-        return
     ids = _text(subject)
     if ids is None:
         return

@@ -60,12 +60,6 @@ class Setting:
 
 def draw_steering(subject: Subject) -> None:
     """Draws the controls in a row, both texts and the cost side by side, and what they come to."""
-    if not subject.config.causal:
-        st.info(
-            "This model fills gaps and does not write on, so there is nothing to steer. Choose a model that"
-            " writes."
-        )
-        return
     presets = WORDS if subject.is_pretrained else LETTERS
     titles = {name: preset.title for name, preset in presets.items()} | {OWN: "Your own"}
     name = widgets.select("Mood", titles, "steering_preset", kind="pills", wrap=True, hidden=True)

@@ -28,7 +28,7 @@ from engine.measure.feedforward.neurons import (
     windows,
 )
 from ui import session, widgets
-from ui.background_jobs import begun, measured
+from ui.background_jobs import Key, begun, measured
 from ui.figures import theme
 from ui.model_bar import Subject
 from ui.models import is_training
@@ -76,7 +76,6 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
     ids, problem = _validation(subject.corpus, subject.key, subject.tokenizer)
     if problem:
         st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
-        ids = np.asarray(subject.ids)
     span, side = "8,000", SIDES[0]
     if not problem:
         hint = (
@@ -86,16 +85,9 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
         span = widgets.select("Tokens read", list(SPANS), "feedforward_span", hint=hint, container=container)
     if is_signed:
         side = widgets.select("Activation", SIDES, "feedforward_side", container=container)
-    key = ("contexts", subject.key, layer, span, subject.ids if problem else ())
-    if (
-        is_training(subject.key[0])
-        and not problem
-        and not begun(key)
-        # Streamlit's own: a button that begins a measurement has no value.
-        and not st.button("Read the corpus with the model of this step", key="feedforward_read")
-    ):
-        st.caption("Not read yet: the model is another one at each step of the scrubber.")
-        return None
+    key: Key = ("contexts", subject.key, layer, span)
+    if problem or (is_training(subject.key[0]) and not begun(key) and not _asked()):
+        ids, span, key = np.asarray(subject.ids), "all", ("contexts", subject.key, layer, subject.ids)
     window = min(subject.config.context, WINDOW)
     found = measured(
         key,
@@ -105,6 +97,14 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
     if found is None:
         return None
     return _draw(subject, ids, found, layer, neuron, is_signed and shows_lowest(found, neuron, side))
+
+
+def _asked() -> bool:
+    """Offers to read the corpus with the model of one step: at each step of the scrubber it is another."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption("Found in the text above.", width="content")
+        # Streamlit's own: a button that begins a measurement has no value.
+        return st.button("Read the corpus", key="feedforward_read", type="tertiary")
 
 
 def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, container: Any) -> Seen | None:

@@ -31,7 +31,7 @@ def draw_neuron(
         st.markdown("**What it then writes**")
         found = _writes(subject, layer, neuron)
     with left:
-        st.markdown("**What excites it most in the corpus**")
+        st.markdown("**What excites it most**")
         seen = contexts(subject, layer, neuron, is_signed, controls)
     raised = [subject.vocabulary[i] for i in found.raised[:3]]
     if seen is None:

@@ -27,12 +27,6 @@ GO = "feedforward_go"  # (layer, neuron) that was clicked in the last run
 
 
 def draw_neurons(subject: Subject) -> None:
-    if subject.config.ffn == "none":
-        st.info(
-            "This model has no feed-forward networks (`ffn` is none), so there are no neurons. The other two"
-            " views are there all the same."
-        )
-        return
     recording = subject.recording()
     post = _stacked(subject.key, subject.ids, recording)  # (layer, query, d_ff)
     kind = subject.model.parts.feedforward(subject.config)
@@ -70,8 +64,6 @@ def _more(
 
 def code_of_neurons(subject: Subject) -> Code:
     """Returns the network that this model has, and what is measured of it."""
-    if subject.config.ffn == "none":
-        return ()
     kind = subject.model.parts.feedforward(subject.config)
     network = GatedFeedForward if kind.gated else FeedForward
     measured = (neurons.strongest, neurons.quiet_share, neurons.token_scores, neurons.scan)

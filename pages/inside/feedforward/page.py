@@ -7,6 +7,7 @@ from pages.inside.feedforward import words
 from pages.inside.feedforward.functions import draw_functions
 from pages.inside.feedforward.neurons import code_of_neurons, draw_neurons
 from pages.inside.feedforward.parameters import draw_parameters
+from ui.model_needs import FEEDFORWARD, SAYS
 from ui.page_frame import Page, View, show
 
 show(
@@ -18,10 +19,10 @@ show(
                 "neurons",
                 "Neurons",
                 draw_neurons,
-                words.neurons,
+                words.NEURONS,
                 code_of_neurons,
                 question=words.QUESTIONS["neurons"],
-                closed="says",
+                takes=(SAYS, FEEDFORWARD),
             ),
             View(
                 "functions",

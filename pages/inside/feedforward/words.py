@@ -22,11 +22,6 @@ MASSIVE = (
 )
 
 
-def neurons(subject: Subject) -> Words | None:
-    """Returns the words of the view; none where there are no neurons: the view has said so."""
-    return None if subject.config.ffn == "none" else NEURONS
-
-
 NEURONS = Words(
     see=(
         "Left, the places in the corpus that excite this neuron most: the token that does is framed, its"

@@ -11,6 +11,7 @@ from pages.inside.residual.highway import draw_highway
 from pages.inside.residual.lens import draw_lens
 from pages.inside.residual.norms import draw_norms
 from pages.inside.residual.push import draw_push
+from ui.model_needs import SAYS
 from ui.page_frame import Page, View, show
 
 Q = words.QUESTIONS
@@ -27,7 +28,7 @@ show(
                 words.LENS,
                 (lens_steps, read_lens, first_settled),
                 question=Q["lens"],
-                closed="says",
+                takes=(SAYS,),
             ),
             View(
                 "push",
@@ -36,7 +37,7 @@ show(
                 words.PUSH,
                 (attribute,),
                 question=Q["push"],
-                closed="says",
+                takes=(SAYS,),
             ),
             View("norms", "Norms", draw_norms, words.NORMS, (states, shares, cosines), question=Q["norms"]),
             View(

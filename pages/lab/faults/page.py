@@ -16,6 +16,7 @@ from pages.lab.faults.doctor import draw_doctor
 from pages.lab.faults.patient import draw_patient
 from pages.lab.faults.story import draw_story
 from pages.lab.faults.which import draw_which
+from ui.model_needs import CHECKS
 from ui.page_frame import Page, View, show
 
 Q = words_doctor.QUESTIONS
@@ -41,7 +42,7 @@ show(
                 (examine, sees_the_future, gradients_by_block, relative_difference),
                 brings_text=True,
                 question=Q["doctor"],
-                closed="checks",
+                takes=(CHECKS,),
             ),
             View(
                 "which",

@@ -16,6 +16,7 @@ from pages.output.generation import words
 from pages.output.generation.beam import draw_beam
 from pages.output.generation.cache import draw_cache
 from pages.output.generation.write import draw_tokens
+from ui.model_needs import SAYS
 from ui.page_frame import Page, View, show
 
 show(
@@ -30,7 +31,7 @@ show(
                 words.tokens,
                 (steps, window, pick, likelihood, ended_by),
                 question=words.TOKENS_QUESTION,
-                closed="says",
+                takes=(SAYS,),
             ),
             View(
                 "cache",
@@ -39,7 +40,7 @@ show(
                 words.cache,
                 (KVCache, Decoder, AttentionStep, compare, flops, cache_size, unchanged),
                 question=words.CACHE_QUESTION,
-                closed="says",
+                takes=(SAYS,),
             ),
             View(
                 "beam",
@@ -48,7 +49,7 @@ show(
                 words.BEAM,
                 (beam_search,),
                 question=words.BEAM_QUESTION,
-                closed="says",
+                takes=(SAYS,),
             ),
         ),
         text="KING RICHARD II:\n",

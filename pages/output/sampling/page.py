@@ -9,6 +9,7 @@ from pages.output.sampling import words
 from pages.output.sampling.likelihood import draw_likelihood
 from pages.output.sampling.stages import draw_stages
 from pages.output.sampling.temperatures import draw_temperatures
+from ui.model_needs import SAYS
 from ui.page_frame import Page, View, show
 
 show(
@@ -23,7 +24,7 @@ show(
                 words.STAGES,
                 (stages, repetition_penalty, temperature, top_k, top_p, min_p, draw, tally),
                 question=words.STAGES_QUESTION,
-                closed="says",
+                takes=(SAYS,),
             ),
             View(
                 "temperatures",
@@ -32,7 +33,7 @@ show(
                 words.TEMPERATURES,
                 (temperature, steps),
                 question=words.TEMPERATURES_QUESTION,
-                closed="says",
+                takes=(SAYS,),
             ),
             View(
                 "likelihood",
@@ -41,7 +42,7 @@ show(
                 words.LIKELIHOOD,
                 (score, Scored, Likelihood),
                 question=words.LIKELIHOOD_QUESTION,
-                closed="says",
+                takes=(SAYS,),
             ),
         ),
         text="KING RICHARD II:\n",

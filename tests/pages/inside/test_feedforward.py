@@ -99,11 +99,12 @@ def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     assert "<i>" not in drawn and "&lt;i&gt;" in drawn
 
 
-def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
-    """The scrubber would otherwise read it anew at each step."""
+def test_a_run_is_searched_on_the_text_until_the_corpus_is_asked_for(manager, short_corpus):
+    """The scrubber would otherwise read the corpus anew at each step."""
     run = run_of(manager, vocab_size=90, context=16)
     page = feedforward(model=run, measure="true")
-    assert "Not read yet" in said(page)
+    assert "Found in the text above" in said(page) and "From 16 tokens read" in said(page)
+    assert any("gf-contexts" in e.proto.body for e in page.get("html")), "the left half is not empty"
     page.button(key="feedforward_read").click().run()
     assert not page.exception and "tokens read, 16 at a time" in said(page)
     page.number_input(key="feedforward_neuron").set_value(3).run()
@@ -111,7 +112,7 @@ def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
         page
     )  # known for all neurons of the layer
     page = feedforward(model=run, step="0")
-    assert "Not read yet" in said(page)
+    assert "Found in the text above" in said(page)
 
 
 MODEL = loud(

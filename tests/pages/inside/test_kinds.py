@@ -23,6 +23,8 @@ def stated(room: str, view: str, fields: dict[str, Any]) -> tuple[str, ...]:
     """One of these is said there."""
     if room == "attention":
         none = fields.get("mixer") == "none" and view != "shared-keys"
+        if view == "steps" and fields.get("mixer", "attention") not in ("attention", "shared_qk"):
+            return ("no queries and keys",)
         return ("has no mixer",) if none else ("What you see",)
     if room == "residual" and fields.get("wiring") == "none":
         return "no residual stream", "Nothing is added here"
@@ -31,7 +33,7 @@ def stated(room: str, view: str, fields: dict[str, Any]) -> tuple[str, ...]:
     if room == "feedforward" and view == "neurons":
         return ("has no feed-forward networks",) if fields.get("ffn") == "none" else ("tokens read",)
     if view == "steering":
-        return ("as perplexing",) if fields.get("causal", True) else ("nothing to steer",)
+        return ("as perplexing",) if fields.get("causal", True) else ("fills gaps",)
     return ("",)
 
 

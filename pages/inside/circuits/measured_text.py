@@ -1,0 +1,26 @@
+"""Text of an experiment: the bar's, or ours where that is too short to measure on."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.inside.circuits.words import TEXT
+from ui.fit_text import read
+from ui.model_bar import Subject
+
+SHORT = 16  # tokens: a shorter text has no second half to speak of, and its loss is an accident
+
+
+def long_text(subject: Subject, most: int, fallback: str = TEXT) -> tuple[int, ...]:
+    """Returns the first `most` tokens of the bar's text; of our `fallback` where that is too short, which is
+    said.
+    """
+    if len(subject.ids) >= SHORT:
+        return subject.ids[:most]
+    ids, _, _ = read(fallback, subject.tokenizer, most)
+    if len(ids) >= SHORT:
+        st.caption(
+            f":material/info: The text above has {len(subject.ids)} tokens, too few to measure on: one of"
+            f" {len(ids)} is read instead, about Paris and Rome."
+        )
+    return ids

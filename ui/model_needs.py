@@ -1,0 +1,55 @@
+"""Models that a view takes: properties without which it has nothing to show, each with the sentence for a
+model that lacks it.
+
+    View("steps", "Steps", draw_steps, ..., takes=(QUERIES_KEYS,))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.parts.cards.mixers import MixerCard
+from ui import families
+from ui.model_bar import Subject
+
+
+@dataclass(frozen=True)
+class Need:
+    """A property of a model. `met` is True of a subject that has it; `lacks` is the sentence for one that has
+    it not (Markdown).
+    """
+
+    met: Callable[[Subject], bool]
+    lacks: str
+
+
+# An encoder-decoder is looked into at its encoder, which says nothing by itself.
+SAYS = Need(lambda subject: subject.pair is None, families.CLOSED["says"])
+SUMS = Need(lambda subject: subject.pair is None, families.CLOSED["sums"])
+CHECKS = Need(lambda subject: subject.pair is None, families.CLOSED["checks"])
+CAUSAL = Need(
+    lambda subject: subject.config.causal,
+    "This model fills gaps: it reads both ways, and does not say what comes next.",
+)
+HEADS = Need(
+    lambda subject: subject.model.parts.mixer(subject.config).present,
+    "This model has no mixer: its tokens never look at each other, and there are no heads.",
+)
+QUERIES_KEYS = Need(
+    lambda subject: _card(subject).scored and _card(subject).learned,
+    "This model's mixer has no queries and keys: it compares nothing, or the tokens' own vectors.",
+)
+FEEDFORWARD = Need(
+    lambda subject: subject.config.ffn != "none",
+    "This model has no feed-forward networks, and so no neurons.",
+)
+
+
+def _card(subject: Subject) -> type[MixerCard]:
+    return subject.model.parts.mixer(subject.config).card
+
+
+def lacking(needs: tuple[Need, ...], subject: Subject) -> Need | None:
+    """Returns the first of the needs that a subject does not meet; None where it meets all."""
+    return next((need for need in needs if not need.met(subject)), None)

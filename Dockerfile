@@ -12,7 +12,7 @@ RUN pip install --no-deps --index-url https://download.pytorch.org/whl/cpu "$(gr
     && pip install -r requirements.lock
 
 COPY . .
-# What browsers fetch is put into static/ and the code compiled now: nobody may write here later.
+# The code is compiled now: nobody may write here later.
 RUN python deploy/prepare.py \
     && useradd --uid 1000 --create-home --home-dir /data glassformer
 

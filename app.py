@@ -56,8 +56,6 @@ def route() -> None:
     session.drop_endless()
     widgets.arrived(chosen.url_path)
     draw_tour()
-    if problem := served.ensure_static():
-        st.error(problem)
     with st.sidebar:
         sidebar_status()
         draw_terms()
@@ -67,12 +65,11 @@ def route() -> None:
 
 if get_script_run_ctx(suppress_warning=True) is None:
     server.heed_settings()
-    served.ensure_static()  # before Streamlit looks for the folder; a page says what is wrong with it
     app = st.App(
         __file__,
         lifespan=server.lifespan,
         middleware=asgi_limits.middleware(),
-        routes=health.routes(),
+        routes=[*health.routes(), *served.routes()],
         on_script_error=server.report_error,
     )
 else:

@@ -8,11 +8,12 @@ import pytest
 
 from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ROOT, serve
-from ui.players.served import ensure_static
 
 SCRIPT = """
 import numpy as np, pandas as pd, plotly.graph_objects as go, streamlit as st
 from ui.figures import theme
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from ui.players import served
 from ui.players.plot import plot
 
 @st.fragment(run_every=0.2)
@@ -24,7 +25,10 @@ def live():
     plot(go.Figure(line, theme.base_layout()), key="live", alt="a wave", data=pd.DataFrame({"x": x, "y": y}), name="wave")
     st.text(f"updates {n}")
 
-live()
+if get_script_run_ctx(suppress_warning=True) is None:
+    app = st.App(__file__, routes=served.routes())
+else:
+    live()
 """
 
 
@@ -33,7 +37,6 @@ def plot_url(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("plot")
     (folder / "plot_app.py").write_text(SCRIPT)
     shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
-    assert ensure_static(folder / "static") is None
     with serve(folder, "plot_app.py", folder, "below/here") as url:
         yield f"{url}/"
 
@@ -165,7 +168,7 @@ def test_a_drawing_that_interrupts_a_transition_ends_it(page, browser, tmp_path)
         "theme.base_layout())", 'theme.base_layout()).update_layout(transition={"duration": 1000})'
     )
     (tmp_path / "plot_app.py").write_text(live)
-    assert live != SCRIPT and ensure_static(tmp_path / "static") is None
+    assert live != SCRIPT
     shutil.copytree(ROOT / ".streamlit", tmp_path / ".streamlit")
     with serve(tmp_path, "plot_app.py", tmp_path) as url:
         page.goto(url)

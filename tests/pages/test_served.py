@@ -1,19 +1,18 @@
-"""What the browser fetches by itself: put there once, whole, under names that hold what is in them."""
+"""Files that the browser fetches by itself: served from where they lie, under names that hold their content."""
 
-import os
 import shutil
-import time
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
-from streamlit.file_util import get_directory_size
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from streamlit import config
 
 from ui.players import component, served
 
 
-def lying(folder: Path) -> dict[str, int]:
-    return {str(p.relative_to(folder)): p.stat().st_ino for p in folder.rglob("*") if p.is_file()}
+@pytest.fixture
+def client():
+    return TestClient(Starlette(routes=served.routes()))
 
 
 @pytest.fixture
@@ -22,85 +21,44 @@ def assets(tmp_path, monkeypatch):
     copy = tmp_path / "assets"
     shutil.copytree(served.ASSETS, copy)
     monkeypatch.setattr(served, "ASSETS", copy)
-    found = (served.modules, served._wanted)
-    for cached in found:
-        cached.cache_clear()
+    cached = (served.modules, served._files)
+    for function in cached:
+        function.cache_clear()
     yield copy
-    for cached in found:
-        cached.cache_clear()
+    for function in cached:
+        function.cache_clear()
 
 
-def test_all_is_put_there_once(tmp_path):
-    folder = tmp_path / "static"
-    assert served.ensure_static(folder) is None
-    first = lying(folder)
-    library = (folder / served.library()).stat()
-    assert library.st_size > 1_000_000
-    assert time.time() - library.st_mtime > 10 * 365 * 24 * 3600, (
-        "a browser keeps a file for a tenth of its age"
-    )
-    for path in served.ASSETS.rglob("*.js"):
-        copy = folder / served.modules() / path.relative_to(served.ASSETS)
-        assert copy.read_bytes() == path.read_bytes()
-    assert served.ensure_static(folder) is None
-    assert lying(folder) == first  # nothing was written again
-    assert not [name for name in first if name.endswith(".svg")]
+def test_every_module_and_style_and_plotly_is_served_and_kept_for_good(client):
+    paths = [path for path in served.ASSETS.rglob("*") if path.suffix in (".js", ".css")]
+    for path in paths:
+        answer = client.get(f"/app/static/{served.modules()}/{path.relative_to(served.ASSETS).as_posix()}")
+        assert answer.content == path.read_bytes() and "immutable" in answer.headers["cache-control"]
+        assert answer.headers["content-type"].startswith(
+            "text/javascript" if path.suffix == ".js" else "text/css"
+        )
+    assert len(client.get(f"/app/static/{served.library()}").content) > 1_000_000
 
 
-def test_two_servers_may_begin_at_once(tmp_path):
-    with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(lambda _: served.ensure_static(tmp_path / "static"), range(8))) == {None}
-    assert set(lying(tmp_path / "static")) == set(served._wanted())  # and nothing of theirs is left over
-    assert [path.name for path in tmp_path.iterdir()] == ["static"]
+@pytest.mark.parametrize(
+    "name",
+    ["", "none.js", "{}", "{}/", "{}/logo.svg", "{}/../../app.py", "{}/%2e%2e/%2e%2e/app.py", "{}//etc/passwd"],
+)
+def test_no_other_name_reaches_the_disk(client, name):
+    assert client.get(f"/app/static/{name.format(served.modules())}").status_code == 404
 
 
-def test_a_server_may_begin_while_another_one_copies(tmp_path, monkeypatch):
-    seen, copy = [], shutil.copyfile
-
-    def watched(source, target):
-        copy(source, target)
-        seen.extend(os.listdir(path) for path, _, _ in os.walk(tmp_path / "static"))
-
-    monkeypatch.setattr(served.shutil, "copyfile", watched)
-    assert served.ensure_static(tmp_path / "static") is None
-    assert len(seen) > 10
-    there = {part for name in served._wanted() for part in Path(name).parts}
-    assert {name for names in seen for name in names} <= there  # nothing that will have another name
-    assert get_directory_size(str(tmp_path / "static")) > 1_000_000
-
-
-def test_other_content_has_another_address(tmp_path, assets):
+def test_another_content_has_another_address(client, assets):
     before = served.modules()
-    served.ensure_static(tmp_path / "static")
     with (assets / "clock.css").open("a") as style:
         style.write("/* another */")
-    served.modules.cache_clear(), served._wanted.cache_clear()
+    served.modules.cache_clear(), served._files.cache_clear()
     assert served.modules() != before and served.modules() in component.script("clock", ("clock",))
-    served.ensure_static(tmp_path / "static")
-    # A page that is still open goes on fetching what it knows of.
-    there = {path.name for path in (tmp_path / "static").iterdir()}
-    assert there == {before, served.modules(), served.library()}
+    assert client.get(f"/app/static/{before}/clock.css").status_code == 404
+    assert client.get(f"/app/static/{served.modules()}/clock.css").text.endswith("/* another */")
 
 
-def test_what_an_older_version_left_goes_after_a_day(tmp_path, monkeypatch):
-    old = [tmp_path / "assets-0123456789ab", tmp_path / "plotly-0123456789ab.min.js", tmp_path / "mine.txt"]
-    old[0].mkdir()
-    (old[0] / "load.js").write_text("")
-    for path in old[1:]:
-        path.write_text("")
-    monkeypatch.setattr(served, "KEPT_SECONDS", -60)
-    assert served.ensure_static(tmp_path) is None
-    assert [path.exists() for path in old] == [False, False, True]
-
-
-def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("not a folder")
-    problem = served.ensure_static(tmp_path / "file")
-    assert problem is not None and problem.startswith("Figures cannot be drawn") and "writable" in problem
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(served.shutil, "copyfile", full)
-    assert "No space left" in str(served.ensure_static(tmp_path / "full"))
-    assert lying(tmp_path / "full") == {}
+def test_a_server_below_a_path_serves_them_there(monkeypatch):
+    monkeypatch.setattr(config, "get_option", lambda name: "/below/here/")
+    client = TestClient(Starlette(routes=served.routes()))
+    assert client.get(f"/below/here/app/static/{served.modules()}/load.js").status_code == 200

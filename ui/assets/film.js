@@ -17,7 +17,7 @@ import { themed } from "./shared/theme.js"
  * @property {string} name of the training, for the files' names
  * @property {number[]} steps
  * @property {number[]} marks the steps at which something happened: they are never left out
- * @property {string} library the name of Plotly's library below static/
+ * @property {string} library the name of Plotly's library below app/static/
  * @property {(step: number) => Promise<string>} show resolves when the page has drawn it, with what is said of it
  * @property {() => void} back shows again what was shown before
  */

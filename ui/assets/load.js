@@ -32,7 +32,7 @@ const sheets = new WeakMap() // by the document or the shadow root that they are
 
 /**
  * The function that draws the component `name`, whose module is {name}.js, in the styles {styles}.css. `ahead` are scripts
- * of app/static/ that the module will ask for: their fetching begins now.
+ * below app/static/ that the module will ask for: their fetching begins now.
  * @param {string} name
  * @param {string[]} styles
  * @param {string[]} [ahead]

@@ -229,7 +229,7 @@ function update(self, data) {
   if (self.drawn) soon(self)
   else counted(library(self.message.library)).then(() => self.root.isConnected && soon(self)).catch(() => {
     if (self.drawn) return
-    self.figure.textContent = `The figure cannot be drawn: app/static/${self.message.library} did not load. Reload the page; if that does not help, restart the app, which puts the file there.`
+    self.figure.textContent = `The figure cannot be drawn: app/static/${self.message.library} did not load. Reload the page; if that does not help, restart the app.`
     self.figure.className = "gf-figure gf-problem"
   })
 }

@@ -14,7 +14,7 @@ import { after, marked, place, points, wanted, words } from "./scrubber_state.js
  * @property {import("./scrubber_state.js").Mark[]} marks
  * @property {number} shown the step that the page has drawn, or NEWEST
  * @property {string} run
- * @property {string} library the name of Plotly's library below static/
+ * @property {string} library the name of Plotly's library below app/static/
  */
 
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer

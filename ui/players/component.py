@@ -35,8 +35,8 @@ def mounted(
     name: str, *, styles: tuple[str, ...] | None = None, ahead: tuple[str, ...] = (), isolated: bool = False
 ) -> Callable[..., Any]:
     """Returns the component `glassformer_{name}`: ui/assets/{name}.js in the styles {name}.css and SAVES, or
-    in those that are named. `ahead` are other files of static/ that it is going to fetch. `isolated` puts
-    it into a shadow root, where no style of the page reaches it.
+    in those that are named. `ahead` are other files that it is going to fetch. `isolated` puts it into a
+    shadow root, where no style of the page reaches it.
     """
     js = script(name, (SAVES, name) if styles is None else styles, ahead)
     return st.components.v2.component(f"glassformer_{name}", js=js, isolate_styles=isolated)

@@ -18,7 +18,7 @@ from ui import (
     widgets,
 )
 from ui.glossary_panel import draw_terms
-from ui.operate import health
+from ui.operate import health, metrics
 from ui.players import served
 from ui.stage.draw import URL, draw_stage
 from ui.status import sidebar_status
@@ -73,4 +73,5 @@ if get_script_run_ctx(suppress_warning=True) is None:
         on_script_error=server.report_error,
     )
 else:
-    route()
+    with metrics.page_timed():
+        route()

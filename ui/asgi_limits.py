@@ -17,11 +17,10 @@ from starlette.middleware import Middleware
 from starlette.requests import cookie_parser
 from streamlit import config
 from streamlit.runtime import Runtime
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from engine.service import profiles
 from engine.service.secret import SecretError, chosen
-from ui import identity
+from ui import identity, websocket_filter
 from ui.uploads import Coming, Uploads
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ UPLOAD_SECONDS = 120.0  # for one file
 FORM_BYTES = 1 * MB  # around a file
 PRIVATE = ("/_stcore/metrics", "/_stcore/script-health-check", "/_stcore/agent")
 UPLOAD = "/_stcore/upload_file/"
-# what a WebSocket is told that is not taken, or sends text (RFC 6455, IANA registry)
-TRY_LATER, UNSUPPORTED = 1013, 1003
+POLICY, TRY_LATER = 1008, 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA registry)
+_TABS = Counter[str]()  # open tabs of this server by address
 
 
 def policy() -> str:
@@ -95,6 +94,11 @@ def headers() -> dict[str, str]:
     }
 
 
+def open_tabs() -> int:
+    """Returns how many browser tabs are connected."""
+    return _TABS.total()
+
+
 def middleware() -> list[Middleware]:
     """Returns the middleware for `st.App`. Only here a proxy is believed: uvicorn by itself believes every
     one on this machine, and whom a platform names (`*`, say). Then the peer would be what a visitor wrote,
@@ -117,7 +121,8 @@ class Guard:
     def __init__(self, app: ASGIApp) -> None:
         self._app, self._headers, self._proxies = app, headers(), identity.proxies()
         self._uploads, self._framed = Uploads(), bool(frames())
-        self._tabs, self._most_tabs = Counter[str](), profiles.current().max_tabs_address
+        self._tabs, profile = _TABS, profiles.current()
+        self._most_tabs, self._public = profile.max_tabs_address, profile.public
         self._base = "/" + (config.get_option("server.baseUrlPath") or "").strip("/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,13 +135,21 @@ class Guard:
 
     async def _tab(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A tab, as long as it is open: each takes descriptors and memory, and strangers open many."""
-        where = self._address(scope)
+        where, allowed = self._address(scope), websocket_filter.same_origin(scope)
+        if allowed is None:
+            await send({"type": "websocket.close", "code": POLICY})
+            return
         if where and 0 < self._most_tabs <= self._tabs[where]:
             await send({"type": "websocket.close", "code": TRY_LATER})
             return
+        receive = websocket_filter.receiving(receive, send, self._public)
+        if self._public:
+            send = websocket_filter.sending(send)
         self._tabs[where] += 1
         try:
-            await self._app(self._addressed(scope), _binary(receive, send), send)
+            await self._app(
+                self._addressed(allowed), websocket_filter.receiving(receive, send, self._public), send
+            )
         finally:
             self._tabs[where] -= 1
             if not self._tabs[where]:
@@ -182,15 +195,17 @@ class Guard:
             return
         session = path.removeprefix(UPLOAD).partition("/")[0]
         file, held = Coming(session, self._address(scope), int(length.lstrip("0")[:13] or 0)), _held()
-        if refusal := self._uploads.refusal(file, held, most):
+        if held is None:
+            await _refuse(send, 503, "This server takes no files")
+        elif refusal := self._uploads.refusal(file, held, most):
             await _refuse(send, *refusal)
-            return
-        with self._uploads.coming(file, held):
-            try:
-                async with asyncio.timeout(UPLOAD_SECONDS):
-                    await self._app(scope, receive, send)
-            except TimeoutError:
-                await _refuse(send, 408, "This took too long")
+        else:
+            with self._uploads.coming(file, held):
+                try:
+                    async with asyncio.timeout(UPLOAD_SECONDS):
+                        await self._app(scope, receive, send)
+                except TimeoutError:
+                    await _refuse(send, 408, "This took too long")
 
     def _dressed(self, scope: Scope, send: Send) -> Send:
         """With the headers; and with a key for a browser that has none and is given a page. Where other sites
@@ -231,30 +246,18 @@ def _known(scope: Scope) -> bool:
     return identity.key_in(sent.get(identity.COOKIE)) is not None
 
 
-def _held() -> dict[str, int]:
-    """Bytes of uploaded files that the server holds, by session."""
-    files = Runtime.instance().uploaded_file_mgr
-    if not isinstance(files, MemoryUploadedFileManager):
-        return {}
-    return {
-        session: sum(len(file.data) for file in dict(kept).values())
-        for session, kept in dict(files.file_storage).items()
-    }
-
-
-def _binary(receive: Receive, send: Send) -> Receive:
-    """Ends a WebSocket that sends text: browsers send none here, and Streamlit 1.67 answers each with a trace
-    in the log.
-    """
-
-    async def binary() -> Message:
-        message = await receive()
-        if message["type"] != "websocket.receive" or message.get("bytes") is not None:
-            return message
-        await send({"type": "websocket.close", "code": UNSUPPORTED})
-        return {"type": "websocket.disconnect", "code": UNSUPPORTED}
-
-    return binary
+def _held() -> dict[str, int] | None:
+    """Bytes of uploaded files that the server holds, by session; None where Streamlit does not tell."""
+    files = getattr(Runtime.instance().uploaded_file_mgr, "file_storage", None)
+    if not isinstance(files, dict):
+        return None
+    try:
+        return {
+            session: sum(len(file.data) for file in dict(kept).values())
+            for session, kept in dict(files).items()
+        }
+    except (AttributeError, TypeError):
+        return None
 
 
 async def _refuse(send: Send, status: int, sentence: str) -> None:

@@ -6,12 +6,13 @@ import asyncio
 import gc
 import logging
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import anyio
+from streamlit import __version__ as STREAMLIT_VERSION
 from streamlit import config
-from streamlit.runtime.pages_manager import PagesManager
 
 from engine.errors import ConfigError, GlassformerError
 from engine.service import profiles, shared
@@ -21,19 +22,14 @@ from engine.service.profiles import Profile
 from engine.training.numerics import share_memory
 from ui import background_jobs, identity, session
 from ui.operate import (
-    coalesced_clicks,
-    duplicate_triggers,
     expire_sessions,
-    fast_widget_lookup,
     file_descriptors,
-    hide_script_path,
-    invalid_widget_values,
     log,
-    message_size_limit,
     metrics,
-    reject_foreign_origins,
-    stale_fragment_reruns,
+    patches,
 )
+
+OLDEST = (1, 67)  # Streamlit with `help` of st.Page, and st.grid
 
 
 @asynccontextmanager
@@ -41,24 +37,12 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     """Has the run manager and its warm worker ready before anybody asks, and ends every training when the
     server ends.
     """
-    # A folder called `pages` makes Streamlit 1.67 believe in its old kind of multipage app until
-    # `st.navigation` has run once: it answers the first deep link (`/train`) with "Page not found". No option
-    # says otherwise; this is what it reads.
-    PagesManager.uses_pages_directory = False
     share_memory()
     log.arrange()
     file_descriptors.more_descriptors()
     file_descriptors.say_seldom(asyncio.get_running_loop())
-    invalid_widget_values.ignore()
-    stale_fragment_reruns.ignore()
-    coalesced_clicks.heed()
-    duplicate_triggers.heed_once()
-    fast_widget_lookup.singly()
-    reject_foreign_origins.know_no_address()
-    reject_foreign_origins.say_seldom()
-    _guard_against_strangers(session.profile())
-    config.set_option("server.maxUploadSize", session.profile().max_upload_mb)
-    message_size_limit.bound(session.profile().max_message_mb)
+    patches.install()
+    _set_limits(session.profile())
     ahead = asyncio.create_task(asyncio.to_thread(_go_ahead))
     await anyio.to_thread.run_sync(session.manager)
     for doubt in doubts(session.profile(), session.manager()):
@@ -72,15 +56,18 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     finally:
         note("server ends")
         unserve()
+        patches.withdraw()
         await asyncio.wait([ahead])
         await anyio.to_thread.run_sync(background_jobs.leave_all)
         await anyio.to_thread.run_sync(session.close_manager)
 
 
 def heed_settings() -> None:
-    """Ends the server, which has not begun, where one of its variables means nothing: it would serve without
-    what `lifespan` does, and fail for every browser.
+    """Ends the server, which has not begun, where Streamlit is too old or one of its variables means nothing:
+    it would serve without what `lifespan` does, and fail for every browser.
     """
+    if old := too_old(STREAMLIT_VERSION):
+        raise SystemExit(old)
     try:
         profiles.current()
         log.wanted()
@@ -88,6 +75,24 @@ def heed_settings() -> None:
         identity.proxies()
     except ConfigError as error:
         raise SystemExit(str(error)) from error
+
+
+def too_old(streamlit: str) -> str | None:
+    """Returns a sentence for a version of Streamlit that no page can be drawn with.
+
+    >>> too_old("1.66.2")
+    'Glassformer needs Streamlit 1.67 or later, and this is 1.66.2: pip install -r requirements.txt'
+    >>> too_old("1.67.0"), too_old("2.0rc1")
+    (None, None)
+    """
+    numbers = tuple(int(part) for part in re.findall(r"\d+", streamlit)[:2])
+    if numbers >= OLDEST:
+        return None
+    oldest = ".".join(map(str, OLDEST))
+    return (
+        f"Glassformer needs Streamlit {oldest} or later, and this is {streamlit}:"
+        " pip install -r requirements.txt"
+    )
 
 
 def doubts(profile: Profile, manager: RunManager) -> list[str]:
@@ -116,13 +121,13 @@ def report_error(error: Exception) -> bool:
     return True
 
 
-def _guard_against_strangers(profile: Profile) -> None:
-    """Strangers are not shown where files lie and what the code says; who runs the server has the log. Nor do
-    they empty its caches.
+def _set_limits(profile: Profile) -> None:
+    """Sets Streamlit's own options: the sizes of files and messages, and that strangers are not shown what
+    the code says; who runs the server has the log.
     """
+    config.set_option("server.maxUploadSize", profile.max_upload_mb)
+    config.set_option("server.maxWidgetStateSize", profile.max_message_mb)
     if profile.public:
-        invalid_widget_values.keep_caches()
-        hide_script_path.hide()
         config.set_option("client.showErrorDetails", "none")
 
 

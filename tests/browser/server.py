@@ -34,12 +34,17 @@ def chromium_path(playwright: Any) -> str | None:
 
 @contextmanager
 def serve(
-    home: Path, script: str = "app.py", folder: Path = ROOT, base: str = "", profile: str = "hosted"
+    home: Path,
+    script: str = "app.py",
+    folder: Path = ROOT,
+    base: str = "",
+    profile: str = "hosted",
+    before: str = "",
 ) -> Iterator[str]:
     """The address of `streamlit run script` in `folder`, on a free port, with `home` for its home folder and
     its log.
 
-    `base` is a path below which it is served, as some hosts do. `profile` is `hosted` because its trainings
+    `base` is a path below which it is served, as some hosts do. `before` is Python that runs first. `profile` is `hosted` because its trainings
     have one thread: beside a browser on two cores, the threads of a larger one wait for each other most of
     the time. Raises RuntimeError when it does not start.
     """
@@ -47,7 +52,8 @@ def serve(
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("STREAMLIT_", "XDG_"))
     }
-    command = [sys.executable, "-m", "streamlit", "run", script]
+    main = ["-c", f"{before}from streamlit.web.cli import main; main()"] if before else ["-m", "streamlit"]
+    command = [sys.executable, *main, "run", script]
     for name, value in {
         "server.port": str(port),
         "server.address": "127.0.0.1",

@@ -12,7 +12,6 @@ from typing import Any, cast
 import pytest
 import streamlit as st
 from streamlit import config
-from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.caching.ttl_cache import TTLCache
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.testing.v1 import AppTest
@@ -26,13 +25,7 @@ from tests.aside import aside
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
 from ui import server
 from ui import session as state
-from ui.operate import (
-    coalesced_clicks,
-    duplicate_triggers,
-    expire_sessions,
-    invalid_widget_values,
-    stale_fragment_reruns,
-)
+from ui.operate import expire_sessions
 
 ME = "me"
 GO_AHEAD = server._go_ahead
@@ -46,8 +39,6 @@ def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
     monkeypatch.setattr(server, "_settle", lambda: None)
     monkeypatch.setattr(server, "_go_ahead", lambda: None)
-    kept = AppSession._handle_clear_cache_request
-    monkeypatch.setattr(AppSession, "_handle_clear_cache_request", kept)
     before = config.get_option("client.showErrorDetails")
     yield
     state.close_manager()
@@ -62,24 +53,9 @@ def within_a_server(look: Callable[[], Any] = lambda: None) -> Any:
     return aside(serve())
 
 
-def test_a_server_mends_how_streamlit_takes_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    for part in (invalid_widget_values, coalesced_clicks, stale_fragment_reruns, duplicate_triggers):
-        for name in ("ignore", "heed", "heed_once"):
-            if hasattr(part, name):
-                monkeypatch.setattr(part, name, lambda name=part.__name__: asked.append(name.split(".")[-1]))
-    within_a_server()
-    assert sorted(asked) == [
-        "coalesced_clicks",
-        "duplicate_triggers",
-        "invalid_widget_values",
-        "stale_fragment_reruns",
-    ]
-
-
 def empty_caches() -> None:
-    session = SimpleNamespace(_session_state={})
-    AppSession._handle_clear_cache_request(session)  # type: ignore[arg-type]
+    st.cache_data.clear()
+    st.cache_resource.clear()
 
 
 def test_emptied_caches_leave_the_runs_where_they_are() -> None:
@@ -145,36 +121,6 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
     said, manager = within_a_server(look)
     assert said == shown
     assert state._MADE == [] and not manager.folder.exists(), "the end of the server is the end of its runs"
-
-
-@pytest.mark.parametrize("profile, kept", [("local", False), ("hosted", True), ("small", True)])
-def test_no_stranger_empties_what_is_kept_for_all(
-    monkeypatch: pytest.MonkeyPatch, profile: str, kept: bool
-) -> None:
-    monkeypatch.setenv(profiles.VARIABLE, profile)
-
-    @st.cache_resource
-    def shared() -> object:
-        return object()
-
-    @st.cache_data
-    def counted() -> list[int]:
-        made.append(1)
-        return made
-
-    made: list[int] = []
-
-    def look() -> tuple[bool, int]:
-        counted.clear()
-        before, _ = shared(), counted()
-        sender = SimpleNamespace(_session_state={"own": 1})
-        AppSession._handle_clear_cache_request(sender)  # type: ignore[arg-type]
-        assert sender._session_state == {}
-        counted()
-        return shared() is before, len(made)
-
-    same, times = within_a_server(look)
-    assert (same, times) == (kept, 1 if kept else 2)
 
 
 def test_a_server_is_there_before_all_that_it_makes_ready_and_ends_after_it(

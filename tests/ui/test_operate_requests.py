@@ -20,8 +20,9 @@ ITSELF = dict(serializer=lambda value: value, deserializer=lambda value: value)
 
 @pytest.fixture(autouse=True)
 def heeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SessionState, "on_script_will_rerun", SessionState.on_script_will_rerun)
-    coalesced_clicks.heed()
+    monkeypatch.setattr(
+        SessionState, "on_script_will_rerun", coalesced_clicks.taker(SessionState.on_script_will_rerun)
+    )
 
 
 @pytest.fixture
@@ -147,9 +148,8 @@ def test_a_whole_page_is_not_asked_for_twice(
 )
 def test_a_part_is_drawn_again_on_its_own_page_only(monkeypatch, asked: RerunData, answered: bool) -> None:
     heard: list[RerunData] = []
-    monkeypatch.setattr(stale_fragment_reruns, "_INSIDE", lambda _, data: heard.append(data))
     runner = SimpleNamespace(_pages_manager=SimpleNamespace(current_page_script_hash="shown"))
-    stale_fragment_reruns._run(runner, asked)  # type: ignore[arg-type]
+    stale_fragment_reruns.runner(lambda _, data: heard.append(data))(runner, asked)
     assert heard == [asked] * answered
 
 
@@ -175,11 +175,8 @@ def part(page: str, name: str = "bar") -> RerunData:
 def test_a_click_that_waits_is_not_undone_by_a_part_of_the_page_that_is_left(
     monkeypatch, waits: RerunData, comes: RerunData, answered: tuple[str, list[str]]
 ) -> None:
-    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", ScriptRequests._request_rerun_locked)
-    monkeypatch.setattr(
-        stale_fragment_reruns.ScriptRunner, "_run_script", stale_fragment_reruns.ScriptRunner._run_script
-    )
-    stale_fragment_reruns.ignore()
+    replaced = stale_fragment_reruns.waiter(ScriptRequests._request_rerun_locked)
+    monkeypatch.setattr(ScriptRequests, "_request_rerun_locked", replaced)
     requests = ScriptRequests()
     assert requests.request_rerun(waits) and requests.request_rerun(comes)
     request = requests.on_scriptrunner_ready()
@@ -189,8 +186,7 @@ def test_a_click_that_waits_is_not_undone_by_a_part_of_the_page_that_is_left(
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A tab's session as far as requests pass through it: `asked` holds what its runs are to draw."""
-    monkeypatch.setattr(AppSession, "request_rerun", duplicate_triggers._REQUEST)
-    duplicate_triggers.heed_once()
+    monkeypatch.setattr(AppSession, "request_rerun", duplicate_triggers.requester(AppSession.request_rerun))
     made: Any = SimpleNamespace(asked=[], has_fragment=lambda part: True, _state=None, _scriptrunner=None)
     made._create_scriptrunner = made.asked.append
     yield made

@@ -14,6 +14,8 @@ from typing import Any
 
 from streamlit.runtime import Runtime
 
+from ui.operate import patches
+
 EVERY = 30.0  # seconds between two looks
 
 
@@ -34,7 +36,7 @@ async def forgetting() -> AsyncIterator[None]:
     async def look() -> None:
         while True:
             await asyncio.sleep(EVERY)
-            if Runtime.exists():
+            if Runtime.exists() and patches.holds(patches.SESSIONS):
                 # Streamlit's own: it keeps both to itself
                 forget(Runtime.instance()._session_mgr._session_storage)  # type: ignore[attr-defined]
 

@@ -15,6 +15,7 @@ from streamlit.runtime import Runtime
 from engine.errors import GlassformerError
 from engine.service.state import Process
 from ui import session
+from ui.operate import patches
 
 PATH = "/healthz"
 LASTS = 60.0  # seconds: who starts a training takes the spare, and the next is warm in some of them
@@ -73,7 +74,9 @@ class Health:
 
 
 def _response(warm: bool, spare: bool, page: bool) -> JSONResponse:
-    report = {"ready": warm and page, "spare": spare, "page": page}
+    report: dict[str, object] = {"ready": warm and page, "spare": spare, "page": page}
+    if missing := patches.missing_controls():
+        report["unprotected"] = missing
     return JSONResponse(report, 200 if warm and page else 503, {"Cache-Control": "no-store"})
 
 

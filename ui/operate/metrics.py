@@ -5,18 +5,17 @@ alone, `GLASSFORMER_METRICS=0.0.0.0:9464` for whoever reaches it. Off where it i
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
-
-from streamlit.runtime import Runtime
 
 from engine.errors import ConfigError
 from engine.service.manager import Status
 from engine.service.server_stats import Standing
-from ui import session
-from ui.operate import rerun_timing
+from ui import asgi_limits, session
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GLASSFORMER_METRICS"
 LOCAL = "127.0.0.1"
+_OBSERVERS: list[Callable[[float], None]] = []  # of runs of pages, in seconds
 BUCKETS = (0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)  # seconds
 
 
@@ -55,14 +55,15 @@ def serve() -> Callable[[], None]:
     from prometheus_client import start_http_server
 
     host, port = place
-    found, observe = registry(lambda: session.manager().standing(), sessions)
-    rerun_timing.measure(observe)
+    found, observe = registry(lambda: session.manager().standing(), asgi_limits.open_tabs)
+    _OBSERVERS.append(observe)
     try:
         server, thread = start_http_server(port, host, found)
     except OSError as error:
         raise ConfigError(VARIABLE, wanted, f"cannot be listened at: {error.strerror or error}") from error
 
     def end() -> None:
+        _OBSERVERS.remove(observe)
         server.shutdown()
         server.server_close()
         thread.join(timeout=5)
@@ -70,9 +71,20 @@ def serve() -> Callable[[], None]:
     return end
 
 
+@contextmanager
+def page_timed() -> Iterator[None]:
+    """Measures a run of a page, where somebody asked for metrics."""
+    begun = time.perf_counter()
+    try:
+        yield
+    finally:
+        for observe in _OBSERVERS:
+            observe(time.perf_counter() - begun)
+
+
 def registry(
     standing: Callable[[], Standing], count: Callable[[], int]
-) -> tuple[CollectorRegistry, Callable[[str, float], None]]:
+) -> tuple[CollectorRegistry, Callable[[float], None]]:
     """Returns the metrics, read when somebody scrapes them, and a function to call after each run
     of a page.
     """
@@ -90,12 +102,11 @@ def registry(
     found.register(Now())
     seconds = Histogram(
         "glassformer_rerun_seconds",
-        "Seconds that a run of a page, or of a fragment of one, took on the server",
-        ["what"],
+        "Seconds that a run of a page took on the server",
         registry=found,
         buckets=BUCKETS,
     )
-    return found, lambda what, took: seconds.labels(what).observe(took)
+    return found, seconds.observe
 
 
 def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
@@ -127,9 +138,3 @@ def process_bytes() -> int:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):
         return 0
-
-
-def sessions() -> int:
-    """Counts the browser tabs that are connected."""
-    # Streamlit's own: it keeps the list to itself
-    return len(Runtime.instance()._session_mgr.list_active_sessions()) if Runtime.exists() else 0

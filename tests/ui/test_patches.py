@@ -1,0 +1,98 @@
+"""The table of patches: every row fits the pinned versions, and the app runs without any of them."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.visitor import Visitor
+from tests.aside import aside
+from tests.browser.server import serve
+from ui.operate import patches
+from ui.operate.patches import TABLE, Patch
+
+
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    yield
+    patches.withdraw()
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.name == patches.__name__]
+
+
+def test_every_row_fits_the_pinned_versions(caplog: pytest.LogCaptureFixture) -> None:
+    patches.install()
+    assert lines(caplog) == [] and all(patches.holds(one.name) for one in TABLE)
+    assert patches.missing_controls() == []
+
+
+def test_the_originals_come_back() -> None:
+    before = [patches.check(one) for one in TABLE]
+    patches.install()
+    patches.install()
+    replaced = [getattr(owner, name) is not original for owner, name, original in before]
+    assert sum(replaced) >= sum(one.make is not None for one in TABLE) - 1, "one replaces False by False"
+    patches.withdraw()
+    assert [patches.check(one)[2] for one in TABLE] == [original for *_, original in before]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+@pytest.mark.parametrize("change", ["gone", "other source", "no module"])
+def test_a_row_that_does_not_fit_stands_down_alone_and_says_what_is_lost(
+    row: Patch, change: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    module, _, name = row.symbol.partition(":")
+    other = {
+        "gone": replace(row, symbol=f"{row.symbol}_of_old"),
+        "other source": replace(row, digest="0" * 16),
+        "no module": replace(row, symbol=f"{module}_of_old:{name}"),
+    }[change]
+    patches.install([other if one is row else one for one in TABLE])
+    (line,) = lines(caplog)
+    assert row.name in line and row.lost in line
+    assert [one.name for one in TABLE if not patches.holds(one.name)] == [row.name]
+    assert patches.missing_controls() == [row.name] * row.control
+
+
+def test_another_version_takes_every_row_of_its_package_away(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = patches.installed_version
+    monkeypatch.setattr(
+        patches, "installed_version", lambda name: "1.670.0" if name == "streamlit" else real(name)
+    )
+    with caplog.at_level(logging.WARNING):
+        patches.install()
+    assert len(lines(caplog)) == sum(one.package.startswith("streamlit") for one in TABLE)
+    assert all("streamlit is 1.670.0" in line for line in lines(caplog))
+    assert patches.holds(patches.MESSAGES) and patches.missing_controls() == [patches.UPLOADS]
+
+
+LATER = "from ui.operate import patches; patches.installed_version = lambda _: '99.0'; "
+
+
+@pytest.mark.exhaustive
+def test_on_newer_versions_the_app_starts_shows_pages_and_trains(tmp_path: Path) -> None:
+    async def play(url: str) -> None:
+        visitor = Visitor(url)
+        await visitor.enter()
+        for page in ("attention", "tokens", ""):
+            await visitor.visit(page)
+            assert visitor.page.elements > 5 and not visitor.page.exceptions, page
+        await visitor.visit("train", "steps=10")
+        await visitor.press("train")
+        async with asyncio.timeout(120):
+            while not any(": finished]" in said for said in visitor.page.said):
+                await visitor.look(1.0)
+                assert not visitor.page.exceptions
+        await visitor.leave()
+
+    with serve(tmp_path, before=LATER) as url:
+        aside(play(url))
+    log = (tmp_path / "server.log").read_text()
+    assert all(row.lost in log for row in TABLE) and "Traceback" not in log

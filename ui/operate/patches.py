@@ -1,0 +1,248 @@
+"""The one table of names that a running server replaces, or reads, inside Streamlit and uvicorn.
+
+Each row holds for one version and for the source that was read when it was written. On another version, or
+where the source has changed, the row stands down: one line in the log says what is lost, and the app runs
+without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from engine.errors import GlassformerError
+from engine.service import profiles
+from ui.operate import coalesced_clicks, duplicate_triggers, invalid_widget_values, stale_fragment_reruns
+
+log = logging.getLogger(__name__)
+
+NONE = "none found"
+MB = 1_000_000  # as Streamlit counts
+SESSIONS, UPLOADS, MESSAGES = "closed sessions", "uploaded files", "message size"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One row. `make` takes the original and returns its replacement; without it the symbol is only read.
+
+    `symbol` and `reads` are `module:name` or `module:Class.name`; `digest` is that of their sources together.
+    A `control` protects the server from strangers, so `/healthz` says where it is missing.
+    """
+
+    name: str
+    symbol: str
+    package: str  # and its version, without the last number
+    digest: str
+    reason: str
+    upstream: str  # the issue that would make the row superfluous
+    lost: str  # what happens without it
+    make: Callable[[Any], Any] | None = None
+    reads: tuple[str, ...] = field(default=())
+    control: bool = False
+
+
+class StandsDown(GlassformerError):
+    """A row that does not fit the installed version."""
+
+
+def _bounded(original: Callable[..., Any]) -> Callable[..., Any]:
+    most = profiles.current().max_message_mb * MB
+
+    def protocol(**named: Any) -> Any:
+        return original(**{**named, "max_size": min(named["max_size"], most)})
+
+    return protocol
+
+
+TABLE = (
+    Patch(
+        name="pages folder",
+        symbol="streamlit.runtime.pages_manager:PagesManager.uses_pages_directory",
+        reads=("streamlit.runtime.pages_manager:PagesManager.__init__",),
+        package="streamlit 1.67",
+        digest="baf7a6f847ae8dcb",
+        reason="a folder called `pages` means pages of Streamlit's old kind until st.navigation has run",
+        upstream="https://github.com/streamlit/streamlit/issues/8860",
+        lost="the first link to a page after a start says that the page was not found",
+        make=lambda _: False,
+    ),
+    Patch(
+        name="invalid widget values",
+        symbol="streamlit.runtime.state.session_state:WStates.__getitem__",
+        reads=(
+            "streamlit.runtime.state.session_state:Serialized",
+            "streamlit.runtime.state.session_state:Value",
+        ),
+        package="streamlit 1.67",
+        digest="5bbdd9e309424873",
+        reason="a value of another type than its widget's ends the run before any code of a page",
+        upstream=NONE,
+        lost="a forged widget value leaves its sender without a page, and a traceback in the log",
+        make=invalid_widget_values.reader,
+    ),
+    Patch(
+        name="reruns of a page that was left",
+        symbol="streamlit.runtime.scriptrunner.script_runner:ScriptRunner._run_script",
+        package="streamlit 1.67",
+        digest="b576d3acf1a5b905",
+        reason="a fragment's rerun that comes after its page was left is answered as a run of that page",
+        upstream="https://github.com/streamlit/streamlit/pull/15088",
+        lost="a page may be blank after a click on another, until it is reloaded",
+        make=stale_fragment_reruns.runner,
+    ),
+    Patch(
+        name="reruns that take a click along",
+        symbol="streamlit.runtime.scriptrunner_utils.script_requests:ScriptRequests._request_rerun_locked",
+        package="streamlit 1.67",
+        digest="5bc72b1577cab5e1",
+        reason="a fragment's rerun is merged with a waiting request for another page, which is then lost",
+        upstream="https://github.com/streamlit/streamlit/pull/15088",
+        lost="a click that leads to another page may be lost",
+        make=stale_fragment_reruns.waiter,
+    ),
+    Patch(
+        name="coalesced clicks",
+        symbol="streamlit.runtime.state.session_state:SessionState.on_script_will_rerun",
+        reads=("streamlit.runtime.scriptrunner_utils.script_requests:RerunData",),
+        package="streamlit 1.67",
+        digest="7865100924827d2e",
+        reason="a click that a browser sends together with a fragment's rerun draws that fragment only",
+        upstream="https://github.com/streamlit/streamlit/pull/9062",
+        lost="a click beside a part that refreshes itself may do nothing",
+        make=coalesced_clicks.taker,
+    ),
+    Patch(
+        name="duplicate clicks",
+        symbol="streamlit.runtime.app_session:AppSession.request_rerun",
+        package="streamlit 1.67",
+        digest="52f29d8973368c8b",
+        reason="a click is sent with a fragment's automatic rerun and once more by itself",
+        upstream="https://github.com/streamlit/streamlit/pull/9183",
+        lost="a click beside a part that refreshes itself may count twice",
+        make=duplicate_triggers.requester,
+    ),
+    Patch(
+        name=SESSIONS,
+        symbol="streamlit.runtime.memory_session_storage:MemorySessionStorage",
+        reads=(
+            "streamlit.runtime.caching.ttl_cache:TTLCache",
+            "streamlit.runtime.websocket_session_manager:WebsocketSessionManager.__init__",
+        ),
+        package="streamlit 1.67",
+        digest="bda16096b0b1d945",
+        reason="sessions whose time is over end when the next tab is closed, and after a lecture none is",
+        upstream="https://github.com/streamlit/streamlit/issues/12506",
+        lost="closed tabs keep their memory and three descriptors each",
+    ),
+    Patch(
+        name=UPLOADS,
+        symbol="streamlit.runtime.memory_uploaded_file_manager:MemoryUploadedFileManager.__init__",
+        package="streamlit 1.67",
+        digest="71f20a486e052453",
+        reason="what sessions hold in files is limited, and only Streamlit knows how much that is",
+        upstream=NONE,
+        lost="where its files are kept otherwise, the server takes none",
+        control=True,
+    ),
+    Patch(
+        name=MESSAGES,
+        symbol="uvicorn.protocols.websockets.websockets_sansio_impl:ServerProtocol",
+        reads=("uvicorn.protocols.websockets.websockets_sansio_impl:WebSocketsSansIOProtocol.__init__",),
+        package="uvicorn 0.54",
+        digest="89ade48b88c29057",
+        reason="uvicorn holds as much of a browser's message as Streamlit may send: one option serves both",
+        upstream="https://github.com/streamlit/streamlit/pull/4133",
+        lost="a stranger's message may take 200 MB of memory before it is refused",
+        make=_bounded,
+        control=True,
+    ),
+)
+
+_REPLACED: dict[str, tuple[Any, str, Any]] = {}  # name of the row -> owner, attribute, original
+_READ: set[str] = set()  # rows without a replacement that hold
+_DOWN: dict[str, Patch] = {}
+
+
+def install(table: Sequence[Patch] = TABLE) -> None:
+    """Puts every row that fits in place; logs one line for each that does not."""
+    withdraw()
+    for patch in table:
+        try:
+            owner, attribute, original = check(patch)
+        except StandsDown as why:
+            _DOWN[patch.name] = patch
+            log.warning("patch “%s” stands down (%s): %s", patch.name, why, patch.lost)
+            continue
+        if patch.make is None:
+            _READ.add(patch.name)
+        else:
+            _REPLACED[patch.name] = owner, attribute, original
+            setattr(owner, attribute, patch.make(original))
+
+
+def withdraw() -> None:
+    """Puts every original back, at the end of the server."""
+    for owner, attribute, original in _REPLACED.values():
+        setattr(owner, attribute, original)
+    _REPLACED.clear()
+    _READ.clear()
+    _DOWN.clear()
+
+
+def holds(name: str) -> bool:
+    """True if the row of that name is in place."""
+    return name in _REPLACED or name in _READ
+
+
+def missing_controls() -> list[str]:
+    """Returns the names of the rows that protect the server and stand down."""
+    return [name for name, patch in _DOWN.items() if patch.control]
+
+
+def check(patch: Patch) -> tuple[Any, str, Any]:
+    """Returns (owner, attribute, original) of a row's symbol. Raises StandsDown where the version, a name or
+    the source is another.
+    """
+    package, _, wanted = patch.package.partition(" ")
+    there = installed_version(package)
+    if not f"{there}.".startswith(f"{wanted}."):
+        raise StandsDown(f"{package} is {there}, and it was made for {wanted}")
+    owner, attribute, original = _found(patch.symbol)
+    if (found := digest(patch)) != patch.digest:
+        raise StandsDown(f"its source is another: {found}")
+    return owner, attribute, original
+
+
+def installed_version(package: str) -> str:
+    """Returns the version of an installed package."""
+    return version(package)
+
+
+def digest(patch: Patch) -> str:
+    """Returns the first 16 hexadecimal digits of the SHA-256 of a row's sources. Raises StandsDown where a
+    name is missing.
+    """
+    found = [_found(name)[2] for name in (patch.symbol, *patch.reads)]
+    try:
+        sources = [inspect.getsource(one) for one in found if inspect.isroutine(one) or inspect.isclass(one)]
+    except (OSError, TypeError) as error:
+        raise StandsDown("its source cannot be read") from error
+    return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:16]
+
+
+def _found(symbol: str) -> tuple[Any, str, Any]:
+    module, _, path = symbol.partition(":")
+    try:
+        owner: Any = importlib.import_module(module)
+        *outer, attribute = path.split(".")
+        for name in outer:
+            owner = getattr(owner, name)
+        return owner, attribute, getattr(owner, attribute)
+    except (ImportError, AttributeError) as error:
+        raise StandsDown(f"{symbol} is no longer there") from error

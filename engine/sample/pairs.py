@@ -13,9 +13,10 @@ from engine.config import SampleConfig
 from engine.data.pairs import source_ids
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ConfigError
+from engine.probe import Probe, identity
 from engine.sample.generate import Drawn, choose
 from engine.sample.stages import uniform
-from engine.seq2seq import Seq2Seq
+from engine.seq2seq import Memory, Seq2Seq
 
 GREEDY = SampleConfig(temperature=0.0)
 
@@ -23,15 +24,16 @@ GREEDY = SampleConfig(temperature=0.0)
 @torch.inference_mode()
 def pair_steps(
     model: Seq2Seq,
-    source: Sequence[int],
+    source: Sequence[int] | Memory,
     length: int | None = None,
     sampling: SampleConfig = GREEDY,
     *,
     cached: bool = True,
+    probe: Probe = identity,
 ) -> Iterator[Drawn]:
-    """Yields a record for each token that the model writes for one source, `config.end` being the last; at
-    most `length` of them (the decoder's context if None). A record's `position` counts from `config.begin`,
-    which stands at 0.
+    """Yields a record for each token that the model writes for one source, its ids or what the encoder made
+    of them; `config.end` is the last, at most `length` of them (the decoder's context if None). A record's
+    `position` counts from `config.begin`, which stands at 0. `probe` sees every pass of the decoder.
 
     `cached` computes keys and values once, those of the source too, instead of anew for every token; the
     tokens are the same, but for rounding. The same seed gives the same tokens. Raises ConfigError for
@@ -40,12 +42,15 @@ def pair_steps(
     sampling = sampling.validate()
     room = _room(model, length)
     device = model.embedding.device
-    memory = model.encode(torch.tensor([list(source)], dtype=torch.int64, device=device))
+    if isinstance(source, Memory):
+        memory = source
+    else:
+        memory = model.encode(torch.tensor([list(source)], dtype=torch.int64, device=device))
     cache = model.cache(memory, room) if cached and model.can_cache else None
     seen = [model.config.begin]
     for u in uniform(sampling.seed, room).numpy():
         new = seen if cache is None else seen[cache.length :]
-        logits = model.decode(torch.tensor([new], device=device), memory, cache=cache)[0, -1].float().cpu()
+        logits = model.decode(torch.tensor([new], device=device), memory, probe, cache)[0, -1].float().cpu()
         seen.append(choose(logits, sampling, seen, u))
         yield Drawn(seen[-1], len(seen) - 1, 0, len(new), logits)
         if seen[-1] == model.config.end:

@@ -19,15 +19,13 @@ from engine.measure.families.cross_attention import (
     alignment_score,
     at_the_end,
     cross_patterns,
-    crossing,
     hits,
     looked,
     masks_of,
     model_alignment,
     sharpest,
-    with_parts,
 )
-from engine.measure.home.pair_map import writing
+from engine.measure.families.written_target import shuffled, with_parts, write_target
 from engine.probe import Recorder
 from engine.seq2seq import build_pair
 from tests.engine.cases import for_each
@@ -62,34 +60,34 @@ def looks(model, source, seen):
 
 
 def test_it_writes_what_a_plain_loop_writes_and_keeps_every_row(model):
-    found = crossing(model, WORDS, "bad-cafe")
+    found = write_target(model, WORDS, "bad-cafe")
     ids = [*WORDS.encode("bad-cafe"), END]
     seen = greedy(model, ids)
     assert found.written == WORDS.shown(seen[1:]) and found.source == (*"bad-cafe", "<end>")
-    assert found.patterns.shape == (2, 3, len(seen) - 1, 9)
-    np.testing.assert_allclose(found.pattern(None), found.patterns.mean((0, 1)))
-    np.testing.assert_array_equal(found.pattern((1, 2)), found.patterns[1, 2])
+    assert found.cross_patterns.shape == (2, 3, len(seen) - 1, 9)
+    np.testing.assert_allclose(found.pattern(None), found.cross_patterns.mean((0, 1)))
+    np.testing.assert_array_equal(found.pattern((1, 2)), found.cross_patterns[1, 2])
     assert found.ended == (seen[-1] == END)
-    np.testing.assert_allclose(found.patterns, looks(model, ids, seen[:-1])[0], atol=1e-5)
-    short = crossing(model, WORDS, "bad-cafe", longest=3)
+    np.testing.assert_allclose(found.cross_patterns, looks(model, ids, seen[:-1])[0], atol=1e-5)
+    short = write_target(model, WORDS, "bad-cafe", longest=3)
     assert short.written == found.written[:3] and not short.ended
-    assert len(crossing(model, WORDS, "bad-cafe", longest=99).written) <= 9
+    assert len(write_target(model, WORDS, "bad-cafe", longest=99).written) <= 9
 
 
 def test_a_source_that_is_cut_or_shuffled(model):
-    one, other = (crossing(model, WORDS, text, "cut") for text in ("bad", "fed-a"))
+    one, other = (write_target(model, WORDS, text, "cut") for text in ("bad", "fed-a"))
     assert one.written == other.written
-    np.testing.assert_allclose(one.patterns, 1 / 4, rtol=1e-5)  # all keys are alike
-    assert crossing(model, WORDS, "bad").written != crossing(model, WORDS, "fed-a").written
-    found = crossing(model, WORDS, "abcdefg", "shuffled", seed=1)
+    np.testing.assert_allclose(one.cross_patterns, 1 / 4, rtol=1e-5)  # all keys are alike
+    assert write_target(model, WORDS, "bad").written != write_target(model, WORDS, "fed-a").written
+    found = write_target(model, WORDS, "abcdefg", "shuffled", seed=1)
     assert sorted(found.source[:-1]) == list("abcdefg") and found.source[:-1] != tuple("abcdefg")
-    assert found.source[-1] == "<end>" and measured.shuffled([5, 5], 0) == [5, 5]
+    assert found.source[-1] == "<end>" and shuffled([5, 5], 0) == [5, 5]
 
 
 @for_each("change", ["none", "swapped"])
 def test_a_row_is_what_was_looked_at_when_the_symbol_was_written(model, change):
     """Under the causal mask a later look would be the same; with the masks swapped it is another."""
-    found = crossing(model, WORDS, "abcdefg", change)
+    found = write_target(model, WORDS, "abcdefg", change)
     reader = with_parts(model, "swapped_masks") if change == "swapped" else model
     source = [*WORDS.encode("abcdefg"), END]
     ids = {symbol: i for i in range(WORDS.vocab_size) for symbol in WORDS.shown([i])}
@@ -97,9 +95,9 @@ def test_a_row_is_what_was_looked_at_when_the_symbol_was_written(model, change):
     for i in range(len(found.written)):
         patterns, logits = looks(reader, source, seen[: i + 1])
         assert int(logits[-1].argmax()) == seen[i + 1]
-        np.testing.assert_allclose(found.patterns[:, :, i], patterns[:, :, -1], rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(found.cross_patterns[:, :, i], patterns[:, :, -1], rtol=1e-5, atol=1e-7)
     whole = looks(reader, source, seen[:-1])[0]
-    assert np.allclose(whole, found.patterns, atol=1e-5) is (change == "none")
+    assert np.allclose(whole, found.cross_patterns, atol=1e-5) is (change == "none")
 
 
 def test_masks_by_hand():
@@ -144,7 +142,7 @@ def test_what_is_right_is_known_for_sources_alone() -> None:
 def test_what_cannot_be_read_is_said(model):
     for text, error in (("", CorpusError), ("xyz", TokenizerError), ("a" * 12, ShapeError)):
         with pytest.raises(error):
-            crossing(model, WORDS, text)
+            write_target(model, WORDS, text)
 
 
 def looking_at(places: list[int], keys: int) -> np.ndarray:
@@ -198,33 +196,30 @@ def pair(request):
 
 
 def test_each_step_says_what_the_model_says_after_what_was_written(pair):
-    found = writing(pair, TOKENIZER, "badge")
+    found = write_target(pair, TOKENIZER, "badge")
     ids = [*TOKENIZER.encode("badge"), END]
     seen = [BEGIN]
     for step, symbol in enumerate(found.written):
         chances = pair(torch.tensor([ids]), torch.tensor([seen]))[0, -1].softmax(-1)
         best, token = chances.max(-1)
         assert TOKENIZER.shown([int(token)]) == (symbol,)
-        assert found.guesses[step, 0] == token
-        assert found.chances[step, 0] == pytest.approx(float(best), abs=1e-5)
-        assert found.chances[step].tolist() == pytest.approx(chances.topk(3).values.tolist(), abs=1e-5)
+        assert found.likeliest(step, 1) == [(int(token), pytest.approx(float(best), abs=1e-5))]
+        assert found.probabilities[step] == pytest.approx(chances.numpy(), abs=1e-5)
+        assert [chance for _, chance in found.likeliest(step, 3)] == sorted(found.probabilities[step])[:-4:-1]
         seen.append(int(token))
     assert seen[-1] == END or len(seen) - 1 == pair.config.decoder.context
     assert found.read == TOKENIZER.shown(seen[:-1]) and found.text == TOKENIZER.decode(seen[1:])
-    assert found.source == (*"badge", "<end>") and found.memory == (6, pair.config.encoder.d_model)
+    assert found.source == (*"badge", "<end>") and found.width == pair.config.encoder.d_model
 
 
-def test_where_it_looks_is_what_cross_attention_shows(pair):
-    found, other = writing(pair, TOKENIZER, "badge"), crossing(pair, TOKENIZER, "badge")
-    assert found.written == other.written and np.allclose(found.cross, other.patterns, atol=1e-5)
-    for step in range(len(found.written)):
-        mean = other.pattern(None)[step]
-        place, weight = found.looked(step)
-        assert place == mean.argmax() and weight == pytest.approx(mean.max(), abs=1e-5)
+def test_a_step_attends_most_where_the_mean_of_all_heads_is_largest(pair):
+    found = write_target(pair, TOKENIZER, "badge")
+    for step, row in enumerate(found.pattern(None)):
+        assert found.most_attended(step) == (row.argmax(), pytest.approx(row.max()))
 
 
 def test_sizes_are_root_mean_squares_of_the_streams(pair):
-    found = writing(pair, TOKENIZER, "ab")
+    found = write_target(pair, TOKENIZER, "ab")
     recorder = Recorder()
     ids = torch.tensor([[*TOKENIZER.encode("ab"), END]])
     begun = torch.tensor([[BEGIN, *(TOKENIZER.shown(range(13)).index(s) for s in found.written[:-1])]])

@@ -1,27 +1,23 @@
-"""Cross-attention at work: what each written symbol looked at in the source, held against the true alignment;
-also with the memory cut, the source shuffled or the masks swapped.
-"""
+"""Cross-attention held against the true alignment of source and target, and the masks of a decoder."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import torch
 
-from engine.data.pairs import Pair, rows_of, source_ids
+from engine.data.pairs import Pair, rows_of
 from engine.data.tasks.paired import PAIR_TASKS, Aligned
 from engine.data.tasks.task import Sources
-from engine.data.tokenizers.pairs import PairTokenizer, Symbols
+from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ShapeError, TaskError
 from engine.lab.faults import parts_of
 from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.parts.masks import causal_mask, padding_mask
 from engine.probe import Recorder
-from engine.seq2seq import Memory, Seq2Seq
+from engine.seq2seq import Seq2Seq
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,65 +104,6 @@ def model_alignment(
     return alignment_score(cross_patterns(model, tokenizer, pairs), [one.sources for one in pairs])
 
 
-Change = Literal["none", "cut", "shuffled", "swapped"]
-
-
-@dataclass(frozen=True, eq=False)
-class CrossReading:
-    """A target that a model wrote. `patterns` (layer, head, query, key): query i wrote symbol i, the last one
-    usually the end. Keys are the source's symbols and its end, as the model got them.
-    """
-
-    source: tuple[str, ...]
-    written: tuple[str, ...]
-    text: str
-    patterns: np.ndarray = field(repr=False)
-    ended: bool = True  # by the model itself, not because no more was asked for
-
-    def pattern(self, head: tuple[int, int] | None) -> np.ndarray:
-        """Returns the pattern (query, key) of one (layer, head), or the mean of all."""
-        return self.patterns.mean((0, 1)) if head is None else self.patterns[head]
-
-
-@torch.inference_mode()
-def crossing(
-    model: Seq2Seq,
-    tokenizer: Symbols,
-    text: str,
-    change: Change = "none",
-    seed: int = 0,
-    longest: int | None = None,
-) -> CrossReading:
-    """Reads `text` and writes the likeliest target, of at most `longest` symbols (the decoder's context if
-    None).
-
-    cut: the memory is all zeros. shuffled: the source's symbols change positions, by `seed`; its end stays
-    last. swapped: the trained weights run with `engine.lab.faults.masks.swapped_masks`. Raises CorpusError
-    for an empty text, TokenizerError for unknown symbols, ShapeError for too many.
-    """
-    ids = source_ids(text, tokenizer, model.config.end)
-    if change == "shuffled":
-        ids = [*shuffled(ids[:-1], seed), ids[-1]]
-    reader = with_parts(model, "swapped_masks") if change == "swapped" else model
-    memory = reader.encode(torch.tensor([ids]))
-    if change == "cut":
-        memory = Memory(torch.zeros_like(memory.vectors), memory.padding)
-    room = min(longest or model.config.decoder.context, model.config.decoder.context)
-    cache = reader.cache(memory, room) if reader.can_cache else None
-    seen, rows = [model.config.begin], []
-    while len(seen) <= room:
-        recorder = Recorder({"cross_pattern"})
-        new = seen if cache is None else seen[-1:]
-        logits = reader.decode(torch.tensor([new]), memory, recorder, cache)[0, -1]
-        seen.append(int(logits.argmax()))
-        rows.append(torch.stack([*recorder.tensors.values()])[:, 0, :, -1])  # (layer, head, key)
-        if seen[-1] == model.config.end:
-            break
-    patterns = torch.stack(rows, dim=2).float().numpy()  # (layer, head, query, key)
-    source, written = (tokenizer.shown(each) for each in (ids, seen[1:]))
-    return CrossReading(source, written, tokenizer.decode(seen[1:]), patterns, seen[-1] == model.config.end)
-
-
 @dataclass(frozen=True)
 class Look:
     """The sharpest look of a text: target position, source position, weight."""
@@ -185,25 +122,6 @@ def sharpest(pattern: np.ndarray) -> Look | None:
         return None
     query, key = np.unravel_index(int(own.argmax()), own.shape)
     return Look(int(query), int(key), float(own[query, key]))
-
-
-def shuffled(ids: Sequence[int], seed: int) -> list[int]:
-    """Returns the same symbols in another order, if they have one."""
-    rest = list(ids)
-    draws = random.Random(seed)
-    for _ in range(20):
-        draws.shuffle(rest)
-        if rest != list(ids):
-            break
-    return rest
-
-
-def with_parts(model: Seq2Seq, parts: str) -> Seq2Seq:
-    """Returns the same weights with other parts."""
-    with torch.device("meta"):
-        made = Seq2Seq(model.config, parts_of(parts))
-    made.load_state_dict(model.state_dict(), assign=True)
-    return made.eval().requires_grad_(False)
 
 
 def truth(task: str, text: str) -> Aligned | None:

@@ -13,15 +13,14 @@ import torch
 from torch import Tensor
 
 from engine.config import SampleConfig
-from engine.data.pairs import source_ids
 from engine.data.tasks.paired import PAIR_TASKS, pairs
 from engine.data.tokenizers import Tokenizer
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import CorpusError, ShapeError, TaskError
+from engine.measure.families.written_target import write_target
 from engine.model import Transformer
 from engine.probe import Recorder
 from engine.sample.generate import steps
-from engine.sample.pairs import pair_steps
 from engine.seq2seq import Seq2Seq
 
 Hiding = Literal["letters", "half", "word"]
@@ -135,7 +134,7 @@ def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequenc
     window[0, list(hidden)] = model.config.vocab_size - 1  # the mask is the last id
     recorder = Recorder({"pattern"})
     chances = model(window, recorder)[0, :, :-1].softmax(-1)  # (position, vocab): the mask is no letter
-    reads = _spread(recorder, "pattern")
+    reads = _spread(recorder)
     best = chances.argmax(-1)
     said = tuple(
         WrittenSymbol(tokenizer.decode([int(best[place])]), float(chances[place, best[place]]), reads[place])
@@ -155,7 +154,7 @@ def carry_on(
     drawn = list(steps(model, ids, length, sampling))
     recorder = Recorder({"pattern"})
     model(torch.tensor([[*ids, *(each.token for each in drawn[:-1])]]), recorder)
-    reads = _spread(recorder, "pattern")
+    reads = _spread(recorder)
     said = tuple(
         WrittenSymbol(
             tokenizer.decode([each.token]), each.probability, reads[each.position - 1, : each.position]
@@ -165,26 +164,20 @@ def carry_on(
     return Continuation(text, said)
 
 
-@torch.inference_mode()
 def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "language") -> Translation:
     """Writes the likeliest target of a source. Raises as `fill_in`."""
-    ids = source_ids(text, tokenizer)
-    drawn = list(pair_steps(model, ids))
-    written = [each.token for each in drawn]
-    recorder = Recorder({"pattern", "cross_pattern"})
-    memory = model.encode(torch.tensor([ids]))
-    model.decode(torch.tensor([[model.config.begin, *written[:-1]]]), memory, recorder)
-    own, across = _spread(recorder, "pattern"), _spread(recorder, "cross_pattern")
+    wrote = write_target(model, tokenizer, text)
+    own, across = wrote.self_patterns.mean((0, 1)), wrote.pattern(None)
     said = tuple(
-        WrittenSymbol(name, each.probability, own[i, : i + 1], across[i])
-        for i, (name, each) in enumerate(zip(tokenizer.shown(written), drawn, strict=True))
+        WrittenSymbol(symbol, float(wrote.probabilities[i].max()), own[i, : i + 1], across[i])
+        for i, symbol in enumerate(wrote.written)
     )
     answer, why = None, ""
     try:
         answer = PAIR_TASKS[task].answer(text).target
     except TaskError as error:
         why = str(error)
-    return Translation(tokenizer.shown(ids), said, tokenizer.decode(written), answer, why)
+    return Translation(wrote.source, said, wrote.text, answer, why)
 
 
 def _read(tokenizer: Tokenizer, text: str, room: int) -> list[int]:
@@ -196,8 +189,7 @@ def _read(tokenizer: Tokenizer, text: str, room: int) -> list[int]:
     return ids
 
 
-def _spread(recorder: Recorder, name: str) -> np.ndarray:
-    """Returns the mean pattern of all layers and heads, (query, key)."""
-    patterns = [x for scoped, x in recorder.tensors.items() if scoped.rpartition(".")[2] == name]
-    mean: Tensor = torch.stack(patterns).mean((0, 2))[0]
+def _spread(recorder: Recorder) -> np.ndarray:
+    """Returns the mean of all recorded patterns, of layers and heads: (query, key)."""
+    mean: Tensor = torch.stack([*recorder.tensors.values()]).mean((0, 2))[0]
     return mean.float().numpy()

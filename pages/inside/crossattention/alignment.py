@@ -10,14 +10,13 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import GlassformerError
 from engine.measure.families.cross_attention import (
-    Change,
-    CrossReading,
     at_the_end,
     differing,
     looked,
     sharpest,
     truth,
 )
+from engine.measure.families.written_target import Change, WrittenTarget
 from engine.training.kinds import PAIRS
 from engine.training.train_pairs import spread
 from engine.weights.pretrained.sources import KNOWN
@@ -154,12 +153,12 @@ def _more() -> None:
             fetching.offers(absent, TASK, PRETRAINED)
 
 
-def _pattern(crossing: CrossReading, head: str):  # type: ignore[no-untyped-def]
+def _pattern(crossing: WrittenTarget, head: str):  # type: ignore[no-untyped-def]
     place = None if head == "mean" else tuple(int(part) for part in head.split("."))
     return crossing.pattern(place)  # type: ignore[arg-type]
 
 
-def _picture(crossing: CrossReading, name: str, text: str, step: int, chosen: tuple[str, Change]) -> None:
+def _picture(crossing: WrittenTarget, name: str, text: str, step: int, chosen: tuple[str, Change]) -> None:
     head, change = chosen
     weights = _pattern(crossing, head)
     task = task_of(name)
@@ -177,7 +176,7 @@ def _picture(crossing: CrossReading, name: str, text: str, step: int, chosen: tu
 
 
 def _told(
-    name: str, text: str, plain: CrossReading, crossing: CrossReading, chosen: tuple[Change, str]
+    name: str, text: str, plain: WrittenTarget, crossing: WrittenTarget, chosen: tuple[Change, str]
 ) -> str:
     change, head = chosen
     if change != "none":

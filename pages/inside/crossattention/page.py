@@ -1,7 +1,8 @@
 """Cross-attention: how a text that is being written looks at another one."""
 
 from engine.experiments.masks_swapped import learn
-from engine.measure.families.cross_attention import crossing, hits, masks_of
+from engine.measure.families.cross_attention import hits, masks_of
+from engine.measure.families.written_target import write_target
 from engine.parts.blocks import DecoderBlock, PreNormDecoderBlock
 from engine.parts.masks import causal_mask, decoder_masks, padding_mask
 from pages.inside.crossattention import words
@@ -19,7 +20,7 @@ show(
                 "Alignment",
                 draw_alignment,
                 words.ALIGNMENT,
-                (DecoderBlock.forward, PreNormDecoderBlock.connect, crossing, hits),
+                (DecoderBlock.forward, PreNormDecoderBlock.connect, write_target, hits),
                 False,
                 question=words.ASK_ALIGNMENT,
             ),

@@ -9,11 +9,9 @@ from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import RunError
 from engine.measure.families.cross_attention import (
     AlignmentScore,
-    Change,
-    CrossReading,
-    crossing,
     model_alignment,
 )
+from engine.measure.families.written_target import Change, WrittenTarget, write_target
 from engine.training.kinds import PAIRS_OF
 from engine.weights.pair_checkpoints import PairCheckpoint
 from engine.weights.pretrained import pairs
@@ -81,7 +79,7 @@ def aligned(name: str, step: int) -> AlignmentScore | None:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def crossed(name: str, text: str, change: Change, seed: int, step: int = NEWEST) -> CrossReading:
-    """Raises what `opened` and `engine.measure.families.cross_attention.crossing` raise."""
+def crossed(name: str, text: str, change: Change, seed: int, step: int = NEWEST) -> WrittenTarget:
+    """Raises what `opened` and `engine.measure.families.written_target.write_target` raise."""
     found, longest = opened(name, step), LONGEST if is_pretrained(name) else None
-    return crossing(found.model, found.tokenizer, text, change, seed, longest)
+    return write_target(found.model, found.tokenizer, text, change, seed, longest)

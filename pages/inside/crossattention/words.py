@@ -13,10 +13,9 @@ from engine.experiments.masks_swapped import (
 from engine.measure.families.cross_attention import (
     AlignmentHits,
     AlignmentScore,
-    Change,
-    CrossReading,
     Look,
 )
+from engine.measure.families.written_target import Change, WrittenTarget
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
@@ -50,7 +49,7 @@ def refused(why: str) -> str:
     return f"This cannot be read, so 0 symbols were written: {why}"
 
 
-def alt(crossing: CrossReading, step: int) -> str:
+def alt(crossing: WrittenTarget, step: int) -> str:
     return (
         f"Weights of cross-attention: the first {step} of {len(crossing.written)} written symbols down, the"
         f" {len(crossing.source)} symbols of the source across."
@@ -101,7 +100,7 @@ def grown_alt(steps: Sequence[int]) -> str:
     return f"Share of symbols that are looked at in the right place, at {len(steps)} steps of the training."
 
 
-def unmarked(crossing: CrossReading, look: Look | None) -> str:
+def unmarked(crossing: WrittenTarget, look: Look | None) -> str:
     """Says what a model that others trained wrote, and where its attention was sharpest (Markdown)."""
     wrote = f"It writes “{safe(crossing.text)}”"
     if not crossing.ended:

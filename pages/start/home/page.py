@@ -5,8 +5,8 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.measure.families.written_target import write_target
 from engine.measure.home.living_map import depth_logits, lanes, outlook, read
-from engine.measure.home.pair_map import writing
 from engine.seq2seq import Seq2Seq
 from pages.start.home import words, words_pair
 from pages.start.home.choice import choose_preset
@@ -42,7 +42,7 @@ VIEWS = (
 
 LIVING_OF = {
     "encoder": replace(VIEWS[0], words=words.FILLING),
-    "both": replace(VIEWS[0], words=words_pair.RUNNING, code=(writing, Seq2Seq.forward)),
+    "both": replace(VIEWS[0], words=words_pair.RUNNING, code=(write_target, Seq2Seq.forward)),
 }
 session.drop_endless()
 

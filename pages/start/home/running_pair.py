@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.ledger import ledger
-from engine.measure.home.pair_map import Writing, writing
+from engine.measure.families.written_target import WrittenTarget, write_target
 from pages.start.home import words_pair as words
 from pages.start.home.map import draw_stacks
 from ui import explain, families, models, widgets
@@ -55,8 +55,8 @@ def _query(name: str, text: str) -> dict[str, str]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _writing(name: str, step: object, text: str) -> Writing:
+def _writing(name: str, step: object, text: str) -> WrittenTarget:
     """Writes with a training as it was after a `step`."""
     pair = families.pair_of(name, step if name.startswith(families.RUN) and isinstance(step, int) else NEWEST)
     assert pair is not None
-    return writing(pair.model, pair.tokenizer, text)
+    return write_target(pair.model, pair.tokenizer, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from engine.ledger import Ledger
-from engine.measure.home.pair_map import Writing
+from engine.measure.families.written_target import WrittenTarget
 from engine.presets import Preset
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -27,30 +27,27 @@ def joined(symbols: Sequence[str], words: bool) -> str:
     return text if len(text) <= LONGEST else f"…{text[-LONGEST:]}"
 
 
-def of_words(wrote: Writing) -> bool:
+def of_words(wrote: WrittenTarget) -> bool:
     return any(len(symbol) > 1 for symbol in wrote.source[:-1])
 
 
-def lines(wrote: Writing, step: int, vocabulary: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def lines(wrote: WrittenTarget, step: int, vocabulary: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Returns the text of the boxes at a step, by part."""
-    words, place = of_words(wrote), wrote.looked(step)
-    source, width = wrote.memory
+    words, place = of_words(wrote), wrote.most_attended(step)
+    source = len(wrote.source)
     read = wrote.read[: step + 1]
-    guess = [
-        f"“{shown(vocabulary[int(token)])}” {chance:.0%}"
-        for token, chance in zip(wrote.guesses[step], wrote.chances[step], strict=True)
-    ]
+    guess = [f"“{shown(vocabulary[token])}” {chance:.0%}" for token, chance in wrote.likeliest(step, 2)]
     return {
         "encoder.tokens": (joined(wrote.source[:-1], words), f"{source} tokens, all at once"),
         "encoder.attention": (f"{source} × {source} weights", "all see all"),
-        "memory": (f"{source} vectors × {width}", "made once, kept"),
+        "memory": (f"{source} vectors × {wrote.width}", "made once, kept"),
         "decoder.tokens": (joined(read[1:], words) or "nothing yet", f"{len(read)} with the sign to begin"),
         "decoder.attention": (f"the last sees {len(read)}", "back only"),
         "decoder.cross_attention": (
             f"looks at “{shown(wrote.source[place[0]])}”",
             f"{place[1]:.0%} of all heads' weight",
         ),
-        "decoder.softmax": tuple(guess[:2]),
+        "decoder.softmax": tuple(guess),
         "encoder.block": (f"size {_sizes(wrote.source_sizes)}",),
         "decoder.block": (f"size {_sizes(wrote.sizes[:, step])}",),
     }
@@ -60,19 +57,20 @@ def _sizes(values: Iterable[float]) -> str:
     return " → ".join(f"{value:.2f}" for value in values)
 
 
-def step(wrote: Writing, at: int) -> str:
+def step(wrote: WrittenTarget, at: int) -> str:
     """Says what this step writes, and where it attended (Markdown)."""
-    place, weight = wrote.looked(at)
+    place, weight = wrote.most_attended(at)
+    sure = wrote.probabilities[at].max()
     over = "" if wrote.written[at] != "<end>" else ", the sign that it is done"
     text = (" " if of_words(wrote) else "").join(wrote.source[:-1])
     return (
         f"It reads “{safe(text)}” and writes “**{safe(wrote.text)}**”. Step {at + 1} of {len(wrote.written)}"
-        f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with **{wrote.chances[at, 0]:.0%}**, and"
+        f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with **{sure:.0%}**, and"
         f" looks most at “{safe(shown(wrote.source[place]))}”: {weight:.0%} of all heads' weight."
     )
 
 
-def alt(wrote: Writing, at: int) -> str:
+def alt(wrote: WrittenTarget, at: int) -> str:
     return (
         f"Map of an encoder-decoder at step {at + 1} of {len(wrote.written)}: the source goes through the"
         " encoder and becomes the memory, which the decoder's cross-attention looks at while it writes."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from engine.errors import RunError
 from engine.experiments.masks_swapped import HEALTHY, SWAPPED, Swapped
 from engine.measure.families.cross_attention import (
     AlignmentScore,
-    crossing,
     differing,
     looked,
     model_alignment,
     truth,
 )
+from engine.measure.families.written_target import write_target
 from engine.seq2seq import build_pair
 from engine.service.state import RunSpec
 from engine.weights.pair_checkpoints import PairCheckpoint, load_pair, save_pair
@@ -62,7 +63,7 @@ def folder(tmp_path, monkeypatch):
 
 def ours(folder, text, change="none"):
     found = load_pair(folder / "dates")
-    return crossing(found.model, found.tokenizer, text, change)
+    return write_target(found.model, found.tokenizer, text, change)
 
 
 def test_it_opens_on_a_date(folder, drawn):
@@ -88,7 +89,7 @@ def test_rows_after_the_step_are_blank_and_a_head_can_be_chosen(folder, drawn):
     opened(PAGE, cross_view="alignment", cross_text_dates="21-11-26", cross_head="1.0", cross_step_dates="2")
     heat = drawn["cross_alignment"].traces[0]["z"]
     assert [row[0] is None for row in heat] == [False] * 2 + [True] * (len(found.written) - 2)
-    np.testing.assert_allclose(heat[1], found.patterns[1, 0, 1], rtol=1e-6)
+    np.testing.assert_allclose(heat[1], found.cross_patterns[1, 0, 1], rtol=1e-6)
 
 
 def test_a_right_answer_has_its_rings(monkeypatch, drawn):
@@ -98,7 +99,8 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     def right(name, text, change, seed, step=-1):
         found = real(name, text, change, seed, step)
         target = truth("reverse", "abc").target
-        return type(found)(found.source, (*target, "<end>"), target, found.patterns[:, :, :4])
+        shown = found.cross_patterns[:, :, :4]
+        return replace(found, written=(*target, "<end>"), text=target, cross_patterns=shown)
 
     monkeypatch.setattr("pages.inside.crossattention.alignment.crossed", right)
     told = said(opened(PAGE, cross_view="alignment", cross_task="reverse", cross_text_reverse="abc"))
@@ -219,7 +221,7 @@ def counted(step: int) -> AlignmentScore:
 @pytest.mark.parametrize("step", [0, 50])
 def test_the_model_is_that_of_the_step(run: str, step: int, drawn: dict[str, Any]) -> None:
     page = aligned(cross_task=run, step=str(step), cross_text_reverse="abcd")
-    found = crossing(at(step).model, PAIRS.tokenizer, "abcd")
+    found = write_target(at(step).model, PAIRS.tokenizer, "abcd")
     told = said(page)
     assert f"It writes “{safe(found.text)}”" in told
     np.testing.assert_allclose(drawn["cross_alignment"].table["0 a"], found.pattern(None)[:, 0], rtol=1e-5)

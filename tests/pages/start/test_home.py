@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig
 from engine.ledger import component_parameters, ledger, ledger_of
-from engine.measure.families.cross_attention import crossing
+from engine.measure.families.written_target import write_target
 from engine.measure.recording import record
 from engine.measure.residual.lens import logit_lens
 from engine.measure.shapes.operations import trace
@@ -260,8 +260,8 @@ def test_a_published_one_is_drawn_and_counted(name):
 def test_a_running_one_shows_what_runs_through_it():
     app = opened(model="pair-dates", text=TEXT, home_step="4")
     found = load_pair(ROOT / "checkpoints/paired/dates")
-    other = crossing(found.model, found.tokenizer, TEXT)
-    mean = other.patterns.mean((0, 1))[3]
+    other = write_target(found.model, found.tokenizer, TEXT)
+    mean = other.cross_patterns.mean((0, 1))[3]
     parts = component(app, "glassformer_map")["map"]["parts"]
     source = len(TEXT) + 1
     assert parts["encoder.tokens"]["lines"][1] == f"{source} tokens, all at once"

@@ -22,10 +22,10 @@ engine.errors engine.nano engine.service.secret engine.parts.cards
 engine.config engine.service.process_guards engine.service.cpu_quota engine.probe engine.data.progress
 engine.data.tokenizers engine.presets engine.training.numerics engine.weights.safetensors_header engine.training.records
 engine.data.tasks
-engine.data.corpus engine.data.corpora engine.data.pairs engine.data.pair_corpora engine.presets.task_recipes engine.presets.pair_recipes engine.parts
+engine.data.corpus engine.data.corpora engine.data.pairs engine.data.pair_corpora engine.presets.task_recipes engine.parts
 engine.model engine.seq2seq
 engine.lab.faults
-engine.weights.checkpoints engine.weights.pair_checkpoints engine.ledger engine.sample engine.weights.pretrained
+engine.weights.checkpoints engine.ledger engine.sample engine.weights.pretrained
 engine.measure
 engine.lab.reference engine.weights.export
 engine.training engine.experiments.command

@@ -17,8 +17,7 @@ from engine.errors import RunError
 from engine.seq2seq import reader_of
 from engine.training.kinds import PAIRS, PAIRS_OF
 from engine.weights import checkpoints
-from engine.weights.checkpoints import Checkpoint
-from engine.weights.pair_checkpoints import PairCheckpoint, load_pair
+from engine.weights.checkpoints import Checkpoint, PairCheckpoint, load_pair
 from ui import session
 from ui.fit_text import GAPS, PAIR
 from ui.site import ROOT

@@ -24,7 +24,7 @@ from engine.data.tokenizers import Tokenizer
 from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
-from engine.weights.pair_checkpoints import PairCheckpoint
+from engine.weights.checkpoints import PairCheckpoint
 from ui import (
     families,
     fetching,

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import torch
 
+from engine.data.pair_corpora import pair_text
 from engine.lab.faults import parts_of
-from engine.presets.pair_recipes import pair_recipe
+from engine.presets import PAIRED
 from engine.training.records import Evaluation, Sample
 from engine.training.train_pairs import train_pairs
 from engine.weights.checkpoints import write_whole
@@ -35,17 +36,18 @@ class Swapped:
 
 def learn(parts: str, steps: int = 0) -> Swapped:
     """Trains the task's own recipe with these parts; `steps` in the place of its own, if not 0."""
-    recipe = pair_recipe(TASK)
+    preset, text = PAIRED[TASK], pair_text(TASK)
+    assert preset.train is not None
     config = replace(
-        recipe.train,
-        steps=steps or recipe.train.steps,
+        preset.train,
+        steps=steps or preset.train.steps,
         eval_every=EVERY,
         sample_every=EVERY,
         sample_prompt=SOURCE,
     )
     looks: dict[int, tuple[float, float]] = {}
     texts: dict[int, str] = {}
-    for record in train_pairs(recipe.model, config, recipe.text, parts=parts_of(parts)):
+    for record in train_pairs(text.fitted(preset.model), config, text, parts=parts_of(parts)):
         if isinstance(record, Evaluation) and record.task is not None:
             looks[record.step] = (record.validation_loss, record.task.validation)
         elif isinstance(record, Sample):

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from engine.config import TrainConfig
-from engine.data.pair_corpora import HELD_OUT, LEARNED
+from engine.data.pair_corpora import HELD_OUT, LEARNED, Speakers, pair_text, speakers
+from engine.data.pairs import PairedText
 from engine.data.tasks.paired import PAIR_TASKS, pairs
 from engine.experiments.command import machine, places
 from engine.measure.families.classifier import (
@@ -24,18 +26,12 @@ from engine.measure.families.classifier import (
     share,
 )
 from engine.measure.families.cross_attention import AlignmentScore, model_alignment
-from engine.presets.pair_recipes import label_recipe, pair_recipe
+from engine.presets import ENCODERS, PAIRED, Preset
 from engine.seq2seq import build_classifier, build_pair
 from engine.training.numerics import choose, keep_memory
 from engine.training.records import Evaluation, Record, Snapshot, TrainState
 from engine.training.train_pairs import exact, train_labels, train_pairs
-from engine.weights.checkpoints import filled
-from engine.weights.pair_checkpoints import (
-    load_labels,
-    load_pair,
-    save_labels,
-    save_pair,
-)
+from engine.weights.checkpoints import filled, load_labels, load_pair, save
 
 log = logging.getLogger("glassformer.pretrain")
 
@@ -47,67 +43,83 @@ ALIGNED = 200  # held-out pairs whose alignment is looked at
 
 def pretrain(name: str, into: Path) -> dict[str, Any]:
     """Trains one of SHIPPED, writes it into `into/paired/name`, and returns its metrics."""
-    return _labels(into) if name == SPEAKERS else _pair(name, into)
+    if name == SPEAKERS:
+        return pretrain_labels(speakers(), ENCODERS[SPEAKERS], into)
+    return pretrain_pairs(pair_text(name), PAIRED[name], into)
 
 
-def _pair(name: str, into: Path) -> dict[str, Any]:
-    recipe = pair_recipe(name)
-    began = time.process_time()
-    curve, states = followed(train_pairs(recipe.model, _quiet(recipe.train), recipe.text))
-    spent = time.process_time() - began
-    model = build_pair(recipe.model, device="meta")
-    filled(model, rounded(states[-1]), name)
-    model.eval().requires_grad_(False)
-    right = exact(model, recipe.text.rows["validation"])
-    some = pairs(PAIR_TASKS[name], LEARNED, HELD_OUT)[1][:ALIGNED]
+def pretrain_pairs(text: PairedText, preset: Preset, into: Path) -> dict[str, Any]:
+    """Trains an encoder-decoder, as `pretrain`."""
+    config = text.fitted(preset.model)
+    model = build_pair(config, device="meta")
+    made = _trained(model, preset.train, lambda train: train_pairs(config, train, text))
+    right = exact(model, text.rows["validation"])
+    some = pairs(PAIR_TASKS[text.name], LEARNED, HELD_OUT)[1][:ALIGNED]
     metrics = {
-        "task": name,
+        "task": text.name,
         "exact": round(sum(right) / len(right), 4),
         "measured": (
             f"the share of all {len(right):,} held-out sources whose whole target the model writes right,"
             " alone, on the stored weights"
         ),
-        "alignment": alignment_json(model_alignment(model, recipe.text.tokenizer, some)),
-    } | _made(recipe.train, states[-1], spent, curve)
-    save_pair(into / FOLDER / name, model, recipe.text.tokenizer, metrics)
-    load_pair(into / FOLDER / name)  # what was written can be read
+        "alignment": alignment_json(model_alignment(model, text.tokenizer, some)),
+    } | made
+    save(into / FOLDER / text.name, model, text.tokenizer, metrics, torch.bfloat16)
+    load_pair(into / FOLDER / text.name)  # what was written can be read
     return metrics
 
 
-def _labels(into: Path) -> dict[str, Any]:
-    """The weights are those of the last step, not of the best one by what is held out."""
-    recipe = label_recipe()
-    began = time.process_time()
-    curve, states = followed(train_labels(recipe.model, _quiet(recipe.train), recipe.text))
-    spent = time.process_time() - began
-    model = build_classifier(recipe.model, len(recipe.text.labels), device="meta")
-    filled(model, rounded(states[-1]), SPEAKERS)
-    model.eval().requires_grad_(False)
-    rows = recipe.text.rows["validation"]
-    right, counted = labelled_right(model, rows), counting_right(recipe.text)
+def pretrain_labels(data: Speakers, preset: Preset, into: Path) -> dict[str, Any]:
+    """Trains a classifier, as `pretrain`. The weights are those of the last step, not of the best one by what
+    is held out.
+    """
+    text, lines = data.text, data.lines
+    config = text.fitted(preset.model)
+    model = build_classifier(config, len(text.labels), device="meta")
+    made = _trained(model, preset.train, lambda train: train_labels(config, train, text))
+    rows = text.rows["validation"]
+    right, counted = labelled_right(model, rows), counting_right(text)
+    by_words = by_size(counted, lines)
     metrics = {
         "task": SPEAKERS,
         "right": round(share(right), 4),
-        "majority": round(recipe.majority, 4),
+        "majority": round(data.majority, 4),
         "counting_words": round(share(counted), 4),
         "by_lines": {
-            str(lines): {"right": round(model_share, 4), "counting_words": round(words_share, 4)}
-            for (lines, model_share), words_share in zip(
-                by_size(right, recipe.lines).items(), by_size(counted, recipe.lines).values(), strict=True
-            )
+            str(size): {"right": round(model_share, 4), "counting_words": round(by_words[size], 4)}
+            for size, model_share in by_size(right, lines).items()
         },
         "measured": (
             f"the share of all {len(rows):,} held-out stretches of 1 to 8 lines, on the stored weights"
         ),
-    } | _made(recipe.train, states[-1], spent, curve)
-    save_labels(into / FOLDER / SPEAKERS, model, recipe.text.labels, recipe.text.tokenizer, metrics)
+    } | made
+    save(into / FOLDER / SPEAKERS, model, text.tokenizer, metrics, torch.bfloat16, text.labels)
     load_labels(into / FOLDER / SPEAKERS)
     return metrics
 
 
-def _quiet(config: TrainConfig) -> TrainConfig:
-    """Without samples, which change nothing that is learned."""
-    return replace(config, sample_every=0)
+def _trained(
+    model: nn.Module, train: TrainConfig | None, records: Callable[[TrainConfig], Iterator[Record]]
+) -> dict[str, Any]:
+    """Trains without samples, which change nothing that is learned, fills `model` with the last weights as
+    they are on disk, and returns how it went.
+    """
+    assert train is not None
+    began = time.process_time()
+    curve, states = followed(records(replace(train, sample_every=0)))
+    spent = time.process_time() - began
+    filled(model, rounded(states[-1]), "this training")
+    model.eval().requires_grad_(False)
+    return {
+        "step": states[-1].step,
+        "seconds": round(states[-1].seconds, 1),
+        "cpu_seconds": round(spent, 1),
+        "train": train.to_dict(),
+        "numerics": choose(train.precision).sentence,
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+        "curve": curve,
+    }
 
 
 def followed(records: Iterator[Record]) -> tuple[list[dict[str, Any]], list[TrainState]]:
@@ -143,21 +155,6 @@ def alignment_json(scores: AlignmentScore | None) -> dict[str, Any]:
         "heads": [[round(float(value), 4) for value in layer] for layer in scores.heads],
         "together": round(scores.together, 4),
         "chance": round(scores.chance, 4),
-    }
-
-
-def _made(
-    config: TrainConfig, state: TrainState, spent: float, curve: list[dict[str, Any]]
-) -> dict[str, Any]:
-    return {
-        "step": state.step,
-        "seconds": round(state.seconds, 1),
-        "cpu_seconds": round(spent, 1),
-        "train": config.to_dict(),
-        "numerics": choose(config.precision).sentence,
-        "machine": machine(),
-        "date": time.strftime("%Y-%m-%d"),
-        "curve": curve,
     }
 
 

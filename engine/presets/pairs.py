@@ -1,5 +1,5 @@
 """Settings for tasks with a source and a target: each learns its task within a minute on two slow cores.
-Vocabulary and contexts are those of the task: engine/presets/pair_recipes.py.
+Vocabulary and contexts are those of the task: engine/data/pair_corpora.py.
 """
 
 from __future__ import annotations

@@ -9,29 +9,21 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
-from engine.config import ModelConfig
-from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import CheckpointError, RunError
-from engine.lab.faults import parts_of
 from engine.service.state import Run, RunView
 from engine.training.records import TrainState
 from engine.weights.checkpoints import (
+    AnyCheckpoint,
     Checkpoint,
+    LabelCheckpoint,
+    checkpoint_of,
     load_state,
     load_weights,
-    model_with,
     pack,
-)
-from engine.weights.pair_checkpoints import (
-    LabelCheckpoint,
-    PairCheckpoint,
-    labels_from,
-    pack_files,
-    pair_from,
 )
 
 T = TypeVar("T")
-Trained = Checkpoint | PairCheckpoint | LabelCheckpoint
+Trained = AnyCheckpoint
 SNAPSHOT = "this snapshot"
 NO_TOWER = (
     "This run learns from pairs or labels, and this looks inside a model that reads one text and writes: open"
@@ -97,9 +89,8 @@ class SavedSnapshot:
             "evaluations": evaluations,
         }
         found = opened(meta, state.weights(), metrics)
-        if not isinstance(found, Checkpoint):
-            return pack_files(found)
-        return pack(found.model, found.tokenizer, metrics)
+        labels = found.labels if isinstance(found, LabelCheckpoint) else ()
+        return pack(found.model, found.tokenizer, metrics, labels)
 
     def _read(self, read: Reader[T]) -> tuple[T, dict[str, Any]]:
         try:
@@ -112,10 +103,5 @@ class SavedSnapshot:
 
 def opened(meta: Mapping[str, Any], weights: Mapping[str, Tensor], metrics: dict[str, Any]) -> Trained:
     """Returns a snapshot's model, of its kind and made of the parts that it was trained with."""
-    parts, kind = parts_of(meta.get("parts", "healthy")), meta.get("kind", "text")
-    if kind == "pairs":
-        return pair_from(meta, weights, metrics, parts)
-    if kind == "labels":
-        return labels_from(meta, weights, metrics, parts)
-    model = model_with(ModelConfig.from_dict(meta["model"]), weights, SNAPSHOT, parts)
-    return Checkpoint(model, model.config, tokenizer_from_dict(meta["tokenizer"]), metrics)
+    config = {**meta["model"], "parts": meta.get("parts", "healthy")}
+    return checkpoint_of(config, meta["tokenizer"], weights, metrics, SNAPSHOT)

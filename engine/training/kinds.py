@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import torch
 
@@ -29,7 +29,13 @@ from engine.presets import ENCODERS, PAIRED, Preset
 from engine.training import estimate
 from engine.training.records import Control, Record, TrainState
 from engine.training.train import train
-from engine.training.train_pairs import ASKED, train_labels, train_pairs
+from engine.training.train_pairs import (
+    ASKED,
+    check_settings,
+    check_vocabulary,
+    train_labels,
+    train_pairs,
+)
 
 Data = Corpus | PairedText | LabelledText
 Stacks = tuple[ModelConfig, ModelConfig | None]  # a model, and the encoder that it reads if it is a decoder
@@ -37,128 +43,29 @@ PAIRS_OF, LABELS_OF = "pairs-", "labels-"  # how the names of such data begin, i
 SPEAKERS = LABELS_OF + "speakers"
 
 
-class Kind(Protocol):
+class Kind:
     """Everything that differs between kinds of training. `name` stands in snapshots. `inside`: the pages that
     look inside one stack can show its models.
     """
 
-    name: str
-    inside: bool
+    name: ClassVar[str]
+    inside: ClassVar[bool] = False
+    train: ClassVar[Callable[..., Iterator[Record]]]
 
-    def read(self, corpus: str, tokenizer: str) -> Data:
+    def read(self, corpus: str, tokenizer: str) -> Any:
         """Reads the data of that name. Raises CorpusError or ConfigError where they cannot be had."""
+        raise NotImplementedError
 
     def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         """Returns the configurations that the settings become with these data. Raises as `read`."""
+        return self.read(corpus, "").fitted(model), None
 
     def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
         """Returns the number of trained parameters. Raises as `read`."""
+        return ledger(*self.stacks(model, corpus), parts=parts).total
 
     def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
         """Raises ConfigError, before anything is trained, where settings and data do not fit."""
-
-    def records(
-        self,
-        model: ModelConfig,
-        settings: TrainConfig,
-        data: Any,
-        parts: Parts,
-        control: Control,
-        *,
-        resume: TrainState | None = None,
-        device: str | torch.device = "auto",
-    ) -> Iterator[Record]:
-        """Trains and yields records, as engine.training.train does. Raises ConfigError or CorpusError at
-        once.
-        """
-
-    def metadata(self, model: ModelConfig, data: Any) -> dict[str, Any]:
-        """Returns a snapshot's entries for the model and its tokenizer, JSON-able."""
-
-    def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
-        """Returns the configurations as engine.training.estimate counts their work: of one length."""
-
-    def seconds(
-        self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
-    ) -> float:
-        """Returns the seconds from the first step to the end at a `rate` of operations a second; `held_out`
-        is the tokens of a text's validation split.
-        """
-
-    def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
-        """Returns the positions that are read for one update, padding included."""
-
-    def outcomes(self, model: ModelConfig, corpus: str) -> int:
-        """Returns the number of answers among which an untrained model chooses at random."""
-
-
-class Texts:
-    """A running text, or one with blanks to fill."""
-
-    name, inside = "text", True
-
-    def read(self, corpus: str, tokenizer: str) -> Corpus:
-        return corpora.load(corpus, tokenizer=tokenizer)
-
-    def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
-        return model, None
-
-    def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
-        return ledger(model, parts=parts).total
-
-    def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
-        """Checks nothing: the worker does, when it has the text."""
-
-    def records(
-        self,
-        model: ModelConfig,
-        settings: TrainConfig,
-        data: Corpus,
-        parts: Parts,
-        control: Control,
-        *,
-        resume: TrainState | None = None,
-        device: str | torch.device = "auto",
-    ) -> Iterator[Record]:
-        return train(
-            model,
-            settings,
-            data,
-            control=control,
-            resume=resume,
-            device=device,
-            parts=parts,
-            score_heads=head_scores,
-        )
-
-    def metadata(self, model: ModelConfig, data: Corpus) -> dict[str, Any]:
-        return {"model": model.to_dict(), "tokenizer": data.tokenizer.to_dict()}
-
-    def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
-        return model, None
-
-    def seconds(
-        self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
-    ) -> float:
-        return estimate.seconds(model, train, held_out, rate, parts)
-
-    def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
-        return estimate.tokens_a_step(model, train)
-
-    def outcomes(self, model: ModelConfig, corpus: str) -> int:
-        return model.vocab_size
-
-
-class _Fitted:
-    """The shared part of pairs and labels: data with their own symbols and lengths, to which a model is
-    fitted.
-    """
-
-    inside = False
-    train: ClassVar[Callable[..., Iterator[Record]]]  # engine.training.train_pairs
-    read: Callable[[str, str], Any]
-
-    def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
         text = self.read(corpus, "")
         _check(model, train, text)
         text.fitted(model).validate()
@@ -174,16 +81,79 @@ class _Fitted:
         resume: TrainState | None = None,
         device: str | torch.device = "auto",
     ) -> Iterator[Record]:
+        """Trains and yields records, as engine.training.train does. Raises ConfigError or CorpusError at
+        once.
+        """
         _check(model, settings, data)
         return type(self).train(
             data.fitted(model), settings, data, control=control, resume=resume, device=device, parts=parts
         )
 
     def metadata(self, model: ModelConfig, data: Any) -> dict[str, Any]:
+        """Returns a snapshot's entries for the model and its tokenizer, JSON-able, as
+        `engine.weights.checkpoints.checkpoint_of` reads them.
+        """
         return {"model": data.fitted(model).to_dict(), "tokenizer": data.tokenizer.to_dict()}
 
+    def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
+        """Returns the configurations as engine.training.estimate counts their work: of one length."""
+        return self.stacks(model, corpus)
 
-class Pairs(_Fitted):
+    def seconds(
+        self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
+    ) -> float:
+        """Returns the seconds from the first step to the end at a `rate` of operations a second; `held_out`
+        is the tokens of a text's validation split.
+        """
+        raise NotImplementedError
+
+    def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
+        """Returns the positions that are read for one update, padding included."""
+        return estimate.tokens_a_step(self.stacks(model, corpus)[0], train)
+
+    def outcomes(self, model: ModelConfig, corpus: str) -> int:
+        """Returns the number of answers among which an untrained model chooses at random."""
+        return model.vocab_size
+
+
+class Texts(Kind):
+    """A running text, or one with blanks to fill."""
+
+    name, inside = "text", True
+
+    def read(self, corpus: str, tokenizer: str) -> Corpus:
+        return corpora.load(corpus, tokenizer=tokenizer)
+
+    def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
+        return model, None
+
+    def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
+        """Checks nothing: the worker does, when it has the text."""
+
+    def records(
+        self,
+        model: ModelConfig,
+        settings: TrainConfig,
+        data: Corpus,
+        parts: Parts,
+        control: Control,
+        *,
+        resume: TrainState | None = None,
+        device: str | torch.device = "auto",
+    ) -> Iterator[Record]:
+        how: dict[str, Any] = {"control": control, "resume": resume, "device": device, "parts": parts}
+        return train(model, settings, data, **how, score_heads=head_scores)
+
+    def metadata(self, model: ModelConfig, data: Corpus) -> dict[str, Any]:
+        return {"model": model.to_dict(), "tokenizer": data.tokenizer.to_dict()}
+
+    def seconds(
+        self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
+    ) -> float:
+        return estimate.seconds(model, train, held_out, rate, parts)
+
+
+class Pairs(Kind):
     """Sources with their targets: an encoder-decoder."""
 
     name, train = "pairs", staticmethod(train_pairs)
@@ -194,9 +164,6 @@ class Pairs(_Fitted):
     def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         config = self.read(corpus, "").fitted(model)
         return config.decoder, config.encoder
-
-    def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
-        return ledger(*self.stacks(model, corpus), parts=parts).total
 
     def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
         """Returns both stacks with the mean of the two lengths: the ledger counts one token of each."""
@@ -213,22 +180,21 @@ class Pairs(_Fitted):
         """
         text, (decoder, encoder) = self.read(corpus, ""), self.cost_stacks(model, corpus)
         looks = 1 + estimate.looks_taken(train.steps, train.eval_every, train.look_early)
-        places = len(text.validation) * decoder.context
-        read = min((train.eval_tokens // 2) or places, places)
-        answered = 2 * ASKED * looks * decoder.context + places
+        positions = len(text.validation) * decoder.context
+        read = min((train.eval_tokens // 2) or positions, positions)
+        answered = 2 * ASKED * looks * decoder.context + positions
         work = train.steps * estimate.step_work(decoder, train, parts, encoder)
-        work += estimate.forward_work(decoder, train, parts, encoder) * (2 * read * looks + places + answered)
+        work += estimate.forward_work(decoder, train, parts, encoder) * (
+            2 * read * looks + positions + answered
+        )
         written = text.longest[1] * (2 * looks + 5 + looks)  # symbols, one at a time: looks and samples
         return work / rate + written * 2 * decoder.n_layers * estimate.SAMPLED_TOKEN
 
     def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
         return train.batch_size * sum(self.read(corpus, "").longest)
 
-    def outcomes(self, model: ModelConfig, corpus: str) -> int:
-        return model.vocab_size
 
-
-class Labels(_Fitted):
+class Labels(Kind):
     """Texts with their labels: an encoder whose pooled vector says which."""
 
     name, train = "labels", staticmethod(train_labels)
@@ -238,29 +204,20 @@ class Labels(_Fitted):
             raise CorpusError(f"there are no labelled texts called {corpus!r}; there are {SPEAKERS}")
         return pair_corpora.speakers().text
 
-    def stacks(self, model: ModelConfig, corpus: str) -> Stacks:
-        return self.read(corpus, "").fitted(model), None
-
     def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
         """Returns the parameters of the encoder, and of the matrix and biases of its output."""
-        labels = len(self.read(corpus, "").labels)
-        return ledger(*self.stacks(model, corpus), parts=parts).total + labels * (model.d_model + 1)
+        return super().parameters(model, corpus, parts) + self.outcomes(model, corpus) * (model.d_model + 1)
 
     def metadata(self, model: ModelConfig, data: LabelledText) -> dict[str, Any]:
-        return super().metadata(model, data) | {"labels": list(data.labels)}
-
-    def cost_stacks(self, model: ModelConfig, corpus: str) -> Stacks:
-        return self.stacks(model, corpus)
+        found = super().metadata(model, data)
+        return found | {"model": {"encoder": found["model"], "labels": list(data.labels)}}
 
     def seconds(
         self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
     ) -> float:
         fitted = self.stacks(model, corpus)[0]
-        places = len(self.read(corpus, "").validation) * fitted.context
-        return estimate.seconds(fitted, replace(train, sample_length=1), places, rate, parts)
-
-    def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
-        return estimate.tokens_a_step(self.stacks(model, corpus)[0], train)
+        positions = len(self.read(corpus, "").validation) * fitted.context
+        return estimate.seconds(fitted, replace(train, sample_length=1), positions, rate, parts)
 
     def outcomes(self, model: ModelConfig, corpus: str) -> int:
         return len(self.read(corpus, "").labels)
@@ -321,16 +278,8 @@ def longest(data: Data) -> int:
 
 
 def _check(model: ModelConfig, train: TrainConfig, data: PairedText | LabelledText) -> None:
-    """The settings may say no other vocabulary than the data's; what else does not fit, training finds."""
+    """Raises ConfigError for settings that are not of these data."""
     if train.tokenizer != "char":
         raise ConfigError("tokenizer", train.tokenizer, "must be char: these data have symbols of their own")
-    if train.objective != "next_token":
-        raise ConfigError("objective", train.objective, "must be next_token: the data say what is learned")
-    if train.repeat:
-        raise ConfigError("repeat", train.repeat, "must be 0: pairs and labels are learned as they are")
-    if model.vocab_size != data.vocab_size:
-        raise ConfigError(
-            "vocab_size",
-            model.vocab_size,
-            f"must be {data.vocab_size}, the symbols and signs of {data.title}",
-        )
+    check_settings(train)
+    check_vocabulary(model, data)

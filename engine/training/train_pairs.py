@@ -34,7 +34,7 @@ from engine.parts.protocols import Targets
 from engine.parts.registry import HEALTHY, Parts, shifted
 from engine.sample.pairs import pair_steps, write_targets
 from engine.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
-from engine.training.loop import Loop
+from engine.training.loop import B, Loop, M
 from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, Record, Sample, TaskScores, TrainState
 
@@ -124,7 +124,7 @@ def train_pairs(
 
     Raises ConfigError at once when the three do not go together.
     """
-    _check(train_config)
+    check_settings(train_config)
     longest = text.longest
     model_config.validate()
     for name, config, need in zip(
@@ -132,7 +132,7 @@ def train_pairs(
     ):
         if config.context < need:
             raise ConfigError("context", config.context, f"must be at least {need} for the longest {name}")
-    _check_vocabulary(model_config.encoder, text)
+    check_vocabulary(model_config.encoder, text)
     if (model_config.pad, model_config.begin, model_config.end) != (PAD, BEGIN, END):
         raise ConfigError("begin", model_config.begin, f"pad, begin and end must be {PAD}, {BEGIN} and {END}")
     return _Pairs(model_config, train_config, text, control or Control(), device, parts).records(resume)
@@ -153,15 +153,16 @@ def train_labels(
 
     Raises ConfigError at once when the three do not go together.
     """
-    _check(train_config)
+    check_settings(train_config)
     need = text.fitted(model_config).context
     if model_config.context < need:
         raise ConfigError("context", model_config.context, f"must be at least {need} for the longest text")
-    _check_vocabulary(model_config, text)
+    check_vocabulary(model_config, text)
     return _Labels(model_config, train_config, text, control or Control(), device, parts).records(resume)
 
 
-def _check(config: TrainConfig) -> None:
+def check_settings(config: TrainConfig) -> None:
+    """Raises ConfigError for settings with which nothing is learned from pairs or labels."""
     config.validate()
     if config.objective != "next_token":
         raise ConfigError(
@@ -171,7 +172,8 @@ def _check(config: TrainConfig) -> None:
         raise ConfigError("repeat", config.repeat, "must be 0: pairs are learned as they are")
 
 
-def _check_vocabulary(config: ModelConfig, text: PairedText | LabelledText) -> None:
+def check_vocabulary(config: ModelConfig, text: PairedText | LabelledText) -> None:
+    """Raises ConfigError for another vocabulary than that of the data."""
     if config.vocab_size != text.vocab_size:
         raise ConfigError(
             "vocab_size",
@@ -180,7 +182,40 @@ def _check_vocabulary(config: ModelConfig, text: PairedText | LabelledText) -> N
         )
 
 
-class _Pairs(Loop[Seq2Seq, PairBatch]):
+class _Examples(Loop[M, B]):
+    """The shared part of both trainings. `measured` and `answer` are what differs at a look."""
+
+    mean_tokens: float  # of a row
+
+    def measured(self, split: Split, wanted: int, complete: bool) -> tuple[float, float]:
+        """Returns the mean loss of `wanted` rows of a split (0: all of them), and the share of answers that
+        are right: of all rows if `complete`.
+        """
+        raise NotImplementedError
+
+    def answer(self, model: M, prompt: str) -> tuple[str, str]:
+        """Returns what was read of a prompt (the first held-out example if nothing is), and the answer."""
+        raise NotImplementedError
+
+    def tokens(self, batch: B) -> int:
+        return round(self.step * self.config.batch_size * self.mean_tokens)
+
+    def evaluation(self, complete: bool) -> Evaluation:
+        limit = rows_for(self.config.eval_tokens, self.mean_tokens)
+        self.looked = self.looked if complete else self.step
+        with self.numerics.scope():
+            loss, right = self.measured("train", limit, False)
+            held_out, held_out_right = self.measured("validation", 0 if complete else limit, complete)
+        scores, whole = TaskScores(right, held_out_right), complete or not limit
+        return Evaluation(self.step, loss, held_out, self.seconds, whole, task=scores)
+
+    def sample(self) -> Sample:
+        prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
+        with evaluating(self.in_float32(), self.model.parts) as model:
+            return Sample(self.step, *self.answer(model, prompt))
+
+
+class _Pairs(_Examples[Seq2Seq, PairBatch]):
     def __init__(
         self,
         model_config: Seq2SeqConfig,
@@ -203,9 +238,6 @@ class _Pairs(Loop[Seq2Seq, PairBatch]):
     def loss(self, batch: PairBatch) -> Tensor:
         return pair_loss(self.model, batch)
 
-    def tokens(self, batch: PairBatch) -> int:
-        return round(self.step * self.config.batch_size * self.mean_tokens)
-
     def quick_loss(self) -> float:
         return self._mean("train", 1)
 
@@ -220,35 +252,21 @@ class _Pairs(Loop[Seq2Seq, PairBatch]):
                 count += batch.predicted
         return total / max(count, 1)
 
-    def _right(self, split: Split, wanted: int) -> float:
-        rows = self.text.rows[split]
+    def measured(self, split: Split, wanted: int, complete: bool) -> tuple[float, float]:
+        loss, rows = self._mean(split, wanted), self.text.rows[split]
         with evaluating(self.in_float32(), self.model.parts) as model:
-            right = exact(model, rows.of(spread(len(rows), wanted)))
-        return sum(right) / len(right)
+            right = exact(model, rows.of(spread(len(rows), 0 if complete else ASKED)))
+        return loss, sum(right) / len(right)
 
-    def evaluation(self, complete: bool) -> Evaluation:
-        limit = rows_for(self.config.eval_tokens, self.mean_tokens)
-        self.looked = self.looked if complete else self.step
-        with self.numerics.scope():
-            losses = self._mean("train", limit), self._mean("validation", 0 if complete else limit)
-            right = TaskScores(
-                self._right("train", ASKED), self._right("validation", 0 if complete else ASKED)
-            )
-        whole = complete or not limit
-        return Evaluation(self.step, *losses, self.seconds, whole, task=right)
-
-    def sample(self) -> Sample:
-        asked = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
-        source = known(asked, self.text.tokenizer) or self.text.validation[0].source
-        sampling = SampleConfig(self.config.sample_temperature, seed=self.config.seed + self.step)
+    def answer(self, model: Seq2Seq, prompt: str) -> tuple[str, str]:
         tokenizer = self.text.tokenizer
+        source = known(prompt, tokenizer) or self.text.validation[0].source
+        sampling = SampleConfig(self.config.sample_temperature, seed=self.config.seed + self.step)
         ids = source_ids(source, tokenizer)[-self.model.config.encoder.context :]
-        with evaluating(self.in_float32(), self.model.parts) as model:
-            written = [r.token for r in pair_steps(model, ids, None, sampling)]
-        return Sample(self.step, source, tokenizer.decode(written))
+        return source, tokenizer.decode([r.token for r in pair_steps(model, ids, None, sampling)])
 
 
-class _Labels(Loop[Classifier, LabelledRows]):
+class _Labels(_Examples[Classifier, LabelledRows]):
     def __init__(
         self,
         model_config: ModelConfig,
@@ -272,14 +290,10 @@ class _Labels(Loop[Classifier, LabelledRows]):
     def loss(self, batch: LabelledRows) -> Tensor:
         return label_loss(self.model, batch)
 
-    def tokens(self, batch: LabelledRows) -> int:
-        return round(self.step * self.config.batch_size * self.mean_tokens)
-
     def quick_loss(self) -> float:
-        return self._measured("train", 1)[0]
+        return self.measured("train", 1, False)[0]
 
-    def _measured(self, split: Split, wanted: int) -> tuple[float, float]:
-        """(nats per text, share of texts that are labelled right), over `wanted` rows of a split."""
+    def measured(self, split: Split, wanted: int, complete: bool) -> tuple[float, float]:
         rows = self.text.rows[split]
         total, right, chosen = 0.0, 0, spread(len(rows), wanted)
         with evaluating(self.model, self.model.parts):
@@ -290,23 +304,10 @@ class _Labels(Loop[Classifier, LabelledRows]):
                 right += int((logits.argmax(-1) == batch.labels).sum())
         return total / len(chosen), right / len(chosen)
 
-    def evaluation(self, complete: bool) -> Evaluation:
-        limit = rows_for(self.config.eval_tokens, self.mean_tokens)
-        self.looked = self.looked if complete else self.step
-        with self.numerics.scope():
-            training = self._measured("train", limit)
-            validation = self._measured("validation", 0 if complete else limit)
-        right = TaskScores(training[1], validation[1])
-        whole = complete or not limit
-        return Evaluation(self.step, training[0], validation[0], self.seconds, whole, task=right)
-
-    def sample(self) -> Sample:
-        asked = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
-        text = known(asked, self.text.tokenizer) or self.text.validation[0].text
+    def answer(self, model: Classifier, prompt: str) -> tuple[str, str]:
+        text = known(prompt, self.text.tokenizer) or self.text.validation[0].text
         ids = label_ids(text, self.text.tokenizer)[: self.model.config.context]
-        with evaluating(self.in_float32(), self.model.parts) as model:
-            best = int(model(padded([ids]).to(self.numerics.device)).argmax())
-        return Sample(self.step, text, self.text.labels[best])
+        return text, self.text.labels[int(model(padded([ids]).to(self.numerics.device)).argmax())]
 
 
 class evaluating:

@@ -1,6 +1,8 @@
 """Models and training states on disk: safetensors and JSON, read strictly, never pickled.
 
-A checkpoint is a folder (or a zip of it): model.safetensors, config.json, tokenizer.json, metrics.json.
+A checkpoint is a folder (or a zip of it): model.safetensors, config.json, tokenizer.json, metrics.json. Its
+configuration says which kind of model it is: one with a `decoder` is an encoder-decoder, one with `labels` a
+classifier, any other a Transformer.
 A snapshot of a training is one safetensors file with its JSON in the header.
 """
 
@@ -25,19 +27,22 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from engine.config import ModelConfig, ResolvedConfig
+from engine.config import ModelConfig, ResolvedConfig, Seq2SeqConfig
 from engine.data.tokenizers import Storable
+from engine.data.tokenizers.pairs import PairTokenizer
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import CheckpointError, GlassformerError
 from engine.lab.faults import PARTS, parts_of
 from engine.ledger import parameter_formula
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, Parts
+from engine.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
 from engine.training.records import TrainState
 from engine.weights import safetensors_header
 
 WEIGHTS, CONFIG, TOKENIZER, METRICS = "model.safetensors", "config.json", "tokenizer.json", "metrics.json"
 FILES = (WEIGHTS, CONFIG, TOKENIZER, METRICS)
+AnyModel = Transformer | Seq2Seq | Classifier
 MAX_ZIP_BYTES = 512 * 2**20  # unpacked; a zip can claim any size
 MAX_JSON_BYTES = 4 * 2**20  # a vocabulary of 65,536 tokens takes half of it
 MAX_LAYERS = 1024  # a block of nothing has no tensors, so their number does not bound this one
@@ -62,28 +67,123 @@ class Checkpoint:
         return sum(p.nbytes for p in self.model.parameters()) + 24 * written
 
 
+@dataclass(frozen=True)
+class PairCheckpoint:
+    """A trained encoder-decoder. `metrics` says how it was trained and what it reached."""
+
+    model: Seq2Seq
+    tokenizer: PairTokenizer
+    metrics: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LabelCheckpoint:
+    """A trained classifier; `labels` by the index of their logit."""
+
+    model: Classifier
+    tokenizer: PairTokenizer
+    labels: tuple[str, ...]
+    metrics: dict[str, Any]
+
+
+AnyCheckpoint = Checkpoint | PairCheckpoint | LabelCheckpoint
+
+
 def save(
     folder: Path | str,
-    model: Transformer,
+    model: AnyModel,
     tokenizer: Storable,
     metrics: Mapping[str, Any],
     dtype: torch.dtype = torch.float32,
+    labels: tuple[str, ...] = (),
 ) -> None:
-    """Writes the four files, each whole or not at all. `dtype` is how the weights are stored (bfloat16 halves
-    them).
+    """Writes the four files of a model of any kind, each whole or not at all. `dtype` is how the weights are
+    stored (bfloat16 halves them); `labels` are those of a classifier.
     """
-    write_files(Path(folder), _files(model, tokenizer, metrics, dtype))
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in _files(model, tokenizer, metrics, dtype, labels).items():
+        write_whole(folder / name, data)
 
 
 def load(folder: Path | str) -> Checkpoint:
     """Reads a checkpoint folder into a float32 model on the CPU, in eval mode.
 
-    Raises CheckpointError when a file is missing, cut short or edited, or when the tensors are not those of
-    the config.
+    Raises CheckpointError when a file is missing, cut short or edited, when the tensors are not those of the
+    config, and when it is another kind of model.
     """
     folder = Path(folder)
     files = {name: read(folder / name) for name in FILES}
     return _assemble(files, *architecture(files[CONFIG], str(folder)), str(folder))
+
+
+def load_pair(folder: Path | str) -> PairCheckpoint:
+    """Reads an encoder-decoder, as `load` reads a Transformer."""
+    result = _load_paired(Path(folder))
+    if not isinstance(result, PairCheckpoint):
+        raise CheckpointError(f"{folder}: {CONFIG} is not that of an encoder-decoder")
+    return result
+
+
+def load_labels(folder: Path | str) -> LabelCheckpoint:
+    """Reads a classifier, as `load` reads a Transformer."""
+    result = _load_paired(Path(folder))
+    if not isinstance(result, LabelCheckpoint):
+        raise CheckpointError(f"{folder}: {CONFIG} is not that of a classifier")
+    return result
+
+
+def _load_paired(folder: Path) -> AnyCheckpoint:
+    config, tokenizer, metrics = (
+        json_object(read(folder / name), name, str(folder)) for name in (CONFIG, TOKENIZER, METRICS)
+    )
+    try:
+        tensors = load_tensors(read(folder / WEIGHTS))
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{folder}: {WEIGHTS} is damaged or cut short ({error})") from error
+    return checkpoint_of(config, tokenizer, tensors, metrics, str(folder))
+
+
+def checkpoint_of(
+    config: Mapping[str, Any],
+    tokenizer: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    metrics: dict[str, Any],
+    where: str,
+) -> AnyCheckpoint:
+    """Returns a trained model of any kind, built from the contents of its files or of a snapshot. Raises
+    CheckpointError, beginning with `where`, for the first thing that does not fit.
+    """
+    values = dict(config)
+    try:
+        parts = parts_of(str(values.pop("parts", HEALTHY.name)))
+        symbols = tokenizer_from_dict(tokenizer)
+        if "decoder" in values:
+            pair = Seq2SeqConfig.from_dict(values).validate()
+            _check_sizes(where, symbols, pair.encoder, pair.decoder)
+            model: AnyModel = build_pair(pair, device="meta", parts=parts)
+        else:
+            single = ModelConfig.from_dict(values["encoder"] if "labels" in values else values).validate()
+            _check_sizes(where, symbols, single)
+            if "labels" in values:
+                labels = values["labels"]
+                if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+                    raise CheckpointError(f"{CONFIG} must list the labels")
+                model = build_classifier(single, len(labels), device="meta", parts=parts)
+            else:
+                model = build(single, device="meta", parts=parts)
+    except (GlassformerError, TypeError, AttributeError, KeyError) as error:
+        raise CheckpointError(f"{where}: {error}") from error
+    filled(model, tensors, where)
+    parts.mode(model, False)
+    model.requires_grad_(False)
+    if isinstance(model, Transformer):
+        return Checkpoint(model, model.config, symbols, metrics)
+    if not isinstance(symbols, PairTokenizer):
+        raise CheckpointError(f"{where}: {TOKENIZER} has no symbols to begin and to end with")
+    if isinstance(model, Seq2Seq):
+        return PairCheckpoint(model, symbols, metrics)
+    return LabelCheckpoint(model, symbols, tuple(labels), metrics)
 
 
 def read(path: Path) -> bytes:
@@ -95,17 +195,12 @@ def read(path: Path) -> bytes:
 
 
 def pack(
-    model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32
+    model: AnyModel, tokenizer: Storable, metrics: Mapping[str, Any], labels: tuple[str, ...] = ()
 ) -> bytes:
-    """Returns the same four files as one zip, for a download."""
-    return zipped(_files(model, tokenizer, metrics, dtype))
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Returns a zip of files by their names."""
+    """Returns the same four files as one zip, for a download; weights in float32."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
+        for name, data in _files(model, tokenizer, metrics, torch.float32, labels).items():
             archive.writestr(name, data)
     return buffer.getvalue()
 
@@ -245,32 +340,20 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def _files(
-    model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype
-) -> dict[str, bytes]:
-    return files_of(model, model.config.to_dict() | _made_of(model.parts), tokenizer, metrics, dtype)
-
-
-def files_of(
-    model: nn.Module,
-    config: Mapping[str, Any],
+    model: AnyModel,
     tokenizer: Storable,
     metrics: Mapping[str, Any],
     dtype: torch.dtype,
+    labels: tuple[str, ...],
 ) -> dict[str, bytes]:
-    """Returns the four files of a model of any kind, by name; `config` is what its file says."""
+    config = model.config.to_dict()
+    described = {"encoder": config, "labels": list(labels)} if labels else config
     return {
         WEIGHTS: stored(dict(model.named_parameters()), dtype),
-        CONFIG: json_bytes(dict(config)),
+        CONFIG: json_bytes(described | _made_of(model.parts)),
         TOKENIZER: json_bytes(tokenizer.to_dict()),
         METRICS: json_bytes(dict(metrics)),
     }
-
-
-def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Writes files by their names into a folder that need not be there yet, each whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, data in files.items():
-        write_whole(folder / name, data)
 
 
 def stored(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> bytes:
@@ -309,8 +392,7 @@ def architecture(
             allow(config, parts)
     except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
-    if config.n_layers > MAX_LAYERS:
-        raise CheckpointError(f"{where}: n_layers = {config.n_layers:,}, but at most {MAX_LAYERS:,} are read")
+    _check_sizes(where, None, config)
     return config, parts
 
 
@@ -329,12 +411,22 @@ def tokenizer_for(config: ModelConfig, data: bytes, where: str) -> Storable:
         tokenizer = tokenizer_from_dict(json_object(data, TOKENIZER, where))
     except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
-    if config.vocab_size - tokenizer.vocab_size not in (0, 1):  # an encoder has one id more, its mask
-        raise CheckpointError(
-            f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows"
-            f" {tokenizer.vocab_size} tokens"
-        )
+    _check_sizes(where, tokenizer, config)
     return tokenizer
+
+
+def _check_sizes(where: str, tokenizer: Storable | None, *configs: ModelConfig) -> None:
+    for config in configs:
+        if config.n_layers > MAX_LAYERS:
+            raise CheckpointError(
+                f"{where}: n_layers = {config.n_layers:,}, but at most {MAX_LAYERS:,} are read"
+            )
+        spare = 0 if isinstance(tokenizer, PairTokenizer) else 1  # an encoder has one id more, its mask
+        if tokenizer is not None and not 0 <= config.vocab_size - tokenizer.vocab_size <= spare:
+            raise CheckpointError(
+                f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows"
+                f" {tokenizer.vocab_size} tokens"
+            )
 
 
 def model_from(

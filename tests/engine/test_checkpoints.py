@@ -36,6 +36,8 @@ from engine.training.records import TrainState
 from engine.weights import checkpoints
 from engine.weights.checkpoints import (
     load,
+    load_labels,
+    load_pair,
     load_state,
     load_weights,
     pack,
@@ -43,12 +45,6 @@ from engine.weights.checkpoints import (
     save_state,
     slim_state,
     unpack,
-)
-from engine.weights.pair_checkpoints import (
-    load_labels,
-    load_pair,
-    save_labels,
-    save_pair,
 )
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -301,8 +297,8 @@ def a_classifier() -> Classifier:
 
 def test_an_encoder_decoder_and_a_classifier_come_back(tmp_path: Path) -> None:
     pair, classifier, tokenizer = a_pair(), a_classifier(), pair_text("reverse", 50, 5).tokenizer
-    save_pair(tmp_path / "a" / "b", pair, tokenizer, {"exact": 0.5})
-    save_labels(tmp_path, classifier, TEXT.labels, TEXT.tokenizer, {})
+    save(tmp_path / "a" / "b", pair, tokenizer, {"exact": 0.5}, torch.bfloat16)
+    save(tmp_path, classifier, TEXT.tokenizer, {}, torch.bfloat16, TEXT.labels)
     one, other = load_pair(tmp_path / "a" / "b"), load_labels(tmp_path)
     assert one.tokenizer == tokenizer and one.metrics == {"exact": 0.5} and other.labels == ("x", "y")
     for saved, found in ((pair, one.model), (classifier, other.model)):
@@ -334,12 +330,12 @@ OF_PAIRS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "layers": (edited(lambda v: v["decoder"].update(n_layers=2)), "missing"),
     "very many layers": (edited(lambda v: v["encoder"].update(n_layers=9999)), "at most 1,024"),
     "a field that is none": (edited(lambda v: v["encoder"].update(colour="red")), "colour"),
-    "no decoder": (edited(lambda v: v.pop("decoder")), "must have the fields"),
+    "no decoder": (edited(lambda v: v.pop("decoder")), "is not a field"),
     "both causal": (edited(lambda v: v["encoder"].update(causal=True)), "causal"),
 }
 OF_LABELS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "cut": CUT,
-    "no labels": (edited(lambda v: v.pop("labels")), "must list the labels"),
+    "no labels": (edited(lambda v: v.update(labels="xy")), "must list the labels"),
     "another number of labels": (edited(lambda v: v["labels"].append("z")), "the config calls for"),
     "no encoder": (edited(lambda v: v.update(encoder=3)), "int"),
     "layers": (edited(lambda v: v["encoder"].update(n_layers=2)), "missing"),
@@ -349,9 +345,9 @@ OF_LABELS: dict[str, tuple[Callable[[Path], Any], str]] = {
 @for_each("kind, name", [*(("pair", name) for name in OF_PAIRS), *(("labels", name) for name in OF_LABELS)])
 def test_a_touched_model_is_refused(kind: str, name: str, tmp_path: Path) -> None:
     if kind == "pair":
-        save_pair(tmp_path, a_pair(), pair_text("reverse", 50, 5).tokenizer, {})
+        save(tmp_path, a_pair(), pair_text("reverse", 50, 5).tokenizer, {})
     else:
-        save_labels(tmp_path, a_classifier(), TEXT.labels, TEXT.tokenizer, {})
+        save(tmp_path, a_classifier(), TEXT.tokenizer, {}, labels=TEXT.labels)
     load: Callable[[Path], Any] = load_pair if kind == "pair" else load_labels
     load(tmp_path)
     touch, said = (OF_PAIRS if kind == "pair" else OF_LABELS)[name]

@@ -32,7 +32,7 @@ from engine.training.records import Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import train
 from engine.training.train_pairs import train_labels, train_pairs
 from engine.weights import checkpoints
-from engine.weights.pair_checkpoints import LabelCheckpoint, PairCheckpoint, load_pair
+from engine.weights.checkpoints import LabelCheckpoint, PairCheckpoint, load_pair
 from tests.engine.cases import for_each
 from tests.engine.running import (
     LONG,

@@ -13,6 +13,7 @@ import torch
 
 from engine.config import TrainConfig
 from engine.data.corpus import Corpus
+from engine.data.pair_corpora import pair_text, speakers
 from engine.data.tasks.paired import PAIR_TASKS, pairs
 from engine.experiments.shipped import ENCODER_RECIPES, POSITION_RECIPES, RECIPES
 from engine.experiments.shipped_pairs import (
@@ -39,14 +40,13 @@ from engine.measure.positions.extrapolation import (
 )
 from engine.measure.positions.schemes import parameters_added
 from engine.model import build
-from engine.presets.pair_recipes import label_recipe, pair_recipe
+from engine.presets import ENCODERS, PAIRED
 from engine.sample import complete
 from engine.sample.pairs import write_pair
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right, measure
 from engine.training.train_pairs import exact
-from engine.weights.checkpoints import load
-from engine.weights.pair_checkpoints import load_labels, load_pair
+from engine.weights.checkpoints import load, load_labels, load_pair
 from tests.engine.cases import for_each
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -87,12 +87,12 @@ ENOUGH = 0.95  # of the held-out sources
 @pytest.mark.exhaustive
 @for_each("name", PAIRS)
 def test_a_shipped_encoder_decoder_reaches_its_score_and_is_aligned(name: str) -> None:
-    checkpoint, recipe = load_pair(CHECKPOINTS / FOLDER / name), pair_recipe(name)
+    checkpoint, preset, text = load_pair(CHECKPOINTS / FOLDER / name), PAIRED[name], pair_text(name)
     metrics = checkpoint.metrics
-    assert checkpoint.model.config == recipe.model.resolved()
-    assert checkpoint.tokenizer == recipe.text.tokenizer
-    assert TrainConfig.from_dict(metrics["train"]) == recipe.train
-    right = exact(checkpoint.model, recipe.text.rows["validation"])
+    assert checkpoint.model.config == text.fitted(preset.model).resolved()
+    assert checkpoint.tokenizer == text.tokenizer
+    assert TrainConfig.from_dict(metrics["train"]) == preset.train
+    right = exact(checkpoint.model, text.rows["validation"])
     assert len(right) == 1000
     assert sum(right) / 1000 == pytest.approx(metrics["exact"], abs=0.003) and metrics["exact"] >= ENOUGH
     curve = metrics["curve"]
@@ -118,23 +118,23 @@ def test_it_answers_the_examples_of_its_rules(name: str) -> None:
 
 @pytest.mark.exhaustive
 def test_the_classifier_reaches_its_share(shakespeare: Corpus) -> None:
-    checkpoint, recipe = load_labels(CHECKPOINTS / FOLDER / SPEAKERS), label_recipe()
-    metrics = checkpoint.metrics
-    assert checkpoint.model.config == recipe.model.resolved()
-    assert checkpoint.labels == recipe.text.labels and checkpoint.tokenizer == recipe.text.tokenizer
-    assert TrainConfig.from_dict(metrics["train"]) == recipe.train
-    right = labelled_right(checkpoint.model, recipe.text.rows["validation"])
+    checkpoint, preset, data = load_labels(CHECKPOINTS / FOLDER / SPEAKERS), ENCODERS[SPEAKERS], speakers()
+    metrics, text = checkpoint.metrics, data.text
+    assert checkpoint.model.config == text.fitted(preset.model).resolved()
+    assert checkpoint.labels == text.labels and checkpoint.tokenizer == text.tokenizer
+    assert TrainConfig.from_dict(metrics["train"]) == preset.train
+    right = labelled_right(checkpoint.model, text.rows["validation"])
     assert share(right) == pytest.approx(metrics["right"], abs=0.003)
-    assert metrics["majority"] == pytest.approx(recipe.majority, abs=1e-4)
+    assert metrics["majority"] == pytest.approx(data.majority, abs=1e-4)
     assert share(right) > 2 * metrics["majority"]
-    counted = counting_right(recipe.text)
+    counted = counting_right(text)
     assert share(counted) == pytest.approx(metrics["counting_words"], abs=1e-4)
     said = metrics["by_lines"]
     assert [one["right"] for one in said.values()] == pytest.approx(
-        list(by_size(right, recipe.lines).values()), abs=0.02
+        list(by_size(right, data.lines).values()), abs=0.02
     )
     assert [one["counting_words"] for one in said.values()] == pytest.approx(
-        list(by_size(counted, recipe.lines).values()), abs=1e-4
+        list(by_size(counted, data.lines).values()), abs=1e-4
     )
 
 

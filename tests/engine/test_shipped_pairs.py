@@ -15,6 +15,7 @@ from engine.data.corpora import from_text
 from engine.data.corpus import Corpus
 from engine.data.pair_corpora import (
     SHORTEST,
+    Speakers,
     frequent_right,
     pair_text,
     speakers,
@@ -26,11 +27,11 @@ from engine.data.tokenizers.pairs import PairTokenizer
 from engine.experiments import shipped_pairs
 from engine.measure.families.classifier import counting_right, labelled_right, share
 from engine.model import build
-from engine.presets.pair_recipes import LabelRecipe, PairRecipe
+from engine.presets import Preset
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right
 from engine.training.train_pairs import exact
-from engine.weights.pair_checkpoints import load_labels, load_pair
+from engine.weights.checkpoints import load_labels, load_pair
 from tests.engine.cases import for_each
 
 SMALL = ModelConfig(d_model=16, n_layers=1, n_heads=2)
@@ -45,11 +46,9 @@ LINES = LabelledText(
 )
 
 
-def test_a_pair_is_trained_measured_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_is_trained_measured_and_written(tmp_path: Path) -> None:
     text = pair_text("reverse", 60, 20)
-    recipe = PairRecipe(text.fitted(SMALL), SHORT, text)
-    monkeypatch.setattr(shipped_pairs, "pair_recipe", lambda name: recipe)
-    metrics = shipped_pairs.pretrain("reverse", tmp_path)
+    metrics = shipped_pairs.pretrain_pairs(text, Preset("", "", SMALL, SHORT), tmp_path)
     found = load_pair(tmp_path / "paired" / "reverse")
     assert found.metrics == metrics and metrics["step"] == 4
     assert TrainConfig.from_dict(metrics["train"]) == SHORT
@@ -59,12 +58,10 @@ def test_a_pair_is_trained_measured_and_written(tmp_path: Path, monkeypatch: pyt
     assert torch.tensor(metrics["alignment"]["heads"]).shape == (1, 2)
 
 
-def test_a_classifier_is_that_of_the_last_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_classifier_is_that_of_the_last_step(tmp_path: Path) -> None:
     """By the number of their lines: one of the held-out texts has 8, two have 1."""
-    config = LINES.fitted(SMALL)
-    recipe = LabelRecipe(config, replace(SHORT, steps=40, learning_rate=0.05), LINES, 0.25, (8, 1, 1))
-    monkeypatch.setattr(shipped_pairs, "label_recipe", lambda: recipe)
-    metrics = shipped_pairs.pretrain("speakers", tmp_path)
+    preset = Preset("", "", SMALL, replace(SHORT, steps=40, learning_rate=0.05))
+    metrics = shipped_pairs.pretrain_labels(Speakers(LINES, (8, 1, 1), 0.25), preset, tmp_path)
     found = load_labels(tmp_path / "paired" / "speakers")
     assert found.labels == ("x", "y") and found.metrics == metrics
     assert metrics["step"] == 40 and metrics["majority"] == 0.25

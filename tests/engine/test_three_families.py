@@ -26,8 +26,7 @@ from engine.measure.families.three_families import (
 from engine.measure.families.visibility import flows
 from engine.probe import Recorder
 from engine.seq2seq import build_classifier
-from engine.weights.checkpoints import load
-from engine.weights.pair_checkpoints import LabelCheckpoint, load_pair
+from engine.weights.checkpoints import LabelCheckpoint, load, load_pair
 from tests.engine.cases import for_each
 
 FOLDER = Path(__file__).parents[2] / "checkpoints"

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.data.tasks.paired import PAIR_TASKS
-from engine.weights.checkpoints import load
-from engine.weights.pair_checkpoints import load_pair
+from engine.weights.checkpoints import load, load_pair
 from tests.engine.cases import for_each
 from tests.pages.helpers import KINDS, opened, said
 from tests.pages.rooms import ROOMS, page_of

@@ -14,7 +14,7 @@ from engine.data.pairs import LabelledRows, LabelledText, label_ids
 from engine.data.tokenizers.pairs import cut
 from engine.errors import ShapeError
 from engine.seq2seq import Classifier
-from engine.weights.pair_checkpoints import LabelCheckpoint
+from engine.weights.checkpoints import LabelCheckpoint
 
 AT_ONCE = 256  # texts of one forward pass
 

@@ -13,7 +13,7 @@ from engine.measure.families.cross_attention import (
 )
 from engine.measure.families.written_target import Change, WrittenTarget, write_target
 from engine.training.kinds import PAIRS_OF
-from engine.weights.pair_checkpoints import PairCheckpoint
+from engine.weights.checkpoints import PairCheckpoint
 from engine.weights.pretrained import pairs
 from engine.weights.pretrained.pairs import PretrainedPair
 from ui import families, session

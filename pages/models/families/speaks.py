@@ -18,7 +18,7 @@ from engine.measure.families.classifier import (
     share,
 )
 from engine.training.kinds import LABELS
-from engine.weights.pair_checkpoints import LabelCheckpoint, load_labels
+from engine.weights.checkpoints import LabelCheckpoint, load_labels
 from pages.models.families import words_speaks as words
 from pages.models.families.speaks_figure import speaks_figure
 from ui import explain, session, widgets

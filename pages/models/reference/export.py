@@ -16,12 +16,12 @@ from engine.errors import PretrainedError
 from engine.model import Transformer
 from engine.nano import __file__ as NANO
 from engine.seq2seq import Seq2Seq
-from engine.weights.checkpoints import FILES
+from engine.weights import checkpoints
+from engine.weights.checkpoints import FILES, PairCheckpoint
 from engine.weights.export import pack
 from engine.weights.export.hugging_face import Plan, plan
 from engine.weights.export.single_file import export_single_file
 from engine.weights.export.writers import WRITERS
-from engine.weights.pair_checkpoints import PairCheckpoint, pack_files
 from pages.models.reference import words
 from ui import explain, session, widgets
 from ui.model_bar import Subject
@@ -217,7 +217,7 @@ def _own_folder(taken: Taken, pair: PairCheckpoint) -> None:
     # Streamlit's own: a file is built when it is asked for, not before.
     st.download_button(
         "This app's own folder",
-        lambda: pack_files(pair),
+        lambda: checkpoints.pack(pair.model, pair.tokenizer, pair.metrics),
         f"{taken.file}.zip",
         "application/zip",
         icon=":material/download:",

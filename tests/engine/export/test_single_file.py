@@ -19,9 +19,9 @@ from engine.model import Transformer, build
 from engine.sample.pairs import write_pair
 from engine.seq2seq import Seq2Seq, build_pair
 from engine.weights import checkpoints
+from engine.weights.checkpoints import load_pair
 from engine.weights.export import pack
 from engine.weights.export.single_file import export_single_file
-from engine.weights.pair_checkpoints import load_pair
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.seq2seq_toys import loud_pair, pair_config, some

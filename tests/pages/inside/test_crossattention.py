@@ -26,7 +26,7 @@ from engine.measure.families.cross_attention import (
 from engine.measure.families.written_target import write_target
 from engine.seq2seq import build_pair
 from engine.service.state import RunSpec
-from engine.weights.pair_checkpoints import PairCheckpoint, load_pair, save_pair
+from engine.weights.checkpoints import PairCheckpoint, load_pair, save
 from engine.weights.pretrained import sources
 from pages.inside.crossattention import shared, words
 from pages.start.home import running_pair
@@ -51,7 +51,7 @@ def folder(tmp_path, monkeypatch):
             for parameter in model.parameters():
                 if parameter.dim() == 2:
                     parameter.mul_(20)
-        save_pair(tmp_path / name, model, LETTERS, {})
+        save(tmp_path / name, model, LETTERS, {})
     monkeypatch.setitem(families._FOLDERS, PAIR, tmp_path)
     monkeypatch.setenv(sources.MODELS, str(tmp_path / "others"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))

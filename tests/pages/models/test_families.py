@@ -28,8 +28,7 @@ from engine.presets.variations import MODELS
 from engine.seq2seq import build_classifier
 from engine.service.state import RunSpec
 from engine.training import kinds
-from engine.weights.checkpoints import load
-from engine.weights.pair_checkpoints import LabelCheckpoint
+from engine.weights.checkpoints import LabelCheckpoint, load
 from pages.models.families import speaks, words_speaks
 from tests.pages import helpers
 from tests.pages.helpers import said

@@ -16,7 +16,7 @@ from engine.lab.reference.mistakes import MISTAKES
 from engine.measure.families.influence_by_distance import layer_influence as influence_of
 from engine.measure.recording import record
 from engine.service.state import RunSpec
-from engine.weights.pair_checkpoints import load_pair
+from engine.weights.checkpoints import load_pair
 from pages.models.reference import quick, variations
 from tests.pages import helpers
 from tests.pages.stage import StageManager, view_of

@@ -23,7 +23,7 @@ from engine.measure.shapes.operations import trace
 from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.seq2seq import build_pair
 from engine.weights import checkpoints
-from engine.weights.pair_checkpoints import load_pair
+from engine.weights.checkpoints import load_pair
 from pages.start.home import living, words
 from pages.start.home.links import target
 from pages.start.home.map_drawing import model_map

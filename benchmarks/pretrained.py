@@ -41,9 +41,9 @@ from engine.errors import ConfigError
 from engine.measure.recording import record
 from engine.model import Transformer
 from engine.sample import generate
-from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
 from engine.sample.row_products import ARITHMETICS, BYTES
+from engine.sample.single_row import ready
 
 TEXT = (
     "When Mary and John went to the store, John gave a drink to Mary. The capital of France is Paris, and the"

@@ -169,12 +169,20 @@ def test_configs_need_no_torch() -> None:
     assert done.returncode == 0
 
 
-def test_the_trainer_needs_no_measure_fault_or_server() -> None:
-    above = "tuple(f'engine.{name}' for name in ('experiments', 'lab', 'measure', 'service', 'weights'))"
-    script = f"import engine.training.train, sys; sys.exit(any(m.startswith({above}) for m in sys.modules))"
+def test_who_reads_the_model_or_the_trainer_meets_few_files() -> None:
+    """And no card but those of the norms, whose names a configuration holds; no measure, fault or server."""
+    script = """if True:
+        import sys
+        def met(): return sorted(name for name in sys.modules if name.startswith("engine"))
+        import engine.model; print(*met()); import engine.training.train; print(*met())"""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=False)
-    assert done.returncode == 0
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    )
+    model, trainer = (line.split() for line in done.stdout.splitlines())
+    assert len(model) <= 20 and len(trainer) <= 35, (model, trainer)
+    above = tuple(f"engine.{name}" for name in ("experiments", "lab", "measure", "service", "weights"))
+    assert not [name for name in trainer if name.startswith(above)]
 
 
 # Kept for each argument, of which there are few whoever asks, and why

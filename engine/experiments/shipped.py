@@ -26,6 +26,7 @@ from engine.data import corpora
 from engine.data.tasks.all import TASKS
 from engine.errors import CheckpointError
 from engine.experiments.command import machine, places
+from engine.measure.attention.head_scores import head_scores
 from engine.measure.positions.extrapolation import (
     TIMES,
     curve,
@@ -149,7 +150,7 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
         curve = json.loads(curve_file.read_text())
         log.info("%s: going on from step %d", name, resume.step)
     torch.set_num_threads(threads or torch.get_num_threads())
-    for record in train(config, recipe.train, corpus, resume=resume):
+    for record in train(config, recipe.train, corpus, resume=resume, score_heads=head_scores):
         if isinstance(record, Evaluation) and (not curve or record.step > curve[-1]["step"]):
             losses = {
                 "train_loss": round(record.train_loss, 4),

@@ -94,7 +94,8 @@ def take(
         seconds = json.loads(times.read_text())
         log.info("going on from step %d", resume.step)
     control = Control()
-    for record in train(config, settings, corpus, control=control, resume=resume, device="cpu"):
+    how: dict[str, Any] = {"control": control, "resume": resume, "device": "cpu"}
+    for record in train(config, settings, corpus, **how, score_heads=head_scores):
         if isinstance(record, Step):
             control.snapshot = record.step in steps
         elif isinstance(record, Snapshot):

@@ -7,7 +7,7 @@ and at these sizes on a CPU it is also faster than the fused kernel.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -15,17 +15,12 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.parts.cards.mixers import (
-    AttentionCard,
-    HeadMixerCard,
-    MeanCard,
-    MixerCard,
-    NoMixerCard,
-    SharedQKCard,
-    SimilarityCard,
-)
+from engine.parts.cards import card_of
 from engine.parts.forward_pass import PassContext
 from engine.parts.parameters import InitialValues, StackedLinear
+
+if TYPE_CHECKING:
+    from engine.parts.cards.mixers import MixerCard
 
 
 class HeadMixer(nn.Module):
@@ -35,7 +30,7 @@ class HeadMixer(nn.Module):
     called by the interpretability code: nothing is computed a second time elsewhere.
     """
 
-    card: ClassVar[type[MixerCard]] = HeadMixerCard
+    card: ClassVar[type[MixerCard]] = card_of("mixers", "HeadMixerCard")
     present: ClassVar[bool] = True
     cacheable: ClassVar[bool] = True
     initial_values: ClassVar[InitialValues] = {"q_gain": 1.0, "k_gain": 1.0, "w_o": "to_stream"}
@@ -173,7 +168,7 @@ class Attention(HeadMixer):
     `w_qkv` holds W_Q, W_K and W_V, in that order.
     """
 
-    card: ClassVar[type[MixerCard]] = AttentionCard
+    card: ClassVar[type[MixerCard]] = card_of("mixers", "AttentionCard")
     initial_values: ClassVar[InitialValues] = {**HeadMixer.initial_values, "w_qkv": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -209,7 +204,7 @@ class SharedQK(HeadMixer):
     and favour similar tokens.
     """
 
-    card: ClassVar[type[MixerCard]] = SharedQKCard
+    card: ClassVar[type[MixerCard]] = card_of("mixers", "SharedQKCard")
     initial_values: ClassVar[InitialValues] = {
         **HeadMixer.initial_values,
         "w_qk": "matrix",
@@ -234,7 +229,7 @@ class SharedQK(HeadMixer):
 class Similarity(HeadMixer):
     """No matrices: tokens score by the raw similarity of their vectors, so each looks mostly at itself."""
 
-    card: ClassVar[type[MixerCard]] = SimilarityCard
+    card: ClassVar[type[MixerCard]] = card_of("mixers", "SimilarityCard")
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         q = kv = x.unflatten(-1, (self.n_heads, self.d_head))
@@ -248,7 +243,7 @@ class Mean(Similarity):
     still count.
     """
 
-    card: ClassVar[type[MixerCard]] = MeanCard
+    card: ClassVar[type[MixerCard]] = card_of("mixers", "MeanCard")
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q.new_zeros(q.shape[0], self.n_heads, q.shape[2], k.shape[2])
@@ -260,7 +255,7 @@ class Mean(Similarity):
 class NoMixer(nn.Module):
     """No mixing: each position predicts from its own token alone."""
 
-    card: ClassVar[type[MixerCard]] = NoMixerCard
+    card: ClassVar[type[MixerCard]] = card_of("mixers", "NoMixerCard")
     present: ClassVar[bool] = False
     cacheable: ClassVar[bool] = True
 

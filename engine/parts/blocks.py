@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
-from engine.parts.cards.blocks import (
-    BlockCard,
-    DecoderBlockCard,
-    NoResidualBlockCard,
-    ParallelBlockCard,
-    PostNormBlockCard,
-    PreNormBlockCard,
-)
+from engine.parts.cards import card_of
 from engine.parts.forward_pass import PassContext
 from engine.parts.protocols import Parts, Sublayers
+
+if TYPE_CHECKING:
+    from engine.parts.cards.blocks import BlockCard, DecoderBlockCard
 
 
 class Block(nn.Module):
@@ -26,7 +22,7 @@ class Block(nn.Module):
     A part that is absent (mixer or ffn 'none') has no norm either, and writes nothing.
     """
 
-    card: ClassVar[type[BlockCard]] = BlockCard
+    card: ClassVar[type[BlockCard]] = card_of("blocks", "BlockCard")
     ends_normed: ClassVar[bool] = False
     parallel: ClassVar[bool] = False
     replaces: ClassVar[bool] = False
@@ -56,7 +52,7 @@ class PreNormBlock(Block):
        └──────────────────────┘  └────────────────┘
     """
 
-    card: ClassVar[type[BlockCard]] = PreNormBlockCard
+    card: ClassVar[type[BlockCard]] = card_of("blocks", "PreNormBlockCard")
 
     @staticmethod
     def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
@@ -74,7 +70,7 @@ class PostNormBlock(Block):
        └──────────────┘          └────────┘
     """
 
-    card: ClassVar[type[BlockCard]] = PostNormBlockCard
+    card: ClassVar[type[BlockCard]] = card_of("blocks", "PostNormBlockCard")
     ends_normed: ClassVar[bool] = True
 
     @staticmethod
@@ -96,7 +92,7 @@ class ParallelBlock(Block):
        └─ norm2 ─ ffn ───────┘
     """
 
-    card: ClassVar[type[BlockCard]] = ParallelBlockCard
+    card: ClassVar[type[BlockCard]] = card_of("blocks", "ParallelBlockCard")
     parallel: ClassVar[bool] = True
 
     @staticmethod
@@ -114,7 +110,7 @@ class NoResidualBlock(Block):
     x ── norm1 ─ attention ── norm2 ─ ffn ── out
     """
 
-    card: ClassVar[type[BlockCard]] = NoResidualBlockCard
+    card: ClassVar[type[BlockCard]] = card_of("blocks", "NoResidualBlockCard")
     replaces: ClassVar[bool] = True
 
     @staticmethod
@@ -140,7 +136,7 @@ class DecoderBlock(nn.Module):
     nothing.
     """
 
-    card: ClassVar[type[DecoderBlockCard]] = DecoderBlockCard
+    card: ClassVar[type[DecoderBlockCard]] = card_of("blocks", "DecoderBlockCard")
     ends_normed: ClassVar[bool] = False
 
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None:

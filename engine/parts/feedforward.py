@@ -4,28 +4,19 @@ d_ff = 4 d_model and every head has keys and values of its own.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
-from engine.parts.cards.feedforward import (
-    FeedForwardCard,
-    GatedCard,
-    GeGluCard,
-    GeGluTanhCard,
-    GeluCard,
-    GeluTanhCard,
-    NoFeedForwardCard,
-    PlainCard,
-    ReluCard,
-    SquaredReluCard,
-    SwiGluCard,
-)
+from engine.parts.cards import card_of
 from engine.parts.parameters import InitialValues, StackedLinear
 from engine.probe import Probe
+
+if TYPE_CHECKING:
+    from engine.parts.cards.feedforward import FeedForwardCard
 
 
 def relu2(x: Tensor) -> Tensor:
@@ -41,7 +32,7 @@ def gelu_tanh(x: Tensor) -> Tensor:
 class FeedForward(nn.Module):
     """W2 act(W1 x): (batch, query, d_model) -> (batch, query, d_ff) -> (batch, query, d_model)."""
 
-    card: ClassVar[type[FeedForwardCard]] = PlainCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "PlainCard")
     present: ClassVar[bool] = True
     gated: ClassVar[bool] = False
     exact_zeros: ClassVar[bool] = False
@@ -75,7 +66,7 @@ class GatedFeedForward(nn.Module):
     `w_in` holds G and W1, in that order.
     """
 
-    card: ClassVar[type[FeedForwardCard]] = GatedCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GatedCard")
     present: ClassVar[bool] = True
     gated: ClassVar[bool] = True
     exact_zeros: ClassVar[bool] = False
@@ -107,7 +98,7 @@ class GatedFeedForward(nn.Module):
 class NoFeedForward(nn.Module):
     """No feed-forward network: attention only."""
 
-    card: ClassVar[type[FeedForwardCard]] = NoFeedForwardCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "NoFeedForwardCard")
     present: ClassVar[bool] = False
     gated: ClassVar[bool] = False
     exact_zeros: ClassVar[bool] = False
@@ -130,7 +121,7 @@ class NoFeedForward(nn.Module):
 class Relu(FeedForward):
     """max(0, x) (Nair & Hinton 2010)."""
 
-    card: ClassVar[type[FeedForwardCard]] = ReluCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "ReluCard")
     act: ClassVar[str] = "relu"
     exact_zeros: ClassVar[bool] = True
 
@@ -142,7 +133,7 @@ class Relu(FeedForward):
 class SquaredRelu(FeedForward):
     """max(0, x)^2 (So et al. 2021)."""
 
-    card: ClassVar[type[FeedForwardCard]] = SquaredReluCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "SquaredReluCard")
     act: ClassVar[str] = "relu2"
     exact_zeros: ClassVar[bool] = True
 
@@ -154,7 +145,7 @@ class SquaredRelu(FeedForward):
 class Gelu(FeedForward):
     """x Φ(x) (Hendrycks & Gimpel 2016)."""
 
-    card: ClassVar[type[FeedForwardCard]] = GeluCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GeluCard")
     act: ClassVar[str] = "gelu"
 
     @staticmethod
@@ -165,7 +156,7 @@ class Gelu(FeedForward):
 class GeluTanh(FeedForward):
     """x Φ(x) in GPT-2's approximation."""
 
-    card: ClassVar[type[FeedForwardCard]] = GeluTanhCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GeluTanhCard")
     act: ClassVar[str] = "gelu_tanh"
 
     @staticmethod
@@ -176,7 +167,7 @@ class GeluTanh(FeedForward):
 class SwiGlu(GatedFeedForward):
     """SiLU on the gate (Shazeer 2020)."""
 
-    card: ClassVar[type[FeedForwardCard]] = SwiGluCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "SwiGluCard")
     act: ClassVar[str] = "silu"
 
     @staticmethod
@@ -187,7 +178,7 @@ class SwiGlu(GatedFeedForward):
 class GeGlu(GatedFeedForward):
     """GELU on the gate (Shazeer 2020)."""
 
-    card: ClassVar[type[FeedForwardCard]] = GeGluCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GeGluCard")
     act: ClassVar[str] = "gelu"
 
     @staticmethod
@@ -198,7 +189,7 @@ class GeGlu(GatedFeedForward):
 class GeGluTanh(GatedFeedForward):
     """GELU on the gate, in GPT-2's approximation (Gemma, T5 1.1)."""
 
-    card: ClassVar[type[FeedForwardCard]] = GeGluTanhCard
+    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GeGluTanhCard")
     act: ClassVar[str] = "gelu_tanh"
 
     @staticmethod

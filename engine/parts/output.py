@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import Pooling, ResolvedConfig
-from engine.parts.cards.output import (
-    FirstPoolerCard,
-    LinearOutputCard,
-    MaskedOutputCard,
-    MeanPoolerCard,
-    NoOutputCard,
-    OutputCard,
-    PoolerCard,
-    ScaledOutputCard,
-)
+from engine.parts.cards import card_of
 from engine.parts.norms import LayerNorm
 from engine.parts.parameters import InitialValues
 from engine.probe import Probe
+
+if TYPE_CHECKING:
+    from engine.parts.cards.output import OutputCard, PoolerCard
 
 
 class LinearOutput(nn.Module):
     """x W_U: a logit is the product of the last vector with the token's column of W_U."""
 
-    card: ClassVar[type[OutputCard]] = LinearOutputCard
+    card: ClassVar[type[OutputCard]] = card_of("output", "LinearOutputCard")
     present: ClassVar[bool] = True
     linear: ClassVar[bool] = True
 
@@ -43,7 +37,7 @@ class ScaledOutput(LinearOutput):
     large (Raffel et al. 2020; the factor is in its code).
     """
 
-    card: ClassVar[type[OutputCard]] = ScaledOutputCard
+    card: ClassVar[type[OutputCard]] = card_of("output", "ScaledOutputCard")
     linear: ClassVar[bool] = False
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
@@ -55,7 +49,7 @@ class MaskedOutput(nn.Module):
     3.1; the layer before W_U is in its code).
     """
 
-    card: ClassVar[type[OutputCard]] = MaskedOutputCard
+    card: ClassVar[type[OutputCard]] = card_of("output", "MaskedOutputCard")
     present: ClassVar[bool] = True
     linear: ClassVar[bool] = False
     initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "bias": 0.0}
@@ -76,7 +70,7 @@ class FirstPooler(nn.Module):
     for this (Devlin et al. 2018: [CLS]; the layer is in its code).
     """
 
-    card: ClassVar[type[PoolerCard]] = FirstPoolerCard
+    card: ClassVar[type[PoolerCard]] = card_of("output", "FirstPoolerCard")
     initial_values: ClassVar[InitialValues] = {"w_pool": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -92,7 +86,7 @@ class MeanPooler(nn.Module):
     (Reimers & Gurevych 2019, 3: their default). So what is linear in it is a sum over the tokens.
     """
 
-    card: ClassVar[type[PoolerCard]] = MeanPoolerCard
+    card: ClassVar[type[PoolerCard]] = card_of("output", "MeanPoolerCard")
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -111,7 +105,7 @@ POOLERS: dict[Pooling, type[FirstPooler | MeanPooler]] = {"first": FirstPooler, 
 class NoOutput(nn.Module):
     """No output head: an encoder hands its vectors on, T5's to its decoder, BERT's to a task."""
 
-    card: ClassVar[type[OutputCard]] = NoOutputCard
+    card: ClassVar[type[OutputCard]] = card_of("output", "NoOutputCard")
     present: ClassVar[bool] = False
     linear: ClassVar[bool] = False
 

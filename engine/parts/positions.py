@@ -8,23 +8,18 @@ never asks which scheme it has.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
-from engine.parts.cards.positions import (
-    AlibiCard,
-    LearnedCard,
-    NoPositionCard,
-    PositionCard,
-    RopeCard,
-    SinusoidalCard,
-    T5BiasCard,
-)
+from engine.parts.cards import card_of
 from engine.parts.parameters import InitialValues
+
+if TYPE_CHECKING:
+    from engine.parts.cards.positions import PositionCard
 
 
 class PositionHooks:
@@ -65,7 +60,7 @@ HookName = Literal["embed", "rotate", "bias"]
 class Scheme(nn.Module):
     """Base of the position schemes."""
 
-    card: ClassVar[type[PositionCard]] = PositionCard
+    card: ClassVar[type[PositionCard]] = card_of("positions", "PositionCard")
     present: ClassVar[bool] = True
     enters: ClassVar[tuple[HookName, ...]] = ()
 
@@ -80,7 +75,7 @@ class Scheme(nn.Module):
 class NoPosition(Scheme):
     """No positions at all: a bag of words, but for what the causal mask leaks."""
 
-    card: ClassVar[type[PositionCard]] = NoPositionCard
+    card: ClassVar[type[PositionCard]] = card_of("positions", "NoPositionCard")
     present: ClassVar[bool] = False
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -108,7 +103,7 @@ class Sinusoidal(Scheme):
     parameters.
     """
 
-    card: ClassVar[type[PositionCard]] = SinusoidalCard
+    card: ClassVar[type[PositionCard]] = card_of("positions", "SinusoidalCard")
     enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -136,7 +131,7 @@ def sinusoidal_table(
 class Learned(Scheme):
     """A trained vector for each position (GPT-2, BERT). Parameters: context * d_model."""
 
-    card: ClassVar[type[PositionCard]] = LearnedCard
+    card: ClassVar[type[PositionCard]] = card_of("positions", "LearnedCard")
     initial_values: ClassVar[InitialValues] = {"weight": "table"}
     enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
@@ -181,7 +176,7 @@ class Rope(Scheme):
     the head (GPT-NeoX, Black et al. 2022).
     """
 
-    card: ClassVar[type[PositionCard]] = RopeCard
+    card: ClassVar[type[PositionCard]] = card_of("positions", "RopeCard")
     enters: ClassVar[tuple[HookName, ...]] = ("rotate",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -235,7 +230,7 @@ class Alibi(Scheme):
     Without a causal mask the distance counts both ways.
     """
 
-    card: ClassVar[type[PositionCard]] = AlibiCard
+    card: ClassVar[type[PositionCard]] = card_of("positions", "AlibiCard")
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -271,11 +266,11 @@ class T5Bias(Scheme):
     * n_heads.
     """
 
-    card: ClassVar[type[PositionCard]] = T5BiasCard
+    card: ClassVar[type[PositionCard]] = card_of("positions", "T5BiasCard")
     initial_values: ClassVar[InitialValues] = {"weight": "table"}
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
-    buckets, max_distance = T5BiasCard.buckets, 128  # T5's own
+    buckets, max_distance = 32, 128  # T5's own; the card counts as many
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.cards.blocks import BlockCard, DecoderBlockCard
-from engine.parts.cards.feedforward import FeedForwardCard
-from engine.parts.cards.mixers import MixerCard
-from engine.parts.cards.output import OutputCard
-from engine.parts.cards.positions import PositionCard
 from engine.parts.forward_pass import PassContext, each_block
 from engine.parts.masks import causal_mask
 from engine.parts.norms import Norm
 from engine.parts.positions import HookName, PositionHooks
 from engine.probe import Probe
+
+if TYPE_CHECKING:
+    from engine.parts.cards.blocks import BlockCard, DecoderBlockCard
+    from engine.parts.cards.feedforward import FeedForwardCard
+    from engine.parts.cards.mixers import MixerCard
+    from engine.parts.cards.output import OutputCard
+    from engine.parts.cards.positions import PositionCard
 
 
 class Position(Protocol):

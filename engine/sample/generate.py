@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,8 +14,10 @@ from engine.config import ModelConfig, SampleConfig
 from engine.data.tokenizers import Tokenizer, written
 from engine.model import Transformer
 from engine.sample.decoder import Decoder, Held
-from engine.sample.single_row import Products
 from engine.sample.stages import draw, likeliest, uniform, warp
+
+if TYPE_CHECKING:
+    from engine.sample.single_row import Products
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +57,10 @@ def steps(
     then start anew, so the keys and values kept so far are of no more use. `cached` computes each position
     once instead of all of them for every id; the ids are the same, but for rounding. The generator is this
     call's own: the same seed gives the same ids. To go on with a text, `written` says how many of `tokens`
-    came from an earlier call: the draws and the window go on from there. `products` (see
-    `engine.sample.decoder.ready`) may be of another arithmetic. A token of `stop` is the last. `held`, with
-    products of its own, is what was read before, by this or another call: what both texts begin with is not
-    read again. Raises ConfigError for settings out of range.
+    came from an earlier call: the draws and the window go on from there. `products`
+    (`engine.sample.single_row.ready`) may be of another arithmetic. A token of `stop` is the last. `held`,
+    with products of its own, is what was read before, by this or another call: what both texts begin with is
+    not read again. Raises ConfigError for settings out of range.
     """
     sampling = (sampling or SampleConfig()).validate()
     context, device = model.config.context, next(model.parameters()).device

@@ -38,8 +38,8 @@ class Rounding:
 
 @torch.inference_mode()
 def rounding(model: Transformer, ids: Sequence[int], products: Products) -> Steps[Rounding]:
-    """Reads at least two ids, one at a time, with `products` (`engine.sample.decoder.ready`), and all at once
-    in the model's own arithmetic. There are as many steps as ids. Raises ShapeError for fewer.
+    """Reads at least two ids, one at a time, with `products` (`engine.sample.single_row.ready`), and all at
+    once in the model's own arithmetic. There are as many steps as ids. Raises ShapeError for fewer.
     """
     if len(ids) < 2:
         raise ShapeError("a loss needs at least two tokens: one is read, and the next one is foretold")

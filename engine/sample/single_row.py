@@ -6,7 +6,8 @@ weights from memory. So there are few operations here: matrices are prepared onc
 The wiring is the blocks' own.
 
 The arithmetic of the parts stands here a second time, so exactly the classes in SUPPORTED are served. For a
-subclass of one of them, or any other part, `engine.sample.decoder` uses the model's own forward.
+subclass of one of them, or any other part, `engine.sample.decoder`, its only user, takes the model's own
+forward.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.errors import ConfigError
+from engine.model import Transformer
 from engine.parts.attention import Attention, HeadMixer, Mean, NoMixer, SharedQK, Similarity
 from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
 from engine.parts.cache import KVCache
@@ -274,3 +277,80 @@ def _projection(mixer: HeadMixer, like: Tensor, products: Products) -> _Linear |
     else:
         return _Copies(mixer.n_heads * mixer.d_head, like)
     return _Linear(multiply, len(weight), like)
+
+
+def fast_path(model: Transformer, cache: KVCache, products: Products | None) -> FastPath | None:
+    """Returns the fast path of a model, None where it would compute something else than the model's own
+    forward.
+    """
+    return FastPath(model, cache, products or Products(model.embedding)) if _is_fast(model) else None
+
+
+def _is_fast(model: Transformer) -> bool:
+    """True if every part is supported: no dropout, and no window."""
+    c = model.config
+    blocks = [part for b in model.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
+    drops = model.training and c.dropout > 0
+    odd = drops or c.window > 0 or not model.parts.is_plain_stack
+    ends = (model.norm_embed or model.norm_final, model.norm_final, model.output)
+    return not odd and is_supported(model.positions, *ends, *blocks)
+
+
+@torch.inference_mode()
+def ready(model: Transformer, arithmetic: Arithmetic = "float32") -> Products:
+    """Prepares a model's matrices in one arithmetic, for any number of Decoders. bfloat16 takes 2 bytes for
+    each weight of a large matrix, int8 one, float32 none beside the model's own.
+
+    Raises ConfigError if this machine lacks the arithmetic, or the fast path does not support the model.
+    """
+    products = Products(model.embedding, arithmetic)
+    if not (model.can_cache and _is_fast(model)):
+        raise ConfigError("arithmetic", arithmetic, "needs a causal model of parts that are all known")
+    FastPath(model, KVCache(model.config, 1, model.embedding), products)
+    return products
+
+
+class FastPath:
+    """A model whose every part is supported, for one token at a time."""
+
+    def __init__(self, model: Transformer, cache: KVCache, products: Products) -> None:
+        self.positions, self.reach = model.positions, model.positions.reach(model.config)
+        self.embedding = model.embedding.detach()
+        self.embedding_scale = model.embedding_scale
+        types = model.token_types
+        self.type = None if types is None else types[0].detach()
+        self.norm_embed = None if model.norm_embed is None else norm_of(model.norm_embed)
+        self.blocks = [block_step(block, cache, index, products) for index, block in enumerate(model.blocks)]
+        self.norm_final = norm_of(model.norm_final)
+        self.unembedding = unembedding(model.output, model.output_matrix, products)
+        self.follow(cache)
+
+    def follow(self, cache: KVCache) -> None:
+        """Takes the views of a cache that has grown."""
+        self.cache = cache
+        self.hooks: PositionHooks | None = None  # of all `rows` positions, computed at the first token
+        self.rows = cache.capacity if self.reach is None else min(cache.capacity, self.reach)
+        for _, parts in self.blocks:
+            if isinstance(parts.mixer, AttentionStep):
+                parts.mixer.follow(cache)
+
+    def read(self, token: int) -> Tensor:
+        at = self.cache.length
+        x = self.embedding.narrow(0, token, 1)  # (1, d_model)
+        if self.hooks is None:
+            self.hooks = tables(self.positions, self.rows, x)
+        context = PassContext(self.hooks.at(at))
+        x = self._add_positions(x, context.hooks.embed(x))
+        for connect, parts in self.blocks:
+            x = connect(parts, x, context)
+        self.cache.length = at + 1
+        return self.unembedding(self.norm_final(x))[0].clone()
+
+    def _add_positions(self, x: Tensor, added: Tensor | None) -> Tensor:
+        """Returns the input of the first block for a row of the embedding, both (1, d_model)."""
+        if self.embedding_scale is not None:
+            x = x * self.embedding_scale
+        for each in (added, self.type):
+            if each is not None:
+                x = x + each
+        return x if self.norm_embed is None else self.norm_embed(x)

@@ -13,7 +13,6 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data.corpus import Corpus, check_length
 from engine.parts.protocols import Targets
 from engine.parts.registry import shifted
-from engine.training.repeats import with_repeats
 
 # Of one forward pass of an evaluation: with a large vocabulary, 64 windows at once would take gigabytes.
 MAX_LOGITS = 2**24
@@ -150,6 +149,8 @@ class Batches:
         masked = self.config.objective == "masked"
         windows = windows_at(tokens, starts, length + (not masked))  # targets reach one further
         if repeat:
+            from engine.training.repeats import with_repeats
+
             windows = with_repeats(windows, repeat, self.corpus.vocab_size, generator).tokens
         if masked:
             return masked_batch(windows, self.config.mask_rate, self.mask_id, generator)

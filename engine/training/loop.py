@@ -31,7 +31,7 @@ class Loop(Generic[M, B]):
         self, model: M, parts: Parts, config: TrainConfig, control: Control, numerics: Numerics, drops: bool
     ) -> None:
         self.config, self.control, self.numerics, self.drops = config, control, numerics, drops
-        self.model: M = model.to(numerics.device)
+        self.parts, self.model = parts, model.to(numerics.device)
         parts.mode(self.model, True)
         self.optimiser = Optimiser(self.model, config, numerics)
         self.step, self.seconds = 0, 0.0

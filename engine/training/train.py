@@ -22,12 +22,11 @@ from engine.errors import ConfigError
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, Parts
 from engine.sample import complete
-from engine.sample.problems import task_scores
 from engine.training.batches import Batch, Batches
 from engine.training.evaluation import loss_of, measure
 from engine.training.loop import Loop
 from engine.training.numerics import choose
-from engine.training.records import Control, Evaluation, HeadScores, Record, Sample, TrainState
+from engine.training.records import Control, Evaluation, HeadScores, Record, Sample, TaskScores, TrainState
 
 if TYPE_CHECKING:
     from engine.data.tasks.task import Task
@@ -117,6 +116,13 @@ def train(
     together.
     """
     check(model_config, train_config, corpus)
+    if train_config.repeat and score_heads is None:
+        raise ConfigError(
+            "repeat",
+            train_config.repeat,
+            "needs score_heads, such as engine.measure.attention.head_scores.head_scores: a training on"
+            " repeats says at each evaluation what every head does with a text read twice",
+        )
     training = _Training(model_config, train_config, corpus, control or Control(), device, parts, score_heads)
     return training.records(resume)
 
@@ -163,7 +169,7 @@ class _Training(Loop[Transformer, Batch]):
                 self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation)
             )
             validation = measure(self.model, self.batches, self.corpus.validation, 0 if complete else limit)
-            solved = task_scores(self.model, self.corpus)
+            solved = self._solved()
         return Evaluation(
             self.step,
             training.nats,
@@ -175,6 +181,14 @@ class _Training(Loop[Transformer, Batch]):
             self.score_heads(self.in_float32(), self.corpus.tokenizer) if self.score_heads else None,
             solved,
         )
+
+    def _solved(self) -> TaskScores | None:
+        """Returns the shares of the problems of a synthetic task that are solved; None for any other text."""
+        if self.corpus.task is None:
+            return None
+        from engine.sample.problems import task_scores
+
+        return task_scores(self.model, self.corpus)
 
     def sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt

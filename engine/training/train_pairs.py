@@ -211,7 +211,7 @@ class _Examples(Loop[M, B]):
 
     def sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
-        with evaluating(self.in_float32(), self.model.parts) as model:
+        with evaluating(self.in_float32(), self.parts) as model:
             return Sample(self.step, *self.answer(model, prompt))
 
 
@@ -233,7 +233,7 @@ class _Pairs(_Examples[Seq2Seq, PairBatch]):
 
     def batch(self) -> PairBatch:
         rows = self.text.rows["train"]
-        return teacher_forced(rows.of(drawn(len(rows), self.config, self.step)), self.model.parts.targets)
+        return teacher_forced(rows.of(drawn(len(rows), self.config, self.step)), self.parts.targets)
 
     def loss(self, batch: PairBatch) -> Tensor:
         return pair_loss(self.model, batch)
@@ -245,16 +245,16 @@ class _Pairs(_Examples[Seq2Seq, PairBatch]):
         """Nats per token, over `wanted` rows of a split."""
         rows = self.text.rows[split]
         total, count = 0.0, 0
-        with evaluating(self.model, self.model.parts):
+        with evaluating(self.model, self.parts):
             for some in spread(len(rows), wanted).split(AT_ONCE):
-                batch = teacher_forced(rows.of(some), self.model.parts.targets)
+                batch = teacher_forced(rows.of(some), self.parts.targets)
                 total += float(pair_loss(self.model, batch)) * batch.predicted
                 count += batch.predicted
         return total / max(count, 1)
 
     def measured(self, split: Split, wanted: int, complete: bool) -> tuple[float, float]:
         loss, rows = self._mean(split, wanted), self.text.rows[split]
-        with evaluating(self.in_float32(), self.model.parts) as model:
+        with evaluating(self.in_float32(), self.parts) as model:
             right = exact(model, rows.of(spread(len(rows), 0 if complete else ASKED)))
         return loss, sum(right) / len(right)
 
@@ -296,7 +296,7 @@ class _Labels(_Examples[Classifier, LabelledRows]):
     def measured(self, split: Split, wanted: int, complete: bool) -> tuple[float, float]:
         rows = self.text.rows[split]
         total, right, chosen = 0.0, 0, spread(len(rows), wanted)
-        with evaluating(self.model, self.model.parts):
+        with evaluating(self.model, self.parts):
             for some in chosen.split(AT_ONCE):
                 batch = rows.of(some)
                 logits = self.model(batch.texts.to(self.numerics.device)).float().cpu()

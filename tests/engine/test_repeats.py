@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.corpora import from_text
+from engine.errors import ConfigError
 from engine.training.batch_example import shifted_batch
 from engine.training.batches import Batches
 from engine.training.repeats import parted, piece_lengths, with_repeats
+from engine.training.train import train
 from tests.engine.cases import for_each
 from tests.engine.trainings import CORPUS, MODEL, TRAIN
 
@@ -102,3 +104,9 @@ def test_without_repeats_the_batches_are_what_they_were() -> None:
     assert torch.equal(*held), "a loss on unseen text is measured on the text as it is"
     found = shifted_batch(CORPUS, MODEL, replace(TRAIN, repeat=1.0), 2)
     assert found.shifted == found.pairs
+
+
+def test_repeats_without_scores_of_the_heads_are_refused() -> None:
+    """Nobody would see what they are for."""
+    with pytest.raises(ConfigError, match="needs score_heads"):
+        train(MODEL, replace(TRAIN, repeat=0.5), CORPUS)

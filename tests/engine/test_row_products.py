@@ -17,9 +17,9 @@ from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer, build
 from engine.sample import Decoder, generate, row_products, steps
 from engine.sample.branches import Tree, grow
-from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
 from engine.sample.row_products import ARITHMETICS, Arithmetic, product
+from engine.sample.single_row import ready
 from engine.training.numerics import choose, has_bfloat16
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny

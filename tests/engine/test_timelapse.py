@@ -39,7 +39,7 @@ def taken(folder: Path) -> Lapse:
 
 def trained() -> dict[int, TrainState]:
     every = replace(SETTINGS, snapshot_every=1)
-    records = train(MODEL, every, CORPUS, device="cpu")
+    records = train(MODEL, every, CORPUS, device="cpu", score_heads=head_scores)
     return {record.step: record.state for record in records if isinstance(record, Snapshot)}
 
 

@@ -18,8 +18,8 @@ from engine.config import SampleConfig
 from engine.data.progress import finish
 from engine.measure.recording import Recording, record
 from engine.sample import draw, generate, stages, steps, uniform
-from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
+from engine.sample.single_row import ready
 from pages.input.positions import rope_arrows
 from tests.engine.cases import for_each
 from tests.pages import helpers

@@ -17,6 +17,7 @@ from functools import cache
 from engine.errors import PretrainedError
 
 OURS = "engine."
+REGISTERS = "engine.lab.faults"  # whose decorators enter what they decorate in a table
 Place = tuple[str, str]  # module, name
 
 
@@ -128,16 +129,17 @@ def _bound(node: ast.stmt) -> list[str]:
 
 
 def _definition(place: Place) -> ast.stmt:
-    """A definition without the engine's own decorators, which register it somewhere."""
+    """Returns a definition without the decorators that enter it in the table of faults."""
     node = next(node for node in _tree(place[0]).body if place[1] in _bound(node))
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        ours = [one for one in node.decorator_list if any(_is_ours(place[0], name) for name in _names(one))]
-        node.decorator_list = [one for one in node.decorator_list if one not in ours]
+        node.decorator_list = [each for each in node.decorator_list if not _registers(place[0], each)]
     return node
 
 
-def _is_ours(module: str, name: str) -> bool:
-    return isinstance(resolve(module, name), tuple)
+def _registers(module: str, decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    where = resolve(module, called.id) if isinstance(called, ast.Name) else None
+    return isinstance(where, tuple) and where[0].startswith(REGISTERS)
 
 
 def _pruned(place: Place, read: set[str]) -> ast.stmt:

@@ -18,9 +18,9 @@ from engine.data.tokenizers import token_bytes
 from engine.model import Transformer
 from engine.sample.branches import Tree, Written, follow, pick
 from engine.sample.branches import grow as grown
-from engine.sample.decoder import Held, ready
+from engine.sample.decoder import Held
 from engine.sample.row_products import Arithmetic
-from engine.sample.single_row import Products
+from engine.sample.single_row import Products, ready
 from pages.output.generation.link import parse
 from pages.output.generation.records import AGAIN, BATCH, BRANCHES, SECONDS, Limits, Session, reason
 from ui import widgets

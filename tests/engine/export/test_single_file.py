@@ -21,6 +21,7 @@ from engine.seq2seq import Seq2Seq, build_pair
 from engine.weights import checkpoints
 from engine.weights.checkpoints import load_pair
 from engine.weights.export import pack
+from engine.weights.export.gather import gather
 from engine.weights.export.single_file import export_single_file
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -165,6 +166,20 @@ def test_a_model_of_words_says_the_likeliest(tmp_path: Path) -> None:
     with torch.no_grad():
         expected = int(model(torch.tensor([[3, 1, 4]]))[0, -1].argmax())
     assert lines[0].startswith(f"token {expected}: 0.")
+
+
+def test_a_decorator_goes_along_unless_it_only_registers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "decorated.py").write_text(
+        "def twice(f):\n    return lambda: 2 * f()\n\n\n@twice\ndef number():\n    return 3\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    gathered = gather([("decorated", "number")], frozenset())
+    assert [name for _, name in gathered.order] == ["twice", "number"]
+    assert gathered.sources()[-1] == "@twice\ndef number():\n    return 3"
+    faulty = gather([("engine.lab.faults.masks", "no_mask")], frozenset())
+    assert faulty.sources()[-1].startswith("def no_mask(")
 
 
 def test_it_is_short_and_its_own_source() -> None:

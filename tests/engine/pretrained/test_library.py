@@ -19,9 +19,9 @@ from engine.config import ModelConfig
 from engine.data.progress import Progress, finish
 from engine.errors import PretrainedError
 from engine.measure.circuits.quantisation import Rounding, rounded
-from engine.sample.decoder import ready
 from engine.sample.rounding import rounding
 from engine.sample.row_products import Arithmetic
+from engine.sample.single_row import ready
 from engine.weights.pretrained import (
     cache,
     library,

@@ -4,12 +4,13 @@ large as two.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.config import GATED, Ffn, ModelConfig, gated_width
-from engine.ledger import component_parameters
+from engine.config import GATED, Ffn, ModelConfig, ResolvedConfig, gated_width
+from engine.ledger import PER_BLOCK, Ledger, Row, ledger
 from engine.presets import PRESETS
 
 
@@ -36,11 +37,20 @@ class BlockParameters:
         return count / max(self.total, 1)
 
 
-def block_of(config: ModelConfig) -> BlockParameters:
-    """Returns one of a model's blocks, which are all alike."""
-    counts = component_parameters(config)
-    per = {part: counts[part] // config.n_layers for part in ("attention", "feedforward", "norm1", "norm2")}
-    return BlockParameters(per["attention"], per["feedforward"], per["norm1"] + per["norm2"])
+def rows_of_block(ledger: Ledger) -> tuple[Row, ...]:
+    """Returns the tensors of one of a model's blocks, which are all alike: of an encoder-decoder, of one of
+    its encoder's.
+    """
+    stack = "encoder" if ledger.encoder else ""
+    return tuple(row for row in ledger.rows if row.component in PER_BLOCK and row.stack == stack)
+
+
+def block_of(ledger: Ledger) -> BlockParameters:
+    """Counts the parameters of one of a model's blocks."""
+    counts = Counter[str]()
+    for row in rows_of_block(ledger):
+        counts[row.component] += row.each
+    return BlockParameters(counts["attention"], counts["feedforward"], counts["norm1"] + counts["norm2"])
 
 
 def block(d_model: int, d_ff: int, ffn: Ffn) -> BlockParameters:
@@ -48,15 +58,17 @@ def block(d_model: int, d_ff: int, ffn: Ffn) -> BlockParameters:
     nothing.
     """
     return block_of(
-        ModelConfig(
-            vocab_size=1,
-            context=1,
-            d_model=d_model,
-            n_layers=1,
-            n_heads=1,
-            d_ff=max(d_ff, 1),
-            ffn=ffn,
-            norm_bias=True,
+        ledger(
+            ModelConfig(
+                vocab_size=1,
+                context=1,
+                d_model=d_model,
+                n_layers=1,
+                n_heads=1,
+                d_ff=max(d_ff, 1),
+                ffn=ffn,
+                norm_bias=True,
+            )
         )
     )
 
@@ -80,7 +92,9 @@ def known() -> tuple[Known, ...]:
         c = preset.model.resolved()
         if c.ffn != "none" and c.d_ff:
             gated = c.ffn in GATED
-            found.append(Known(preset.title, c.d_model, c.d_ff, c.d_ff / c.d_model, gated, block_of(c)))
+            found.append(
+                Known(preset.title, c.d_model, c.d_ff, c.d_ff / c.d_model, gated, block_of(ledger(c)))
+            )
     return tuple(found)
 
 
@@ -107,6 +121,15 @@ def gate_paid(d_model: int, ratio: float) -> GatePaid:
         block(d_model, gated_width(round(ratio * d_model)), "swiglu"),
         block(d_model, round(ratio * d_model), "swiglu"),
     )
+
+
+def plain_ratio(config: ResolvedConfig) -> float:
+    """Returns d_ff / d_model of a model's feed-forward network or, where that is gated, of the plain one that
+    is as large; 4 where there is none.
+    """
+    if config.ffn == "none":
+        return 4.0
+    return config.d_ff / config.d_model * (1.5 if config.ffn in GATED else 1.0)
 
 
 @dataclass(frozen=True, eq=False)

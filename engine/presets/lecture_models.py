@@ -22,6 +22,17 @@ _NANO = ModelConfig(
     norm_bias=True,
 )
 
+_BARE = ModelConfig(
+    vocab_size=65,
+    d_model=256,
+    n_layers=4,
+    n_heads=4,
+    position="none",
+    norm_gain=False,
+    output_projection=False,
+    tie_embeddings=False,
+)
+
 LECTURE_MODELS: dict[str, Preset] = {
     "nanogpt-192": Preset(
         "nanoGPT, 192 wide",
@@ -29,6 +40,24 @@ LECTURE_MODELS: dict[str, Preset] = {
         " matrix of its own for the output.",
         _NANO,
         source="after github.com/karpathy/nanoGPT (2022)",
+    ),
+    "block-512": Preset(
+        "One block of the lecture, 512 wide",
+        "d = 512, d_ff = 2,048, 8 heads: matrices without biases, two LayerNorms with gain and bias.",
+        ModelConfig(vocab_size=1, context=1, d_model=512, d_ff=2048, n_layers=1, n_heads=8, norm_bias=True),
+        source="the block of Vaswani et al. 2017, without its biases",
+    ),
+    "bare-256": Preset(
+        "Bare, 256 wide",
+        "V = 65, d = 256, 4 layers, without biases, gains and W_O: 2·V·d + 11·L·d² on the blackboard.",
+        _BARE,
+        source="the lecture that this app goes with (2026); no paper",
+    ),
+    "bare-128": Preset(
+        "Bare, 128 wide",
+        "V = 65, d = 128, 4 layers, without biases and gains: 2·V·d + 12·L·d² on the blackboard.",
+        replace(_BARE, d_model=128, output_projection=True),
+        source="the lecture that this app goes with (2026); no paper",
     ),
     "lab": Preset(
         "The lab's own model",

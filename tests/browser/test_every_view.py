@@ -39,7 +39,7 @@ LESS = {
 }
 # forms, tables and lists; the drawing of a published model keeps its form and is not a figure to fill the screen
 NONE = {"Published models", "A wrong shape", "The doctor", "Why decoders", "Take along", "Quick reference"}
-NONE_AT = {("parameters", "By hand"), ("reference", "Variations")}
+NONE_AT = {("reference", "Variations")}
 UNDRAWN = ("courses", "exercises")  # lists have no figure
 LOOKED_INTO = (  # with training time above them
     "shapes?shapes_view=pass",

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from engine.errors import ShapeError
+from engine.ledger import ledger
 from engine.ledger.block import block, block_of, gate_paid, known, shares
 from engine.measure.feedforward import activation_functions, neurons
 from engine.measure.feedforward.neurons import Scan
@@ -209,7 +210,7 @@ def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():
 def test_a_block_has_what_the_built_one_has(fields):
     config = tiny(n_layers=3, **fields).resolved()
     own = build(config, device="meta").blocks[0]
-    found = block_of(config)
+    found = block_of(ledger(config))
     assert found.total == sum(p.numel() for p in own.parameters())
     ffn = 0 if config.ffn == "none" else sum(p.numel() for p in own.ffn.parameters())
     assert found.feedforward == ffn and found.share == pytest.approx(ffn / found.total)

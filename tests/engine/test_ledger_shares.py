@@ -11,7 +11,8 @@ import pytest
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.ledger import GB, kv_numbers, ledger, ledger_of, morph
-from engine.ledger.blackboard import BARE, LAB, block, counted, terms, tied, with_heads_and_contexts
+from engine.ledger.blackboard import counted, terms
+from engine.ledger.block import block_of
 from engine.ledger.budget import budget, grown
 from engine.ledger.fits import alike, fit, smallest, uses
 from engine.ledger.growth import break_even, by_heads, by_part, caches, work
@@ -135,20 +136,24 @@ def test_what_fits():
 
 
 def test_the_blackboard():
-    one = block()
-    assert (one.attention, one.network, one.norms) == (4 * 512**2, 2 * 512 * 2048, 4 * 512)
-    assert one.total == 12 * 512**2 + 4 * 512 and one.network_share == pytest.approx(2097152 / one.total)
-    assert with_heads_and_contexts(BARE) == {2 * 65 * 256 + 11 * 4 * 256**2}
-    found = tied(PRESETS["gpt2"].model)
-    assert found.saved == 50257 * 768 and found.more == pytest.approx(50257 * 768 / 124_439_808)
-    assert found.untied == 124_439_808 + 50257 * 768
+    """Neither heads nor the length of the text change the count of a bare model."""
+    bare = LECTURE_MODELS["bare-256"].model
+    totals = {ledger(replace(bare, n_heads=h, context=t)).total for h in (1, 4, 8) for t in (16, 512, 4096)}
+    assert totals == {2 * 65 * 256 + 11 * 4 * 256**2} == {2_916_864}
+    assert ledger_of(LECTURE_MODELS["bare-128"]).total == 2 * 65 * 128 + 12 * 4 * 128**2 == 803_072
+    one = block_of(ledger_of(LECTURE_MODELS["block-512"]))
+    assert (one.attention, one.feedforward, one.norm) == (4 * 512**2, 2 * 512 * 2048, 4 * 512)
 
 
 def test_counts_by_hand() -> None:
     d, layers = 192, 6
     nano = 2 * 65 * d + 256 * d + layers * (12 * d * d + 9 * d + 4 * d) + 2 * d
     assert ledger_of(LECTURE_MODELS["nanogpt-192"]).total == nano == 2_743_680
-    assert ledger(LAB).total == 65 * 128 + 128 * 128 + 4 * (12 * 128**2 + 4 * 128) + 2 * 128 == 813_440
+    assert (
+        ledger_of(LECTURE_MODELS["lab"]).total
+        == 65 * 128 + 128 * 128 + 4 * (12 * 128**2 + 4 * 128) + 2 * 128
+        == 813_440
+    )
     assert not LECTURE_MODELS.keys() & PRESETS.keys()
     for preset in LECTURE_MODELS.values():
         built = build(preset.model, device="meta")

@@ -30,10 +30,7 @@ from ui.players import sampler
 
 pytestmark = [carried, pytest.mark.usefixtures("manager")]
 VIEWS = [
-    *(
-        ("models/parameters", "parameters_view", view)
-        for view in ("where", "two", "flops", "memory", "byhand")
-    ),
+    *(("models/parameters", "parameters_view", view) for view in ("where", "two", "flops", "memory")),
     *(("inside/shapes", "shapes_view", view) for view in ("pass", "hand", "wrong")),
     *(
         ("input/positions", "positions_view", view)

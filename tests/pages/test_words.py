@@ -25,8 +25,7 @@ pytestmark = pytest.mark.usefixtures("manager")
 FOLDS = {"measure": "true", "hand": "true"}  # both open
 BLOCK_SAID = [  # room, its query, what stands there
     ("inside/shapes", {"shapes_view": "pass", "shapes_source": "block"}, "**3,147,776 parameters"),
-    ("models/parameters", {"parameters_view": "byhand"}, "3,147,776"),
-    ("inside/feedforward", {"feedforward_view": "parameters"}, "3,147,776"),
+    ("models/parameters", {"parameters_scope": "block", "parameters_model": "block-512"}, "3,147,776"),
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engine.ledger.block import BlockParameters
 from engine.measure.feedforward.activation_functions import Inputs
 from engine.measure.feedforward.neurons import FavouriteToken
 from ui.model_bar import Subject
@@ -13,7 +12,6 @@ from ui.text.numbers import minus
 QUESTIONS = {
     "neurons": "What does a neuron look for?",
     "functions": "Why a bend between two matrices?",
-    "parameters": "Where are a block's parameters?",
 }
 MASSIVE = (
     "The first token excites a few neurons more than ten times as much as any other token does: massive"
@@ -57,21 +55,6 @@ FUNCTIONS = Words(
     attempt=(
         "Compare a trained model with an untrained one: how far from zero do its inputs spread? "
         "Then show GELU and its tanh approximation alone, and look for the difference."
-    ),
-)
-
-PARAMETERS = Words(
-    see=(
-        "Three blocks of one width, each divided among its parts. The first two are equally large: three"
-        " matrices of two thirds the width are as large as two."
-    ),
-    why=(
-        "When a paper says that SwiGLU is better at the same size, this is how the size was kept (Shazeer"
-        " 2020). And it says where knowledge can be stored: most of a block is neurons."
-    ),
-    attempt=(
-        "Move the width: the shares hardly change, because all but the norms grow with its square. Then make"
-        " the network as wide as the stream, ratio 1. Published models stand under *Measure it*."
     ),
 )
 
@@ -172,17 +155,4 @@ def no_inputs(has_network: bool) -> str:
         f"Without a bend two matrices in a row would be one. This model has no {lacks}: **0** inputs of its"
         f" own"
         " are drawn."
-    )
-
-
-# Parameters ---------------------------------------------------------------------------------------
-
-
-def parameters_answer(plain: BlockParameters, ratio: float) -> str:
-    """Says what share the network has, and why."""
-    return (
-        f"In the feed-forward network: **{plain.share:.1%}** of a block's {plain.total:,} parameters where"
-        f" it is"
-        f" {ratio:g} times as wide as the stream. At width $d$ attention has $4d^2$, the network $2 \\cdot"
-        f" {ratio:g}\\,d^2$."
     )

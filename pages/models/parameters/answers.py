@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from engine.ledger import TRAINED_IN, Ledger
+from engine.config import GATED
+from engine.ledger import TRAINED_IN
 from engine.ledger.blackboard import Term, counted
+from engine.ledger.block import BlockParameters
 from engine.ledger.fits import Fit, totals, uses
 from engine.ledger.growth import Work
 from engine.ledger.shares import Pair
@@ -45,10 +47,6 @@ def ask_flops(choice: Choice) -> str:
 
 def ask_memory(choice: Choice) -> str:
     return f"How much memory does {name(choice)} need?"
-
-
-def ask_by_hand(choice: Choice) -> str:
-    return f"How do I count the parameters of {name(choice)} by hand?"
 
 
 def where_they_are(choice: Choice, parts: dict[str, int], elsewhere: int) -> str:
@@ -108,10 +106,23 @@ def fits_line(fit: Fit) -> str:
     )
 
 
-def by_hand(choice: Choice, terms: tuple[Term, ...], ledger: Ledger) -> str:
-    found = counted(terms)
+def in_a_block(choice: Choice, block: BlockParameters) -> str:
+    """Says what share of a block its feed-forward network has, and why."""
+    c = choice.config
+    if not block.feedforward:
+        return f"A block of {name(choice)} has {block.total:,} parameters, and no feed-forward network."
+    matrices, times = 3 if c.ffn in GATED else 2, f"{c.d_ff / c.d_model:.3g}"
+    return (
+        f"In the feed-forward network: **{block.share:.1%}** of the {block.total:,} parameters of a block of"
+        f" {name(choice)}, where it is {times} times as wide as the stream. Full attention has $4d^2$, the"
+        f" network ${matrices} \\cdot {times}\\,d^2$."
+    )
+
+
+def by_hand(choice: Choice, terms: tuple[Term, ...]) -> str:
+    found, total = counted(terms), choice.ledger.total
     products = "One product gives" if len(terms) == 1 else f"{len(terms)} products give"
     return (
-        f"{products} **{found:,}** of the {ledger.total:,} parameters of {name(choice)}, or"
-        f" {percent(found, ledger.total)}; biases and the gains of norms are the rest."
+        f"{products} **{found:,}** of the {total:,} parameters of {name(choice)}, or"
+        f" {percent(found, total)}; biases and the gains of norms are the rest."
     )

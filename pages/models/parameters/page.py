@@ -2,6 +2,7 @@
 
 from engine.ledger import ledger, parameter_rows
 from engine.ledger.blackboard import terms
+from engine.ledger.block import gate_paid
 from engine.ledger.flops import products
 from engine.ledger.memory import activations, kv_numbers
 from pages.models.parameters import answers, words
@@ -10,7 +11,6 @@ from pages.models.parameters.flops import draw_flops
 from pages.models.parameters.memory import draw_memory
 from pages.models.parameters.two import draw_two
 from pages.models.parameters.where import draw_where
-from pages.models.parameters.worked import draw_by_hand
 from ui.page_frame import Page, View, show
 
 show(
@@ -23,7 +23,7 @@ show(
                 "Where they are",
                 draw_where,
                 words.WHERE,
-                (parameter_rows,),
+                (parameter_rows, terms, gate_paid),
                 False,
                 question=answers.ask_where,
             ),
@@ -45,15 +45,6 @@ show(
                 (kv_numbers, activations),
                 False,
                 question=answers.ask_memory,
-            ),
-            View(
-                "byhand",
-                "By hand",
-                draw_by_hand,
-                words.BY_HAND,
-                (terms, parameter_rows),
-                False,
-                question=answers.ask_by_hand,
             ),
         ),
         bar=chosen_model,

@@ -1,4 +1,4 @@
-"""Where the parameters of a model are, tensor by tensor; what tying and grouping save."""
+"""Where the parameters of a model are, tensor by tensor or in one block; what tying and grouping save."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import Ledger
+from engine.ledger.blackboard import terms
 from engine.ledger.shares import change, largest, row_share, thin, where
 from pages.models.parameters import answers, figures, guesses, words
+from pages.models.parameters.block import draw_block
 from pages.models.parameters.choice import Choice
-from ui import explain
+from ui import explain, widgets
 from ui.guess import ask
 from ui.players.plot import plot
 from ui.text.numbers import percent
 
 
 def draw_where(choice: Choice) -> None:
-    """Draws every tensor as an area, and where most of them are; what tying and grouping save, and the table
-    of all, folded.
+    """Draws every tensor as an area, or one block as bars, and where most of them are; what tying and
+    grouping save, and how all are counted by hand, folded.
     """
+    if widgets.select("What is counted", words.SCOPES, "parameters_scope", hidden=True) == "block":
+        draw_block(choice)
+        return
     ledger = choice.ledger
     explain.answer(answers.where_they_are(choice, *largest(ledger)))
     plot(
         figures.treemap(ledger, choice.title),
         key="parameters_treemap",
         alt=f"Parameters of {choice.title} as areas: " + parts_in_words(ledger),
-        height=410,
+        height=350,
         data=rows_table(ledger),
         name="parameters",
     )
     st.caption(words.areas(ledger, {figures.NAMES[name]: count for name, count in thin(ledger).items()}))
     ask("wider", guesses.wider, choice)
     explain.measure_it(_measured, choice)
-    explain.by_hand(_every_tensor, choice)
+    explain.by_hand(_by_hand, choice)
 
 
 def _measured(choice: Choice) -> None:
@@ -54,7 +59,21 @@ def _measured(choice: Choice) -> None:
     _savings(choice)
 
 
-def _every_tensor(choice: Choice) -> None:
+def _by_hand(choice: Choice) -> None:
+    """The products that make up the count, and every tensor."""
+    products = terms(choice.ledger)
+    st.markdown(answers.by_hand(choice, products))
+    rows = [
+        {
+            "part": " ".join((*([term.stack] if term.stack else []), figures.NAMES[term.component])),
+            "in letters": term.formula,
+            "in numbers": term.numbers,
+            "parameters": f"{term.parameters:,}",
+        }
+        for term in products
+    ]
+    st.table(pd.DataFrame(rows).set_index("part"), border="horizontal")
+    st.caption(words.LETTERS)
     table = rows_table(choice.ledger)
     st.dataframe(
         table,
@@ -66,7 +85,6 @@ def _every_tensor(choice: Choice) -> None:
             "share": st.column_config.NumberColumn(format="percent"),
         },
     )
-    st.caption(words.LETTERS)
 
 
 def parts_in_words(ledger: Ledger) -> str:
@@ -127,7 +145,7 @@ def _savings(choice: Choice) -> None:
             )
             explain.worked(
                 "Twice the context",
-                _signed(change(choice.ledger, longer).parameters),
+                words.signed(change(choice.ledger, longer).parameters),
                 text + (" Only the position table grows." if c.position == "learned" else ""),
             )
     with columns[2]:
@@ -157,8 +175,4 @@ def _grouped(choice: Choice, name: str, heads: int) -> None:
         if now
         else " Without a causal mask there is no KV cache."
     )
-    explain.worked(name, _signed(found.parameters), text + cache)
-
-
-def _signed(change: int) -> str:
-    return "±0" if change == 0 else f"{'+' if change > 0 else '−'}{abs(change):,}"
+    explain.worked(name, words.signed(found.parameters), text + cache)

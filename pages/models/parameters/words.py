@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from engine.config import ResolvedConfig
 from engine.ledger import TRAINED_IN, Ledger
+from engine.ledger.block import GatePaid
 from engine.ledger.budget import TOKENS, Budget
 from engine.ledger.growth import BreakEven, Headed, Work
 from engine.ledger.shares import Where
@@ -14,19 +15,26 @@ from pages.models.parameters.choice import Choice
 from ui.page_frame import Words
 from ui.text.numbers import flop, gigabytes, percent, short
 
+SCOPES = {"whole": "The whole model", "block": "One block"}
 WHERE = Words(
     see=(
-        "Every tensor of the model as an area, in the colour of its part. The table below has each one's"
-        " shape in letters and in numbers."
+        "Every tensor of the model as an area, in the colour of its part. *By hand* has each one's shape in"
+        " letters and in numbers.\n\n*One block*: the model's own, and three of its width. The second and the"
+        " third are equally large: three matrices of two thirds the width are as large as two."
     ),
     why=(
         "A configuration of some twenty fields settles the size of a model, to the last parameter."
         " Nothing is built or estimated here. Where weights are published, the totals of the unchanged"
-        " models are theirs; GPT-3's are not, and its paper says about 175 billion."
+        " models are theirs; GPT-3's are not, and its paper says about 175 billion.\n\nThree formulas,"
+        " $4d^2$, $2\\,d\\,d_{ff}$ and $V d$, are nearly the whole of a classic Transformer. A gated network"
+        " has $3\\,d\\,d_{ff}$, and shared keys make $4d^2$ smaller. When a paper says that SwiGLU is better"
+        " at the same size, two thirds of the width is how the size was kept (Shazeer 2020)."
     ),
     attempt=(
         "Choose LLaMA-2 70B and give every query head a key of its own. Then untie GPT-2, and watch the"
-        " red area grow."
+        " red area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and find *By hand* what was"
+        " missing. In *One block*, move the width: the shares hardly change, because all but the norms grow"
+        " with its square."
     ),
 )
 
@@ -69,18 +77,6 @@ MEMORY = Words(
     attempt=(
         "LLaMA-2 7B at 4,096 tokens: 2 GB of cache. Choose Mistral 7B, whose heads share keys four by"
         " four. Then int4: which device is enough?"
-    ),
-)
-
-BY_HAND = Words(
-    see="The counts that are done on the blackboard, made by the same ledger.",
-    why=(
-        "Three formulas, $4d^2$, $2\\,d\\,d_{ff}$ and $V d$, are nearly the whole of a classic"
-        " Transformer. A gated network has $3\\,d\\,d_{ff}$, and shared keys make $4d^2$ smaller."
-    ),
-    attempt=(
-        "Cover the numbers, and count GPT-2's blocks yourself: $12\\,L\\,d^2$. Then find in the first"
-        " view what was missing."
     ),
 )
 
@@ -159,6 +155,27 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
         f" Embedding, positions and output are {percent(where.outside, where.total)} of the whole; with the"
         " same vocabulary, the larger the model, the less."
     )
+
+
+def gate(ratio: float, paid: GatePaid) -> str:
+    """Says how a gate is paid for."""
+    plain, gated = paid.plain.feedforward, paid.gated.feedforward
+    return (
+        f"**Two matrices of {ratio:.3g}·d:** $2\\cdot d\\cdot {ratio:.3g}d = {2 * ratio:.3g}\\,d^2$ ="
+        f" {plain:,}. **Three of {ratio * 2 / 3:.3g}·d:** $3\\cdot d\\cdot\\tfrac23\\cdot{ratio:.3g}d ="
+        f" {2 * ratio:.3g}\\,d^2$ ≈ {gated:,}; {signed(paid.rounding)} by rounding up to a multiple of 8"
+        f" neurons. A gate at the full {ratio:.3g}·d would cost half as much again:"
+        f" {paid.full.feedforward:,}."
+    )
+
+
+def signed(count: int) -> str:
+    """Returns a difference with its sign.
+
+    >>> signed(-512), signed(0)
+    ('−512', '±0')
+    """
+    return f"{'−' if count < 0 else '+' if count else '±'}{abs(count):,}"
 
 
 def networks(first: float, second: float) -> str:

@@ -233,34 +233,3 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
         )
     )
     assert len(dots["x"]) == 500 and set(zip(dots["x"], dots["y"], strict=True)) <= pairs
-
-
-@pytest.mark.usefixtures("own")
-def test_where_the_parameters_of_a_block_are(drawn):
-    page = feedforward_of("parameters", feedforward_width="256", feedforward_ratio="3")
-    counts = [
-        {"attention": 4 * 256**2, "feedforward": 2 * 256 * 768, "norm": 4 * 256},
-        {"attention": 4 * 256**2, "feedforward": 3 * 256 * 512, "norm": 4 * 256},
-        {"attention": 4 * 256**2, "feedforward": 3 * 256 * 768, "norm": 4 * 256},
-    ]
-    for trace, part in zip(drawn["feedforward_bars"].traces, counts[0], strict=True):
-        assert trace["x"] == [row[part] for row in counts]
-        assert trace["customdata"] == pytest.approx([row[part] / sum(row.values()) for row in counts])
-    plain = sum(counts[0].values())
-    words = said(page)
-    assert f"**{2 * 256 * 768 / plain:.1%}** of a block's {plain:,} parameters" in words
-    assert "3 times as wide as the stream" in words
-    models = page.dataframe[0].value.set_index("model")
-    gpt2 = 12 * 768**2 + 4 * 768 + 4 * 768 + 4 * 768 + 768  # matrices, norms, biases
-    assert models.loc["GPT-2 small (published)", "block"] == gpt2
-    assert models.loc["LLaMA-2 7B (published)", "matrices"] == 3
-    assert "= 393,216. **Three of 2·d:**" in words and "≈ 393,216; ±0 by rounding" in words
-    assert "half as much again: 589,824" in words
-    plain, gated, marks = drawn["feedforward_shares"].traces
-    assert plain["name"] == "two matrices"
-    for trace, matrices in ((plain, 2), (gated, 3)):
-        sizes = [matrices * round(r * 256) * 256 for r in trace["x"]]
-        np.testing.assert_allclose(trace["y"], [s / (s + 4 * 256**2 + 4 * 256) for s in sizes])
-    assert marks["text"] == ["4·d", "8/3·d"] and marks["x"] == pytest.approx([4, 8 / 3])
-    assert marks["y"][0] == pytest.approx(8 * 256**2 / (12 * 256**2 + 1024))
-    assert marks["y"][1] == pytest.approx(marks["y"][0], abs=2e-3)

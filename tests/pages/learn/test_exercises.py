@@ -85,9 +85,8 @@ def test_every_exercise_is_drawn_and_leads_to_a_page(task: str) -> None:
     assert len(page.radio) == isinstance(exercise.form, Choice)
     assert len(page.checkbox) == (len(exercise.form.options) if isinstance(exercise.form, Pick) else 0)
     assert site.entry_of(exercise.see.page) is not None
-    for key, view in exercise.see.query.items():
-        known, ids = views(exercise.see.page)
-        assert key == known and view in ids
+    key, ids = views(exercise.see.page)
+    assert not exercise.see.query or exercise.see.query[key] in ids
 
 
 def test_the_sheet_lists_what_it_holds() -> None:

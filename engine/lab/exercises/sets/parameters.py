@@ -39,7 +39,13 @@ def block(rng: Random) -> Exercise:
             ),
             Mistake("one", (total - feedforward // 2,), "The feed-forward network has two matrices."),
         ),
-        see("parameters", parameters_view="byhand"),
+        see(
+            "parameters",
+            parameters_view="where",
+            parameters_model="block-512",
+            parameters_scope="block",
+            hand="true",
+        ),
         {"d": d, "heads": heads},
     )
 
@@ -87,7 +93,7 @@ def share(rng: Random) -> Exercise:
             Mistake("one", (100 * times / (4 + times),), "The feed-forward network has two matrices."),
             Mistake("fraction", (found / 100,), "The answer is asked for in percent."),
         ),
-        see("feedforward", feedforward_view="parameters"),
+        see("parameters", parameters_view="where", parameters_model="block-512", parameters_scope="block"),
         {"d": d, "times": times},
     )
 
@@ -124,7 +130,7 @@ def gpt2(rng: Random) -> Exercise:
                 "The norms are missing, each with a gain and a bias.",
             ),
         ),
-        see("parameters", parameters_view="byhand"),
+        see("parameters", parameters_view="where", parameters_model="gpt2", hand="true"),
         {"layers": layers, "d": d},
     )
 

@@ -1,8 +1,13 @@
-"""Layout of a figure on a narrow screen."""
+"""Layout of a figure on a narrow screen, and links to other pages."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import streamlit as st
+from streamlit.errors import StreamlitPageNotFoundError
+
+from ui import site
 
 
 def scrolled(key: str, width: int) -> None:
@@ -25,3 +30,11 @@ def fewer_labels_on_phones(count: int) -> None:
             "<style>@media (max-width: 640px) { .gf-plot .xaxislayer-above"
             f" .xtick:not(:nth-child({step}n+1)) {{ display: none; }} }}</style>"
         )
+
+
+def link_to(url: str, label: str, **query: str) -> None:
+    """Draws a link to the page with that address; nothing where a page runs alone, without app.py."""
+    entry = site.entry_of(url)
+    if entry is not None:
+        with suppress(StreamlitPageNotFoundError):
+            st.page_link(entry.path, label=label, icon=entry.icon, query_params=query)

@@ -61,19 +61,6 @@ def test_the_same_scores_are_sharp_without_the_scale():
     assert plain.jacobian[place] > scaled.jacobian[place] and plain.jacobian[-1] < scaled.jacobian[-1]
 
 
-@for_each("width", [64, 256])
-def test_a_token_is_most_like_itself_until_there_are_two_matrices(width):
-    found = [scaling.compare_tokens(width, seed) for seed in range(20)]
-    own = {way: np.mean([one[way].self_score for one in found]) for way in scaling.WAYS}
-    weights = {way: np.mean([one[way].self_weight for one in found]) for way in scaling.WAYS}
-    assert own["raw"] == pytest.approx(width**0.5, rel=0.05)
-    assert own["shared"] == pytest.approx(width**0.5, rel=0.1) and abs(own["separate"]) < 0.5
-    assert np.mean([one["raw"].other_spread for one in found]) == pytest.approx(1, abs=0.15)
-    assert weights["raw"] > 0.95 and weights["shared"] > 0.95 and weights["separate"] < 0.3
-    one = found[0]["separate"]
-    np.testing.assert_allclose(one.weights, torch.tensor(one.scores).softmax(-1))
-
-
 def test_the_weights_without_a_mask_and_their_heads():
     config = replace(ModelConfig(), d_model=128, n_heads=8, d_head=None, n_kv_heads=None).resolved()
     found = {cut.n_heads: cut for cut in by_heads(config)}

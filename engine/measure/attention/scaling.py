@@ -9,8 +9,7 @@ one matrix on both sides finds itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -199,51 +198,3 @@ def crossing(plain: ScoreScaling, scaled: ScoreScaling) -> int | None:
     """
     more = [int(w) for w, a, b in zip(plain.widths, plain.jacobian, scaled.jacobian, strict=True) if a > b]
     return max((w for w in more if w > 1), default=None)
-
-
-Way = Literal["raw", "shared", "separate"]
-WAYS: tuple[Way, ...] = get_args(Way)
-
-
-@dataclass(frozen=True, eq=False)
-class TokenComparison:
-    """One way to compare tokens: `scores` and the softmax's `weights`, (query, key)."""
-
-    way: Way
-    scores: np.ndarray = field(repr=False)
-    weights: np.ndarray = field(repr=False)
-
-    @property
-    def self_score(self) -> float:
-        """The mean score of a token with itself."""
-        return float(np.diag(self.scores).mean())
-
-    @property
-    def other_spread(self) -> float:
-        """The standard deviation of the scores with others."""
-        return float(self.scores[~np.eye(len(self.scores), dtype=bool)].std())
-
-    @property
-    def self_weight(self) -> float:
-        """The mean weight of a token on itself."""
-        return float(np.diag(self.weights).mean())
-
-
-def compare_tokens(width: int, seed: int = 0, tokens: int = 8) -> dict[Way, TokenComparison]:
-    """Compares `tokens` normal vectors e (token, d) in each of WAYS, without a mask. raw e.f / sqrt(d);
-    shared (e W).(f W) / sqrt(d); separate (e W_Q).(f W_K) / sqrt(d), with matrices (d, d) whose entries have
-    variance 1/d, so that q and k have entries of variance 1, too.
-    """
-    rng = np.random.default_rng((seed, width))
-    e = rng.standard_normal((tokens, width))
-    w_q, w_k = (rng.standard_normal((width, width)) / math.sqrt(width) for _ in range(2))
-    pairs: dict[Way, tuple[np.ndarray, np.ndarray]] = {
-        "raw": (e, e),
-        "shared": (e @ w_k, e @ w_k),
-        "separate": (e @ w_q, e @ w_k),
-    }
-    result: dict[Way, TokenComparison] = {}
-    for way, (q, k) in pairs.items():
-        scores = q @ k.T / math.sqrt(width)
-        result[way] = TokenComparison(way, scores, softmax(scores))
-    return result

@@ -11,10 +11,10 @@ from pages.input.embeddings import words
 from pages.input.embeddings.figures_lookup import lookup_figure
 from pages.input.embeddings.shared import POSITION, Vocabulary, matrix_of, vocabulary_of
 from ui import explain
+from ui.layout import link_to
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.site import built
 from ui.text.numbers import minus, number
 
 FIRST = 4  # position that is followed until another is chosen
@@ -141,15 +141,7 @@ def _draw_numbers(subject: Subject, lookup: Lookup, position: int) -> None:
             f"Then the position is added: {words.added(scheme)}. Largest difference between the sum and what"
             f" block 0 reads: {number(lookup.sum_difference)}."
         )
-    _link_to_positions()
-
-
-def _link_to_positions() -> None:
-    entry = next((entry for entry in built() if entry.url == "positions"), None)
-    if entry is not None and st.button(
-        "Positions: how the order is told", icon=entry.icon, key="embed_to_positions"
-    ):
-        st.switch_page(entry.path)
+    link_to("positions", words.TO_POSITIONS)
 
 
 def _draw_product(lookup: Lookup) -> None:

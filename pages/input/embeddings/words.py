@@ -81,6 +81,8 @@ NOT_FINITE = (
 
 # The lookup -------------------------------------------------------------------------------------
 
+TO_POSITIONS = "Positions: how the order is told"
+
 # What a scheme of positions does, where it adds nothing to the row.
 _ENTERS = {
     "none": (

@@ -12,7 +12,7 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention import guesses
 from pages.inside.attention import words_mask as words
-from pages.inside.attention.mask_figures import learning_curves, losses_by_place, single_pattern
+from pages.inside.attention.figures_mask import learning_curves, losses_by_place, single_pattern
 from pages.inside.attention.shared import TOPIC, has_heads
 from ui import explain, widgets
 from ui.guess import ask

@@ -8,16 +8,16 @@ from engine.measure.attention import (
     single_head,
 )
 from engine.measure.attention.ablation import compare, edits_for, without_mask
-from engine.measure.attention.scaling import compare_tokens
 from engine.measure.attention.shared_keys import shared_keys
 from engine.measure.circuits import induction
+from engine.measure.tasks.ladder import self_term
 from engine.parts.attention import Attention
 from pages.inside.attention import words, words_mask, words_scores, words_switches
 from pages.inside.attention.heads import draw_heads
 from pages.inside.attention.mask import draw_mask
 from pages.inside.attention.numbers import draw_numbers
-from pages.inside.attention.queries_keys import draw_queries_keys
 from pages.inside.attention.scaling import draw_scaling
+from pages.inside.attention.self_term import draw_self
 from pages.inside.attention.shared_keys import draw_shared_keys
 from pages.inside.attention.steps import draw_steps
 from pages.inside.attention.switches import draw_switches
@@ -87,9 +87,9 @@ show(
             View(
                 "self",
                 "Q, K",
-                draw_queries_keys,
+                draw_self,
                 words_scores.SELF,
-                (compare_tokens,),
+                (self_term,),
                 needs_model=False,
                 question=words_scores.SELF_QUESTION,
             ),

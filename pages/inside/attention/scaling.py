@@ -24,7 +24,7 @@ from engine.measure.attention.scaling import (
 )
 from pages.inside.attention import guesses
 from pages.inside.attention import words_scores as words
-from pages.inside.attention.scaling_figures import query_bars, scaling_curves
+from pages.inside.attention.figures_scaling import query_bars, scaling_curves
 from ui import explain, widgets
 from ui.guess import ask
 from ui.players.plot import plot

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
-from engine.measure.attention.scaling import SampleQuery, TokenComparison, Way
+from engine.measure.attention.scaling import SampleQuery
+from engine.measure.tasks.ladder import SelfTerm
 from ui.page_frame import Words
 
 # √d_k -------------------------------------------------------------------------------------------
@@ -95,41 +94,50 @@ SCALING = Words(
 # Queries and keys -------------------------------------------------------------------------------
 
 SELF_QUESTION = "Why not compare the tokens as they are?"
-SELF_TITLES = ("as they are: e·e", "one matrix: (eW)·(eW)", "two: (eW_Q)·(eW_K)")
-SELF_TOKENS = ("the", "old", "cat", "sat", "on", "my", "red", "mat")
-SELF_SETTING = (
-    "A random vector for each word, every entry normal with variance 1, and random matrices: how a training"
-    " begins. Scores are divided by √d."
+RUNG_NAMES = {"similarity": "raw similarity", "one-matrix": "one matrix", "two-matrices": "queries and keys"}
+SELF_WIDTH = "Numbers in a vector"
+SELF_SHOWN = "Shown"
+SELF_SHOWS = {"weights": "weights", "scores": "scores"}
+SELF_DRAW = "Draw"
+OWN, OTHERS, KEPT = "score with itself", "score with others (size)", "weight that stays"
+SELF_MEASURED = (
+    "Untrained models: embeddings drawn from N(0, 1), matrices from N(0, 1/width). A score is q · k /"
+    " √width. *Size* is the root of the mean square. The weight that stays counts further copies of the"
+    " same letter as itself."
 )
+TRAINED = ("last", "similarity", "two-matrices", "attention-1")  # rungs, with 64 numbers
 
 
-def self_alt(title: str, comparison: TokenComparison) -> str:
-    return f"A map of weights, 8 words against 8, {title}: a word gives itself {comparison.self_weight:.0%}."
+def self_title(term: SelfTerm) -> str:
+    return f"{RUNG_NAMES[term.kind]}: {term.self_weight:.0%} stays"
 
 
-def self_term(comparisons: Mapping[Way, TokenComparison], width: int) -> str:
-    """Says how much a token gives to itself, three ways (Markdown)."""
-    raw, shared, separate = comparisons["raw"], comparisons["shared"], comparisons["separate"]
+def self_alt(terms: Sequence[SelfTerm]) -> str:
+    text = ", ".join(
+        f"{RUNG_NAMES[one.kind]} {one.self_score:.1f}, {one.self_weight:.0%} of the weight" for one in terms
+    )
+    return f"Untrained models at width {terms[0].d_model}; a letter's score with itself: {text}."
+
+
+def self_answer(terms: Sequence[SelfTerm]) -> str:
+    """Says how much weight stays with a letter itself, compared as it is and by queries and keys."""
+    raw, _, two = terms
     return (
-        f"Nothing is as much like a token as itself: its own score is **{raw.self_score:.1f}** (about"
-        f" √{width}),"
-        f" the others spread by {raw.other_spread:.1f}, so it gives itself **{raw.self_weight:.0%}**. One"
-        f" shared"
-        f" matrix keeps that (**{shared.self_weight:.0%}**); with W_Q and W_K apart it is"
-        f" **{separate.self_weight:.0%}**, and a token is free to ask for another."
+        f"**A letter is most like itself:** with {raw.d_model} numbers it scores **{raw.self_score:.1f}**"
+        f" with itself, about {raw.other_score:.1f} with others, and **{raw.self_weight:.0%}** of its weight"
+        f" stays. With queries and keys it is **{two.self_weight:.0%}**."
     )
 
 
-def self_table(comparisons: Mapping[Way, TokenComparison]) -> pd.DataFrame:
-    """Returns one row for each way."""
-    rows = {
-        "score with itself, mean": [f"{comparison.self_score:.2f}" for comparison in comparisons.values()],
-        "spread of the scores with others": [
-            f"{comparison.other_spread:.2f}" for comparison in comparisons.values()
-        ],
-        "weight on itself, mean": [f"{comparison.self_weight:.4f}" for comparison in comparisons.values()],
-    }
-    return pd.DataFrame(rows, index=pd.Index(SELF_TITLES, name="")).T
+def self_trained(losses: Mapping[str, float]) -> str:
+    """Says what the trained rungs of the ladder made of that; `losses` (rung -> nats) may be empty."""
+    if any(name not in losses for name in TRAINED):
+        return ""
+    last, similar, apart, residual = (f"{losses[name]:.2f}" for name in TRAINED)
+    return (
+        f"Trained, raw similarity learns no more than the last letter tells: **{similar}** and {last} nats."
+        f" With queries and keys that letter is lost: **{apart}**; a residual brings it back: {residual}."
+    )
 
 
 SELF_BY_HAND = (
@@ -144,17 +152,18 @@ SELF_BY_HAND = (
 )
 SELF = Words(
     see=(
-        "Each row is a word that looks, each column a word it looks at; dark is much weight. Left, the"
-        " diagonal."
+        "Three models before any training, reading the same letters: row by row what each letter looks at. A"
+        " vector's product with itself is the sum of its squares, about as large as it has numbers; with"
+        " another vector, pluses and minuses cancel."
     ),
     why=(
-        "Attention that only returns the token itself moves nothing. Queries and keys make a question and a"
-        " label"
-        " out of the same vector."
+        "Divided by √width, the score with itself is still about √width, and the softmax gives it"
+        " everything: the model sees its last letter alone. One matrix for both sides changes nothing,"
+        " since Wx is compared with Wx. Queries and keys of their own take the special place away, and"
+        " training can put it where it is useful."
     ),
     attempt=(
-        "Make d small: then the self-term is weak, and all three look alike. The rungs “similarity” and"
-        " “shared"
-        " QK” of the Ladder train models with the first two."
+        "Set the width to 4: how much is left for others? *Ideas* of the Ladder says what each of these three"
+        " came to, trained."
     ),
 )

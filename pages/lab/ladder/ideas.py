@@ -12,7 +12,7 @@ from engine.experiments.lab_races import RUNGS, SEEDS
 from engine.experiments.ladder_gains import idea, losses
 from engine.experiments.race_table import standings
 from engine.experiments.stored_races import Stored
-from engine.measure.tasks.ladder import lines
+from engine.measure.tasks.ladder import KINDS, lines
 from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import LADDER
 from pages.lab.ladder import words
@@ -24,6 +24,7 @@ from ui import (
     session,
     widgets,
 )
+from ui.layout import link_to
 from ui.players.plot import plot
 
 HEIGHT = 440
@@ -74,6 +75,8 @@ def _difference(name: str) -> None:
         st.code(source, language="python", height=190)
     else:
         st.caption(words.NOTHING_NEW)
+    if name in KINDS:
+        link_to("attention", words.SELF_TERM, attention_view="self")
 
 
 def _lines() -> Mapping[str, float]:

@@ -1,17 +1,15 @@
 """The ladder: from a table of pairs to a Transformer, one idea a rung."""
 
 from engine.experiments.ladder import train_rung
-from engine.measure.tasks.ladder import self_term
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.presets.ladder import Rung
 from engine.training.race import race
-from pages.lab.ladder import words, words_compare, words_lecture, words_pairs, words_self
+from pages.lab.ladder import words, words_compare, words_lecture, words_pairs
 from pages.lab.ladder.compare import draw_compare
 from pages.lab.ladder.ideas import draw_ideas
 from pages.lab.ladder.lecture import draw_lecture
 from pages.lab.ladder.pairs import draw_pairs
 from pages.lab.ladder.race import draw_race
-from pages.lab.ladder.self_term import draw_self
 from ui.page_frame import Page, View, show
 
 show(
@@ -29,9 +27,6 @@ show(
                 (counted, expected),
                 False,
                 question=words_pairs.ASK,
-            ),
-            View(
-                "self", "Self-term", draw_self, words_self.WORDS, (self_term,), False, question=words_self.ASK
             ),
             View(
                 "lecture",

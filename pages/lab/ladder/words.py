@@ -29,6 +29,7 @@ YOURS_HINT = (
     "Some thousand letters or more: nine tenths are learned from, the rest is what the loss is measured on."
 )
 TOO_SHORT = "Paste a text of some thousand letters under **Text**, and press **Race**."
+SELF_TERM = "Why a letter looks at itself"
 NOTHING_NEW = "No new line: only a number differs."
 NOT_STORED = "There is no stored race here: `python -m engine.experiments races ladder` makes it."
 SEEDS = (

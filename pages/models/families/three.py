@@ -10,7 +10,7 @@ from engine.ledger.morph import Size, three
 from engine.measure.families.visibility import Flow, flows
 from pages.models.families import words_three as words
 from pages.models.families.drawing import drawing, figure
-from pages.models.families.mask_figures import masks_figure
+from pages.models.families.figures_mask import masks_figure
 from ui import explain, widgets
 from ui.players.plot import plot
 

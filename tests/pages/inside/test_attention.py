@@ -22,7 +22,9 @@ from engine.measure.attention.ablation import Switches, compare
 from engine.measure.attention.heads import head_numbers
 from engine.measure.attention.single_head import head_stages
 from engine.measure.recording import Recording, record
+from engine.measure.tasks.ladder import self_term
 from engine.model import build
+from engine.presets.ladder import LADDER
 from pages.inside.attention import shared, words
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
@@ -31,6 +33,7 @@ from tests.pages.inside.models import of_letters, only_this, shipped
 from tests.pages.stage import StageManager
 
 PAGE = "inside/attention"
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_switches_say_what_changed(monkeypatch):
@@ -373,22 +376,33 @@ def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dic
         np.testing.assert_allclose(trace["y"], wanted, rtol=1e-4)
 
 
-@pytest.mark.parametrize("width", [16, 256])
-def test_self_says_what_a_token_gives_to_itself_three_ways(drawn: dict[str, Drawn], width: int):
-    text = told_by("self", attention_width=str(width))
-    rng = np.random.default_rng((0, width))
-    e = rng.standard_normal((8, width))
-    w_q, w_k = (rng.standard_normal((width, width)) / math.sqrt(width) for _ in range(2))
-    scores = [e @ e.T, (e @ w_k) @ (e @ w_k).T, (e @ w_q) @ (e @ w_k).T]
-    weights = [torch.softmax(torch.tensor(s / math.sqrt(width)), -1).numpy() for s in scores]
-    for way, wanted in zip(("raw", "shared", "separate"), weights, strict=True):
-        np.testing.assert_allclose(drawn[f"attention_self_{way}"].traces[0]["z"], wanted, atol=1e-5)
-    raw = scores[0] / math.sqrt(width)
-    others = [raw[i, j] for i in range(8) for j in range(8) if i != j]
-    own, one, two = (np.trace(p) / 8 for p in weights)
-    assert f"its own score is **{np.trace(raw) / 8:.1f}** (about √{width})" in text
-    assert f"the others spread by {np.std(others):.1f}, so it gives itself **{own:.0%}**." in text
-    assert f"One shared matrix keeps that (**{one:.0%}**); with W_Q and W_K apart it is **{two:.0%}**" in text
+@pytest.mark.parametrize("shown", ["weights", "scores"])
+def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> None:
+    letters = "First Citizen:"
+    ids = [sorted(set(letters)).index(letter) for letter in letters]
+    raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
+    query = {"attention_width": "64", "attention_self_seed": "2", "attention_self_shown": shown}
+    text = told_by("self", measure="true", **query)
+    assert f"with 64 numbers it scores **{raw.self_score:.1f}** with itself" in text
+    assert (
+        f"about {raw.other_score:.1f} with others, and **{raw.self_weight:.0%}** of its weight stays" in text
+    )
+    assert f"With queries and keys it is **{apart.self_weight:.0%}**" in text
+    assert apart.self_weight < raw.self_weight / 2
+    runs = json.loads((ROOT / "checkpoints" / "races" / "ladder.json").read_text())["runs"]
+    losses = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
+    last, similar, keys = (losses[name] for name in ("Last letter", "Raw similarity", "Queries and keys"))
+    assert f"the last letter tells: **{similar:.2f}** and {last:.2f} nats" in text
+    assert f"that letter is lost: **{keys:.2f}**" in text
+    assert f"brings it back: {losses['Attention ×1']:.2f}." in text
+    table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()
+    wanted = (table[ids].double() @ table[ids].double().T / math.sqrt(64)).numpy()
+    if shown == "weights":
+        raised = np.tril(np.exp(wanted - wanted.max(1, keepdims=True)))
+        wanted = raised / raised.sum(1, keepdims=True)
+    squares = drawn["attention_self"].traces
+    assert len(squares) == 3
+    np.testing.assert_allclose(squares[0]["z"], wanted, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +15,8 @@ from engine.data import corpora
 from engine.data.tasks.all import TASKS
 from engine.experiments.ladder_gains import Finish
 from engine.experiments.race_table import Standing
-from engine.measure.tasks.ladder import lines, self_term
+from engine.measure.tasks.ladder import lines
 from engine.measure.tasks.text_statistics import baselines
-from engine.model import build
 from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.races import QUESTIONS
 from engine.service import profiles
@@ -176,33 +174,6 @@ def test_shares_after_th_and_sh(other: str, drawn) -> None:
     for name, source in (("last", last), (other, seeing)):  # after sh, the last panel of each
         drawn_last = [t for t in drawn["ladder_pairs"].traces if t["name"] == LADDER[name].title][-1]
         np.testing.assert_allclose(drawn_last["y"], np.array(source["sh"])[order], atol=1e-6)
-
-
-@pytest.mark.parametrize("shown", ["weights", "scores"])
-def test_the_self_term_is_the_engines(shown: str, drawn) -> None:
-    text = "First Citizen:"
-    ids = [sorted(set(text)).index(letter) for letter in text]
-    raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
-    said = answer(opened("self", ladder_width="64", ladder_self_seed="2", ladder_shown=shown))
-    assert f"With 64 numbers a letter scores **{raw.self_score:.1f}** with itself (√64 is 8)" in said
-    assert f"about {raw.other_score:.1f} with others: **{raw.self_weight:.0%}** of its weight stays" in said
-    assert (
-        f"With queries and keys **{apart.self_weight:.0%}** stays" in said
-        and apart.self_weight < raw.self_weight / 2
-    )
-    losses = ends("ladder")
-    last, similar, keys = (losses[name] for name in ("Last letter", "Raw similarity", "Queries and keys"))
-    assert f"the last letter tells: **{similar:.2f}** and {last:.2f} nats" in said
-    assert f"that letter is lost: **{keys:.2f}**" in said
-    assert f"brings it back: {losses['Attention ×1']:.2f}." in said
-    table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()
-    wanted = (table[ids].double() @ table[ids].double().T / math.sqrt(64)).numpy()
-    if shown == "weights":
-        raised = np.tril(np.exp(wanted - wanted.max(1, keepdims=True)))
-        wanted = raised / raised.sum(1, keepdims=True)
-    squares = drawn["ladder_self"].traces
-    assert len(squares) == 3
-    np.testing.assert_allclose(squares[0]["z"], wanted, atol=1e-4)
 
 
 def test_published_stands_beside_ours(drawn) -> None:

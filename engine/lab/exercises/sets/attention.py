@@ -218,7 +218,7 @@ def self_term(rng: Random) -> Exercise:
                 "zero", (0.0,), "That is the mean with *other* tokens. With itself, no square is negative."
             ),
         ),
-        see("ladder", ladder_view="self"),
+        see("attention", attention_view="self"),
         {"d": d},
     )
 

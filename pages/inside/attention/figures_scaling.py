@@ -1,18 +1,15 @@
-"""Arrays -> figures of the division by the square root, and of comparing tokens as they are. Pure
-functions.
-"""
+"""Arrays -> figures of the division by the square root. Pure functions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from engine.measure.attention.scaling import SampleQuery, ScoreScaling, TokenComparison
-from pages.inside.attention.axes import LOOKED, LOOKS
+from engine.measure.attention.scaling import SampleQuery, ScoreScaling
 from ui.figures import specs as go
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import base_layout, colour
 
 SCALED = ("quiet", "attention")  # without the scale, with it
 
@@ -165,36 +162,6 @@ def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
         if values[i] >= least and not found & {i - 1, i + 1}:
             found.add(i)
     return found
-
-
-def compared_map(comparison: TokenComparison, title: str, labels: Sequence[str]) -> go.Figure:
-    """Draws the weights (query, key) of one way to compare, in [0, 1]."""
-    heat = {
-        "type": "heatmap",
-        "z": comparison.weights.astype(np.float32),
-        "x": np.arange(len(labels)),
-        "y": np.arange(len(labels)),
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": SEQUENTIAL,
-        "showscale": False,
-        "customdata": comparison.scores,
-        "text": comparison.weights,
-        "texttemplate": "%{text:.2f}",
-        "textfont": {"size": 11},
-        "hovertemplate": "score %{customdata:.2f}<br>weight %{z:.4f}<extra></extra>",
-        "xgap": 1,
-        "ygap": 1,
-    }
-    place = {"tickvals": np.arange(len(labels)), "ticktext": list(labels), "showgrid": False}
-    layout = base_layout(
-        margin={"l": 64, "r": 8, "t": 34, "b": 62},
-        showlegend=False,
-        annotations=[_panel_title(title)],
-        xaxis=place | {"title": {"text": LOOKED}, "tickangle": -90, "zeroline": False},
-        yaxis=place | {"title": {"text": LOOKS}, "autorange": "reversed", "zeroline": False},
-    )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def _panel_title(title: str) -> dict[str, Any]:

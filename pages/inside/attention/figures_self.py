@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.measure.tasks.ladder import SelfTerm
-from pages.lab.ladder.words_self import title
+from pages.inside.attention.words_scores import self_title
 from ui.figures import specs as go
 from ui.figures.axes import symmetric
 from ui.figures.labels import plain
@@ -61,7 +61,7 @@ def three(
                 "xanchor": "center",
                 "yanchor": "bottom",
                 "showarrow": False,
-                "text": f"<b>{title(each)}</b>",
+                "text": f"<b>{self_title(each)}</b>",
                 "font": {"size": 14},
             }
         )

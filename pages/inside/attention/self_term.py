@@ -1,13 +1,16 @@
-"""The view "Self-term": why raw similarity looks at itself, and what takes that away."""
+"""The view "Q, K": why raw similarity looks at itself, and what takes that away. It needs no model."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers.char import CharTokenizer
-from engine.experiments.lab_races import RUNGS
+from engine.errors import CheckpointError
+from engine.experiments.lab_races import RUNGS, shipped
 from engine.experiments.ladder_gains import losses
 from engine.measure.tasks.ladder import (
     KINDS,
@@ -15,9 +18,8 @@ from engine.measure.tasks.ladder import (
     SelfTerm,
     self_term,
 )
-from pages.lab.ladder import words_self as words
-from pages.lab.ladder.self_figure import three
-from pages.lab.ladder.shared import stored
+from pages.inside.attention import words_scores as words
+from pages.inside.attention.figures_self import three
 from ui import explain, widgets
 from ui.fit_text import show_token
 from ui.players.plot import plot
@@ -30,25 +32,25 @@ SEEDS = 6
 def draw_self() -> None:
     """Draws three squares, one for each rung: scores or weights before any training."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        d_model = widgets.slide_over(words.WIDTH, WIDTHS, 256, "ladder_width", width=260)
-        shown = widgets.select(words.SHOWN, words.SHOWS, "ladder_shown")
-        seed = widgets.slide(words.SEED, 0, SEEDS - 1, 0, "ladder_self_seed", width=200)
+        d_model = widgets.slide_over(words.SELF_WIDTH, WIDTHS, 256, "attention_width", width=260)
+        shown = widgets.select(words.SELF_SHOWN, words.SELF_SHOWS, "attention_self_shown")
+        seed = widgets.slide(words.SELF_DRAW, 0, SEEDS - 1, 0, "attention_self_seed", width=200)
     found = _measured(d_model, seed)
     arrays = [each.weights if shown == "weights" else each.scores for each in found]
     labels = [show_token(letter) for letter in TEXT]
     plot(
         three(arrays, found, labels, shown == "scores"),
-        key="ladder_self",
+        key="attention_self",
         height=HEIGHT,
-        alt=words.alt(found),
+        alt=words.self_alt(found),
         data=pd.DataFrame(
-            {words.NAMES[each.kind]: np.diag(array) for each, array in zip(found, arrays, strict=True)}
+            {words.RUNG_NAMES[each.kind]: np.diag(array) for each, array in zip(found, arrays, strict=True)}
         ),
         name="self-term",
     )
-    race = stored(RUNGS)
-    explain.answer(words.answer(found, losses(race.runs) if race else {}))
-    explain.measure_it(_widths, seed)
+    explain.answer(words.self_answer(found))
+    explain.measure_it(_measured_more, seed)
+    explain.by_hand(st.markdown, words.SELF_BY_HAND)
 
 
 @st.cache_data(max_entries=len(WIDTHS) * SEEDS, show_spinner=False)
@@ -57,14 +59,16 @@ def _measured(d_model: int, seed: int) -> tuple[SelfTerm, ...]:
     return tuple(self_term(kind, d_model, ids, seed) for kind in KINDS)
 
 
-def _widths(seed: int) -> None:
-    """The same at every width."""
+def _measured_more(seed: int) -> None:
+    """The same at every width, and what the trained rungs made of it."""
+    if trained := words.self_trained(_losses()):
+        st.markdown(trained)
     rows = [each for d_model in WIDTHS for each in _measured(d_model, seed)]
     st.table(
         pd.DataFrame(
             {
                 "width": [each.d_model for each in rows],
-                "rung": [words.NAMES[each.kind] for each in rows],
+                "rung": [words.RUNG_NAMES[each.kind] for each in rows],
                 words.OWN: [f"{each.self_score:.2f}" for each in rows],
                 "√width": [f"{each.root:g}" for each in rows],
                 words.OTHERS: [f"{each.other_score:.2f}" for each in rows],
@@ -73,4 +77,12 @@ def _widths(seed: int) -> None:
         ).set_index("width"),
         border="horizontal",
     )
-    st.caption(words.MEASURED)
+    st.caption(words.SELF_MEASURED)
+
+
+def _losses() -> Mapping[str, float]:
+    """Returns the losses of the stored race of all rungs; nothing where its file is missing or broken."""
+    try:
+        return losses(shipped(RUNGS).runs)
+    except CheckpointError:
+        return {}

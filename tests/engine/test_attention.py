@@ -125,27 +125,6 @@ def test_a_hand_built_induction_model_scores_one_and_copies():
     assert recording.logits[6:].argmax(-1).tolist() == [1, 9, 4]  # it goes on as it did the first time
 
 
-def test_the_sink_is_measured_against_the_value_vectors():
-    recording = record(model_of(n_kv_heads=2), IDS)
-    found = heads.sink(recording)
-    assert found.first_norm.shape == (2, 2) and found.share.shape == (2, 4)
-    v = np.linalg.norm(recording["blocks.1.v"], axis=-1)
-    assert found.first_norm[1, 1] == pytest.approx(v[1, 0], rel=1e-5)
-    assert found.other_norm[1, 0] == pytest.approx(v[0, 1:].mean(), rel=1e-5)
-    sizes = recording["blocks.1.pattern"][3] * v[1]  # the fourth query head reads the second key-value head
-    assert found.written[1, 3] == pytest.approx(np.mean(sizes[1:, 0] / sizes[1:].sum(1)), rel=1e-5)
-    silent = record(model_of(n_kv_heads=2), IDS, edits={"blocks.0.v": torch.zeros_like})
-    assert heads.sink(silent).written[0].tolist() == [0] * 4
-
-
-def test_a_resting_place_is_the_key_that_all_later_queries_look_at():
-    p = np.zeros((2, 2, 20, 20), np.float32)
-    p[..., 0] = 1
-    p[1, 0, 6:, 0], p[1, 0, 6:, 5] = 0.25, 0.75
-    assert heads.resting_place(p) == (1, 0, 5, pytest.approx(0.75))
-    assert heads.resting_place(p[..., :8, :8]) is None
-
-
 @for_each("fields", [
     {}, {"wiring": "none", "mixer": "mean"}, {"causal": False}, {"position": "rope", "n_kv_heads": 2},
 ])  # fmt: skip
@@ -375,22 +354,6 @@ def test_the_extremes_are_named_with_their_own_numbers():
     broad, sharp, far = heads.HeadValue(0, 1, 0.9), heads.HeadValue(1, 0, 0.1), heads.HeadValue(1, 1, 9.0)
     assert habits.extremes(given) == habits.Extremes(broad, sharp, 0.25, far)
     assert habits.extremes(numbers(relative_entropy=[[math.nan] * 2] * 2)) is None
-
-
-def test_who_rests_on_the_first_token_and_what_they_take_from_there():
-    sink = heads.Sink(*(np.array([row]) for row in (
-        [0.1, 0.5, 0.8, 0.2], [0.9, 0.2, 0.4, 0.9], [1.0, 3.0], [2.0, 4.0],
-    )))  # fmt: skip
-    assert sink.share.shape == sink.written.shape == (1, 4) and sink.first_norm[0, 0] == 1.0
-    found = habits.resting(sink, 0.25)
-    assert habits.resting(sink, 0.3).resting == 1, "0.5 is less than twice an even share of 0.3"
-    assert found.share == pytest.approx(0.4) and (found.resting, found.heads) == (2, 4)
-    assert found.ratio == pytest.approx((0.5 + 0.75) / 2), "heads 1 and 2 read key-value heads 0 and 1"
-    assert found.written == pytest.approx(0.3) and found.is_short and found.is_more_than_even
-    assert (found.shortest, found.longest) == (0.5, 0.75)
-    none = habits.resting(replace(sink, share=np.full((1, 4), 0.3), other_norm=np.zeros((1, 2))), 0.25)
-    assert (none.resting, none.ratio, none.written, none.shortest) == (0, None, None, None)
-    assert not none.is_short and not none.is_more_than_even
 
 
 def test_the_query_that_tells_most_about_a_head():

@@ -338,6 +338,8 @@ def test_texts_that_begin_otherwise(name: str) -> None:
         assert told.loss == pytest.approx(losses[-4:].mean(), abs=1e-5)
         np.testing.assert_allclose(told.share, patterns[:, :, 1:, 0].mean(-1), atol=1e-6)
         assert told.even == pytest.approx(np.mean([1 / (i + 1) for i in range(1, len(text))]))
+        sizes = np.linalg.norm(record(model, text).stacked("v"), axis=-1)
+        np.testing.assert_allclose(told.lengths, [sizes[..., 0], sizes[..., 1:].mean(-1)], rtol=1e-5)
     assert found.change("dropped") == pytest.approx(found.of("dropped").loss - found.of("kept").loss)
 
 
@@ -361,9 +363,13 @@ def test_a_cache_that_loses_its_first_or_another_token(opening: Any, lost: int) 
         assert abs(found.change("forgotten")) > 0.01
 
 
+LENGTHS = np.array([[[1.0], [3.0]], [[2.0], [0.0]]])  # of two layers with one key-value head
+
+
 def test_what_is_read_off_the_shares() -> None:
-    told = OpeningResult("kept", READ_ON, 0, np.array([[0.2, 0.6], [0.4, 0.0]]), 0.1, 2.0)
+    told = OpeningResult("kept", READ_ON, 0, np.array([[0.2, 0.6], [0.4, 0.0]]), 0.1, 2.0, LENGTHS)
     assert told.mean == pytest.approx(0.3) and told.by_layer.tolist() == pytest.approx([0.4, 0.2])
+    assert told.ratios == (0.5, 0.5), "values of length 0 are compared with nothing"
     assert told.most == HeadValue(0, 1, 0.6) and told.resting == 2 and told.is_sink
     assert not replace(told, even=0.2).is_sink, "1.5 times the even share"
     assert not replace(told, share=np.array([[0.39, 0.39]])).is_sink, "no head rests there"

@@ -42,7 +42,16 @@ def test_every_module_and_style_and_plotly_is_served_and_kept_for_good(client):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "none.js", "{}", "{}/", "{}/logo.svg", "{}/../../app.py", "{}/%2e%2e/%2e%2e/app.py", "{}//etc/passwd"],
+    [
+        "",
+        "none.js",
+        "{}",
+        "{}/",
+        "{}/logo.svg",
+        "{}/../../app.py",
+        "{}/%2e%2e/%2e%2e/app.py",
+        "{}//etc/passwd",
+    ],
 )
 def test_no_other_name_reaches_the_disk(client, name):
     assert client.get(f"/app/static/{name.format(served.modules())}").status_code == 404

@@ -1,6 +1,4 @@
-"""The habits that heads follow, the extremes, and heads that rest on the first token: read off
-`engine.measure.attention.heads`.
-"""
+"""The habits that heads follow, and the extremes: read off `engine.measure.attention.heads`."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from engine.measure.attention.heads import HeadNumbers, HeadValue, Sink
+from engine.measure.attention.heads import HeadNumbers, HeadValue
 
 Habit = Literal[
     "previous",
@@ -33,7 +31,6 @@ TWICE = 2  # times what an even spread would give: short texts give much to ever
 LEAKS = 0.6  # times what distance alone would put outside the own word: no more, and a head minds its word
 BROAD = 0.75  # of the largest possible entropy: from here on a head looks everywhere
 MORE = 1.5  # times the even share: from here on more than even
-SHORT = 0.7  # times the length of the others: below it a value vector is short
 
 
 def bar(numbers: HeadNumbers, habit: Habit) -> np.ndarray:
@@ -197,53 +194,3 @@ def largest(values: np.ndarray) -> HeadValue:
     """Returns the head with the most, of (layer, head); NaN does not count."""
     layer, head = np.unravel_index(np.nanargmax(values), values.shape)
     return HeadValue(int(layer), int(head), float(values[layer, head]))
-
-
-@dataclass(frozen=True)
-class Resting:
-    """Heads that rest on the first token, and what they take from there.
-
-    `share`: mean weight on it over all heads; `even`: of evenly spread heads; `resting` of `heads` give it at
-    least STRONG, and TWICE the even share. Of those: `ratio`, the mean length of its value vector over the
-    others', and `written`, its share of what they gather (None where none rests). `shortest` and `longest`
-    are that ratio's ends over all key-value heads.
-    """
-
-    share: float
-    even: float
-    resting: int
-    heads: int
-    ratio: float | None
-    written: float | None
-    shortest: float | None
-    longest: float | None
-
-    @property
-    def is_short(self) -> bool:
-        """True if those heads take little, as the theory of sinks says."""
-        return self.ratio is not None and self.ratio < SHORT
-
-    @property
-    def is_more_than_even(self) -> bool:
-        return self.share > MORE * self.even
-
-
-def resting(sink: Sink, even: float) -> Resting:
-    """Returns the verdict on a model's sink; `even` comes from `HeadNumbers.even_first`."""
-    where = sink.other_norm > 0
-    shape = sink.first_norm.shape  # (layer, kv_head)
-    ratio = np.divide(sink.first_norm, sink.other_norm, out=np.full(shape, np.nan), where=where)
-    rests = sink.share >= max(STRONG, TWICE * even)  # (layer, head)
-    layer, head = np.nonzero(rests)
-    mine = ratio[layer, head * shape[1] // rests.shape[1]]
-    known = bool(np.isfinite(ratio).any())
-    return Resting(
-        share=float(np.nanmean(sink.share)),
-        even=even,
-        resting=int(rests.sum()),
-        heads=int(rests.size),
-        ratio=float(np.nanmean(mine)) if np.isfinite(mine).any() else None,
-        written=float(np.nanmean(sink.written[rests])) if rests.any() else None,
-        shortest=float(np.nanmin(ratio)) if known else None,
-        longest=float(np.nanmax(ratio)) if known else None,
-    )

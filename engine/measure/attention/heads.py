@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.measure.recording import Recording
-
 
 @dataclass(frozen=True, eq=False)
 class HeadNumbers:
@@ -110,50 +108,6 @@ def first_score(patterns: np.ndarray) -> np.ndarray:
     key) -> (...). NaN for one token.
     """
     return over_queries(patterns[..., 1:, 0])
-
-
-@dataclass(frozen=True, eq=False)
-class Sink:
-    """The first token's weight and values. Norms are Euclidean lengths of value vectors, (layer, kv_head).
-    `share` (layer, head) is the weight on it, `written` (layer, head) its share of sum_key p |v|.
-    """
-
-    share: np.ndarray
-    written: np.ndarray
-    first_norm: np.ndarray
-    other_norm: np.ndarray
-
-
-def sink(recording: Recording) -> Sink:
-    """Returns the weight on position 0 and the length of its values (Xiao et al. 2023; Gu et al. 2024). Needs
-    two tokens and a mixer.
-    """
-    patterns = recording.stacked("pattern")
-    norms = np.linalg.norm(recording.stacked("v").astype(np.float64), axis=-1)  # (layer, kv_head, key)
-    repeated = np.repeat(norms, patterns.shape[1] // norms.shape[1], axis=1)  # (layer, head, key)
-    gathered = patterns[..., 1:, :] * repeated[:, :, None, :]
-    total = gathered.sum(-1)
-    written = np.divide(gathered[..., 0], total, out=np.zeros_like(total), where=total > 0).mean(-1)
-    return Sink(first_score(patterns), written, norms[..., 0], norms[..., 1:].mean(-1))
-
-
-def resting_place(patterns: np.ndarray, at_least: int = 8) -> tuple[int, int, int, float] | None:
-    """Returns (layer, head, key, share): the key after the first that one head's later queries give most
-    weight, on average. patterns (layer, head, query, key). Keys with fewer than `at_least` later queries are
-    left out; None when that leaves none.
-    """
-    length = patterns.shape[-1]
-    keys = length - at_least  # key j has length - 1 - j later queries
-    if keys <= 1:
-        return None
-    later = np.tri(length, k=-1, dtype=bool)
-    share = np.where(later, patterns, 0).sum(-2, dtype=np.float64)[..., 1:keys] / (
-        length - 1 - np.arange(1, keys)
-    )
-    if not np.isfinite(share).any():
-        return None
-    layer, head, key = (int(i) for i in np.unravel_index(np.nanargmax(share), share.shape))
-    return layer, head, key + 1, float(share[layer, head, key])
 
 
 def over_queries(values: np.ndarray) -> np.ndarray:

@@ -31,7 +31,8 @@ FEWEST = 8  # tokens of a text that has two halves worth the name
 class OpeningResult:
     """One way to begin a text. `seen` is the earliest position that the second half may look at, `share`
     (layer, head) the mean weight on it. The mean is over all queries after it, or, where the first token was
-    forgotten, those that have lost it. `loss`: nats per token, mean over the second half.
+    forgotten, those that have lost it. `loss`: nats per token, mean over the second half. `lengths` (2,
+    layer, kv_head): the length of its value vector, and the mean of the others after it (Gu et al. 2024).
     """
 
     opening: Opening
@@ -40,6 +41,7 @@ class OpeningResult:
     share: np.ndarray = field(repr=False)
     even: float  # what evenly spread heads would give it
     loss: float
+    lengths: np.ndarray = field(repr=False)
 
     @property
     def mean(self) -> float:
@@ -61,6 +63,16 @@ class OpeningResult:
     def is_sink(self) -> bool:
         """True if heads rest there, and all together give it clearly more than its even share."""
         return self.resting > 0 and self.mean > MORE * self.even
+
+    @property
+    def ratios(self) -> tuple[float, float]:
+        """The least and the most that its value vector is longer than the others', over key-value heads; NaN
+        where all are zero.
+        """
+        first, others = self.lengths
+        ratio = np.divide(first, others, out=np.full(first.shape, np.nan), where=others > 0)
+        known = ratio[np.isfinite(ratio)]
+        return (float(known.min()), float(known.max())) if known.size else (float("nan"), float("nan"))
 
     @property
     def resting(self) -> int:
@@ -118,11 +130,13 @@ def _opened(
     """Reads one opening. The last `later` queries are its second half; `hidden` is what they may not see."""
     start = len(text) - later
     edits = {} if hidden is None else _hidden(model, hidden, start)
-    recording = record(model, text, edits=edits, only={"pattern", "logits"})
+    recording = record(model, text, edits=edits, only={"pattern", "v", "logits"})
     seen = 1 if hidden == 0 else 0
     losses = next_token_losses(recording)[start:]  # the second half's queries, but the last: nothing follows
     share, even = _share(recording, seen, start)
-    return OpeningResult(opening, text, seen, share, even, float(losses.mean()))
+    values = np.linalg.norm(recording.stacked("v").astype(np.float64), axis=-1)  # (layer, kv_head, key)
+    lengths = np.stack([values[..., seen], values[..., seen + 1 :].mean(-1)])
+    return OpeningResult(opening, text, seen, share, even, float(losses.mean()), lengths)
 
 
 def _share(recording: Recording, seen: int, start: int) -> tuple[np.ndarray, float]:

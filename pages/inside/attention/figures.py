@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from engine.measure.attention.heads import Sink
 from pages.inside.attention import axes
 from ui.figures import specs as go
 from ui.figures.labels import plain
@@ -132,42 +130,6 @@ def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
         yaxis={"title": {"text": "KL (nats)"}, "range": [0, max(top, 1e-3) * 1.05]},
     )
     return go.Figure({"data": [bars], "layout": layout})
-
-
-def sink_bars(sink: Sink) -> go.Figure:
-    """Draws length of the value vector at position 0 beside the mean of the others, for every
-    key-value head.
-    """
-    layers, kv = sink.first_norm.shape
-    at = [(i, h) for i in range(layers) for h in range(kv)]
-    axis: dict[str, Any] = {"title": {"text": "key-value head"}, "showgrid": False}
-    places: Any = [[f"layer {i}" for i, _ in at], [f"{h}" for _, h in at]]
-    if layers > MOST_WITH_TEXT:  # no room for a name below each: a layer's heads stand around its number
-        places = np.array([i + (h - (kv - 1) / 2) / (kv + 1) for i, h in at])
-        axis |= {"title": {"text": "layer, its key-value heads side by side"}, "dtick": 5}
-    traces = [
-        {
-            "type": "bar",
-            "name": name,
-            "x": places,
-            "y": values.reshape(-1).astype(np.float32),
-            "marker": {"color": shade},
-            "hovertext": [f"layer {i}, key-value head {h}" for i, h in at],
-            "hovertemplate": "%{hovertext}<br>%{y:.3f}<extra>" + name + "</extra>",
-        }
-        for name, values, shade in (
-            ("first position", sink.first_norm, colour("attention")),
-            ("mean of the others", sink.other_norm, colour("quiet")),
-        )
-    ]
-    layout = base_layout(
-        margin={"l": 56, "r": 8, "t": 30, "b": 60},
-        barmode="group",
-        bargap=0.2,
-        xaxis=axis,
-        yaxis={"title": {"text": "length of v"}, "rangemode": "tozero"},
-    )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.Figure:

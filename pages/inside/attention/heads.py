@@ -1,4 +1,4 @@
-"""The view "Heads": all patterns at once, sorted by what they do, and one enlarged."""
+"""The view "Heads": all patterns at once, sorted by what they do, and one enlarged; or one number of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from engine.measure.attention.heads import HeadNumbers
 from pages.inside.attention import words
 from pages.inside.attention.figures import read_pattern
 from pages.inside.attention.habits import NAMES, numbers_of
-from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
+from pages.inside.attention.numbers import draw_measure
+from pages.inside.attention.shared import TOPIC, arcs, head_grid
 from ui import explain, widgets
 from ui.figures.patterns import heatmap_height, pattern_table
 from ui.model_bar import Subject
@@ -34,11 +35,15 @@ OF_A_KIND = 3
 
 def draw_heads(subject: Subject) -> None:
     config = subject.config
-    if not has_heads(subject):
+    numbers = numbers_of(subject)
+    titles = words.shown_titles()
+    if words.shown() != words.PATTERNS:
+        field = widgets.select(words.SHOWN, titles, "attention_number", kind="list", width=220)
+        draw_measure(subject, numbers, field)
         return
     patterns = subject.recording().stacked("pattern")
-    numbers = numbers_of(subject)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        widgets.select(words.SHOWN, titles, "attention_number", kind="list", width=170)
         by, order = _sorted(numbers, config.n_heads)
         layer, head = widgets.head(config, TOPIC)
     head_grid(subject, patterns, numbers, (layer, head), order=order, by=by)

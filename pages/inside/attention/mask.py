@@ -13,7 +13,7 @@ from engine.model import Transformer
 from pages.inside.attention import guesses
 from pages.inside.attention import words_mask as words
 from pages.inside.attention.figures_mask import learning_curves, losses_by_place, single_pattern
-from pages.inside.attention.shared import TOPIC, has_heads
+from pages.inside.attention.shared import TOPIC
 from ui import explain, widgets
 from ui.guess import ask
 from ui.model_bar import Subject
@@ -24,8 +24,6 @@ HEIGHT, CURVES = 365, 215
 
 
 def draw_mask(subject: Subject) -> None:
-    if not has_heads(subject):
-        return
     if not subject.config.causal or len(subject.ids) < 2:
         st.info(words.NO_MASK if not subject.config.causal else words.ONE_TOKEN)
         return

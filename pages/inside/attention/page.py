@@ -15,38 +15,45 @@ from engine.parts.attention import Attention
 from pages.inside.attention import words, words_mask, words_scores, words_switches
 from pages.inside.attention.heads import draw_heads
 from pages.inside.attention.mask import draw_mask
-from pages.inside.attention.numbers import draw_numbers
 from pages.inside.attention.scaling import draw_scaling
 from pages.inside.attention.self_term import draw_self
 from pages.inside.attention.shared_keys import draw_shared_keys
 from pages.inside.attention.steps import draw_steps
 from pages.inside.attention.switches import draw_switches
 from ui.fit_text import ENGLISH
-from ui.model_needs import QUERIES_KEYS, SAYS
-from ui.page_frame import Page, View, show
+from ui.model_bar import Subject
+from ui.model_needs import HEADS, QUERIES_KEYS, SAYS
+from ui.page_frame import Code, Page, View, show
 
-HEADS = words.with_heads((Attention, Attention.forward, heads.head_numbers), ())
+PATTERNS = (Attention, Attention.forward, heads.head_numbers)
 STEPS = (Attention, Attention.forward, single_head.head_stages)
-SWITCHES = words.with_heads((edits_for, compare), ())
-MASK = words.with_heads((without_mask, learn), ())
-NUMBERS = words.with_heads(
-    (
-        heads.head_numbers,
-        induction.induction_score,
-        induction.duplicate_score,
-        induction.repeated,
-        copying_heads.name_mover_scores,
-        heads.sink,
-    ),
-    (),
+MEASURES = (
+    heads.head_numbers,
+    induction.induction_score,
+    induction.duplicate_score,
+    induction.repeated,
+    copying_heads.name_mover_scores,
 )
+
+
+def code_of_heads(_: Subject) -> Code:
+    return PATTERNS if words.shown() == words.PATTERNS else MEASURES
+
 
 show(
     Page(
         "Attention",
         "attention_view",
         (
-            View("heads", "Heads", draw_heads, words.heads, HEADS, question=words.HEADS_QUESTION),
+            View(
+                "heads",
+                "Heads",
+                draw_heads,
+                words.heads,
+                code_of_heads,
+                question=words.question,
+                takes=(HEADS,),
+            ),
             View(
                 "steps",
                 "Steps",
@@ -61,20 +68,19 @@ show(
                 "Switch off",
                 draw_switches,
                 words_switches.SWITCHES,
-                SWITCHES,
+                (edits_for, compare),
                 question=words_switches.QUESTION,
-                takes=(SAYS,),
+                takes=(SAYS, HEADS),
             ),
             View(
                 "mask",
                 "Mask",
                 draw_mask,
                 words_mask.MASK,
-                MASK,
+                (without_mask, learn),
                 question=words_mask.QUESTION,
-                takes=(SAYS,),
+                takes=(SAYS, HEADS),
             ),
-            View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS, question=words.NUMBERS_QUESTION),
             View(
                 "scaling",
                 "√d_k",
@@ -100,6 +106,7 @@ show(
                 words.SHARED_KEYS,
                 (Attention.scores, Attention.weighted_sum, shared_keys),
                 question=words.SHARED_KEYS_QUESTION,
+                takes=(QUERIES_KEYS,),
             ),
         ),
         words=ENGLISH["A story"],

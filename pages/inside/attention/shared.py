@@ -1,6 +1,4 @@
-"""Code that the views of Attention share: whether there are heads, and the two components that draw patterns
-in the browser.
-"""
+"""The two components that draw patterns in the browser, for the views of Attention."""
 
 from __future__ import annotations
 
@@ -23,17 +21,6 @@ MAX_PIXELS = 300_000  # of all small pictures together; beyond that they are dra
 TOPIC = "attention"  # of the head that is looked at, in all views: see `widgets.head`
 GRID = "attention_grid"
 HEAD_COLOURS = ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")
-
-
-def has_heads(subject: Subject) -> bool:
-    """Says so where there are none."""
-    if not subject.model.parts.mixer(subject.config).present:
-        st.info(
-            "This model has no mixer: its tokens never look at each other, so there is no pattern to show."
-            " Choose another model above."
-        )
-        return False
-    return True
 
 
 def take_head(there: tuple[int, int]) -> None:

@@ -42,8 +42,6 @@ def draw_shared_keys(subject: Subject) -> None:
     n_heads, n_kv = config.n_heads, config.n_kv_heads or config.n_heads
     if which == OWN:
         n_heads, n_kv = _own(n_heads, n_kv)
-    if config.mixer != "attention" and which in (MINE, OWN):
-        st.info(words.NO_KEYS)
     parts = HEALTHY if which in PUBLISHED else subject.model.parts
     found = _counted(config, n_heads, n_kv, size, parts.name, parts)
     pairs = pd.DataFrame({"query_head": range(n_heads), "kv_head": served_by(n_heads, n_kv)})

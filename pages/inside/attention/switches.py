@@ -31,7 +31,6 @@ from engine.model import Transformer
 from pages.inside.attention import guesses
 from pages.inside.attention import words_switches as words
 from pages.inside.attention.figures import head_heatmap, head_table, heads_height, kl_bars, two_bars
-from pages.inside.attention.shared import has_heads
 from ui import explain, widgets
 from ui.background_jobs import measured
 from ui.guess import ask
@@ -48,8 +47,6 @@ KEYS = (OFF, "attention_mask", "attention_scaled", "attention_position", "attent
 
 
 def draw_switches(subject: Subject) -> None:
-    if not has_heads(subject):
-        return
     place = token_strip(
         subject.labels,
         key="attention_at",

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import pandas as pd
 
 from engine.ledger.heads import Cut
 from engine.measure.attention.attention_targets import NEAREST
-from engine.measure.attention.habits import STRONG, Counts, Habit
+from engine.measure.attention.habits import STRONG, Counts, Habit, extremes, followers
+from engine.measure.attention.heads import HeadNumbers, HeadValue
 from engine.measure.attention.single_head import WrittenOut
+from ui import widgets
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus
-
-T = TypeVar("T")
-
-
-def with_heads(something: T, otherwise: T) -> Callable[[Subject], T]:
-    """Guards a text that is shown only where a model has heads: without a mixer the view has said that there
-    is nothing to see.
-    """
-    return lambda subject: otherwise if subject.config.mixer == "none" else something
-
 
 # Heads ------------------------------------------------------------------------------------------
 
@@ -62,6 +54,7 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
     "first": "rests on the first token with **{value}** of its weight",
 }
 MENTIONED = 6  # habits in one sentence
+NAMED_HEADS = 4  # of one habit
 
 
 def specialities(counts: Counts, head: tuple[int, int], habit_here: tuple[Habit, float] | None) -> str:
@@ -122,13 +115,28 @@ PUBLISHED_HEADS = (
 )
 
 
-def heads(subject: Subject) -> Words | None:
+def shown() -> str:
+    """Returns what the view shows of each head: PATTERNS, or one of MEASURES."""
+    return widgets.chosen(shown_titles(), "attention_number")
+
+
+def shown_titles() -> dict[str, str]:
+    return {PATTERNS: "patterns"} | {name: measure.title for name, measure in MEASURES.items()}
+
+
+def question(_: Subject) -> str:
+    return HEADS_QUESTION if shown() == PATTERNS else MEASURES_QUESTION
+
+
+def heads(subject: Subject) -> Words:
     reach = (
         ", and nothing above the diagonal has any: those tokens come later."
         if subject.config.causal
         else ". This model has no mask, so it looks both ways."
     )
-    found = Words(
+    if shown() != PATTERNS:
+        return MEASURED
+    return Words(
         see=(
             "One row for each token that looks, one column for each token it can look at. A row's weights sum"
             f" to 1{reach} Point at a small picture: it is shown large. A click keeps it."
@@ -145,7 +153,6 @@ def heads(subject: Subject) -> Words | None:
             " word only where a head puts clearly less outside than its distances alone would."
         ),
     )
-    return with_heads(found, None)(subject)
 
 
 # Step by step -----------------------------------------------------------------------------------
@@ -177,45 +184,160 @@ STEPS = Words(
     ),
 )
 
-# Numbers, shared keys ---------------------------------------------------------------------------
+# Measures of the heads --------------------------------------------------------------------------
 
-NUMBERS_QUESTION = "Which head does it most?"
-SHARED_KEYS_QUESTION = "What is saved when heads share their keys?"
+MEASURES_QUESTION = "Which head does it most?"
+SHOWN = "Shown"
+PATTERNS = "patterns"
 
 
-def most_of(name: str, layer: int, head: int, value: float, unit: str, mean: float) -> str:
-    """Returns the head with the most of a number (Markdown)."""
-    shown, usual = (f"{x:.0%}" if unit == "share" else f"{x:.2f} {unit}" for x in (value, mean))
+class Measure(NamedTuple):
+    """A number of each head: its name, its unit, the largest value that it can have (None where there is no
+    bound) and its meaning.
+    """
+
+    title: str
+    unit: str
+    top: float | None
+    meaning: str
+
+
+def _share(title: str, meaning: str) -> Measure:
+    return Measure(title, "share", 1.0, meaning)
+
+
+MEASURES = {  # by the field of HeadNumbers, or the place
+    "entropy": Measure("Entropy", "nats", None, "How widely the weight is spread. 0: all on one token."),
+    "relative_entropy": _share(
+        "Relative entropy",
+        "Entropy over the largest possible, $\\ln n$ for $n$ visible tokens. 1: perfectly even.",
+    ),
+    "distance": Measure(
+        "Distance", "tokens", None, "Mean distance from the token that looks to what it looks at, weighted."
+    ),
+    "previous": _share("Previous token", "Weight on the token just before."),
+    "first": _share("First token", "Weight on position 0, from all later positions: the “sink” score."),
+    "word_start": _share(
+        "Start of the word", "Weight on the first token of the word, and on the blank before it."
+    ),
+    "own_word": _share("Own word", "Weight on the tokens of the word that the token is in."),
+    "near": _share("Nearby", f"Weight on tokens that are at most {NEAREST} places away."),
+    "breaks": _share("Blanks and punctuation", "Weight on tokens without letter or digit."),
+    "same": _share("Same token", "Weight on the same token where it stood before."),
+    "itself": _share("Itself", "Weight on the token's own place."),
+    "induction": _share(
+        "Induction", "On random tokens read twice: weight on the token that followed last time."
+    ),
+    "duplicate": _share(
+        "Duplicate token",
+        "On random tokens read twice: weight on the same token where it stood before (Wang et al. 2023).",
+    ),
+    "name_mover": _share(
+        "Name mover",
+        "Of the last token's weight, what lies on earlier tokens that the head copies: what it writes there,"
+        " sent to the output by itself, makes that very token one of the likeliest (Wang et al. 2023).",
+    ),
+}
+ONE_TOKEN = "The text has one token only: give it more, and there is something to measure."
+STAND_OUT = "**Heads that stand out**"
+COLUMNS = {
+    "relative_entropy": "rel. entropy",
+    "name_mover": "name mover",
+    "word_start": "word start",
+    "own_word": "own word",
+}
+
+
+def most_of(measure: Measure, most: HeadValue, mean: float) -> str:
+    """Returns the head with the most of a number, and the mean over all (Markdown)."""
+    shown, usual = (
+        f"{x:.0%}" if measure.unit == "share" else f"{x:.2f} {measure.unit}" for x in (most.value, mean)
+    )
     return (
-        f"{name}: head {head} of layer {layer} has the most, **{shown}**; the mean over all heads is"
-        f" **{usual}**."
+        f"{measure.title}: head {most.head} of layer {most.layer} has the most, **{shown}**; the mean over"
+        f" all heads is **{usual}**."
     )
 
 
-NUMBERS = with_heads(
-    Words(
-        see=(
-            "One number for each head. Induction and duplicate tokens are measured on random tokens read"
-            " twice, where nothing but copying can help; all others on the text above."
-        ),
-        why=(
-            "Two heads that look alike on one text may follow different rules. Numbers make models, and steps"
-            " of a training, comparable."
-        ),
-        attempt=(
-            "Choose “Previous token”, then “Induction”. In a model that can copy, a head that reads the"
-            " previous token sits below an induction head. With “When Mary and John …” a real model has name"
-            " movers."
-        ),
+def measure_alt(measure: Measure, least: float, most: float) -> str:
+    return (
+        f"{measure.title} of every head, one cell for each layer and head: from {least:.3g} to {most:.3g}"
+        f" {measure.unit}."
+    )
+
+
+def measured_how(repeated: int) -> str:
+    return (
+        "A click on a column's name sorts. Entropy in nats, distance in tokens, all others shares from 0 to"
+        " 1; means over the queries of this text, the name mover's of its last token, induction and duplicate"
+        f" of {repeated} random tokens read twice, those that Circuits reads first."
+    )
+
+
+def not_measured(field: str, can_repeat: bool) -> str:
+    """Says why a number is not there."""
+    if field == "name_mover":
+        return "This model is an encoder: its last token predicts nothing, and no head moves a name there."
+    if can_repeat:
+        return "The random tokens are being read."
+    return (
+        f"{MEASURES[field].title} needs a sequence of at least two different tokens twice; this model's"
+        " context or alphabet is too small for that."
+    )
+
+
+def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
+    """Returns the sentences that name heads, each with what was measured."""
+    lines = []
+    for found in followers(numbers):
+        one, several = DOING[found.habit]
+        if not found.heads:
+            most = found.most
+            lines.append(f"No head clearly {one}: the most is {most.value:.0%}, in {_name(most)}.")
+            continue
+        named = ", ".join(f"{_name(head)} ({head.value:.0%})" for head in found.heads[:NAMED_HEADS])
+        more = len(found.heads) - NAMED_HEADS
+        lines.append(
+            f"**{named[0].upper()}{named[1:]}** {one if len(found.heads) == 1 else several}."
+            + (f" So do {more} more." if more > 0 else "")
+        )
+    ends = extremes(numbers)
+    if ends is not None:
+        even, decided, farthest = (
+            f"**L{_name(end)[1:]}**" for end in (ends.even, ends.decided, ends.farthest)
+        )
+        lines += [
+            f"{even} spreads most evenly ({ends.even.value:.0%} of the largest possible entropy).",
+            f"{decided} is the most decided ({ends.decided.value:.0%}; {ends.nats:.2f} nats).",
+            f"{farthest} looks farthest{' back' if causal else ''}: {ends.farthest.value:.1f} tokens on"
+            " average.",
+        ]
+    return lines or [ONE_TOKEN]
+
+
+def _name(head: HeadValue) -> str:
+    return f"layer {head.layer}, head {head.head}"
+
+
+MEASURED = Words(
+    see=(
+        "One number for each head. Induction and duplicate tokens are measured on random tokens read twice,"
+        " where nothing but copying can help; all others on the text above."
     ),
-    None,
+    why=(
+        "Two heads that look alike on one text may follow different rules. Numbers make models, and steps of"
+        " a training, comparable. Why so many heads rest on the first token, *Sinks* under Circuits"
+        " says."
+    ),
+    attempt=(
+        "Choose “Previous token”, then “Induction”. In a model that can copy, a head that reads the previous"
+        " token sits below an induction head. With “When Mary and John …” a real model has name movers."
+    ),
 )
 
-NO_KEYS = (
-    "This model's mixer has no keys of its own to share; the numbers below are those of attention with the"
-    " same"
-    " sizes."
-)
+# Shared keys ------------------------------------------------------------------------------------
+
+SHARED_KEYS_QUESTION = "What is saved when heads share their keys?"
 
 
 def shared_alt(n_heads: int, n_kv: int) -> str:

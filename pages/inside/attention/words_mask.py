@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from engine.experiments.no_causal_mask import PROMPT, STEPS
 from engine.measure.attention.ablation import UnmaskedReading
-from pages.inside.attention.words import with_heads
 from ui.page_frame import Words
 
 QUESTION = "What does the causal mask do?"
@@ -63,23 +62,20 @@ BY_HAND = (
     "The first token sees only itself, weight 1. The loss at position $i$ is about token $i + 1$: without the"
     " mask that token is one of the keys, and attention can fetch it."
 )
-MASK = with_heads(
-    Words(
-        see=(
-            "Left, one head of the model above: with its mask, and the same scores without. Right, two"
-            " trainings"
-            " that differ in the mask alone."
-        ),
-        why=(
-            "A model is trained on whole texts at once: every position predicts its next token. The mask"
-            " makes"
-            " each of them a fair question, and lets one text give as many lessons as it has tokens."
-        ),
-        attempt=(
-            "Move the step: without the mask the loss falls within 40 steps, and what is written becomes"
-            " rubbish."
-            " On “Train” you can do the same."
-        ),
+MASK = Words(
+    see=(
+        "Left, one head of the model above: with its mask, and the same scores without. Right, two"
+        " trainings"
+        " that differ in the mask alone."
     ),
-    None,
+    why=(
+        "A model is trained on whole texts at once: every position predicts its next token. The mask"
+        " makes"
+        " each of them a fair question, and lets one text give as many lessons as it has tokens."
+    ),
+    attempt=(
+        "Move the step: without the mask the loss falls within 40 steps, and what is written becomes"
+        " rubbish."
+        " On “Train” you can do the same."
+    ),
 )

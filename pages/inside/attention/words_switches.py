@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from engine.measure.attention.ablation import Comparison, Consequence, Switches, changes_nothing
-from pages.inside.attention.words import with_heads
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -88,17 +87,14 @@ def switched(
     )
 
 
-SWITCHES = with_heads(
-    Words(
-        see=(
-            "Left, the candidates before and after. Right, how far apart the two predictions are at each"
-            " position: KL(before ‖ after), in nats. 0 means no change."
-        ),
-        why="A pattern shows where a head looks. Only an intervention shows whether the model *needs* it.",
-        attempt=(
-            "Switch one head off after the other and find one that this text does not need. Then remove the"
-            " position: which heads relied on it?"
-        ),
+SWITCHES = Words(
+    see=(
+        "Left, the candidates before and after. Right, how far apart the two predictions are at each"
+        " position: KL(before ‖ after), in nats. 0 means no change."
     ),
-    None,
+    why="A pattern shows where a head looks. Only an intervention shows whether the model *needs* it.",
+    attempt=(
+        "Switch one head off after the other and find one that this text does not need. Then remove the"
+        " position: which heads relied on it?"
+    ),
 )

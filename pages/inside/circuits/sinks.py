@@ -17,7 +17,7 @@ from engine.measure.circuits.sinks import (
     Sinks,
     measure,
 )
-from pages.inside.circuits import sinks_figures as figures
+from pages.inside.circuits import figures_sinks as figures
 from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.induction import name_of
 from pages.inside.circuits.measured_text import SHORT, long_text
@@ -159,11 +159,22 @@ def sentence(sinks: Sinks, opening: Opening, subject: Subject) -> str:
 
 
 def _heads(told: OpeningResult) -> None:
-    """How many heads rest there."""
+    """How many heads rest there, and how long the values are that they take from there."""
     most = told.most
-    st.markdown(
-        f"{told.resting} of {told.share.size} heads rest there with 40% of their weight or more,"
-        f" {name_of(most.layer, most.head)} with {most.value:.0%}."
+    st.markdown(words.resting(told, name_of(most.layer, most.head)))
+    layers, kv = told.lengths.shape[1:]
+    plot(
+        figures.value_bars(told.lengths),
+        key="sinks_values",
+        height=HEIGHT,
+        name="value-lengths",
+        data={
+            "layer": np.repeat(np.arange(layers), kv),
+            "kv_head": np.tile(np.arange(kv), layers),
+            "first": told.lengths[0].ravel(),
+            "others": told.lengths[1].ravel(),
+        },
+        alt=words.VALUES_ALT,
     )
 
 

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from engine.measure.attention.habits import STRONG
 from engine.measure.circuits.induction import Repeat
+from engine.measure.circuits.sinks import OpeningResult
 from ui.model_bar import Subject
 from ui.page_frame import Words
 
@@ -85,6 +87,25 @@ SINKS_METHOD = (
     " does the same to the token in the middle of the first half. The dotted line is what a head would give"
     " that spread its weight evenly."
 )
+
+VALUES_ALT = (
+    "For every key-value head: the length of the value vector at the earliest position in sight beside the"
+    " mean length at the others."
+)
+
+
+def resting(told: OpeningResult, most: str) -> str:
+    """Says how many heads rest on the earliest token, and whether they take anything from there; `most` names
+    the head that does so most.
+    """
+    low, high = told.ratios
+    return (
+        f"{told.resting} of {told.share.size} heads rest there with {STRONG:.0%} of their weight or more,"
+        f" {most} with {told.most.value:.0%}. A row of weights must sum to 1, so a head that finds nothing"
+        f" must rest somewhere; its value vector is **{low:.2f} to {high:.2f} times** as long as the mean of"
+        " the others, and the shorter it is, the less a head takes from there (Gu et al. 2024)."
+    )
+
 
 FACT_QUESTION = "In which block does the answer appear, and who writes it?"
 FACT = Words(

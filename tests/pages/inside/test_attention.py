@@ -215,9 +215,10 @@ def test_numbers_are_those_of_the_patterns(drawn):
         "Previous token": found.previous,
         "First token": found.first,
     }
-    page = attention("Numbers")
+    fields = {measure.title: field for field, measure in words.MEASURES.items()}
+    page = attention("heads", attention_number="entropy")
     for name, values in expected.items():
-        chosen(page, "attention_number", name)
+        chosen(page, "attention_number", fields[name])
         np.testing.assert_allclose(heat(drawn, "attention_numbers"), values, rtol=1e-5, err_msg=name)
         if written := {"Entropy": "{:.2f} nats", "First token": "{:.0%}"}.get(name):
             layer, head = divmod(int(values.argmax()), 4)
@@ -228,32 +229,17 @@ def test_numbers_are_those_of_the_patterns(drawn):
     at = (table["layer"] == 1) & (table["head"] == 2)
     assert table[at]["distance"].item() == pytest.approx(expected["Distance"][1, 2])
     assert table[at]["first"].item() == pytest.approx(expected["First token"][1, 2])
-    words = said(page)
+    told = said(page)
     even = expected["Relative entropy"]
     layer, head = divmod(int(even.argmax()), 4)
-    assert f"**Layer {layer}, head {head}** spreads most evenly ({even.max():.0%}" in words
+    assert f"**Layer {layer}, head {head}** spreads most evenly ({even.max():.0%}" in told
     layer, head = divmod(int(expected["Relative entropy"].argmin()), 4)
     nats = expected["Entropy"][layer, head]
     decided = f"**Layer {layer}, head {head}** is the most decided ({expected['Relative entropy'].min():.0%};"
-    assert f"{decided} {nats:.2f} nats)" in words
+    assert f"{decided} {nats:.2f} nats)" in told
     far = expected["Distance"]
     layer, head = divmod(int(far.argmax()), 4)
-    assert f"**Layer {layer}, head {head}** looks farthest back: {far.max():.1f} tokens" in words
-
-
-def test_the_sink_is_measured_on_this_model(drawn):
-    words = said(attention("numbers"))
-    share = PATTERNS[..., 1:, 0].mean(-1)
-    even = np.mean([1 / (i + 1) for i in range(1, 8)])
-    assert f"gives {share.mean():.0%} of its weight to a at position 0; spread evenly" in words
-    assert f"it would be {even:.0%}." in words
-    lengths = np.linalg.norm(RECORDING.stacked("v"), axis=-1)  # (layer, kv_head, position)
-    ratio = lengths[..., 0] / lengths[..., 1:].mean(-1)
-    assert f"value vector is {ratio.min():.2f} to {ratio.max():.2f} times" in words
-    first, others = drawn["attention_sink"].traces
-    assert (first["name"], others["name"]) == ("first position", "mean of the others")
-    np.testing.assert_allclose(first["y"], lengths[..., 0].ravel(), rtol=1e-5)
-    np.testing.assert_allclose(others["y"], lengths[..., 1:].mean(-1).ravel(), rtol=1e-5)
+    assert f"**Layer {layer}, head {head}** looks farthest back: {far.max():.1f} tokens" in told
 
 
 def test_the_scale_is_shown_beside_its_theory(drawn):

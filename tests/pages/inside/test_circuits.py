@@ -167,7 +167,12 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
             f" Without the first one it was **{losses['forgotten']}**."
         ],
     }
+    first, others = drawn["sinks_values"].traces
+    assert (first["name"], others["name"]) == ("first position", "mean of the others")
+    assert [*first["y"], *others["y"]] == pytest.approx(one.lengths.ravel().tolist(), rel=1e-5)
     words = unescaped(page)
+    low, high = one.ratios
+    assert f"is **{low:.2f} to {high:.2f} times** as long as the mean of the others" in words
     assert [sentence for sentence in told[opening] if sentence not in words] == []
 
 

@@ -11,7 +11,7 @@ from tests.pages.inside.models import KINDS, run_of
 from tests.pages.stage import StageManager
 
 VIEWS = {
-    "attention": ("heads", "steps", "switches", "mask", "numbers", "shared-keys"),
+    "attention": ("heads", "steps", "switches", "mask", "shared-keys"),
     "residual": ("lens", "push", "norms"),
     "feedforward": ("neurons", "functions", "parameters"),
     "circuits": ("induction", "sinks", "fact", "steering"),
@@ -22,10 +22,12 @@ ASKED = {"fact_question": "own", "fact_prompt": "ab c", "steering_preset": "ques
 def stated(room: str, view: str, fields: dict[str, Any]) -> tuple[str, ...]:
     """One of these is said there."""
     if room == "attention":
-        none = fields.get("mixer") == "none" and view != "shared-keys"
-        if view == "steps" and fields.get("mixer", "attention") not in ("attention", "shared_qk"):
+        if view in ("steps", "shared-keys") and fields.get("mixer", "attention") not in (
+            "attention",
+            "shared_qk",
+        ):
             return ("no queries and keys",)
-        return ("has no mixer",) if none else ("What you see",)
+        return ("has no mixer",) if fields.get("mixer") == "none" else ("What you see",)
     if room == "residual" and fields.get("wiring") == "none":
         return "no residual stream", "Nothing is added here"
     if room == "residual" and view != "lens" and fields.get("wiring") == "post":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from pages.inside.circuits.curves import curve
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
+
+NAMED = 12  # layers that have room for the number of each of their heads
 
 
 def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.ndarray | None) -> go.Figure:
@@ -92,3 +95,39 @@ def sink_losses(names: Sequence[str], losses: np.ndarray, chosen: int) -> go.Fig
         },
     )
     return go.Figure({"data": [bars], "layout": layout})
+
+
+def value_bars(lengths: np.ndarray) -> go.Figure:
+    """Draws lengths (2, layer, kv_head) of value vectors: at the earliest position in sight, and the mean of
+    the others.
+    """
+    _, layers, kv = lengths.shape
+    at = [(i, h) for i in range(layers) for h in range(kv)]
+    axis: dict[str, Any] = {"title": {"text": "key-value head"}, "showgrid": False}
+    places: Any = [[f"layer {i}" for i, _ in at], [f"{h}" for _, h in at]]
+    if layers > NAMED:  # no room for a name below each: a layer's heads stand around its number
+        places = np.array([i + (h - (kv - 1) / 2) / (kv + 1) for i, h in at])
+        axis |= {"title": {"text": "layer, its key-value heads side by side"}, "dtick": 5}
+    traces = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": places,
+            "y": values.reshape(-1).astype(np.float32),
+            "marker": {"color": shade},
+            "hovertext": [f"layer {i}, key-value head {h}" for i, h in at],
+            "hovertemplate": "%{hovertext}<br>%{y:.3f}<extra>" + name + "</extra>",
+        }
+        for name, values, shade in (
+            ("first position", lengths[0], colour("attention")),
+            ("mean of the others", lengths[1], colour("quiet")),
+        )
+    ]
+    layout = base_layout(
+        margin={"l": 56, "r": 8, "t": 30, "b": 60},
+        barmode="group",
+        bargap=0.2,
+        xaxis=axis,
+        yaxis={"title": {"text": "length of v"}, "rangemode": "tozero"},
+    )
+    return go.Figure({"data": traces, "layout": layout})

@@ -223,18 +223,18 @@ def server(
 
 @contextmanager
 def servers(profile: str, count: int) -> Iterator[list[tuple[str, Operator]]]:
-    """So many of them, and where they are several, the process that holds their runs."""
+    """So many of them, and where they are several, a Ray cluster of this machine that holds their runs."""
     with ExitStack() as started:
         shared = {}
         if count > 1:
-            shared = {
-                "GLASSFORMER_PROFILE": profile,
-                "GLASSFORMER_RUNS": f"127.0.0.1:{_free_port()}",
-                "GLASSFORMER_SECRET": secrets.token_urlsafe(32),
-            }
-            command = [sys.executable, "-m", "engine.service.serve"]
-            desk = subprocess.Popen(command, cwd=ROOT, env=os.environ | shared, start_new_session=True)
-            started.callback(_end_group, desk)
+            from ray.cluster_utils import Cluster
+
+            cpus = (os.cpu_count() or 1) + 4  # as many processes as one server may have
+            nodes = Cluster(
+                initialize_head=True, head_node_args={"num_cpus": cpus, "include_dashboard": False}
+            )
+            started.callback(nodes.shutdown)
+            shared = {"GLASSFORMER_RAY": nodes.address, "GLASSFORMER_SECRET": secrets.token_urlsafe(32)}
         found = [started.enter_context(server(profile, more=shared)) for _ in range(count)]
         yield [(address, operator) for address, operator, _ in found]
 

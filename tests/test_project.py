@@ -159,18 +159,13 @@ FORBIDDEN = {
 }
 
 
-# What servers of one house say to each other, behind a secret of theirs: no file, and nobody else's.
-BETWEEN_SERVERS = {"engine/service/shared.py", "tests/engine/test_shared.py"}
-
-
 def test_what_has_no_place_in_the_source() -> None:
     wrong = []
     for path in _tracked("*.py", "*.js", "*.toml", "*.md", "Makefile", ".ci/run"):
         text = source.text(path)
         for words in (words for words in FORBIDDEN if words in text):
-            if not (words.endswith("pickle") and source.name(path) in BETWEEN_SERVERS):
-                line = text[: text.index(words)].count("\n") + 1
-                wrong.append(f"{source.name(path)}:{line} has {words}: {FORBIDDEN[words]}")
+            line = text[: text.index(words)].count("\n") + 1
+            wrong.append(f"{source.name(path)}:{line} has {words}: {FORBIDDEN[words]}")
     assert not wrong, "\n".join(wrong)
 
 

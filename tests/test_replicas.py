@@ -1,4 +1,4 @@
-"""A real nginx before two servers: ours with one process that holds the runs, and the test's own, which say who they are."""
+"""A real nginx before two servers: ours with one manager of runs on a Ray cluster, and the test's own, which say who they are."""
 
 import asyncio
 import http.client
@@ -24,7 +24,7 @@ from tests.operating import SECONDS, answers, metric, wait
 from ui.identity import COOKIE
 
 ROOT = Path(__file__).resolve().parents[1]
-SECRET = "of-two-servers-and-a-desk-in-a-test"
+SECRET = "of-two-servers-in-a-test"
 MAKE_COOKIE = "from ui.identity import new_cookie; print(new_cookie())"
 pytestmark = [needs_nginx, pytest.mark.exhaustive]
 
@@ -57,15 +57,18 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    desk, ports, operators = _free_port(), [_free_port(), _free_port()], [_free_port(), _free_port()]
+    pytest.importorskip("ray", reason="Ray is not installed (requirements-ray.txt)")
+    from ray.cluster_utils import Cluster
+
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    ports, operators = [_free_port(), _free_port()], [_free_port(), _free_port()]
     environment = os.environ | {
         "GLASSFORMER_PROFILE": "small",
         "GLASSFORMER_SECRET": SECRET,
-        "GLASSFORMER_RUNS": f"127.0.0.1:{desk}",
+        "GLASSFORMER_RAY": nodes.address,
         "GLASSFORMER_TRUST_PROXY": "1",
         "XDG_CACHE_HOME": str(tmp_path),
     }
-    served = [subprocess.Popen([sys.executable, "-m", "engine.service.serve"], cwd=ROOT, env=environment)]
     servers = {}
     for port, operator in zip(ports, operators, strict=True):
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
@@ -77,10 +80,11 @@ def site(tmp_path: Path) -> Iterator[Site]:
         with before(ports, tmp_path) as port:
             yield Site(f"http://127.0.0.1:{port}", servers, environment)
     finally:
-        for one in [*servers.values(), *served]:
+        for one in servers.values():
             one.terminate()
-        for one in [*servers.values(), *served]:
+        for one in servers.values():
             one.wait(30)
+        nodes.shutdown()
 
 
 def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) -> None:

@@ -101,10 +101,8 @@ def test_engine_imports_no_screen_and_nothing_that_unpickles() -> None:
     forbidden = FOREIGN | {"ui", "pages", "app", "tests", "benchmarks"}
     wrong = []
     for path in ENGINE:
-        # Servers of one house, which share a secret, may pickle. Checkpoints never are.
-        unsafe = set() if source.name(path) == "engine/service/shared.py" else UNSAFE
         tops = {name.partition(".")[0] for name in imports(path)}
-        wrong += [f"{source.name(path)} imports {top}" for top in sorted(tops & (forbidden | unsafe))]
+        wrong += [f"{source.name(path)} imports {top}" for top in sorted(tops & (forbidden | UNSAFE))]
         wrong += [
             f"{source.name(path)}: {bad}" for bad in ("torch.load", "torch.save") if bad in source.text(path)
         ]

@@ -15,7 +15,7 @@ from streamlit import __version__ as STREAMLIT_VERSION
 from streamlit import config
 
 from engine.errors import ConfigError, GlassformerError
-from engine.service import profiles, shared
+from engine.service import profiles
 from engine.service.events import note
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
@@ -97,12 +97,12 @@ def too_old(streamlit: str) -> str | None:
 
 def doubts(profile: Profile, manager: RunManager) -> list[str]:
     """Returns the sentences for the log about settings that hardly mean what they say."""
-    result = [
-        f"{name} is set, but the profile is `{profile.name}`, which is for one person at home: set"
-        f" {profiles.VARIABLE}"
-        for name in (shared.VARIABLE, identity.TRUST)
-        if os.environ.get(name) and not profile.public
-    ]
+    result = []
+    if os.environ.get(identity.TRUST) and not profile.public:
+        result.append(
+            f"{identity.TRUST} is set, but the profile is `{profile.name}`, which is for one person at home:"
+            f" set {profiles.VARIABLE}"
+        )
     if manager.profile.name != profile.name:
         result.append(
             f"the service that holds the runs has the profile `{manager.profile.name}`, this server"

@@ -1,28 +1,27 @@
 """Workers on the machines of a Ray cluster: the other transport (engine.service.transport).
 
-`GLASSFORMER_RAY=<address>` (or `auto`) chooses it; the package comes with requirements-ray.txt. Records,
-commands, snapshots, leases, limits and crashes are the same to whoever looks: orders take the files that they
-name along, snapshots come back and lie where the manager keeps all of them. When a machine is lost, its
-trainings go on elsewhere, from their last snapshots.
+Ray starts an actor wherever there is room; the actor starts the same worker process as everywhere
+(engine.service.worker) and passes its commands, messages and files on. When a machine is lost, its trainings
+go on elsewhere, from their last snapshots.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import threading
+import shutil
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from engine.errors import RunError
-from engine.service.node import Node, Output
 from engine.service.profiles import Profile
-from engine.service.protocol import Command, Message, SnapshotSaved, Train, Warned, dump, load_message
-from engine.service.transport import ROOT
+from engine.service.protocol import Command, Message, SnapshotSaved, Train, Warned
+from engine.service.transport import ROOT, Pipe
 
 VARIABLE = "GLASSFORMER_RAY"
 GRACE = 3.0  # seconds for a worker that was told to end, before its actor is ended under it
@@ -30,77 +29,120 @@ LOST = -9  # the exit code of a process whose machine is gone
 
 
 def address() -> str:
-    """Returns the address of the cluster that trains, from $GLASSFORMER_RAY; empty where this
-    machine does.
-    """
+    """Returns the address of the Ray cluster from $GLASSFORMER_RAY; empty where there is none."""
     return os.environ.get(VARIABLE, "").strip()
 
 
-class Cluster:
-    """A connection to a Ray cluster. One for each server process."""
+def connect(where: str) -> Any:
+    """Returns the module `ray`, connected to the cluster at an address. Raises RunError when it is not
+    installed, or nobody answers there.
+    """
+    os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")  # a late call must not begin a cluster of its own
+    try:
+        import ray
+    except ImportError as error:
+        raise RunError(
+            f"{VARIABLE} is set, and Ray is not installed: pip install -r requirements-ray.txt"
+        ) from error
+    try:
+        if not ray.is_initialized():
+            ray.init(
+                address=where,
+                namespace="glassformer",
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+                runtime_env={"py_modules": [str(ROOT / "engine")], "excludes": ["__pycache__"]},
+            )
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        raise RunError(
+            f"The cluster at {where} cannot be reached ({str(error).splitlines()[0][:200]})."
+        ) from error
+    return ray
 
-    def __init__(self, where: str) -> None:
-        """Raises RunError when Ray is not installed, or the cluster does not answer."""
-        try:
-            import ray
-        except ImportError as error:
-            raise RunError(
-                f"{VARIABLE} is set, and Ray is not installed: pip install -r requirements-ray.txt"
-            ) from error
-        self._ray: Any = ray
-        self._ours = not ray.is_initialized()
-        try:
-            if self._ours:
-                ray.init(
-                    address=where,
-                    namespace="glassformer",
-                    logging_level=logging.ERROR,
-                    log_to_driver=False,
-                    runtime_env={"py_modules": [str(ROOT / "engine")], "excludes": ["__pycache__"]},
-                )
-        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-            raise RunError(
-                f"The cluster at {where} cannot be reached ({str(error).splitlines()[0][:200]})."
-            ) from error
 
-    def profile(self, profile: Profile) -> Profile:
-        """Returns the limits, with as many trainings at once as the cluster has cores for.
+def limits(ray: Any, profile: Profile) -> Profile:
+    """Returns a profile with as many trainings at once as the cluster has cores for.
 
-        One of its places (cores by threads a run) is the spare's, and a quarter may be held by the paused.
-        """
-        places = int(self._ray.cluster_resources().get("CPU", 1)) // profile.threads_per_run
-        paused = min(profile.max_paused, places // 4)
-        return replace(profile, max_paused=paused, max_beside=0, max_runs=max(1, places - 1 - paused))
+    One of its slots (cores by threads a run) is the spare's, and a quarter may be held by the paused.
+    """
+    count = int(ray.cluster_resources().get("CPU", 1)) // profile.threads_per_run
+    paused = min(profile.max_paused, count // 4)
+    return replace(profile, max_paused=paused, max_beside=0, max_runs=max(1, count - 1 - paused))
 
-    def open(self, threads: int) -> RemoteNode:
-        """Returns one more worker, wherever there is room."""
-        return RemoteNode(self._ray, threads)
+
+@dataclass(frozen=True)
+class Output:
+    """A message of a worker process, or its end, and the state of the process."""
+
+    pid: int
+    resident_bytes: int
+    entrant: int = 0
+    message: Message | None = None
+    snapshot: bytes | None = None  # the file that the message names
+    end: tuple[int, str] | None = None  # exit code and last words, instead of a message
+
+
+class WorkerActor:
+    """A worker process on this machine and a folder for its files, both gone with the actor."""
+
+    def __init__(self, threads: int) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="glassformer-worker-"))
+        self._pipe = Pipe(threads)
+
+    def send(self, command: Command, entrant: int, files: Mapping[str, bytes]) -> None:
+        """Passes a command on. `files` holds what lies behind the paths that an order names."""
+        if isinstance(command, Train):
+            folder = self._folder / str(entrant)
+            folder.mkdir(exist_ok=True)
+            copies = {path: folder / Path(path).name for path in files}
+            for path, copy in copies.items():
+                copy.write_bytes(files[path])
+            text, resume = (str(copies[path]) if path else None for path in (command.text, command.resume))
+            command = replace(command, folder=str(folder), text=text, resume=resume)
+        if not self._pipe.send(command, entrant):
+            self._pipe.kill()
+
+    def outputs(self) -> Iterator[Output]:
+        """Returns the worker's messages as they come, and then its end."""
+        for entrant, message in self._pipe.messages():
+            snapshot = None
+            if isinstance(message, SnapshotSaved):
+                with suppress(OSError):  # thinned out meanwhile
+                    snapshot = Path(message.path).read_bytes()
+            yield Output(self._pipe.pid, self._pipe.resident_bytes(), entrant, message, snapshot)
+        self._pipe.kill()
+        yield Output(self._pipe.pid, 0, end=(self._pipe.wait(), self._pipe.last_words()))
+        self._pipe.release()
 
     def close(self) -> None:
-        """Takes leave of the cluster, which ends every worker that was started here."""
-        if self._ours:
-            self._ray.shutdown()
+        """Ends the worker's input."""
+        self._pipe.close()
+
+    def kill(self) -> None:
+        """Ends the worker whatever it is doing."""
+        self._pipe.kill()
+
+    def clear(self) -> None:
+        """Removes the files."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class RemoteNode:
-    """A worker on a machine of the cluster, as a Transport."""
+class RayWorker:
+    """A worker process on a machine of the cluster, as a Transport."""
 
     def __init__(self, ray: Any, threads: int) -> None:
+        """Starts an actor, wherever there is room for its threads. Raises OSError where that fails."""
         self._ray = ray
-        self._last = Output((), 0, 0, None)
+        self._last = Output(0, 0)
         self._folders: dict[int, Path] = {}  # of its runs, here; by entrant
         self._ending = 0.0  # when it was told to end; 0: not yet
-        self._lock = threading.Lock()
         self.vanished = False
-        # what is told arrives in order, and is not held up by who listens
-        actor = ray.remote(
-            num_cpus=threads,
-            max_restarts=0,
-            scheduling_strategy="SPREAD",
-            concurrency_groups={"tell": 1, "hear": 1},
-        )(Node)
+        options = {"num_cpus": threads, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
+        # commands arrive in order, and are not held up by the outputs
+        actor = ray.remote(**options, concurrency_groups={"commands": 1})(WorkerActor)
         try:
-            self._node = actor.remote(threads)
+            self._actor = actor.remote(threads)
+            self._outputs = self._actor.outputs.options(num_returns="streaming").remote()
         except ray.exceptions.RayError as error:
             raise OSError(f"the cluster gives no worker: {str(error).splitlines()[0][:200]}") from error
 
@@ -112,37 +154,32 @@ class RemoteNode:
         files = {}
         if isinstance(command, Train):
             self._folders[entrant] = Path(command.folder)
+            paths = filter(None, (command.text, command.resume))
             try:
-                files = {
-                    path: Path(path).read_bytes()
-                    for path in (command.text, command.resume)
-                    if path is not None
-                }
+                files = {path: Path(path).read_bytes() for path in paths}
             except OSError:
                 return False
-        return self._call("tell", dump(command, entrant), files)
+        return self._call("send", command, entrant, files) is not None
 
     def messages(self) -> Iterator[tuple[int, Message]]:
-        while self._last.end is None:
-            try:
+        try:
+            while self._last.end is None:
                 # not for ever: an actor for which there is no room yet does not answer
-                (ready, _) = self._ray.wait([asked := self._ask()], timeout=GRACE)
-                while not ready and not self._late():
-                    (ready, _) = self._ray.wait([asked], timeout=GRACE)
-                if not ready:
-                    self._ray.kill(self._node)
-                self._last = self._ray.get(asked)
-            except self._ray.exceptions.RayError:
-                self.vanished = not self._ending
-                return
-            for line, snapshot in self._last.lines:
-                yield self._here(*load_message(line), snapshot)
+                if not self._ray.wait([self._outputs], timeout=GRACE)[0]:
+                    if self._ending and time.monotonic() - self._ending > GRACE:
+                        self._ray.kill(self._actor)
+                    continue
+                self._last = self._ray.get(next(self._outputs))
+                if self._last.message is not None:
+                    yield self._last.entrant, self._stored(self._last.message)
+        except self._ray.exceptions.RayError:
+            self.vanished = not self._ending
 
     def close(self) -> None:
-        self._tell_to_end("close")
+        self._end("close")
 
     def kill(self) -> None:
-        self._tell_to_end("kill")
+        self._end("kill")
 
     def wait(self) -> int:
         if self._last.end:
@@ -160,44 +197,34 @@ class RemoteNode:
 
     def release(self) -> None:
         with suppress(self._ray.exceptions.RayError):
-            cleared = self._node.clear.options(concurrency_group="tell").remote()
-            self._ray.wait([cleared], timeout=GRACE)
-            self._ray.kill(self._node)  # its cores are free again only then
+            if (cleared := self._call("clear")) is not None:
+                self._ray.wait([cleared], timeout=GRACE)
+            self._ray.kill(self._actor)  # its cores are free again only then
 
-    def _ask(self) -> Any:
-        return self._node.hear.options(concurrency_group="hear").remote()
-
-    def _call(self, what: str, *arguments: Any) -> bool:
-        """Asks for something whose answer nobody waits for."""
+    def _call(self, method: str, *arguments: Any) -> Any:
+        """Returns the promise of an answer, which nobody has to wait for; None where the actor is gone."""
         try:
-            getattr(self._node, what).options(concurrency_group="tell").remote(*arguments)
+            return getattr(self._actor, method).options(concurrency_group="commands").remote(*arguments)
         except self._ray.exceptions.RayError:
-            return False
-        return True
+            return None
 
-    def _tell_to_end(self, how: str) -> None:
-        with self._lock:
-            self._ending = self._ending or time.monotonic()
+    def _end(self, how: str) -> None:
+        self._ending = self._ending or time.monotonic()
         self._call(how)
 
-    def _late(self) -> bool:
-        """True if it was asked to end and has not."""
-        return bool(self._ending) and time.monotonic() - self._ending > GRACE
-
-    def _here(self, entrant: int, message: Message, snapshot: bytes | None) -> tuple[int, Message]:
+    def _stored(self, message: Message) -> Message:
         """A message as if it came from this machine: a snapshot lies in its run's folder."""
         if not isinstance(message, SnapshotSaved):
-            return entrant, message
-        folder = self._folders[entrant]
-        path = folder / Path(message.path).name
-        if snapshot is None:  # gone there before it could be read
-            return entrant, Warned(f"The snapshot after step {message.step:,} was lost on its way.")
+            return message
+        if self._last.snapshot is None:
+            return Warned(f"The snapshot after step {message.step:,} was lost on its way.")
+        path = self._folders[self._last.entrant] / Path(message.path).name
+        partial = path.with_name(f".{path.name}")
         try:
-            partial = folder / f".{path.name}"
-            partial.write_bytes(snapshot)
+            partial.write_bytes(self._last.snapshot)
             os.replace(partial, path)
         except OSError as error:
-            return entrant, Warned(
+            return Warned(
                 f"A snapshot could not be saved ({error.strerror or error}). Training goes on without it."
             )
-        return entrant, SnapshotSaved(message.step, str(path), len(snapshot))
+        return SnapshotSaved(message.step, str(path), len(self._last.snapshot))

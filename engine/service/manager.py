@@ -16,6 +16,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from torch import Tensor
 
 from engine.errors import ConfigError, RunError
 from engine.service import admission, profiles, slots
@@ -262,6 +265,12 @@ class RunManager:
         pairs.
         """
         return self._kept(run_id, step).trained()
+
+    def made_of(
+        self, run_id: str, step: int | None = None
+    ) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
+        """Returns what `snapshot_reader.opened` builds the model from, as `trained`: for another process."""
+        return self._kept(run_id, step).made_of()
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
         """Returns a zip for `engine.weights.checkpoints.unpack`: the model after a step, as `model`. Raises

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
-
-if TYPE_CHECKING:
-    from engine.service.cluster import Cluster
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -38,16 +35,31 @@ def nodes() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def cluster(nodes: Any) -> Iterator[Cluster]:
-    """A connection to `nodes`."""
-    from engine.service.cluster import Cluster
+def ray(nodes: Any) -> Any:
+    """Ray, connected to `nodes`."""
+    from engine.service import cluster
 
-    connected = Cluster(nodes.address)
-    yield connected
-    connected.close()
+    return cluster.connect(nodes.address)
 
 
 @pytest.fixture(scope="session", params=["here", pytest.param("cluster", marks=pytest.mark.exhaustive)])
 def transport(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What a manager is made with for its workers to be on this machine, and on a cluster's."""
-    return {} if request.param == "here" else {"opener": request.getfixturevalue("cluster").open}
+    return {} if request.param == "here" else remote_workers(request.getfixturevalue("ray"))
+
+
+def remote_workers(ray: Any) -> dict[str, Any]:
+    from engine.service.cluster import RayWorker
+
+    return {"opener": lambda threads: RayWorker(ray, threads)}
+
+
+@pytest.fixture(scope="session")
+def share(nodes: Any, ray: Any) -> Any:
+    """Makes clients of one manager that servers share on `nodes`. The first one's profile counts."""
+    from engine.service.shared import SharedRuns
+
+    def make(profile: Any, address: Any = str) -> Any:
+        return SharedRuns(nodes.address, profile, address)
+
+    return make

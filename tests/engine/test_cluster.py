@@ -14,11 +14,12 @@ import pytest
 from engine.data.corpora import from_text
 from engine.errors import RunError
 from engine.service import cluster as clusters
-from engine.service.cluster import Cluster
+from engine.service.cluster import connect, limits
 from engine.service.manager import RunManager
 from engine.training.records import Step
 from engine.training.train import train
 from tests.engine import running
+from tests.engine.conftest import remote_workers
 from tests.engine.running import PROFILE, ended, look, reached, spec, wait
 
 ME = "me"
@@ -26,15 +27,15 @@ SLOW = replace(running.SHORT, steps=600, eval_every=0, sample_every=0, snapshot_
 
 
 @pytest.fixture
-def make(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
-    with running.managers(tmp_path, opener=cluster.open) as make:
+def make(ray: Any, tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+    with running.managers(tmp_path, **remote_workers(ray)) as make:
         yield make
 
 
 def node_of(manager: RunManager, nodes: Any, run: str) -> Any:
     """The node that a run's worker is on: its actor's, as Ray knows it."""
     (worker,) = [w for w in manager._inside.workers.alive() if run in [job.run for job in w.jobs]]
-    asked = worker.transport._node.__ray_call__.options(concurrency_group="tell").remote(
+    asked = worker.transport._actor.__ray_call__.options(concurrency_group="commands").remote(
         lambda _: __import__("ray").get_runtime_context().get_node_id()
     )
     home = worker.transport._ray.get(asked, timeout=60)
@@ -86,21 +87,21 @@ def test_what_takes_machine_after_machine_down_does_not_go_on(
 
 
 @pytest.mark.exhaustive
-def test_places_are_counted_by_the_clusters_cores(cluster: Cluster) -> None:
+def test_slots_are_counted_by_the_clusters_cores(ray: Any) -> None:
     # 2 machines of 3 cores: 6 places of one thread, one for the spare, a quarter for the paused
     asked = replace(PROFILE, threads_per_run=1, max_paused=8)
     # a machine that was lost, or came, may be news still
-    wait(lambda: cluster.profile(asked).max_workers == 6)
-    profile = cluster.profile(asked)
+    wait(lambda: limits(ray, asked).max_workers == 6)
+    profile = limits(ray, asked)
     assert (profile.max_runs, profile.max_paused, profile.max_workers) == (4, 1, 6)
-    profile = cluster.profile(replace(PROFILE, threads_per_run=4))
+    profile = limits(ray, replace(PROFILE, threads_per_run=4))
     assert (profile.max_runs, profile.max_paused) == (1, 0), "one place, and no room for anybody else"
 
 
 def test_without_ray_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(RunError, match=r"pip install -r requirements-ray\.txt"):
-        Cluster("auto")
+        connect("auto")
 
 
 def test_the_environment_names_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +23,6 @@ from engine.lab.faults import PARTS
 from engine.seq2seq import build_pair
 from engine.service import profiles
 from engine.service.manager import RunManager, RunSpec
-from engine.service.shared import Desk, RemoteRuns
-from engine.service.transport import Pipe
 from engine.training import kinds
 from engine.training.estimate import Pace, step_work
 from engine.training.records import Evaluation, Record, Sample, Snapshot, Step
@@ -52,23 +49,17 @@ from tests.engine.running import (
 from tests.engine.trainings import only
 
 ME, STRANGER = "me", "somebody else"
-ELSEWHERE = [pytest.param(where, marks=pytest.mark.exhaustive) for where in ("cluster", "another server's")]
 
 
-@pytest.fixture(scope="module", params=["here", *ELSEWHERE])
+@pytest.fixture(scope="module", params=["here", pytest.param("cluster", marks=pytest.mark.exhaustive)])
 def manager(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[RunManager]:
-    """A manager whose workers are on this machine, or on a cluster's."""
-    folder = tmp_path_factory.mktemp("runs")
-    if request.param == "another server's":
-        desk = Desk(("127.0.0.1", 0), b"secret", lambda address: RunManager(PROFILE, folder, address=address))
-        threading.Thread(target=desk.serve, daemon=True).start()
-        yield cast(RunManager, RemoteRuns(desk.where, b"secret"))
-        desk.close()
-        return
-    opener = Pipe if request.param == "here" else request.getfixturevalue("cluster").open
-    with_spare = RunManager(PROFILE, folder, opener=opener)
-    yield with_spare
-    with_spare.close()
+    """A manager of this process, and one that servers share on a cluster."""
+    if request.param == "here":
+        made = RunManager(PROFILE, tmp_path_factory.mktemp("runs"))
+    else:
+        made = request.getfixturevalue("share")(PROFILE)
+    yield made
+    made.close()
 
 
 @pytest.fixture(autouse=True)

@@ -165,17 +165,15 @@ def test_the_model_that_home_shows_is_made_ready_where_there_is_one(
     ("profile", "service", "environment", "said"),
     [
         ("local", "local", {}, []),
-        ("hosted", "hosted", {"GLASSFORMER_TRUST_PROXY": "1", "GLASSFORMER_RUNS": "127.0.0.1:1"}, []),
+        ("hosted", "hosted", {"GLASSFORMER_TRUST_PROXY": "1"}, []),
         ("local", "local", {"GLASSFORMER_TRUST_PROXY": "1"}, ["GLASSFORMER_TRUST_PROXY is set, but"]),
-        ("local", "local", {"GLASSFORMER_RUNS": "127.0.0.1:1"}, ["GLASSFORMER_RUNS is set, but"]),
         ("hosted", "local", {}, ["has the profile `local`, this server `hosted`"]),
     ],
 )
 def test_settings_that_hardly_mean_what_they_say_are_said(
     monkeypatch: pytest.MonkeyPatch, profile: str, service: str, environment: dict[str, str], said: list[str]
 ) -> None:
-    for name in ("GLASSFORMER_TRUST_PROXY", "GLASSFORMER_RUNS"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("GLASSFORMER_TRUST_PROXY", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     manager = cast(RunManager, SimpleNamespace(profile=profiles.PROFILES[service]))

@@ -4,8 +4,7 @@ from engine.experiments.ladder import train_rung
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.presets.ladder import Rung
 from engine.training.race import race
-from pages.lab.ladder import words, words_compare, words_lecture, words_pairs
-from pages.lab.ladder.compare import draw_compare
+from pages.lab.ladder import words, words_lecture, words_pairs
 from pages.lab.ladder.ideas import draw_ideas
 from pages.lab.ladder.lecture import draw_lecture
 from pages.lab.ladder.pairs import draw_pairs
@@ -36,15 +35,6 @@ show(
                 (train_rung,),
                 False,
                 question=words_lecture.ASK,
-            ),
-            View(
-                "compare",
-                "Compare",
-                draw_compare,
-                words_compare.WORDS,
-                (race,),
-                False,
-                question=words_compare.ASK,
             ),
         ),
     )

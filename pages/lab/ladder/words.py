@@ -12,7 +12,10 @@ from ui.fields import label_of, show
 from ui.page_frame import Words
 
 ASK_IDEAS = "What does each idea buy?"
-ASK_RACE = "Which rung learns most in the same time?"
+ASK_RACE = "What matters, and what does not?"
+ASK_RUNGS = "Which rung learns most in the same time?"
+QUESTION = "Question"
+UNITS = {"nats": "nats", "bits": "bits a letter"}
 RUNG = "Rung"
 RUNGS = "Rungs in the race"
 BUDGET = "Budget"
@@ -111,14 +114,20 @@ IDEAS = Words(
 )
 RACE = Words(
     see=(
-        "A curve for each rung, on text that it never learned from, all on the same batches. Dotted: what"
-        " counting letters, pairs and triples reaches."
+        "A curve for each model, on text that it never learned from, all on the same batches; but for one"
+        " thing, or one rung, all is alike. Dotted: what counting letters, pairs and triples reaches."
     ),
     why=(
         "The line of pairs (bigram) is where a model begins that looks at more than the last letter. A full"
-        " block without positions hardly crosses it in this time; with positions it does."
+        " block without positions hardly crosses it in this time; with positions it does.\n\nMost choices"
+        " matter less than papers make one believe, at least at this size: heads of one width, or a wider"
+        " network. What the first weights are and where the norm stands decides how a deep model begins."
     ),
-    attempt=("Add *Modern parts*. Take another text. Twice the steps: which curves are still falling?"),
+    attempt=(
+        "Add *Modern parts*. Take another text. Twice the steps: which curves are still falling?\n\nGo from 4"
+        " to 12 to 24 layers with the norm: which one stalls, and where does its curve stay? Race them with"
+        " another seed in mind: differences below 0.02 nats are a seed's."
+    ),
 )
 
 
@@ -141,6 +150,40 @@ def race_answer(finish: Finish | None) -> str:
 
 def _one(line: Standing) -> str:
     return f"{line.name} **{line.loss:.2f}**"
+
+
+CUTS = (
+    " A token is worth several letters, so nats a token say nothing between them: bits a letter divide"
+    " by what all have alike."
+)
+
+
+def compared(name: str, finish: Finish | None) -> str:
+    """Names best and worst; says whether that is more than seeds differ by, and who stalls."""
+    if finish is None:
+        return BEFORE
+    unit = UNITS[finish.unit]
+    best, worst = finish.best, finish.worst
+    when = "Lowest" if finish.complete else "So far lowest"
+    text = (
+        f"{when}: **{best.name}** with **{finish.loss(best):.2f} {unit}**; highest: {worst.name} with"
+        f" {finish.loss(worst):.2f}, {finish.apart:.2f} apart"
+    )
+    text += "." if finish.clear else ": no more than two seeds may differ by."
+    text += ended_early(finish)
+    if name.startswith("norms") and finish.unigram is not None:
+        who = [line.name for line in finish.stalled]
+        text += f" {_stalled(who)} {finish.unigram:.2f}."
+    return text + (CUTS if name == "cuts" else "")
+
+
+def _stalled(who: list[str]) -> str:
+    if not who:
+        return "None is stuck at what counting letters reaches,"
+    stalls, it = ("stalls", "it has") if len(who) == 1 else ("stall", "they have")
+    names = f"*{who[0]}*" if len(who) == 1 else " and ".join(who)
+    explode = "does not blow up" if len(who) == 1 else "do not blow up"
+    return f"{names} {stalls}, and {explode}: {it} learned little more than how often letters come,"
 
 
 BEFORE = "As soon as **2** of them have learned a little, it is said here who is ahead."

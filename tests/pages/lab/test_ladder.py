@@ -22,7 +22,7 @@ from engine.presets.races import QUESTIONS
 from engine.service import profiles
 from engine.training.train import check
 from pages.lab.ladder import race as race_view
-from pages.lab.ladder import words, words_compare
+from pages.lab.ladder import words
 from tests.pages import helpers
 
 ROOT = Path(__file__).parents[3]
@@ -148,7 +148,7 @@ def test_a_race_below_the_line_of_pairs() -> None:
     stopped = replace(line("c", 3.0), status="stopped", step=4, total_steps=9)
     said = words.race_answer(Finish((line("a", 2.1), stopped), "nats"))
     assert said == "At the end, in nats: a **2.10** < c **3.00**. Ended early: c (at step 4)."
-    assert "Ended early: c (at" in words_compare.answer("heads", Finish((line("a", 2.1), stopped), "nats"))
+    assert "Ended early: c (at" in words.compared("heads", Finish((line("a", 2.1), stopped), "nats"))
 
 
 @pytest.mark.parametrize("other", ["attention-1", "positions"])
@@ -240,7 +240,7 @@ def test_the_lecture_s_curves_and_folds(drawn) -> None:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_question_has_its_answer(name: str) -> None:
-    said = answer(opened("compare", ladder_question=name))
+    said = answer(opened("race", ladder_question=name))
     if not (RACES / f"{name}.json").exists():
         assert "Press **Race** to train these" in said
         return

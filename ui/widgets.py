@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.config import ModelConfig
 
@@ -80,8 +81,8 @@ def _named(
     named = st.query_params.get(key)
     if key not in st.session_state or named != st.session_state.get(written):
         wanted = next((o for o in options if named in (str(o), options[o])), None)
-        went_back = named is None and not st.session_state.get(_ARRIVED, True)
-        if wanted is not None or key not in st.session_state or went_back:
+        first_again = named is None and (went_back() or not st.session_state.get(_ARRIVED, True))
+        if wanted is not None or key not in st.session_state or first_again:
             st.session_state[key] = first if wanted is None else wanted
     words = {"format_func": lambda option: options.get(option, str(option))}
     result: T = draw(label, list(options), persist_state="session", **words, **rest)
@@ -141,6 +142,14 @@ def arrived(page: str) -> None:
 def just_arrived() -> bool:
     """True in the first run of a page after another one."""
     return bool(st.session_state.get(_ARRIVED, False))
+
+
+def went_back() -> bool:
+    """True in the run of a page to which the browser's Back or Forward, or a step of a course, has led: its
+    address says all that it shows.
+    """
+    # Streamlit's own (1.67); where it is called otherwise, a page that was left keeps what was chosen there.
+    return bool(getattr(get_script_run_ctx(suppress_warning=True), "is_history_navigation", False))
 
 
 def page_drawn() -> str:

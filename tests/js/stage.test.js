@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import test from "node:test"
-import { asked, bars, fitting, forTheRoom, nextGrown, sceneOf, stageZoom, withStage } from "../../ui/assets/stage_state.js"
+import { asked, bars, fitting, forTheRoom, nextGrown, putStage, rightAnswer, stageZoom } from "../../ui/assets/stage_state.js"
 
 const AT = "http://a:8501/attention?attention_view=mask"
 
@@ -26,6 +26,12 @@ test("what fills a screen fits it", () => {
   assert.equal(fitting({ width: 10, height: 10 }, { width: 1280, height: 720 }), 4)
 })
 
+function withStage(address, on) {
+  const made = new URL(address)
+  putStage(made, on)
+  return made.href
+}
+
 test("stage mode stands in the address, the rest of which stays", () => {
   assert.equal(withStage(AT, true), `${AT}&stage=1`)
   assert.equal(withStage(`${AT}&stage=1`, true), `${AT}&stage=1`)
@@ -33,12 +39,6 @@ test("stage mode stands in the address, the rest of which stays", () => {
   assert.equal(withStage(AT, false), AT)
   assert.equal(withStage(`${AT}&stage=zebra`, true), `${AT}&stage=1`)
   assert.equal(forTheRoom(`${AT}&stage=1`), AT)
-})
-
-test("a scene is a page and a place in a course", () => {
-  assert.equal(sceneOf(AT), sceneOf(`${AT}&layer=2`))
-  assert.notEqual(sceneOf(AT), sceneOf(`${AT}&scene=2`))
-  assert.notEqual(sceneOf(AT), sceneOf("http://a:8501/train"))
 })
 
 test("keys that are somebody else's are left alone", () => {
@@ -53,7 +53,21 @@ test("keys that are somebody else's are left alone", () => {
   assert.equal(asked({ key: "f", repeat: true }, false), undefined)
 })
 
-test("bars: shares of all answers, lengths of the longest", () => {
-  assert.deepEqual(bars([3, 1, 0]), [{ count: 3, share: 0.75, long: 1 }, { count: 1, share: 0.25, long: 1 / 3 }, { count: 0, share: 0, long: 0 }])
-  assert.deepEqual(bars([0, 0]).map(({ share, long }) => [share, long]), [[0, 0], [0, 0]])
+test("over a question of a course only the stage is turned on: the figure would tell the answer", () => {
+  assert.equal(asked({ key: "p" }, false, true), "stage")
+  for (const key of ["f", "z", "Escape"]) assert.equal(asked({ key }, false, true), undefined)
+})
+
+test("bars are as long as their share of all answers", () => {
+  assert.deepEqual(bars([2, 1, 0]), [{ count: 2, share: 2 / 3 }, { count: 1, share: 1 / 3 }, { count: 0, share: 0 }])
+  assert.deepEqual(bars([0, 0]), [{ count: 0, share: 0 }, { count: 0, share: 0 }])
+})
+
+test("the right answer is marked once no more answers come", () => {
+  const given = { text: "Why?", answers: ["a", "b"], right: 1 }, room = { text: "Why?", answers: ["a", "b"], open: false }
+  assert.equal(rightAnswer(room, given), 1)
+  assert.equal(rightAnswer({ ...room, open: true }, given), -1)
+  assert.equal(rightAnswer({ ...room, text: "Who?" }, given), -1)
+  assert.equal(rightAnswer({ ...room, answers: ["b", "a"] }, given), -1)
+  assert.equal(rightAnswer(room, null), -1)
 })

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { leads } from "../../ui/assets/tour_state.js"
+import { arrows, leads, sceneAt } from "../../ui/assets/tour_state.js"
 
 const free = { writes: false, busy: false }, moves = { writes: false, busy: true }, writes = { writes: true, busy: true }
 
@@ -21,4 +21,23 @@ test("a slider keeps its arrows, and who writes keeps all", () => {
   assert.equal(leads("PageDown", 2, 9, moves), 3)
   assert.equal(leads("PageDown", 2, 9, writes), undefined)
   assert.equal(leads("p", 2, 9, free), undefined)
+})
+
+/** An element that a page's selectors may name: `is` those that name it, `inside` those that name something around it. */
+const node = (is, inside = []) => ({ matches: (selectors) => is.some((one) => selectors.includes(one)), closest: (selectors) => ([...is, ...inside].some((one) => selectors.includes(one)) ? {} : null) })
+const BUTTON = node(["button"]), HEAD = node(['[tabindex="0"]']), SLIDER = node(["[role=slider]"])
+
+test("a click leaves the arrows to the course, the keyboard gives them to what it came to", () => {
+  for (const held of [null, BUTTON, HEAD]) assert.equal(arrows(held, false), false)
+  assert.equal(arrows(BUTTON, true), false)
+  assert.equal(arrows(HEAD, true), true)
+  assert.equal(arrows(SLIDER, false), true)
+})
+
+test("an address is a scene where page and place are its", () => {
+  const addresses = ["./?course=c&scene=1", "./tokens?tokens_view=compare&course=c&scene=2"]
+  assert.equal(sceneAt("http://a/x/?model=m&course=c&scene=1", addresses), 0)
+  assert.equal(sceneAt("http://a/x/tokens?course=c&scene=2&tokens_view=bpe", addresses), 1)
+  assert.equal(sceneAt("http://a/x/sampling?course=c&scene=2", addresses), -1)
+  assert.equal(sceneAt("http://a/x/tokens", addresses), -1)
 })

@@ -187,14 +187,36 @@ def test_only_what_the_reader_wrote_is_the_readers(monkeypatch, held, own):
 def test_a_text_of_ones_own_stays_and_comes_back_after_a_scene_with_another(monkeypatch):
     held = {"text": "my own words", "kept_text": "my own words"}
     monkeypatch.setattr(bar.st, "session_state", held)
-    monkeypatch.setattr(bar.st, "query_params", {})
-    monkeypatch.setattr(bar.st, "switch_page", lambda *_, **__: None)
-    bar._open(TEN, 2)
+
+    def shown(at: int) -> None:
+        monkeypatch.setattr(bar.st, "query_params", bar._query(TEN, at))
+        bar._clear_page(TEN)
+
+    shown(2)
     assert "text" not in held and held["kept_text"] == "my own words"
-    bar._open(TEN, 0)  # which has one itself
+    shown(0)  # which has one itself
     assert "kept_text" not in held
     held["text"] = dict(TEN.scenes[0].query)["text"]
-    bar._open(TEN, 2)
+    shown(2)
     assert held["kept_text"] == "my own words"
     bar._forget()
     assert bar._WRITTEN not in held
+
+
+def test_back_to_before_the_course_ends_it_and_back_to_a_scene_shows_what_its_address_says(monkeypatch):
+    app = opened(course="ten-minutes", scene="2")
+    app.session_state["page_drawn"] = "tokens"
+    app.session_state["embed_view"] = "map"
+    monkeypatch.setattr(bar.widgets, "went_back", lambda: True)
+    helpers.ran(app)
+    assert told(app)["at"] == 1 and "embed_view" not in app.session_state
+    app.session_state["page_drawn"] = "tokens"
+    del app.query_params["course"]
+    assert told(helpers.ran(app)) is None and "course" not in app.query_params
+
+
+def test_the_browser_knows_the_address_of_every_scene():
+    found = told(opened(course="ten-minutes", scene="4"))
+    assert found["addresses"][1] == "./tokens?tokens_view=compare&course=ten-minutes&scene=2"
+    assert found["addresses"][0].startswith("./?home_view=living&") and len(found["addresses"]) == 9
+    assert found["end"] == "./courses"

@@ -2,12 +2,13 @@
 // Stage mode: larger, without chrome, with a code for the room. Key p, or stage=1 in the address. Mounted once: ui/stage/draw.py.
 
 import { button, element, within, write } from "./shared/dom.js"
+import { amended, amendNow, sceneOf } from "./shared/history.js"
 import { component } from "./shared/mount.js"
 import { follow, running, zoom } from "./stage_fit.js"
 import { freeze, isFrozen, release } from "./stage_freeze.js"
 import { back, figureAt, fill, fills, largest } from "./stage_full.js"
 import { createRoom, openRoom, squares, updateRoom } from "./stage_room.js"
-import { asked, forTheRoom, sceneOf, withStage } from "./stage_state.js"
+import { asked, forTheRoom, putStage } from "./stage_state.js"
 
 const TOLD_MS = 300 // an address that rests is told to the server, which makes the code
 const html = document.documentElement
@@ -31,7 +32,7 @@ function create(place) {
   const self = { root, frozen, small, card, ended, on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
   self.room = createRoom(root, (done) => self.trigger?.("room", done))
   listen(self)
-  addresses(self)
+  self.leave = amended((address) => putStage(address, self.on), () => moved(self))
   turn(self, new URL(location.href).searchParams.get("stage") === "1")
   return self
 }
@@ -44,8 +45,10 @@ function listen(self) {
   document.addEventListener("gf-full", (event) => { const found = figureAt(/** @type {Element} */ (event.target)); if (found) fill(found) }, options)
   document.addEventListener("keydown", (event) => {
     const from = event.composedPath()[0], writing = from instanceof Element && (from.matches("input:not([type=range], [type=radio], [type=checkbox], [type=button]), textarea, select") || /** @type {HTMLElement} */ (from).isContentEditable)
-    const what = asked(event, writing)
-    if (!what || document.querySelector("dialog:modal, [role=dialog]:not([popover])")) return
+    const over = [...document.querySelectorAll("dialog:modal, [role=dialog]:not([popover], [hidden])")]
+    if (over.some((one) => !one.matches(".gf-tour-ask"))) return
+    const what = asked(event, writing, over.length > 0)
+    if (!what) return
     if (act(self, what)) { event.preventDefault(); event.stopPropagation() }
   }, options)
 }
@@ -90,25 +93,11 @@ function turn(self, on) {
     self.card.close()
   }
   window.dispatchEvent(new Event("resize")) // what measures the window measures it again
+  amendNow()
   moved(self)
 }
 
-// Streamlit writes an address whole: the stage is put back into each of them, and taken out of those from before it was left.
-function addresses(self) {
-  for (const name of /** @type {const} */ (["pushState", "replaceState"])) {
-    const real = history[name]
-    history[name] = function (...message) {
-      real.apply(history, message)
-      moved(self)
-    }
-  }
-  window.addEventListener("popstate", () => moved(self), { signal: self.ended.signal })
-}
-
 function moved(self) {
-  if (self.ended.signal.aborted) return
-  const wanted = withStage(location.href, self.on)
-  if (wanted !== location.href) History.prototype.replaceState.call(history, history.state, "", wanted)
   const scene = sceneOf(location.href)
   if (scene !== self.scene) {
     self.scene = scene
@@ -144,6 +133,7 @@ function update(self, data) {
 function remove(self) {
   self.ended.abort()
   clearTimeout(self.timer)
+  self.leave()
   self.stop?.()
   release()
 }

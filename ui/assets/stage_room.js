@@ -3,7 +3,7 @@
 
 import { button, element, resize, vector, within, write } from "./shared/dom.js"
 import { running } from "./stage_fit.js"
-import { bars } from "./stage_state.js"
+import { bars, rightAnswer } from "./stage_state.js"
 
 const LOOK_MS = 1000 // between two looks at the counts
 const LETTERS = "ABCDE"
@@ -28,20 +28,24 @@ export function createRoom(host, send) {
   const closing = button("Close the question", "No more answers", () => send({ do: "close" }))
   foot.append(closing, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self); look(self) }), button("End the room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))
   /** @type {any} */
-  const self = { dialog, form, text, answers, said, live, head, list, way, total, closing, rows: [], room: null, writing: false, timer: 0, send }
+  const self = { dialog, form, text, answers, said, live, head, list, way, total, closing, rows: [], room: null, given: null, writing: false, timer: 0, send }
   form.onsubmit = (event) => {
     event.preventDefault()
     self.writing = false
     send({ do: "ask", text: text.value, answers: answers.value.split("\n") })
   }
-  dialog.addEventListener("close", () => look(self))
+  dialog.addEventListener("close", () => {
+    look(self)
+    if (self.room && !self.writing) document.dispatchEvent(new Event("gf-room-left")) // a course goes on behind its question
+  })
   return self
 }
 
-/** @param {any} self @param {{ text: string, answers: string[] }} [given] a question that is written already: one of a course */
+/** @param {any} self @param {{ text: string, answers: string[], right: number }} [given] a question that is written already: one of a course */
 export function openRoom(self, given) {
   self.writing = !self.room || !!given
   if (given) {
+    self.given = given
     self.text.value = given.text
     self.answers.value = given.answers.join("\n")
   }
@@ -74,14 +78,16 @@ function show(self) {
   self.live.hidden = writing
   if (writing) return
   write(self.head, room.text)
-  resize(self.rows, room.answers.length, (index) => {
+  resize(self.rows, room.answers.length, () => {
     const row = within(self.list, "li"), label = within(row, "span", "gf-room-answer"), bar = within(within(row, "div", "gf-room-track"), "div", "gf-room-bar"), count = within(row, "span", "gf-room-count")
-    return { index, label, bar, count, remove: () => row.remove() }
+    return { row, label, bar, count, remove: () => row.remove() }
   })
-  bars(room.counts).forEach(({ count, share, long }, i) => {
+  const right = rightAnswer(room, self.given)
+  bars(room.counts).forEach(({ count, share }, i) => {
     const row = self.rows[i]
-    write(row.label, `${LETTERS[i]}  ${room.answers[i]}`)
-    row.bar.style.width = `${100 * long}%`
+    write(row.label, `${LETTERS[i]}  ${room.answers[i]}${i === right ? " ✓" : ""}`)
+    row.row.classList.toggle("right", i === right)
+    row.bar.style.width = `${100 * share}%`
     write(row.count, `${count} · ${Math.round(100 * share)}%`)
   })
   const all = room.counts.reduce((sum, n) => sum + n, 0)

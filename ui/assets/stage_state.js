@@ -28,51 +28,58 @@ export const nextGrown = (grown, slack, stack) => (stack > 0 ? Math.max(LEAST, M
 export const fitting = (own, screen) => Math.max(0.2, Math.min(4, screen.width / own.width, screen.height / own.height))
 
 /**
- * An address with stage mode in it, or without.
- * @param {string} address
+ * Puts stage mode into an address, or takes it out.
+ * @param {URL} address
  * @param {boolean} on
  */
-export function withStage(address, on) {
-  const made = new URL(address)
-  if ((made.searchParams.get("stage") === "1") === on) return address
-  if (on) made.searchParams.set("stage", "1")
-  else made.searchParams.delete("stage")
-  return made.href
+export function putStage(address, on) {
+  if ((address.searchParams.get("stage") === "1") === on) return
+  if (on) address.searchParams.set("stage", "1")
+  else address.searchParams.delete("stage")
 }
 
 /**
  * What an address shows, for the room: without the stage, which is the projector's alone.
- * @param {string} address
+ * @param {string} written
  */
-export const forTheRoom = (address) => withStage(address, false)
-
-/**
- * Where a view ends and another begins: the path, and the place in a course.
- * @param {string} address
- */
-export function sceneOf(address) {
-  const { pathname, searchParams } = new URL(address)
-  return [pathname, searchParams.get("course"), searchParams.get("scene")].join(" ")
+export function forTheRoom(written) {
+  const address = new URL(written)
+  putStage(address, false)
+  return address.href
 }
 
 /**
- * What a key asks for; undefined for one that is somebody else's: with a modifier, or while something is written.
+ * What a key asks for; undefined for one that is somebody else's: with a modifier, or while something is written. Over a
+ * question of a course only the stage is turned on and off: the figure below would tell the answer.
  * @param {{ key: string, ctrlKey?: boolean, metaKey?: boolean, altKey?: boolean, repeat?: boolean }} event
  * @param {boolean} writing
+ * @param {boolean} [covered]
  * @returns {"stage" | "full" | "freeze" | "leave" | undefined}
  */
-export function asked(event, writing) {
+export function asked(event, writing, covered = false) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return undefined
-  if (event.key === "Escape") return "leave"
+  if (event.key === "Escape") return covered ? undefined : "leave"
   if (writing) return undefined
-  return /** @type {any} */ ({ p: "stage", P: "stage", f: "full", F: "full", z: "freeze", Z: "freeze" })[event.key]
+  const what = { p: "stage", f: "full", z: "freeze" }[event.key.toLowerCase()]
+  return covered && what !== "stage" ? undefined : /** @type {any} */ (what)
 }
 
 /**
- * The bars of an answered question: share of the answers given, and of the longest bar.
+ * The bars of an answered question: counts, and their shares of the answers given.
  * @param {number[]} counts
  */
 export function bars(counts) {
-  const all = counts.reduce((sum, n) => sum + n, 0), most = Math.max(...counts, 0)
-  return counts.map((n) => ({ count: n, share: all ? n / all : 0, long: most ? n / most : 0 }))
+  const all = counts.reduce((sum, n) => sum + n, 0)
+  return counts.map((count) => ({ count, share: all ? count / all : 0 }))
+}
+
+/**
+ * The index of the answer that is marked as right: once no more answers come, where the question was handed over with it.
+ * @param {{ text: string, answers: string[], open: boolean }} room
+ * @param {{ text: string, answers: string[], right?: number } | null} given
+ * @returns {number} -1 for none
+ */
+export function rightAnswer(room, given) {
+  const same = given?.right !== undefined && given.text === room.text && given.answers[given.right] === room.answers[given.right]
+  return same && !room.open ? /** @type {number} */ (given.right) : -1
 }

@@ -3,76 +3,90 @@
 // around what is pointed at. See ui/tour/bar.py. It stands at the bottom of the window, and the page ends above it.
 
 import { button, element, within, write } from "./shared/dom.js"
+import { revisit, visit } from "./shared/history.js"
 import { component } from "./shared/mount.js"
-import { leads } from "./tour_state.js"
+import { running } from "./stage_fit.js"
+import { createNotes } from "./tour_notes.js"
+import { arrows, leads, sceneAt, writes } from "./tour_state.js"
 
 const RUNS = "gf-tour-on" // on the root element, while a course runs
-const WRITES = "input:not([type=range]):not([type=checkbox]):not([type=radio]):not([type=button]), textarea, [contenteditable=true]"
-const MOVES = 'input, select, [role=slider], [role=radio], [role=tab], [role=option], [role=combobox], [tabindex="0"]'
-const AGAIN = 700 // milliseconds after which a press that led nowhere is made again: a page that asks for something of its own
-const TRIES = 8 //    at the same moment may have overtaken it
+const AGAIN = 700 // milliseconds after which a scene that has not come is asked for again: a page that asks for something
+const TRIES = 8 //    of its own at the same moment may have overtaken it
 
 /** @param {HTMLElement} place */
 function create(place) {
   const root = element("section", "gf-tour")
   root.setAttribute("aria-label", "Guided course")
-  const self = { root, ended: new AbortController(), at: 0, count: 0, scene: "", going: 0, wanted: -1, data: null, asked: new Set() }
+  const self = { root, ended: new AbortController(), at: 0, count: 0, scene: "", shown: "", going: 0, wanted: -1, tabbed: false, data: null, asked: new Set() }
   const bar = within(root, "div", "gf-tour-bar")
-  const ask = element("div", "gf-tour-ask"), notes = element("aside", "gf-tour-notes")
+  const ask = element("div", "gf-tour-ask"), notes = createNotes()
   ask.setAttribute("role", "dialog")
-  notes.setAttribute("aria-label", "Notes for the speaker")
-  const back = button("‹", "Previous scene", () => go(self, self.at - 1))
-  const on = button("›", "Next scene", () => go(self, self.at + 1))
+  ask.hidden = true
+  const back = button("‹", "Previous scene", () => go(self, near(self) - 1))
+  const on = button("›", "Next scene", () => go(self, near(self) + 1))
   const where = element("span", "gf-tour-where")
   const said = element("p", "gf-tour-said")
   said.setAttribute("aria-live", "polite")
   const title = within(said, "strong"), text = within(said, "span")
   const away = button("", "Back to the scene", () => go(self, self.at))
   const question = button("Question", "Show the question", () => openQuestion(self))
-  const speaks = button("Notes", "Notes for the speaker", () => { notes.hidden = !notes.hidden })
-  const end = button("End", "End the course", () => self.trigger?.("go", "end"))
+  const speaks = button("Notes", "Notes for the speaker", () => notes.press())
+  const end = button("End", "End the course", () => visit(self.data.end))
   bar.append(back, where, on, said, away, question, speaks, end)
-  root.prepend(ask, notes)
+  root.prepend(ask, notes.root)
   const style = document.head.appendChild(element("style"))
   const size = new ResizeObserver(() => document.documentElement.style.setProperty("--gf-tour", `${bar.offsetHeight}px`))
   size.observe(bar)
   Object.assign(self, { bar, ask, notes, back, on, where, title, text, away, question, speaks, style, size })
-  document.addEventListener("keydown", (event) => pressed(self, event), { signal: self.ended.signal, capture: true })
+  const options = { signal: self.ended.signal, capture: true }
+  document.addEventListener("pointerdown", () => { self.tabbed = false }, options)
+  document.addEventListener("keydown", (event) => pressed(self, event), options)
+  document.addEventListener("gf-room-left", () => { ask.hidden = true }, options)
+  window.addEventListener("popstate", () => expect(self), options)
   document.documentElement.classList.add(RUNS)
   place.append(root)
   return self
 }
 
+// The scene from which a key leads on: several may be pressed before the first of theirs has come.
+const near = (self) => (self.wanted < 0 ? self.at : self.wanted)
+
+// A scene is an address, and going there is what the browser's Back does.
 function go(self, to) {
+  if (to >= self.count) visit(self.data.end)
+  else if (to >= 0) visit(self.data.addresses[to])
+}
+
+// Somebody went to a scene, by this bar or by the browser's: until it has come, it is asked for again.
+function expect(self) {
   clearTimeout(self.going)
-  if (to >= self.count) return self.trigger?.("go", "end")
-  if (to < 0) return
-  self.wanted = to
-  request(self, to, TRIES)
+  self.wanted = sceneAt(location.href, self.data.addresses)
+  if (self.wanted >= 0) self.going = setTimeout(() => again(self, TRIES), AGAIN)
 }
 
-// Until another scene comes. What is asked for is a place, not a step: asked twice, it is the same place.
-function request(self, to, tries) {
-  self.trigger?.("go", to)
-  self.going = setTimeout(() => again(self, to, tries - 1), AGAIN)
-}
-
-function again(self, to, tries) {
-  const rests = document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") === "notRunning"
-  if (tries > 0 && rests) request(self, to, tries)
-  else if (tries > 0) self.going = setTimeout(() => again(self, to, tries), AGAIN)
+function again(self, tries) {
+  if (!running()) {
+    const { wanted } = self
+    if (!tries) self.wanted = -1
+    else revisit(self.data.addresses[wanted]) // which expects it
+    tries--
+  }
+  clearTimeout(self.going)
+  if (self.wanted >= 0) self.going = setTimeout(() => again(self, tries), AGAIN)
 }
 
 /** @param {KeyboardEvent} event */
 function pressed(self, event) {
+  if (event.key === "Tab") self.tabbed = true
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.defaultPrevented) return
-  if (event.key === "Escape" && !(self.ask.hidden && self.notes.hidden)) {
-    self.ask.hidden = self.notes.hidden = true
+  if (event.key === "Escape" && !(self.ask.hidden && self.notes.root.hidden)) {
+    self.ask.hidden = self.notes.root.hidden = true
+    event.stopImmediatePropagation() // the stage stays
     return
   }
+  if (document.querySelector("dialog:modal")) return // the room's
   const held = document.activeElement
-  const busy = !!held?.closest(MOVES) && !held.matches('[data-testid="stMain"]')
-  const to = leads(event.key, self.at, self.count, { writes: !!held?.matches(WRITES), busy })
+  const to = leads(event.key, near(self), self.count, { writes: writes(held), busy: arrows(held, self.tabbed) })
   if (to === undefined) return
   event.preventDefault()
   event.stopPropagation()
@@ -102,7 +116,7 @@ function openQuestion(self) {
   })
   const card = element("div", "gf-tour-card"), foot = element("div", "gf-tour-foot")
   // On a stage the phones in the room may answer it (stage.js listens): the lecturer need not write it again.
-  const detail = { text: question.asked, answers: question.answers }
+  const detail = { text: question.asked, answers: question.answers, right: question.right }
   const room = button("Ask the room", "Let phones answer this question", () => document.dispatchEvent(new CustomEvent("gf-ask-room", { detail })))
   room.className = "gf-tour-room"
   foot.append(shown, room)
@@ -112,8 +126,11 @@ function openQuestion(self) {
 }
 
 function update(self, data) {
-  const fresh = data.scene !== self.scene
-  if (data.at === self.wanted && !data.away) clearTimeout(self.going)
+  const arrived = self.wanted < 0 || (data.at === self.wanted && !data.away)
+  if (arrived) {
+    clearTimeout(self.going)
+    self.wanted = -1
+  }
   Object.assign(self, { data, at: data.at, count: data.count, scene: data.scene })
   write(self.where, `${data.at + 1} of ${data.count}`)
   write(self.title, data.title)
@@ -123,15 +140,16 @@ function update(self, data) {
   self.away.hidden = !data.away
   self.question.hidden = !data.question
   self.speaks.hidden = !data.notes
-  self.notes.textContent = data.notes
+  self.notes.write(data)
   self.back.disabled = data.at === 0
   const last = data.at + 1 === data.count
   self.on.setAttribute("aria-label", last ? "End of the course" : "Next scene")
   self.style.textContent = data.point
     ? `.st-key-${CSS.escape(data.point)} { outline: 3px solid var(--gf-tour-point); outline-offset: 3px; border-radius: 6px; }`
     : ""
-  if (!fresh) return
-  self.ask.hidden = self.notes.hidden = true
+  if (!arrived || self.shown === data.scene) return
+  self.shown = data.scene
+  self.ask.hidden = self.notes.root.hidden = true
   if (data.question && !self.asked.has(data.scene)) openQuestion(self)
 }
 

@@ -7,6 +7,7 @@ device is at the same place; the session only carries it over to a page that was
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -21,8 +22,8 @@ from ui.fit_text import examples_of
 from ui.players.component import mounted
 from ui.tour.courses import Course, Scene, shelf
 
-KEY, COURSE, SCENE, STAGE = "tour", "course", "scene", "stage"
-END = "end"
+KEY, COURSE, SCENE = "tour", "course", "scene"
+END = "courses"  # the address of the page to which the end of a course leads
 _HELD = "tour_held"  # (course, scene) of the last run
 _PRETRAINED = "pretrained-"
 _WRITTEN = "tour_text"  # what the reader wrote for the model to read, while a scene shows another
@@ -32,24 +33,16 @@ _REMEMBERED = ("subject_model", "kept_model", "subject_model_insisted", *_TEXT, 
 
 
 def draw_tour() -> None:
-    """Draws the bar where a course runs, and goes where somebody pressed. Before the page is drawn: a page
-    that is left is not drawn once more.
-    """
+    """Draws the bar where a course runs. Scenes are addresses, and the browser goes there by itself."""
     now = _now()
-    if now is None:
-        return
-    course, at = now
-    result = mounted("tour", styles=("tour",))(key=KEY, data=_told(course, at), on_go_change=lambda: None)
-    wanted = getattr(result, "go", None)
-    if wanted == END:
-        _end()
-    elif isinstance(wanted, int) and not isinstance(wanted, bool) and 0 <= wanted < len(course.scenes):
-        _open(course, wanted)
+    if now is not None:
+        mounted("tour", styles=("tour",))(key=KEY, data=_told(*now))
 
 
 def start(course: Course) -> None:
     """Goes to its first scene."""
-    _open(course, 0)
+    scene = course.scenes[0]
+    st.switch_page(scene.path, query_params=_query(course, 0))
 
 
 def missing(course: Course) -> list[str]:
@@ -65,12 +58,12 @@ def _now() -> tuple[Course, int] | None:
     """The course and the index of its scene, from the address; where the menu led to another page, from
     before.
     """
-    courses = shelf().courses
-    if widgets.just_arrived() and COURSE not in st.query_params and _HELD in st.session_state:
+    courses, back = shelf().courses, widgets.went_back()
+    if widgets.just_arrived() and not back and COURSE not in st.query_params and _HELD in st.session_state:
         name, at = st.session_state[_HELD]
         st.query_params.update({COURSE: name, SCENE: str(at + 1)})
     if COURSE not in st.query_params:
-        st.session_state.pop(_HELD, None)  # somebody went back to before the course
+        _forget()  # the course was ended, or somebody went back to before it
         return None
     course = courses.get(session.from_url(COURSE, courses) or "")
     if course is None:
@@ -79,6 +72,8 @@ def _now() -> tuple[Course, int] | None:
         return None
     number = widgets.number_of(st.query_params.get(SCENE))
     at = widgets.clamped(number, 1, len(course.scenes), 1) - 1
+    if back or st.session_state.get(_HELD) != (course.id, at):
+        _clear_page(course)
     st.session_state[_HELD] = (course.id, at)
     return course, at
 
@@ -94,6 +89,11 @@ def _told(course: Course, at: int) -> dict[str, Any]:
         "scene": f"{course.id}/{at}",
         "at": at,
         "count": len(course.scenes),
+        # from the root of the app, wherever a host has put that: pages lie one level below it
+        "addresses": [
+            f"./{scene.page}?{urlencode(_query(course, i))}" for i, scene in enumerate(course.scenes)
+        ],
+        "end": f"./{END}",
         "title": scene.title,
         "text": _said(scene),
         "point": "" if away else scene.point,
@@ -113,22 +113,22 @@ def _said(scene: Scene) -> str:
     return f"This scene shows {title}, which is not installed here: another model stands in. {scene.text}"
 
 
-def _open(course: Course, at: int) -> None:
-    """Shows a scene as its link does, whatever was chosen on its page before; where the link says nothing of
+def _query(course: Course, at: int) -> dict[str, str]:
+    """Returns what stands in the address of a scene."""
+    return dict(course.scenes[at].query) | {COURSE: course.id, SCENE: str(at + 1)}
+
+
+def _clear_page(course: Course) -> None:
+    """Has the page show what its address says, whatever was chosen there before; where that says nothing of
     a text, what the reader wrote stays.
     """
-    scene = course.scenes[at]
-    query = dict(scene.query)
+    query = dict(st.query_params)
     if written := _written(course):
         st.session_state[_WRITTEN] = written
     for name in _forgotten(course, query, [str(name) for name in st.session_state]):
         st.session_state.pop(name, None)
     if "text" not in query and _WRITTEN in st.session_state:
         st.session_state["kept_text"] = st.session_state[_WRITTEN]
-    st.session_state[_HELD] = (course.id, at)
-    own = {COURSE: course.id, SCENE: str(at + 1)}
-    kept = {STAGE: st.query_params[STAGE]} if STAGE in st.query_params else {}
-    st.switch_page(scene.path, query_params=query | own | kept)
 
 
 def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[str]:
@@ -156,11 +156,6 @@ def _written(course: Course) -> str:
     given = {dict(scene.query).get("text") for scene in course.scenes} | {held.get("first_text")}
     given |= set(examples_of(held.get("kept_kind", "")).values())
     return found if isinstance(found, str) and found.strip() and found not in given else ""
-
-
-def _end() -> None:
-    _forget()
-    st.switch_page(site.COURSES, query_params={})
 
 
 def _forget() -> None:

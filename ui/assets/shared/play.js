@@ -1,6 +1,8 @@
 // @ts-check
 // What moves by itself, and what the server is asked meanwhile. Only `playButton`, `still` and `keepInLink` touch the page.
 
+import { amended, amendNow, sceneOf } from "./history.js"
+
 /** Whether the person asked for less motion. */
 export const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
@@ -104,22 +106,11 @@ const LINK_MS = 200 // the link follows when the hand rests: browsers refuse a h
 
 /** @type {Map<string, string>} What components keep in the address of this page, by name. */
 const kept = new Map()
-let keptOn = "" // the page's path: another page's address is its own
+let keptOn = "" // the page, and the scene of a course: another's address is its own
 
-/**
- * Streamlit writes an address whole, and does not know of what was put there without it. So it is put back.
- */
-function watchAddress() {
-  for (const name of /** @type {const} */ (["pushState", "replaceState"])) {
-    const real = history[name]
-    history[name] = function (...message) {
-      real.apply(history, message)
-      if (location.pathname !== keptOn) kept.clear()
-      const address = new URL(location.href)
-      for (const [key, value] of kept) address.searchParams.set(key, value)
-      if (address.href !== location.href) real.call(history, history.state, "", address)
-    }
-  }
+function amend(/** @type {URL} */ address, /** @type {boolean} */ back) {
+  if (back || sceneOf(address) !== keptOn) kept.clear()
+  for (const [key, value] of kept) address.searchParams.set(key, value)
 }
 
 /**
@@ -127,7 +118,7 @@ function watchAddress() {
  * @param {string} name
  * @param {number} otherwise
  */
-export const keptInLink = (name, otherwise) => (location.pathname === keptOn && kept.has(name) ? Number(kept.get(name)) : otherwise)
+export const keptInLink = (name, otherwise) => (sceneOf(location.href) === keptOn && kept.has(name) ? Number(kept.get(name)) : otherwise)
 
 /**
  * Keeps a value in the page's address, without the server. Call `keep` at every change, `stop` at the end.
@@ -139,14 +130,11 @@ export function keepInLink() {
     keep(name, value) {
       clearTimeout(timer)
       timer = setTimeout(() => {
-        const address = new URL(window.location.href)
-        if (!keptOn) watchAddress()
-        if (keptOn !== location.pathname) kept.clear()
-        keptOn = location.pathname
+        if (!keptOn) amended(amend)
+        if (keptOn !== sceneOf(location.href)) kept.clear()
+        keptOn = sceneOf(location.href)
         kept.set(name, String(value))
-        if (address.searchParams.get(name) === String(value)) return
-        address.searchParams.set(name, String(value))
-        window.history.replaceState(window.history.state, "", address)
+        amendNow()
       }, LINK_MS)
     },
     stop: () => clearTimeout(timer),

@@ -77,6 +77,32 @@ def test_keys_fill_the_screen_open_the_stage_and_freeze_it(stage, app_url) -> No
     assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
 
 
+def test_a_presenters_keys_work_in_a_course_whatever_was_clicked(stage, app_url) -> None:
+    stage.goto(f"{app_url}/attention?attention_view=heads&course=ten-minutes&scene=5")
+    settled(stage)
+    where = stage.locator(".gf-tour-where")
+    stage.locator(".gf-head").nth(5).click()
+    stage.keyboard.press("ArrowRight")
+    expect(where).to_have_text("6 of 9")
+    settled(stage)
+    for _ in range(3):
+        stage.keyboard.press("ArrowLeft")
+    expect(where).to_have_text("3 of 9")
+    settled(stage)
+    stage.keyboard.press("p")
+    stage.wait_for_selector("html.gf-stage", state="attached")
+    stage.get_by_role("button", name=re.compile("^Freeze")).click()
+    stage.wait_for_selector(".gf-frozen-copy")
+    stage.keyboard.press("ArrowLeft")
+    expect(where).to_have_text("2 of 9")
+    stage.wait_for_selector(".gf-frozen-copy", state="detached")
+    with stage.expect_popup() as second:
+        stage.get_by_role("button", name="Notes for the speaker").click()
+    expect(second.value.locator("body")).to_contain_text("Our small model takes the first row")
+    expect(stage.locator(".gf-tour-notes")).to_be_hidden()
+    second.value.close()
+
+
 def test_the_room_answers(stage, app_url, browser) -> None:
     at(stage, f"{app_url}/attention?stage=1")
     stage.get_by_role("button", name="Ask the room").click()

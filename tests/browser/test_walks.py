@@ -7,12 +7,13 @@ browser, and the texts of the two screens are compared: title, views, question, 
 from __future__ import annotations
 
 import random
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from tests.browser.conftest import settled
 from tests.browser.visit import VIEWS
+from ui.tour.courses import shelf
 
 SLOW = 90_000  # ms: a page that reads a corpus first, beside other tests
 QUIET = 300  # ms without a change of the text: nothing is measured or written any more
@@ -169,6 +170,51 @@ def test_a_course_from_its_first_scene_to_the_last(walk):
         if scene < count:
             page.get_by_role("button", name="Next").first.click()
     walk.check()
+
+
+def test_back_goes_through_the_scenes_of_a_course_one_by_one(walk):
+    page, scenes = walk.page, shelf().courses["ten-minutes"].scenes
+
+    def at(number: int) -> None:
+        page.locator(".gf-tour-where", has_text=f"{number} of {len(scenes)}").wait_for(timeout=SLOW)
+        settled(page, SLOW)
+        assert urlsplit(page.url).path == f"/{scenes[number - 1].page}"
+
+    walk.open("courses")
+    page.locator(".st-key-start_ten-minutes button").click()
+    for number in range(1, 6):
+        at(number)
+        if number < 5:
+            page.keyboard.press("PageDown")
+    for number in (4, 3, 2, 1):
+        page.go_back()
+        at(number)
+        walk.compare(f"back to {number}")
+    page.go_back()
+    page.locator('h1:has-text("Courses")').wait_for(timeout=SLOW)
+    assert page.locator(".gf-tour").count() == 0
+    walk.check()
+
+
+def test_back_passes_a_scene_whose_figure_writes_into_its_address(walk):
+    page, scenes = walk.page, shelf().courses["the-chapter"].scenes
+    turns = next(i for i, scene in enumerate(scenes) if ("positions_view", "rope") in scene.query)
+    before = scenes[turns - 1]
+    walk.open(f"{before.page}?{urlencode(before.query)}&course=the-chapter&scene={turns}")
+
+    def at(number: int) -> None:
+        page.locator(".gf-tour-where", has_text=f"{number} of").wait_for(timeout=SLOW)
+        if number == turns + 1:
+            page.wait_for_url("**rope_at=**")
+        settled(page, SLOW)
+
+    at(turns)
+    for number in (turns + 1, turns + 2):
+        page.keyboard.press("PageDown")
+        at(number)
+    for number in (turns + 1, turns):
+        page.go_back()
+        at(number)
 
 
 def test_from_the_encoder_decoder_to_the_pages_that_show_it(walk):

@@ -281,14 +281,14 @@ def bpe_size(tokenizer: str) -> int | None:
     """
     if tokenizer in ("char", "byte"):
         return None
-    found = re.fullmatch(r"bpe:([1-9][0-9]{0,8})", tokenizer)
-    if not found or not MIN_BPE <= int(found[1]) <= MAX_BPE:
+    result = re.fullmatch(r"bpe:([1-9][0-9]{0,8})", tokenizer)
+    if not result or not MIN_BPE <= int(result[1]) <= MAX_BPE:
         raise ConfigError(
             "tokenizer",
             tokenizer,
             f"must be char, byte or bpe:V with a vocabulary V from {MIN_BPE} to {MAX_BPE:,}",
         )
-    return int(found[1])
+    return int(result[1])
 
 
 @dataclass(frozen=True)

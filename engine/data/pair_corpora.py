@@ -35,7 +35,7 @@ def pair_text(name: str, learned: int = LEARNED, held_out: int = HELD_OUT, seed:
         raise CorpusError(f"there is no task {name!r}; there are {', '.join(PAIR_TASKS)}")
     task = PAIR_TASKS[name]
     train, validation = pairs(task, learned, held_out, seed)
-    both = [text for one in (*train, *validation) for text in (one.source, one.target)]
+    both = [text for each in (*train, *validation) for text in (each.source, each.target)]
     tokenizer = PairTokenizer.train(both, task.by)
     return PairedText(name, task.title, tokenizer, _plain(train), _plain(validation))
 

@@ -29,7 +29,7 @@ from engine.measure.recording import record
 from engine.measure.tasks.text_statistics import known_share, words_of
 from engine.model import Transformer
 from engine.service.state import RunSpec, RunView
-from engine.training.compare import compared
+from engine.training.compare import compare
 from engine.training.records import Record, Sample, Snapshot, Step
 from engine.training.train import train
 from engine.weights.checkpoints import model_with, write_whole
@@ -135,7 +135,7 @@ class Comparison:
 def compare_twins(views: Sequence[RunView], text: str) -> Comparison:
     """Compares the healthy run with the faulty one. `text` is their corpus."""
     healthy, broken = views
-    both = compared(healthy.history.evaluations, broken.history.evaluations)
+    both = compare(healthy.history.evaluations, broken.history.evaluations)
     if both is not None and broken.status != "failed":  # the healthy one goes on where the other has died
         losses, steps = both.losses, both.steps
     else:

@@ -91,8 +91,8 @@ def seed_losses(name: str) -> tuple[float, ...]:
 @cache
 def _seeds() -> dict[str, tuple[float, ...]]:
     try:
-        found = json.loads((SHIPPED / "seeds.json").read_text("utf-8"))["losses"]
-        return {name: tuple(map(float, losses)) for name, losses in found.items()}
+        result = json.loads((SHIPPED / "seeds.json").read_text("utf-8"))["losses"]
+        return {name: tuple(map(float, losses)) for name, losses in result.items()}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"seeds.json holds no losses of rungs: {error}") from error
 

@@ -52,12 +52,12 @@ def learn(parts: str, steps: int = 0) -> Swapped:
             looks[record.step] = (record.validation_loss, record.task.validation)
         elif isinstance(record, Sample):
             texts[record.step] = record.text
-    found = sorted(looks)
+    reached = sorted(looks)
     return Swapped(
-        tuple(found),
-        tuple(looks[step][0] for step in found),
-        tuple(looks[step][1] for step in found),
-        tuple(texts.get(step, "") for step in found),
+        tuple(reached),
+        tuple(looks[step][0] for step in reached),
+        tuple(looks[step][1] for step in reached),
+        tuple(texts.get(step, "") for step in reached),
     )
 
 
@@ -79,11 +79,11 @@ def main() -> None:
     torch.set_num_threads(1)
     data = {}
     for name in (HEALTHY, SWAPPED):
-        one = learn(name)
+        training = learn(name)
         data[name] = {
-            "steps": one.steps,
-            "losses": [round(x, 4) for x in one.losses],
-            "right": [round(x, 4) for x in one.right],
-            "texts": one.texts,
+            "steps": training.steps,
+            "losses": [round(x, 4) for x in training.losses],
+            "right": [round(x, 4) for x in training.right],
+            "texts": training.texts,
         }
     write_whole(SHIPPED, json.dumps(data, ensure_ascii=False, indent=1).encode())

@@ -182,8 +182,8 @@ def main() -> None:
     corpus = corpora.load("shakespeare")
     trainings, models = both(corpus, STEPS)
     data = {
-        name: {"steps": one.steps, "losses": [round(x, 4) for x in one.losses], "texts": one.texts}
-        for name, one in ((MASKED, trainings.masked), (UNMASKED, trainings.unmasked))
+        name: {"steps": each.steps, "losses": [round(x, 4) for x in each.losses], "texts": each.texts}
+        for name, each in ((MASKED, trainings.masked), (UNMASKED, trainings.unmasked))
     }
     write_whole(SHIPPED, json.dumps(data, ensure_ascii=False, indent=1).encode())
     for name, model in zip((MASKED, UNMASKED), models, strict=True):

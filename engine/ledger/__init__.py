@@ -114,10 +114,10 @@ class Ledger:
         """Returns the first length at which attention's scores and sums cost as much as everything else
         together; None where they never do: without attention, or where its window is shorter.
         """
-        one = self.flops(1)
-        if one.scores == 0:
+        single = self.flops(1)
+        if single.scores == 0:
             return None
-        length = ceil((one.forward - one.scores) / one.scores)
+        length = ceil((single.forward - single.scores) / single.scores)
         return None if 0 < self.config.window < length else length
 
     def memory(self, dtype: str = "bfloat16", batch: int = 1, tokens: int | None = None) -> Memory:

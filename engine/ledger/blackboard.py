@@ -25,11 +25,11 @@ def terms(ledger: Ledger) -> tuple[Term, ...]:
     Biases, and the gains of norms, are left out: they are what a count by hand forgets, under a percent in
     most models.
     """
-    found: dict[tuple[str, str], list[Row]] = {}
+    result: dict[tuple[str, str], list[Row]] = {}
     for row in ledger.rows:
         if row.parameters and "d" in row.formula.split("·") and "·" in row.formula:
-            found.setdefault((row.stack, row.component), []).append(row)
-    return tuple(_term(ledger, stack, component, rows) for (stack, component), rows in found.items())
+            result.setdefault((row.stack, row.component), []).append(row)
+    return tuple(_term(ledger, stack, component, rows) for (stack, component), rows in result.items())
 
 
 def counted(terms: tuple[Term, ...]) -> int:

@@ -87,15 +87,15 @@ class Known:
 
 def known() -> tuple[Known, ...]:
     """Returns a block of every preset that has a feed-forward network, ours first."""
-    found = []
+    result = []
     for preset in PRESETS.values():
         c = preset.model.resolved()
         if c.ffn != "none" and c.d_ff:
             gated = c.ffn in GATED
-            found.append(
+            result.append(
                 Known(preset.title, c.d_model, c.d_ff, c.d_ff / c.d_model, gated, block_of(ledger(c)))
             )
-    return tuple(found)
+    return tuple(result)
 
 
 @dataclass(frozen=True)

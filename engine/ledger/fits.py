@@ -43,10 +43,10 @@ def needs(ledger: Ledger, size: int, dtype: str, batch: int, tokens: int) -> dic
     cache) and, in a dtype that models are trained in, training.
     """
     memory = ledger.memory(dtype, batch, tokens)
-    found = {"weights": memory.weights, "inference": memory.inference} | (
+    result = {"weights": memory.weights, "inference": memory.inference} | (
         {"training": memory.training} if dtype in TRAINED_IN else {}
     )
-    return {use: Need(need, need <= size) for use, need in found.items()}
+    return {use: Need(need, need <= size) for use, need in result.items()}
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
     Costs that grow do so in proportion to the tokens that are looked at, so one token's count is enough.
     """
     one = ledger.flops(1)
-    found = {
+    result = {
         name: np.full(
             len(lengths),
             sum(p.flops for p in one.rows if p.component in components and not p.grows),
@@ -33,7 +33,7 @@ def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
     }
     level = np.full(len(lengths), one.forward - one.scores, dtype=np.float64)
     scores = np.array([one.scores * seen(ledger.config, int(n)) for n in lengths], dtype=np.float64)
-    return {"everything else": level, "scores and sums": scores, **found}
+    return {"everything else": level, "scores and sums": scores, **result}
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,12 @@ def by_heads(counts: Ledger, tokens: int, heads: tuple[int, ...] = (1, 2, 4, 8, 
     if c.mixer != "attention":
         return ()
     width = c.n_heads * (c.d_head or 0)
-    found = []
+    result = []
     for count in (each for each in heads if width % each == 0 and (width // each) % 2 == 0):
         other = ledger(
             replace(c, n_heads=count, n_kv_heads=count, d_head=width // count),
             parts=counts.parts,
         )
         made = sum(p.flops for p in other.flops(tokens).rows if p.component == "attention")
-        found.append(Headed(count, width // count, made, count * seen(c, tokens)))
-    return tuple(found)
+        result.append(Headed(count, width // count, made, count * seen(c, tokens)))
+    return tuple(result)

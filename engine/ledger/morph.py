@@ -114,14 +114,14 @@ def morphed(base: Preset, chosen: Choices) -> Preset:
 
 def named(chosen: Choices) -> tuple[str, ...]:
     """Returns the models of the table that have exactly these choices."""
-    return tuple(name for name, found in _CHOICES.items() if found == chosen)
+    return tuple(name for name, choices in _CHOICES.items() if choices == chosen)
 
 
 def nearest(chosen: Choices) -> tuple[str, tuple[str, ...]]:
     """Returns (the model of the table that differs in the fewest of the eight, at which of them)."""
     apart = {
-        name: tuple(each for each in OFFERED if found[each] != chosen[each])
-        for name, found in _CHOICES.items()
+        name: tuple(each for each in OFFERED if choices[each] != chosen[each])
+        for name, choices in _CHOICES.items()
     }
     name = min(apart, key=lambda each: len(apart[each]))
     return name, apart[name]
@@ -129,7 +129,7 @@ def nearest(chosen: Choices) -> tuple[str, tuple[str, ...]]:
 
 def users(facet: str, value: str) -> tuple[str, ...]:
     """Returns the models of the table that made this choice."""
-    return tuple(name for name, found in _CHOICES.items() if found[facet] == value)
+    return tuple(name for name, choices in _CHOICES.items() if choices[facet] == value)
 
 
 _CHOICES = {name: choices_of(preset) for name, preset in MODELS.items()}

@@ -95,8 +95,8 @@ def largest(ledger: Ledger, most: int = 3) -> tuple[dict[str, int], int]:
     elsewhere.
     """
     ordered = sorted(ledger.components.items(), key=lambda each: -each[1])
-    found = {name: count for name, count in ordered[:most] if count}
-    return found, ledger.total - sum(found.values())
+    result = {name: count for name, count in ordered[:most] if count}
+    return result, ledger.total - sum(result.values())
 
 
 def beyond_the_map(ledger: Ledger) -> int:
@@ -141,8 +141,8 @@ def change(ledger: Ledger, other: Ledger) -> Change:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A count of two models."""
+class Difference:
+    """A count in two models."""
 
     first: int
     second: int
@@ -163,12 +163,12 @@ class Pair:
         return max(self.first, self.second) / max(min(self.first, self.second), 1)
 
 
-def compared(first: Ledger, second: Ledger, names: tuple[str, ...]) -> dict[str, Pair]:
-    """Pairs the components `names` of two models, those that either has, in that order, then "all"."""
-    one, two = first.components, second.components
-    pairs = {name: Pair(one.get(name, 0), two.get(name, 0)) for name in names}
+def differences(first: Ledger, second: Ledger, names: tuple[str, ...]) -> dict[str, Difference]:
+    """Compares the components `names` of two models, those that either has, in that order, then "all"."""
+    ours, theirs = first.components, second.components
+    pairs = {name: Difference(ours.get(name, 0), theirs.get(name, 0)) for name in names}
     return {name: pair for name, pair in pairs.items() if pair.first or pair.second} | {
-        "all": Pair(first.total, second.total)
+        "all": Difference(first.total, second.total)
     }
 
 

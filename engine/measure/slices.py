@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-HEADS = ("head", "kv_head")  # axes of which one place is shown
+HEADS = ("head", "kv_head")  # axes of which one index is shown
 
 
 def head_axis(axes: tuple[str, ...]) -> int | None:
@@ -17,10 +17,10 @@ def head_axis(axes: tuple[str, ...]) -> int | None:
 
 
 def take_index(
-    values: np.ndarray, axes: tuple[str, ...], axis: int, place: int
+    values: np.ndarray, axes: tuple[str, ...], axis: int, index: int
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Returns the tensor at one index of an axis, and the axes that are left."""
-    return np.take(values, place, axis=axis), (*axes[:axis], *axes[axis + 1 :])
+    return np.take(values, index, axis=axis), (*axes[:axis], *axes[axis + 1 :])
 
 
 def largest(values: np.ndarray) -> float:

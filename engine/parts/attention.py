@@ -118,7 +118,7 @@ class HeadMixer(nn.Module):
 
     # For interpretability ---------------------------------------------------------
 
-    def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
+    def raw_scores(self, q: Tensor, k: Tensor) -> Tensor | None:
         """Returns q k^T before it is scaled, (batch, head, query, key); None where nothing is compared."""
         return q @ k.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1).transpose(-1, -2)
 
@@ -248,7 +248,7 @@ class Mean(Similarity):
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q.new_zeros(q.shape[0], self.n_heads, q.shape[2], k.shape[2])
 
-    def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
+    def raw_scores(self, q: Tensor, k: Tensor) -> Tensor | None:
         return None
 
 

@@ -18,7 +18,7 @@ from engine.parts.parameters import InitialValues
 
 
 @dataclass(frozen=True, eq=False)
-class Linearised:
+class FixedDivisor:
     """A norm at one vector x, with its divisor held constant: u · norm(x) = direction · x + constant for a
     given u.
     """
@@ -38,10 +38,10 @@ class Norm(Protocol):
     def __call__(self, x: Tensor) -> Tensor:
         """(batch, query, d_model) -> the same shape."""
 
-    def linear(self, x: Tensor) -> Tensor:
+    def linear_part(self, x: Tensor) -> Tensor:
         """Applies the norm without its nonlinear step and its bias. Shape in = shape out."""
 
-    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+    def with_fixed_divisor(self, x: Tensor, u: Tensor) -> FixedDivisor | None:
         """Returns the norm at x for a reader u, both (d_model,) float64; None if the norm does not divide x
         by a single number.
         """
@@ -62,18 +62,18 @@ class LayerNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return F.layer_norm(x, x.shape[-1:], self.gain, self.bias, self.eps)
 
-    def linear(self, x: Tensor) -> Tensor:
+    def linear_part(self, x: Tensor) -> Tensor:
         """Subtracts the mean and multiplies by the gain: no division, no bias."""
         return _times_gain(x - x.mean(-1, keepdim=True), self.gain)
 
-    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+    def with_fixed_divisor(self, x: Tensor, u: Tensor) -> FixedDivisor | None:
         scale = ((x - x.mean()).square().mean() + self.eps).sqrt()
         direction = _times_gain(u, self.gain)
         direction = (
             direction - direction.mean()
         )  # centring u is centring x: u · (x - mean x) = (u - mean u) · x
         constant = 0.0 if self.bias is None else float(u @ self.bias.to(u.dtype))
-        return Linearised(direction / scale, constant, float(scale))
+        return FixedDivisor(direction / scale, constant, float(scale))
 
 
 class RMSNorm(nn.Module):
@@ -90,13 +90,13 @@ class RMSNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, x.shape[-1:], self.gain, self.eps)
 
-    def linear(self, x: Tensor) -> Tensor:
+    def linear_part(self, x: Tensor) -> Tensor:
         """Multiplies by the gain: no division."""
         return _times_gain(x, self.gain)
 
-    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+    def with_fixed_divisor(self, x: Tensor, u: Tensor) -> FixedDivisor | None:
         scale = (x.square().mean() + self.eps).sqrt()
-        return Linearised(_times_gain(u, self.gain) / scale, 0.0, float(scale))
+        return FixedDivisor(_times_gain(u, self.gain) / scale, 0.0, float(scale))
 
 
 class DyT(nn.Module):
@@ -115,11 +115,11 @@ class DyT(nn.Module):
         y = _times_gain((self.alpha * x).tanh(), self.gain)
         return y if self.bias is None else y + self.bias
 
-    def linear(self, x: Tensor) -> Tensor:
+    def linear_part(self, x: Tensor) -> Tensor:
         """Multiplies by alpha and the gain: the slope of the tanh at 0."""
         return _times_gain(x * self.alpha.to(x.dtype), self.gain)
 
-    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+    def with_fixed_divisor(self, x: Tensor, u: Tensor) -> FixedDivisor | None:
         return None  # each number is squashed by another factor
 
 
@@ -134,11 +134,11 @@ class NoNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x
 
-    def linear(self, x: Tensor) -> Tensor:
+    def linear_part(self, x: Tensor) -> Tensor:
         return x
 
-    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
-        return Linearised(u, 0.0, 1.0)
+    def with_fixed_divisor(self, x: Tensor, u: Tensor) -> FixedDivisor | None:
+        return FixedDivisor(u, 0.0, 1.0)
 
 
 NORMS: tuple[type[Norm], ...] = (LayerNorm, RMSNorm, DyT, NoNorm)

@@ -47,9 +47,9 @@ class PositionHooks:
         """Adds the bias of the distance to scores (batch, head, query, key)."""
         return scores
 
-    def at(self, place: int) -> PositionHooks:
-        """Returns the hooks of the one query at `place`, counted from the start of the stretch, and the keys
-        up to it. The stretch must start at 0.
+    def at(self, position: int) -> PositionHooks:
+        """Returns the hooks of the one query at `position`, counted from the start of the stretch, and the
+        keys up to it. The stretch must start at 0.
         """
         return self
 
@@ -94,8 +94,8 @@ class Added(PositionHooks):
     def embed(self, x: Tensor) -> Tensor | None:
         return self.table
 
-    def at(self, place: int) -> PositionHooks:
-        return Added(self.table[place : place + 1])
+    def at(self, position: int) -> PositionHooks:
+        return Added(self.table[position : position + 1])
 
 
 class Sinusoidal(Scheme):
@@ -159,8 +159,8 @@ class _Rotated(PositionHooks):
     def turn(self, x: Tensor) -> Tensor:
         return rotate_half_pairs(x, self.cos, self.sin)
 
-    def at(self, place: int) -> PositionHooks:
-        return type(self)(self.cos[place : place + 1], self.sin[place : place + 1])
+    def at(self, position: int) -> PositionHooks:
+        return type(self)(self.cos[position : position + 1], self.sin[position : position + 1])
 
 
 class _PartlyRotated(_Rotated):
@@ -208,8 +208,8 @@ class _Biased(PositionHooks):
     def bias(self, scores: Tensor) -> Tensor:
         return scores + self.table
 
-    def at(self, place: int) -> PositionHooks:
-        return _Biased(self.table[:, place : place + 1, : place + 1])
+    def at(self, position: int) -> PositionHooks:
+        return _Biased(self.table[:, position : position + 1, : position + 1])
 
 
 class DistanceRow(PositionHooks):
@@ -220,8 +220,8 @@ class DistanceRow(PositionHooks):
     def __init__(self, table: Tensor) -> None:
         self.table = table
 
-    def at(self, place: int) -> PositionHooks:
-        return _Biased(self.table[:, :, self.table.shape[2] - place - 1 :])
+    def at(self, position: int) -> PositionHooks:
+        return _Biased(self.table[:, :, self.table.shape[2] - position - 1 :])
 
 
 class Alibi(Scheme):
@@ -238,8 +238,8 @@ class Alibi(Scheme):
         self.n_heads = config.n_heads
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
-        place = torch.arange(start + length, device=like.device, dtype=torch.float32)
-        distance = (place[start:, None] - place[None, :]).abs()  # (query, key)
+        position = torch.arange(start + length, device=like.device, dtype=torch.float32)
+        distance = (position[start:, None] - position[None, :]).abs()  # (query, key)
         slopes = torch.tensor(alibi_slopes(self.n_heads), device=like.device)  # (head,)
         return _Biased((-slopes[:, None, None] * distance).to(like.dtype))
 
@@ -278,9 +278,9 @@ class T5Bias(Scheme):
         self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
-        place = torch.arange(start + length, device=like.device)
+        position = torch.arange(start + length, device=like.device)
         bucket = t5_bucket(
-            place[None, :] - place[start:, None], self.bidirectional, self.buckets, self.max_distance
+            position[None, :] - position[start:, None], self.bidirectional, self.buckets, self.max_distance
         )
         return _Biased(self.weight[bucket].permute(2, 0, 1))  # (query, key, head) -> (head, query, key)
 

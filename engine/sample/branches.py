@@ -76,11 +76,11 @@ class Tree:
     @cached_property
     def _below(self) -> dict[int | None, tuple[Written, ...]]:
         """The children of each token that has some."""
-        found: dict[int | None, list[Written]] = {}
+        result: dict[int | None, list[Written]] = {}
         for node in self.nodes:
             if node.index not in self.gone:
-                found.setdefault(node.parent, []).append(node)
-        return {parent: tuple(nodes) for parent, nodes in found.items()}
+                result.setdefault(node.parent, []).append(node)
+        return {parent: tuple(nodes) for parent, nodes in result.items()}
 
     def children(self, index: int | None) -> tuple[Written, ...]:
         """Returns the tokens that follow one, oldest first."""

@@ -290,8 +290,8 @@ def _is_fast(model: Transformer) -> bool:
     """True if every part is supported: no dropout, and no window."""
     c = model.config
     blocks = [part for b in model.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
-    drops = model.training and c.dropout > 0
-    odd = drops or c.window > 0 or not model.parts.is_plain_stack
+    has_dropout = model.training and c.dropout > 0
+    odd = has_dropout or c.window > 0 or not model.parts.is_plain_stack
     ends = (model.norm_embed or model.norm_final, model.norm_final, model.output)
     return not odd and is_supported(model.positions, *ends, *blocks)
 

@@ -202,9 +202,9 @@ def draw(probabilities: np.ndarray, u: float) -> int:
 def draws(probabilities: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Returns the ids that `draw` gives for numbers (draw,), each in [0, 1): (draw,)."""
     ends = np.cumsum(probabilities, dtype=np.float64)  # token i has the stretch from ends[i - 1] to ends[i]
-    found = np.searchsorted(ends, numbers * ends[-1], side="right")
+    result = np.searchsorted(ends, numbers * ends[-1], side="right")
     last = np.flatnonzero(probabilities)[-1:]  # for a number so near to 1 that the product was rounded up
-    return np.where(found < len(ends), found, last if len(last) else 0)
+    return np.where(result < len(ends), result, last if len(last) else 0)
 
 
 def uniform(seed: int, count: int) -> Tensor:

@@ -10,7 +10,7 @@ from engine.training.records import Evaluation
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """Validation losses of two trainings after the same step (nats per token). `complete`: both are at their
     end and read the whole split, perhaps after different steps.
     """
@@ -25,7 +25,7 @@ class Compared:
         return self.losses[1] - self.losses[0]
 
 
-def compared(first: Sequence[Evaluation], second: Sequence[Evaluation]) -> Compared | None:
+def compare(first: Sequence[Evaluation], second: Sequence[Evaluation]) -> Comparison | None:
     """Compares the final evaluations where both trainings have read the whole split, else the last quick ones
     after a step that both share; None where there is neither, or a loss is not finite.
     """
@@ -39,7 +39,7 @@ def compared(first: Sequence[Evaluation], second: Sequence[Evaluation]) -> Compa
     if both is None or not all(math.isfinite(e.validation_loss) for e in both):
         return None
     first_look, second_look = both
-    return Compared(
+    return Comparison(
         (first_look.step, second_look.step),
         (first_look.validation_loss, second_look.validation_loss),
         first_look.complete and second_look.complete,

@@ -209,8 +209,8 @@ class Labels(Kind):
         return super().parameters(model, corpus, parts) + self.outcomes(model, corpus) * (model.d_model + 1)
 
     def metadata(self, model: ModelConfig, data: LabelledText) -> dict[str, Any]:
-        found = super().metadata(model, data)
-        return found | {"model": {"encoder": found["model"], "labels": list(data.labels)}}
+        result = super().metadata(model, data)
+        return result | {"model": {"encoder": result["model"], "labels": list(data.labels)}}
 
     def seconds(
         self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts

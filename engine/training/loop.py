@@ -24,13 +24,19 @@ B = TypeVar("B")
 
 class Loop(Generic[M, B]):
     """Trains `model` as `config` says. A subclass says what a batch, its loss, an evaluation and a sample
-    are. `drops`: the model draws random numbers as it trains.
+    are. `has_dropout`: the model draws random numbers as it trains.
     """
 
     def __init__(
-        self, model: M, parts: Parts, config: TrainConfig, control: Control, numerics: Numerics, drops: bool
+        self,
+        model: M,
+        parts: Parts,
+        config: TrainConfig,
+        control: Control,
+        numerics: Numerics,
+        has_dropout: bool,
     ) -> None:
-        self.config, self.control, self.numerics, self.drops = config, control, numerics, drops
+        self.config, self.control, self.numerics, self.has_dropout = config, control, numerics, has_dropout
         self.parts, self.model = parts, model.to(numerics.device)
         parts.mode(self.model, True)
         self.optimiser = Optimiser(self.model, config, numerics)
@@ -114,7 +120,7 @@ class Loop(Generic[M, B]):
         batch = self.batch()
         with (
             self.numerics.scope(),
-            _seeded(self.config.seed, self.step, self.numerics.device, self.drops),
+            _seeded(self.config.seed, self.step, self.numerics.device, self.has_dropout),
         ):
             loss = self.loss(batch)
             value = float(loss.detach())

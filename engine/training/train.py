@@ -141,8 +141,8 @@ class _Training(Loop[Transformer, Batch]):
         train, validation = parts.split(corpus.train, corpus.validation)
         self.corpus = replace(corpus, train=train, validation=validation)
         model = build(model_config, config.seed, parts=parts, init=config.init)
-        drops = model.config.dropout > 0
-        super().__init__(model, parts, config, control, choose(config.precision, device), drops)
+        has_dropout = model.config.dropout > 0
+        super().__init__(model, parts, config, control, choose(config.precision, device), has_dropout)
         self.batches = Batches(self.corpus, model_config, config, parts.targets)
         self.score_heads = score_heads if config.repeat else None
 

@@ -226,8 +226,8 @@ class _Pairs(_Examples[Seq2Seq, PairBatch]):
         parts: Parts,
     ) -> None:
         model = build_pair(model_config, config.seed, parts=parts, init=config.init)
-        drops = max(model_config.encoder.dropout, model_config.decoder.dropout) > 0
-        super().__init__(model, parts, config, control, choose(config.precision, device), drops)
+        has_dropout = max(model_config.encoder.dropout, model_config.decoder.dropout) > 0
+        super().__init__(model, parts, config, control, choose(config.precision, device), has_dropout)
         self.text = text
         self.mean_tokens = _mean_tokens(text.rows["train"].sources, text.rows["train"].targets[:, 1:])
 
@@ -278,8 +278,8 @@ class _Labels(_Examples[Classifier, LabelledRows]):
     ) -> None:
         labels = len(text.labels)
         model = build_classifier(model_config, labels, config.seed, parts=parts, init=config.init)
-        drops = model_config.dropout > 0
-        super().__init__(model, parts, config, control, choose(config.precision, device), drops)
+        has_dropout = model_config.dropout > 0
+        super().__init__(model, parts, config, control, choose(config.precision, device), has_dropout)
         self.text = text
         self.mean_tokens = _mean_tokens(text.rows["train"].texts)
 

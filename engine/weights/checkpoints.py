@@ -238,12 +238,12 @@ def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = Non
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """The four files of a checkpoint in a zip, none of them read yet."""
-    found = {info.filename: info for info in archive.infolist()}
-    if missing := [name for name in FILES if name not in found]:
+    entries = {info.filename: info for info in archive.infolist()}
+    if missing := [name for name in FILES if name not in entries]:
         raise CheckpointError(
             f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app"
         )
-    wanted = {name: found[name] for name in FILES}
+    wanted = {name: entries[name] for name in FILES}
     if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in wanted.values()):
         raise CheckpointError("the zip is compressed in an unusual way; store or deflate its files")
     if sum(info.file_size for info in wanted.values()) > MAX_ZIP_BYTES:
@@ -473,13 +473,13 @@ def filled(model: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
             f" {'missing' if name in wanted else 'not part of this architecture'}"
         )
     for name, shape in wanted.items():
-        found = tensors[name]
-        if found.shape != shape or not found.is_floating_point():
+        tensor = tensors[name]
+        if tensor.shape != shape or not tensor.is_floating_point():
             raise CheckpointError(
-                f"{where}: {name!r} is {found.dtype} of shape {tuple(found.shape)}, but the config calls for"
-                f" {tuple(shape)}"
+                f"{where}: {name!r} is {tensor.dtype} of shape {tuple(tensor.shape)}, but the config calls"
+                f" for {tuple(shape)}"
             )
-        if not torch.isfinite(found).all():
+        if not torch.isfinite(tensor).all():
             raise CheckpointError(f"{where}: {name!r} holds values that are not finite numbers")
     model.load_state_dict({name: t.float() for name, t in tensors.items()}, assign=True)
 

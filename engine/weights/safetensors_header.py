@@ -27,17 +27,17 @@ def shapes(data: bytes) -> Mapping[str, tuple[int, ...]]:
         if length > min(MAX_HEADER_BYTES, len(data) - 8):
             raise ValueError(f"a header of {length:,} bytes")
         entries = json.loads(data[8 : 8 + length])
-        found = {name: entry["shape"] for name, entry in entries.items() if name != "__metadata__"}
+        result = {name: entry["shape"] for name, entry in entries.items() if name != "__metadata__"}
     except (struct.error, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"its header cannot be read: {error}") from error
-    for name, shape in found.items():
+    for name, shape in result.items():
         if not (
             isinstance(shape, list)
             and len(shape) <= MAX_DIMENSIONS
             and all(type(size) is int and 0 <= size <= MAX_SIZE for size in shape)
         ):
             raise CheckpointError(f"{name[:MAX_SAID]!r} has no shape that a parameter can have")
-    return {name: tuple(shape) for name, shape in found.items()}
+    return {name: tuple(shape) for name, shape in result.items()}
 
 
 def numbers(data: bytes) -> int:

@@ -303,7 +303,7 @@ def test_what_is_switched_off_is_a_model_of_other_parts(case: Case) -> None:
 
         return remixed(case, weighted_sum=weighted_sum)
 
-    plain = remixed(case, scores=HeadMixer.compared) if model.blocks[0].mixer.card.scored else case.parts
+    plain = remixed(case, scores=HeadMixer.raw_scores) if model.blocks[0].mixer.card.scored else case.parts
     bare = swapped(case.parts, "no mask", mask=lambda length, like, start=0: None)
     for switches, other, parts in (
         (Switches(scale=False), config, plain),

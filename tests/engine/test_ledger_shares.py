@@ -16,7 +16,7 @@ from engine.ledger.block import block_of
 from engine.ledger.budget import budget, grown
 from engine.ledger.fits import alike, fit, smallest, uses
 from engine.ledger.growth import break_even, by_heads, by_part, caches, work
-from engine.ledger.shares import Pair, change, compared, largest, quick_reference, row_share, where
+from engine.ledger.shares import Difference, change, differences, largest, quick_reference, row_share, where
 from engine.ledger.sizes import fitting, padding
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS
@@ -55,9 +55,9 @@ def test_two_models_and_a_change_of_fields():
     assert found.parameters == -3 * 2 * 64 * 48 and found.saved == 3 * 2 * 64 * 48
     assert (found.before, found.after, found.larger) == (one.total, two.total, one.total)
     assert (found.cache_before, found.cache_after) == (3 * 2 * 64, 3 * 2 * 16)
-    found = compared(of("gpt2"), of("bert-base"), ("embedding", "pooler", "cross_attention"))
+    found = differences(of("gpt2"), of("bert-base"), ("embedding", "pooler", "cross_attention"))
     assert list(found) == ["embedding", "pooler", "all"]
-    assert found["pooler"] == Pair(0, 590_592) and found["pooler"].ratio is None
+    assert found["pooler"] == Difference(0, 590_592) and found["pooler"].ratio is None
     whole = found["all"]
     assert whole.difference == 109_482_240 - 124_439_808
     assert whole.ratio == pytest.approx(109_482_240 / 124_439_808)

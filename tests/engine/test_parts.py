@@ -154,8 +154,8 @@ def test_dyt_is_a_tanh_of_its_own_slope_and_measures_nothing() -> None:
             torch.nn.init.normal_(parameter)
         torch.testing.assert_close(dyt(x), dyt.gain * torch.tanh(dyt.alpha * x) + dyt.bias)
         small = 1e-4 * x
-        torch.testing.assert_close(dyt(small) - dyt.bias, dyt.linear(small), rtol=1e-3, atol=1e-6)
-    assert dyt.linearised(x[0, 0].double(), x[0, 1].double()) is None
+        torch.testing.assert_close(dyt(small) - dyt.bias, dyt.linear_part(small), rtol=1e-3, atol=1e-6)
+    assert dyt.with_fixed_divisor(x[0, 0].double(), x[0, 1].double()) is None
     assert norm_example((1.0, 2.0)).outputs["dyt"] == pytest.approx([math.tanh(0.5), math.tanh(1.0)])
 
 
@@ -210,7 +210,9 @@ def test_a_norm_without_its_division_is_linear_and_says_what_is_left() -> None:
         if norm.gain is not None:
             norm.gain.data = torch.tensor([1.0, 2.0, -1.0])
         expected = torch.tensor([[-2.0, -1.0, 3.0], [0.0, 3.0, -3.0]])
-        assert torch.equal(norm.linear(x), expected * torch.tensor([1.0, 2.0, -1.0]) if gain else expected)
+        assert torch.equal(
+            norm.linear_part(x), expected * torch.tensor([1.0, 2.0, -1.0]) if gain else expected
+        )
         assert norm.card.linear_words(config) == "centred" + said
     rms = tiny(norm="rmsnorm").resolved()
     assert NORMS["rmsnorm"].card.linear_words(rms) == "multiplied by its gain"

@@ -21,7 +21,7 @@ from engine.model import build
 from engine.parts.registry import HEALTHY
 from engine.training.batch_example import shifted_batch
 from engine.training.batches import MAX_LOGITS, Batches, masked_batch, next_token_batch, windows_at
-from engine.training.compare import Compared, MeanLoss, compared
+from engine.training.compare import Comparison, MeanLoss, compare
 from engine.training.evaluation import measure
 from engine.training.numerics import Numerics
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
@@ -357,12 +357,12 @@ def look(step: int, loss: float, complete: bool = False) -> Evaluation:
 
 def test_two_trainings_are_compared_where_both_were_looked_at_alike() -> None:
     first, second = [look(0, 4.0), look(10, 3.0), look(20, 2.5)], [look(0, 4.1), look(10, 3.5)]
-    found = compared(first, second)
-    assert found == Compared((10, 10), (3.0, 3.5), False) and found.difference == 0.5
-    assert compared([*first, look(30, 2.0, True)], second) == found, "one of them is not at its end"
-    both = compared([*first, look(30, 2.0, True)], [*second, look(60, 1.0, True)])
-    assert both == Compared((30, 60), (2.0, 1.0), True)
-    assert compared(first, []) is None and compared([look(5, math.nan)], [look(5, 1.0)]) is None
+    found = compare(first, second)
+    assert found == Comparison((10, 10), (3.0, 3.5), False) and found.difference == 0.5
+    assert compare([*first, look(30, 2.0, True)], second) == found, "one of them is not at its end"
+    both = compare([*first, look(30, 2.0, True)], [*second, look(60, 1.0, True)])
+    assert both == Comparison((30, 60), (2.0, 1.0), True)
+    assert compare(first, []) is None and compare([look(5, math.nan)], [look(5, 1.0)]) is None
 
 
 def test_a_loss_is_a_share_of_the_texts_surprise() -> None:

@@ -15,7 +15,7 @@ from engine.parts.cards.mixers import HeadMixerCard, MixerCard
 from engine.parts.cards.norms import NormCard
 from engine.parts.cards.positions import PositionCard
 from engine.parts.forward_pass import PassContext
-from engine.parts.norms import Linearised
+from engine.parts.norms import FixedDivisor
 from engine.parts.parameters import InitialValues
 from engine.parts.positions import HookName, PositionHooks, Scheme
 from engine.parts.registry import HEALTHY, Parts, swapped
@@ -48,12 +48,12 @@ class MeanSizeNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return self.gain * x / x.abs().mean(-1, keepdim=True)
 
-    def linear(self, x: Tensor) -> Tensor:
+    def linear_part(self, x: Tensor) -> Tensor:
         return self.gain * x
 
-    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+    def with_fixed_divisor(self, x: Tensor, u: Tensor) -> FixedDivisor | None:
         scale = x.abs().mean()
-        return Linearised(u * self.gain.to(u.dtype) / scale, 0.0, float(scale))
+        return FixedDivisor(u * self.gain.to(u.dtype) / scale, 0.0, float(scale))
 
 
 class _LogBiased(PositionHooks):
@@ -204,7 +204,7 @@ class BareNorm(MeanSizeNorm):
     def forward(self, x: Tensor) -> Tensor:
         return self.gain * x.tanh()
 
-    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+    def with_fixed_divisor(self, x: Tensor, u: Tensor) -> FixedDivisor | None:
         return None
 
 

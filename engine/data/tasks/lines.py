@@ -99,18 +99,18 @@ def repeating(
         known = shortest <= len(typed) <= longest and set(typed) <= set(letters)
         return (typed * given)[:given] if known and len(set(typed)) == len(typed) else None
 
-    def entropy(place: int) -> float:
+    def entropy(position: int) -> float:
         """Returns the nats of the letter at a position: a new one while the piece goes on, its first one once
         it has ended.
         """
-        if place < shortest:
-            return math.log(len(letters) - place)
-        if place > longest:
+        if position < shortest:
+            return math.log(len(letters) - position)
+        if position > longest:
             return 0.0
-        goes_on = (longest - place + 1) / (longest - shortest + 1)  # it had not ended before this place
-        ends = 1 / (longest - place + 1)  # ... and ends here
+        goes_on = (longest - position + 1) / (longest - shortest + 1)  # it had not ended before this position
+        ends = 1 / (longest - position + 1)  # ... and ends here
         new = 1 - ends
-        surprise = -ends * math.log(ends) - (new * math.log(new / (len(letters) - place)) if new else 0.0)
+        surprise = -ends * math.log(ends) - (new * math.log(new / (len(letters) - position)) if new else 0.0)
         return goes_on * surprise
 
     return Task(
@@ -168,15 +168,15 @@ def adding(name: str, title: str, rule: str, digits: int, backwards: bool) -> Ta
 
     def zeros(count: int) -> float:
         """The probability that a number begins with so many zeros."""
-        return sum(10.0 ** -max(0, count - place) for place in range(digits)) / digits
+        return sum(10.0 ** -max(0, count - position) for position in range(digits)) / digits
 
-    def entropy(place: int) -> float:
+    def entropy(position: int) -> float:
         """Returns the nats of a number's digit: after a digit other than zero all ten are equally likely."""
-        so_far, zero = zeros(place), zeros(place + 1) / zeros(place)
+        so_far, zero = zeros(position), zeros(position + 1) / zeros(position)
         after_zeros = -zero * math.log(zero) - (1 - zero) * math.log((1 - zero) / 9)
         return (1 - so_far) * math.log(10) + so_far * after_zeros
 
-    number = [entropy(place) for place in range(digits)]
+    number = [entropy(position) for position in range(digits)]
     return Task(
         name=name,
         title=title,

@@ -60,11 +60,11 @@ class Task:
         last = self.length - 1
         return tuple(not self.answers_only or self.given <= i < last for i in range(self.length))
 
-    def place_entropy(self, place: int) -> float:
+    def position_entropy(self, position: int) -> float:
         """Returns the nats of the token that is predicted at a position of a window, counted from 0."""
         if self.stream:
-            return self.entropies[min(place, len(self.entropies) - 1)]
-        return self.entropies[place % self.length]
+            return self.entropies[min(position, len(self.entropies) - 1)]
+        return self.entropies[position % self.length]
 
     def floor(self, context: int) -> float:
         """Returns the lowest mean loss, in nats per token, that any model can expect on windows of so many
@@ -73,7 +73,7 @@ class Task:
         Windows begin where problems do. NaN where no token of such a window counts.
         """
         counted = [i for i in range(context) if self.graded[i % self.length]]
-        return sum(map(self.place_entropy, counted)) / len(counted) if counted else math.nan
+        return sum(map(self.position_entropy, counted)) / len(counted) if counted else math.nan
 
     def for_validation(self, line: str) -> bool:
         """True if a problem is held out: the same answer for ever, whatever else is drawn."""

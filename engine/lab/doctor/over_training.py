@@ -46,11 +46,11 @@ def unseen(case: Case) -> Measurement:
 def _windows(tokens: np.ndarray) -> np.ndarray:
     """Every run of WINDOW tokens as one number (a polynomial modulo 2^64)."""
     count = max(0, len(tokens) - WINDOW + 1)
-    found, factor = np.zeros(count, np.uint64), np.uint64(6364136223846793005)
+    result, factor = np.zeros(count, np.uint64), np.uint64(6364136223846793005)
     with np.errstate(over="ignore"):
         for i in range(WINDOW):
-            found = found * factor + tokens[i : i + count].astype(np.uint64) + np.uint64(1)
-    return found
+            result = result * factor + tokens[i : i + count].astype(np.uint64) + np.uint64(1)
+    return result
 
 
 def gap(case: Case) -> Measurement:

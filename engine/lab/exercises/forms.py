@@ -58,8 +58,8 @@ class Numbers:
         """
         comma = "," if self.count == 1 else ""  # in a list commas stand between the numbers
         each = [f"{one:{comma}.{self.decimals}f}" for one in value]
-        found = each[0] if self.count == 1 else f"[{', '.join(each)}]"
-        return f"{found} {self.unit}".strip()
+        result = each[0] if self.count == 1 else f"[{', '.join(each)}]"
+        return f"{result} {self.unit}".strip()
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ class Pick:
     ask: ClassVar[str] = "all that belong, and no others"
 
     def read(self, given: object) -> frozenset[str]:
-        found = frozenset(given) if isinstance(given, list | tuple | set | frozenset) else frozenset()
-        if not found or not found <= set(self.options):
+        result = frozenset(given) if isinstance(given, list | tuple | set | frozenset) else frozenset()
+        if not result or not result <= set(self.options):
             raise ExerciseError("choose one or more of the answers, then press Check")
-        return found
+        return result
 
     def same(self, value: Any, other: Any) -> bool:
         return frozenset(value) == frozenset(other)
@@ -157,7 +157,7 @@ class Order:
         return LETTERS[self.steps.index(step)]
 
     def read(self, given: object) -> tuple[str, ...]:
-        return tuple(self.steps[LETTERS.index(one)] for one in reading.letters(given, self.letters))
+        return tuple(self.steps[LETTERS.index(each)] for each in reading.letters(given, self.letters))
 
     def fault(self, steps: tuple[str, ...]) -> str:
         """Returns a sentence about a wrong order; '' for a proof."""
@@ -165,7 +165,7 @@ class Order:
             if step not in self.needs:
                 return f"Step {self.letter(step)} has no place in it: {self.wrong[step]}"
         for place, step in enumerate(steps):
-            late = next((one for one in self.needs[step] if one not in steps[:place]), None)
+            late = next((each for each in self.needs[step] if each not in steps[:place]), None)
             if late is not None and late in steps:
                 return f"Step {self.letter(step)} uses step {self.letter(late)}, which comes only later."
         missing = len(self.needs) - len(steps)

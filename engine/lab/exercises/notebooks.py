@@ -66,13 +66,13 @@ def cells(source: str) -> list[Cell]:
     >>> [(cell.kind, cell.source) for cell in cells("# A\n```python stub\nx = 1\n```\n")]
     [('text', '# A'), ('stub', 'x = 1')]
     """
-    found, last = [], 0
+    result, last = [], 0
     for match in _BLOCK.finditer(source):
-        found.append(Cell("text", source[last : match.start()].strip()))
-        found.append(Cell(match[1], match[2].rstrip()))
+        result.append(Cell("text", source[last : match.start()].strip()))
+        result.append(Cell(match[1], match[2].rstrip()))
         last = match.end()
-    found.append(Cell("text", source[last:].strip()))
-    return [cell for cell in found if cell.source]
+    result.append(Cell("text", source[last:].strip()))
+    return [cell for cell in result if cell.source]
 
 
 def stub_of(name: str) -> str:

@@ -23,12 +23,12 @@ def plain(given: object) -> str:
     """
     if not isinstance(given, str):
         raise ExerciseError("there is no answer yet: write one, then press Check")
-    found = given.strip()
-    if not found:
+    result = given.strip()
+    if not result:
         raise ExerciseError("there is no answer yet: write one, then press Check")
-    if len(found) > LONGEST:
-        raise ExerciseError(f"that is {len(found):,} characters long; the answer is a short line")
-    return found
+    if len(result) > LONGEST:
+        raise ExerciseError(f"that is {len(result):,} characters long; the answer is a short line")
+    return result
 
 
 def numbers(given: object, count: int | None, unit: str = "", whole: bool = True) -> tuple[float, ...]:
@@ -54,13 +54,13 @@ def numbers(given: object, count: int | None, unit: str = "", whole: bool = True
     if count == 1 and re.fullmatch(r"\d{1,3}( \d{3})+", text):
         text = text.replace(" ", "")
     parts = [part for part in re.split(r"[\s;,]+", text) if part]
-    found = tuple(_number(part) for part in parts)
-    if not found:
+    result = tuple(_number(part) for part in parts)
+    if not result:
         raise ExerciseError("there is no number in it")
-    if count is not None and len(found) != count:
+    if count is not None and len(result) != count:
         wanted = "one number is" if count == 1 else f"{count} numbers are"
-        raise ExerciseError(f"{wanted} asked for, and {len(found)} stand there")
-    return found
+        raise ExerciseError(f"{wanted} asked for, and {len(result)} stand there")
+    return result
 
 
 def _refuse_comma(text: str, count: int | None, whole: bool) -> None:
@@ -84,10 +84,10 @@ def _number(part: str) -> float:
         return value[0] / value[1]
     if not _NUMBER.fullmatch(part) or not part.isascii():
         raise ExerciseError(f"{_short(part)} is not a number: write figures such as 12, -0.5 or 3e6")
-    found = float(part)
-    if not math.isfinite(found):
+    result = float(part)
+    if not math.isfinite(result):
         raise ExerciseError(f"{_short(part)} is too large for a number")
-    return found
+    return result
 
 
 def _short(part: str) -> str:
@@ -107,16 +107,16 @@ def letters(given: object, allowed: str) -> tuple[str, ...]:
     ('C', 'A', 'B')
     """
     text = plain(given).upper()
-    found = tuple(sign for sign in text if sign.isalnum())
-    wrong = next((sign for sign in found if sign not in allowed), None)
+    result = tuple(sign for sign in text if sign.isalnum())
+    wrong = next((sign for sign in result if sign not in allowed), None)
     if wrong is not None:
         raise ExerciseError(f"{_short(wrong)} is no step: write letters from {allowed[0]} to {allowed[-1]}")
-    if not found:
+    if not result:
         raise ExerciseError("write the letters of the steps in their order, such as B A C")
-    twice = next((sign for sign in found if found.count(sign) > 1), None)
+    twice = next((sign for sign in result if result.count(sign) > 1), None)
     if twice is not None:
         raise ExerciseError(f"step {twice} stands there more than once")
-    return found
+    return result
 
 
 def pieces(given: object) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def pieces(given: object) -> tuple[str, ...]:
     >>> pieces("l ow|er")
     ('l', 'ow', 'er')
     """
-    found = tuple(part for part in re.split(r"[\s|·+,]+", plain(given).lower()) if part)
-    if not found:
+    result = tuple(part for part in re.split(r"[\s|·+,]+", plain(given).lower()) if part)
+    if not result:
         raise ExerciseError("write the pieces with a blank between them, such as lo w er")
-    return found
+    return result

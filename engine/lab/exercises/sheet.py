@@ -28,20 +28,20 @@ def chosen(sets: Sequence[str], count: int, seed: int) -> list[Exercise]:
     with other numbers.
     """
     known = [task for name in sets for task in SETS[name].tasks]
-    found: list[tuple[int, str]] = []
+    result: list[tuple[int, str]] = []
     turn = 0
-    while known and len(found) < count:
-        some = Random(f"sheet/{seed}/{turn}").sample(known, min(count - len(found), len(known)))
-        found += [(seed + turn, task) for task in some]
+    while known and len(result) < count:
+        some = Random(f"sheet/{seed}/{turn}").sample(known, min(count - len(result), len(known)))
+        result += [(seed + turn, task) for task in some]
         turn += 1
-    return [make(task, number) for number, task in sorted(found, key=lambda one: known.index(one[1]))]
+    return [make(task, number) for number, task in sorted(result, key=lambda one: known.index(one[1]))]
 
 
 def sheet(exercises: Sequence[Exercise], title: str, seed: int) -> str:
     """Returns a whole HTML page, without scripts. `title` may be any text."""
     name = html.escape(title)
-    asked = "".join(_question(place, one) for place, one in enumerate(exercises, 1))
-    told = "".join(_answer(place, one) for place, one in enumerate(exercises, 1))
+    asked = "".join(_question(place, each) for place, each in enumerate(exercises, 1))
+    told = "".join(_answer(place, each) for place, each in enumerate(exercises, 1))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
         f"<style>{STYLE}</style></head><body><h1>{name}</h1>"
@@ -53,7 +53,7 @@ def sheet(exercises: Sequence[Exercise], title: str, seed: int) -> str:
 
 def _question(place: int, exercise: Exercise) -> str:
     options = getattr(exercise.form, "options", ())
-    listed = "".join(f"<li>{inline(one)}</li>" for one in options)
+    listed = "".join(f"<li>{inline(each)}</li>" for each in options)
     below = f'<ul class="options">{listed}</ul>' if options else '<div class="blank"></div>'
     return f"<section><h2>{place}. {inline(exercise.title)}</h2>{block(exercise.statement)}{below}</section>"
 

@@ -87,14 +87,14 @@ def candidates(repeat: Repeat) -> dict[str, Head]:
     if not repeat.strong:
         return {}
     copies = repeat.strong[0]
-    found = {"copies": (copies.layer, copies.head)}
+    result = {"copies": (copies.layer, copies.head)}
     if below := under(repeat):
-        found["before"] = (below[0].layer, below[0].head)
+        result["before"] = (below[0].layer, below[0].head)
     both = repeat.scores + repeat.previous
     layer, head = divmod(int(both.argmin()), both.shape[1])
-    if (layer, head) not in found.values():
-        found["idle"] = (layer, head)
-    return found
+    if (layer, head) not in result.values():
+        result["idle"] = (layer, head)
+    return result
 
 
 def missed_head(model: Transformer, repeat: Repeat) -> Truth | None:
@@ -103,8 +103,8 @@ def missed_head(model: Transformer, repeat: Repeat) -> Truth | None:
     if len(heads) < 2:
         return None
     alone = [(head,) for head in heads.values()]
-    found = finish(losses_without(model, (*repeat.once, *repeat.once), alone, len(repeat.once) + 1))
-    losses = {name: float(loss) for name, loss in zip(heads, found.mean(1), strict=True)}
+    result = finish(losses_without(model, (*repeat.once, *repeat.once), alone, len(repeat.once) + 1))
+    losses = {name: float(loss) for name, loss in zip(heads, result.mean(1), strict=True)}
     return _worst(losses, {"whole": repeat.second_loss})
 
 

@@ -26,11 +26,11 @@ def nucleus(logits: np.ndarray) -> Truth | None:
         "share": float(round(NUCLEUS * len(logits))),
         "below": float(last.remaining - 1),
     }
-    found = closest(last.remaining, {name: n for name, n in guesses.items() if n > 0}, within=0.0)
-    if found is None:
+    result = closest(last.remaining, {name: n for name, n in guesses.items() if n > 0}, within=0.0)
+    if result is None:
         return None
     mass = float(np.sort(first.probabilities)[::-1][: last.remaining].sum(dtype=np.float64))
-    return Truth(found.right, found.offered, dict(found.numbers) | {"mass": mass})
+    return Truth(result.right, result.offered, dict(result.numbers) | {"mass": mass})
 
 
 def colder(logits: np.ndarray) -> Truth | None:

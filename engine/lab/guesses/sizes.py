@@ -35,8 +35,8 @@ def single_key_head(before: Ledger, after: Ledger, dtype: str, batch: int, token
     if heads < 2 or not kv_numbers(before.config):
         return None
     now, then = (one.memory(dtype, batch, tokens).kv_cache for one in (before, after))
-    found = closest(then, {"part": now / heads, "half": (1 + 1 / heads) * now / 2, "same": float(now)})
-    return found and Truth(found.right, found.offered, dict(found.numbers) | {"before": now})
+    result = closest(then, {"part": now / heads, "half": (1 + 1 / heads) * now / 2, "same": float(now)})
+    return result and Truth(result.right, result.offered, dict(result.numbers) | {"before": now})
 
 
 def longer(ledger: Ledger, tokens: int) -> Truth:

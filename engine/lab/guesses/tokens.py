@@ -45,14 +45,14 @@ def picture(text: str, encode: Callable[[str], Sequence[int]]) -> Truth | None:
     """Classifies the number of tokens of one emoji on the screen: "one", one per "character" (code point),
     one per "byte" of its UTF-8, or "other", the count itself.
     """
-    found = len(encode(text))
+    result = len(encode(text))
     guesses = {
         "one": 1.0,
         "character": float(len(text)),
         "byte": float(len(text.encode("utf-8"))),
     }
-    named = next((name for name, guess in guesses.items() if guess == found), None)
-    return closest(found, guesses if named else {"other": float(found)} | guesses, within=0.0)
+    named = next((name for name, guess in guesses.items() if guess == result), None)
+    return closest(result, guesses if named else {"other": float(result)} | guesses, within=0.0)
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ def nearest_row(matrix: np.ndarray, token: int, met: np.ndarray) -> Nearest | No
     known = dict(zip(order, map(float, cosines), strict=True))
     places = [int(i) for i in met if int(i) != other]
     beside = min(places, key=lambda i: (abs(i - other), i))
-    found: dict[int, str] = {}
-    for one, name in ((order[0], "nearest"), (token, "back"), (beside, "beside"), (order[-1], "farthest")):
-        if one in known and len(found) < CHOICES:
-            found.setdefault(one, name)
-    offered = tuple(sorted(found))
+    result: dict[int, str] = {}
+    for each, name in ((order[0], "nearest"), (token, "back"), (beside, "beside"), (order[-1], "farthest")):
+        if each in known and len(result) < CHOICES:
+            result.setdefault(each, name)
+    offered = tuple(sorted(result))
     right = offered.index(order[0])
-    return Nearest(other, offered, tuple(found[i] for i in offered), tuple(known[i] for i in offered), right)
+    return Nearest(other, offered, tuple(result[i] for i in offered), tuple(known[i] for i in offered), right)

@@ -21,8 +21,8 @@ def turned(x: Tensor, theta: float) -> Tensor:
     half = real.shape[-1]
     frequency = theta ** (-torch.arange(half, dtype=torch.float32) / half)
     angle = torch.arange(x.shape[-2], dtype=torch.float32)[:, None] * frequency  # (position, width/2)
-    found = torch.complex(real, imaginary) * torch.polar(torch.ones_like(angle), angle)
-    return torch.cat([found.real, found.imag], -1)
+    result = torch.complex(real, imaginary) * torch.polar(torch.ones_like(angle), angle)
+    return torch.cat([result.real, result.imag], -1)
 
 
 def hidden(c: ResolvedConfig, length: int) -> Tensor:

@@ -120,7 +120,7 @@ def _block_edits(
 
     def scores(x: Tensor) -> Tensor:
         """Without the scale: the mixer's bare products, with the same bias on them."""
-        plain = None if switches.scale else apart.compared(seen["q_rot"], seen["k_rot"])
+        plain = None if switches.scale else apart.raw_scores(seen["q_rot"], seen["k_rot"])
         if plain is not None:
             hooks = model.hooks(x.shape[2], x) if switches.position else PositionHooks()
             x = hooks.bias(plain)

@@ -94,9 +94,9 @@ def grown(looks: Sequence[Evaluation]) -> HeadGrowth | None:
         return None
     newest, scores = scored[-1]
     head, previous = strongest(scores.induction), strongest(scores.previous)
-    at = {(one.kind, one.layer, one.head): one.step for one in formed((x.step, y) for x, y in scored)}
+    at = {(each.kind, each.layer, each.head): each.step for each in formed((x.step, y) for x, y in scored)}
     course = [(look, heads.induction[head.layer][head.head]) for look, heads in scored]
-    low = [one for one in course[:-1] if one[1] < LITTLE]
+    low = [each for each in course[:-1] if each[1] < LITTLE]
     since, before = low[-1] if low else course[0]
     spent = newest.seconds - since.seconds
     return HeadGrowth(

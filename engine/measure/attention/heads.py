@@ -48,7 +48,7 @@ def head_numbers(
     (query, key). The others (layer, head) were measured elsewhere: see `HeadNumbers`.
     """
     even = even_pattern(seen)
-    one = len(seen) == 1
+    single = len(seen) == 1
     return HeadNumbers(
         entropy(patterns).mean(-1),
         relative_entropy(patterns, seen),
@@ -56,8 +56,8 @@ def head_numbers(
         previous_score(patterns),
         first_score(patterns),
         induction,
-        1.0 if one else float(first_score(even)),
-        1.0 if one else float(previous_score(even)),
+        1.0 if single else float(first_score(even)),
+        1.0 if single else float(previous_score(even)),
         duplicate,
         name_mover,
     )

@@ -50,8 +50,8 @@ def head_stages(model: Transformer, recording: Recording, layer: int, head: int)
     mixer = in_double(by_heads(model.blocks[layer].mixer))
     length, kv_head = q.shape[2], head // (mixer.n_heads // mixer.n_kv_heads)
     scaled = mixer.scores(q, k)
-    compared = mixer.compared(q, k)
-    raw = scaled if compared is None else compared
+    unscaled = mixer.raw_scores(q, k)
+    raw = scaled if unscaled is None else unscaled
     biased = model.hooks(length, q).bias(scaled)
     mask = model.mask(length, q)
     masked = mixer.masked(biased, mask)

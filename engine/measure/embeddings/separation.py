@@ -188,7 +188,7 @@ def _one_class(unit: np.ndarray, every: np.ndarray, member: np.ndarray) -> Class
 
 
 def _shuffled(values: np.ndarray, truth: float) -> Shuffled:
-    low, high = (float(one) for one in np.quantile(values, MIDDLE))
+    low, high = (float(each) for each in np.quantile(values, MIDDLE))
     reached = int((values >= truth).sum())
     return Shuffled(len(values), float(values.mean()), float(values.max()), low, high, reached)
 
@@ -224,6 +224,6 @@ def separation_curve(points: dict[int, Separation]) -> SeparationCurve:
     return SeparationCurve(
         steps,
         np.array([points[step].difference for step in steps]),
-        np.array([(one.low, one.high) for one in chance]).reshape(-1, 2),
-        np.array([(one.low, one.high) for one in matched]) if len(matched) == len(steps) else None,
+        np.array([(each.low, each.high) for each in chance]).reshape(-1, 2),
+        np.array([(each.low, each.high) for each in matched]) if len(matched) == len(steps) else None,
     )

@@ -64,8 +64,10 @@ def by_size(right: Sequence[bool], sizes: Sequence[int]) -> dict[int, float]:
     >>> by_size([True, False, True], [1, 1, 8])
     {1: 0.5, 8: 1.0}
     """
-    result = {size: [one for one, of in zip(right, sizes, strict=True) if of == size] for size in set(sizes)}
-    return {size: share(result[size]) for size in sorted(result)}
+    return {
+        size: share([hit for hit, of in zip(right, sizes, strict=True) if of == size])
+        for size in sorted(set(sizes))
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,7 +101,7 @@ def model_alignment(
     model: Seq2Seq, tokenizer: PairTokenizer, pairs: Sequence[Aligned]
 ) -> AlignmentScore | None:
     """Scores a model that reads these pairs."""
-    return alignment_score(cross_patterns(model, tokenizer, pairs), [one.sources for one in pairs])
+    return alignment_score(cross_patterns(model, tokenizer, pairs), [each.sources for each in pairs])
 
 
 @dataclass(frozen=True)
@@ -201,6 +201,6 @@ def masks_of(parts: str, lengths: Sequence[int], row: int, target: int) -> Decod
     both = made.decoder_masks(causal_mask(target, like), padding_mask(tokens, pad, like))
     scores = [torch.zeros(len(lengths), 1, target, keys) for keys in (target, max(lengths))]
     shown = [scores[i] if mask is None else scores[i] + mask for i, mask in enumerate(both)]
-    own, across = (torch.isfinite(one[row, 0]).numpy() for one in shown)
+    own, across = (torch.isfinite(each[row, 0]).numpy() for each in shown)
     first, second = (() if mask is None else tuple(mask.shape) for mask in both)
     return DecoderMasks(own, across, (first, second), lengths[row])

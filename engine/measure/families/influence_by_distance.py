@@ -64,7 +64,7 @@ def layer_influence(layer: Layer, length: int, width: int = 64) -> LayerInfluenc
     """Measures PyTorch's layer before training: weights uniform in ±1/sqrt(width), its own rule, and an
     LSTM's forget bias 1. The geometric mean of four.
     """
-    logs = np.mean([np.log(one) for one in _influences(layer, length, width)], axis=0)
+    logs = np.mean([np.log(each) for each in _influences(layer, length, width)], axis=0)
     return LayerInfluence(layer, length, width, np.exp(logs - logs[0]))
 
 

@@ -85,7 +85,7 @@ def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: b
             "this model's output is no product with W_U: a neuron raises no logit by a fixed amount"
         )
     if through_norm:
-        write = model.norm_final.linear(write)
+        write = model.norm_final.linear_part(write)
     scores = (model.output_matrix @ write).double()  # (vocab, d_model) (d_model,) -> (vocab,)
     return (scores - scores.mean()).float().numpy()
 

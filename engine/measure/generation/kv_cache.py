@@ -231,12 +231,17 @@ def speed(model: Transformer, tokens: int, seconds: float = 1.0) -> Speed:
         times.append((_block(model, written, held), _block(model, written, None)))
     cached, uncached = (written / statistics.median(column) for column in zip(*times, strict=True))
     lengths = range(1, written + 1)
-    every, one = (
+    all_flops, last_flops = (
         sum(flops(model.config, n if whole else 1, n, model.parts) for n in lengths)
         for whole in (True, False)
     )
     return Speed(
-        written, len(times), cached, uncached, statistics.median(b / a for a, b in times), every / one
+        written,
+        len(times),
+        cached,
+        uncached,
+        statistics.median(b / a for a, b in times),
+        all_flops / last_flops,
     )
 
 

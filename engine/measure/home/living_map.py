@@ -128,9 +128,9 @@ def _turned(model: Transformer, length: int) -> np.ndarray:
     d_rotary / 2.
     """
     half = model.config.d_rotary // 2
-    one = model.embedding.new_zeros(2, 1, length, model.config.d_head)
-    one[0, ..., 0] = one[1, ..., half - 1] = 1
-    seen = model.hooks(length, model.embedding).turn(one)[:, 0].float().cpu().numpy()
+    units = model.embedding.new_zeros(2, 1, length, model.config.d_head)
+    units[0, ..., 0] = units[1, ..., half - 1] = 1
+    seen = model.hooks(length, model.embedding).turn(units)[:, 0].float().cpu().numpy()
     pairs = [(0, half), (half - 1, 2 * half - 1)]
     angles = np.stack([np.arctan2(turn[:, b], turn[:, a]) for turn, (a, b) in zip(seen, pairs, strict=True)])
     result: np.ndarray = (np.degrees(angles) % 360).astype(np.float32)

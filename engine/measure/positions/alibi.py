@@ -161,8 +161,8 @@ def recorded_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) ->
     if "bias" not in scheme.enters or scheme.card.tensors(config):
         return 0.0
     table = scheme(config).prepare(3, torch.zeros(1)).bias(torch.zeros(config.n_heads, 3, 3))[head]
-    one, two = -float(table[2, 1]), -float(table[2, 0])
-    return one if math.isclose(two, 2 * one, rel_tol=1e-5) else 0.0
+    near, far = -float(table[2, 1]), -float(table[2, 0])
+    return near if math.isclose(far, 2 * near, rel_tol=1e-5) else 0.0
 
 
 def distances_of_heads(recording: Recording, layer: int, multiplier: float) -> tuple[np.ndarray, np.ndarray]:

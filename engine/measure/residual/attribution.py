@@ -22,7 +22,7 @@ from engine.measure.recording import Recording
 from engine.measure.residual.stream import outputs
 from engine.model import Transformer
 from engine.parts.attention import by_heads
-from engine.parts.norms import Linearised
+from engine.parts.norms import FixedDivisor
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 
@@ -122,13 +122,13 @@ def _mean(rows: Tensor) -> Tensor:
     return torch.stack(sums).sum(0, dtype=torch.float64) / len(rows)
 
 
-def _through_norm(model: Transformer, x: Tensor, u: Tensor) -> Linearised:
+def _through_norm(model: Transformer, x: Tensor, u: Tensor) -> FixedDivisor:
     """Linearises the final norm at x, as the reader u sees it. Raises ConfigError where it is no division by
     one number, or not the one that it declares.
     """
     norm: Any = copy.deepcopy(model.norm_final)
     norm = norm.double().cpu()
-    result: Linearised | None = norm.linearised(x, u)
+    result: FixedDivisor | None = norm.with_fixed_divisor(x, u)
     if result is None:
         raise ConfigError(
             "norm",

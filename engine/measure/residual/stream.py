@@ -194,7 +194,7 @@ def stream(recording: Recording) -> Stream:
     pairs = [(write.array, write.onto) for write in added if write.onto is not None]
     angles = cosines(pairs) if pairs else np.zeros((0, len(recording.ids)))
     wiring = recording.parts.wiring(recording.config)
-    lengths, written = (norms([one.array for one in some]) for some in (result, updates))
+    lengths, written = (norms([each.array for each in some]) for some in (result, updates))
     return Stream(result, updates, added, lengths, written, shares(recording), angles, wiring)
 
 

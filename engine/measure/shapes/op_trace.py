@@ -253,8 +253,8 @@ class OperationTrace(TorchFunctionMode):
         self.used |= new.keys()
         for o in group:
             o.in_step = True
-            for place, out in enumerate(o.outputs):
-                self.shapes[out] = Shape(name, _axes(bare, out, place), tuple(out.shape))
+            for index, out in enumerate(o.outputs):
+                self.shapes[out] = Shape(name, _axes(bare, out, index), tuple(out.shape))
         self.outputs.append(x)
         self.shapes[x] = Shape(name, _axes(bare, x, 0), tuple(x.shape))
         counts = [_flops(o) for o in group]
@@ -297,10 +297,10 @@ def _groups(chain: list[_Operation]) -> list[list[_Operation]]:
     return groups
 
 
-def _axes(bare: str, x: Tensor, place: int) -> tuple[str, ...]:
-    """Returns the axes of output number `place` of the operation that made x."""
+def _axes(bare: str, x: Tensor, index: int) -> tuple[str, ...]:
+    """Returns the axes of output number `index` of the operation that made x."""
     if bare.endswith("_heads"):
-        queries = place == 0 and bare != "cross_kv_heads"
+        queries = index == 0 and bare != "cross_kv_heads"
         return ("batch", "query", "head", "d_head") if queries else ("batch", "key", "kv_head", "d_head")
     if bare == "position":
         return ("query", "d_head") if x.dim() == 2 else ("head", "query", "key")

@@ -66,8 +66,8 @@ def trace_pair(
     `encoder.` or `decoder.`, but for the logits and probabilities.
     """
     c = config.validate().resolved()
-    one = replace(c, encoder=replace(c.encoder, n_layers=1), decoder=replace(c.decoder, n_layers=1))
-    model = build_pair(one, device="meta", parts=parts).eval()
+    single = replace(c, encoder=replace(c.encoder, n_layers=1), decoder=replace(c.decoder, n_layers=1))
+    model = build_pair(single, device="meta", parts=parts).eval()
     recorder = OperationTrace(model)
     for stack in (model.encoder, model.decoder):
         stack.hooks = recorder.during("position", stack.hooks)  # type: ignore[method-assign]

@@ -35,7 +35,7 @@ class SourceAttention:
     @property
     def strong(self) -> tuple[HeadValue, ...]:
         """The heads with at least half of their weight there, the best first."""
-        return tuple(one for one in self.best if one.value >= HALF)
+        return tuple(each for each in self.best if each.value >= HALF)
 
     @property
     def best(self) -> tuple[HeadValue, ...]:

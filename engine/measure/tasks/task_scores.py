@@ -110,8 +110,8 @@ def out_of_turn(
     for some in by_length.values():
         read = torch.tensor([tokenizer.encode(BREAK + line) for line, _, _ in some])
         said = [tokenizer.decode([token]) for token in model(read)[:, -1].argmax(-1).tolist()]
-        after += sum(one == follows for one, (_, follows, _) in zip(said, some, strict=True))
-        longest += sum(one == away for one, (_, _, away) in zip(said, some, strict=True))
+        after += sum(each == follows for each, (_, follows, _) in zip(said, some, strict=True))
+        longest += sum(each == away for each, (_, _, away) in zip(said, some, strict=True))
     return OutOfTurn(after / probes, longest / probes, probes)
 
 
@@ -138,6 +138,6 @@ def by_carries(
     `lines` (batch, period + 1) as `lines_of` gives them.
     """
     result: dict[bool, list[Answered]] = {True: [], False: []}
-    for one in answered(model, tokenizer, task, lines):
-        result[runs_on(one.question)].append(one)
+    for each in answered(model, tokenizer, task, lines):
+        result[runs_on(each.question)].append(each)
     return {on: (len(some), share_right(some) if some else 0.0) for on, some in result.items()}

@@ -18,7 +18,7 @@ from engine.errors import PretrainedError
 
 OURS = "engine."
 REGISTERS = "engine.lab.faults"  # whose decorators enter what they decorate in a table
-Place = tuple[str, str]  # module, name
+Definition = tuple[str, str]  # module, name
 
 
 @dataclass
@@ -27,16 +27,16 @@ class Gathered:
     are names of the engine that stand in annotations alone.
     """
 
-    order: list[Place] = field(default_factory=list)
+    order: list[Definition] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
     types: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)  # names of methods and fields
 
     def sources(self) -> list[str]:
-        return [source(place, self.read) for place in self.order]
+        return [source(definition, self.read) for definition in self.order]
 
 
-def gather(roots: list[Place], given: frozenset[str]) -> Gathered:
+def gather(roots: list[Definition], given: frozenset[str]) -> Gathered:
     """Returns all that the roots need, but for the names that are `given`.
 
     Raises PretrainedError where two definitions have one name.
@@ -53,12 +53,12 @@ def gather(roots: list[Place], given: frozenset[str]) -> Gathered:
     return gathered
 
 
-def _visit(place: Place, gathered: Gathered, given: frozenset[str], open_: set[Place]) -> None:
-    if place in open_ or place in gathered.order:
+def _visit(wanted: Definition, gathered: Gathered, given: frozenset[str], open_: set[Definition]) -> None:
+    if wanted in open_ or wanted in gathered.order:
         return
-    open_.add(place)
-    module, name = place
-    tree = _pruned(place, gathered.read)
+    open_.add(wanted)
+    module, name = wanted
+    tree = _pruned(wanted, gathered.read)
     gathered.read |= _attributes(tree, module)
     for used in sorted(_names(tree)):
         target = resolve(module, used)
@@ -74,13 +74,13 @@ def _visit(place: Place, gathered: Gathered, given: frozenset[str], open_: set[P
             gathered.types.add(used)
     if name in {taken for _, taken in gathered.order}:
         raise PretrainedError(f"two parts of the engine are called {name}: one file cannot hold both")
-    gathered.order.append(place)
+    gathered.order.append(wanted)
 
 
-def source(place: Place, read: set[str]) -> str:
+def source(wanted: Definition, read: set[str]) -> str:
     """Returns a definition as it stands in its module, without the members that nothing reads."""
-    lines = _text(place[0]).splitlines()
-    whole, kept = _definition(place), _pruned(place, read)
+    lines = _text(wanted[0]).splitlines()
+    whole, kept = _definition(wanted), _pruned(wanted, read)
     gone: set[int] = set()
     if isinstance(whole, ast.ClassDef) and isinstance(kept, ast.ClassDef):
         for before, node in zip([None, *whole.body], whole.body, strict=False):
@@ -94,7 +94,7 @@ def source(place: Place, read: set[str]) -> str:
 
 
 @cache
-def resolve(module: str, name: str) -> Place | str | None:
+def resolve(module: str, name: str) -> Definition | str | None:
     """Returns where the engine defines what a module calls by a name; or the statement that imports it from
     another library; None for Python's own, and for what is bound inside a function.
     """
@@ -125,14 +125,14 @@ def _bound(node: ast.stmt) -> list[str]:
         if isinstance(node, ast.AnnAssign)
         else []
     )
-    return [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+    return [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
 
 
-def _definition(place: Place) -> ast.stmt:
+def _definition(wanted: Definition) -> ast.stmt:
     """Returns a definition without the decorators that enter it in the table of faults."""
-    node = next(node for node in _tree(place[0]).body if place[1] in _bound(node))
+    node = next(node for node in _tree(wanted[0]).body if wanted[1] in _bound(node))
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        node.decorator_list = [each for each in node.decorator_list if not _registers(place[0], each)]
+        node.decorator_list = [each for each in node.decorator_list if not _registers(wanted[0], each)]
     return node
 
 
@@ -142,15 +142,15 @@ def _registers(module: str, decorator: ast.expr) -> bool:
     return isinstance(where, tuple) and where[0].startswith(REGISTERS)
 
 
-def _pruned(place: Place, read: set[str]) -> ast.stmt:
-    node = _definition(place)
+def _pruned(wanted: Definition, read: set[str]) -> ast.stmt:
+    node = _definition(wanted)
     if not isinstance(node, ast.ClassDef):
         return node
     record = any("NamedTuple" in _names(base) for base in node.bases)  # all its fields stay
     body = [
-        one
-        for i, one in enumerate(node.body)
-        if (record and isinstance(one, ast.AnnAssign)) or _stays(one, i, read)
+        each
+        for i, each in enumerate(node.body)
+        if (record and isinstance(each, ast.AnnAssign)) or _stays(each, i, read)
     ]
     return ast.ClassDef(node.name, node.bases, node.keywords, body, node.decorator_list)
 
@@ -165,7 +165,7 @@ def _stays(node: ast.stmt, index: int, read: set[str]) -> bool:
 
 def _span(node: ast.stmt) -> tuple[int, int]:
     decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(one.lineno for one in decorators)]), node.end_lineno or node.lineno
+    return min([node.lineno, *(each.lineno for each in decorators)]), node.end_lineno or node.lineno
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:

@@ -14,7 +14,7 @@ from engine.data.tokenizers.pairs import SIGNS, PairTokenizer
 from engine.model import Transformer
 from engine.seq2seq import Seq2Seq
 from engine.weights.export import templates
-from engine.weights.export.gather import Gathered, Place, gather
+from engine.weights.export.gather import Definition, Gathered, gather
 
 PARTS = "HEALTHY"  # what the engine calls the parts that a model has where nothing else is said
 TOWER = ("norm", "position", "mixer", "feedforward")  # by configuration, of `Parts`
@@ -47,7 +47,7 @@ def export_single_file(
     single = ["mask", "stack", *(["decoder_masks"] if pair else [])]
     others = {name: getattr(model.parts, name) for name in single}
     whole = type(model)
-    roots: list[Place] = [
+    roots: list[Definition] = [
         (part.__module__, part.__name__)
         for part in (*(part for parts in chosen.values() for part in parts), *others.values(), whole)
     ]
@@ -82,12 +82,12 @@ def _halves(model: Transformer | Seq2Seq) -> tuple[Half, ...]:
 
 def _chosen(model: Transformer | Seq2Seq, halves: Sequence[Half]) -> dict[str, tuple[type, ...]]:
     """The name of each choice -> the parts that it falls on, those of the decoder last, each once."""
-    found: dict[str, dict[type, None]] = {}
+    result: dict[str, dict[type, None]] = {}
     for half in halves:
         for name in half.chooses:
             if hasattr(model.parts, name):
-                found.setdefault(name, {})[getattr(model.parts, name)(half.config)] = None
-    return {name: tuple(parts) for name, parts in found.items()}
+                result.setdefault(name, {})[getattr(model.parts, name)(half.config)] = None
+    return {name: tuple(parts) for name, parts in result.items()}
 
 
 def _choice(parts: Sequence[type]) -> str:

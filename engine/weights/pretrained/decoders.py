@@ -169,20 +169,20 @@ def _llama_pieces(config: ModelConfig, **gains: Any) -> Pieces:
     def block(i: int) -> Pieces:
         at, mlp = f"layers.{i}.self_attn", f"layers.{i}.mlp"
         read, gated = [f"{at}.{n}_proj" for n in "qkv"], [f"{mlp}.{n}_proj" for n in ("gate", "up")]
-        found = {
+        result = {
             "mixer.w_qkv.weight": piece(*(f"{name}.weight" for name in read)),
             "ffn.w_in.weight": piece(*(f"{name}.weight" for name in gated)),
             "norm1.gain": piece(f"layers.{i}.input_layernorm.weight", **gains),
             "norm2.gain": piece(f"layers.{i}.post_attention_layernorm.weight", **gains),
         }
         if config.attention_bias:
-            found["mixer.w_qkv.bias"] = piece(*(f"{name}.bias" for name in read))
+            result["mixer.w_qkv.bias"] = piece(*(f"{name}.bias" for name in read))
         if config.ffn_bias:
-            found["ffn.w_in.bias"] = piece(*(f"{name}.bias" for name in gated))
+            result["ffn.w_in.bias"] = piece(*(f"{name}.bias" for name in gated))
         if config.qk_gain:
-            found |= {f"mixer.{n}_gain": piece(f"{at}.{n}_norm.weight") for n in "qk"}
+            result |= {f"mixer.{n}_gain": piece(f"{at}.{n}_norm.weight") for n in "qk"}
         return (
-            found
+            result
             | both("mixer.w_o", f"{at}.o_proj", config.attention_bias and config.output_bias)
             | both("ffn.w_out", f"{mlp}.down_proj", config.ffn_bias)
         )
@@ -248,8 +248,8 @@ def _neox_pieces(config: ModelConfig) -> Pieces:
 
 def _neox_ignored(config: ModelConfig) -> set[str]:
     names = ("attention.bias", "attention.masked_bias", "attention.rotary_emb.inv_freq")
-    found = {f"layers.{i}.{name}" for i in range(config.n_layers) for name in names}
-    return found | _tied(config, "embed_out")
+    result = {f"layers.{i}.{name}" for i in range(config.n_layers) for name in names}
+    return result | _tied(config, "embed_out")
 
 
 # BLOOM ------------------------------------------------------------------------------------------

@@ -67,14 +67,16 @@ def _files(repository: str) -> tuple[str, list[Wanted]]:
     from huggingface_hub import HfApi
 
     info = HfApi().model_info(repository, files_metadata=True, timeout=SECONDS)
-    found = {}
-    for one in info.siblings or ():
-        if one.rfilename in NEEDED + WELCOME:
-            found[one.rfilename] = Wanted(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else None)
-    missing = [file for file in NEEDED if file not in found]
+    result = {}
+    for each in info.siblings or ():
+        if each.rfilename in NEEDED + WELCOME:
+            result[each.rfilename] = Wanted(
+                each.rfilename, each.size or 0, each.lfs.sha256 if each.lfs else None
+            )
+    missing = [file for file in NEEDED if file not in result]
     if missing or not info.sha:
         raise PretrainedError(f"the repository {repository} has no {', '.join(missing)}")
-    return info.sha, list(found.values())
+    return info.sha, list(result.values())
 
 
 class _Cancelled(Exception):

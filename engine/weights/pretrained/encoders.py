@@ -84,11 +84,11 @@ def _bert_pieces(config: ModelConfig) -> Pieces:
 def _bert_head(config: ModelConfig) -> Pieces:
     if config.output_head == "none":
         return {}
-    found = {"output.bias": piece(f"{HEAD}.bias")}
+    result = {"output.bias": piece(f"{HEAD}.bias")}
     if not config.tie_embeddings:
-        found["unembedding"] = piece(f"{HEAD}.decoder.weight")
+        result["unembedding"] = piece(f"{HEAD}.decoder.weight")
     transform = f"{HEAD}.transform"
-    return found | both("output.w_in", f"{transform}.dense") | both("output.norm", f"{transform}.LayerNorm")
+    return result | both("output.w_in", f"{transform}.dense") | both("output.norm", f"{transform}.LayerNorm")
 
 
 def _bert_ignored(config: ModelConfig) -> set[str]:

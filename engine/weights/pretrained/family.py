@@ -137,8 +137,8 @@ def both(ours: str, theirs: str, bias: bool = True, **rest: Any) -> Pieces:
     module's.
     """
     gain = "gain" if "norm" in ours.rpartition(".")[2] else "weight"
-    found = {f"{ours}.{gain}": piece(f"{theirs}.weight", **rest)}
-    return found | ({f"{ours}.bias": piece(f"{theirs}.bias", **rest)} if bias else {})
+    result = {f"{ours}.{gain}": piece(f"{theirs}.weight", **rest)}
+    return result | ({f"{ours}.bias": piece(f"{theirs}.bias", **rest)} if bias else {})
 
 
 def checked(**values: Any) -> ModelConfig:

@@ -65,15 +65,15 @@ class Folder:
         file, called = self.where[name]
         try:
             with safe_open(file, framework="pt") as opened:
-                found = opened.get_tensor(called)
+                result = opened.get_tensor(called)
         except (OSError, SafetensorError) as error:
             raise PretrainedError(f"{self.title}: {file.name} cannot be read: {error}") from error
-        if not found.is_floating_point():
-            raise PretrainedError(f"{self.title}: {name} holds {found.dtype}, not floating-point numbers")
-        found = found.to(torch.float32)
-        if not bool(torch.isfinite(found).all()):
+        if not result.is_floating_point():
+            raise PretrainedError(f"{self.title}: {name} holds {result.dtype}, not floating-point numbers")
+        result = result.to(torch.float32)
+        if not bool(torch.isfinite(result).all()):
             raise PretrainedError(f"{self.title}: {name} holds numbers that are not finite")
-        return found.numpy()
+        return result.numpy()
 
 
 def read(path: Path | str) -> Folder:

@@ -122,8 +122,8 @@ def dequantised(raw: np.ndarray, kind: str) -> np.ndarray:
     _, _, size = next(each for each in KINDS.values() if each[0] == kind)
     # The package takes sixteen rows at a time: with a block for a row it would spend its time between them.
     blocks = gcd(raw.size // size, ROW)
-    found: np.ndarray = dequantize(raw.reshape(-1, blocks * size), GGMLQuantizationType[kind])
-    return found.astype(np.float32, copy=False).ravel()
+    result: np.ndarray = dequantize(raw.reshape(-1, blocks * size), GGMLQuantizationType[kind])
+    return result.astype(np.float32, copy=False).ravel()
 
 
 def read(path: Path | str) -> Gguf:

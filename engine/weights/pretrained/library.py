@@ -44,13 +44,13 @@ def load(name: str, largest: int, path: Path | str | None = None, keep: Path | N
     Raises PretrainedError where it is not on this machine, cannot be read, or has more than `largest`
     parameters: before anything is allocated.
     """
-    found = located(name, path)
-    opened = open_model(found)
+    place = located(name, path)
+    opened = open_model(place)
     check_size(name, parameter_formula(opened.config), largest)
     tokenizer = opened.vocabulary()
     check_rows(name, tokenizer, opened.config.vocab_size)
-    model = opened.model(cache.weights(opened, found, keep))
-    return Pretrained(name, model, tokenizer, sources.KNOWN.get(name), opened.source.bits, found)
+    model = opened.model(cache.weights(opened, place, keep))
+    return Pretrained(name, model, tokenizer, sources.KNOWN.get(name), opened.source.bits, place)
 
 
 def make_ready(name: str, largest: int) -> None:
@@ -63,10 +63,10 @@ def make_ready(name: str, largest: int) -> None:
 
 def located(name: str, path: Path | str | None) -> Path:
     """Returns where a model lies. Raises PretrainedError where it is not on this machine."""
-    found = sources.find(name, path)
-    if found is None:
+    result = sources.find(name, path)
+    if result is None:
         raise PretrainedError(f"there is no model {name!r} on this machine")
-    return found
+    return result
 
 
 def check_size(name: str, parameters: int, largest: int) -> None:

@@ -90,9 +90,9 @@ def _gguf(path: Path) -> Opened:
 
 
 def _folder(path: Path) -> Opened:
-    found = folder.read(path)
-    family, facts = known(found, HUGGING_FACE)
-    return Opened(found, family, family.config(facts), facts)
+    source = folder.read(path)
+    family, facts = known(source, HUGGING_FACE)
+    return Opened(source, family, family.config(facts), facts)
 
 
 def known(source: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Family[C], dict[str, Any]]:

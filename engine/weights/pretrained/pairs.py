@@ -117,9 +117,9 @@ def open_pair(path: Path | str) -> OpenedPair:
     """Returns a folder in Hugging Face's layout. Nothing is allocated yet. Raises PretrainedError for a
     family that is not built here, and for whatever its reader refuses.
     """
-    found = folder.read(path)
-    family, facts = known(found, PAIRS)
-    return OpenedPair(found, family, family.config(facts))
+    source = folder.read(path)
+    family, facts = known(source, PAIRS)
+    return OpenedPair(source, family, family.config(facts))
 
 
 def available() -> list[str]:
@@ -127,12 +127,12 @@ def available() -> list[str]:
     return [name for name in sources.available() if is_pair(sources.find(name))]
 
 
-def is_pair(place: Path | None) -> bool:
+def is_pair(path: Path | None) -> bool:
     """True if a folder says that it holds an encoder and a decoder."""
-    if place is None or not place.is_dir():
+    if path is None or not path.is_dir():
         return False
     try:
-        facts = folder.read_json(place / folder.CONFIG)
+        facts = folder.read_json(path / folder.CONFIG)
     except PretrainedError:
         return False
     return facts.get("model_type") in PAIRS and facts.get("is_encoder_decoder") is not False
@@ -142,11 +142,11 @@ def load_pair(
     name: str, largest: int, path: Path | str | None = None, keep: Path | None = None
 ) -> PretrainedPair:
     """Loads an encoder-decoder, as `engine.weights.pretrained.library.load` loads a decoder."""
-    found = library.located(name, path)
-    opened = open_pair(found)
+    path = library.located(name, path)
+    opened = open_pair(path)
     c = opened.config
     library.check_size(name, ledger(c.decoder, c.encoder).total, largest)
     words = opened.words()
     library.check_rows(name, words.inner, c.decoder.vocab_size)
-    model = opened.model(cache.weights(opened, found, keep))
+    model = opened.model(cache.weights(opened, path, keep))
     return PretrainedPair(name, model, words, sources.KNOWN.get(name))

@@ -58,8 +58,8 @@ def blanks_as_bytes(token: str) -> bytes:
     >>> blanks_as_bytes("▁the"), blanks_as_bytes("<0x0A>"), blanks_as_bytes("é")
     (b' the', b'\n', b'\xc3\xa9')
     """
-    found = _BYTE.fullmatch(token)
-    return bytes([int(found[1], 16)]) if found else token.replace(BLANK, " ").encode()
+    result = _BYTE.fullmatch(token)
+    return bytes([int(result[1], 16)]) if result else token.replace(BLANK, " ").encode()
 
 
 def words_as_bytes(token: str) -> bytes:

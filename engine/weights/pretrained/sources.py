@@ -109,17 +109,17 @@ def available() -> list[str]:
 def _own() -> list[str]:
     folder_of_all = Path(os.environ.get(MODELS) or "/nonexistent")
     try:
-        places = sorted(place for place in folder_of_all.iterdir() if _is_model(place))
+        places = sorted(path for path in folder_of_all.iterdir() if _is_model(path))
     except OSError:
         return []
-    return [name for place in places if _NAME.fullmatch(name := place.name.removesuffix(".gguf"))]
+    return [name for path in places if _NAME.fullmatch(name := path.name.removesuffix(".gguf"))]
 
 
 def find(name: str, path: Path | str | None = None) -> Path | None:
     """Returns the file or folder of a model of KNOWN, in this order: `path`, $GLASSFORMER_MODELS/<name>, the
     installed carrier, the Hugging Face cache. None where it is in none of them.
     """
-    return next((place for place in _places(name, path) if _is_model(place)), None)
+    return next((path for path in _places(name, path) if _is_model(path)), None)
 
 
 def _places(name: str, path: Path | str | None) -> Iterator[Path]:
@@ -146,12 +146,12 @@ def _cached(repository: str) -> Iterator[Path]:
         yield from sorted((p for p in snapshots.iterdir()), key=lambda p: p.stat().st_mtime, reverse=True)
 
 
-def _is_model(place: Path) -> bool:
+def _is_model(path: Path) -> bool:
     try:
-        if place.is_file():
-            return place.suffix == ".gguf"
-        return (place / folder.CONFIG).is_file() and (
-            (place / folder.WEIGHTS).is_file() or (place / folder.INDEX).is_file()
+        if path.is_file():
+            return path.suffix == ".gguf"
+        return (path / folder.CONFIG).is_file() and (
+            (path / folder.WEIGHTS).is_file() or (path / folder.INDEX).is_file()
         )
-    except OSError:  # a name that no file can have, or a place that may not be looked at
+    except OSError:  # a name that no file can have, or a path that may not be looked at
         return False

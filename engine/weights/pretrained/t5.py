@@ -113,12 +113,12 @@ def _tower_pieces(config: ModelConfig, tower: str) -> Pieces:
 
     def block(i: int) -> Pieces:
         at = f"{tower}.block.{i}.layer"
-        found = attention("mixer", "norm1", f"{at}.0", "SelfAttention")
+        result = attention("mixer", "norm1", f"{at}.0", "SelfAttention")
         if config.causal:  # the half that writes
-            found |= attention("cross", "norm_cross", f"{at}.1", "EncDecAttention")
+            result |= attention("cross", "norm_cross", f"{at}.1", "EncDecAttention")
         last = f"{at}.{2 if config.causal else 1}"
         dense, names = f"{last}.DenseReluDense", ("wi_0", "wi_1") if gated else ("wi",)
-        return found | {
+        return result | {
             "ffn.w_in.weight": piece(*(f"{dense}.{name}.weight" for name in names)),
             "ffn.w_out.weight": piece(f"{dense}.wo.weight"),
             "norm2.gain": piece(f"{last}.layer_norm.weight"),

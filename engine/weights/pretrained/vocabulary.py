@@ -237,7 +237,7 @@ def _texts(facts: Mapping[str, Any], name: str) -> Sequence[str]:
     if (
         not isinstance(result, Sequence)
         or not 0 < len(result) <= MAX_TOKENS
-        or not all(isinstance(one, str) for one in result)
+        or not all(isinstance(each, str) for each in result)
     ):
         raise PretrainedError(f"its {name} is no list of texts, or has more than {MAX_TOKENS:,}")
     return result

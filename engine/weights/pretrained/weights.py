@@ -135,8 +135,8 @@ def assembled(
 def _check_sizes(wanted: Mapping[str, tuple[int, ...]], pieces: Mapping[str, Piece], source: Source) -> None:
     """Before anything is read: as many numbers as the configuration says."""
     for name, each in pieces.items():
-        found = sum(int(np.prod(source.shape(n), dtype=np.int64)) for n in each.names)
-        if found != int(np.prod(wanted[name], dtype=np.int64)):
+        result = sum(int(np.prod(source.shape(n), dtype=np.int64)) for n in each.names)
+        if result != int(np.prod(wanted[name], dtype=np.int64)):
             shapes = " and ".join(str(source.shape(n)) for n in each.names)
             raise PretrainedError(
                 f"{source.title}: {' and '.join(each.names)} of shape {shapes} should make {wanted[name]}"
@@ -145,10 +145,10 @@ def _check_sizes(wanted: Mapping[str, tuple[int, ...]], pieces: Mapping[str, Pie
 
 def _made(name: str, shape: tuple[int, ...], each: Piece, source: Source) -> Tensor:
     parts = [source.numbers(n) if change is None else change(source.numbers(n)) for n, change in each.parts]
-    found = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    if found.shape != shape:
-        raise PretrainedError(f"{source.title}: {' and '.join(each.names)} make {found.shape}, not {shape}")
-    return torch.from_numpy(np.ascontiguousarray(found, dtype=np.float32))
+    result = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if result.shape != shape:
+        raise PretrainedError(f"{source.title}: {' and '.join(each.names)} make {result.shape}, not {shape}")
+    return torch.from_numpy(np.ascontiguousarray(result, dtype=np.float32))
 
 
 def _more(names: Collection[str]) -> str:

@@ -8,7 +8,7 @@ from engine.ledger.blackboard import Term, counted
 from engine.ledger.block import BlockParameters
 from engine.ledger.fits import Fit, totals, uses
 from engine.ledger.growth import Work
-from engine.ledger.shares import Pair
+from engine.ledger.shares import Difference
 from pages.models.parameters.choice import Choice
 from ui.text.markdown import safe, whole
 from ui.text.numbers import flop, gigabytes, percent
@@ -56,7 +56,7 @@ def where_they_are(choice: Choice, parts: dict[str, int], elsewhere: int) -> str
     return f"{name(choice)} has **{total:,} parameters**: {shares}{rest}."
 
 
-def larger(choice: Choice, other: Choice, totals: Pair) -> str:
+def larger(choice: Choice, other: Choice, totals: Difference) -> str:
     if not totals.difference:
         return f"{name(choice)} and {name(other)} have as many parameters: **{totals.first:,}**."
     bigger, smaller = (choice, other) if totals.difference < 0 else (other, choice)

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.ledger.shares import Pair, compared, where
+from engine.ledger.shares import Difference, differences, where
 from pages.models.parameters import answers, figures, words
 from pages.models.parameters.choice import OTHER, Choice, choose, plain
 from pages.models.parameters.where import parts_in_words
@@ -33,7 +33,7 @@ def draw_two(choice: Choice) -> None:
         return
     models = [(whole(choice.title), choice.ledger), (whole(other.title), other.ledger)]
     titles = [models[0][0], _other_than(models[0][0], models[1][0])]
-    pairs = compared(choice.ledger, other.ledger, tuple(figures.NAMES))
+    pairs = differences(choice.ledger, other.ledger, tuple(figures.NAMES))
     table = pd.DataFrame([_row(name, pair, titles) for name, pair in pairs.items()])
     explain.answer(answers.larger(choice, other, pairs["all"]))
     alt = " ".join(
@@ -61,7 +61,7 @@ def _tables(table: pd.DataFrame, fields: pd.DataFrame, choice: Choice, other: Ch
         st.caption("All fields are the same.")
 
 
-def _row(name: str, pair: Pair, titles: list[str]) -> dict[str, object]:
+def _row(name: str, pair: Difference, titles: list[str]) -> dict[str, object]:
     return {
         "component": figures.NAMES.get(name, name),
         titles[0]: pair.first,

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.data.tasks.task import Task
 from engine.measure.attention.head_scores import HeadGrowth
 from engine.service.state import RunView
-from engine.training.compare import compared
+from engine.training.compare import compare
 from pages.start.train import heads, pairs, tasks, words
 from pages.start.train.asking import refusal, start
 from pages.start.train.beside import other_of
@@ -126,7 +126,7 @@ def _said(view: RunView, other: RunView | None, found: HeadGrowth | None, task: 
 def _answer(view: RunView, other: RunView | None) -> str:
     noun = _noun(view)
     if other is not None:
-        found = compared(view.history.evaluations, other.history.evaluations)
+        found = compare(view.history.evaluations, other.history.evaluations)
         names = view.given or view.name, other.given or other.name
         leaks = bool(pairs.strange(other.spec))
         heads_too = heads.both(view, other)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.training.batch_example import ShiftedBatch
-from engine.training.compare import Compared, MeanLoss
+from engine.training.compare import Comparison, MeanLoss
 from engine.training.numerics import perplexity
 from ui.text.markdown import safe
 from ui.text.numbers import nats
@@ -74,7 +74,7 @@ def diverged(step: int) -> str:
     return f"At step **{step:,}** its loss is no number any more: the training has failed."
 
 
-def pair(first: str, second: str, comparison: Compared, noun: str, leaks: bool) -> str:
+def pair(first: str, second: str, comparison: Comparison, noun: str, leaks: bool) -> str:
     """Compares two runs. `leaks`: the second has no mask, and sees what it should guess."""
     one, other = (f"{nats(loss, noun + 's')}" for loss in comparison.losses)
     return (
@@ -83,7 +83,7 @@ def pair(first: str, second: str, comparison: Compared, noun: str, leaks: bool) 
     )
 
 
-def verdict(comparison: Compared, leaks: bool, noun: str) -> str:
+def verdict(comparison: Comparison, leaks: bool, noun: str) -> str:
     """Says what the difference of two runs means."""
     if leaks and comparison.difference < -CLEAR:
         return (

@@ -90,7 +90,7 @@ def written(day: date, form: str) -> str:
 
 def _pattern(form: str) -> re.Pattern[str]:
     pieces = re.split(r"{(\w+)}", form)  # text, field, text, field ...
-    return re.compile("".join(_FIELDS[one] if i % 2 else re.escape(one) for i, one in enumerate(pieces)))
+    return re.compile("".join(_FIELDS[each] if i % 2 else re.escape(each) for i, each in enumerate(pieces)))
 
 
 _MONTH_OF = {said: i + 1 for i, name in enumerate(MONTHS) for said in (name, name[:3])}

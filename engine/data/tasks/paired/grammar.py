@@ -162,7 +162,7 @@ def verb(action: Action, subject: Phrase) -> Velan:
 def phrase(of: Phrase) -> Velan:
     """Returns a phrase in Velan: determiner, noun, adjectives in reversed order, clause."""
     before = agreeing(DETERMINERS[of.determiner.base], of.determiner.places, of)
-    after = [agreeing(ADJECTIVES[one.base], one.places, of) for one in reversed(of.adjectives)]
+    after = [agreeing(ADJECTIVES[each.base], each.places, of) for each in reversed(of.adjectives)]
     return [before, *noun(of), *after, *(clause(of.clause, of) if of.clause else ())]
 
 

@@ -90,7 +90,7 @@ class _Reader:
         if helper and not negated:
             raise TaskError(f"after “{self.words[helper[0]]}” the word “not” must stand")
         single = not (future or helper or subject.plural)
-        forms = {form for form, (_, one) in _VERBS.items() if one == single}
+        forms = {form for form, (_, each) in _VERBS.items() if each == single}
         said, places = self.take(forms, f"a verb that goes with “{self._named(subject)}”")
         return Action(Word(_VERBS[said][0], places), future, helper + negated if negated else ())
 

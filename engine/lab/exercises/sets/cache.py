@@ -14,29 +14,29 @@ def size(rng: Random) -> Exercise:
     layers, kv, wide = rng.choice([12, 16, 24, 32]), rng.choice([2, 4, 8]), rng.choice([64, 128])
     heads, length, width = kv * rng.choice([2, 4]), rng.choice([1024, 2048, 4096]), rng.choice([2, 4])
     numbers = 2 * layers * kv * wide * length
-    found = numbers * width / MIB
+    result = numbers * width / MIB
     return Exercise(
         f"{layers} layers, {heads} query heads that share {kv} KV heads of {wide} numbers. How many MiB"
         f" ($2^{{20}}$ bytes) does the KV cache of one text of {length:,} tokens take, at {width} bytes a"
         " number?",
         Numbers(1, 1, "MiB"),
-        (found,),
+        (result,),
         (
             f"Keys *and* values: $2 \\cdot L \\cdot H_{{kv}} \\cdot d_{{head}}$ = 2 · {layers} · {kv} ·"
             f" {wide}"
             f" = {2 * layers * kv * wide:,} numbers a token.",
             f"Times {length:,} tokens times {width} bytes = {numbers * width:,} bytes.",
-            f"Divided by 1,048,576: **{found:,.1f} MiB**.",
+            f"Divided by 1,048,576: **{result:,.1f} MiB**.",
         ),
         (
-            Mistake("two", (found / 2,), "You forgot the factor 2: keys and values are both kept."),
+            Mistake("two", (result / 2,), "You forgot the factor 2: keys and values are both kept."),
             Mistake(
-                "queries", (found * heads / kv,), "You counted the query heads. Only the KV heads are kept."
+                "queries", (result * heads / kv,), "You counted the query heads. Only the KV heads are kept."
             ),
-            Mistake("bytes", (found / width,), f"Those are numbers. Each takes {width} bytes."),
-            Mistake("layers", (found / layers,), "That is one layer. Every layer has its own cache."),
+            Mistake("bytes", (result / width,), f"Those are numbers. Each takes {width} bytes."),
+            Mistake("layers", (result / layers,), "That is one layer. Every layer has its own cache."),
             Mistake("mega", (numbers * width / 1e6,), "You divided by a million. A MiB has 1,048,576 bytes."),
-            Mistake("head", (found / kv,), "That is one KV head. Every one of them is kept."),
+            Mistake("head", (result / kv,), "That is one KV head. Every one of them is kept."),
         ),
         see("generation", generation_view="cache"),
         {"layers": layers, "kv": kv, "wide": wide, "heads": heads, "length": length, "width": width},

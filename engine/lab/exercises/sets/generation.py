@@ -49,15 +49,16 @@ def _shares(rng: Random, count: int) -> list[int]:
 def top_k(rng: Random) -> Exercise:
     shares = _shares(rng, 6)
     k = rng.randint(2, 4)
-    found = shares[0] / sum(shares[:k])
+    result = shares[0] / sum(shares[:k])
     return Exercise(
         f"Six tokens have the probabilities {', '.join(f'{p / 100:.2f}' for p in shares)}. After"
         f" **top-k with $k = {k}$**: what is the probability of the likeliest token?",
         Numbers(1, 3),
-        (found,),
+        (result,),
         (
             f"The {k} likeliest stay; together they have {sum(shares[:k]) / 100:.2f}.",
-            f"Made to sum to 1 again: {shares[0] / 100:.2f} / {sum(shares[:k]) / 100:.2f} = **{found:.3f}**.",
+            f"Made to sum to 1 again: {shares[0] / 100:.2f} / {sum(shares[:k]) / 100:.2f}"
+            f" = **{result:.3f}**.",
         ),
         (
             Mistake(

@@ -76,22 +76,22 @@ def tying(rng: Random) -> Exercise:
 
 def share(rng: Random) -> Exercise:
     d, times = rng.choice([128, 256, 512, 768, 1024]), rng.choice([2, 3, 4, 5, 6, 8])
-    found = 2 * times / (4 + 2 * times) * 100
+    result = 2 * times / (4 + 2 * times) * 100
     return Exercise(
         f"Attention has $4 d^2$ weights. With $d = {d}$ and $d_{{ff}} = {times * d}$: which share of a"
         " block's"
         " weights lies in the feed-forward network? (No biases, no norms; in percent.)",
         Numbers(1, 1, "%"),
-        (found,),
+        (result,),
         (
             f"Attention: {4 * d * d:,}. Feed-forward: 2 · {d} · {times * d} = {2 * times * d * d:,}.",
-            f"{2 * times * d * d:,} / {(4 + 2 * times) * d * d:,} = **{found:.1f} %**.",
+            f"{2 * times * d * d:,} / {(4 + 2 * times) * d * d:,} = **{result:.1f} %**.",
         ),
         (
-            Mistake("rest", (100 - found,), "That is attention's share."),
+            Mistake("rest", (100 - result,), "That is attention's share."),
             Mistake("output", (200 * times / (3 + 2 * times),), "You left $W_O$ out: attention has $4 d^2$."),
             Mistake("one", (100 * times / (4 + times),), "The feed-forward network has two matrices."),
-            Mistake("fraction", (found / 100,), "The answer is asked for in percent."),
+            Mistake("fraction", (result / 100,), "The answer is asked for in percent."),
         ),
         see("parameters", parameters_view="where", parameters_model="block-512", parameters_scope="block"),
         {"d": d, "times": times},
@@ -167,23 +167,23 @@ def mini(rng: Random) -> Exercise:
 def flops(rng: Random) -> Exercise:
     """Asks for the FLOPs of a training, 6 N per token (Kaplan et al. 2020): 2 N forwards, 4 N backwards."""
     size, tokens = rng.choice([10, 25, 50, 85, 125, 350, 760, 1300]), rng.choice([1, 2, 3, 5, 8, 20])
-    found = 6 * size * 1e6 * tokens * 1e9 / 1e18
+    result = 6 * size * 1e6 * tokens * 1e9 / 1e18
     return Exercise(
         f"A model of {size} million parameters is trained on {tokens} billion tokens. By the rule of thumb,"
         " how many floating-point operations is that? (In units of $10^{18}$.)",
         Numbers(1, 2),
-        (found,),
+        (result,),
         (
             "A token costs about $2N$ operations forwards (a product and a sum for each weight) and"
             " twice that"
             " backwards: $6N$.",
-            f"6 · {size}·10⁶ · {tokens}·10⁹ = **{found:.2f}** · 10¹⁸.",
+            f"6 · {size}·10⁶ · {tokens}·10⁹ = **{result:.2f}** · 10¹⁸.",
         ),
         (
-            Mistake("forwards", (found / 3,), "That is $2N$ a token, the way forwards only."),
-            Mistake("backwards", (found * 2 / 3,), "That is $4N$ a token, the way backwards only."),
-            Mistake("half", (found / 2,), "A weight costs a product *and* a sum: two operations."),
-            Mistake("once", (found / 6,), "That is one operation for each weight and token. There are six."),
+            Mistake("forwards", (result / 3,), "That is $2N$ a token, the way forwards only."),
+            Mistake("backwards", (result * 2 / 3,), "That is $4N$ a token, the way backwards only."),
+            Mistake("half", (result / 2,), "A weight costs a product *and* a sum: two operations."),
+            Mistake("once", (result / 6,), "That is one operation for each weight and token. There are six."),
         ),
         see("parameters", parameters_view="flops"),
         {"size": size, "tokens": tokens},

@@ -42,11 +42,11 @@ Cut = dict[str, tuple[str, ...]]
 
 def _pairs(cut: Cut, counts: Mapping[str, int]) -> Counter[Pair]:
     """How often two pieces stand side by side, each word as often as it occurs."""
-    found: Counter[Pair] = Counter()
+    result: Counter[Pair] = Counter()
     for word, parts in cut.items():
         for pair in pairwise(parts):
-            found[pair] += counts[word]
-    return found
+            result[pair] += counts[word]
+    return result
 
 
 def _joined(parts: Sequence[str], pair: Pair) -> tuple[str, ...]:
@@ -54,13 +54,13 @@ def _joined(parts: Sequence[str], pair: Pair) -> tuple[str, ...]:
     >>> _joined(("l", "o", "w"), ("o", "w"))
     ('l', 'ow')
     """
-    found: list[str] = []
+    result: list[str] = []
     place = 0
     while place < len(parts):
         both = tuple(parts[place : place + 2]) == pair
-        found.append("".join(pair) if both else parts[place])
+        result.append("".join(pair) if both else parts[place])
         place += 2 if both else 1
-    return tuple(found)
+    return tuple(result)
 
 
 def _learned(counts: Mapping[str, int], merges: int) -> tuple[list[Pair], list[int], bool]:

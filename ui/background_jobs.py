@@ -179,12 +179,17 @@ def leave_all() -> None:
     _server.leave()
 
 
-def measured(key: Key, measure: Callable[[], Steps[T]], doing: str) -> T | None:
+def measured(
+    key: Key,
+    measure: Callable[[], Steps[T]],
+    doing: str,
+    meanwhile: Callable[[Any], object] | None = None,
+) -> T | None:
     """Returns the result of a measurement; None while it is under way, or after it was cancelled or refused.
 
     `key` has to hold all that the result depends on, and what is measured. `doing` stands beside the bar:
-    "Patching every position". A refusal (GlassformerError) is shown as a sentence; any other fault is raised
-    here.
+    "Patching every position"; `meanwhile` draws below it what its progress has so far. A refusal
+    (GlassformerError) is shown as a sentence; any other fault is raised here.
     """
     who, given_up = _who(), st.session_state.setdefault(_GIVEN_UP, set())
     job = _server.get(key)
@@ -196,7 +201,7 @@ def measured(key: Key, measure: Callable[[], Steps[T]], doing: str) -> T | None:
             st.error(f"{safe(str(error))}.")
             return None
     if key not in given_up and not job.wait(GLANCE, who):
-        st.fragment(_watch, run_every=0.4)(key, job, doing)
+        st.fragment(_watch, run_every=0.4)(key, job, doing, meanwhile)
         return None
     if job.error is not None:
         _server.forget(key, job)
@@ -224,7 +229,7 @@ def begun(key: Key) -> bool:
     return _server.get(key) is not None
 
 
-def _watch(key: Key, job: Job, doing: str) -> None:
+def _watch(key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | None) -> None:
     """The bar, drawn again by itself; when the measurement has ended, so is the page."""
     if key in st.session_state.get(_GIVEN_UP, ()) or job.wait(0, _who()):
         st.rerun()
@@ -232,6 +237,8 @@ def _watch(key: Key, job: Job, doing: str) -> None:
     st.progress(at.share, f"{doing} … {at.done:,} of {at.total:,}" if at.total > 1 else f"{doing} …")
     # Streamlit's own: it stops something and has no value.
     st.button("Cancel", key=f"cancel_{abs(hash(key))}", on_click=_give_up, args=(key, job))
+    if meanwhile is not None:
+        meanwhile(at.so_far)
 
 
 def _who() -> str:

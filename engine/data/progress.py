@@ -7,18 +7,21 @@ app draws a bar, and closes the generator when somebody cancels.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` pieces of work; the measurement decides what a piece is."""
+    """`done` of `total` pieces of work; the measurement decides what a piece is, and may say what it has
+    `so_far`.
+    """
 
     done: int
     total: int
+    so_far: Any = field(default=None, compare=False, repr=False)
 
     @property
     def share(self) -> float:

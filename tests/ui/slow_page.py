@@ -14,7 +14,7 @@ def page(kind: str) -> None:
     from ui.background_jobs import measured
 
     def steps():  # type: ignore[no-untyped-def]
-        yield Progress(1, 4)
+        yield Progress(1, 4, "one so far")
         if kind == "slow":
             GO.wait(60)
             yield Progress(2, 4)
@@ -24,4 +24,4 @@ def page(kind: str) -> None:
             raise ZeroDivisionError
         return 42
 
-    st.write(measured(("test_slow", kind), steps, "Counting"))
+    st.write(measured(("test_slow", kind), steps, "Counting", st.write))

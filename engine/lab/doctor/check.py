@@ -98,12 +98,12 @@ def run_check(check: Check, case: Case) -> Finding:
 
 
 def run_checks(checks: Sequence[Check], case: Case) -> Steps[tuple[Finding, ...]]:
-    """Runs checks one after the other, with a progress after each."""
-    findings: list[Finding] = []
+    """Runs checks one after the other; the progress after each has the findings so far."""
+    findings: tuple[Finding, ...] = ()
     for check in checks:
-        findings.append(run_check(check, case))
-        yield Progress(len(findings), len(checks))
-    return tuple(findings)
+        findings = (*findings, run_check(check, case))
+        yield Progress(len(findings), len(checks), findings)
+    return findings
 
 
 __all__ = ["Case", "Check", "Finding", "Measurement", "NotApplicable", "run_check", "run_checks", "shown"]

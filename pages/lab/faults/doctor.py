@@ -1,4 +1,6 @@
-"""The view "The doctor": every check on the model of the bar, and on the same with a bug put into it."""
+"""The view "The doctor": every check on the model of the bar, and on the same with a bug put into it; which
+check finds which bug.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,10 @@ from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS, examine
 from engine.lab.doctor.grafted import fitting, grafted
+from engine.lab.doctor.table import HEALTHY, shipped, subject_of
 from engine.service.state import RunView
 from pages.lab.faults import words_doctor as words
+from pages.lab.faults.doctor_figures import grid, verdict
 from ui import (
     explain,
     models,
@@ -25,15 +29,16 @@ from ui import (
 )
 from ui.background_jobs import measured
 from ui.model_bar import Subject
+from ui.players.plot import plot
 from ui.text.markdown import safe
 
-NONE = "none"
+NONE, FAULT = "none", "which_fault"
 QUICK = tuple(name for name, check in CHECKS.items() if not check.slow)
 SLOW = tuple(name for name, check in CHECKS.items() if check.slow)
 
 
 def draw_doctor(subject: Subject) -> None:
-    """Draws two columns of checks, the answer, and one of them in words."""
+    """Draws two columns of checks, one by one as they are done, the answer, and one of them in words."""
     left, right = st.columns([3, 1], gap="medium")
     with right:
         bugs = {} if subject.is_pretrained else fitting(subject.model)
@@ -45,30 +50,34 @@ def draw_doctor(subject: Subject) -> None:
         )
         names = {name: CHECKS[name].title for name in CHECKS}
         chosen = widgets.select(words.CHECK, names, "doctor_check", kind="list")
-    findings = _examined(subject, bug, slow)
+    with left, st.container(key="doctor_checks"):
+        findings = _examined(subject, bug, slow)
+        if findings is not None:
+            _table(findings)
     if findings is None:
         return
-    with left, st.container(key="doctor_checks"):
-        _table(findings)
     with right:
         record = next((f for f in findings if f.check == chosen), None)
         if record is not None:
             st.caption(words.of_check(CHECKS[chosen], record))
     explain.answer(words.examined(findings, CHECKS))
-    explain.measure_it(_more, findings)
+    explain.measure_it(_more, findings, bug)
 
 
 def _examined(subject: Subject, bug: str, slow: bool) -> tuple[Finding, ...] | None:
-    """The findings, quick ones first; None while they are being made."""
+    """The findings; None while they are being made, with those drawn that are there."""
     case = _case(subject, bug)
     key = ("doctor", subject.key, bug, case.curve is not None and len(case.curve.losses))
-    result = measured((*key, "quick"), lambda: examine(case, QUICK), words.EXAMINING)
+    result = measured((*key, "quick"), lambda: examine(case, QUICK), words.EXAMINING, _table)
     if result is None or not slow:
         return result
-    more = measured((*key, "slow"), lambda: examine(case, SLOW), words.EXAMINING)
-    return (
-        None if more is None else tuple(sorted((*result, *more), key=lambda f: list(CHECKS).index(f.check)))
+    more = measured(
+        (*key, "slow"),
+        lambda: examine(case, SLOW),
+        words.EXAMINING,
+        lambda some: _table((*result, *(some or ()))),
     )
+    return None if more is None else (*result, *more)
 
 
 def _case(subject: Subject, bug: str) -> Case:
@@ -119,8 +128,11 @@ def _curve(run: RunView, step: int) -> TrainingCurve:
     )
 
 
-def _table(findings: Sequence[Finding]) -> None:
-    """A row each; two columns of them."""
+def _table(findings: Sequence[Finding] | None) -> None:
+    """A row each, in the order of all checks; two columns of them."""
+    if not findings:
+        return
+    findings = sorted(findings, key=lambda f: list(CHECKS).index(f.check))
     half = (len(findings) + 1) // 2
     for column, some in zip(st.columns(2, gap="small"), (findings[:half], findings[half:]), strict=True):
         rows = [
@@ -135,8 +147,9 @@ def _table(findings: Sequence[Finding]) -> None:
         column.table(pd.DataFrame(rows).set_index(""), border="horizontal")
 
 
-def _more(findings: Sequence[Finding]) -> None:
-    """Every sentence, with its limit and what it cost."""
+def _more(findings: Sequence[Finding], bug: str) -> None:
+    """Which check finds which bug, and every sentence of this examination with its limit and what it cost."""
+    _which(bug)
     rows = [
         {
             "": words.MARKS[f.verdict],
@@ -148,3 +161,28 @@ def _more(findings: Sequence[Finding]) -> None:
         for f in findings
     ]
     st.table(pd.DataFrame(rows).set_index(""), border="horizontal")
+
+
+def _which(bug: str) -> None:
+    """A grid of faults and checks as it was measured; a click on a row, or the list, chooses one: the bug
+    that was put into the model, until then.
+    """
+    charts = shipped()
+    titles = {name: subject_of(name).title for name in charts}
+    picked = widgets.picked("which_grid", "clicked")
+    if picked in titles and st.session_state.get("which_clicked") != picked:
+        st.session_state["which_clicked"] = st.session_state[FAULT] = picked
+    first = bug if bug in charts else next(name for name in charts if name != HEALTHY)
+    st.subheader(words.WHICH, anchor=False)
+    name = widgets.select(words.FAULT, titles, FAULT, first=first, kind="list", hidden=True)
+    plot(
+        grid(charts, titles, CHECKS, name),
+        key="which_grid",
+        height=412,
+        name="checks",
+        data={"fault": list(charts)}
+        | {check: [verdict(chart, check) for chart in charts.values()] for check in CHECKS},
+        alt=words.which_alt(charts, CHECKS),
+    )
+    st.markdown(words.caught_by_checks(titles[name], charts[name], CHECKS))
+    st.caption(words.MADE)

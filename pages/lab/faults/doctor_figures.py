@@ -33,7 +33,7 @@ def grid(
 ) -> go.Figure:
     """Draws (fault, check): whether the check fails. The row of the chosen fault is framed."""
     names = list(charts)[::-1]
-    verdicts = [[_verdict(charts[name], check) for check in checks] for name in names]
+    verdicts = [[verdict(charts[name], check) for check in checks] for name in names]
     row = names.index(chosen)
     trace = go.Heatmap(
         z=np.array([[VALUES[v] for v in line] for line in verdicts], dtype=np.float32),
@@ -84,7 +84,7 @@ def grid(
     return go.Figure({"data": [trace], "layout": layout})
 
 
-def _verdict(chart: Chart, check: str) -> str:
+def verdict(chart: Chart, check: str) -> str:
     found = chart.findings.get(check)
     return "not applicable" if found is None else found.verdict
 

@@ -7,7 +7,7 @@ from engine.lab.doctor.forward import sees_the_future
 from engine.lab.doctor.over_training import what_it_writes
 from engine.lab.doctor.start import gradients_by_block, stream_gradients
 from engine.lab.doctor.story import play, unscaled
-from engine.lab.doctor.table import case_of, examined, trained
+from engine.lab.doctor.table import case_of
 from engine.lab.faults import Fault
 from engine.lab.faults.masks import transposed_mask
 from pages.lab.faults import words, words_doctor
@@ -15,7 +15,6 @@ from pages.lab.faults.cost import draw_cost, fault_words
 from pages.lab.faults.doctor import draw_doctor
 from pages.lab.faults.patient import draw_patient
 from pages.lab.faults.story import draw_story
-from pages.lab.faults.which import draw_which
 from ui.model_needs import CHECKS
 from ui.page_frame import Page, View, show
 
@@ -43,15 +42,6 @@ show(
                 brings_text=True,
                 question=Q["doctor"],
                 takes=(CHECKS,),
-            ),
-            View(
-                "which",
-                "Which check?",
-                draw_which,
-                words_doctor.WHICH,
-                (trained, case_of, examined),
-                needs_model=False,
-                question=Q["which"],
             ),
             View(
                 "patient",

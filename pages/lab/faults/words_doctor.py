@@ -15,7 +15,6 @@ from ui.text.markdown import safe
 
 QUESTIONS = {
     "doctor": "Is this model what it should be?",
-    "which": "Which check finds which bug?",
     "patient": "What is wrong with this model?",
     "story": "Why does the loss not fall?",
 }
@@ -78,17 +77,20 @@ COST = "seconds"
 DOCTOR = Words(
     see="Every check does one small experiment on the model of the bar and holds one number against one"
     " limit."
-    " A dash: there is nothing to ask here, and the check says why.",
+    " A dash: there is nothing to ask here, and the check says why. Under *Measure it*, a row is a model that"
+    " was trained with one fault in it, a column a check; dark where the check fails.",
     why="A Transformer with a bug often trains, only worse. Its loss does not say so; these experiments do,"
     " and"
-    " most of them take less than a second.",
-    attempt="Put “The mask is missing” into it. Then choose a run of yours, or the time-lapse at step 0.",
+    " most of them take less than a second. No check finds everything: comparing with a second program finds"
+    " most, and costs most; changing a token finds every leak in two minutes.",
+    attempt="Put “The mask is missing” into it. Then choose a run of yours, or the time-lapse at step 0."
+    " Under *Measure it*, look for faults that the loss alone would never have shown.",
 )
 
 
 # Which check finds which bug ---------------------------------------------------------------------
 
-FAULT = "Fault"
+FAULT, WHICH = "Fault", "Which check finds which bug?"
 
 
 def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> str:
@@ -112,13 +114,6 @@ def which_alt(charts: Mapping[str, Chart], checks: Mapping[str, Check]) -> str:
     )
 
 
-WHICH = Words(
-    see="A row is a model that was trained with one fault in it, a column a check. Dark: the check fails."
-    " The first row is the healthy model.",
-    why="No check finds everything. Comparing with a second program finds most, and costs most; changing a"
-    " token finds every leak in two minutes.",
-    attempt="Click a row. Look for faults that the loss alone would never have shown.",
-)
 MADE = (
     "Made by `python -m engine.experiments doctor`: each fault was trained once on Tiny Shakespeare and"
     " examined; nothing in this grid is typed in."

@@ -63,7 +63,7 @@ def failed(name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["unscaled_scores", "transposed_mask", HEALTHY])
 def test_the_grid_is_the_file(name: str, drawn: dict[str, Drawn]) -> None:
-    page = opened("which", which_fault=name)
+    page = opened("doctor", which_fault=name, measure="true")
     (trace,) = drawn["which_grid"].traces
     names = [row[0] for row in trace["customdata"]]
     assert sorted(names) == sorted(ROWS) and names[-1] == HEALTHY

@@ -125,7 +125,7 @@ def healthy_looking(rng: Random) -> Exercise:
             Mistake(f"bad-{place}", right | {one}, f"Not “{one}”: {BAD[one]}.", single_option=True)
             for place, one in enumerate(bad)
         ),
-        see("bugs", bugs_view="which"),
+        see("bugs", bugs_view="doctor", measure="true"),
         {"options": options},
     )
 

@@ -125,7 +125,7 @@ def single_head(rng: Random) -> Exercise:
                 "You mixed the tokens themselves. What is mixed is $x W_V$.",
             ),
         ),
-        see("attention", attention_view="numbers"),
+        see("attention", attention_view="heads"),
         {"x": x, "w_q": w_q, "w_k": w_k, "w_v": w_v},
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -14,15 +13,13 @@ import numpy as np
 
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.errors import CheckpointError
-from engine.experiments.command import places, processor
+from engine.experiments.command import places, processor, reading, write_json
 from engine.lab.faults import parts_of
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import Transformer, build
 from engine.presets.ladder import LADDER, RACE_TRAINING
 from engine.training.records import Evaluation, Snapshot
 from engine.training.train import train
-from engine.weights.checkpoints import write_whole
 
 log = logging.getLogger("glassformer.pairs")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "races" / "pairs.json"
@@ -95,18 +92,13 @@ def measure(corpus: Corpus, made: str = "") -> Expectations:
 @cache
 def shipped(path: Path = SHIPPED) -> Expectations:
     """Reads the expectations that come with the app. Raises CheckpointError for an unreadable file."""
-    try:
-        stored = json.loads(path.read_text())
+    with reading(path, "bigrams") as stored:
         text = {given: np.array(shares) for given, shares in stored["text"].items()}
         rungs = {
             name: {given: np.array(shares) for given, shares in each.items()}
             for name, each in stored["rungs"].items()
         }
         return Expectations(tuple(stored["letters"]), text, rungs, stored["losses"], stored["made"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(
-            f"{path.name} is not what `python -m engine.experiments bigrams` writes"
-        ) from error
 
 
 def save(expected: Expectations, path: Path) -> None:
@@ -120,7 +112,7 @@ def save(expected: Expectations, path: Path) -> None:
         "text": rounded(expected.text),
         "rungs": {name: rounded(each) for name, each in expected.rungs.items()},
     }
-    write_whole(path, (json.dumps(what, separators=(",", ":")) + "\n").encode())
+    write_json(path, what)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

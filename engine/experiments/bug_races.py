@@ -23,6 +23,7 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CheckpointError
+from engine.experiments.command import reading, write_json
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.lab.faults import FAULTS, Fault, parts_of
 from engine.measure.recording import record
@@ -32,7 +33,7 @@ from engine.service.state import RunSpec, RunView
 from engine.training.compare import compare
 from engine.training.records import Record, Sample, Snapshot, Step
 from engine.training.train import train
-from engine.weights.checkpoints import model_with, write_whole
+from engine.weights.checkpoints import model_with
 
 log = logging.getLogger("glassformer.bugs")
 FOLDER = Path(__file__).resolve().parents[2] / "checkpoints" / "bugs"
@@ -165,13 +166,8 @@ def shipped(name: str, folder: Path = FOLDER) -> Bug:
     """
     path, fault = folder / f"{name}.json", FAULTS[name]
     race = load_race(path)
-    try:
-        held = json.loads(path.read_text("utf-8"))["patterns"]
-        opened = tuple(None if each is None else _opened(each) for each in held)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(
-            f"{path.name} holds no patterns: {error}. `{COMMAND} {name}` makes it"
-        ) from error
+    with reading(path, f"bugs {name}") as values:
+        opened = tuple(None if each is None else _opened(each) for each in values["patterns"])
     ours = specs(fault, race.runs[0].spec.model.vocab_size)
     for spec, run in zip(ours, race.runs, strict=True):
         if not replace(run.spec, corpus=spec.corpus, name=spec.name) == spec:
@@ -254,7 +250,7 @@ def _train(spec: RunSpec, made: str) -> tuple[RunView, Patterns | None]:
 def _write(path: Path, more: Mapping[str, Any]) -> None:
     """Adds to a file."""
     values = json.loads(path.read_text("utf-8")) | more
-    write_whole(path, (json.dumps(values, separators=(",", ":")) + "\n").encode())
+    write_json(path, values)
 
 
 def _clock(name: str, whole: Corpus, known: dict[str, float]) -> None:

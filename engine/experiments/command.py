@@ -1,13 +1,20 @@
-"""Options and facts that the commands for shipped models share."""
+"""Options, facts and files that the commands for shipped models share."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
+
+from engine.errors import CheckpointError
+from engine.weights.checkpoints import write_whole
 
 
 def places(description: str | None) -> argparse.ArgumentParser:
@@ -42,3 +49,30 @@ def processor() -> str:
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def digits(values: Iterable[float], count: int = 5) -> list[float]:
+    """Returns numbers rounded to so many digits, for a file.
+
+    >>> digits([1 / 3, 1234567.0], 3)
+    [0.333, 1230000.0]
+    """
+    return [float(f"{value:.{count}g}") for value in values]
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Writes a file that the app shows, whole or not at all."""
+    write_whole(path, (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode())
+
+
+@contextmanager
+def reading(path: Path, command: str) -> Iterator[Any]:
+    """Yields the JSON that a command wrote. Raises CheckpointError where the file cannot be read, or where
+    what is done with it fails.
+    """
+    try:
+        yield json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"{path.name} cannot be read: {error}. `python -m engine.experiments {command}` makes it anew"
+        ) from error

@@ -15,8 +15,7 @@ from pathlib import Path
 import torch
 
 from engine.data.tasks.all import TASKS
-from engine.errors import CheckpointError
-from engine.experiments.command import places, processor
+from engine.experiments.command import places, processor, reading, write_json
 from engine.experiments.ladder_gains import losses
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.presets.ladder import FIRST_FOUR, LADDER, MOST_STEPS, RACE_TRAINING
@@ -24,7 +23,6 @@ from engine.presets.races import QUESTIONS
 from engine.presets.task_recipes import task_recipe
 from engine.service.state import RunSpec
 from engine.training.numerics import keep_memory
-from engine.weights.checkpoints import write_whole
 
 log = logging.getLogger("glassformer.races")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "races"
@@ -90,11 +88,8 @@ def seed_losses(name: str) -> tuple[float, ...]:
 
 @cache
 def _seeds() -> dict[str, tuple[float, ...]]:
-    try:
-        result = json.loads((SHIPPED / "seeds.json").read_text("utf-8"))["losses"]
-        return {name: tuple(map(float, losses)) for name, losses in result.items()}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"seeds.json holds no losses of rungs: {error}") from error
+    with reading(SHIPPED / "seeds.json", "races seeds") as stored:
+        return {name: tuple(map(float, losses)) for name, losses in stored["losses"].items()}
 
 
 def train_seeds(folder: Path) -> None:
@@ -115,7 +110,7 @@ def train_seeds(folder: Path) -> None:
         log.info("%s: %s", name, over)
         ordered = {name: stored[name] for name in LADDER if name in stored}
         what = {"made": _made("seeds"), "seeds": SEEDS, "losses": ordered}
-        write_whole(path, (json.dumps(what, indent=0) + "\n").encode())
+        write_json(path, what)
 
 
 def _made(name: str) -> str:

@@ -17,7 +17,7 @@ from engine.config import TrainConfig, passes
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
-from engine.experiments.command import machine, places, processor
+from engine.experiments.command import machine, places, processor, reading, write_json
 from engine.lab.faults import parts_of
 from engine.model import count_parameters
 from engine.presets.ladder import LECTURE, LECTURE_TRAINING
@@ -134,8 +134,7 @@ class Overfit:
 
 def of_checkpoint(name: str, letters: int, folder: Path = SHIPPED.parent) -> Overfit:
     """Reads the training of a shipped model. Raises CheckpointError where it cannot be read."""
-    try:
-        story = json.loads((folder / name / "metrics.json").read_text())
+    with reading(folder / name / "metrics.json", name) as story:
         context = json.loads((folder / name / "config.json").read_text())["context"]
         batch = story["train"]["batch_size"]
         looks = story["curve"]
@@ -145,24 +144,17 @@ def of_checkpoint(name: str, letters: int, folder: Path = SHIPPED.parent) -> Ove
             tuple(look["train_loss"] for look in looks),
             tuple(look["validation_loss"] for look in looks),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{name} has no story of its training: {error}") from error
 
 
 @cache
 def shipped(path: Path = SHIPPED) -> Experiment:
     """Reads the experiment that comes with the app. Raises CheckpointError where it cannot be read."""
-    try:
-        stored = json.loads(path.read_text())
+    with reading(path, "ladder") as stored:
         rungs = {}
         for name, each in stored["rungs"].items():
             curve = tuple(zip(*each.pop("curve"), strict=True))
             rungs[name] = Climbed(name=name, steps=curve[0], train=curve[1], validation=curve[2], **each)
         return Experiment(rungs, stored["letters"], stored["made"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(
-            f"{path} is not what `python -m engine.experiments ladder` writes: {error}"
-        ) from error
 
 
 def train_rung(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECTURE_TRAINING) -> None:
@@ -221,7 +213,7 @@ def collect(work: Path, into: Path, corpus: Corpus, config: TrainConfig = LECTUR
         "date": time.strftime("%Y-%m-%d"),
     }
     what = {"made": made, "letters": len(corpus.train), "rungs": rungs}
-    write_whole(into / "ladder.json", json.dumps(what, indent=0).encode())
+    write_json(into / "ladder.json", what)
     shipped.cache_clear()
     return shipped(into / "ladder.json")
 

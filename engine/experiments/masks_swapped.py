@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import torch
 
 from engine.data.pair_corpora import pair_text
+from engine.experiments.command import reading, write_json
 from engine.lab.faults import parts_of
 from engine.presets import PAIRED
 from engine.training.records import Evaluation, Sample
 from engine.training.train_pairs import train_pairs
-from engine.weights.checkpoints import write_whole
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "swapped.json"
 TASK, SOURCE, EVERY = "dates", "the 21st of November 2026", 25
@@ -68,11 +67,10 @@ def shipped(path: Path = SHIPPED) -> dict[str, Swapped]:
     """
     if not path.is_file():
         return {}
-    read = json.loads(path.read_text(encoding="utf-8"))
-    return {
-        name: Swapped(*(tuple(read[name][field]) for field in ("steps", "losses", "right", "texts")))
-        for name in (HEALTHY, SWAPPED)
-    }
+    with reading(path, "masks-swapped") as read:
+        return {
+            name: Swapped(**{field: tuple(values) for field, values in read[name].items()}) for name in read
+        }
 
 
 def main() -> None:
@@ -80,10 +78,5 @@ def main() -> None:
     data = {}
     for name in (HEALTHY, SWAPPED):
         training = learn(name)
-        data[name] = {
-            "steps": training.steps,
-            "losses": [round(x, 4) for x in training.losses],
-            "right": [round(x, 4) for x in training.right],
-            "texts": training.texts,
-        }
-    write_whole(SHIPPED, json.dumps(data, ensure_ascii=False, indent=1).encode())
+        data[name] = asdict(training) | {"losses": [round(x, 4) for x in training.losses]}
+    write_json(SHIPPED, data)

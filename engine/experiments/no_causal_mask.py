@@ -15,7 +15,7 @@ import torch
 from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.experiments.command import machine
+from engine.experiments.command import machine, write_json
 from engine.measure.families.unmasked_attention import end_loss, opened
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY
@@ -30,7 +30,6 @@ from engine.weights.checkpoints import (
     load,
     model_with,
     save,
-    write_whole,
 )
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "unmasked.json"
@@ -185,6 +184,6 @@ def main() -> None:
         name: {"steps": each.steps, "losses": [round(x, 4) for x in each.losses], "texts": each.texts}
         for name, each in ((MASKED, trainings.masked), (UNMASKED, trainings.unmasked))
     }
-    write_whole(SHIPPED, json.dumps(data, ensure_ascii=False, indent=1).encode())
+    write_json(SHIPPED, data)
     for name, model in zip((MASKED, UNMASKED), models, strict=True):
         stored(model, corpus, STEPS, SQUARE / name)

@@ -7,7 +7,6 @@ without them is Dong et al. 2021 ("Attention is not all you need").
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -22,13 +21,12 @@ from engine.config import ModelConfig, Norm, TrainConfig, Wiring
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.errors import CheckpointError
+from engine.experiments.command import digits, reading, write_json
 from engine.measure.recording import record
 from engine.measure.residual.gradient_by_depth import Plan, fresh, measure
 from engine.measure.residual.stream import outputs
 from engine.training.records import Step
 from engine.training.train import train
-from engine.weights.checkpoints import write_whole
 
 log = logging.getLogger("glassformer.residuals")
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "residuals.json"
@@ -182,14 +180,8 @@ def shipped(path: Path = PATH) -> dict[tuple[int, Norm], Pair]:
     """Reads the stored measurements: (depth, norm) -> pair. Raises CheckpointError for a file that cannot be
     read.
     """
-    try:
-        rows = json.loads(path.read_text("utf-8"))["pairs"]
-        pairs = [_pair(row) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(
-            f"{path} cannot be read: {error}. `python -m engine.experiments no-residual` makes it anew"
-        ) from error
-    return {(pair.depth, pair.norm): pair for pair in pairs}
+    with reading(path, "no-residual") as stored:
+        return {(row["depth"], row["norm"]): _pair(row) for row in stored["pairs"]}
 
 
 def _pair(row: Mapping[str, Any]) -> Pair:
@@ -201,9 +193,6 @@ def _pair(row: Mapping[str, Any]) -> Pair:
 
 
 def _row(pair: Pair) -> dict[str, Any]:
-    def digits(values: np.ndarray) -> list[float]:
-        return [float(f"{v:.5g}") for v in values]
-
     sides = {
         name: {what: digits(getattr(trained, what)) for what in ("losses", "gradients", "alike")}
         for name, trained in (("added", pair.added), ("replaced", pair.replaced))
@@ -231,4 +220,4 @@ def main() -> None:
         "train": {"steps": STEPS, "batch_size": BATCH, "learning_rate": RATE, "warmup_steps": WARMUP},
         "machine": {"cores": os.cpu_count(), "threads": 1, "torch": torch.__version__},
     }
-    write_whole(PATH, (json.dumps(about | {"pairs": rows}) + "\n").encode())
+    write_json(PATH, about | {"pairs": rows})

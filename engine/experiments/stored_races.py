@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
-from engine.errors import CheckpointError
+from engine.experiments.command import reading, write_json
 from engine.lab.faults import parts_of
 from engine.service.history import SHOWN, History
 from engine.service.state import Run, RunSpec, RunView
@@ -35,8 +34,7 @@ class Stored:
 
     def save(self, path: Path) -> None:
         """Writes some tens of kilobytes of JSON."""
-        values = {"made": self.made, "runs": [_packed(view) for view in self.runs]}
-        path.write_text(json.dumps(values, separators=(",", ":")) + "\n", "utf-8")
+        write_json(path, {"made": self.made, "runs": [_packed(view) for view in self.runs]})
 
 
 def run_race(
@@ -71,11 +69,8 @@ def _corpus(name: str, text: str | None, tokenizer: str) -> Data:
 
 def load_race(path: Path) -> Stored:
     """Reads a stored race. Raises CheckpointError when it is not complete."""
-    try:
-        values = json.loads(path.read_text("utf-8"))
+    with reading(path, f"races {path.stem}") as values:
         return Stored(str(values["made"]), tuple(_opened(each) for each in values["runs"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path.name} holds no race: {error}") from error
 
 
 def _packed(view: RunView) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def test_a_stored_race_is_read_as_it_was(tmp_path: Path) -> None:
     )
     for broken in ("{}", '{"made": "x", "runs": [{"name": 3}]}', "not json"):
         (tmp_path / "broken.json").write_text(broken)
-        with pytest.raises(CheckpointError, match=r"broken\.json holds no race"):
+        with pytest.raises(CheckpointError, match=r"broken\.json cannot be read"):
             load_race(tmp_path / "broken.json")
     with pytest.raises(CheckpointError):
         load_race(tmp_path / "none.json")

@@ -19,6 +19,7 @@ from engine.config import Init, ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
+from engine.experiments.command import digits, write_json
 from engine.lab.doctor.start import stream_gradients
 from engine.lab.faults.masks import transposed_mask
 from engine.measure.recording import record
@@ -30,7 +31,6 @@ from engine.training.batches import Batches
 from engine.training.evaluation import loss_of, measure
 from engine.training.numerics import choose
 from engine.training.optim import Optimiser, learning_rate_factor
-from engine.weights.checkpoints import write_whole
 
 log = logging.getLogger("glassformer.story")
 PATH = Path(__file__).resolve().parents[3] / "checkpoints" / "story.json"
@@ -165,9 +165,6 @@ def later(run: StageRun) -> float:
 def row(run: StageRun) -> dict[str, Any]:
     """Returns the JSON of a stage: five digits of every number."""
 
-    def digits(values: np.ndarray) -> list[float]:
-        return [float(f"{v:.5g}") for v in values]
-
     return {
         "losses": digits(run.losses),
         "norms": digits(run.norms),
@@ -219,4 +216,4 @@ def main() -> None:
             continue
         stages[name] = row(finish(play(stage, corpus)))
         log.info("%s: %s", name, stages[name]["looks"][-1])
-        write_whole(PATH, (json.dumps(about | {"stages": stages}, ensure_ascii=False) + "\n").encode())
+        write_json(PATH, about | {"stages": stages})

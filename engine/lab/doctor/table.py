@@ -19,7 +19,7 @@ import torch
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
-from engine.experiments.command import places
+from engine.experiments.command import places, write_json
 from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS, examine
@@ -174,9 +174,7 @@ def make(into: Path, work: Path, corpus: Corpus, names: Sequence[str], again: Se
         rows[name] = examined(fault, load_state(file)[0], kept["went"], corpus)
         caught = [check for check, finding in rows[name]["findings"].items() if finding[0] == "fail"]
         log.info("%s: %s", name, ", ".join(caught) or "nothing found")
-        write_whole(
-            into / NAME, (json.dumps(_about(corpus) | {"rows": rows}, ensure_ascii=False) + "\n").encode()
-        )
+        write_json(into / NAME, _about(corpus) | {"rows": rows})
 
 
 def _about(corpus: Corpus) -> dict[str, Any]:

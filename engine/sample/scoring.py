@@ -18,7 +18,9 @@ from engine.training.numerics import perplexity
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """A text of T tokens; the first has nothing before it, so T - 1 are scored. Arrays are (token,)."""
+    """Tokens of a text with their probabilities after all before them. Arrays are (token,): of a text of T
+    the first token has nothing before it, and T - 1 are scored.
+    """
 
     p: np.ndarray = field(repr=False)  # of each token after all before it
     nats: np.ndarray = field(repr=False)  # -ln p

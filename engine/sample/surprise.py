@@ -8,32 +8,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.sample.branches import Likelihood, Written, likelihood
+from engine.sample.branches import Written, likelihood
+from engine.sample.scoring import Scored
 
 
 @dataclass(frozen=True, eq=False)
-class Surprise:
+class Surprise(Scored):
     """Surprise of a path's tokens, in their order; arrays are (token,). Probabilities are the model's own
     (temperature 1, nothing removed).
     """
 
-    p: np.ndarray = field(repr=False)
-    nats: np.ndarray = field(repr=False)  # -ln p
     mean: np.ndarray = field(repr=False)  # nats per token of the first 1, 2, ... tokens
     picked: np.ndarray = field(repr=False)  # whether a reader put the token there
-    likelihood: Likelihood
-    guessing: float  # ln V: nats of a draw among all V tokens
-    likeliest: float  # share of the places where the model's likeliest token stands
-
-    @property
-    def finite(self) -> bool:
-        """False where the model has diverged and gives no probabilities."""
-        return bool(np.isfinite(self.nats).all())
-
-    @property
-    def worst(self) -> int:
-        """The place, from 0, of the token that was least expected; of equal ones the first."""
-        return int(self.nats.argmax())
+    likeliest: float  # share of the positions where the model's likeliest token stands
 
     @property
     def picks(self) -> int:
@@ -72,11 +59,11 @@ def surprise(path: Sequence[Written], vocab: int) -> Surprise:
     logs = np.array([node.log_p for node in path])
     best = sum(node.token == node.alternatives[0][0] for node in path)
     return Surprise(
-        p=np.exp(logs),
-        nats=-logs,
+        np.exp(logs),
+        -logs,
+        likelihood(path),
+        math.log(vocab),
         mean=-np.cumsum(logs) / np.arange(1, len(path) + 1),
         picked=np.array([node.picked for node in path]),
-        likelihood=likelihood(path),
-        guessing=math.log(vocab),
         likeliest=best / len(path),
     )

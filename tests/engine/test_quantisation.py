@@ -26,10 +26,10 @@ from engine.measure.circuits.quantisation import (
     matrices,
     rounded,
     rounding_error,
-    stored,
     twin,
 )
 from engine.model import Transformer
+from engine.weights.pretrained.blocks import block_at
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, stepped, tiny
 from tests.engine.pretrained.gguf_files import opened_as
@@ -117,14 +117,14 @@ def test_a_block_of_ours_is_what_ggml_would_store() -> None:
 @for_each("kind, bits, span", [("Q4_0", 4.5, (-8, 7)), ("Q4_1", 5.0, (0, 15)), ("Q8_0", 8.5, (-127, 127))])
 def test_a_block_of_a_file(kind: str, bits: float, span: tuple[int, int], tmp_path: Path) -> None:
     opened = opened_as(kind, tmp_path)
-    found = stored(opened, "blocks.1.mixer.w_qkv.weight", 33, 0)  # of the keys
+    found = block_at(opened, "blocks.1.mixer.w_qkv.weight", 33, 0)  # of the keys
     assert found is not None and found.name == "blk.1.attn_k.weight"
     expected = opened.weights()["blocks.1.mixer.w_qkv.weight"][33].numpy()
     assert np.array_equal(found.numbers, expected)
     assert found.bits == bits and (found.low, found.high) == span
     assert len(found.levels) == span[1] - span[0] + 1
     assert found.original is None and found.largest_error is None
-    assert stored(opened, "blocks.1.ffn.w_out.weight", 0, 0) is None  # rows of 44: stored as float32
+    assert block_at(opened, "blocks.1.ffn.w_out.weight", 0, 0) is None  # rows of 44: stored as float32
 
 
 IDS = (1, 2, 3, 4, 5, 6, 7)

@@ -46,10 +46,8 @@ class Switches:
 class Comparison:
     """A model before and after a change. Positions before `start` hold other tokens and are not compared.
 
-    `kl` is KL(before
-
-    after) of the prediction in nats, (query,), NaN before `start`. Losses are means in nats per token over
-    the same tokens; None where none follows, and for an encoder.
+    `kl` is KL(before | after) of the prediction in nats, (query,), NaN before `start`. Losses are means in
+    nats per token over the same tokens; None where none follows, and for an encoder.
     """
 
     before: Recording
@@ -152,9 +150,7 @@ def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
 def each_head_off(
     model: Transformer, before: Recording, how: Ablation = "zero", copies: int = 32
 ) -> Steps[np.ndarray]:
-    """Measures KL(before
-
-    after), nats, mean over positions, with one head off at a time: (layer, head).
+    """Measures KL(before | after), nats, mean over positions, with one head off at a time: (layer, head).
 
     The text is read in up to `copies` copies at once, each with another head of a layer off, from that layer
     on. A step is a layer.

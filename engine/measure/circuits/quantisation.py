@@ -23,8 +23,7 @@ from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer, build
 from engine.training.numerics import perplexity
-from engine.weights.pretrained.blocks import block_at
-from engine.weights.pretrained.load import Opened
+from engine.weights.pretrained.blocks import QuantisedBlock
 
 BLOCK = 32  # numbers that share a scale, as in ggml
 PART = 16  # bits of a scale or a minimum: both are kept as float16
@@ -128,15 +127,8 @@ def inverse(d: Tensor) -> Tensor:
 class RoundingError:
     """The loss of precision of a matrix.
 
-    `relative` is
-
-    w - w'
-
-    /
-
-    w
-
-    , `largest` the largest |w - w'|, `zeros` the share of zeros now; `bits` are those of a number with its
+    `relative` is the length of the difference as a share of the matrix's, `largest` the largest difference of
+    a number, `zeros` the share of zeros now; `bits` are those of a number with its
     share of the scales.
     """
 
@@ -184,70 +176,6 @@ def histogram(matrix: Tensor, quantised: Rounded | None, bins: int = 121) -> His
 
 
 Q4_1 = Rounding(4, BLOCK, offset=True)
-Q8_0 = Rounding(8, BLOCK)
-SPANS = {"Q4_0": (-8, 7), "Q4_1": (0, Q4_1.top), "Q8_0": (-Q8_0.top, Q8_0.top)}  # of q
-
-
-@dataclass(frozen=True, eq=False)
-class QuantisedBlock:
-    """Numbers d * q + m. `original` are those before rounding, None for a block out of a file. `name` is the
-    file's for the tensor, None for a block that was made here.
-    """
-
-    kind: str
-    scale: float
-    minimum: float
-    q: np.ndarray = field(repr=False)  # (number,)
-    numbers: np.ndarray = field(repr=False)  # (number,) float32
-    original: np.ndarray | None = field(default=None, repr=False)
-    name: str | None = None
-    row: int = 0
-    raw: bytes = field(default=b"", repr=False)
-
-    @property
-    def low(self) -> int:
-        """The smallest q of its kind."""
-        return SPANS[self.kind][0]
-
-    @property
-    def high(self) -> int:
-        return SPANS[self.kind][1]
-
-    @property
-    def levels(self) -> np.ndarray:
-        """Every value that a number of this block can have, lowest first."""
-        return (np.arange(self.low, self.high + 1) * self.scale + self.minimum).astype(np.float32)
-
-    @property
-    def largest_error(self) -> float | None:
-        """The largest |original - number|; None where the original is not known."""
-        return None if self.original is None else float(np.abs(self.original - self.numbers).max())
-
-    @property
-    def bits(self) -> float:
-        """Bits per number, scale and minimum included."""
-        if self.raw:
-            return 8 * len(self.raw) / len(self.q)
-        return Q4_1.stored_bits(len(self.q))
-
-
-def stored(opened: Opened, name: str, row: int, index: int) -> QuantisedBlock | None:
-    """Reads block `index` in row `row` of the matrix `name` from its GGUF file; None where it comes from
-    none, or is not in plain blocks there. Raises PretrainedError.
-    """
-    result = block_at(opened, name, row, index)
-    if result is None:
-        return None
-    return QuantisedBlock(
-        result.kind,
-        result.scale,
-        result.minimum,
-        result.q,
-        result.numbers,
-        name=result.name,
-        row=result.row,
-        raw=result.raw,
-    )
 
 
 @torch.inference_mode()
@@ -258,14 +186,7 @@ def made(matrix: Tensor, row: int, index: int) -> QuantisedBlock:
     own = matrix[row : row + 1, index * BLOCK : (index + 1) * BLOCK].float()
     result = rounded(own, Q4_1)
     q = result.q.flatten()[: own.shape[1]].int().cpu().numpy()
-    return QuantisedBlock(
-        "Q4_1",
-        float(result.scale),
-        float(result.minimum),
-        q,
-        result.values[0].cpu().numpy(),
-        own[0].cpu().numpy(),
-    )
+    return QuantisedBlock("Q4_1", float(result.scale), float(result.minimum), q, own[0].cpu().numpy())
 
 
 Scope = Literal["matrix", "kind", "all"]

@@ -27,11 +27,9 @@ class Lens:
     """The predictions by depth: 0 is the stream before the first block, i + 1 that after block i, the last
     the model's output.
 
-    `kl` is KL(final
-
-    depth) = sum of p_final (ln p_final - ln p_depth), in nats. `settled` is the first depth from which on a
-    position's top guess stays the final one. Of each distribution the likeliest tokens are kept, with their
-    probabilities there and at the output.
+    `kl` is KL(final | depth) = sum of p_final (ln p_final - ln p_depth), in nats. `settled` is the first
+    depth from which on a position's top guess stays the final one. Of each distribution the likeliest tokens
+    are kept, with their probabilities there and at the output.
     """
 
     guess: np.ndarray  # (depth, query) token id

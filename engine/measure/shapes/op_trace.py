@@ -4,6 +4,7 @@ The probe names tensors. Between two of them lie the operations that made the se
 PyTorch's own way to see every call, notes each with its tensors and the line of `engine/` that made it. A
 step is what leads from named tensors to a new one. It cannot be cut by time alone, since a mixer makes
 queries, keys and values before it shows the first of them: the operations are followed back from the tensor.
+docs/operation-trace.md says why this is done through torch and not by the probe alone.
 """
 
 from __future__ import annotations

@@ -19,26 +19,53 @@ from engine.weights.pretrained.weights import Piece
 SIZE = 32  # numbers of a block
 
 
+SPANS = {"Q4_0": (-8, 7), "Q4_1": (0, 15), "Q8_0": (-127, 127)}  # of q
+
+
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Numbers d * q + m. `name` is the file's own for the tensor, `row` a row of it; `raw` are the block's
-    bytes.
+class QuantisedBlock:
+    """Numbers d * q + m. `original` are those before rounding, None for a block out of a file; `name` is the
+    file's for the tensor and `row` a row of it, `raw` the block's bytes there.
     """
 
-    name: str
-    row: int
     kind: str
     scale: float  # d, stored as float16
     minimum: float  # m, stored as float16; 0 where the kind has none
-    q: np.ndarray = field(repr=False)  # (32,) int
-    raw: bytes = field(repr=False)
+    q: np.ndarray = field(repr=False)  # (number,) int
+    original: np.ndarray | None = field(default=None, repr=False)
+    name: str | None = None
+    row: int = 0
+    raw: bytes = field(default=b"", repr=False)
 
     @property
     def numbers(self) -> np.ndarray:
-        """(32,) float32"""
-        return (self.q.astype(np.float32) * np.float32(self.scale) + np.float32(self.minimum)).astype(
-            np.float32
-        )
+        """(number,) float32"""
+        made: np.ndarray = self.q.astype(np.float32) * np.float32(self.scale) + np.float32(self.minimum)
+        return made.astype(np.float32)
+
+    @property
+    def low(self) -> int:
+        """The smallest q of its kind."""
+        return SPANS[self.kind][0]
+
+    @property
+    def high(self) -> int:
+        return SPANS[self.kind][1]
+
+    @property
+    def levels(self) -> np.ndarray:
+        """Every value that a number of this block can have, lowest first."""
+        return (np.arange(self.low, self.high + 1) * self.scale + self.minimum).astype(np.float32)
+
+    @property
+    def largest_error(self) -> float | None:
+        """The largest |original - number|; None where the original is not known."""
+        return None if self.original is None else float(np.abs(self.original - self.numbers).max())
+
+    @property
+    def bits(self) -> float:
+        """Bits per number, scale and minimum included; those of Q4_1 for a block that was made here."""
+        return (8 * len(self.raw) or 4 * len(self.q) + 32) / len(self.q)
 
 
 def _half(raw: np.ndarray) -> float:
@@ -67,7 +94,7 @@ def kinds(opened: Opened, name: str) -> tuple[str, ...]:
     return tuple(file.stored[each].kind for each in _piece(opened, name).names)
 
 
-def block_at(opened: Opened, name: str, row: int, index: int) -> Block | None:
+def block_at(opened: Opened, name: str, row: int, index: int) -> QuantisedBlock | None:
     """Returns block `index` of row `row` of our matrix `name`, out of the file; None where its kind is not
     plain.
 
@@ -99,7 +126,7 @@ def _piece(opened: Opened, name: str) -> Piece:
     return pieces[name]
 
 
-def _block(file: Gguf, name: str, row: int, index: int) -> Block | None:
+def _block(file: Gguf, name: str, row: int, index: int) -> QuantisedBlock | None:
     stored = file.stored[name]
     if stored.kind not in UNPACK:
         return None
@@ -110,4 +137,4 @@ def _block(file: Gguf, name: str, row: int, index: int) -> Block | None:
     begin = (row * blocks + index) * size
     raw = np.asarray(file.raw(name)[begin : begin + size])
     scale, minimum, q = UNPACK[stored.kind](raw)
-    return Block(name, row, stored.kind, scale, minimum, q, raw.tobytes())
+    return QuantisedBlock(stored.kind, scale, minimum, q, name=name, row=row, raw=raw.tobytes())

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.circuits.quantisation import BLOCK, QuantisedBlock, made, stored
+from engine.measure.circuits.quantisation import BLOCK, made
+from engine.weights.pretrained.blocks import QuantisedBlock, block_at
 from engine.weights.pretrained.load import Opened, open_model
 from pages.inside.circuits import weights_figures as figures
 from ui import explain, widgets
@@ -42,7 +43,7 @@ def draw_block(subject: Subject, name: str) -> None:
     row = widgets.whole("Row", 0, rows - 1, 0, "bits_row", container=a)
     index = widgets.whole("Block of the row", 0, (columns - 1) // BLOCK, 0, "bits_index", container=b)
     opened = opened_of(subject)
-    found = None if opened is None else stored(opened, name, row, index)
+    found = None if opened is None else block_at(opened, name, row, index)
     kept = found is not None
     found = found or made(matrix.detach(), row, index)
     number = widgets.whole("Number of the block", 0, len(found.q) - 1, 0, "bits_number", container=c)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.circuits.quantisation import FULL, Histogram, QuantisedBlock
+from engine.measure.circuits.quantisation import FULL, Histogram
+from engine.weights.pretrained.blocks import QuantisedBlock
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour

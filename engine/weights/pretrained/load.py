@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
-from torch import Tensor
+import numpy as np
+from torch import Tensor, nn
 
 from engine.config import ModelConfig
 from engine.errors import PretrainedError
@@ -18,14 +19,18 @@ from engine.weights.pretrained.family import TENSORS, C, Family
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 from engine.weights.pretrained.weights import Source, assembled
 
+M = TypeVar("M", bound=nn.Module)
+
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedFile(Generic[C, M]):
     """A model whose facts were read and whose numbers still lie on disk."""
 
+    empty: ClassVar[Callable[..., Any]]  # builds a model of this kind
+
     source: Source
-    family: Family[ModelConfig]
-    config: ModelConfig
+    family: Family[C]
+    config: C
     facts: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -36,19 +41,47 @@ class Opened:
     @property
     def differs(self) -> dict[str, Any]:
         """The fields of its configuration that are not as they are where nothing is said."""
-        return differing(self.config)
+        raise NotImplementedError
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Returns every tensor of the model with its name, float32, one after the other. Raises
-        PretrainedError.
+        """Yields every tensor of the model with its name, float32, one after the other. Raises
+        PretrainedError, at the end where a copy of a tensor is another one.
         """
-        c = self.config
-        empty = build(c, device="meta")
-        return assembled(empty, self.family.pieces(c), self.source, self.family.ignored(c))
+        c, there = self.config, set(self.source.names())
+        copies = {name: ours for name, ours in self.family.copies(c).items() if name in there}
+        copied: dict[str, Tensor] = {}
+        pieces, ignored = self.family.pieces(c), self.family.ignored(c) | copies.keys()
+        for name, tensor in assembled(type(self).empty(c, device="meta"), pieces, self.source, ignored):
+            if name in copies.values():
+                copied[name] = tensor
+            yield name, tensor
+        for name, ours in copies.items():
+            if not np.array_equal(self.source.numbers(name), copied[ours].numpy()):
+                raise PretrainedError(
+                    f"{self.source.title}: {name} should be the {ours} once more, and is another matrix"
+                )
 
     def weights(self) -> dict[str, Tensor]:
         """Returns all tensors. Raises PretrainedError."""
         return dict(self.tensors())
+
+    def model(self, weights: Mapping[str, Tensor] | None = None) -> M:
+        """Returns the model, in evaluation mode, without gradients; with `weights` that were kept, else read
+        now.
+        """
+        model: M = type(self).empty(self.config, device="meta").requires_grad_(False)
+        model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
+        return model.eval()
+
+
+class Opened(OpenedFile[ModelConfig, Transformer]):
+    """A decoder or an encoder."""
+
+    empty = staticmethod(build)
+
+    @property
+    def differs(self) -> dict[str, Any]:
+        return differing(self.config)
 
     def vocabulary(self) -> PretrainedTokenizer:
         """Returns the tokenizer. Raises PretrainedError."""
@@ -56,14 +89,6 @@ class Opened:
             return vocabulary.from_gguf(self.facts)
         assert isinstance(self.source, folder.Folder)
         return folder.vocabulary_of(self.source)
-
-    def model(self, weights: Mapping[str, Tensor] | None = None) -> Transformer:
-        """Returns the model, in evaluation mode, without gradients; with `weights` that were kept, else read
-        now.
-        """
-        model = build(self.config, device="meta").requires_grad_(False)
-        model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
-        return model.eval()
 
 
 def differing(config: ModelConfig) -> dict[str, Any]:

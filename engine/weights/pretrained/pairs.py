@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from torch import Tensor
 
 from engine.config import Seq2SeqConfig
 from engine.errors import PretrainedError
@@ -21,28 +18,18 @@ from engine.weights.pretrained import (
     sources,
 )
 from engine.weights.pretrained.families import PAIRS
-from engine.weights.pretrained.family import Family
 from engine.weights.pretrained.folder import Folder
-from engine.weights.pretrained.load import differing, known
+from engine.weights.pretrained.load import OpenedFile, differing, known
 from engine.weights.pretrained.sources import Facts
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
-from engine.weights.pretrained.weights import assemble
 
 UNUSED = "[unused]"  # a row of the embedding that no token has: tables are filled up to a round size
 
 
-@dataclass(frozen=True, eq=False)
-class OpenedPair:
-    """An opened encoder-decoder, as engine.weights.pretrained.load.Opened."""
+class OpenedPair(OpenedFile[Seq2SeqConfig, Seq2Seq]):
+    """An encoder-decoder."""
 
-    source: Folder
-    family: Family[Seq2SeqConfig]
-    config: Seq2SeqConfig
-
-    @property
-    def names(self) -> set[str]:
-        """Returns the names of the model's tensors, in the engine's terms."""
-        return set(self.family.pieces(self.config))
+    empty = staticmethod(build_pair)
 
     @property
     def differs(self) -> dict[str, Any]:
@@ -50,34 +37,10 @@ class OpenedPair:
         halves = {"encoder": differing(c.encoder), "decoder": differing(c.decoder)}
         return halves | {"tokens": (c.pad, c.begin, c.end)}
 
-    def weights(self) -> dict[str, Tensor]:
-        """Returns every tensor of the model, float32. Raises PretrainedError."""
-        c, family = self.config, self.family
-        copies = {name: ours for name, ours in family.copies(c).items() if name in self.source.where}
-        ignored = family.ignored(c) | copies.keys()
-        result = assemble(build_pair(c, device="meta"), family.pieces(c), self.source, ignored)
-        for name, ours in copies.items():
-            if not np.array_equal(self.source.numbers(name), result[ours].numpy()):
-                raise PretrainedError(
-                    f"{self.source.title}: {name} should be the {ours} once more, and is another matrix"
-                )
-        return result
-
-    def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Returns the same with their names, which all lie in memory until the copies have been compared."""
-        return iter(self.weights().items())
-
     def words(self) -> PairWords:
         """Returns the tokenizer. Raises PretrainedError."""
+        assert isinstance(self.source, Folder)
         return PairWords(folder.vocabulary_of(self.source), self.config.pad, self.config.end)
-
-    def model(self, weights: dict[str, Tensor] | None = None) -> Seq2Seq:
-        """Returns the model, in evaluation mode, without gradients; with `weights` that were kept, else read
-        now.
-        """
-        model = build_pair(self.config, device="meta").requires_grad_(False)
-        model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
-        return model.eval()
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +82,7 @@ def open_pair(path: Path | str) -> OpenedPair:
     """
     source = folder.read(path)
     family, facts = known(source, PAIRS)
-    return OpenedPair(source, family, family.config(facts))
+    return OpenedPair(source, family, family.config(facts), facts)
 
 
 def available() -> list[str]:

@@ -97,20 +97,11 @@ def by_head(n_heads: int) -> Change:
     return change
 
 
-def assemble(
-    model: nn.Module, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
-) -> dict[str, Tensor]:
-    """Returns our names -> float32 tensors, all that a model has, which may be on the meta device. Raises as
-    `assembled`.
-    """
-    return dict(assembled(model, pieces, source, ignored))
-
-
 def assembled(
     model: nn.Module, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
 ) -> Iterator[tuple[str, Tensor]]:
-    """Yields the same one after the other, each made when it is requested, so that never all have to lie in
-    memory.
+    """Yields our names with float32 tensors, all that a model has, which may be on the meta device. Each is
+    made when it is requested, so that never all have to lie in memory.
 
     `ignored` may be there or not: buffers, and copies of a tied matrix; a name that ends in a dot stands for
     all that begin so. Raises PretrainedError that names the tensor which is missing, left over, of another

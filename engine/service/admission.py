@@ -8,7 +8,7 @@ address for all: what an address may ask for is most of what there is.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from engine.errors import RunError
 from engine.service.profiles import Profile
@@ -49,11 +49,11 @@ class Starts:
             del self._when[next(iter(self._when))]
 
 
-def check_owner(profile: Profile, runs: Mapping[str, Run], owner: str, race: str | None) -> bool:
+def check_owner(profile: Profile, runs: Iterable[Run], owner: str, race: str | None) -> bool:
     """Returns True for a new party: a single run, or the first of a race. Raises RunError when its owner has
     the most runs allowed.
     """
-    kept = {run.party for run in runs.values() if run.owner == owner}
+    kept = {run.party for run in runs if run.owner == owner}
     if race is not None and race in kept:
         return False
     if len(kept) >= profile.max_runs_each:
@@ -86,7 +86,7 @@ def check_queue(profile: Profile, queue: Sequence[Run], run: Run) -> None:
 
 def make_room(
     profile: Profile,
-    runs: Mapping[str, Run],
+    runs: Iterable[Run],
     text_bytes: int,
     forget: Callable[[Run], None],
     address: str = "",
@@ -100,7 +100,7 @@ def make_room(
     """
     most = profile.max_runs_address
     if address and most:
-        own = {run.id: run for run in runs.values() if run.address == address}
+        own = {run.id: run for run in runs if run.address == address}
         while len(own) >= most:
             if (leaves := _next_to_go(own.values())) is None:
                 raise RunError(
@@ -110,12 +110,12 @@ def make_room(
             del own[leaves.id]
             forget(leaves)
     while True:
-        texts = [run for run in runs.values() if run.text_bytes]
-        many = len(runs) >= profile.max_runs_total
+        texts = [run for run in runs if run.text_bytes]
+        many = len(list(runs)) >= profile.max_runs_total
         full = text_bytes > 0 and sum(r.text_bytes for r in texts) + text_bytes > profile.text_bytes_total
         if not many and not full:
             return
-        leaves = _next_to_go(runs.values() if many else texts)
+        leaves = _next_to_go(runs if many else texts)
         if leaves is None:
             raise RunError(
                 "This server keeps as many runs as it can, and all go on: try again in a while."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 
 from engine.service.snapshots import thinned
 from engine.service.state import Run
@@ -16,13 +16,13 @@ def fit(run: Run, budget: int) -> None:
     run.changed()
 
 
-def fit_all(runs: Mapping[str, Run], budget: int, forget: Callable[[Run], None]) -> None:
+def fit_all(runs: Iterable[Run], budget: int, forget: Callable[[Run], None]) -> None:
     """Keeps all runs within a budget: the largest are thinned first, then ended runs forgotten, the longest
     unwatched first.
     """
-    while sum(map(size, runs.values())) > budget:
-        several = [run for run in runs.values() if len(run.snapshots) > 1]
-        ended = [run for run in runs.values() if size(run) and not run.active]
+    while sum(map(size, runs)) > budget:
+        several = [run for run in runs if len(run.snapshots) > 1]
+        ended = [run for run in runs if size(run) and not run.active]
         if several:
             largest = max(several, key=snapshot_bytes)
             fit(largest, snapshot_bytes(largest) // 2)

@@ -1,4 +1,4 @@
-"""The thread that looks after the runs a few times a second, and the end of everything."""
+"""The thread that looks after the runs a few times a second."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable
-
-from engine.service.processes import Workers
-from engine.service.snapshots import Store
 
 LOG = logging.getLogger(__name__)
 TICK = 0.25  # seconds between rounds
@@ -46,14 +43,3 @@ def _go_round(method: weakref.WeakMethod[Callable[[], None]], stop: threading.Ev
         except Exception:  # leases and limits must go on being kept whatever happened to one run
             LOG.exception("a round of housekeeping failed")
         del tick
-
-
-def shut(housekeeping: Housekeeping, workers: Workers, store: Store) -> None:
-    """Shuts the service down in this order: nothing starts any more, everything has ended, and then the files
-    go.
-    """
-    housekeeping.stop()
-    workers.close()
-    housekeeping.join()
-    workers.close()  # a spare that was just being started
-    store.close()

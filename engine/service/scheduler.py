@@ -1,68 +1,123 @@
-"""Inside the run service: who trains, who waits, who is held because nobody watches, and what the workers
-say.
-"""
+"""Which runs train, in which process: the queue, slots, pauses, ends, and what the workers report."""
 
 from __future__ import annotations
 
-import math
-import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from engine.errors import RunError
-from engine.service import (
-    admission,
-    budgets,
-    protocol,
-    slots,
-)
-from engine.service.housekeeping import Housekeeping, shut
+from engine.service import admission, budgets, protocol
+from engine.service.housekeeping import Housekeeping
 from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
-from engine.service.snapshots import Saved, Store, clear_partial
-from engine.service.state import End, Run
-from engine.service.status_messages import (
-    FROZEN,
-    LATE,
-    MOVED,
-    NOT_SAVED,
-    REPLACED,
-    UNWATCHED,
-)
+from engine.service.run_table import RunTable
+from engine.service.snapshots import Saved, clear_partial
+from engine.service.state import End, Run, Standing, WorkerStanding
 from engine.service.transport import Opener
 from engine.training.records import Done
 
 STOP_GRACE = 30.0  # seconds that a worker has for its last look before it is ended by force
 MAX_MOVES = 5  # of one run: a training that stops every process that it gets must not go on
+# Why a run is as it is, where nobody decided that
+UNWATCHED = "Paused because nobody was watching. It goes on by itself as soon as somebody looks."
+FROZEN = "The process of the training did not answer any more, and was ended."
+LATE = "The training did not stop in time, and its process was ended."
+REPLACED = "At step {step:,} its process did not answer any more: another one went on from step {newest:,}."
+MOVED = "At step {step:,} its machine was lost: it went on from step {newest:,} on another one."
+NOT_SAVED = "It could not be saved in time, so it goes on from its last snapshot."
 
 
 class Scheduler:
-    """The runs and their processes. Its methods are called with `lock` held; `tick` and the workers' two
-    callbacks take it themselves.
+    """Gives processes to the runs of a table. Methods are called with its lock held, but for `tick`,
+    `standing` and the workers' two callbacks.
     """
 
-    def __init__(
-        self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool, opener: Opener
-    ) -> None:
-        self.profile, self.clock = profile, clock
-        self.lock = threading.RLock()
-        self.runs: dict[str, Run] = {}
+    def __init__(self, table: RunTable, spare: bool, opener: Opener) -> None:
+        self.table = table
         self.queue: list[Run] = []
-        self.seen: dict[str, float] = {}  # owner -> when last heard of
-        self.closed = False
-        self.store = Store(folder)
-        size = profile.threads_per_run, profile.max_workers
+        size = self.profile.threads_per_run, self.profile.max_workers
         self.workers = Workers(*size, spare, self._on_message, self._on_exit, opener)
         self.workers.keep_spare(idle=True)
         self._housekeeping = Housekeeping(self.tick)
+
+    @property
+    def profile(self) -> Profile:
+        return self.table.profile
 
     def shutter(self) -> Callable[[], None]:
         """Returns a function that ends every process and thread and removes every file. It does not know the
         scheduler, which may be gone by then.
         """
-        housekeeping, workers, store = self._housekeeping, self.workers, self.store
-        return lambda: shut(housekeeping, workers, store)
+        housekeeping, workers, store = self._housekeeping, self.workers, self.table.store
+
+        def shut() -> None:
+            housekeeping.stop()  # nothing starts any more
+            workers.close()
+            housekeeping.join()
+            workers.close()  # a spare that was just being started
+            store.close()
+
+        return shut
+
+    # Slots --------------------------------------------------------------------------------------
+
+    def place(self, run: Run) -> int:
+        """Returns the position in the queue, in which a race waits as one: 1 is next, 0 is not queued."""
+        if run.status != "queued":
+            return 0
+        parties = self._waiting()
+        return parties.index(run.party) + 1 if run.party in parties else len(parties) + 1
+
+    def _waiting(self) -> list[str]:
+        return list(dict.fromkeys(run.party for run in self.queue))
+
+    def _seated(self, worker: Worker) -> list[Run]:
+        """The runs whose trainings a process does."""
+        return [run for run in self.table if run.seat is not None and run.seat.worker is worker]
+
+    def _taken(self) -> int:
+        """The slots in use: one for each process that trains."""
+        return len({run.seat.worker for run in self.table if run.seat and run.takes_a_place})
+
+    def _listening(self, runs: list[Run]) -> list[tuple[Run, Worker]]:
+        return [(run, run.seat.worker) for run in runs if run.seat and run.seat.worker.listens()]
+
+    def _admits(self, run: Run) -> bool:
+        """True if there is a slot for a run. A member of a race needs none where a process of the race trains
+        already, for it takes turns there. The second of two that are compared needs none while the first
+        trains: they are watched together, on one core if need be.
+        """
+        mates = self.table.race(run.race) if run.seat is None else self._seated(run.seat.worker)
+        if any(mate.trains for mate, _ in self._listening(mates) if mate is not run):
+            return True
+        other = self.table.get(run.beside)
+        together = other is not None and other.takes_a_place
+        return self._taken() < self.profile.max_runs + (self.profile.max_beside if together else 0)
+
+    def threads(self, run: Run) -> int:
+        """Returns the threads of a run: fewer where the run that it is compared with trains as well, or is
+        about to be requested, and where its race is spread over several processes.
+        """
+        shares = self.profile.race_workers > 1
+        if run.race is None:
+            other = self.table.get(run.beside)
+            shares = run.beside is not None and (other is None or other.active)
+        return self.profile.threads(shares)
+
+    def _process_of(self, run: Run, free: bool) -> Worker | None:
+        """The process of a run's race in which it takes turns: the emptiest of those that train, which needs
+        no further slot, else of those that wait. None where there is none, or where the race may have one
+        more, one is `free`, and so is a slot.
+        """
+        mates = self._listening(self.table.race(run.race))
+        workers = Counter(worker for _, worker in mates)
+        room = free and self._taken() < self.profile.max_runs
+        if not workers or (len(workers) < self.profile.race_workers and room):
+            return None
+        training = [worker for mate, worker in mates if mate.trains]
+        return min(training or workers, key=lambda worker: workers[worker])
 
     # Waiting and training -----------------------------------------------------------------------
 
@@ -75,16 +130,16 @@ class Scheduler:
         self.dispatch()
 
     def dispatch(self) -> None:
-        """Gives free places to those who wait, first come, first served. Whom nobody watches any more leaves
+        """Gives free slots to those who wait, first come, first served. Whom nobody watches any more leaves
         the queue first: they must not be started only to be paused.
         """
-        for run in [run for run in self.queue if self.unwatched(run)]:
+        for run in [run for run in self.queue if self.table.unwatched(run)]:
             self._leave_for_lease(run)
-        while self.queue and not self.closed:
+        while self.queue and not self.table.closed:
             free = self.workers.free()
-            able = [run for run in self.queue if free or run.seat is not None or self._process_of(run)]
-            if not (ready := [run for run in able if slots.admits(self.runs, self.profile, run)]):
-                return  # until a place is free, or a process has ended
+            able = [run for run in self.queue if free or run.seat is not None or self._process_of(run, free)]
+            if not (ready := list(filter(self._admits, able))):
+                return  # until a slot is free, or a process has ended
             run = ready[0]
             self.queue.remove(run)
             if run.seat is None:
@@ -93,15 +148,11 @@ class Scheduler:
                 run.go_on()
                 run.seat.send(protocol.Resume())
 
-    def unwatched(self, run: Run) -> bool:
-        """True if nobody has watched for longer than a run goes on without."""
-        return self.clock() - run.last_watched > self.profile.lease_seconds
-
     def launch(self, run: Run) -> None:
         """Gives a run a process, from the newest snapshot if there is one; a paused run's begins paused. The
         runs of a race share one. Raises NoProcess when there are as many processes as may be.
         """
-        joined = self._process_of(run)
+        joined = self._process_of(run, self.workers.free())
         for again in (False, True):  # the spare may have died a moment ago
             try:
                 worker = joined or self.workers.take()
@@ -114,7 +165,7 @@ class Scheduler:
             run.seat = Seat(worker, len(worker.jobs))
             worker.jobs.append(Job(run.id, run.folder))
             run.begin()
-            if run.seat.send(run.order(self.profile.threads(slots.shares(self.runs, self.profile, run)))):
+            if run.seat.send(run.order(self.threads(run))):
                 return
             run.seat = None
             if joined is not None:  # the race's process is gone, as those in it will hear
@@ -123,16 +174,12 @@ class Scheduler:
         run.lost = joined is not None
         self.end(run, "failed", sentence)
 
-    def _process_of(self, run: Run) -> Worker | None:
-        """Returns its race's process, where it is to take turns."""
-        return slots.process_of(self.runs, self.profile, run, self.workers.free())
-
     # Pausing and going on -----------------------------------------------------------------------
 
     def hold(self, run: Run) -> None:
         """Pauses a run in whatever active state it is, until its owner resumes it."""
         self._leave(run)
-        run.hold(self.clock())
+        run.hold(self.table.clock())
         self._park()
         self.dispatch()
 
@@ -145,7 +192,7 @@ class Scheduler:
     def _leave_for_lease(self, run: Run) -> None:
         """Pauses a run until somebody looks."""
         self._leave(run)
-        run.hold(self.clock(), UNWATCHED, by_lease=True)
+        run.hold(self.table.clock(), UNWATCHED, by_lease=True)
 
     def go_on(self, run: Run) -> None:
         """Queues a paused run."""
@@ -173,11 +220,7 @@ class Scheduler:
 
     def _park(self, but: Run | None = None) -> None:
         """Saves and ends the processes that have been paused longest, when too many are."""
-        processes = {
-            run.seat.worker: slots.seated(self.runs, run.seat.worker)
-            for run in self.runs.values()
-            if run.seat
-        }
+        processes = {run.seat.worker: self._seated(run.seat.worker) for run in self.table if run.seat}
         waiting = [runs for runs in processes.values() if all(run.waits for run in runs)]
         many = max(0, len(waiting) - self.profile.max_paused)
         for runs in sorted(waiting, key=lambda runs: max(run.paused_at for run in runs))[:many]:
@@ -185,7 +228,7 @@ class Scheduler:
                 continue
             for run in runs:
                 if not run.parking and run.seat is not None:
-                    run.park(self.clock() + STOP_GRACE * len(runs))
+                    run.park(self.table.clock() + STOP_GRACE * len(runs))
                     run.seat.send(protocol.Stop())
 
     def parked(self, run: Run, message: str) -> None:
@@ -211,8 +254,8 @@ class Scheduler:
             run.become("stopped")
         else:
             # those of its process that were stopped before it take their last looks first
-            ahead = sum(other.stopping for other in slots.seated(self.runs, run.seat.worker))
-            run.stop(self.clock() + STOP_GRACE * (1 + ahead))
+            ahead = sum(other.stopping for other in self._seated(run.seat.worker))
+            run.stop(self.table.clock() + STOP_GRACE * (1 + ahead))
             run.seat.send(protocol.Stop())
 
     def end(
@@ -230,7 +273,7 @@ class Scheduler:
         """Tells a process that one of its trainings is over. False where it was the last, and the process
         has nothing to do any more.
         """
-        return bool(slots.seated(self.runs, seat.worker)) and seat.send(protocol.Leave())
+        return bool(self._seated(seat.worker)) and seat.send(protocol.Leave())
 
     def fail(self, run: Run, sentence: str, lost: bool = False) -> None:
         """Ends a run with what went wrong, and what is left of it. `lost`: the process did, not the
@@ -247,54 +290,46 @@ class Scheduler:
 
     def forget(self, run: Run) -> None:
         """Ends a run's process and removes its files."""
-        self.runs.pop(run.id, None)
         if run in self.queue:
             self.queue.remove(run)
         seat, run.seat = run.seat, None
         if seat is not None and not self._vacated(seat):
             seat.worker.kill()
-        self.store.remove(run.folder)
+        self.table.remove(run)
 
     # Housekeeping -------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Does one round of housekeeping: leases, late stops, memory, forgetting, the spare."""
-        with self.lock:
-            if self.closed:
+        with self.table.lock:
+            if self.table.closed:
                 return
-            for run in list(self.runs.values()):
+            for run in self.table:
                 self._look_after(run)
             self._park()
-            owners = {run.owner for run in self.runs.values()}
-            self.seen = {owner: when for owner, when in self.seen.items() if owner in owners}
+            self.table.forget_owners()
             self.dispatch()
-            idle = slots.taken(self.runs) == 0
+            idle = self._taken() == 0
         self.workers.silent()  # `_on_exit` hears of those
         self.workers.trim()
         self.workers.keep_spare(idle)
 
     def _look_after(self, run: Run) -> None:
-        now = self.clock()
         if run.stop_by is not None:
-            if now > run.stop_by:
+            if self.table.clock() > run.stop_by:
                 self._lose_patience(run)
         elif run.status in ("queued", "starting", "running"):
-            if self.unwatched(run):
+            if self.table.unwatched(run):
                 self._leave_for_lease(run)
-        else:
-            heard = max(run.last_watched, self.seen.get(run.owner, -math.inf))
-            if now - heard > self.profile.forget_seconds:
-                self.forget(run)
+        elif self.table.abandoned(run):
+            self.forget(run)
         self._check_memory(run)
 
     def _lose_patience(self, run: Run) -> None:
         """Its process was asked to end, and has not."""
-        mates = (
-            []
-            if run.seat is None
-            else [mate for mate in slots.seated(self.runs, run.seat.worker) if mate is not run]
-        )
+        mates = []
         if run.seat is not None:
+            mates = [mate for mate in self._seated(run.seat.worker) if mate is not run]
             run.seat.worker.kill()
         if run.parking:
             self.parked(run, NOT_SAVED)
@@ -310,22 +345,39 @@ class Scheduler:
         limit = self.profile.max_worker_bytes
         if limit and run.seat is not None and (used := run.seat.worker.resident_bytes()) > limit:
             worker = run.seat.worker
-            runs = slots.seated(self.runs, worker)
+            runs = self._seated(worker)
             what = "The training" if len(runs) == 1 else f"The {len(runs)} trainings of this race together"
             sentence = f"{what} used {used / GB:.1f} GB of memory; {limit / GB:.1f} GB are allowed here."
             for each in runs:
                 self.fail(each, f"{sentence} A smaller batch, context or model needs less.")
             worker.kill()
 
-    # What the workers say -----------------------------------------------------------------------
+    def standing(self) -> Standing:
+        """Returns how many of everything there are now. Reads the memory of each process from the system,
+        outside of the lock.
+        """
+        with self.table.lock:
+            runs, queued = list(self.table), len(self._waiting())
+            kept = sum(budgets.snapshot_bytes(run) for run in runs)
+            statuses, steps = tuple(run.status for run in runs), sum(run.step for run in runs)
+        workers = tuple(
+            WorkerStanding(
+                "training" if worker.jobs else "spare" if worker.ready else "starting",
+                worker.resident_bytes(),
+            )
+            for worker in self.workers.alive()
+        )
+        return Standing(statuses, queued, workers, kept, steps)
+
+    # What the workers report -----------------------------------------------------------------------
 
     def _on_message(self, worker: Worker, entrant: int, message: protocol.Message) -> None:
-        with self.lock:
+        with self.table.lock:
             if isinstance(message, protocol.Ready):
                 worker.ready = True
-            run = self.runs.get(worker.jobs[entrant].run) if 0 <= entrant < len(worker.jobs) else None
+            run = self.table.get(worker.jobs[entrant].run) if 0 <= entrant < len(worker.jobs) else None
             # what a training says that nobody waits for any more, or that has another process now, is late
-            if run is not None and run.seat == Seat(worker, entrant) and not self.closed:
+            if run is not None and run.seat == Seat(worker, entrant) and not self.table.closed:
                 self._hear(run, message)
 
     def _hear(self, run: Run, message: protocol.Message) -> None:
@@ -346,7 +398,7 @@ class Scheduler:
             case protocol.SnapshotSaved(step, path, size):
                 run.snapshots[step] = Saved(Path(path), size)
                 budgets.fit(run, self.profile.snapshot_bytes)
-                budgets.fit_all(self.runs, self.profile.snapshot_bytes_total, self.forget)
+                budgets.fit_all(self.table, self.profile.snapshot_bytes_total, self.forget)
             case protocol.Warned(text):
                 run.warn(text)
             case protocol.Failed(text):
@@ -363,8 +415,8 @@ class Scheduler:
 
     def _on_exit(self, worker: Worker, code: int) -> None:
         self.workers.ended(worker)
-        with self.lock:
-            if self.closed:
+        with self.table.lock:
+            if self.table.closed:
                 return
             for entrant, job in enumerate(worker.jobs):
                 self._lost(Seat(worker, entrant), job, code)
@@ -372,9 +424,9 @@ class Scheduler:
 
     def _lost(self, seat: Seat, job: Job, code: int) -> None:
         """Clears up after a process that has ended, and fails a run that it still had."""
-        run = self.runs.get(job.run)
+        run = self.table.get(job.run)
         if run is None:  # removed while it was writing
-            self.store.remove(job.folder)
+            self.table.store.remove(job.folder)
         elif run.seat is None or run.seat.worker is seat.worker:
             clear_partial(job.folder)
         if run is not None and run.seat == seat:

@@ -34,8 +34,9 @@ NAMESPACE = "glassformer"
 FAULT = "The service that holds the runs could not do that: its log says why."
 GONE = "The service that holds the runs does not answer. Try again in a moment."
 ANSWER_SECONDS, SLOW_SECONDS = 10.0, 60.0  # until a call is given up
+START_SECONDS = 300.0  # likewise of the first, for which the code is sent and torch imported
 SLOW = frozenset({"start", "start_comparison", "start_race", "start_beside", "restart", "extend", "revive"})
-SLOW |= {"checkpoint", "snapshot", "made_of", "profile"}  # what starts a process, or sends weights
+SLOW |= {"checkpoint", "snapshot", "made_of"}  # what starts a process, or sends weights
 QUIET_SECONDS = 5.0  # in which nobody else waits for a service that has just kept silent
 BEAT_SECONDS, ALONE_SECONDS = 10.0, 60.0  # between a server's signs of life; without any, the runs end
 CALLS = 64  # answered at a time
@@ -105,6 +106,7 @@ class SharedRuns:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self.rooms = cast(Rooms, _SharedRooms(self))
+        self._get(lambda actor: actor.beat.remote(), START_SECONDS)
         self.profile: Profile = self.call("manager.profile")
         beat = weakref.WeakMethod(self._beat)
         threading.Thread(target=_beat, args=(beat, self._closed), daemon=True).start()

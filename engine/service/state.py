@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -141,6 +141,27 @@ class Process:
     pid: int
     runs: tuple[str, ...]  # whose trainings it does, or did; none: the spare
     ready: bool  # torch is imported
+
+
+@dataclass(frozen=True)
+class WorkerStanding:
+    """A process: it trains (or holds a paused run), waits warm, or is not warm yet. Resident bytes."""
+
+    kind: Literal["training", "spare", "starting"]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Numbers of a manager at one moment, for who runs the server: statuses of all runs that are kept; who
+    waits, a race as one; processes; bytes of snapshots on disk; steps that these runs have done.
+    """
+
+    statuses: tuple[Status, ...]
+    queued: int
+    workers: tuple[WorkerStanding, ...]
+    snapshot_bytes: int
+    steps: int
 
 
 @dataclass(eq=False)
@@ -321,31 +342,21 @@ class Run:
         if self._view is None or self._view.version != self.version or self._view.place != place:
             if self._view is not None and self._view.version == self.version:
                 self.changed()  # the place alone has
+            own = {name: getattr(self, name) for name in _SHOWN}
             self._view = RunView(
-                id=self.id,
-                name=self.name,
-                spec=self.spec,
-                status=self.status,
+                **own,
                 place=place,
-                message=self.message,
-                step=self.step,
-                total_steps=self.total_steps,
-                seconds=self.seconds,
                 tokens_per_second=self.history.tokens_per_second(),
                 history=self.history.view(),
                 snapshots=tuple(sorted(self.snapshots)),
-                precision=self.precision,
-                parameters=self.parameters,
-                version=self.version,
                 resumable=bool(self.snapshots),
                 warnings=tuple(self.warnings),
-                learning_rate=self.learning_rate,
-                prompt=self.prompt,
-                given=self.given,
                 changes=tuple(self.changes),
-                beside=self.beside,
-                race=self.race,
-                race_title=self.race_title,
                 lost=self.lost and self.status == "failed",
             )
         return self._view
+
+
+# Fields of a view that are the run's own, as they are
+_DERIVED = {"place", "tokens_per_second", "history", "snapshots", "resumable", "warnings", "changes", "lost"}
+_SHOWN = tuple(field.name for field in fields(RunView) if field.name not in _DERIVED)

@@ -34,7 +34,7 @@ def make(ray: Any, tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
 
 def node_of(manager: RunManager, nodes: Any, run: str) -> Any:
     """The node that a run's worker is on: its actor's, as Ray knows it."""
-    (worker,) = [w for w in manager._inside.workers.alive() if run in [job.run for job in w.jobs]]
+    (worker,) = [w for w in manager.scheduler.workers.alive() if run in [job.run for job in w.jobs]]
     asked = worker.transport._actor.__ray_call__.options(concurrency_group="commands").remote(
         lambda _: __import__("ray").get_runtime_context().get_node_id()
     )

@@ -41,7 +41,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., tuple[RunManager, Asker, Cloc
 
 
 def on_disk(manager: RunManager) -> int:
-    return sum(path.stat().st_size for path in manager.folder.rglob("text.txt"))
+    return sum(path.stat().st_size for path in manager.table.store.folder.rglob("text.txt"))
 
 
 def test_many_invented_owners_do_not_fill_the_disk_with_texts(make: Callable[..., Any]) -> None:
@@ -95,7 +95,7 @@ def test_runs_paused_by_their_lease_give_way_to_a_new_start(make: Callable[..., 
         if n == 1:
             manager.pause(left[-1], f"cookie{n}")  # by hand: that is somebody's word
     clock.now += 60
-    manager.tick()
+    manager.scheduler.tick()
     assert [look(manager, run).status for run in left] == ["paused"] * 4
     held = {manager.start(spec(LONG), f"new{n}") for n in range(3)}
     assert [manager.view(run) is not None for run in left] == [False, True, False, False]
@@ -109,7 +109,7 @@ def test_a_text_of_a_run_paused_by_its_lease_gives_way_to_another(make: Callable
     manager, _, clock = make(text_bytes_total=2 * size, lease_seconds=10.0)
     left = [manager.start(spec(LONG, text=TEXT), f"cookie{n}") for n in range(2)]
     clock.now += 60
-    manager.tick()
+    manager.scheduler.tick()
     manager.start(spec(LONG, text=TEXT), "new")
     assert [manager.view(run) is not None for run in left] == [False, True] and on_disk(manager) == 2 * size
 

@@ -302,8 +302,8 @@ def test_a_stopped_worker_is_replaced_and_its_run_goes_on(
 def test_after_a_stop_of_the_whole_server_nobody_is_late(impatient: Callable[..., RunManager]) -> None:
     manager = impatient()
     run = begun(manager)
-    workers = manager._inside.workers
-    with manager._inside.lock:  # no other round
+    workers = manager.scheduler.workers
+    with manager.table.lock:  # no other round
         workers._listened -= 3600.0
         assert workers.silent() == []
     reached(manager, run, look(manager, run).step + 100)

@@ -83,15 +83,15 @@ def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> Non
     ended(manager, done)
     worker, folders = pid(manager, paused), [files(manager, run).folder for run in (paused, done)]
     clock.now += 16
-    manager.tick()
+    manager.scheduler.tick()
     assert look(manager, paused).status == "paused"
     clock.now += 1700
     manager.watch(paused)  # its owner is there: neither goes, and it resumes
     clock.now += 1700
-    manager.tick()
+    manager.scheduler.tick()
     assert look(manager, paused).status == "paused" and look(manager, done).status == "finished"
     clock.now += 1801
-    manager.tick()
+    manager.scheduler.tick()
     assert manager.view(paused) is None and manager.view(done) is None
     wait(lambda: not lives(worker) and not any(folder.exists() for folder in folders), 30)
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from engine.errors import ConfigError, RunError
-from engine.service import slots
 from engine.service.manager import RunManager
 from engine.service.profiles import estimate_bytes
 from engine.service.run_changes import Change
@@ -125,12 +124,12 @@ def test_unwatched_all_are_paused_and_one_look_lets_all_go_on(make: Callable[...
     clock.now += 10
     manager.watch(runs[1])
     clock.now += 10
-    manager.tick()
+    manager.scheduler.tick()
     assert all(look(manager, run).active and look(manager, run).status != "paused" for run in runs)
     clock.now += 16
-    manager.tick()
+    manager.scheduler.tick()
     assert [look(manager, run).status for run in runs] == ["paused"] * 3
-    manager.tick()  # no process may be kept: it saves all, and ends
+    manager.scheduler.tick()  # no process may be kept: it saves all, and ends
     wait(lambda: not manager.processes())
     steps = [max(look(manager, run).snapshots) for run in runs]
     assert min(steps) >= 10
@@ -252,10 +251,8 @@ def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_train
     before = ended(manager, one)
     other = manager.start_beside(one, spec(SHORT, name="b"), ME)
     assert (look(manager, one).beside, look(manager, other).beside) == (other, one)
-    inside = manager._inside
-    assert not slots.shares(inside.runs, inside.profile, inside.runs[other]), (
-        "the first needs no threads any more"
-    )
+    second = manager.table.get(other)
+    assert second is not None and manager.scheduler.threads(second) == 2, "the first needs none any more"
     assert ended(manager, other).status == "finished"
     assert look(manager, one).history.steps.tolist() == before.history.steps.tolist()
     with pytest.raises(RunError):

@@ -205,11 +205,11 @@ def test_whatever_happens_the_limits_hold_and_every_way_of_the_table_is_gone(
                     _happen(manager, random.choice(sorted(puppets.alive, key=lambda p: p.pid)), random)
             else:
                 clock.now += random.choice([1.0, 5.0, 20.0, 40.0])
-                manager.tick()
+                manager.scheduler.tick()
             views = [view for owner in "abcd" for view in manager.runs(owner)]
             assert len(puppets.alive) <= limit and len(manager.processes()) == len(puppets.alive)
             assert len({v.race or v.id for v in views if v.status in ("starting", "running")}) <= 2
-            runs = [run for run in manager._inside.runs.values() if run.status in ("starting", "running")]
+            runs = [run for run in manager.table if run.status in ("starting", "running")]
             assert len({run.seat.worker for run in runs if run.seat}) <= 2, "a race is in one process"
             places = {v.place for v in views} - {0}
             assert places == set(range(1, len(places) + 1))
@@ -236,7 +236,7 @@ def _nobody_waits_for_ever(manager: RunManager, puppets: type[Puppet]) -> None:
                         puppet.say(Started("float32"), Records((Done(9, "finished", "", 1.0),)), entrant=who)
                     elif (who, Stop()) in puppet.told:
                         puppet.say(Records((Done(9, "stopped", "", 1.0),)), entrant=who)
-        manager.tick()
+        manager.scheduler.tick()
     raise AssertionError("somebody waits for ever")
 
 
@@ -292,7 +292,7 @@ def test_a_frozen_process_that_was_to_be_saved_is_ended(
     assert look(manager, run).status == "queued", "it waits for its process to end"
     clock.now += 31
     manager.watch(run)
-    manager.tick()
+    manager.scheduler.tick()
     assert puppet.ending
     puppet.end(-9)
     assert look(manager, run).status == "starting" and len(puppets.alive) == 1
@@ -310,10 +310,10 @@ def test_unwatched_a_run_pauses_and_watched_it_goes_on_but_not_one_that_its_owne
     clock.now += 10
     manager.watch(mine)
     clock.now += 10  # 20 s after the start, 10 s after the last look
-    manager.tick()
+    manager.scheduler.tick()
     assert look(manager, mine).status == "running"
     clock.now += 10
-    manager.tick()
+    manager.scheduler.tick()
     assert look(manager, mine).status == "paused" and "nobody was watching" in look(manager, mine).message
     for run in (mine, held):
         manager.watch(run)
@@ -328,7 +328,7 @@ def test_a_full_queue_is_no_fault_of_who_looks(
     manager = make(clock, max_runs=1, max_queued=1, lease_seconds=15)
     first = manager.start(spec(LONG), "me")
     clock.now += 16
-    manager.tick()
+    manager.scheduler.tick()
     assert look(manager, first).status == "paused" and "nobody was watching" in look(manager, first).message
     others = [manager.start(spec(LONG), owner) for owner in ("b", "c")]
     manager.watch(first)  # there is no place in the queue: no error, and it is tried again
@@ -349,7 +349,7 @@ def test_when_everybody_leaves_nobody_who_waited_is_started(
     first.say(Started("float32"))
     clock.now += 16
     for _ in range(3):
-        manager.tick()
+        manager.scheduler.tick()
         assert puppets.alive == {first}
     assert {look(manager, run).status for run in runs} == {"paused"}
     for run in runs:  # everybody comes back
@@ -360,5 +360,5 @@ def test_when_everybody_leaves_nobody_who_waited_is_started(
         for run in runs[n + 1 :]:
             manager.watch(run)
         clock.now += 14.5
-        manager.tick()
+        manager.scheduler.tick()
     assert puppets.most <= manager.profile.max_workers

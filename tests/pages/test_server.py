@@ -120,7 +120,9 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
 
     said, manager = within_a_server(look)
     assert said == shown
-    assert state._MADE == [] and not manager.folder.exists(), "the end of the server is the end of its runs"
+    assert state._MADE == [] and not manager.table.store.folder.exists(), (
+        "the end of the server is the end of its runs"
+    )
 
 
 def test_a_server_is_there_before_all_that_it_makes_ready_and_ends_after_it(

@@ -15,8 +15,7 @@ from starlette.testclient import TestClient
 from engine.errors import ConfigError
 from engine.service.events import LOG, note
 from engine.service.profiles import PROFILES
-from engine.service.server_stats import Standing, WorkerStanding
-from engine.service.state import Process
+from engine.service.state import Process, Standing, WorkerStanding
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
 from ui import session

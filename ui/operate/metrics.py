@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, get_args
 
 from engine.errors import ConfigError
 from engine.service.manager import Status
-from engine.service.server_stats import Standing
+from engine.service.state import Standing
 from ui import asgi_limits, session
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -176,8 +176,8 @@ def _chosen(page: Page, view: View, question: DeltaGenerator, choice: Choice | N
                 view.tell(*about)
         return
     with boundary():
-        _offer_own(view, choice.name)
         with subject_of(choice) as subject:
+            _offer_own(view, choice.name)
             drawn = _opened(page, view, question, subject)
         # After the scrubber, which may ask for the next step as soon as the pictures have been sent.
         if drawn:
@@ -192,9 +192,9 @@ def _offer_own(view: View, name: str) -> None:
             _model_button(f"Show {safe(models.titled(own))}", own)
 
 
-def _model_button(label: str, name: str) -> None:
+def _model_button(label: str, name: str, kind: Literal["secondary", "tertiary"] = "tertiary") -> None:
     # Streamlit's own: it chooses in the bar, which holds the value.
-    st.button(label, key=f"look_into_{name}", type="tertiary", on_click=models.choose, args=(name,))
+    st.button(label, key=f"look_into_{name}", type=kind, on_click=models.choose, args=(name,))
 
 
 def _opened(page: Page, view: View, question: DeltaGenerator, subject: Subject) -> bool:
@@ -223,7 +223,7 @@ def _refuse(page: Page, view: View, question: DeltaGenerator, subject: Subject, 
     why = need.lacks if subject.pair is None else families.why_closed(need.lacks, subject.key[0])
     st.info(why, icon=":material/info:")
     other = models.first_of((*view.best, page.model))
-    _model_button(f"Open with {safe(models.titled(other))}", other)
+    _model_button(f"Open with {safe(models.titled(other))}", other, "secondary")
 
 
 def _draw(view: View, question: DeltaGenerator, *about: Any) -> None:

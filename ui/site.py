@@ -37,7 +37,6 @@ class Entry:
 
 
 HOME = "pages/start/home/page.py"
-COURSES = "pages/start/courses/page.py"
 EVERY_PART = ("tokens", "embedding", "position", "attention", "feedforward", "unembedding", "softmax")
 
 ENTRIES: tuple[Entry, ...] = (

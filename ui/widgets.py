@@ -24,6 +24,7 @@ Kind = Literal["row", "pills", "list"]
 KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 FEW = 8  # indexes that stand in a row; more of them are a list
 _PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
+_IN_URL = "__in_url"  # behind a key: what we put there; another value came from a link, or from going back
 MUCH_LONGER = "a text that is much longer is not taken over."  # by `box`: what it says beside its limit
 DIGITS = 12  # of a number in a link: longer ones are no index of anything
 
@@ -76,20 +77,27 @@ def _named(
     rest: Mapping[str, Any],
 ) -> T:
     """Streamlit binds what is written on a button; here the URL holds its name, so that words can change."""
-    # what we put there last: what differs from it came from a link, or from going back
-    written = f"{key}__in_url"
-    named = st.query_params.get(key)
-    if key not in st.session_state or named != st.session_state.get(written):
-        wanted = next((o for o in options if named in (str(o), options[o])), None)
-        first_again = named is None and (went_back() or not st.session_state.get(_ARRIVED, True))
-        if wanted is not None or key not in st.session_state or first_again:
-            st.session_state[key] = first if wanted is None else wanted
+    settled(options, key, first)
     words = {"format_func": lambda option: options.get(option, str(option))}
     result: T = draw(label, list(options), persist_state="session", **words, **rest)
     result = result if result in options else first
     write_url(key, None if result == first else str(result))
-    st.session_state[written] = st.query_params.get(key)
+    st.session_state[key + _IN_URL] = st.query_params.get(key)
     return result
+
+
+def settled(options: Mapping[T, str], key: str, first: T) -> T:
+    """Returns what `select` will show of a mapping, before it is drawn: what a link names, or going back,
+    else what was chosen.
+    """
+    named = st.query_params.get(key)
+    if key not in st.session_state or named != st.session_state.get(key + _IN_URL):
+        wanted = next((o for o in options if named in (str(o), options[o])), None)
+        first_again = named is None and (went_back() or not st.session_state.get(_ARRIVED, True))
+        if wanted is not None or key not in st.session_state or first_again:
+            st.session_state[key] = first if wanted is None else wanted
+    chosen: T = st.session_state[key]
+    return chosen
 
 
 def select_several(

@@ -151,7 +151,10 @@ def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str
     expect(bar).to_contain_text("loss")
     box = bar.bounding_box()
     assert box["y"] + box["height"] <= 844 and box["y"] > 700
-    chart, controls = (page.locator(at).bounding_box()["y"] for at in (".gf-figure", ".st-key-train_line"))
+    chart, controls = (
+        page.locator(at).bounding_box()["y"]
+        for at in (".gf-figure", '[data-testid="stPopover"] button:has-text("Another run")')
+    )
     assert chart < controls
     bar.get_by_role("button", name="Pause").click()
     bar.get_by_role("button", name="Resume").wait_for()

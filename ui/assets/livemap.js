@@ -29,7 +29,7 @@ let born = 0
 function create(place) {
   const id = `gf-live-${++born}`, root = within(place, "div", "gf-live"), find = (name) => /** @type {any} */ (root.querySelector(name))
   root.innerHTML = `
-    <form class="gf-live-type"><input type="text" class="gf-live-text" autocomplete="off" spellcheck="false" enterkeyhint="done"><span class="gf-live-examples" role="group" aria-label="Examples"></span></form>
+    <form class="gf-live-type"><input type="text" class="gf-live-text" autocomplete="off" spellcheck="false" enterkeyhint="done"></form>
     <p class="gf-live-notes" aria-live="polite"></p>
     <div class="gf-live-main">
       <div class="gf-live-stage"><canvas tabindex="0" role="application" aria-describedby="${id}"></canvas><div class="gf-live-heads" role="group"></div><div class="gf-live-depth"></div></div>
@@ -40,7 +40,7 @@ function create(place) {
     <p class="gf-live-summary" aria-live="polite"></p>`
   /** @type {any} */
   const self = {
-    root, field: find("input"), examples: find(".gf-live-examples"), notes: find(".gf-live-notes"), stage: find(".gf-live-stage"), canvas: find("canvas"),
+    root, field: find("input"), notes: find(".gf-live-notes"), stage: find(".gf-live-stage"), canvas: find("canvas"),
     heads: find(".gf-live-heads"), box: find(".gf-live-card"), summary: find(".gf-live-summary"), buttons: [], p: null, name: "", g: null, tall: false,
     lane: 0, head: 0, focus: 0, depth: 0, temperature: 1, topK: 0, hover: null, keyed: false, spot: null, sweep: 1, fresh: 0, frame: 0, timer: 0, asks: 0, client: Math.random().toString(36).slice(2, 10),
     waiting: null, next: null, playing: false, written: 0, wrote: "", keepers: Object.fromEntries(KEPT.map((key) => [key, keepInLink()])), brush: null,
@@ -341,8 +341,6 @@ function update(self, data, fresh) {
   if (document.activeElement !== self.field) self.field.scrollLeft = self.field.scrollWidth // what was written last is seen
   self.field.setAttribute("aria-label", data.panel.writes)
   self.field.placeholder = data.panel.writes
-  const names = Object.keys(data.examples)
-  self.examples.replaceChildren(...names.map((name) => button(name, name, () => { halt(self); self.field.value = data.examples[name].replaceAll("\n", "⏎"); typed(self) })))
   write(self.notes, data.notes.join(" "))
   self.notes.hidden = !data.notes.length
   self.before = data.before

@@ -25,7 +25,7 @@ export function createCourse(self, box) {
   course.play = box.insertBefore(button("▶", "", () => (course.playing ? pause(self) : play(self))), course.title)
   course.back = box.appendChild(button("", "", () => { pause(self); self.does.ask({ do: "back" }) }))
   course.film = box.appendChild(button("Film", "", () => film(self)))
-  course.film.title = "Save this picture through the training, as a page that runs alone or as a GIF"
+  course.film.title = "Save this picture through the training, as a video"
   const main = /** @type {HTMLElement} */ (self.root.querySelector(".gf-live-main"))
   filmed(main, () => ({ drawing: picture(main) }))
   Object.assign(course.range, { type: "range", min: "0", step: "1" })
@@ -127,7 +127,6 @@ function drawCourse(self) {
 async function film(self) {
   const { course } = self, { on, steps } = course, before = course.index
   pause(self)
-  course.film.disabled = true
   const show = async (step) => {
     const index = place(steps, step), since = performance.now()
     let asked = since
@@ -140,12 +139,8 @@ async function film(self) {
     return said(course)
   }
   const back = () => (on ? go(self, before) : self.does.ask({ do: "back" }))
-  try {
-    const { film: make } = await import("./film.js")
-    await make(self.root, { name: course.model, steps, marks: course.marked.map((mark) => mark.step), library: "", show, back })
-  } finally {
-    course.film.disabled = false
-  }
+  const { film: make } = await import("./film.js")
+  await make(course.film, { name: course.model, steps, show, back })
 }
 
 const said = (course) => words({ steps: course.steps, losses: course.losses, marks: course.marked, run: "" }, course.index)

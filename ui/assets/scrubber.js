@@ -14,7 +14,6 @@ import { after, marked, place, points, wanted, words } from "./scrubber_state.js
  * @property {import("./scrubber_state.js").Mark[]} marks
  * @property {number} shown the step that the page has drawn, or NEWEST
  * @property {string} run
- * @property {string} library the name of Plotly's library below app/static/
  */
 
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
@@ -27,11 +26,11 @@ function create(parent) {
     <div class="gf-scrub-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-scrub-line"/><polyline class="gf-scrub-done"/></svg>
       <div class="gf-scrub-marks" aria-hidden="true"></div>
       <input type="range" min="0" step="1"></div>
-    <output class="gf-scrub-where"></output><button type="button" class="gf-scrub-film" title="Save this view through the training, as a page that runs alone or as a GIF">Film</button>`
+    <output class="gf-scrub-where"></output><button type="button" class="gf-scrub-film" title="Save this view through the training as a video">Film</button>`
   const find = (name) => root.querySelector(name)
   const self = {
     root, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), slider: find("input"), line: find(".gf-scrub-line"), done: find(".gf-scrub-done"), where: find("output"),
-    marks: [], marked: find(".gf-scrub-marks"), steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null, shown: NaN, library: "", drew: () => {},
+    marks: [], marked: find(".gf-scrub-marks"), steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null, shown: NaN, drew: () => {},
   }
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/training_step.py)
   self.slider.setAttribute("aria-label", "Training time: the step whose model is shown")
@@ -71,8 +70,7 @@ const AGAIN_MS = 8_000 // a question that got lost is asked again by then
 
 async function filmed(self) {
   stop(self)
-  self.film.disabled = true
-  const before = wanted(self.steps, self.index), { steps, marks, run, library } = self
+  const before = wanted(self.steps, self.index), { steps, run } = self
   const show = (step) => new Promise((resolve, reject) => {
     const timer = setTimeout(() => { clearInterval(again); reject(new Error("no picture")) }, PATIENCE_MS)
     const again = setInterval(() => { self.question.forget(); self.question.settle(null); self.question.ask() }, AGAIN_MS)
@@ -86,12 +84,8 @@ async function filmed(self) {
     go(self, place(self.steps, step))
     self.drew()
   })
-  try {
-    const { film } = await import("./film.js")
-    await film(self.root, { name: run, steps, marks: marks.map(({ step }) => step), library, show, back: () => go(self, place(self.steps, before)) })
-  } finally {
-    self.film.disabled = false
-  }
+  const { film } = await import("./film.js")
+  await film(self.film, { name: run, steps, show, back: () => go(self, place(self.steps, before)) })
 }
 
 function draw(self) {
@@ -118,7 +112,7 @@ function draw(self) {
 function update(self, data, fresh) {
   const moving = !fresh && self.run === data.run && self.question.waiting()
   self.index = after(self, data, moving)
-  Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, library: data.library })
+  Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown })
   mark(self, data.marks ?? [])
   if (!moving) self.question.settle(data.shown)
   if (self.question.answered(data.shown) && self.playing) setTimeout(() => advance(self), REST_MS)

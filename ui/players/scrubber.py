@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ui import training_step, widgets
-from ui.players import served
 from ui.players.component import mounted
 
 
@@ -40,7 +39,7 @@ def scrubber(
         if isinstance(asked, int) and not isinstance(asked, bool) and asked >= training_step.NEWEST:
             training_step.move(model, asked)
 
-    mounted("scrubber", styles=("scrubber", "film"))(
+    mounted("scrubber", styles=("scrubber",))(
         key=key,
         data={
             "steps": list(steps),
@@ -48,7 +47,6 @@ def scrubber(
             "marks": [mark._asdict() for mark in marks],
             "shown": shown,
             "run": model,
-            "library": served.library(),
         },
         on_step_change=moved,
     )

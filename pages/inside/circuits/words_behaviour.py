@@ -94,14 +94,14 @@ VALUES_ALT = (
 )
 
 
-def resting(told: OpeningResult, most: str) -> str:
+def resting(result: OpeningResult, most: str) -> str:
     """Says how many heads rest on the earliest token, and whether they take anything from there; `most` names
     the head that does so most.
     """
-    low, high = told.ratios
+    low, high = result.ratios
     return (
-        f"{told.resting} of {told.share.size} heads rest there with {STRONG:.0%} of their weight or more,"
-        f" {most} with {told.most.value:.0%}. A row of weights must sum to 1, so a head that finds nothing"
+        f"{result.resting} of {result.share.size} heads rest there with {STRONG:.0%} of their weight or more,"
+        f" {most} with {result.most.value:.0%}. A row of weights must sum to 1, so a head that finds nothing"
         f" must rest somewhere; its value vector is **{low:.2f} to {high:.2f} times** as long as the mean of"
         " the others, and the shorter it is, the less a head takes from there (Gu et al. 2024)."
     )

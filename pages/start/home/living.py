@@ -10,7 +10,6 @@ from typing import Any
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.errors import ConfigError
 from engine.measure.home import living_map as living
 from engine.measure.home.living_map import DepthPredictions
@@ -30,11 +29,10 @@ from pages.start.home.reading import (
     look,
     reading_of,
 )
-from pages.start.home.running_pair import draw_running_pair
-from ui import explain, families, site, training_step, widgets
-from ui.fit_text import ENGLISH, MAX_TEXT, WITH_GAPS
-from ui.model_bar import Subject, choose_subject, wait_for_snapshots
-from ui.models import LAPSES, REAL_MODEL
+from ui import explain, site, training_step, widgets
+from ui.fit_text import ENGLISH, EXAMPLES, MAX_TEXT
+from ui.model_bar import Choice, Subject, wait_for_snapshots
+from ui.models import LAPSES
 from ui.timeline import timeline_of
 from ui.training_step import NEWEST
 
@@ -42,20 +40,10 @@ SHOWN, ANSWERED, WROTE, GO, BEFORE = "home_shown", "home_answered", "home_wrote"
 START = {"temperature": 1.0, "top_k": 0}
 
 
-def draw_living(container: Any, family_place: Any) -> families.Family:
-    """Draws the living map. `container` is that of the question; beside it the bar says which model is looked
-    into. Its family is chosen in a place of its own.
-
-    The map is drawn as soon as the bars are known. A large model's predictions at every depth after every
-    token follow in the same run, and a next question ends it. Returns the family of the model.
+def draw_living(choice: Choice) -> None:
+    """Draws the living map, as soon as the bar is known. A large model's predictions at every depth after
+    every token follow in the same run, and a next question ends it.
     """
-    with container:
-        choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
-    with family_place:
-        choose_family(choice.name)
-    if families.family_of(choice.name) == "both":
-        draw_running_pair(choice)
-        return "both"
     looked = look(choice.name, choice.text or "", choice.letters)
     subject = looked.subject
     if (go := st.session_state.pop(GO, None)) is not None:
@@ -79,35 +67,6 @@ def draw_living(container: Any, family_place: Any) -> families.Family:
             living_map_further(_spoken(name, in_full(subject, reading), subject))
     if looked.timeline is not None and looked.timeline.run is not None and looked.timeline.active:
         st.fragment(wait_for_snapshots, run_every=1.0)(looked.timeline.run, looked.timeline.steps)
-    return "decoder" if subject.config.causal else "encoder"
-
-
-def choose_family(name: str) -> None:
-    """Draws the choice of decoder, encoder, or both: the first model of another family takes the place of the
-    one that is looked into.
-    """
-    now = families.family_of(name)
-    # Streamlit's own: the choice is that of the bar beside it, so its key goes with it.
-    st.segmented_control(
-        "Family",
-        list(words.FAMILIES),
-        default=now,
-        required=True,
-        key=f"home_family_{now}",
-        format_func=lambda family: words.FAMILIES[family],
-        on_change=_take_family,
-        args=(now,),
-        label_visibility="collapsed",
-    )
-
-
-def _take_family(now: str) -> None:
-    key = f"home_family_{now}"
-    chosen = st.session_state.get(key)
-    first = {"encoder": families.FIRST_ENCODER, "both": families.FIRST_PAIR}
-    if chosen in words.FAMILIES and chosen != now:
-        st.session_state["subject_model"] = first.get(chosen, REAL_MODEL)
-    st.session_state.pop(key, None)
 
 
 def _spoken(name: str, heard: Predictions, subject: Subject) -> dict[str, Any]:
@@ -143,19 +102,12 @@ def _rest(looked: Looked) -> dict[str, Any]:
         "panel": words.PANEL if subject.config.causal else words.PANEL_OF_GAPS,
         "text": subject.text,
         "notes": [note.replace("\n", " ") for note in looked.notes],
-        "examples": _examples(subject),
         "answered": st.session_state.get(ANSWERED),
         "wrote": st.session_state.get(WROTE),
         "start": START,
         "course": _timeline_payload(looked),
         "before": st.session_state.get(BEFORE, ("", ""))[1] if subject.key[0] in LAPSES else "",
     }
-
-
-def _examples(subject: Subject) -> dict[str, str]:
-    if isinstance(subject.tokenizer, BlankTokenizer):
-        return WITH_GAPS
-    return dict(words.EXAMPLES if subject.is_pretrained else words.LETTERS)
 
 
 def _timeline_payload(looked: Looked) -> dict[str, Any] | None:
@@ -229,7 +181,7 @@ def _travel(name: str, text: str, model: Any, step: Any) -> None:
     if model != name:
         st.session_state[BEFORE] = (name, look(name, text).subject.title, text)
         st.session_state["subject_model"] = model
-        if text in {*words.EXAMPLES.values(), *words.LETTERS.values(), *ENGLISH.values()}:
+        if text in {words.FIRST_LETTERS, *EXAMPLES.values(), *ENGLISH.values()}:
             st.session_state["text"] = words.REPEATING
     training_step.move(model, step)
 

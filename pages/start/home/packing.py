@@ -24,7 +24,7 @@ def living_map(picture: Mapping[str, Any], rest: Mapping[str, Any], on_ask: Call
     is called.
     """
     data = {"picture": picture, "palette": theme.palette(), **rest}
-    mounted("livemap", styles=("livemap", "scrubber", "film"))(key=KEY, data=data, on_ask_change=on_ask)
+    mounted("livemap", styles=("livemap", "scrubber"))(key=KEY, data=data, on_ask_change=on_ask)
 
 
 def living_map_further(picture: Mapping[str, Any]) -> None:

@@ -1,7 +1,5 @@
 """Home: a model that runs, and published ones as drawings."""
 
-from dataclasses import replace
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -12,13 +10,20 @@ from pages.start.home import words, words_pair
 from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living
 from pages.start.home.map import draw_map
-from ui import explain, session, site
+from pages.start.home.running_pair import draw_running_pair
+from ui import explain, families, models, session, widgets
+from ui.model_bar import Choice, choose_subject
+from ui.models import REAL_MODEL
 from ui.page_frame import (
     View,
     boundary,
     choose_view,
     header,
 )
+from ui.run_picker import run_of
+from ui.tour import bar
+from ui.tour.courses import shelf
+from ui.training_step import NEWEST
 
 
 def draw_published() -> None:
@@ -28,44 +33,73 @@ def draw_published() -> None:
         draw_map(preset)
 
 
+RUNNING = (read, lanes, depth_logits, outlook)
+FAMILIES = {"decoder": "living", "encoder": "encoder", "both": "both"}
 VIEWS = (
+    View("living", "Decoder", draw_living, words.LIVING, RUNNING, question=words.QUESTION),
+    View("encoder", "Encoder", draw_living, words.FILLING, RUNNING, question=words.GAPS_QUESTION),
     View(
-        "living",
-        "Running",
-        draw_living,
-        words.LIVING,
-        (read, lanes, depth_logits, outlook),
-        question=words.QUESTION,
+        "both",
+        "Both",
+        draw_running_pair,
+        words_pair.RUNNING,
+        (write_target, Seq2Seq.forward),
+        question=words.PAIR_QUESTION,
     ),
     View("published", "Published models", draw_published, words.MAP, question=words.PUBLISHED_QUESTION),
 )
+KEY, SHOWN = "home_view", "home_view_shown"
+FIRST = {"living": REAL_MODEL, "encoder": families.FIRST_ENCODER, "both": families.FIRST_PAIR}
 
-LIVING_OF = {
-    "encoder": replace(VIEWS[0], words=words.FILLING),
-    "both": replace(VIEWS[0], words=words_pair.RUNNING, code=(write_target, Seq2Seq.forward)),
-}
+
+def _line() -> DeltaGenerator:
+    """The place of the views, and beside them the course for whom all of this is new."""
+    place = st.empty()
+    course = next(iter(shelf().courses.values()), None)
+    # Streamlit's own: it leads to another page.
+    if course is not None and st.button(
+        words.course(course.minutes), key="to_course", type="primary", icon=":material/play_arrow:"
+    ):
+        bar.start(course)
+    return place
+
+
+def _view_of(name: str) -> str:
+    """The id of the view of a model's family; a run's or a published one's own configuration says it."""
+    family = families.family_of(name)
+    run = run_of(name)
+    if family == "decoder" and (run is not None or models.is_pretrained(name)):
+        config = run.spec.model if run is not None else models.model_of(name, NEWEST, ()).config
+        family = "decoder" if config.causal else "encoder"
+    return FAMILIES[family]
+
+
+def _choose(place: DeltaGenerator, line: DeltaGenerator) -> tuple[View, Choice | None]:
+    """(the view, what is looked into). A view of another family than the model's opens with its own first
+    model; a model from the bar or a link takes its view along.
+    """
+    titles = {view.id: view.title for view in VIEWS}
+    wanted, choice = widgets.settled(titles, KEY, "living"), None
+    if wanted in FIRST:
+        if wanted not in (st.session_state.get(SHOWN), _view_of(st.session_state.get(models.CHOSEN, ""))):
+            models.choose(models.first_of((FIRST[wanted],)))
+        with line:
+            choice = choose_subject(words.FIRST_LETTERS, FIRST[wanted])
+        widgets.put(KEY, _view_of(choice.name))
+    with place:
+        view = choose_view(VIEWS, KEY)
+    st.session_state[SHOWN] = view.id
+    return view, choice
+
+
 session.drop_endless()
-
-
-def _line() -> tuple[View, DeltaGenerator]:
-    """The views, beside them the way to the courses, and the place of the family."""
-    chosen = choose_view(VIEWS, "home_view")
-    if st.button(words.COURSES, key="to_courses", type="tertiary", icon=":material/route:"):
-        st.switch_page(site.COURSES, query_params={})
-    return chosen, st.empty()
-
-
-view, family_place = header(words.TITLE, _line)
-explain.new_view(f"home_view/{view.id}")
+place = header(words.TITLE, _line)
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
     question = st.empty()
-    bar = st.container(width="content")
+    line = st.container(width="content")
+view, choice = _choose(place, line)
+explain.new_view(f"{KEY}/{view.id}")
+view.ask(question)
 with boundary():
-    if view.id == "living":
-        family = draw_living(bar, family_place)
-        question.header(words.QUESTIONS[family], anchor=False)
-        view = LIVING_OF.get(family, view)
-    else:
-        view.ask(question)
-        draw_published()
+    view.draw(*([] if choice is None else [choice]))
 view.tell()

@@ -3,29 +3,22 @@
 from engine.ledger import Ledger
 from engine.ledger.shares import beyond_the_map, where
 from engine.presets import Preset
-from ui.fit_text import ENGLISH
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
 TITLE = "A Transformer, with the lid off"
 QUESTION = "Words go in: which one comes next?"
-FAMILIES = {"decoder": "Decoder", "encoder": "Encoder", "both": "Both"}
-QUESTIONS = {
-    "decoder": QUESTION,
-    "encoder": "A text has gaps: what stands there?",
-    "both": "One text goes in: how is another written?",
-}
+GAPS_QUESTION = "A text has gaps: what stands there?"
+PAIR_QUESTION = "One text goes in: how is another written?"
 PUBLISHED_QUESTION = "What is a model made of?"
-COURSES = "A guided course"
-
-EXAMPLES = {
-    "Fact": ENGLISH["A fact"],
-    "Names": ENGLISH["Names"],
-    "Repeats": "the moon and the moon and the moon and the",
-}
 FIRST_LETTERS = "ROMEO:\nO, she d"  # as many as there are lanes
 REPEATING = "hark, hark, har"  # for a model in which heads learn to copy
-LETTERS = {"Romeo": FIRST_LETTERS, "Richard": "KING RICHARD:\nNo", "Repeats": REPEATING}
+
+
+def course(minutes: int) -> str:
+    """Returns the label of the button that starts the first course."""
+    return f"Start here: {minutes} minutes"
+
 
 # What the browser says of what is pointed at: (title, sentence), with its numbers in {braces}.
 SAY = {

@@ -43,27 +43,37 @@ READ = 900  # characters of the text it reads, before the first run
 
 def draw_desk() -> None:
     """Draws all of it. A fault in one part leaves the others."""
-    preset = header("Train", preset_picker)
+    run = session.manager().view(selected() or "")
+    busy = run is not None and run.active and session.manager().may_control(run.id, session.owner())
+    preset = header("Train", (lambda: None) if busy else preset_picker)
     st.html(ASSETS / "panel.css")
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
         question = st.empty()
-        drawer = st.popover("Settings", icon=":material/tune:")
+        if not busy:
+            drawer = st.popover("Settings", icon=":material/tune:")
     with st.container(
         key="train_desk"
     ):  # on a phone a run stands before what starts the next one (panel.css)
-        with st.container(key="train_controls"):
-            chosen = _controls(preset, drawer)
-        task = tasks.task_of(chosen.spec)
-        paired = pairs.paired_of(chosen.spec.corpus)
-        asked = words_tasks.question(task) if task else heads.question(preset)
-        asked = pairs.question(paired) if paired else asked
-        question.header(asked or words.QUESTION, anchor=False)
-        shown = selected()
-        with st.container(key="train_run"), boundary():
-            if shown is None:
-                _before(chosen)
-            else:
-                run_panel(shown)
+        controls = st.container(key="train_controls")
+        place = st.container(key="train_run")
+    if busy:  # nothing but the run: what starts another one is folded below it
+        controls = drawer = st.popover("Another run", icon=":material/add:", width="stretch")
+        with drawer:
+            preset = preset_picker()
+    assert preset is not None
+    with controls:
+        chosen = _controls(preset, drawer)
+    task = tasks.task_of(chosen.spec)
+    paired = pairs.paired_of(chosen.spec.corpus)
+    asked = words_tasks.question(task) if task else heads.question(preset)
+    asked = pairs.question(paired) if paired else asked
+    question.header(asked or words.QUESTION, anchor=False)
+    shown = selected()
+    with place, boundary():
+        if shown is None:
+            _before(chosen)
+        else:
+            run_panel(shown)
     with boundary():
         runs_table()
     with boundary():
@@ -132,6 +142,8 @@ def _start_line(chosen: Setup) -> None:
             start_beside(done, other)
     elif pressed or asked_for:
         start(chosen.spec)
+    if both or pressed or asked_for:
+        st.rerun()  # the page of a run is another one
 
 
 def last_finished() -> RunView | None:

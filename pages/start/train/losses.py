@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.corpus import Corpus
 from engine.errors import ConfigError, CorpusError
@@ -33,11 +34,12 @@ COMPARABLE = (
 )
 
 
-def losses(view: RunView, other: RunView | None, height: int) -> list[str]:
+def losses(view: RunView, other: RunView | None, height: int, menu: DeltaGenerator) -> list[str]:
     """Draws the chart of a run, the other of its pair and earlier runs laid over: in the unit that was
-    chosen, or in bits per character where only that is comparable. Returns what must be said of it.
+    chosen, or in bits per character where only that is comparable. While it trains, the choices stand in its
+    `menu`. Returns what must be said of it.
     """
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with menu if view.active else st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         beside = [*([other] if other else []), *laid_over(view)]
         x = widgets.select("Loss against", ["step", "time"], "axis", hidden=True)
         words_only = paired_of(view.spec.corpus) is not None  # pairs have no characters to share bits among

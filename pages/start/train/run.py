@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.tasks.task import Task
 from engine.measure.attention.head_scores import HeadGrowth
@@ -16,13 +17,14 @@ from pages.start.train.beside import other_of
 from pages.start.train.losses import bits, losses, number, vocabulary
 from pages.start.train.measured import by_hand, measured
 from pages.start.train.samples import samples
-from pages.start.train.steer import bar, buttons, look_inside, steering
+from pages.start.train.steer import bar, buttons, look_inside, options
 from ui import explain, session
 from ui.players.served import ASSETS
 from ui.status import POLL_SECONDS, STATUS, progress_words
 from ui.text.markdown import safe
 
 HEIGHT = 318  # of the chart; the text beside it is as high as the chart and its controls
+CHOICES = 48  # pixels: of those controls, which stand in the menu while it trains
 
 
 def run_panel(run_id: str) -> None:
@@ -53,7 +55,7 @@ def _panel(run_id: str, polling: bool) -> None:
     if view is None or _going(view, other) != polling or st.session_state.get("run_id") != run_id:
         st.rerun()
     mine = manager.may_control(run_id, session.owner())
-    _line(view, other, mine)
+    menu = _line(view, other, mine)
     refusal()
     with_heads = heads.scored(view) is not None or (other is not None and heads.scored(other) is not None)
     task = tasks.task_of(view.spec)
@@ -61,7 +63,7 @@ def _panel(run_id: str, polling: bool) -> None:
     parts = [5, 8] if with_heads else [1, 1] if task is None and paired is None else [5, 5, 4]
     chart, *middle, beside = st.columns(parts, gap="medium")
     with chart:
-        notes = losses(view, other, HEIGHT)
+        notes = losses(view, other, HEIGHT + (CHOICES if view.active else 0), menu)
     if task is not None and middle:
         with middle[0]:
             tasks.solved(view, task, HEIGHT + 50)
@@ -91,16 +93,16 @@ def _measured(view: RunView, other: RunView | None, with_text: bool) -> None:
     measured(view, other)
 
 
-def _line(view: RunView, other: RunView | None, mine: bool) -> None:
-    """Draws what the run does now, and what can be done with it."""
+def _line(view: RunView, other: RunView | None, mine: bool) -> DeltaGenerator:
+    """Draws what the run does now, and what can be done with it. Returns the menu of all else."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_line"):
         icon, colour, word = STATUS[view.status]
         if view.status == "queued" and view.place:
             word = f"waiting, place {view.place} in the queue"
         st.badge(word, icon=f":material/{icon}:", color=colour)  # type: ignore[arg-type]
         buttons(view, other, mine)
-        steering(view, mine)
         look_inside(view)
+        menu = options(view, mine)
     st.progress(view.share, text=f"{safe(view.name)} · {progress_words(view)}")
     if not mine:
         st.info(words.STRANGER)
@@ -111,6 +113,7 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> None:
             args=(view.spec,),
             key="train_this",
         )
+    return menu
 
 
 def _said(view: RunView, other: RunView | None, found: HeadGrowth | None, task: Task | None) -> str:

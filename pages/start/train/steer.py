@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.service.state import RunView
@@ -14,7 +15,7 @@ from pages.start.train.asking import act, act_on_all
 from ui import session, site
 from ui.fields import visible
 
-GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
+WIDTH = 118  # of a button of the run: several share a place, and what stands beside them does not move
 
 # Where a classifier is looked into, there alone, and the link ("" is the run's name); and the page that is
 # told of a run with two stacks by another name.
@@ -22,64 +23,51 @@ LABELLED, CROSSED = ("families", {"families_view": "speaks", "speaks_model": ""}
 
 
 def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
-    """Draws the buttons: every one stays in its place and is greyed out where it has no sense, so that
-    nothing jumps.
+    """Draws the two buttons of a run: Pause or Resume, then Stop; at its end Continue and Restart, each in
+    the other's place. While it is held, a third does one step.
     """
     manager, owner, run = session.manager(), session.owner(), view.id
     both = [run, *([other.id] if other is not None and other.active else [])]
-    active = view.active or len(both) > 1
-    go: tuple[str, str, str, bool, Callable[..., Any], tuple[Any, ...]]
     if view.status == "paused":
-        go = ("resume", "Resume", "play_arrow", True, act_on_all, (manager.resume, both, owner))
+        _button("resume", "Resume", "play_arrow", mine, act_on_all, manager.resume, both, owner)
     elif view.active:
-        go = (
-            "pause",
-            "Pause",
-            "pause",
-            view.status == "running",
-            act_on_all,
-            (manager.pause, both, owner),
-        )
+        going = mine and view.status == "running"
+        _button("pause", "Pause", "pause", going, act_on_all, manager.pause, both, owner)
     else:
-        go = ("extend", "Continue", "fast_forward", further(view) > 0, _extend, (view,))
-    offered = [
-        go,
-        ("step", "One step", "skip_next", view.status == "paused", act_on_all, (manager.step, both, owner)),
-        (
-            "stop",
-            "Stop",
-            "stop",
-            active,
-            act_on_all,
-            (manager.stop, both if view.active else both[1:], owner),
-        ),
-        (
-            "restart",
-            "Restart",
-            "restart_alt",
-            view.status not in ("queued", "starting"),
-            act,
-            (manager.restart, run, owner),
-        ),
-    ]
-    helps = {
-        "extend": "Goes on from the last snapshot, for as many steps as More steps (under Steer) says."
-        if room(view)
-        else full(view),
-        "step": "One update of the weights, then pause again.",
-        "restart": "A new run with the same settings and the same first weights.",
-    }
-    for name, label, icon, possible, action, arguments in offered:
-        st.button(
-            label,
-            key=f"{name}_button",
-            icon=f":material/{icon}:",
-            disabled=not (mine and possible),
-            on_click=action,
-            args=arguments,
-            help=helps.get(name),
-            width=GO_WIDTH if name == go[0] else "content",
-        )
+        more = "Goes on from the last snapshot, for as many steps as More steps (under Options) says."
+        help = more if room(view) else full(view)
+        _button("extend", "Continue", "fast_forward", mine and further(view) > 0, _extend, view, help=help)
+    if view.active or len(both) > 1:
+        stopped = both if view.active else both[1:]
+        _button("stop", "Stop", "stop", mine, act_on_all, manager.stop, stopped, owner)
+    else:
+        _restart(view, mine)
+    if view.status == "paused":
+        help = "One update of the weights, then pause again."
+        _button("step", "One step", "skip_next", mine, act_on_all, manager.step, both, owner, help=help)
+
+
+def _button(
+    name: str, label: str, icon: str, possible: bool, does: Callable[..., Any], *args: Any, help: str = ""
+) -> None:
+    # Streamlit's own: it asks something of the run, and has no value.
+    st.button(
+        label,
+        key=f"{name}_button",
+        icon=f":material/{icon}:",
+        disabled=not possible,
+        on_click=does,
+        args=args,
+        help=help or None,
+        width=WIDTH,
+    )
+
+
+def _restart(view: RunView, mine: bool) -> None:
+    possible = mine and view.status not in ("queued", "starting")
+    help = "A new run with the same settings and the same first weights."
+    manager, owner = session.manager(), session.owner()
+    _button("restart", "Restart", "restart_alt", possible, act, manager.restart, view.id, owner, help=help)
 
 
 def bar(view: RunView, mine: bool) -> None:
@@ -122,15 +110,16 @@ def look_inside(view: RunView) -> None:
                 return
 
 
-def steering(view: RunView, mine: bool) -> None:
-    """Draws what may be changed while a run trains, and for how long it goes on after its end. Keys hold the
-    run's id: each run has its own values.
+def options(view: RunView, mine: bool) -> DeltaGenerator:
+    """Draws the menu of a run: what may be changed while it trains, and for how long it goes on after its
+    end. Returns it, for what else belongs there. Keys hold the run's id: each run has its own values.
     """
     run, train, live = view.id, view.spec.train, mine and view.active
     rate_key, prompt_key = f"rate-{run}", f"prompt-{run}"
     prompt = train.sample_prompt if view.prompt is None else view.prompt
     rate = float(train.learning_rate if view.learning_rate is None else view.learning_rate)
-    with st.popover("Steer", icon=":material/tune:"):
+    menu = st.popover("Options", icon=":material/tune:")
+    with menu:
         st.text_input(
             "Prompt" if view.spec.kind.inside else "Source",
             value=prompt.replace("\n", "⏎"),
@@ -161,16 +150,20 @@ def steering(view: RunView, mine: bool) -> None:
                 " proportion. It is marked on the curve and in the run's name."
             ),
         )
-        st.number_input(
-            "More steps",
-            value=max(further(view), 1),
-            min_value=1,
-            max_value=max(room(view), 1),
-            step=100,
-            key=_more_key(view),
-            disabled=not (mine and further(view) and not view.active),
-            help="How far Continue goes on from the last snapshot, once the run has ended.",
-        )
+        if view.active:
+            _restart(view, mine)
+        else:
+            st.number_input(
+                "More steps",
+                value=max(further(view), 1),
+                min_value=1,
+                max_value=max(room(view), 1),
+                step=100,
+                key=_more_key(view),
+                disabled=not (mine and further(view)),
+                help="How far Continue goes on from the last snapshot.",
+            )
+    return menu
 
 
 def room(view: RunView) -> int:

@@ -223,7 +223,7 @@ def test_a_strangers_run_is_shown_and_cannot_be_controlled(manager):
     manager.mine = False
     page.run()
     assert "belongs to another browser" in sentences(page)
-    for key in ("pause_button", "step_button", "stop_button", "restart_button"):
+    for key in ("pause_button", "stop_button", "restart_button"):
         assert page.button(key=key).disabled
     assert page.number_input(key="rate-run-0").disabled and page.text_input(key="prompt-run-0").disabled
     assert not page.button(key="train").disabled
@@ -615,3 +615,17 @@ def test_the_right_axis_says_between_how_many_letters_it_is_torn():
     assert np.allclose(np.exp(axis["tickvals"]), [1, 2, 4, 8, 16, 32, 64])
     in_bits = loss_curves(curve_of("one", history(40).view(), 0, "bits"), BASELINES, 65, unit="bits")
     assert "yaxis2" not in in_bits.arrangement
+
+
+def test_while_it_trains_there_is_the_run_its_buttons_and_one_menu(manager):
+    page = clicked(opened(), "train")
+    keys = [str(button.key) for button in page.button]
+    assert keys.index("pause_button") < keys.index("stop_button") < keys.index("train"), (
+        "another run is below"
+    )
+    assert "step_button" not in keys and "more-run-0" not in " ".join(str(n.key) for n in page.number_input)
+    changed(page, manager, status="paused")
+    assert "step_button" in [button.key for button in page.button]
+    changed(page, manager, status="finished")
+    keys = [str(button.key) for button in page.button]
+    assert keys.index("train") < keys.index("extend_button") and "pause_button" not in keys

@@ -39,7 +39,6 @@ LESS = {
 }
 # forms, tables and lists; the drawing of a published model keeps its form and is not a figure to fill the screen
 NONE = {"Published models", "A wrong shape", "The doctor", "Why decoders", "Take along", "Quick reference"}
-NONE_AT = {("reference", "Variations")}
 UNDRAWN = ("courses", "exercises")  # lists have no figure
 LOOKED_INTO = (  # with training time above them
     "shapes?shapes_view=pass",
@@ -115,7 +114,7 @@ def unfolded(page) -> dict[str, list]:
 
 
 def least(url: str, name: str) -> float:
-    return 0 if name in NONE or (url, name) in NONE_AT else LESS.get(name, LEAST)
+    return 0 if name in NONE else LESS.get(name, LEAST)
 
 
 def fills_the_screen(page) -> None:

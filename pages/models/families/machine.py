@@ -9,9 +9,18 @@ import streamlit as st
 
 from engine.errors import ConfigError
 from engine.ledger import ledger_of
-from engine.ledger.morph import OFFERED, choices_of, costs, morphed, named, nearest, users
+from engine.ledger.morph import (
+    MODELS,
+    OFFERED,
+    choices_of,
+    costs,
+    morphed,
+    named,
+    nearest,
+    unchanged,
+    users,
+)
 from engine.presets import Preset
-from engine.presets.variations import MODELS
 from pages.models.families import words_machine as words
 from pages.models.families.drawing import drawing, figure, parameters
 from ui import explain, widgets
@@ -93,15 +102,20 @@ def _picture(made: Preset) -> None:
 
 
 def _table() -> None:
-    """Every model of the table at each of the eight, its counts, and where they are published."""
+    """Every model of the table at each of the eight, with a dot where it is as in 2017, its counts, and where
+    they are published.
+    """
     found = {name: choices_of(preset) for name, preset in MODELS.items()}
     counted = {name: costs(preset) for name, preset in MODELS.items()}
     columns = {
-        words.HEADS[facet]: [words.CHOICES[found[name][facet]] for name in MODELS] for facet in OFFERED
+        words.HEADS[facet]: [words.choice(found[name][facet], facet in unchanged(name)) for name in MODELS]
+        for facet in OFFERED
     }
+    columns["as in 2017"] = [f"{len(unchanged(name))} of {len(OFFERED)}" for name in MODELS]
     columns["parameters"] = [f"{counted[name].parameters:,}" for name in MODELS]
     columns["FLOPs a token"] = [words.large(counted[name].flops) for name in MODELS]
     with st.container(key="whole_words"), st.container(key="models_table"):
         st.table(pd.DataFrame(columns, index=list(words.TITLES.values())), border="horizontal")
     st.markdown(words.sources({name: safe(preset.source or "") for name, preset in MODELS.items()}))
     st.markdown(words.REASONS)
+    st.markdown(words.READING)

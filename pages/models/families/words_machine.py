@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.ledger.morph import OFFERED, TOKENS, Costs
+from engine.ledger.morph import MODELS, OFFERED, TOKENS, Costs
 from engine.parts.cards.norms import NORM_CARDS, norm_title
-from engine.presets.variations import MODELS
 from ui.page_frame import Words
 
 QUESTION = "Which few choices turn one model into another?"
@@ -91,6 +90,11 @@ def used(facet: str, names: Sequence[str]) -> str:
     return ", ".join(SHORT[name] for name in names)
 
 
+def choice(value: str, unchanged: bool) -> str:
+    """Returns a model's choice, marked where the model of 2017 did the same."""
+    return f"{CHOICES[value]} •" if unchanged else CHOICES[value]
+
+
 def large(number: int) -> str:
     """Returns a count in a short form.
 
@@ -157,7 +161,8 @@ MACHINE = Words(
     ),
     attempt=(
         "Keep GPT-2's sizes and press *LLaMA-2*, then *BERT*, then *T5*: see which parts move, and how little"
-        " the count does. Then take its sizes, too: now it is that model, to the last parameter."
+        " the count does. Then take its sizes, too: now it is that model, to the last parameter. *Measure it*"
+        " has all models side by side; a dot marks what is as it was in 2017."
     ),
 )
 BY_HAND = (
@@ -178,4 +183,15 @@ REASONS = (
     " LLaMA-2 70B, Mistral. One matrix at both ends (Press & Wolf 2017); small models keep it."
     " RMSNorm beside LayerNorm on real numbers: [Residual stream, its"
     " norms](/residual?residual_view=norms&hand=true)."
+)
+READING = (
+    "**To read on.** [Attention is all you need](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017);"
+    " [GPT-2](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf)"
+    " (Radford et al. 2019); [BERT](https://arxiv.org/abs/1810.04805) (Devlin et al. 2018);"
+    " [T5](https://arxiv.org/abs/1910.10683) (Raffel et al. 2020);"
+    " [LLaMA 2](https://arxiv.org/abs/2307.09288) (Touvron et al. 2023);"
+    " [A mathematical framework for Transformer circuits](https://transformer-circuits.pub/2021/framework/index.html)"
+    " (Elhage et al. 2021); [Pre-norm and post-norm](https://arxiv.org/abs/2002.04745) (Xiong et al. 2020);"
+    " [Scaling laws](https://arxiv.org/abs/2001.08361) (Kaplan et al. 2020) and"
+    " [Chinchilla](https://arxiv.org/abs/2203.15556) (Hoffmann et al. 2022)."
 )

@@ -7,11 +7,13 @@ import streamlit as st
 
 from engine.ledger.shares import Line, quick_reference
 from engine.measure.shapes.formulas import formulas
+from engine.presets import PRESETS
 from pages.models.reference import words
-from pages.models.reference.variations import ALL
 from ui import explain, widgets
 
-ONE_STACK = {name: preset for name, preset in ALL.items() if not (preset.encoder or preset.model.pooler)}
+ONE_STACK = {
+    name: preset for name, preset in PRESETS.items() if not (preset.trainable or preset.model.pooler)
+}
 
 
 def draw_quick() -> None:

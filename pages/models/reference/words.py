@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from engine.config import ResolvedConfig
+from engine.lab.reference.compare import Comparison, Difference
 from engine.lab.reference.mistakes import neighbours_turned, other_eps, tiled
 from engine.lab.reference.places import hidden, position_bias, turned
 from engine.lab.reference.second import (
@@ -14,8 +16,8 @@ from engine.lab.reference.second import (
     norm,
     shared,
 )
+from engine.ledger import parameter_formula
 from engine.ledger.shares import Line
-from engine.parts.cards.norms import NORM_CARDS, norm_title
 from engine.weights.export.gather import gather
 from engine.weights.export.hugging_face import (
     Plan,
@@ -25,10 +27,9 @@ from engine.weights.export.hugging_face import (
 )
 from engine.weights.export.writers import WRITERS
 from ui.page_frame import Words
-from ui.text.numbers import percent
+from ui.text.numbers import number, percent
 
-ASK_DICE = "Do two programs with the same weights give the same numbers?"
-ASK_MODEL = "Do they agree on a trained model?"
+ASK_TWO = "Do two programs with the same weights give the same numbers?"
 ASK_EXPORT = "How do I take it along?"
 CODE = (
     *(forward, block, norm, attention, feedforward, turned, shared, hidden, position_bias),
@@ -36,42 +37,94 @@ CODE = (
 )
 EXPORT_CODE = (plan, tensors, undone, gather)
 
-ASK_VARIATIONS = "What has changed since 2017?"
 ASK_QUICK = "What does each part compute?"
 
-DICE = Words(
+WEIGHTS, ABOVE = "Weights", "of the model above"
+DICE_HINT = "Another number: other sizes, weights and tokens."
+MISTAKE = "Mistake put in"
+MISTAKE_HINT = (
+    "What ports of a model get wrong most often, put into the second program. The engine stays as it is."
+)
+DRAWN = "The configuration that was drawn"
+AGREE = (
+    ":material/check: **Yes, they agree.** {reach} What is left is rounding: float32 keeps about seven"
+    " digits."
+)
+UNSEEN = (
+    ":material/warning: **The mistake is in, and nobody would see it.** {reach} On this model a test would"
+    " pass: it takes weights on which the mistake shows."
+)
+TWO = Words(
     see=(
-        "A small model with odd sizes and weights drawn by chance. Each point is the residual stream at one"
-        " place: how far the two programs are apart there, at the number where they differ most. Above 1"
-        " it is"
-        " counted as a share of the largest number at that place, since float32 keeps about seven digits."
+        "The model chosen above on the text above, or a small one with odd sizes and weights drawn by chance,"
+        " in the engine and in a second program. Each point is the residual stream at one place: how far the"
+        " two are apart there, at the number where they differ most. Above 1 it is counted as a share of the"
+        " largest number at that place, since float32 keeps about seven digits."
     ),
     why=(
-        "A wrong model often still writes passable text. Held against a second program it cannot hide:"
-        " what is"
-        " left is rounding, about $10^{-7}$. Equal sizes hide mistakes, odd ones show them."
+        "A wrong model often still writes passable text. Held against a second program it cannot hide: what"
+        " is left is rounding, about $10^{-7}$. Equal sizes hide mistakes, odd ones show them; trained"
+        " weights are larger and more uneven than random ones, and find what random ones do not. The tests"
+        " hold both programs against Hugging Face's `transformers`, too."
     ),
     attempt=(
-        "Put a mistake into the second program and see where the curve leaves the floor: that is how a"
-        " port is"
-        " debugged. Then find the family in which the same mistake changes nothing."
+        "Put a mistake into the second program and see where the curve leaves the floor: that is how a port"
+        " is debugged. Find the family in which the same mistake changes nothing. On a trained model, take"
+        " the other GELU: the logits hardly move, and such mistakes are in use for years before anybody sees"
+        " them."
     ),
 )
 
-MODEL = Words(
-    see=(
-        "The model chosen above, on the text above, in the engine and in the second program. With mistakes,"
-        " the difference begins at one activation and travels from there."
-    ),
-    why=(
-        "Trained weights are larger and more uneven than random ones: they find what random ones do not."
-        " The tests hold both programs against Hugging Face's `transformers`, too."
-    ),
-    attempt=(
-        "On a trained model, take the other GELU: the logits hardly move. Such mistakes are in use for years"
-        " before anybody sees them."
-    ),
-)
+
+def drawn(family: str) -> str:
+    return f"drawn by chance: {family}"
+
+
+def rolled(c: ResolvedConfig, tokens: int) -> str:
+    """Says what was drawn."""
+    heads = f"{c.n_heads} heads" + (f" on {c.n_kv_heads} key heads" if c.n_kv_heads < c.n_heads else "")
+    return (
+        f"{c.n_layers} blocks, {heads} of {c.d_head}, width {c.d_model}, {parameter_formula(c):,} parameters,"
+        f" {tokens} tokens."
+    )
+
+
+def made_wrong(parts: str) -> str:
+    return (
+        f":material/info: This model itself was made with a mistake, `{parts}`: the second program does not"
+        " have it."
+    )
+
+
+def cannot_run(why: str) -> str:
+    return f"The second program cannot run this model: {why}."
+
+
+def reach(far: str, tolerance: float) -> str:
+    return f"The largest difference along the stream is **{far}**, the tolerance {tolerance:g}."
+
+
+def harmless(idle: str) -> str:
+    return f":material/check: **The mistake can do no harm here:** {idle}."
+
+
+def differ(comparison: Comparison, first: Difference) -> str:
+    """Says where a difference begins, and how large it becomes."""
+    end = "the logits" if comparison.last.bare == "logits" else "the last vectors"
+    where = "at the end" if first.block is None else f"in block **{first.block}**"
+    return (
+        f":material/close: **No.** The difference begins {where}, at `{first.bare}` ({NAMES[first.bare]}),"
+        f" and grows to **{number(comparison.worst.relative)}** along the stream; {end} are off by up to"
+        f" {number(comparison.last.largest)}, where the largest is {comparison.last.size:.3g}."
+    )
+
+
+def along_alt(far: str, tolerance: float) -> str:
+    return (
+        "Points on a logarithmic scale: the largest difference between the two programs at each place of the"
+        f" residual stream, {far} at most, beside the tolerance {tolerance:g}."
+    )
+
 
 LIBRARY = (
     "Ten lines of Hugging Face's `transformers` read the unpacked folder and write with the model. The class"
@@ -147,84 +200,6 @@ def packed(plan: Plan | str, size: str, dtype: str) -> str:
             f"{text}. What that family has beside is written so that it changes nothing: {', '.join(made)}."
         )
     return f"{text}. Every property and every tensor has its place there."
-
-
-# Variations -------------------------------------------------------------------------------------
-
-ASPECTS = {
-    "norm": "Norm",
-    "wiring": "Where the norm stands",
-    "position": "Positions",
-    "ffn": "Activation",
-    "heads": "Keys and values",
-    "tying": "Embedding and output",
-}
-CHOICES = {
-    **{name: norm_title(name) for name in NORM_CARDS},
-    "none": "none",
-    "pre": "before each sublayer",
-    "post": "after each sublayer",
-    "parallel": "before both at once",
-    "sinusoidal": "sines, added",
-    "learned": "a learned table",
-    "rope": "RoPE",
-    "t5": "a bias by distance",
-    "alibi": "ALiBi",
-    "relu": "ReLU",
-    "relu2": "squared ReLU",
-    "gelu": "GELU",
-    "gelu_tanh": "GELU",
-    "swiglu": "SwiGLU",
-    "geglu": "GeGLU",
-    "geglu_tanh": "GeGLU",
-    "own": "for each head",
-    "grouped": "shared in groups (GQA)",
-    "one": "one for all (MQA)",
-    "tied": "one matrix",
-    "untied": "two matrices",
-}
-REASONS = {
-    "norm": ("The mean need not be taken off: less work, as good.", "Zhang & Sennrich 2019"),
-    "wiring": ("Deep models train without warm-up.", "Xiong et al. 2020"),
-    "position": ("A score depends on the distance alone, and there is no table to learn.", "Su et al. 2021"),
-    "ffn": (
-        "A smooth bend, then a gate: less loss for the same work.",
-        "Hendrycks & Gimpel 2016; Shazeer 2020",
-    ),
-    "heads": ("The KV cache shrinks by as much as heads share keys.", "Shazeer 2019; Ainslie et al. 2023"),
-    "tying": ("Large models can afford two matrices.", "Press & Wolf 2017, for one matrix"),
-}
-READING = (
-    "**To read on.** [Attention is all you need](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017);"
-    " [GPT-2](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf)"
-    " (Radford et al. 2019); [BERT](https://arxiv.org/abs/1810.04805) (Devlin et al. 2018);"
-    " [T5](https://arxiv.org/abs/1910.10683) (Raffel et al. 2020);"
-    " [LLaMA 2](https://arxiv.org/abs/2307.09288) (Touvron et al. 2023);"
-    " [A mathematical framework for Transformer circuits](https://transformer-circuits.pub/2021/framework/index.html)"
-    " (Elhage et al. 2021); [Pre-norm and post-norm](https://arxiv.org/abs/2002.04745) (Xiong et al. 2020);"
-    " [Scaling laws](https://arxiv.org/abs/2001.08361) (Kaplan et al. 2020) and"
-    " [Chinchilla](https://arxiv.org/abs/2203.15556) (Hoffmann et al. 2022)."
-)
-VARIATIONS = Words(
-    see=(
-        "Six choices, one a row, as the configurations of these models have them. A dot marks what is as in"
-        " the original."
-    ),
-    why="The block is the same since 2017; what differs between models is a handful of choices in it.",
-    attempt="Choose BERT, the model that kept most, and then Gemma, whose heads share one key.",
-)
-
-
-def choice(aspect: str, value: str, same: bool) -> str:
-    """Returns a model's choice for one of the six, marked where the original did the same."""
-    return f"{CHOICES[value]} •" if same else CHOICES[value]
-
-
-def changed(title: str, same: tuple[str, ...]) -> str:
-    if not same:
-        return f"{title} keeps **none of the 6 choices** of the original."
-    left = ", ".join(ASPECTS[aspect].lower() for aspect in same)
-    return f"{title} keeps **{len(same)} of the 6 choices** of the original (•): {left}."
 
 
 # Quick reference --------------------------------------------------------------------------------

@@ -19,12 +19,11 @@ from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import RunError
 from engine.experiments.why_decoders import lessons, writing
 from engine.ledger import ledger_of
-from engine.ledger.morph import Size, choices_of, costs, morphed, three
+from engine.ledger.morph import MODELS, Size, choices_of, costs, morphed, three
 from engine.measure.families.three_families import carry_on, fill_in
 from engine.measure.families.unmasked_attention import continue_text
 from engine.measure.families.unmasked_attention import opened as without_mask
 from engine.measure.recording import record
-from engine.presets.variations import MODELS
 from engine.seq2seq import build_classifier
 from engine.service.state import RunSpec
 from engine.training import kinds
@@ -133,6 +132,16 @@ def test_the_drawing_has_every_parameter(drawn, name):
         total -= preset.model.vocab_size * preset.model.d_model
     pooler = 768 * 768 + 768 if preset.model.pooler else 0  # no box: it is beside the stream
     assert total == ledger_of(preset).total - pooler
+
+
+def test_the_table_marks_what_is_as_it_was_in_2017():
+    table = opened("machine", measure="true").table[0].value
+    assert len(table) == len(MODELS) and table["as in 2017"].iloc[0] == "8 of 8"
+    assert (
+        table.loc["GPT-2 small", "Norm"] == "LayerNorm •" and table.loc["LLaMA-2 7B", "Positions"] == "RoPE"
+    )
+    marks = table.map(lambda cell: str(cell).endswith("•")).sum(axis=1)
+    assert [f"{count} of 8" for count in marks] == table["as in 2017"].tolist()
 
 
 def test_who_else_chose_so():

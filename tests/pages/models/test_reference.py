@@ -17,7 +17,7 @@ from engine.measure.families.influence_by_distance import layer_influence as inf
 from engine.measure.recording import record
 from engine.service.state import RunSpec
 from engine.weights.checkpoints import load_pair
-from pages.models.reference import quick, variations
+from pages.models.reference import quick
 from tests.pages import helpers
 from tests.pages.stage import StageManager, view_of
 from ui.site import ROOT
@@ -57,7 +57,7 @@ def run(manager: StageManager, name: str, **fields: Any) -> str:
 def test_every_family_agrees(family, drawn):
     page = opened(reference_family=family)
     assert "Yes, they agree." in said(page)
-    figure = drawn["reference_dice"]
+    figure = drawn["reference_two"]
     places = figure.table["activation"]
     assert places[0] == "blocks.0.resid_pre" and places[-1] == ("norm_final" if family == "t5" else "logits")
     assert max(figure.table["relative"]) < 1e-5
@@ -71,30 +71,13 @@ def test_every_mistake_is_pointed_at_or_said_to_do_nothing(family, drawn):
         idle = MISTAKES[mistake].idle(dice.roll(family, 0).model.config)
         if idle is not None:
             assert "The mistake can do no harm here" in said(page) and idle in said(page)
-            assert not drawn["reference_dice"].layout["annotations"][1:]
+            assert not drawn["reference_two"].layout["annotations"][1:]
         else:
             where = f"at `{MISTAKES[mistake].shows_at}`"
             assert "**No.** The difference begins in block **0**" in said(page) and where in said(page)
-            arrow = drawn["reference_dice"].layout["annotations"][1]
+            arrow = drawn["reference_two"].layout["annotations"][1]
             assert arrow["text"] == f"begins: block 0, {MISTAKES[mistake].shows_at}"
             assert MISTAKES[mistake].sentence in said(page)
-
-
-def test_six_choices_since_2017():
-    page = opened("variations")
-    table, reasons = (found.value for found in page.table)
-    assert list(table.columns) == ["The original, 2017", "GPT-2 small", "LLaMA-2 7B", "LLaMA-2 70B"]
-    assert len(table) == len(reasons) == 6
-    assert table.loc["Positions"].tolist() == ["sines, added •", "a learned table", "RoPE", "RoPE"]
-    assert table.loc["Keys and values", "LLaMA-2 70B"] == "shared in groups (GQA)"
-    assert (table["GPT-2 small"].str.endswith("•")).sum() == 3
-    assert "keeps **none of the 6 choices**" in said(page) and "To read on" in said(page)
-    for name in variations.ALL:
-        if name not in variations.SHOWN:
-            page.selectbox(key="reference_other").set_value(name).run()
-            assert not page.exception, name
-    page.selectbox(key="reference_other").set_value("bert-base").run()
-    assert "keeps **4 of the 6 choices** of the original" in said(page)
 
 
 def test_seven_rows_are_the_whole_model():

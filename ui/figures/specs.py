@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from ui.figures.theme import base_layout
+
 Trace = dict[str, Any]
 
 
@@ -75,3 +77,39 @@ class Figure:
     def layout(self) -> Any:
         """Plotly's checked layout, to read."""
         return self.checked.layout
+
+
+# Parts of a layout ------------------------------------------------------------------------------
+
+
+def figure(traces: Sequence[Trace], **layout: Any) -> Figure:
+    """Returns a figure whose `layout` is laid over the one that all figures start from."""
+    return Figure(traces, base_layout(**layout))
+
+
+def axis(title: str, *, showgrid: bool = False, **rest: Any) -> dict[str, Any]:
+    """Returns an axis with a title, without a grid."""
+    return {"title": {"text": title}, "showgrid": showgrid} | rest
+
+
+def ticks(values: Any, texts: Sequence[str], *, title: str = "", **rest: Any) -> dict[str, Any]:
+    """Returns an axis of named places: `texts` stand at `values`, and there are no other lines."""
+    named = {"tickvals": values, "ticktext": texts, "showgrid": False, "zeroline": False}
+    return named | ({"title": {"text": title}} if title else {}) | rest
+
+
+def rule(*, x: Any = None, y: Any = None, **rest: Any) -> dict[str, Any]:
+    """Returns the shape of a line across the whole figure: upright at `x`, or level at `y`."""
+    if y is None:
+        return {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": x, "x1": x} | rest
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y} | rest
+
+
+def note(text: str, x: Any, y: Any, **rest: Any) -> dict[str, Any]:
+    """Returns a text at a place of the figure, without an arrow."""
+    return {"text": text, "x": x, "y": y, "showarrow": False} | rest
+
+
+def scale(title: str) -> dict[str, Any]:
+    """Returns a scale of colours with its title at its side."""
+    return {"title": {"text": title, "side": "right"}}

@@ -10,7 +10,7 @@ from engine.measure.embeddings.analogies import Analogy
 from pages.input.embeddings.looks import MONO
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 
 def nearest_bars(words: Sequence[str], analogy: Analogy) -> go.Figure:
@@ -26,32 +26,24 @@ def nearest_bars(words: Sequence[str], analogy: Analogy) -> go.Figure:
         "put in" if i in analogy.terms else "expected" if i == analogy.expected else ""
         for i in analogy.ids.tolist()
     ]
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": analogy.cosine.astype(np.float32),
-        "y": at,
-        "marker": {"color": shades},
-        "text": notes,
-        "textposition": "inside",
-        "insidetextanchor": "start",
-        "hovertext": [plain(word) for word in words],
-        "hovertemplate": "“%{hovertext}”: cosine %{x:.4f}<extra></extra>",
-    }
-    layout = base_layout(
+    bars = go.Bar(
+        orientation="h",
+        x=analogy.cosine.astype(np.float32),
+        y=at,
+        marker={"color": shades},
+        text=notes,
+        textposition="inside",
+        insidetextanchor="start",
+        hovertext=[plain(word) for word in words],
+        hovertemplate="“%{hovertext}”: cosine %{x:.4f}<extra></extra>",
+    )
+    return go.figure(
+        [bars],
         margin={"l": 8, "r": 12, "t": 8, "b": 40},
         showlegend=False,
         bargap=0.2,
-        xaxis={
-            "title": {"text": "cosine with the sum"},
-            "range": [min(0.0, float(analogy.cosine.min())) * 1.05, 1],
-        },
-        yaxis={
-            "tickvals": at,
-            "ticktext": [plain(word) for word in words],
-            "tickfont": {"family": MONO, "size": 14},
-            "showgrid": False,
-            "zeroline": False,
-        },
+        xaxis=go.axis(
+            "cosine with the sum", showgrid=True, range=[min(0.0, float(analogy.cosine.min())) * 1.05, 1]
+        ),
+        yaxis=go.ticks(at, [plain(word) for word in words], tickfont={"family": MONO, "size": 14}),
     )
-    return go.Figure({"data": [bars], "layout": layout})

@@ -10,7 +10,7 @@ import numpy as np
 
 from pages.input.embeddings.looks import token_rows
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, base_layout, colour
+from ui.figures.theme import DIVERGING, colour
 
 
 def emergence(
@@ -32,52 +32,42 @@ def emergence(
         x = np.concatenate([steps, steps[::-1]])
         y = np.concatenate([band[:, 0], band[::-1, 1]])
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": x,
-                "y": y,
-                "fill": "toself",
-                "fillcolor": colour(shade, 30),
-                "line": {"color": colour(shade), "width": 1},
-                "name": name,
-                "hoverinfo": "skip",
-            }
+            go.Scatter(
+                mode="lines",
+                x=x,
+                y=y,
+                fill="toself",
+                fillcolor=colour(shade, 30),
+                line={"color": colour(shade), "width": 1},
+                name=name,
+                hoverinfo="skip",
+            )
         )
     traces.append(
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": steps,
-            "y": values.astype(np.float32),
-            "name": "true classes",
-            "marker": {"size": 7},
-            "line": {"color": colour("embedding"), "width": 3},
-            "hovertemplate": "step %{x}: %{y:.4f}<extra></extra>",
-        }
+        go.Scatter(
+            mode="lines+markers",
+            x=steps,
+            y=values.astype(np.float32),
+            name="true classes",
+            marker={"size": 7},
+            line={"color": colour("embedding"), "width": 3},
+            hovertemplate="step %{x}: %{y:.4f}<extra></extra>",
+        )
     )
-    line = {
-        "type": "line",
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "x0": here,
-        "x1": here,
-        "line": {"color": colour("attention"), "width": 1.5, "dash": "dash"},
-    }
-    layout = base_layout(
+    line = go.rule(x=here, line={"color": colour("attention"), "width": 1.5, "dash": "dash"})
+    return go.figure(
+        traces,
         margin={"l": 52, "r": 12, "t": 48, "b": 44},
         shapes=[line] if here is not None else [],
-        xaxis={"title": {"text": "step of the training"}, "showgrid": False}
-        | ({"range": [-0.02 * end, 1.02 * end]} if end else {}),
-        yaxis={
-            "title": {"text": "within − across"},
-            "exponentformat": "power",
-            "zeroline": True,
-            "zerolinecolor": colour("quiet"),
-        },
+        xaxis=go.axis("step of the training") | ({"range": [-0.02 * end, 1.02 * end]} if end else {}),
+        yaxis=go.axis(
+            "within − across",
+            showgrid=True,
+            exponentformat="power",
+            zeroline=True,
+            zerolinecolor=colour("quiet"),
+        ),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def null_histogram(value: float, chance: np.ndarray, matched: np.ndarray | None) -> go.Figure:
@@ -89,46 +79,39 @@ def null_histogram(value: float, chance: np.ndarray, matched: np.ndarray | None)
     for index, (name, values, shade) in enumerate(rows):
         wobble = ((np.arange(len(values)) * 0.618) % 1 - 0.5) * 0.5  # spread out, the same every time
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": values.astype(np.float32),
-                "y": index + wobble,
-                "name": name,
-                "marker": {"size": 6, "color": colour(shade, 60)},
-                "hovertemplate": "%{x:.4f}<extra>" + name + "</extra>",
-            }
+            go.Scatter(
+                mode="markers",
+                x=values.astype(np.float32),
+                y=index + wobble,
+                name=name,
+                marker={"size": 6, "color": colour(shade, 60)},
+                hovertemplate="%{x:.4f}<extra>" + name + "</extra>",
+            )
         )
     traces.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [value],
-            "y": [len(rows)],
-            "name": "true classes",
-            "marker": {"size": 14, "symbol": "diamond", "color": colour("embedding")},
-            "hovertemplate": "%{x:.4f}<extra>true classes</extra>",
-        }
+        go.Scatter(
+            mode="markers",
+            x=[value],
+            y=[len(rows)],
+            name="true classes",
+            marker={"size": 14, "symbol": "diamond", "color": colour("embedding")},
+            hovertemplate="%{x:.4f}<extra>true classes</extra>",
+        )
     )
     words = [name for name, _, _ in rows] + ["true classes"]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 8, "r": 12, "t": 8, "b": 44},
         showlegend=False,
-        xaxis={
-            "title": {"text": "within − across (cosine)"},
-            "exponentformat": "power",
-            "zeroline": True,
-            "zerolinecolor": colour("quiet"),
-        },
-        yaxis={
-            "tickvals": list(range(len(words))),
-            "ticktext": words,
-            "showgrid": False,
-            "zeroline": False,
-            "range": [-0.6, len(words) - 0.4],
-        },
+        xaxis=go.axis(
+            "within − across (cosine)",
+            showgrid=True,
+            exponentformat="power",
+            zeroline=True,
+            zerolinecolor=colour("quiet"),
+        ),
+        yaxis=go.ticks(list(range(len(words))), words, range=[-0.6, len(words) - 0.4]),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def cosine_map(
@@ -140,16 +123,15 @@ def cosine_map(
     shown = values.astype(np.float32).copy()
     np.fill_diagonal(shown, np.nan)
     reach = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 1.0
-    heat = {
-        "type": "heatmap",
-        "z": shown,
-        "zmin": -reach,
-        "zmax": reach,
-        "colorscale": DIVERGING,
-        "hoverongaps": False,
-        "hovertemplate": "“%{y}” and “%{x}”: cosine %{z:.4f}<extra></extra>",
-        "colorbar": {"title": {"text": "cosine", "side": "right"}},
-    }
+    heat = go.Heatmap(
+        z=shown,
+        zmin=-reach,
+        zmax=reach,
+        colorscale=DIVERGING,
+        hoverongaps=False,
+        hovertemplate="“%{y}” and “%{x}”: cosine %{z:.4f}<extra></extra>",
+        colorbar=go.scale("cosine"),
+    )
     line = {"type": "line", "line": {"color": colour("residual"), "width": 1.2}}
     ends = [-0.5, len(words) - 0.5]
     shapes: list[dict[str, Any]] = []
@@ -161,20 +143,13 @@ def cosine_map(
         ]
     middle = [(a + b - 1) / 2 for a, b in itertools.pairwise(borders)]
     notes = [
-        {
-            "x": x,
-            "y": 1.0,
-            "yref": "paper",
-            "yanchor": "bottom",
-            "showarrow": False,
-            "text": name,
-            "textangle": -30,
-            "font": {"size": 12},
-            "xanchor": "left",
-        }
+        go.note(
+            name, x, 1.0, yref="paper", yanchor="bottom", textangle=-30, font={"size": 12}, xanchor="left"
+        )
         for x, name in zip(middle, names, strict=True)
     ]
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 8, "r": 8, "t": 76, "b": 8},
         showlegend=False,
         shapes=shapes,
@@ -182,4 +157,3 @@ def cosine_map(
         xaxis=token_rows(words) | {"range": ends},
         yaxis=token_rows(words),
     )
-    return go.Figure({"data": [heat], "layout": layout})

@@ -9,7 +9,7 @@ import numpy as np
 
 from pages.input.embeddings.looks import token_rows
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, base_layout, colour
+from ui.figures.theme import DIVERGING, colour
 
 NAMED = 22  # rows that carry their token
 
@@ -41,12 +41,7 @@ def lookup_figure(
         "thickness": 10,
         "ypad": 8,
     }
-    bar |= {
-        "tickvals": [-reach, 0, reach],
-        "ticktext": ["−", "0", "+"],
-        "tickangle": 0,
-        "tickfont": {"size": 11},
-    }
+    bar |= dict(tickvals=[-reach, 0, reach], ticktext=["−", "0", "+"], tickangle=0, tickfont={"size": 11})
     traces: list[dict[str, Any]] = [
         {
             "type": "heatmap",
@@ -71,32 +66,27 @@ def lookup_figure(
         x = np.tile([0.0, 1.0, np.nan], int(some.sum()))
         y = np.stack([left[some], right[some], np.full(int(some.sum()), np.nan)], axis=1).ravel()
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": x,
-                "y": y,
-                "xaxis": "x2",
-                "yaxis": "y2",
-                "hoverinfo": "skip",
-                "showlegend": False,
-                "line": {"color": shade, "width": thick},
-            }
+            go.Scatter(
+                mode="lines",
+                x=x,
+                y=y,
+                xaxis="x2",
+                yaxis="y2",
+                hoverinfo="skip",
+                showlegend=False,
+                line={"color": shade, "width": thick},
+            )
         )
-    box = {
-        "type": "rect",
-        "line": {"color": colour("attention"), "width": 2.5},
-        "x0": -0.5,
-        "x1": width - 0.5,
-    }
+    box = dict(type="rect", line={"color": colour("attention"), "width": 2.5}, x0=-0.5, x1=width - 0.5)
     shapes = [
         box | {"xref": "x", "yref": "y", "y0": picked[chosen] - 0.5, "y1": picked[chosen] + 0.5},
         box | {"xref": "x3", "yref": "y3", "y0": chosen - 0.5, "y1": chosen + 0.5},
     ]
     title = {"xref": "paper", "yref": "paper", "y": 1.0, "yanchor": "bottom", "showarrow": False, "yshift": 4}
-    dimension = {"title": {"text": "dimension"}, "showgrid": False, "zeroline": False}
+    dimension = go.axis("dimension", zeroline=False)
     hidden = {"visible": False, "fixedrange": True}
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 8, "r": 8, "t": 30, "b": 40},
         showlegend=False,
         shapes=shapes,
@@ -112,4 +102,3 @@ def lookup_figure(
         xaxis3=dimension | {"domain": [0.56, 1], "anchor": "y3"},
         yaxis3=token_rows(labels, NAMED, chosen, side="right", anchor="x3"),
     )
-    return go.Figure({"data": traces, "layout": layout})

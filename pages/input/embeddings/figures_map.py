@@ -10,7 +10,7 @@ import numpy as np
 from pages.input.embeddings.looks import MONO, class_look
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 
 def token_map(
@@ -38,17 +38,7 @@ def token_map(
     pairs = np.stack([np.full(len(near), chosen), near, np.full(len(near), -1)], axis=1).ravel()
     x, y = (np.where(pairs < 0, np.nan, scores[np.maximum(pairs, 0), axis]) for axis in (0, 1))
     line = {"color": colour("quiet"), "width": 1.2, "dash": "dot"}
-    traces.append(
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": x,
-            "y": y,
-            "line": line,
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
-    )
+    traces.append(go.Scatter(mode="lines", x=x, y=y, line=line, hoverinfo="skip", showlegend=False))
     inside = letters and frequency is None
     for index, name in enumerate(names):
         own = ids[classes[ids] == index]
@@ -58,37 +48,31 @@ def token_map(
         marker: dict[str, Any] = {"symbol": symbol, "size": 18 if inside else 10 if letters else 7}
         if frequency is not None:
             top = max(float(frequency.max()), 1e-6)
-            marker |= {
-                "color": frequency[own].astype(np.float32),
-                "cmin": 0,
-                "cmax": top,
-                "colorscale": SEQUENTIAL,
-            }
+            marker |= dict(color=frequency[own].astype(np.float32), cmin=0, cmax=top, colorscale=SEQUENTIAL)
             marker |= {"line": {"color": colour("quiet"), "width": 1}, "showscale": len(traces) == 1}
-            marker |= {"colorbar": {"title": {"text": "log₁₀(1 + count)", "side": "right"}}}
+            marker |= {"colorbar": go.scale("log₁₀(1 + count)")}
         else:
             marker |= {
                 "color": colour(shade, 25 if inside else 85),
                 "line": {"color": colour(shade), "width": 1.3},
             }
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers+text",
-                "name": name,
-                "x": scores[own, 0],
-                "y": scores[own, 1],
-                "customdata": own.astype(np.int32),
-                "text": [plain(words[i]) if labelled[i] else "" for i in own],
-                "hovertext": [plain(words[i]) for i in own],
-                "marker": marker,
-                "textposition": "middle center" if inside else "middle right",
-                "textfont": {"family": MONO, "size": 14 if inside else 13},
-                "hovertemplate": (
-                    "“%{hovertext}”, id %{customdata}, " + name + "<br>%{x:.3f}, %{y:.3f}<extra></extra>"
-                ),
-                "cliponaxis": False,
-            }
+            go.Scatter(
+                mode="markers+text",
+                name=name,
+                x=scores[own, 0],
+                y=scores[own, 1],
+                customdata=own.astype(np.int32),
+                text=[plain(words[i]) if labelled[i] else "" for i in own],
+                hovertext=[plain(words[i]) for i in own],
+                marker=marker,
+                textposition="middle center" if inside else "middle right",
+                textfont={"family": MONO, "size": 14 if inside else 13},
+                hovertemplate="“%{hovertext}”, id %{customdata}, "
+                + name
+                + "<br>%{x:.3f}, %{y:.3f}<extra></extra>",
+                cliponaxis=False,
+            )
         )
     ring = {
         "size": 30 if inside else 20,
@@ -97,18 +81,18 @@ def token_map(
         "line": {"width": 3},
     }
     traces.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": scores[[chosen], 0],
-            "y": scores[[chosen], 1],
-            "marker": ring,
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
+        go.Scatter(
+            mode="markers",
+            x=scores[[chosen], 0],
+            y=scores[[chosen], 1],
+            marker=ring,
+            hoverinfo="skip",
+            showlegend=False,
+        )
     )
     axis = {"zeroline": True, "zerolinecolor": colour("quiet", 40)}
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 52, "r": 12, "t": 44, "b": 44},
         xaxis=axis | {"title": {"text": titles[0]}, "range": list(ranges[0])},
         yaxis=axis | {"title": {"text": titles[1]}, "range": list(ranges[1])},
@@ -116,7 +100,6 @@ def token_map(
         showlegend=frequency is None,
         uirevision=f"map-{list(ranges[0])}",
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def neighbour_bars(
@@ -126,30 +109,23 @@ def neighbour_bars(
     gives an id.
     """
     at = -np.arange(len(words))
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": values.astype(np.float32),
-        "y": at,
-        "marker": {"color": [colour(s) for s in shades]},
-        "customdata": ids.astype(np.int32),
-        "hovertext": [plain(w) for w in words],
-        "hovertemplate": "“%{hovertext}”: cosine %{x:.4f}<extra></extra>",
-    }
-    layout = base_layout(
+    bars = go.Bar(
+        orientation="h",
+        x=values.astype(np.float32),
+        y=at,
+        marker={"color": [colour(s) for s in shades]},
+        customdata=ids.astype(np.int32),
+        hovertext=[plain(w) for w in words],
+        hovertemplate="“%{hovertext}”: cosine %{x:.4f}<extra></extra>",
+    )
+    return go.figure(
+        [bars],
         margin={"l": 8, "r": 12, "t": 8, "b": 40},
         showlegend=False,
         bargap=0.25,
         xaxis={"title": {"text": "cosine"}, "range": [min(0.0, float(values.min(initial=0))) * 1.05, 1]},
-        yaxis={
-            "tickvals": at,
-            "ticktext": [plain(w) for w in words],
-            "tickfont": {"family": MONO, "size": 14},
-            "showgrid": False,
-            "zeroline": False,
-        },
+        yaxis=go.ticks(at, [plain(w) for w in words], tickfont={"family": MONO, "size": 14}),
     )
-    return go.Figure({"data": [bars], "layout": layout})
 
 
 def share_bars(shares: np.ndarray, random: np.ndarray) -> go.Figure:
@@ -158,36 +134,29 @@ def share_bars(shares: np.ndarray, random: np.ndarray) -> go.Figure:
     """
     at = np.arange(1, len(shares) + 1)
     traces = [
-        {
-            "type": "bar",
-            "x": at,
-            "y": shares.astype(np.float32),
-            "name": "this embedding",
-            "marker": {"color": colour("embedding")},
-            "hovertemplate": "component %{x}: %{y:.1%}<extra>this embedding</extra>",
-        },
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": at,
-            "y": random.astype(np.float32),
-            "name": "random numbers",
-            "line": {"color": colour("quiet"), "dash": "dot", "width": 1.5},
-            "marker": {"size": 5},
-            "hovertemplate": "component %{x}: %{y:.1%}<extra>random numbers</extra>",
-        },
+        go.Bar(
+            x=at,
+            y=shares.astype(np.float32),
+            name="this embedding",
+            marker={"color": colour("embedding")},
+            hovertemplate="component %{x}: %{y:.1%}<extra>this embedding</extra>",
+        ),
+        go.Scatter(
+            mode="lines+markers",
+            x=at,
+            y=random.astype(np.float32),
+            name="random numbers",
+            line={"color": colour("quiet"), "dash": "dot", "width": 1.5},
+            marker={"size": 5},
+            hovertemplate="component %{x}: %{y:.1%}<extra>random numbers</extra>",
+        ),
     ]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 52, "r": 12, "t": 30, "b": 40},
-        xaxis={"title": {"text": "principal component"}, "dtick": 1, "showgrid": False},
-        yaxis={
-            "title": {"text": "share of the variance"},
-            "rangemode": "tozero",
-            "tickformat": ".1%",
-            "nticks": 5,
-        },
+        xaxis=go.axis("principal component", dtick=1),
+        yaxis=go.axis("share of the variance", showgrid=True, rangemode="tozero", tickformat=".1%", nticks=5),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def frequency_scatter(
@@ -206,22 +175,21 @@ def frequency_scatter(
         if len(own):
             shade, symbol = class_look(name)
             traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": name,
-                    "x": frequency[own].astype(np.float32),
-                    "y": score[own],
-                    "customdata": own.astype(np.int32),
-                    "hovertext": [plain(words[i]) for i in own],
-                    "marker": {"color": colour(shade), "symbol": symbol, "size": 8},
-                    "hovertemplate": "“%{hovertext}”: %{x:.2f}, %{y:.3f}<extra></extra>",
-                }
+                go.Scatter(
+                    mode="markers",
+                    name=name,
+                    x=frequency[own].astype(np.float32),
+                    y=score[own],
+                    customdata=own.astype(np.int32),
+                    hovertext=[plain(words[i]) for i in own],
+                    marker={"color": colour(shade), "symbol": symbol, "size": 8},
+                    hovertemplate="“%{hovertext}”: %{x:.2f}, %{y:.3f}<extra></extra>",
+                )
             )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 52, "r": 12, "t": 12, "b": 40},
         showlegend=False,
         xaxis={"title": {"text": "log₁₀(1 + count in the corpus)"}},
         yaxis={"title": {"text": y}},
     )
-    return go.Figure({"data": traces, "layout": layout})

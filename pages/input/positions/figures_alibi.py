@@ -11,7 +11,7 @@ import numpy as np
 from engine.measure.positions.alibi import Slopes, factors
 from pages.input.positions.figures_shared import head_line
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 
 def decay_curves(slope: np.ndarray, length: int, distance: int) -> go.Figure:
@@ -20,42 +20,20 @@ def decay_curves(slope: np.ndarray, length: int, distance: int) -> go.Figure:
     """
     distances = np.unique(np.linspace(0, length - 1, min(length, 400)).round())
     traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": f"head {head}",
-            "x": distances.astype(np.float32),
-            "y": row.astype(np.float32),
-            "line": head_line(head),
-            "hovertemplate": (
-                "distance %{x}<br>× %{y:.4f}<extra>" + f"head {head}, slope {s:.4g}" + "</extra>"
-            ),
-        }
+        go.Scatter(
+            mode="lines",
+            name=f"head {head}",
+            x=distances.astype(np.float32),
+            y=row.astype(np.float32),
+            line=head_line(head),
+            hovertemplate="distance %{x}<br>× %{y:.4f}<extra>" + f"head {head}, slope {s:.4g}" + "</extra>",
+        )
         for head, (s, row) in enumerate(zip(slope, factors(slope, distances), strict=True))
     ]
     marks = [
-        {
-            "type": "line",
-            "xref": "paper",
-            "x0": 0,
-            "x1": 1,
-            "y0": y,
-            "y1": y,
-            "line": {"color": colour("quiet"), "dash": "dot", "width": 1},
-        }
-        for y in (np.exp(-1), 0.01)
+        go.rule(y=y, line={"color": colour("quiet"), "dash": "dot", "width": 1}) for y in (np.exp(-1), 0.01)
     ]
-    marks.append(
-        {
-            "type": "line",
-            "yref": "paper",
-            "x0": distance,
-            "x1": distance,
-            "y0": 0,
-            "y1": 1,
-            "line": {"color": colour("output"), "width": 1.5},
-        }
-    )
+    marks.append(go.rule(x=distance, line={"color": colour("output"), "width": 1.5}))
     look = {
         "showarrow": False,
         "xanchor": "right",
@@ -66,15 +44,15 @@ def decay_curves(slope: np.ndarray, length: int, distance: int) -> go.Figure:
         {"xref": "paper", "x": 1, "y": y, "text": text} | look
         for y, text in ((np.exp(-1), "1/e"), (0.01, "1 percent"))
     ]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 56, "r": 12, "t": 34, "b": 44},
         showlegend=len(slope) <= 8,
         shapes=marks,
         annotations=notes,
-        xaxis={"title": {"text": "tokens back"}, "showgrid": False, "zeroline": False},
+        xaxis=go.axis("tokens back", zeroline=False),
         yaxis={"title": {"text": "what is left of a weight"}, "range": [0, 1.03]},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def reach_bars(slopes: Slopes, length: int) -> go.Figure:
@@ -83,68 +61,50 @@ def reach_bars(slopes: Slopes, length: int) -> go.Figure:
     """
     heads = np.arange(len(slopes.slope))
     traces = [
-        {
-            "type": "bar",
-            "name": name,
-            "x": heads,
-            "y": values,
-            "marker": {"color": colour(shade)},
-            "hovertemplate": "head %{x}<br>" + name + ": distance %{y:,.4g}<extra></extra>",
-        }
+        go.Bar(
+            name=name,
+            x=heads,
+            y=values,
+            marker={"color": colour(shade)},
+            hovertemplate="head %{x}<br>" + name + ": distance %{y:,.4g}<extra></extra>",
+        )
         for name, values, shade in (
             ("down to 1/e", slopes.to_a_third, "position"),
             ("down to 1 percent", slopes.to_a_percent, "quiet"),
         )
     ]
-    line = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": length,
-        "y1": length,
-        "line": {"color": colour("output"), "width": 1.5, "dash": "dot"},
-    }
+    line = go.rule(y=length, line={"color": colour("output"), "width": 1.5, "dash": "dot"})
     low, high = np.log10(min(slopes.to_a_third.min(), 1.0)), np.log10(max(slopes.to_a_percent.max(), length))
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 56, "r": 12, "t": 34, "b": 44},
         barmode="group",
         bargap=0.2,
         shapes=[line],
-        xaxis={
-            "title": {"text": "head"},
-            "dtick": 1 if len(heads) <= 16 else 4,
-            "showgrid": False,
-            "zeroline": False,
-        },
-        yaxis={
-            "title": {"text": "distance (tokens)"},
-            "type": "log",
-            "range": [low - 0.05, high + 0.1],
-            "dtick": 1,
-        },
+        xaxis=go.axis("head", dtick=1 if len(heads) <= 16 else 4, zeroline=False),
+        yaxis=go.axis(
+            "distance (tokens)", showgrid=True, type="log", range=[low - 0.05, high + 0.1], dtick=1
+        ),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def distance_bars(before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> go.Figure:
     """Draws how far each head of a layer looks without and with the bias: (head,), tokens."""
     traces = [
-        {
-            "type": "bar",
-            "name": name,
-            "x": np.arange(len(values)),
-            "y": np.asarray(values, dtype=np.float32),
-            "marker": {"color": colour(shade)},
-            "hovertemplate": "head %{x}<br>" + name + ": %{y:.2f} tokens away<extra></extra>",
-        }
+        go.Bar(
+            name=name,
+            x=np.arange(len(values)),
+            y=np.asarray(values, dtype=np.float32),
+            marker={"color": colour(shade)},
+            hovertemplate="head %{x}<br>" + name + ": %{y:.2f} tokens away<extra></extra>",
+        )
         for name, values, shade in (("without the bias", before, "quiet"), ("with it", after, "position"))
     ]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 56, "r": 12, "t": 34, "b": 44},
         barmode="group",
         bargap=0.25,
-        xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False},
+        xaxis=go.axis("head", dtick=1),
         yaxis={"title": {"text": "mean distance (tokens)"}, "rangemode": "tozero"},
     )
-    return go.Figure({"data": traces, "layout": layout})

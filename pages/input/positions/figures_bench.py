@@ -15,22 +15,12 @@ from engine.measure.positions.schemes import Similarity
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
-SCHEME_COLOURS = {
-    "none": "quiet",
-    "sinusoidal": "run2",
-    "learned": "run3",
-    "rope": "training",
-    "alibi": "run0",
-    "t5": "validation",
-}
-SCHEME_SYMBOLS = {
-    "none": "x",
-    "sinusoidal": "diamond",
-    "learned": "square",
-    "rope": "triangle-up",
-    "alibi": "circle",
-    "t5": "cross",
-}
+SCHEME_COLOURS = dict(
+    none="quiet", sinusoidal="run2", learned="run3", rope="training", alibi="run0", t5="validation"
+)
+SCHEME_SYMBOLS = dict(
+    none="x", sinusoidal="diamond", learned="square", rope="triangle-up", alibi="circle", t5="cross"
+)
 HIGHEST = 6.0  # nats: where the axis ends at the latest; knowing nothing is ln 65 = 4.17
 
 
@@ -71,12 +61,9 @@ def similarity_panels(
             "tickvals": [0, context, 2 * context, 4 * context],
             "title": {"text": "distance" if row == rows - 1 or i + 3 >= len(panels) else "", "standoff": 4},
         }
-        axes[f"yaxis{axis}"] = {
-            "domain": [bottom, top],
-            "range": [-0.35, 1.12],
-            "anchor": f"x{axis}",
-            "tickvals": [0, 0.5, 1],
-        }
+        axes[f"yaxis{axis}"] = dict(
+            domain=[bottom, top], range=[-0.35, 1.12], anchor=f"x{axis}", tickvals=[0, 0.5, 1]
+        )
         where = {
             "xref": "paper",
             "yref": "paper",
@@ -108,22 +95,17 @@ def similarity_panels(
 def _panel_lines(similarity: Similarity, when: str, shade: str, axis: str) -> list[dict[str, Any]]:
     fresh = when == "untrained"
     return [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": similarity.distance,
-            "y": values.astype(np.float32),
-            "xaxis": f"x{axis}",
-            "yaxis": f"y{axis}",
-            "name": name,
-            "line": {
-                "color": colour(shade),
-                "width": 2 if fresh else 1.5,
-                "dash": "solid" if fresh else "dot",
-            },
-            "opacity": 1 if fresh else 0.9,
-            "hovertemplate": f"distance %{{x}}<br>%{{y:.4f}}<extra>{when}, {name}</extra>",
-        }
+        go.Scatter(
+            mode="lines",
+            x=similarity.distance,
+            y=values.astype(np.float32),
+            xaxis=f"x{axis}",
+            yaxis=f"y{axis}",
+            name=name,
+            line=dict(color=colour(shade), width=2 if fresh else 1.5, dash="solid" if fresh else "dot"),
+            opacity=1 if fresh else 0.9,
+            hovertemplate=f"distance %{{x}}<br>%{{y:.4f}}<extra>{when}, {name}</extra>",
+        )
         for name, values in zip(similarity.lines, similarity.values, strict=True)
     ]
 
@@ -148,98 +130,73 @@ def position_losses(
         if band.any():
             edge = np.concatenate((x[band], x[band][::-1]))
             traces.append(
-                {
-                    "type": "scatter",
-                    "x": edge,
-                    "y": np.concatenate((y[band] + error[band], (y[band] - error[band])[::-1])),
-                    "fill": "toself",
-                    "mode": "lines",
-                    "line": {"width": 0},
-                    "fillcolor": colour(shade, 20),
-                    "hoverinfo": "skip",
-                    "showlegend": False,
-                    "legendgroup": line.name,
-                }
+                go.Scatter(
+                    x=edge,
+                    y=np.concatenate((y[band] + error[band], (y[band] - error[band])[::-1])),
+                    fill="toself",
+                    mode="lines",
+                    line={"width": 0},
+                    fillcolor=colour(shade, 20),
+                    hoverinfo="skip",
+                    showlegend=False,
+                    legendgroup=line.name,
+                )
             )
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers" if c.width > 1 else "lines",
-                "x": x[there],
-                "y": y[there].astype(np.float32),
-                "name": line.name,
-                "legendgroup": line.name,
-                "customdata": _places(c)[there],
-                "opacity": 0.55 if line.partial else 1.0,
-                "line": {"color": colour(shade), "width": 2, "dash": "dash" if line.stopgap else "solid"},
-                "legendrank": rank,
-                "marker": {
+            go.Scatter(
+                mode="lines+markers" if c.width > 1 else "lines",
+                x=x[there],
+                y=y[there].astype(np.float32),
+                name=line.name,
+                legendgroup=line.name,
+                customdata=_places(c)[there],
+                opacity=0.55 if line.partial else 1.0,
+                line={"color": colour(shade), "width": 2, "dash": "dash" if line.stopgap else "solid"},
+                legendrank=rank,
+                marker={
                     "size": _sizes(there),
                     "line": {"width": 0},
                     "symbol": SCHEME_SYMBOLS[line.scheme] + ("-open" if line.stopgap else ""),
                 },
-                "hovertemplate": f"%{{y:.3f}} {unit}, positions %{{customdata}}",
-            }
+                hovertemplate=f"%{{y:.3f}} {unit}, positions %{{customdata}}",
+            )
         )
         if not line.stopgap and not above:
             traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "x": [context, len(c.mean) * c.width],
-                    "y": [c.tail[0]] * 2,
-                    "showlegend": False,
-                    "legendgroup": line.name,
-                    "line": {"color": colour(shade), "width": 1.2, "dash": "dot"},
-                    "hoverinfo": "skip",
-                }
+                go.Scatter(
+                    mode="lines",
+                    x=[context, len(c.mean) * c.width],
+                    y=[c.tail[0]] * 2,
+                    showlegend=False,
+                    legendgroup=line.name,
+                    line={"color": colour(shade), "width": 1.2, "dash": "dot"},
+                    hoverinfo="skip",
+                )
             )
     low, high = _range(lines, unit, above)
     end = max([len(line.curve.mean) * line.curve.width for line in lines], default=4 * context)
     rules = [(t * context, "solid" if t == 1 else "dot") for t in range(1, end // context)]
     shapes = [
-        {
-            "type": "line",
-            "yref": "paper",
-            "x0": at,
-            "x1": at,
-            "y0": 0,
-            "y1": 1,
-            "layer": "below",
-            "line": {"color": colour("quiet"), "width": 1.2, "dash": dash},
-        }
+        go.rule(x=at, layer="below", line={"color": colour("quiet"), "width": 1.2, "dash": dash})
         for at, dash in rules
     ]
-    note = {
-        "text": f"trained up to here ({context})",
-        "x": context,
-        "yref": "paper",
-        "y": 1,
-        "showarrow": False,
-        "xanchor": "left",
-        "yanchor": "top",
-    }
-    layout = base_layout(
+    note = go.note(f"trained up to here ({context})", context, 1, yref="paper", xanchor="left", yanchor="top")
+    return go.figure(
+        traces,
         uirevision=f"bench-{unit}-{above}",
         margin={"l": 48, "r": 12, "t": 52, "b": 44},
         hovermode="x",
         shapes=shapes,
         annotations=[note | {"xshift": 5, "font": {"color": colour("quiet"), "size": 12}}],
-        xaxis={
-            "title": {"text": "position"},
-            "range": [0, end],
-            "tickvals": np.arange(0, end + 1, context // 2),
-            "showgrid": False,
-            "zeroline": False,
-        },
-        yaxis={
-            "title": {
-                "text": f"{'above its own last ' + str(context) if above else 'loss'} ({unit} per character)"
-            },
-            "range": [low, high],
-        },
+        xaxis=go.axis(
+            "position", range=[0, end], tickvals=np.arange(0, end + 1, context // 2), zeroline=False
+        ),
+        yaxis=go.axis(
+            f"{'above its own last ' + str(context) if above else 'loss'} ({unit} per character)",
+            showgrid=True,
+            range=[low, high],
+        ),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _sizes(there: np.ndarray) -> np.ndarray:

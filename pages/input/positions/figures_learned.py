@@ -14,29 +14,27 @@ from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 def table_heatmap(table: np.ndarray) -> go.Figure:
     """Draws table (position, d_model), position 0 on top."""
     reach = float(np.quantile(np.abs(table), 0.995)) or 1.0
-    heat = {
-        "type": "heatmap",
-        "z": table.astype(np.float32),
-        "zmin": -reach,
-        "zmax": reach,
-        "colorscale": DIVERGING,
-        "hovertemplate": "position %{y}, dimension %{x}: %{z:.4f}<extra></extra>",
-        "colorbar": {"nticks": 5},
-    }
+    heat = go.Heatmap(
+        z=table.astype(np.float32),
+        zmin=-reach,
+        zmax=reach,
+        colorscale=DIVERGING,
+        hovertemplate="position %{y}, dimension %{x}: %{z:.4f}<extra></extra>",
+        colorbar={"nticks": 5},
+    )
     return go.Figure({"data": [heat], "layout": _square("dimension", "position")})
 
 
 def alike_heatmap(values: np.ndarray) -> go.Figure:
     """Draws cosines (position, position), -1 to 1."""
-    heat = {
-        "type": "heatmap",
-        "z": values.astype(np.float32),
-        "zmin": -1,
-        "zmax": 1,
-        "colorscale": DIVERGING,
-        "hovertemplate": "positions %{y} and %{x}: cosine %{z:.4f}<extra></extra>",
-        "colorbar": {"nticks": 5},
-    }
+    heat = go.Heatmap(
+        z=values.astype(np.float32),
+        zmin=-1,
+        zmax=1,
+        colorscale=DIVERGING,
+        hovertemplate="positions %{y} and %{x}: cosine %{z:.4f}<extra></extra>",
+        colorbar={"nticks": 5},
+    )
     return go.Figure({"data": [heat], "layout": _square("position", "position")})
 
 
@@ -44,8 +42,8 @@ def _square(x: str, y: str) -> dict[str, Any]:
     return base_layout(
         margin={"l": 48, "r": 8, "t": 8, "b": 40},
         showlegend=False,
-        xaxis={"title": {"text": x}, "showgrid": False, "zeroline": False},
-        yaxis={"title": {"text": y}, "autorange": "reversed", "showgrid": False, "zeroline": False},
+        xaxis=go.axis(x, zeroline=False),
+        yaxis=go.axis(y, autorange="reversed", zeroline=False),
     )
 
 
@@ -60,26 +58,25 @@ def path(scores: np.ndarray, share: np.ndarray) -> go.Figure:
         "showscale": True,
         "line": {"width": 1, "color": colour("position")},
     }
-    trace = {
-        "type": "scatter",
-        "mode": "lines+markers+text",
-        "x": scores[:, 0],
-        "y": scores[:, 1],
-        "line": {"color": colour("position", 40), "width": 1.5},
-        "marker": marker | {"colorbar": {"title": {"text": "position", "side": "right"}}},
-        "text": _names(scores),
-        "textposition": _outside(scores),
-        "hovertemplate": "position %{customdata}: %{x:.3f}, %{y:.3f}<extra></extra>",
-        "customdata": at.astype(np.int32),
-        "cliponaxis": False,
-    }
-    layout = base_layout(
+    trace = go.Scatter(
+        mode="lines+markers+text",
+        x=scores[:, 0],
+        y=scores[:, 1],
+        line={"color": colour("position", 40), "width": 1.5},
+        marker=marker | {"colorbar": go.scale("position")},
+        text=_names(scores),
+        textposition=_outside(scores),
+        hovertemplate="position %{customdata}: %{x:.3f}, %{y:.3f}<extra></extra>",
+        customdata=at.astype(np.int32),
+        cliponaxis=False,
+    )
+    return go.figure(
+        [trace],
         margin={"l": 52, "r": 8, "t": 20, "b": 44},
         showlegend=False,
         xaxis={"title": {"text": f"component 1 ({share[0]:.1%})"}},
         yaxis={"title": {"text": f"component 2 ({share[1]:.1%})"}},
     )
-    return go.Figure({"data": [trace], "layout": layout})
 
 
 def _names(scores: np.ndarray, apart: float = 0.08) -> list[str]:
@@ -132,93 +129,63 @@ def two_lines(
         at = np.arange(first, first + len(values))
         if spread is not None and spread.max() > 1e-5:
             traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "x": np.concatenate([at, at[::-1]]),
-                    "y": np.concatenate([values + spread, (values - spread)[::-1]]),
-                    "fill": "toself",
-                    "fillcolor": colour(shade, 20),
-                    "line": {"width": 0, "color": colour(shade, 20)},
-                    "hoverinfo": "skip",
-                    "showlegend": False,
-                }
+                go.Scatter(
+                    mode="lines",
+                    x=np.concatenate([at, at[::-1]]),
+                    y=np.concatenate([values + spread, (values - spread)[::-1]]),
+                    fill="toself",
+                    fillcolor=colour(shade, 20),
+                    line={"width": 0, "color": colour(shade, 20)},
+                    hoverinfo="skip",
+                    showlegend=False,
+                )
             )
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": at,
-                "y": values.astype(np.float32),
-                "name": name,
-                "line": {"color": colour(shade), "width": 2.5, "dash": dash},
-                "hovertemplate": "%{y:.4f}",
-            }
+            go.Scatter(
+                mode="lines",
+                x=at,
+                y=values.astype(np.float32),
+                name=name,
+                line={"color": colour(shade), "width": 2.5, "dash": dash},
+                hovertemplate="%{y:.4f}",
+            )
         )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 52, "r": 12, "t": 30, "b": 44},
         hovermode="x unified",
-        xaxis={"title": {"text": x}, "showgrid": False},
+        xaxis=go.axis(x),
         yaxis={"title": {"text": y}, "zeroline": True, "zerolinecolor": colour("quiet")},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def rising(steps: np.ndarray, values: np.ndarray, level: float, shown: int, end: float) -> go.Figure:
     """Draws the learned table's correlation (step,); a dotted line at the sinusoidal one's `level`; a dashed
     one marks the step that is `shown`.
     """
-    trace = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": steps,
-        "y": values.astype(np.float32),
-        "marker": {"size": 7},
-        "line": {"color": colour("position"), "width": 3},
-        "hovertemplate": "step %{x}: %{y:.4f}<extra></extra>",
-    }
-    still = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": level,
-        "y1": level,
-        "line": {"color": colour("validation"), "dash": "dot"},
-    }
-    here = {
-        "type": "line",
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "x0": shown,
-        "x1": shown,
-        "line": {"color": colour("attention"), "width": 1.5, "dash": "dash"},
-    }
-    name = {
-        "xref": "paper",
-        "x": 1,
-        "xanchor": "right",
-        "y": level,
-        "yanchor": "bottom",
-        "text": f"sinusoidal: {level:.2f}",
-        "showarrow": False,
-    }
-    layout = base_layout(
+    trace = go.Scatter(
+        mode="lines+markers",
+        x=steps,
+        y=values.astype(np.float32),
+        marker={"size": 7},
+        line={"color": colour("position"), "width": 3},
+        hovertemplate="step %{x}: %{y:.4f}<extra></extra>",
+    )
+    still = go.rule(y=level, line={"color": colour("validation"), "dash": "dot"})
+    here = go.rule(x=shown, line={"color": colour("attention"), "width": 1.5, "dash": "dash"})
+    name = go.note(f"sinusoidal: {level:.2f}", 1, level, xref="paper", xanchor="right", yanchor="bottom")
+    return go.figure(
+        [trace],
         margin={"l": 52, "r": 12, "t": 12, "b": 44},
         showlegend=False,
         shapes=[still, here],
         annotations=[name | {"font": {"color": colour("validation")}}],
-        xaxis={
-            "title": {"text": "step of the training"},
-            "showgrid": False,
-            "range": [-0.02 * end, 1.02 * end],
-        },
-        yaxis={
-            "title": {"text": "correlation"},
-            "zeroline": True,
-            "zerolinecolor": colour("quiet"),
-            "range": [min(-0.15, float(values.min()) - 0.05), 1.08],
-        },
+        xaxis=go.axis("step of the training", range=[-0.02 * end, 1.02 * end]),
+        yaxis=go.axis(
+            "correlation",
+            showgrid=True,
+            zeroline=True,
+            zerolinecolor=colour("quiet"),
+            range=[min(-0.15, float(values.min()) - 0.05), 1.08],
+        ),
     )
-    return go.Figure({"data": [trace], "layout": layout})

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.measure.positions.rope import Turns
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 PAIR_COLOURS = ("position", "attention", "validation", "run0", "output", "run2", "run3", "residual")
 
@@ -28,23 +28,20 @@ def score_curves(distances: np.ndarray, curves: Mapping[str, np.ndarray], contex
             else {"color": colour("quiet"), "width": 1.5, "dash": "dash"}
         )
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": name,
-                "x": distances.astype(np.float32),
-                "y": values.astype(np.float32),
-                "line": line,
-                "hovertemplate": "distance %{x}<br>%{y:.4f}<extra>" + name + "</extra>",
-            }
+            go.Scatter(
+                mode="lines",
+                name=name,
+                x=distances.astype(np.float32),
+                y=values.astype(np.float32),
+                line=line,
+                hovertemplate="distance %{x}<br>%{y:.4f}<extra>" + name + "</extra>",
+            )
         )
     shapes: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     if context < distances[-1]:
         dotted = {"color": colour("quiet"), "dash": "dot", "width": 1.2}
-        shapes.append(
-            {"type": "line", "x0": context, "x1": context, "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
-        )
+        shapes.append(go.rule(x=context, line=dotted))
         text = {
             "text": f"context {context:,}",
             "font": {"color": colour("quiet"), "size": 12},
@@ -53,19 +50,14 @@ def score_curves(distances: np.ndarray, curves: Mapping[str, np.ndarray], contex
         notes.append(
             {"x": context, "yref": "paper", "y": 1, "xanchor": "left", "yanchor": "top", "xshift": 4} | text
         )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 60, "r": 12, "t": 34, "b": 44},
         shapes=shapes,
         annotations=notes,
-        xaxis={
-            "title": {"text": "distance: query − key, in positions"},
-            "showgrid": False,
-            "zeroline": False,
-            "range": [0, float(distances[-1])],
-        },
+        xaxis=go.axis("distance: query − key, in positions", zeroline=False, range=[0, float(distances[-1])]),
         yaxis={"title": {"text": "score"}, "zeroline": True},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def turn_bars(turns: Turns) -> go.Figure:
@@ -80,43 +72,35 @@ def turn_bars(turns: Turns) -> go.Figure:
         if not mask.any():
             continue
         traces.append(
-            {
-                "type": "bar",
-                "name": name,
-                "x": pairs[mask],
-                "y": counts[mask].astype(np.float64),
-                "marker": {"color": colour(shade)},
-                "customdata": np.stack((turns.theta[mask], turns.positions[mask]), -1),
-                "hovertemplate": (
+            go.Bar(
+                name=name,
+                x=pairs[mask],
+                y=counts[mask].astype(np.float64),
+                marker={"color": colour(shade)},
+                customdata=np.stack((turns.theta[mask], turns.positions[mask]), -1),
+                hovertemplate=(
                     "pair %{x}<br>%{y:.4g} turns in the context<br>θ = %{customdata[0]:.3g} rad per"
                     " position<br>one turn in %{customdata[1]:,.4g} positions<extra></extra>"
                 ),
-            }
+            )
         )
     low, high = np.log10(min(counts.min(), 0.5)), np.log10(max(counts.max(), 2.0))
-    one = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": 1,
-        "y1": 1,
-        "line": {"color": colour("output"), "width": 1.5, "dash": "dot"},
-    }
-    layout = base_layout(
+    one = go.rule(y=1, line={"color": colour("output"), "width": 1.5, "dash": "dot"})
+    return go.figure(
+        traces,
         margin={"l": 60, "r": 12, "t": 34, "b": 44},
         bargap=0.15,
         shapes=[one],
-        xaxis={"title": {"text": "pair i, fast to slow"}, "showgrid": False, "zeroline": False},
-        yaxis={
-            "title": {"text": "turns within the context"},
-            "type": "log",
-            "range": [low - 0.15, high + 0.15],
-            "exponentformat": "power",
-            "dtick": 1 if high - low < 6 else 2,
-        },
+        xaxis=go.axis("pair i, fast to slow", zeroline=False),
+        yaxis=go.axis(
+            "turns within the context",
+            showgrid=True,
+            type="log",
+            range=[low - 0.15, high + 0.15],
+            exponentformat="power",
+            dtick=1 if high - low < 6 else 2,
+        ),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def layout_diagram(width: int = 8) -> go.Figure:
@@ -141,49 +125,38 @@ def layout_diagram(width: int = 8) -> go.Figure:
                 y + 0.32 + np.sin(t) * (0.3 + 0.17 * (b - a) + 0.05 * i * (b - a > 1)),
             )
             traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "x": x.astype(np.float32),
-                    "y": up.astype(np.float32),
-                    "hoverinfo": "skip",
-                    "line": {"color": colour(PAIR_COLOURS[i % len(PAIR_COLOURS)]), "width": 2.5},
-                }
+                go.Scatter(
+                    mode="lines",
+                    x=x.astype(np.float32),
+                    y=up.astype(np.float32),
+                    hoverinfo="skip",
+                    line={"color": colour(PAIR_COLOURS[i % len(PAIR_COLOURS)]), "width": 2.5},
+                )
             )
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers+text",
-                "x": np.arange(width),
-                "y": np.full(width, y),
-                "text": [str(d) for d in range(width)],
-                "textfont": {"size": 16, "color": "var(--gf-seq0)"},
-                "marker": {
+            go.Scatter(
+                mode="markers+text",
+                x=np.arange(width),
+                y=np.full(width, y),
+                text=[str(d) for d in range(width)],
+                textfont={"size": 16, "color": "var(--gf-seq0)"},
+                marker={
                     "symbol": "square",
                     "size": 32,
                     "color": [colour(PAIR_COLOURS[owner[d] % len(PAIR_COLOURS)]) for d in range(width)],
                 },
-                "customdata": [
+                customdata=[
                     f"dimension {d}: pair {owner[d]}, turns with dimension {other[d]}" for d in range(width)
                 ],
-                "hovertemplate": "%{customdata}<extra>" + name + "</extra>",
-            }
+                hovertemplate="%{customdata}<extra>" + name + "</extra>",
+            )
         )
-        notes.append(
-            {
-                "x": -0.45,
-                "y": y - 0.62,
-                "text": name,
-                "showarrow": False,
-                "xanchor": "left",
-                "font": {"size": 14},
-            }
-        )
-    layout = base_layout(
+        notes.append(go.note(name, -0.45, y - 0.62, xanchor="left", font={"size": 14}))
+    return go.figure(
+        traces,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         showlegend=False,
         annotations=notes,
         xaxis={"visible": False, "range": [-0.6, width - 0.4]},
         yaxis={"visible": False, "range": [-0.95, 3.75]},
     )
-    return go.Figure({"data": traces, "layout": layout})

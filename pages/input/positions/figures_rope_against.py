@@ -10,7 +10,7 @@ import numpy as np
 from engine.measure.positions.position_scores import DistanceScores, PositionScores
 from pages.input.positions.figures_shared import SCALE, counted
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, base_layout, colour
+from ui.figures.theme import DIVERGING, colour
 
 BOTTOM, TOP = 1.06, 1.15  # of the strip of blocks, in heights of the plot
 EMBEDDING = 0.3  # of the strip's width
@@ -38,26 +38,25 @@ def moved_pair(
     low, high = reach
     room = 0.08 * max(high - low, 0.1)
     boxes, names = _strip(entrances)
-    named = {
-        "text": f"<b>{title}</b>",
-        "xref": "paper",
-        "yref": "paper",
-        "x": 0,
-        "y": 1.2,
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "font": {"size": 14},
-    }
-    layout = base_layout(
+    named = go.note(
+        f"<b>{title}</b>",
+        0,
+        1.2,
+        xref="paper",
+        yref="paper",
+        xanchor="left",
+        yanchor="bottom",
+        font={"size": 14},
+    )
+    return go.figure(
+        [line],
         margin={"l": 44, "r": 8, "t": 84, "b": 42},
         showlegend=False,
         shapes=boxes,
         annotations=[*names, named],
-        xaxis={"title": {"text": "place of the query"}, "showgrid": False, "zeroline": False},
+        xaxis=go.axis("place of the query", zeroline=False),
         yaxis={"title": {"text": "score"}, "range": [low - room, high + room], "zeroline": True},
     )
-    return go.Figure({"data": [line], "layout": layout})
 
 
 def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -80,17 +79,16 @@ def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]],
             }
         )
         names.append(
-            {
-                "text": name,
-                "xref": "paper",
-                "yref": "paper",
-                "x": (left + right) / 2,
-                "y": (BOTTOM + TOP) / 2,
-                "xanchor": "center",
-                "yanchor": "middle",
-                "showarrow": False,
-                "font": {"size": 11},
-            }
+            go.note(
+                name,
+                (left + right) / 2,
+                (BOTTOM + TOP) / 2,
+                xref="paper",
+                yref="paper",
+                xanchor="center",
+                yanchor="middle",
+                font={"size": 11},
+            )
         )
     return boxes, names
 
@@ -106,10 +104,10 @@ def every_two_places(scores: PositionScores, reach: float) -> go.Figure:
         hovertemplate="query at %{y}, key at %{x}: score %{z:.4f}<extra></extra>",
     )
     count = len(scores.scores)
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         xaxis=counted("place of the key", count),
         yaxis=counted("place of the query", count, autorange="reversed"),
     )
-    return go.Figure({"data": [heat], "layout": layout})

@@ -12,7 +12,7 @@ import numpy as np
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.patterns import pattern_heatmap
-from ui.figures.theme import DIVERGING, base_layout, colour
+from ui.figures.theme import DIVERGING, colour
 
 HEAD_COLOURS = ("position", "attention", "validation", "run0", "output", "run2", "run3", "residual")
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -40,13 +40,7 @@ def counted(title: str, count: int, labels: int = 8, **rest: Any) -> dict[str, A
     below ticks that it knows beforehand.
     """
     step = next(s for s in (1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128) if s * labels >= count)
-    return {
-        "title": {"text": title},
-        "tickvals": np.arange(0, count, step),
-        "showgrid": False,
-        "zeroline": False,
-        "tickangle": 0,
-    } | rest
+    return go.axis(title, tickvals=np.arange(0, count, step), zeroline=False, tickangle=0) | rest
 
 
 def bias_heatmap(values: np.ndarray, name: str = "bias", reach: float | None = None) -> go.Figure:
@@ -55,25 +49,24 @@ def bias_heatmap(values: np.ndarray, name: str = "bias", reach: float | None = N
     """
     shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
     most = reach or float(np.nanmax(np.abs(shown))) or 1.0
-    heat = {
-        "type": "heatmap",
-        "z": shown,
-        "hoverongaps": False,
-        "zmin": -most,
-        "zmax": most,
-        "zmid": 0,
-        "colorscale": DIVERGING,
-        "hovertemplate": "query %{y}, key %{x}<br>" + name + " %{z:.4f}<extra></extra>",
-        "colorbar": {"title": {"text": name, "side": "right"}},
-    }
+    heat = go.Heatmap(
+        z=shown,
+        hoverongaps=False,
+        zmin=-most,
+        zmax=most,
+        zmid=0,
+        colorscale=DIVERGING,
+        hovertemplate="query %{y}, key %{x}<br>" + name + " %{z:.4f}<extra></extra>",
+        colorbar=go.scale(name),
+    )
     bare: dict[str, Any] = {"showgrid": False, "zeroline": False}
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 52, "r": 8, "t": 44, "b": 8},
         showlegend=False,
         xaxis={"title": {"text": "key position"}, "side": "top"} | bare,
         yaxis={"title": {"text": "query position"}, "autorange": "reversed"} | bare,
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def half_width_pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:

@@ -9,7 +9,7 @@ import numpy as np
 from pages.input.positions.figures_shared import SCALE, counted
 from ui.figures import specs as go
 from ui.figures.axes import symmetric
-from ui.figures.theme import DIVERGING, base_layout, colour
+from ui.figures.theme import DIVERGING, colour
 
 
 def table_map(values: np.ndarray) -> go.Figure:
@@ -22,13 +22,13 @@ def table_map(values: np.ndarray) -> go.Figure:
         colorbar=SCALE,
         hovertemplate="PE(position %{y}, dimension %{x}) = %{z:+.4f}<extra></extra>",
     )
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         xaxis=counted("dimension (even: sine, odd: cosine)", values.shape[1]),
         yaxis=counted("position", len(values), autorange="reversed"),
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def wavelength_curve(values: np.ndarray, length: int) -> go.Figure:
@@ -51,17 +51,12 @@ def wavelength_curve(values: np.ndarray, length: int) -> go.Figure:
         line={"color": colour("quiet"), "width": 1.5, "dash": "dot"},
         showlegend=True,
     )
-    layout = base_layout(
+    return go.figure(
+        [line, text],
         margin={"l": 8, "r": 12, "t": 30, "b": 44},
         xaxis={"title": {"text": "pair i"}, "zeroline": False},
-        yaxis={
-            "title": {"text": "wavelength, positions"},
-            "type": "log",
-            "exponentformat": "power",
-            "dtick": 1,
-        },
+        yaxis=go.axis("wavelength, positions", showgrid=True, type="log", exponentformat="power", dtick=1),
     )
-    return go.Figure({"data": [line, text], "layout": layout})
 
 
 def likeness_map(values: np.ndarray, step: int) -> go.Figure:
@@ -77,13 +72,13 @@ def likeness_map(values: np.ndarray, step: int) -> go.Figure:
         colorbar=SCALE,
         hovertemplate="positions %{y} and %{x}: cosine %{z:+.4f}<extra></extra>",
     )
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         xaxis=counted("position", len(at) * step),
         yaxis=counted("position", len(at) * step, autorange="reversed"),
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def likeness_curve(cosines: np.ndarray) -> go.Figure:
@@ -95,18 +90,19 @@ def likeness_curve(cosines: np.ndarray) -> go.Figure:
         line={"color": colour("position"), "width": 2.5},
         hovertemplate="distance %{x}: cosine %{y:+.4f}<extra></extra>",
     )
-    layout = base_layout(
+    return go.figure(
+        [line],
         margin={"l": 8, "r": 12, "t": 8, "b": 44},
         showlegend=False,
         xaxis={"title": {"text": "distance, positions"}, "zeroline": False},
-        yaxis={
-            "title": {"text": "cosine"},
-            "range": [min(-0.3, float(cosines.min()) - 0.05), 1.06],
-            "zeroline": True,
-            "zerolinecolor": colour("quiet"),
-        },
+        yaxis=go.axis(
+            "cosine",
+            showgrid=True,
+            range=[min(-0.3, float(cosines.min()) - 0.05), 1.06],
+            zeroline=True,
+            zerolinecolor=colour("quiet"),
+        ),
     )
-    return go.Figure({"data": [line], "layout": layout})
 
 
 def turned_pair(start: np.ndarray, end: np.ndarray, p: int, k: int) -> go.Figure:
@@ -137,18 +133,12 @@ def turned_pair(start: np.ndarray, end: np.ndarray, p: int, k: int) -> go.Figure
             (end, f"position {p + k}", "position", "solid"),
         )
     ]
-    layout = base_layout(
+    return go.figure(
+        [circle, *hands],
         margin={"l": 8, "r": 8, "t": 30, "b": 40},
         xaxis={"title": {"text": "sine"}, "range": [-1.15, 1.15], "nticks": 5, "zeroline": True},
-        yaxis={
-            "title": {"text": "cosine"},
-            "range": [-1.15, 1.15],
-            "nticks": 5,
-            "scaleanchor": "x",
-            "zeroline": True,
-        },
+        yaxis=go.axis("cosine", showgrid=True, range=[-1.15, 1.15], nticks=5, scaleanchor="x", zeroline=True),
     )
-    return go.Figure({"data": [circle, *hands], "layout": layout})
 
 
 def block_map(matrix: np.ndarray, k: int, pair: int | None) -> go.Figure:
@@ -172,11 +162,11 @@ def block_map(matrix: np.ndarray, k: int, pair: int | None) -> go.Figure:
             frame | {"x0": 2 * pair - 0.5, "x1": 2 * pair + 1.5, "y0": 2 * pair - 0.5, "y1": 2 * pair + 1.5}
         ]
     )
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         shapes=corners,
         xaxis=counted("dimension of PE(p)", len(matrix)),
         yaxis=counted("dimension of PE(p + k)", len(matrix), autorange="reversed"),
     )
-    return go.Figure({"data": [heat], "layout": layout})

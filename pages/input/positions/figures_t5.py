@@ -8,7 +8,7 @@ import numpy as np
 
 from pages.input.positions.figures_shared import head_line
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, base_layout, colour
+from ui.figures.theme import DIVERGING, colour
 
 
 def bucket_steps(offsets: np.ndarray, buckets: np.ndarray, exact: int, open_from: int) -> go.Figure:
@@ -23,24 +23,23 @@ def bucket_steps(offsets: np.ndarray, buckets: np.ndarray, exact: int, open_from
         (f"from {open_from} on: all in one", distance >= open_from, "quiet"),
     ):
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": name,
-                "x": offsets.astype(np.float32),
-                "y": np.where(mask, buckets, np.nan).astype(np.float32),
-                "line": {"color": colour(shade), "width": 2, "shape": "hvh"},
-                "marker": {"size": 4, "color": colour(shade)},
-                "connectgaps": False,
-                "hovertemplate": "key − query = %{x}<br>bucket %{y}<extra></extra>",
-            }
+            go.Scatter(
+                mode="lines+markers",
+                name=name,
+                x=offsets.astype(np.float32),
+                y=np.where(mask, buckets, np.nan).astype(np.float32),
+                line={"color": colour(shade), "width": 2, "shape": "hvh"},
+                marker={"size": 4, "color": colour(shade)},
+                connectgaps=False,
+                hovertemplate="key − query = %{x}<br>bucket %{y}<extra></extra>",
+            )
         )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 56, "r": 12, "t": 34, "b": 44},
-        xaxis={"title": {"text": "offset: key − query"}, "showgrid": False, "zeroline": True},
+        xaxis=go.axis("offset: key − query", zeroline=True),
         yaxis={"title": {"text": "bucket"}, "rangemode": "tozero"},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _context_mark(context: int, low: float, high: float) -> dict[str, Any]:
@@ -49,11 +48,7 @@ def _context_mark(context: int, low: float, high: float) -> dict[str, Any]:
     """
     line = {"color": colour("output"), "dash": "dot", "width": 1.5}
     ends = [x for x in (-context + 0.5, context - 0.5) if low <= x <= high]
-    return {
-        "shapes": [
-            {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line} for x in ends
-        ]
-    }
+    return dict(shapes=[go.rule(x=x, line=line) for x in ends])
 
 
 def bias_lines(bias: np.ndarray, offsets: np.ndarray, context: int) -> go.Figure:
@@ -61,53 +56,45 @@ def bias_lines(bias: np.ndarray, offsets: np.ndarray, context: int) -> go.Figure
     training context.
     """
     traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": f"head {head}",
-            "x": offsets.astype(np.float32),
-            "y": row.astype(np.float32),
-            "line": head_line(head) | {"shape": "hvh"},
-            "hovertemplate": "key − query = %{x}<br>bias %{y:.4f}<extra>" + f"head {head}" + "</extra>",
-        }
+        go.Scatter(
+            mode="lines",
+            name=f"head {head}",
+            x=offsets.astype(np.float32),
+            y=row.astype(np.float32),
+            line=head_line(head) | {"shape": "hvh"},
+            hovertemplate="key − query = %{x}<br>bias %{y:.4f}<extra>" + f"head {head}" + "</extra>",
+        )
         for head, row in enumerate(bias)
     ]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 56, "r": 12, "t": 34, "b": 44},
         showlegend=len(bias) <= 8,
-        xaxis={"title": {"text": "offset: key − query"}, "showgrid": False},
+        xaxis=go.axis("offset: key − query"),
         yaxis={"title": {"text": "bias on the score"}, "zeroline": True},
         **_context_mark(context, float(offsets.min()), float(offsets.max())),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def bias_by_head(bias: np.ndarray, offsets: np.ndarray, context: int) -> go.Figure:
     """Draws the same as a picture: bias (head, offset), a row for each head."""
     most = float(np.abs(bias).max()) or 1.0
-    heat = {
-        "type": "heatmap",
-        "x": offsets,
-        "y": np.arange(len(bias)),
-        "z": bias.astype(np.float32),
-        "zmin": -most,
-        "zmax": most,
-        "zmid": 0,
-        "colorscale": DIVERGING,
-        "hovertemplate": "head %{y}, key − query = %{x}<br>bias %{z:.4f}<extra></extra>",
-        "colorbar": {"title": {"text": "bias", "side": "right"}},
-    }
-    layout = base_layout(
+    heat = go.Heatmap(
+        x=offsets,
+        y=np.arange(len(bias)),
+        z=bias.astype(np.float32),
+        zmin=-most,
+        zmax=most,
+        zmid=0,
+        colorscale=DIVERGING,
+        hovertemplate="head %{y}, key − query = %{x}<br>bias %{z:.4f}<extra></extra>",
+        colorbar=go.scale("bias"),
+    )
+    return go.figure(
+        [heat],
         margin={"l": 52, "r": 8, "t": 12, "b": 44},
         showlegend=False,
-        xaxis={"title": {"text": "offset: key − query"}, "showgrid": False, "zeroline": False},
-        yaxis={
-            "title": {"text": "head"},
-            "dtick": 1 if len(bias) <= 16 else 4,
-            "autorange": "reversed",
-            "showgrid": False,
-            "zeroline": False,
-        },
+        xaxis=go.axis("offset: key − query", zeroline=False),
+        yaxis=go.axis("head", dtick=1 if len(bias) <= 16 else 4, autorange="reversed", zeroline=False),
         **_context_mark(context, float(offsets.min()), float(offsets.max())),
     )
-    return go.Figure({"data": [heat], "layout": layout})

@@ -14,7 +14,7 @@ from pages.input.positions.figures_shared import SCALE, counted
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
 from ui.figures.labels import plain
-from ui.figures.theme import DIVERGING, base_layout, colour
+from ui.figures.theme import DIVERGING, colour
 
 FLOOR = 1e-8  # where a difference of exactly 0 is drawn on a logarithmic axis
 
@@ -42,7 +42,8 @@ def two_orders(comparison: Comparison, words: Sequence[str]) -> go.Figure:
     side = {"tickvals": at, "tickfont": MONO, "showgrid": False, "zeroline": False}
     side["range"] = [-len(words) + 0.5, 0.5]
     across = {"showticklabels": False, "showgrid": False, "zeroline": False, "fixedrange": True}
-    layout = base_layout(
+    return go.figure(
+        heats,
         margin={"l": 8, "r": 8, "t": 30, "b": 8},
         showlegend=False,
         xaxis=across | {"domain": [0, 0.36]},
@@ -60,7 +61,6 @@ def two_orders(comparison: Comparison, words: Sequence[str]) -> go.Figure:
         shapes=[_thread(old, new, comparison.by_word[old]) for new, old in enumerate(comparison.order)],
         annotations=[_title(" ".join(words), 0.18), _title(" ".join(moved), 0.82)],
     )
-    return go.Figure({"data": heats, "layout": layout})
 
 
 def _half(values: np.ndarray, words: Sequence[str], top: float, axis: str) -> go.Trace:
@@ -107,17 +107,16 @@ def _told(word: str, change: float) -> str:
 
 def _title(text: str, x: float) -> dict[str, Any]:
     shown = text if len(text) <= 44 else text[:43] + "…"
-    return {
-        "xref": "paper",
-        "yref": "paper",
-        "x": x,
-        "y": 1,
-        "xanchor": "center",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "text": f"<b>{plain(shown)}</b>",
-        "font": {"size": 15},
-    }
+    return go.note(
+        f"<b>{plain(shown)}</b>",
+        x,
+        1,
+        xref="paper",
+        yref="paper",
+        xanchor="center",
+        yanchor="bottom",
+        font={"size": 15},
+    )
 
 
 def word_rows(
@@ -140,19 +139,13 @@ def word_rows(
         customdata=np.broadcast_to(np.asarray([plain(w) for w in words])[:, None], values.shape).tolist(),
         hovertemplate=f"{name}, “%{{customdata}}”, dimension %{{x}}: %{{z:.7g}}<extra></extra>",
     )
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 40},
         showlegend=False,
         xaxis=counted("dimension", values.shape[1], 4),
-        yaxis={
-            "tickvals": at,
-            "ticktext": [plain(w) for w in words],
-            "tickfont": MONO,
-            "showgrid": False,
-            "zeroline": False,
-        },
+        yaxis=go.ticks(at, [plain(w) for w in words], tickfont=MONO),
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def scheme_dots(largest: Mapping[str, Mapping[str, float]], chosen: tuple[str, str]) -> go.Figure:
@@ -182,18 +175,19 @@ def scheme_dots(largest: Mapping[str, Mapping[str, float]], chosen: tuple[str, s
                 hovertemplate="%{text}: largest difference %{customdata:.3g}",
             )
         )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 8, "r": 8, "t": 30, "b": 30},
         xaxis=rows_axis(list(next(iter(largest.values()))), tickfont=MONO, range=[-0.5, 5.5]),
-        yaxis={
-            "type": "log",
-            "title": {"text": "largest difference"},
-            "exponentformat": "power",
-            "dtick": 2,
-            "range": [-8.4, 1.0],
-        },
+        yaxis=go.axis(
+            "largest difference",
+            showgrid=True,
+            type="log",
+            exponentformat="power",
+            dtick=2,
+            range=[-8.4, 1.0],
+        ),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def moved_bars(values: np.ndarray, labels: Sequence[str]) -> go.Figure:
@@ -207,11 +201,11 @@ def moved_bars(values: np.ndarray, labels: Sequence[str]) -> go.Figure:
         customdata=[plain(label) for label in labels],
         hovertemplate="token %{x} “%{customdata}”: moved by %{y:.3g}<extra></extra>",
     )
-    layout = base_layout(
+    return go.figure(
+        [bars],
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         bargap=0.15,
         xaxis=token_axis(labels, "token of the text, as written"),
         yaxis={"title": {"text": "moved by"}, "rangemode": "tozero", "exponentformat": "power"},
     )
-    return go.Figure({"data": [bars], "layout": layout})

@@ -13,7 +13,7 @@ from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.bpe_watch import Watched, Way
 from engine.data.tokenizers.bpe_watch import four_ways as train_four_ways
 from engine.measure.tokens.subwords import Shrinking, achieved, agreement
-from pages.input.tokens import bpe_figures as figures
+from pages.input.tokens import figures_bpe as figures
 from pages.input.tokens import words
 from pages.input.tokens.bpe_text import Texts
 from pages.input.tokens.watching import Watching

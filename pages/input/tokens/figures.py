@@ -9,7 +9,7 @@ import numpy as np
 
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 # kind of tokenizer -> colour: what needs no learning, our own, the published ones.
 SIDES = {
@@ -28,26 +28,25 @@ def token_bars(names: Sequence[str], kinds: Sequence[str], tokens: np.ndarray, e
     """Draws tokens of one text (tokenizer,), with the characters that each token holds on average
     (tokenizer,).
     """
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": tokens.astype(np.float64),
-        "y": list(names),
-        "marker": {"color": [colour(KINDS[kind]) for kind in kinds]},
-        "text": [f"{n:,}" for n in tokens.tolist()],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "customdata": each.astype(np.float32),
-        "hovertemplate": "%{y}: %{x:,} tokens<br>%{customdata:.2f} characters each<extra></extra>",
-    }
-    layout = base_layout(
+    bars = go.Bar(
+        orientation="h",
+        x=tokens.astype(np.float64),
+        y=list(names),
+        marker={"color": [colour(KINDS[kind]) for kind in kinds]},
+        text=[f"{n:,}" for n in tokens.tolist()],
+        textposition="outside",
+        cliponaxis=False,
+        customdata=each.astype(np.float32),
+        hovertemplate="%{y}: %{x:,} tokens<br>%{customdata:.2f} characters each<extra></extra>",
+    )
+    return go.figure(
+        [bars],
         margin={"l": 104, "r": 56, "t": 8, "b": 44},
         showlegend=False,
         bargap=0.3,
         xaxis={"title": {"text": "tokens"}, "rangemode": "tozero", "nticks": 6},
         yaxis={"autorange": "reversed", "type": "category", "nticks": len(names)},
     )
-    return go.Figure({"data": [bars], "layout": layout})
 
 
 def line_table(
@@ -69,47 +68,39 @@ def line_table(
     top = max(1.0, float(per_character.max(initial=0.0)))
     # A trace of their own: of text on a heatmap Plotly makes all cells alike or chooses badly, and a middle
     # shade needs a choice for each page.
-    numbers = {
-        "type": "scatter",
-        "mode": "text",
-        "x": [name for _ in rows for name in names],
-        "y": [row for row in rows for _ in names],
-        "text": [f"{n:,}" for n in counts.ravel().tolist()],
-        "hoverinfo": "skip",
-        "textfont": {
+    numbers = go.Scatter(
+        mode="text",
+        x=[name for _ in rows for name in names],
+        y=[row for row in rows for _ in names],
+        text=[f"{n:,}" for n in counts.ravel().tolist()],
+        hoverinfo="skip",
+        textfont={
             "color": [
                 SEQUENTIAL[0][1] if rate > STRONG * top else SEQUENTIAL[-1][1]
                 for rate in per_character.ravel().tolist()
             ]
         },
-    }
-    cells = {
-        "type": "heatmap",
-        "z": per_character.astype(np.float32),
-        "x": list(names),
-        "y": rows,
-        "colorscale": SEQUENTIAL,
-        "zmin": 0.0,
-        "zmax": top,
-        "xgap": 2,
-        "ygap": 2,
-        "hovertext": hover,
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "colorbar": {"thickness": 12, "nticks": 5, "title": {"text": "tokens per<br>character"}},
-    }
-    layout = base_layout(
+    )
+    cells = go.Heatmap(
+        z=per_character.astype(np.float32),
+        x=list(names),
+        y=rows,
+        colorscale=SEQUENTIAL,
+        zmin=0.0,
+        zmax=top,
+        xgap=2,
+        ygap=2,
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        colorbar={"thickness": 12, "nticks": 5, "title": {"text": "tokens per<br>character"}},
+    )
+    return go.figure(
+        [cells, numbers],
         margin={"l": 44, "r": 8, "t": 8, "b": 64},
         showlegend=False,
         xaxis={"type": "category", "showgrid": False},
-        yaxis={
-            "type": "category",
-            "autorange": "reversed",
-            "showgrid": False,
-            "title": {"text": "line"},
-            "nticks": len(rows),
-        },
+        yaxis=go.axis("line", type="category", autorange="reversed", nticks=len(rows)),
     )
-    return go.Figure({"data": [cells, numbers], "layout": layout})
 
 
 def trade(
@@ -122,67 +113,58 @@ def trade(
     largest = max([int(sizes.max()), *(point[2] for point in points)])
     line = np.geomspace(28, 2 * largest, 120)
     traces: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": line,
-            "y": line * width,
-            "yaxis": "y2",
-            "name": "numbers in the embedding, V·d",
-            "line": {"color": colour("embedding"), "width": 3, "dash": "dash"},
-            "hovertemplate": "V %{x:,.0f}: %{y:,.0f} numbers<extra></extra>",
-        },
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": sizes.astype(np.float64),
-            "y": tokens.astype(np.float64),
-            "name": "tokens of the passage, our BPE",
-            "line": {"color": colour(KINDS["ours"]), "width": 3},
-            "marker": {"size": 6},
-            "hovertemplate": "our BPE, V %{x:,}: %{y:,} tokens<extra></extra>",
-        },
+        go.Scatter(
+            mode="lines",
+            x=line,
+            y=line * width,
+            yaxis="y2",
+            name="numbers in the embedding, V·d",
+            line={"color": colour("embedding"), "width": 3, "dash": "dash"},
+            hovertemplate="V %{x:,.0f}: %{y:,.0f} numbers<extra></extra>",
+        ),
+        go.Scatter(
+            mode="lines+markers",
+            x=sizes.astype(np.float64),
+            y=tokens.astype(np.float64),
+            name="tokens of the passage, our BPE",
+            line={"color": colour(KINDS["ours"]), "width": 3},
+            marker={"size": 6},
+            hovertemplate="our BPE, V %{x:,}: %{y:,} tokens<extra></extra>",
+        ),
     ]
     traces += [
-        {
-            "type": "scatter",
-            "mode": "markers+text",
-            "x": [vocabulary],
-            "y": [count],
-            "text": [name],
-            "textposition": SIDES_OF_TRADE.get(name, "top center"),
-            "textfont": {"size": 14},
-            "cliponaxis": False,
-            "showlegend": False,
-            "marker": {"size": 11, "symbol": "diamond", "color": colour(KINDS[kind])},
-            "hovertemplate": f"{name}, V %{{x:,}}: %{{y:,}} tokens<extra></extra>",
-        }
+        go.Scatter(
+            mode="markers+text",
+            x=[vocabulary],
+            y=[count],
+            text=[name],
+            textposition=SIDES_OF_TRADE.get(name, "top center"),
+            textfont={"size": 14},
+            cliponaxis=False,
+            showlegend=False,
+            marker={"size": 11, "symbol": "diamond", "color": colour(KINDS[kind])},
+            hovertemplate=f"{name}, V %{{x:,}}: %{{y:,}} tokens<extra></extra>",
+        )
         for name, kind, vocabulary, count in points
     ]
     top = 1.12 * max([float(tokens.max(initial=1)), *(float(point[3]) for point in points)])
     axis = {"rangemode": "tozero", "nticks": 6, "exponentformat": "SI", "separatethousands": True}
-    layout = base_layout(
+    return go.figure(
+        traces,
         uirevision="vocabulary",
         margin={"l": 64, "r": 64, "t": 34, "b": 48},
-        xaxis={
-            "title": {"text": "entries in the vocabulary, V"},
-            "type": "log",
-            "range": [np.log10(28.0), np.log10(2 * largest)],
-            "tickvals": [64, 256, 1024, 4096, 16384, 65536, 262144],
-            "ticktext": ["64", "256", "1,024", "4,096", "16k", "65k", "262k"],
-            "tickangle": 0,
-        },
+        xaxis=go.axis(
+            "entries in the vocabulary, V",
+            showgrid=True,
+            type="log",
+            range=[np.log10(28.0), np.log10(2 * largest)],
+            tickvals=[64, 256, 1024, 4096, 16384, 65536, 262144],
+            ticktext=["64", "256", "1,024", "4,096", "16k", "65k", "262k"],
+            tickangle=0,
+        ),
         yaxis=axis | {"title": {"text": "tokens of the passage"}, "range": [0, top]},
-        yaxis2=axis
-        | {
-            "title": {"text": "numbers in the embedding"},
-            "overlaying": "y",
-            "side": "right",
-            "showgrid": False,
-            "tickmode": "auto",
-        },
+        yaxis2=axis | go.axis("numbers in the embedding", overlaying="y", side="right", tickmode="auto"),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def cost_curve(
@@ -198,44 +180,44 @@ def cost_curve(
     """Draws a cost (size,) against the vocabulary (size,) of our BPE, and others as `points`: (name, kind,
     vocabulary, cost).
     """
-    line: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": sizes.astype(np.float64),
-        "y": values.astype(np.float64),
-        "name": "our BPE",
-        "line": {"color": colour(KINDS["ours"]), "width": 3},
-        "marker": {"size": 6},
-        "hovertemplate": f"our BPE, V %{{x:,}}<br>%{{y:{hover}}} {unit}<extra></extra>",
-    }
+    line: dict[str, Any] = go.Scatter(
+        mode="lines+markers",
+        x=sizes.astype(np.float64),
+        y=values.astype(np.float64),
+        name="our BPE",
+        line={"color": colour(KINDS["ours"]), "width": 3},
+        marker={"size": 6},
+        hovertemplate=f"our BPE, V %{{x:,}}<br>%{{y:{hover}}} {unit}<extra></extra>",
+    )
     marks = [
-        {
-            "type": "scatter",
-            "mode": "markers+text",
-            "x": [vocabulary],
-            "y": [value],
-            "text": [name],
-            "textposition": _side(name, vocabulary, log),
-            "cliponaxis": False,
-            "textfont": {"size": 12},
-            "marker": {"size": 10, "symbol": "diamond", "color": colour(KINDS[kind])},
-            "hovertemplate": f"{name}, V %{{x:,}}<br>%{{y:{hover}}} {unit}<extra></extra>",
-        }
+        go.Scatter(
+            mode="markers+text",
+            x=[vocabulary],
+            y=[value],
+            text=[name],
+            textposition=_side(name, vocabulary, log),
+            cliponaxis=False,
+            textfont={"size": 12},
+            marker={"size": 10, "symbol": "diamond", "color": colour(KINDS[kind])},
+            hovertemplate=f"{name}, V %{{x:,}}<br>%{{y:{hover}}} {unit}<extra></extra>",
+        )
         for name, kind, vocabulary, value in points
     ]
-    layout = base_layout(
+    return go.figure(
+        [line, *marks],
         uirevision=f"{title}-{log}",
         margin={"l": 60, "r": 16, "t": 34, "b": 44},
         showlegend=False,
         title={"text": title, "font": {"size": 15}, "x": 0.02, "y": 0.98, "yanchor": "top"},
-        xaxis={
-            "title": {"text": "vocabulary V"},
-            "type": "log",
-            "range": [0.95, 5.95],
-            "tickvals": [64, 1024, 16384, 262144],
-            "ticktext": ["64", "1k", "16k", "256k"],
-            "tickangle": 0,
-        },
+        xaxis=go.axis(
+            "vocabulary V",
+            showgrid=True,
+            type="log",
+            range=[0.95, 5.95],
+            tickvals=[64, 1024, 16384, 262144],
+            ticktext=["64", "1k", "16k", "256k"],
+            tickangle=0,
+        ),
         yaxis={
             "nticks": 6,
             "exponentformat": "SI",
@@ -252,7 +234,6 @@ def cost_curve(
             ),
         },
     )
-    return go.Figure({"data": [line, *marks], "layout": layout})
 
 
 def _side(name: str, vocabulary: int, log: bool) -> str:

@@ -18,7 +18,7 @@ from ui.figures.patterns import (
     placed,
     token_axis,
 )
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 MOST_WITH_TEXT = 12  # cells beside each other that have room for a number
 
@@ -31,32 +31,31 @@ def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> 
     reach = top if top is not None else float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
     across = _across(values)
     wide = layers if across else heads
-    heat = {
-        "type": "heatmap",
-        "z": (values.T if across else values).astype(np.float32),
-        "zmin": 0,
-        "zmax": reach or 1.0,
-        "colorscale": SEQUENTIAL,
-        "xgap": 2,
-        "ygap": 2,
-        "x": np.arange(wide),
-        "y": np.arange(heads if across else layers),
-        "texttemplate": "%{z:.3g}" if wide <= MOST_WITH_TEXT else "",
-        "textfont": {"size": 13},
-        "hovertemplate": (
+    heat = go.Heatmap(
+        z=(values.T if across else values).astype(np.float32),
+        zmin=0,
+        zmax=reach or 1.0,
+        colorscale=SEQUENTIAL,
+        xgap=2,
+        ygap=2,
+        x=np.arange(wide),
+        y=np.arange(heads if across else layers),
+        texttemplate="%{z:.3g}" if wide <= MOST_WITH_TEXT else "",
+        textfont={"size": 13},
+        hovertemplate=(
             f"layer %{{{'x' if across else 'y'}}}, head %{{{'y' if across else 'x'}}}<br>{name} %{{z:.4f}}"
             "<extra></extra>"
         ),
-        "colorbar": {"title": {"text": name, "side": "right"}},
-    }
+        colorbar=go.scale(name),
+    )
     down, right = ("head", "layer") if across else ("layer", "head")
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 52, "r": 8, "t": 8, "b": 44},
         showlegend=False,
-        xaxis={"title": {"text": right}, "dtick": 1 if wide <= MOST_WITH_TEXT else 5, "showgrid": False},
-        yaxis={"title": {"text": down}, "dtick": 1, "autorange": "reversed", "showgrid": False},
+        xaxis=go.axis(right, dtick=1 if wide <= MOST_WITH_TEXT else 5),
+        yaxis=go.axis(down, dtick=1, autorange="reversed"),
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def heads_height(values: np.ndarray) -> int:
@@ -100,36 +99,35 @@ def two_bars(table: pd.DataFrame) -> go.Figure:
         }
         for name, shade in (("before", colour("quiet")), ("after", colour("output")))
     ]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 30, "r": 12, "t": 28, "b": 44},
         barmode="group",
         bargap=0.25,
         xaxis={"title": {"text": "probability"}, "rangemode": "tozero"},
         yaxis=token_axis(list(table["token"]), "", size=14, range=[len(table) - 0.5, -0.5]),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
     """Draws one bar for each position: kl (query,), nats; the chosen one stands out."""
     shades = [colour("output") if i == chosen else colour("quiet") for i in range(len(kl))]
-    bars = {
-        "type": "bar",
-        "x": np.arange(len(kl)),
-        "y": kl.astype(np.float32),
-        "marker": {"color": shades},
-        "customdata": [plain(label) for label in labels],
-        "hovertemplate": "after %{customdata}, position %{x}<br>%{y:.4f} nats<extra></extra>",
-    }
+    bars = go.Bar(
+        x=np.arange(len(kl)),
+        y=kl.astype(np.float32),
+        marker={"color": shades},
+        customdata=[plain(label) for label in labels],
+        hovertemplate="after %{customdata}, position %{x}<br>%{y:.4f} nats<extra></extra>",
+    )
     top = float(np.nanmax(kl)) if np.isfinite(kl).any() else 0.0
-    layout = base_layout(
+    return go.figure(
+        [bars],
         margin={"l": 56, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         bargap=0.1,
-        xaxis={"title": {"text": "position"}, "showgrid": False},
+        xaxis=go.axis("position"),
         yaxis={"title": {"text": "KL (nats)"}, "range": [0, max(top, 1e-3) * 1.05]},
     )
-    return go.Figure({"data": [bars], "layout": layout})
 
 
 def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.Figure:
@@ -177,14 +175,9 @@ def shared_figure(n_heads: int, n_kv: int) -> go.Figure:
             xs += [head, kv_x[head // group], None]
             ys += [1, 0, None]
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": xs,
-                "y": ys,
-                "line": {"color": shades[shade], "width": 1.5},
-                "hoverinfo": "skip",
-            }
+            go.Scatter(
+                mode="lines", x=xs, y=ys, line={"color": shades[shade], "width": 1.5}, hoverinfo="skip"
+            )
         )
     size = max(5, min(18, 200 // n_heads))  # they touch nowhere, not even on a phone
     for x, y, words, count in (
@@ -192,31 +185,23 @@ def shared_figure(n_heads: int, n_kv: int) -> go.Figure:
         (kv_x, 0, "key-value head", 1),
     ):
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": x,
-                "y": [y] * len(x),
-                "customdata": [f"{words} {i} of {len(x)}" for i in range(len(x))],
-                "marker": {
+            go.Scatter(
+                mode="markers",
+                x=x,
+                y=[y] * len(x),
+                customdata=[f"{words} {i} of {len(x)}" for i in range(len(x))],
+                marker={
                     "size": size,
                     "symbol": "circle" if y else "square",
                     "color": [shades[(i // count) % len(shades)] for i in range(len(x))],
                 },
-                "hovertemplate": "%{customdata}<extra></extra>",
-            }
+                hovertemplate="%{customdata}<extra></extra>",
+            )
         )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 120, "r": 8, "t": 12, "b": 8},
         showlegend=False,
         xaxis={"visible": False, "range": [-0.8, n_heads - 0.2]},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": [0, 1],
-            "ticktext": ["keys, values", "queries"],
-            "range": [-0.3, 1.3],
-            "showgrid": False,
-            "zeroline": False,
-        },
+        yaxis=go.ticks([0, 1], ["keys, values", "queries"], tickmode="array", range=[-0.3, 1.3]),
     )
-    return go.Figure({"data": traces, "layout": layout})

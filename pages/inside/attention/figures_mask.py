@@ -13,7 +13,7 @@ from pages.inside.attention import axes
 from ui.figures import specs as go
 from ui.figures.labels import crowded
 from ui.figures.patterns import named_cells, placed, token_axis
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 SMALLEST, BELOW = 205, 42  # pixels of a pattern, and below it
 SCALE = {  # the colours of weights, below a pattern
@@ -50,7 +50,8 @@ def single_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool) -> 
     notes = [axes.note(f"<b>this head {name}</b>", **above) | {"font": {"size": 14}}]
     if masked and len(labels) > 2:
         notes.append(axes.note("masked:<br>comes later", x=0.97, y=0.93, xanchor="right", yanchor="top"))
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin=margin | {"b": BELOW},
         showlegend=False,
         annotations=notes,
@@ -58,7 +59,6 @@ def single_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool) -> 
         xaxis=axes.across(labels, SMALLEST, size=11),
         yaxis=axes.down(labels, SMALLEST, size=11),
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def learning_curves(both: Both, at: int) -> go.Figure:
@@ -69,59 +69,56 @@ def learning_curves(both: Both, at: int) -> go.Figure:
     for (name, shade), one in zip(SHADES, (both.masked, both.unmasked), strict=True):
         line = {"color": colour(shade), "width": 3}
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": f"trained {name}",
-                "x": one.steps,
-                "y": one.losses,
-                "line": line,
-                "hovertemplate": "step %{x}<br>%{y:.3f} nats<extra>" + name + "</extra>",
-            }
+            go.Scatter(
+                mode="lines",
+                name=f"trained {name}",
+                x=one.steps,
+                y=one.losses,
+                line=line,
+                hovertemplate="step %{x}<br>%{y:.3f} nats<extra>" + name + "</extra>",
+            )
         )
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers+text",
-                "x": [one.steps[at]],
-                "y": [one.losses[at]],
-                "text": [f"{one.losses[at]:.2f}"],
-                "textposition": "top left" if at else "middle right",
-                "textfont": {"size": 14},
-                "marker": {"size": 11, "color": colour(shade)},
-                "showlegend": False,
-                "hoverinfo": "skip",
-                "cliponaxis": False,
-            }
+            go.Scatter(
+                mode="markers+text",
+                x=[one.steps[at]],
+                y=[one.losses[at]],
+                text=[f"{one.losses[at]:.2f}"],
+                textposition="top left" if at else "middle right",
+                textfont={"size": 14},
+                marker={"size": 11, "color": colour(shade)},
+                showlegend=False,
+                hoverinfo="skip",
+                cliponaxis=False,
+            )
         )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 50, "r": 20, "t": 30, "b": 44},
-        xaxis={"title": {"text": "step of the training"}, "showgrid": False},
+        xaxis=go.axis("step of the training"),
         yaxis={"title": {"text": "loss (nats)"}, "rangemode": "tozero"},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def losses_by_place(unmasked: UnmaskedReading, labels: Sequence[str]) -> go.Figure:
     """Draws the loss of each token after the first, both ways."""
     places = np.arange(1, len(labels))
     traces = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": name,
-            "x": places,
-            "y": values.astype(np.float32),
-            "line": {"color": colour(shade), "width": 2},
-            "customdata": placed(labels)[1:],
-            "hovertemplate": "%{customdata}<br>%{y:.3f} nats<extra>" + name + "</extra>",
-        }
+        go.Scatter(
+            mode="lines+markers",
+            name=name,
+            x=places,
+            y=values.astype(np.float32),
+            line={"color": colour(shade), "width": 2},
+            customdata=placed(labels)[1:],
+            hovertemplate="%{customdata}<br>%{y:.3f} nats<extra>" + name + "</extra>",
+        )
         for (name, shade), values in zip(SHADES, (unmasked.loss_with, unmasked.loss_without), strict=True)
     ]
     axis = token_axis(labels, "the token that is predicted", 12, tickangle=-90 if crowded(labels, 900) else 0)
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 56, "r": 8, "t": 28, "b": 90},
         xaxis=axis,
         yaxis={"title": {"text": "loss (nats)"}, "rangemode": "tozero"},
     )
-    return go.Figure({"data": traces, "layout": layout})

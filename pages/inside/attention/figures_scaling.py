@@ -31,16 +31,7 @@ def scaling_curves(
     dotted = {"color": colour("quiet"), "width": 1, "dash": "dot"}
     traces: list[dict[str, Any]] = []
     shapes: list[dict[str, Any]] = [
-        {
-            "type": "line",
-            "xref": "x2 domain",
-            "yref": "y2",
-            "x0": 0,
-            "x1": 1,
-            "y0": most,
-            "y1": most,
-            "line": dashed,
-        }
+        dict(type="line", xref="x2 domain", yref="y2", x0=0, x1=1, y0=most, y1=most, line=dashed)
     ]
     notes, axes = [], {}
     for i, (title, field) in enumerate(panels):
@@ -52,24 +43,14 @@ def scaling_curves(
         for shade, (name, c) in zip(SCALED, here.items(), strict=False):
             traces.append(
                 _curve(name, c.widths, getattr(c, field), shade, axis, False)
-                | {
-                    "mode": "markers",
-                    "marker": {"size": 11, "color": colour(shade)},
-                }
+                | dict(mode="markers", marker={"size": 11, "color": colour(shade)})
             )
-        under = {
-            "title": {"text": "d_k"},
-            "tickvals": [1, 8, 64, 512],
-            "anchor": f"y{axis}",
-            "showgrid": False,
-        }
+        under = go.axis("d_k", tickvals=[1, 8, 64, 512], anchor=f"y{axis}")
         axes[f"xaxis{axis}"] = {"type": "log", "domain": [left, left + 0.46]} | under
         small: dict[str, Any] = {"nticks": 5, "tickformat": ".0e" if field == "slope" else "~g"}
-        axes[f"yaxis{axis}"] = {
-            "rangemode": "tozero",
-            "anchor": f"x{axis}",
-            "domain": [bottom, bottom + 0.36],
-        } | small
+        axes[f"yaxis{axis}"] = (
+            dict(rangemode="tozero", anchor=f"x{axis}", domain=[bottom, bottom + 0.36]) | small
+        )
         where = {
             "xref": "paper",
             "yref": "paper",
@@ -103,20 +84,19 @@ def scaling_curves(
 
 
 def _curve(name: str, x: np.ndarray, y: np.ndarray, shade: str, axis: str, legend: bool) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": name,
-        "x": x,
-        "y": y,
-        "xaxis": f"x{axis}",
-        "yaxis": f"y{axis}",
-        "showlegend": legend,
-        "legendgroup": name,
-        "line": {"color": colour(shade), "width": 2},
-        "marker": {"size": 5},
-        "hovertemplate": "d_k %{x}<br>%{y:.4g}<extra>" + name + "</extra>",
-    }
+    return go.Scatter(
+        mode="lines+markers",
+        name=name,
+        x=x,
+        y=y,
+        xaxis=f"x{axis}",
+        yaxis=f"y{axis}",
+        showlegend=legend,
+        legendgroup=name,
+        line={"color": colour(shade), "width": 2},
+        marker={"size": 5},
+        hovertemplate="d_k %{x}<br>%{y:.4g}<extra>" + name + "</extra>",
+    )
 
 
 def query_bars(query: SampleQuery, divided: bool) -> go.Figure:
@@ -126,29 +106,28 @@ def query_bars(query: SampleQuery, divided: bool) -> go.Figure:
     values = query.scaled if divided else query.plain
     keys = np.arange(1, len(values) + 1)
     told = labelled(values)
-    bars = {
-        "type": "bar",
-        "x": keys,
-        "y": values.astype(np.float32),
-        "marker": {"color": [colour("attention") if i == query.best else colour("quiet") for i in keys - 1]},
-        "customdata": query.scores,
-        "text": [f"{v:.0%}" if i in told else "" for i, v in enumerate(values)],
-        "textposition": "outside",
-        "textfont": {"size": 12},
-        "constraintext": "none",
-        "cliponaxis": False,
-        "hovertemplate": "key %{x}<br>score %{customdata:.2f}<br>weight %{y:.4f}<extra></extra>",
-    }
+    bars = go.Bar(
+        x=keys,
+        y=values.astype(np.float32),
+        marker={"color": [colour("attention") if i == query.best else colour("quiet") for i in keys - 1]},
+        customdata=query.scores,
+        text=[f"{v:.0%}" if i in told else "" for i, v in enumerate(values)],
+        textposition="outside",
+        textfont={"size": 12},
+        constraintext="none",
+        cliponaxis=False,
+        hovertemplate="key %{x}<br>score %{customdata:.2f}<br>weight %{y:.4f}<extra></extra>",
+    )
     title = f"divided by √d_k = {query.spread:.3g}" if divided else "not divided: softmax(q·k)"
-    layout = base_layout(
+    return go.figure(
+        [bars],
         margin={"l": 56, "r": 8, "t": 34, "b": 44},
         showlegend=False,
         annotations=[_panel_title(title)],
         bargap=0.15,
-        xaxis={"title": {"text": "key"}, "showgrid": False, "tickvals": keys[::3]},
+        xaxis=go.axis("key", tickvals=keys[::3]),
         yaxis={"title": {"text": "weight"}, "range": [0, 1.08], "tickformat": ".0%"},
     )
-    return go.Figure({"data": [bars], "layout": layout})
 
 
 def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
@@ -166,14 +145,13 @@ def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
 
 def _panel_title(title: str) -> dict[str, Any]:
     """The words above a figure."""
-    return {
-        "text": f"<b>{title}</b>",
-        "xref": "paper",
-        "yref": "paper",
-        "x": 0,
-        "y": 1.02,
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "font": {"size": 15},
-    }
+    return go.note(
+        f"<b>{title}</b>",
+        0,
+        1.02,
+        xref="paper",
+        yref="paper",
+        xanchor="left",
+        yanchor="bottom",
+        font={"size": 15},
+    )

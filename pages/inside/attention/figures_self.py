@@ -28,11 +28,7 @@ def three(
     for n, (array, each) in enumerate(zip(arrays, terms, strict=True)):
         axis = "" if n == 0 else str(n + 1)
         left = n * (width + GAP)
-        layout[f"xaxis{axis}"] = {
-            "domain": [left, left + width],
-            "anchor": f"y{axis}",
-            "showgrid": False,
-        } | ticks
+        layout[f"xaxis{axis}"] = dict(domain=[left, left + width], anchor=f"y{axis}", showgrid=False) | ticks
         layout[f"yaxis{axis}"] = {
             "anchor": f"x{axis}",
             "autorange": "reversed",
@@ -53,17 +49,16 @@ def three(
             )
         )
         annotations.append(
-            {
-                "xref": "paper",
-                "yref": "paper",
-                "x": left + width / 2,
-                "y": 1,
-                "xanchor": "center",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "text": f"<b>{self_title(each)}</b>",
-                "font": {"size": 14},
-            }
+            go.note(
+                f"<b>{self_title(each)}</b>",
+                left + width / 2,
+                1,
+                xref="paper",
+                yref="paper",
+                xanchor="center",
+                yanchor="bottom",
+                font={"size": 14},
+            )
         )
     layout["annotations"] = annotations
     return go.Figure({"data": traces, "layout": layout})

@@ -11,7 +11,7 @@ from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
 from engine.measure.circuits.fact_recall import Fact, answer_of, trace
 from engine.measure.recording import record
-from pages.inside.circuits.fact_figure import answer_by_depth
+from pages.inside.circuits.figures_fact import answer_by_depth
 from pages.inside.circuits.induction import name_of
 from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, OWN, line
 from ui import explain, widgets

@@ -10,7 +10,7 @@ import numpy as np
 from pages.inside.circuits.curves import curve
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 NAMED = 12  # layers that have room for the number of each of their heads
 
@@ -49,17 +49,12 @@ def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.n
         mode="lines",
     )
     traces.append(flat)
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 52, "r": 8, "t": 26, "b": 40},
-        xaxis={
-            "title": {"text": "layer"},
-            "showgrid": False,
-            "zeroline": False,
-            "dtick": 1 if layers <= 12 else 5,
-        },
+        xaxis=go.axis("layer", zeroline=False, dtick=1 if layers <= 12 else 5),
         yaxis={"title": {"text": "weight on it"}, "range": [0, 1.03], "tickformat": ".0%", "zeroline": False},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def sink_losses(names: Sequence[str], losses: np.ndarray, chosen: int) -> go.Figure:
@@ -77,7 +72,8 @@ def sink_losses(names: Sequence[str], losses: np.ndarray, chosen: int) -> go.Fig
         customdata=[plain(name) for name in names],
         hovertemplate="%{customdata}: %{x:.3f} nats<extra></extra>",
     )
-    layout = base_layout(
+    return go.figure(
+        [bars],
         margin={"l": 8, "r": 8, "t": 26, "b": 40},
         showlegend=False,
         bargap=0.25,
@@ -86,15 +82,8 @@ def sink_losses(names: Sequence[str], losses: np.ndarray, chosen: int) -> go.Fig
             "range": [0, 1.4 * max(float(losses.max()), 1e-6)],  # room for the numbers
             "nticks": 4,
         },
-        yaxis={
-            "tickvals": at,
-            "ticktext": [plain(name) for name in names],
-            "showgrid": False,
-            "zeroline": False,
-            "automargin": True,
-        },
+        yaxis=go.ticks(at, [plain(name) for name in names], automargin=True),
     )
-    return go.Figure({"data": [bars], "layout": layout})
 
 
 def value_bars(lengths: np.ndarray) -> go.Figure:
@@ -103,31 +92,30 @@ def value_bars(lengths: np.ndarray) -> go.Figure:
     """
     _, layers, kv = lengths.shape
     at = [(i, h) for i in range(layers) for h in range(kv)]
-    axis: dict[str, Any] = {"title": {"text": "key-value head"}, "showgrid": False}
+    axis: dict[str, Any] = go.axis("key-value head")
     places: Any = [[f"layer {i}" for i, _ in at], [f"{h}" for _, h in at]]
     if layers > NAMED:  # no room for a name below each: a layer's heads stand around its number
         places = np.array([i + (h - (kv - 1) / 2) / (kv + 1) for i, h in at])
         axis |= {"title": {"text": "layer, its key-value heads side by side"}, "dtick": 5}
     traces = [
-        {
-            "type": "bar",
-            "name": name,
-            "x": places,
-            "y": values.reshape(-1).astype(np.float32),
-            "marker": {"color": shade},
-            "hovertext": [f"layer {i}, key-value head {h}" for i, h in at],
-            "hovertemplate": "%{hovertext}<br>%{y:.3f}<extra>" + name + "</extra>",
-        }
+        go.Bar(
+            name=name,
+            x=places,
+            y=values.reshape(-1).astype(np.float32),
+            marker={"color": shade},
+            hovertext=[f"layer {i}, key-value head {h}" for i, h in at],
+            hovertemplate="%{hovertext}<br>%{y:.3f}<extra>" + name + "</extra>",
+        )
         for name, values, shade in (
             ("first position", lengths[0], colour("attention")),
             ("mean of the others", lengths[1], colour("quiet")),
         )
     ]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 56, "r": 8, "t": 30, "b": 60},
         barmode="group",
         bargap=0.2,
         xaxis=axis,
         yaxis={"title": {"text": "length of v"}, "rangemode": "tozero"},
     )
-    return go.Figure({"data": traces, "layout": layout})

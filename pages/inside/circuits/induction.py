@@ -18,8 +18,8 @@ from engine.measure.circuits.induction import (
     read_twice,
 )
 from engine.measure.circuits.knockout import WEAK, Knockout, knock_out
+from pages.inside.circuits import figures_induction as figures
 from pages.inside.circuits import guesses
-from pages.inside.circuits import induction_figures as figures
 from pages.inside.circuits import words_behaviour as words
 from ui import explain, widgets
 from ui.background_jobs import measured

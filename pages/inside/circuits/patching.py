@@ -18,7 +18,7 @@ from engine.measure.circuits.prompt_pairs import (
     inside_a_word,
     prompts_of,
 )
-from pages.inside.circuits import patching_figure as figures
+from pages.inside.circuits import figures_patching as figures
 from pages.inside.circuits.patching_answer import SITES, depth_names, sentence, untouched
 from pages.inside.circuits.prompts import OWN, Pair, custom_pair, pairs_for
 from ui import explain, widgets

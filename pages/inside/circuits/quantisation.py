@@ -26,7 +26,7 @@ from engine.measure.circuits.quantisation import (
     rounding_error,
 )
 from engine.weights.pretrained.blocks import kinds
-from pages.inside.circuits import weights_figures as figures
+from pages.inside.circuits import figures_weights as figures
 from pages.inside.circuits import words_weights as words
 from pages.inside.circuits.measured_text import long_text
 from pages.inside.circuits.quantised_block import draw_block, opened_of

@@ -11,7 +11,7 @@ import streamlit as st
 from engine.measure.circuits.quantisation import BLOCK, made
 from engine.weights.pretrained.blocks import QuantisedBlock, block_at
 from engine.weights.pretrained.load import Opened, open_model
-from pages.inside.circuits import weights_figures as figures
+from pages.inside.circuits import figures_weights as figures
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.models import model_of

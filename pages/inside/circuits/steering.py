@@ -25,7 +25,7 @@ from engine.measure.circuits.steering import (
     room,
     rows_of,
 )
-from pages.inside.circuits import weights_figures as figures
+from pages.inside.circuits import figures_weights as figures
 from pages.inside.circuits import words_weights as words
 from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, OWN, WORDS, Preset, custom_preset
 from pages.inside.circuits.words_weights import NEUTRAL

@@ -47,25 +47,24 @@ def alignment_figure(
         "colorbar": {"thickness": 10, "title": {"text": "weight", "side": "right"}},
     }
     ways = [(row, place) for row, places in enumerate(true[:step]) for place in places]
-    rings = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [place for _, place in ways],
-        "y": [row for row, _ in ways],
-        "marker": {"size": 12, "color": colour("output", 0), "line": {"width": 2, "color": colour("output")}},
-        "hovertemplate": "it truly comes from here<extra></extra>",
-    }
+    rings = go.Scatter(
+        mode="markers",
+        x=[place for _, place in ways],
+        y=[row for row, _ in ways],
+        marker={"size": 12, "color": colour("output", 0), "line": {"width": 2, "color": colour("output")}},
+        hovertemplate="it truly comes from here<extra></extra>",
+    )
     letters = max(map(len, source[:-1]), default=1) == 1  # all but the source's end
     upright = crowded(source[:-1] if letters else source, 440)
     high = 100 if upright or letters else 56
-    layout = base_layout(
+    return go.figure(
+        [heat, rings],
         margin={"l": 70, "r": 4, "t": high, "b": 6},
         showlegend=False,
         xaxis=_read(source, letters, upright, 12, MOST),
         yaxis=token_axis(written, "what is written", 12, most=ROWS, autorange="reversed"),
         meta={"narrow": {"xaxis": _read(source, letters, not letters, 9, COLUMNS[letters])}},
     )
-    return go.Figure({"data": [heat, rings], "layout": layout})
 
 
 def _read(source: Sequence[str], letters: bool, upright: bool | int, size: int, most: int) -> dict[str, Any]:
@@ -105,28 +104,26 @@ def mask_pair(
     for i, (mask, keys) in enumerate(((self_mask, axes["target"]), (across, axes["source"]))):
         tail = "" if i == 0 else "2"
         traces.append(
-            {
-                "type": "heatmap",
-                "z": mask.astype(np.float32),
-                "zmin": 0,
-                "zmax": 1,
-                "colorscale": [[0, colour("quiet", 12)], [1, colour("attention", 60)]],
-                "showscale": False,
-                "xgap": 2,
-                "ygap": 2,
-                "xaxis": f"x{tail}",
-                "yaxis": f"y{tail}",
-                "hoverinfo": "skip",
-            }
+            go.Heatmap(
+                z=mask.astype(np.float32),
+                zmin=0,
+                zmax=1,
+                colorscale=[[0, colour("quiet", 12)], [1, colour("attention", 60)]],
+                showscale=False,
+                xgap=2,
+                ygap=2,
+                xaxis=f"x{tail}",
+                yaxis=f"y{tail}",
+                hoverinfo="skip",
+            )
         )
         start, end = (0.0, 0.44) if i == 0 else (0.56, 1.0)
-        layout[f"xaxis{tail}"] = token_axis(keys, "", 11, side="top") | {
-            "domain": [start, end],
-            "anchor": f"y{tail}",
-        }
-        layout[f"yaxis{tail}"] = token_axis(axes["target"], "", 11, autorange="reversed") | {
-            "anchor": f"x{tail}"
-        }
+        layout[f"xaxis{tail}"] = token_axis(keys, "", 11, side="top") | dict(
+            domain=[start, end], anchor=f"y{tail}"
+        )
+        layout[f"yaxis{tail}"] = token_axis(axes["target"], "", 11, autorange="reversed") | dict(
+            anchor=f"x{tail}"
+        )
         notes.append(
             {
                 **{"text": f"<b>{titles[i]}</b>", "x": (start + end) / 2, "y": 1, "yshift": 30},
@@ -150,22 +147,21 @@ def swapped_curves(runs: Mapping[str, Swapped], at: int, quantity: str) -> go.Fi
         one = runs[name]
         values = getattr(one, quantity)
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": words,
-                "x": one.steps,
-                "y": values,
-                "line": {"color": colour(shade), "width": 3},
-                "marker": {"size": [11 if i == at else 3 for i in range(len(values))]},
-                "hovertemplate": "step %{x}<br>%{y:.3f}<extra>" + words + "</extra>",
-            }
+            go.Scatter(
+                mode="lines+markers",
+                name=words,
+                x=one.steps,
+                y=values,
+                line={"color": colour(shade), "width": 3},
+                marker={"size": [11 if i == at else 3 for i in range(len(values))]},
+                hovertemplate="step %{x}<br>%{y:.3f}<extra>" + words + "</extra>",
+            )
         )
     titles = {"losses": "loss, right beginning given (nats)", "right": "whole target right, alone"}
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 54, "r": 8, "t": 28, "b": 40},
-        xaxis={"title": {"text": "step of the training"}, "showgrid": False},
+        xaxis=go.axis("step of the training"),
         yaxis={"title": {"text": titles[quantity]}, "rangemode": "tozero"}
         | ({"tickformat": ".0%", "range": [0, 1.04]} if quantity == "right" else {}),
     )
-    return go.Figure({"data": traces, "layout": layout})

@@ -10,7 +10,7 @@ import numpy as np
 from engine.measure.feedforward.neurons import PromotedTokens
 from ui.figures import specs as go
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
-from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
+from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
 
 CODE = 1_000_000  # layer * CODE + neuron is what a click on a cell sends
 NO_BAR = {"showscale": False}
@@ -65,14 +65,14 @@ def overview(values: np.ndarray, chosen: tuple[int, int], top: float, *, signed:
         "colorbar": {"thickness": 12, "nticks": 5},
         **_shades(top, signed),
     }
-    layout = base_layout(
+    return go.figure(
+        [cells],
         margin={"l": 60, "r": 8, "t": 8, "b": 44},
         showlegend=False,
-        xaxis={"title": {"text": "neuron"}, "showgrid": False},
+        xaxis=go.axis("neuron"),
         yaxis={"autorange": "reversed", "showgrid": False},
         shapes=[_frame(chosen[1], chosen[0])],
     )
-    return go.Figure({"data": [cells], "layout": layout})
 
 
 def layer_map(
@@ -102,20 +102,14 @@ def layer_map(
     }
     at = np.flatnonzero(neurons == chosen)
     frames = [{**_frame(0, int(at[0])), "xref": "paper", "x0": 0, "x1": 1}] if len(at) else []
-    layout = base_layout(
+    return go.figure(
+        [cells],
         margin={"l": 56, "r": 8, "t": 8, "b": 40 + LETTER * crowded(labels, ROOM)},
         showlegend=False,
         shapes=frames,
         xaxis=_tokens(labels, title={"text": "token"}),
-        yaxis={
-            "type": "category",
-            "autorange": "reversed",
-            "showgrid": False,
-            "tickfont": {"size": 12},
-            "title": {"text": "neuron"},
-        },
+        yaxis=go.axis("neuron", type="category", autorange="reversed", tickfont={"size": 12}),
     )
-    return go.Figure({"data": [cells], "layout": layout})
 
 
 def _frame(x: int, y: int) -> dict[str, Any]:
@@ -135,30 +129,28 @@ def _frame(x: int, y: int) -> dict[str, Any]:
 def activation_line(values: np.ndarray, labels: Sequence[str], at: int) -> go.Figure:
     """Draws one neuron along the text: values (query,), `at` the chosen token."""
     names = distinct(labels)
-    line = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": names,
-        "y": values.astype(np.float32),
-        "line": {"color": colour("feedforward"), "width": 2},
-        "marker": {"size": 5},
-        "hovertemplate": "“%{x}”: %{y:.4f}<extra></extra>",
-    }
-    mark = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [names[at]],
-        "y": values[at : at + 1].astype(np.float32),
-        "hoverinfo": "skip",
-        "marker": {"size": 12, "color": colour("output"), "symbol": "circle-open", "line": {"width": 2}},
-    }
-    layout = base_layout(
+    line = go.Scatter(
+        mode="lines+markers",
+        x=names,
+        y=values.astype(np.float32),
+        line={"color": colour("feedforward"), "width": 2},
+        marker={"size": 5},
+        hovertemplate="“%{x}”: %{y:.4f}<extra></extra>",
+    )
+    mark = go.Scatter(
+        mode="markers",
+        x=[names[at]],
+        y=values[at : at + 1].astype(np.float32),
+        hoverinfo="skip",
+        marker={"size": 12, "color": colour("output"), "symbol": "circle-open", "line": {"width": 2}},
+    )
+    return go.figure(
+        [line, mark],
         margin={"l": 56, "r": 8, "t": 8, "b": 40 + LETTER * crowded(labels, ROOM)},
         showlegend=False,
         xaxis=_tokens(labels, categoryarray=names, categoryorder="array"),
         yaxis={"title": {"text": "activation"}, "zeroline": True},
     )
-    return go.Figure({"data": [line, mark], "layout": layout})
 
 
 def token_bars(scores: np.ndarray, promoted: PromotedTokens, vocabulary: Sequence[str]) -> go.Figure:
@@ -166,13 +158,12 @@ def token_bars(scores: np.ndarray, promoted: PromotedTokens, vocabulary: Sequenc
     rows = [*promoted.raised, *promoted.lowered[::-1]]
     values = scores[rows].astype(np.float32)
     top = max(float(np.abs(values).max(initial=0.0)), 1e-9)
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": values,
-        "y": distinct([vocabulary[i] for i in rows]),
-        "hovertemplate": "“%{y}”: %{x:+.4f}<extra></extra>",
-        "marker": {
+    bars = go.Bar(
+        orientation="h",
+        x=values,
+        y=distinct([vocabulary[i] for i in rows]),
+        hovertemplate="“%{y}”: %{x:+.4f}<extra></extra>",
+        marker={
             "color": values,
             "colorscale": DIVERGING,
             "cmin": -top,
@@ -180,34 +171,33 @@ def token_bars(scores: np.ndarray, promoted: PromotedTokens, vocabulary: Sequenc
             "line": {"width": 1, "color": colour("quiet")},
             **NO_BAR,
         },
-    }
-    layout = base_layout(
+    )
+    return go.figure(
+        [bars],
         margin={"l": 44, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         bargap=0.25,
         xaxis={"title": {"text": "logit per unit"}, "zeroline": True},
         yaxis={"type": "category", "autorange": "reversed", "tickfont": {"size": 14}, "nticks": len(rows)},
     )
-    return go.Figure({"data": [bars], "layout": layout})
 
 
 def share_bars(shares: np.ndarray) -> go.Figure:
     """Draws a share in [0, 1] for each layer: shares (layer,)."""
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": shares.astype(np.float32),
-        "y": [f"layer {i}" for i in range(len(shares))],
-        "marker": {"color": colour("feedforward")},
-        "text": [f"{s:.1%}" if len(shares) <= READ else "" for s in shares],
-        "textposition": "auto",
-        "hovertemplate": "%{y}: %{x:.2%}<extra></extra>",
-    }
-    layout = base_layout(
+    bars = go.Bar(
+        orientation="h",
+        x=shares.astype(np.float32),
+        y=[f"layer {i}" for i in range(len(shares))],
+        marker={"color": colour("feedforward")},
+        text=[f"{s:.1%}" if len(shares) <= READ else "" for s in shares],
+        textposition="auto",
+        hovertemplate="%{y}: %{x:.2%}<extra></extra>",
+    )
+    return go.figure(
+        [bars],
         margin={"l": 60, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         bargap=0.3,
         xaxis={"range": [0, 1], "tickformat": ".0%", "title": {"text": "quiet activations"}},
         yaxis={"autorange": "reversed"},
     )
-    return go.Figure({"data": [bars], "layout": layout})

@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine.measure.feedforward import activation_functions
 from engine.measure.feedforward.activation_functions import Curve, Difference, Inputs
-from pages.inside.feedforward import function_figures as figures
+from pages.inside.feedforward import figures_function as figures
 from pages.inside.feedforward import words
 from ui import explain, widgets
 from ui.model_bar import Subject

@@ -13,7 +13,7 @@ import numpy as np
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
-from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
+from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
 
 MANY = 40  # names beside one another that are too many
 FITS = 5  # letters of a guess that there is always room for, and that room in pixels
@@ -109,7 +109,8 @@ def lens_table(
     depth, position = chosen
     corners = {"x0": position - 0.5, "x1": position + 0.5, "y0": depth - 0.5, "y1": depth + 0.5}
     box = {"type": "rect", "line": {"color": colour("attention"), "width": 3}} | corners
-    layout = base_layout(
+    return go.figure(
+        [heat, line],
         margin={"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall},
         showlegend=False,
         shapes=[box],
@@ -117,7 +118,6 @@ def lens_table(
         yaxis=rows_axis(depths, range=[-0.52, rows - 0.48]),
         uirevision=f"lens-{columns}",
     )
-    return go.Figure({"data": [heat, line], "layout": layout})
 
 
 def top_tokens(words: Sequence[str], probabilities: np.ndarray, final: np.ndarray) -> go.Figure:
@@ -141,18 +141,12 @@ def top_tokens(words: Sequence[str], probabilities: np.ndarray, final: np.ndarra
         hovertemplate="%{x:.4f}",
         marker={"color": colour("output"), "symbol": "diamond", "size": 9},
     )
-    layout = base_layout(
+    return go.figure(
+        [bars, ends],
         margin={"l": 8, "r": 12, "t": 26, "b": 40},
         xaxis={"title": {"text": "probability"}, "rangemode": "tozero", "nticks": 5},
-        yaxis={
-            "tickvals": at,
-            "ticktext": [plain(w) for w in words],
-            "tickfont": MONO,
-            "showgrid": False,
-            "zeroline": False,
-        },
+        yaxis=go.ticks(at, [plain(w) for w in words], tickfont=MONO),
     )
-    return go.Figure({"data": [bars, ends], "layout": layout})
 
 
 def part_bars(
@@ -196,20 +190,15 @@ def part_bars(
             )
         )
     angle = -45 if 6 < len(labels) <= 14 or len(labels) > MANY else 0 if len(labels) <= 6 else -90
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 8, "r": 8, "t": 30, "b": 8},
         bargap=0.15,
         xaxis=rows_axis(texts, tickangle=angle, tickfont={"size": 12}, range=[-0.6, len(labels) - 0.4])
         | _by_block(labels),
-        yaxis={
-            "title": {"text": title},
-            "zeroline": True,
-            "zerolinecolor": colour("quiet"),
-            "zerolinewidth": 1,
-        }
+        yaxis=go.axis(title, showgrid=True, zeroline=True, zerolinecolor=colour("quiet"), zerolinewidth=1)
         | y_axis,
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def signed_map(
@@ -228,14 +217,14 @@ def signed_map(
         colorbar={"title": {"text": unit, "side": "top"}},
         texttemplate="%{z:+.2f}" if values.size <= 64 else None,
     )
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         showlegend=False,
         xaxis=rows_axis(columns, title={"text": x}, tickangle=0),
         yaxis=rows_axis(rows, title={"text": y})
         | ({"tickvals": np.arange(0, len(rows), 5), "ticktext": list(rows[::5])} if deep else {}),
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str], top: float) -> go.Figure:
@@ -251,13 +240,13 @@ def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str], t
     )
     tall = crowded(labels)
     margin = {"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall}
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin=margin,
         showlegend=False,
         xaxis=token_axis(labels, upright=tall > 0),
         yaxis=rows_axis(rows) | _by_block(rows),
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def stream_line(
@@ -291,7 +280,8 @@ def stream_line(
             (token_norms, plain(token_name), {"color": colour("quiet"), "width": 2, "dash": "dot"}),
         )
     ]
-    layout = base_layout(
+    return go.figure(
+        [*bars, *lines],
         margin={"l": 56, "r": 8, "t": 30, "b": 8},
         bargap=0.3,
         xaxis=rows_axis(
@@ -300,7 +290,6 @@ def stream_line(
         | _by_block(rows),
         yaxis={"title": {"text": "length (Euclidean norm)"}, "rangemode": "tozero"},
     )
-    return go.Figure({"data": [*bars, *lines], "layout": layout})
 
 
 # The gradient highway ---------------------------------------------------------------------------
@@ -338,33 +327,25 @@ def gradient_lines(
             )
         )
     span = decades([v for _, v in curves.values()], flat)
-    one = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": 1,
-        "y1": 1,
-        "line": {"color": colour("quiet"), "dash": "dot", "width": 1.2},
-    }
+    one = go.rule(y=1, line={"color": colour("quiet"), "dash": "dot", "width": 1.2})
     shapes = [one] if flat else []
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 8, "r": 12, "t": 30, "b": 44},
         hovermode="x unified",
         shapes=shapes,
-        xaxis={"title": {"text": x}, "showgrid": False, "zeroline": False}
-        | ({"range": [0, 1.03 * end]} if end else {}),
-        yaxis={
-            "title": {"text": y},
-            "type": "log",
-            "exponentformat": "power",
-            "tickfont": {"size": 12},
-            "range": span,
-            "tick0": 0,
-            "dtick": max(1, math.ceil((span[1] - span[0]) / 7)),
-        },
+        xaxis=go.axis(x, zeroline=False) | ({"range": [0, 1.03 * end]} if end else {}),
+        yaxis=go.axis(
+            y,
+            showgrid=True,
+            type="log",
+            exponentformat="power",
+            tickfont={"size": 12},
+            range=span,
+            tick0=0,
+            dtick=max(1, math.ceil((span[1] - span[0]) / 7)),
+        ),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def decades(values: Sequence[np.ndarray], flat: bool = False) -> list[float]:

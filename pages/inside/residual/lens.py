@@ -23,7 +23,7 @@ from engine.measure.residual.lens import (
     settling,
 )
 from pages.inside.residual import figures, words
-from pages.inside.residual.depth_figures import guess_bars
+from pages.inside.residual.figures_depth import guess_bars
 from ui import explain, widgets
 from ui.background_jobs import measured
 from ui.figures.labels import crowded, plain

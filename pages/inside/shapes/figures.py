@@ -10,7 +10,7 @@ import pandas as pd
 from engine.measure.shapes.attention_by_hand import HandExample, MaskExample
 from ui.figures import specs as go
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, short
-from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
+from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
 
 SHARES = ("pattern", "probabilities")  # numbers in [0, 1]
 MOST_TICKS, MOST_NUMBERS = 20, 8
@@ -42,14 +42,14 @@ def tensor_map(
         **scale,
     }
     tall = crowded(labels.get(across, ())[: matrix.shape[1]], ROOM)
-    layout = base_layout(
+    return go.figure(
+        [trace],
         margin={"l": 62, "r": 8, "t": 8, "b": 56 + LETTER * tall},
         showlegend=False,
         uirevision=f"{name}-{matrix.shape}",
         xaxis=_axis(across, matrix.shape[1], labels) | {"tickangle": -90 if tall else 0},
         yaxis=_axis(down, matrix.shape[0], labels) | {"autorange": "reversed"},
     )
-    return go.Figure({"data": [trace], "layout": layout})
 
 
 def as_matrix(values: np.ndarray, axes: tuple[str, ...]) -> tuple[np.ndarray, tuple[str, str]]:
@@ -85,14 +85,9 @@ def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
         for i in places
     ]
     names = _names(name, count, labels)
-    found: dict[str, object] = {
-        "title": {"text": name},
-        "type": "category",
-        "tickvals": [names[i] for i in places],
-        "ticktext": shown,
-        "showgrid": False,
-        "tickangle": 0,
-    }
+    found: dict[str, object] = go.axis(
+        name, type="category", tickvals=[names[i] for i in places], ticktext=shown, tickangle=0
+    )
     return found | ({"visible": False} if not name else {})
 
 
@@ -100,52 +95,50 @@ def weight_bars(keys: Sequence[str], example: MaskExample) -> go.Figure:
     """Draws weights of one query over its keys: masked before the softmax, and after it."""
     right, _, late = example.sums
     bars = [
-        {
-            "type": "bar",
-            "x": list(keys),
-            "y": values,
-            "name": f"{name} (sum {total:.2f})",
-            "marker": {"color": colour(part)},
-            "text": [f"{v:.2f}" for v in values],
-            "textposition": "outside",
-            "cliponaxis": False,
-            "hovertemplate": "%{x}: %{y:.4f}<extra>" + name + "</extra>",
-        }
+        go.Bar(
+            x=list(keys),
+            y=values,
+            name=f"{name} (sum {total:.2f})",
+            marker={"color": colour(part)},
+            text=[f"{v:.2f}" for v in values],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{x}: %{y:.4f}<extra>" + name + "</extra>",
+        )
         for name, values, total, part in (
             ("mask before softmax", example.weights, right, "attention"),
             ("mask after softmax", example.masked_after, late, "quiet"),
         )
     ]
-    layout = base_layout(
+    return go.figure(
+        bars,
         barmode="group",
         yaxis={"title": {"text": "weight"}, "range": [0, 1.1]},
         xaxis={"title": {"text": "key"}},
         bargap=0.3,
     )
-    return go.Figure({"data": bars, "layout": layout})
 
 
 def head_bars(example: HandExample) -> go.Figure:
     """Draws the weights that each head's query gives to the keys."""
     keys = [f"k{i + 1}" for i in range(example.k.shape[1])]
     bars = [
-        {
-            "type": "bar",
-            "x": [f"head {h + 1}" for h in range(len(example.q))],
-            "y": example.pattern[:, 0, i],
-            "name": f"to {key}",
-            "marker": {"color": colour("attention" if i == 0 else "quiet")},
-            "text": [f"{v:.3f}" for v in example.pattern[:, 0, i]],
-            "textposition": "outside",
-            "cliponaxis": False,
-            "hovertemplate": "%{x}: %{y:.4f} to " + key + "<extra></extra>",
-        }
+        go.Bar(
+            x=[f"head {h + 1}" for h in range(len(example.q))],
+            y=example.pattern[:, 0, i],
+            name=f"to {key}",
+            marker={"color": colour("attention" if i == 0 else "quiet")},
+            text=[f"{v:.3f}" for v in example.pattern[:, 0, i]],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{x}: %{y:.4f} to " + key + "<extra></extra>",
+        )
         for i, key in enumerate(keys)
     ]
-    layout = base_layout(
+    return go.figure(
+        bars,
         barmode="group",
         margin={"l": 52, "r": 8, "t": 34, "b": 34},
         yaxis={"title": {"text": "weight"}, "range": [0, 1.12], "nticks": 6},
         bargap=0.3,
     )
-    return go.Figure({"data": bars, "layout": layout})

@@ -10,7 +10,7 @@ from pages.inside.circuits.curves import curve
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, token_axis
 from ui.figures.labels import crowded, plain
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 
 def readings(first: np.ndarray, second: np.ndarray, labels: Sequence[str]) -> go.Figure:
@@ -23,13 +23,13 @@ def readings(first: np.ndarray, second: np.ndarray, labels: Sequence[str]) -> go
         curve(at, second, "second reading", "validation", hover, customdata=words),
     ]
     tall = crowded(labels, 480)
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 44, "r": 8, "t": 26, "b": 30 + (7 * tall or 14)},
         xaxis=token_axis(labels, "random tokens", upright=tall > 0)
         | {"tickfont": MONO | {"size": 11 if tall else 13}},
         yaxis={"title": {"text": "loss (nats)"}, "rangemode": "tozero", "zeroline": False},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def knocked_out(
@@ -54,21 +54,19 @@ def knocked_out(
     line = {"color": colour("quiet"), "dash": "dot", "width": 1.2}
     place = {"xref": "paper", "x0": 0, "x1": 1, "y0": first, "y1": first}
     note = {"xref": "paper", "x": 1, "y": first, "xanchor": "right", "yanchor": "bottom", "showarrow": False}
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 44, "r": 8, "t": 26, "b": 60},
         shapes=[{"type": "line", "line": line} | place],
         annotations=[{"text": "first reading", "font": {"size": 12}} | note],
-        xaxis={
-            "title": {"text": "heads switched off, one more at a time"},
-            "tickvals": at,
-            "ticktext": ["none", *heads],
-            "tickangle": 0 if len(heads) <= 8 else -90,
-            "showgrid": False,
-            "zeroline": False,
-        },
+        xaxis=go.ticks(
+            at,
+            ["none", *heads],
+            title="heads switched off, one more at a time",
+            tickangle=0 if len(heads) <= 8 else -90,
+        ),
         yaxis={"title": {"text": "second reading (nats)"}, "rangemode": "tozero", "zeroline": False},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def scores_map(scores: np.ndarray, title: str) -> go.Figure:
@@ -84,10 +82,10 @@ def scores_map(scores: np.ndarray, title: str) -> go.Figure:
         colorbar={"title": {"text": title, "side": "top"}, "thickness": 10},
     )
     layers, heads = ([str(i) for i in range(n)] for n in scores.shape)
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 44, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         xaxis=rows_axis(heads, title={"text": "head"}, tickangle=0),
         yaxis=rows_axis(layers, title={"text": "layer"}),
     )
-    return go.Figure({"data": [heat], "layout": layout})

@@ -11,7 +11,7 @@ from engine.measure.circuits.quantisation import FULL, Histogram
 from engine.weights.pretrained.blocks import QuantisedBlock
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 from ui.text.numbers import minus
 
 MOST_LINES = 32  # levels that are drawn as lines; more would be a grey field
@@ -43,19 +43,13 @@ def cost_curve(coefficients: Sequence[float], perplexity: np.ndarray, chosen: fl
         hovertemplate="perplexity %{y:.1f}<extra></extra>",
         showlegend=False,
     )
-    layout = base_layout(
+    return go.figure(
+        [line, _mark(at, float(perplexity[at]))],
         margin={"l": 62, "r": 12, "t": 8, "b": 44},
         showlegend=False,
-        xaxis={
-            "title": {"text": "coefficient"},
-            "tickvals": np.arange(len(names)),
-            "ticktext": names,
-            "showgrid": False,
-            "zeroline": False,
-        },
+        xaxis=go.ticks(np.arange(len(names)), names, title="coefficient"),
         yaxis={"title": {"text": "perplexity"}, "type": "log", "nticks": 5, "tickformat": ".3~s"},
     )
-    return go.Figure({"data": [line, _mark(at, float(perplexity[at]))], "layout": layout})
 
 
 def lifted_bars(words: Sequence[str], before: Sequence[float], after: Sequence[float]) -> go.Figure:
@@ -66,17 +60,12 @@ def lifted_bars(words: Sequence[str], before: Sequence[float], after: Sequence[f
         go.Bar(x=after, name="with", marker={"color": colour("output")}, **rest),
         go.Bar(x=before, name="without", marker={"color": colour("quiet")}, **rest),
     ]
-    layout = base_layout(
+    return go.figure(
+        bars,
         margin={"l": 8, "r": 12, "t": 26, "b": 40},
         xaxis={"title": {"text": "probability"}, "rangemode": "tozero", "nticks": 5},
-        yaxis={
-            "tickvals": at,
-            "ticktext": [plain(w) for w in words],
-            "showgrid": False,
-            "zeroline": False,
-        },
+        yaxis=go.ticks(at, [plain(w) for w in words]),
     )
-    return go.Figure({"data": bars, "layout": layout})
 
 
 def weights_before_after(histogram: Histogram, after: str) -> go.Figure:
@@ -96,13 +85,13 @@ def weights_before_after(histogram: Histogram, after: str) -> go.Figure:
         name="as it is",
         hovertemplate="%{x:.3f}: %{y:.2%}<extra></extra>",
     )
-    layout = base_layout(
+    return go.figure(
+        [bars, line],
         margin={"l": 56, "r": 8, "t": 28, "b": 44},
         bargap=0,
         xaxis={"title": {"text": "weight"}, "zeroline": False, "nticks": 6},
         yaxis={"title": {"text": "share of the weights"}, "tickformat": ".0~%", "rangemode": "tozero"},
     )
-    return go.Figure({"data": [bars, line], "layout": layout})
 
 
 def loss_by_bits(
@@ -133,22 +122,14 @@ def loss_by_bits(
     here = full if n == FULL else float(lines[way][list(bits).index(n)])
     highest = float(np.nanmax([full, *(values.max() for values in lines.values())]))
     ends = min(highest, 2 * guessing)
-    guess = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": guessing,
-        "y1": guessing,
-        "line": {"color": colour("quiet"), "width": 1, "dash": "dot"},
-    }
-    layout = base_layout(
+    guess = go.rule(y=guessing, line={"color": colour("quiet"), "width": 1, "dash": "dot"})
+    return go.figure(
+        [*traces, _mark(str(n), here)],
         margin={"l": 48, "r": 8, "t": 28, "b": 44},
-        xaxis={"title": {"text": "bits for a weight"}, "type": "category", "showgrid": False},
+        xaxis=go.axis("bits for a weight", type="category"),
         yaxis={"title": {"text": "loss (nats a token)"}, "range": [0, 1.08 * ends], "nticks": 6},
         shapes=[guess] if guessing < 1.08 * ends else [],
     )
-    return go.Figure({"data": [*traces, _mark(str(n), here)], "layout": layout})
 
 
 def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
@@ -159,16 +140,7 @@ def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
     at = np.arange(len(block.q))
     levels = block.levels if len(block.levels) <= MOST_LINES else block.levels[:0]
     lines = [
-        {
-            "type": "line",
-            "xref": "paper",
-            "x0": 0,
-            "x1": 1,
-            "y0": float(level),
-            "y1": float(level),
-            "line": {"color": colour("quiet", 40), "width": 1},
-            "layer": "below",
-        }
+        go.rule(y=float(level), line={"color": colour("quiet", 40), "width": 1}, layer="below")
         for level in levels
     ]
     traces: list[go.Trace] = []
@@ -198,16 +170,10 @@ def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
         )
     )
     traces.append(_mark(chosen, float(block.numbers[chosen])))
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 62, "r": 8, "t": 28, "b": 44},
-        xaxis={
-            "title": {"text": "number of the block"},
-            "showgrid": False,
-            "zeroline": False,
-            "dtick": 4,
-            "range": [-0.8, len(at) - 0.2],
-        },
-        yaxis={"title": {"text": "weight"}, "showgrid": False, "zeroline": True, "nticks": 7},
+        xaxis=go.axis("number of the block", zeroline=False, dtick=4, range=[-0.8, len(at) - 0.2]),
+        yaxis=go.axis("weight", zeroline=True, nticks=7),
         shapes=lines,
     )
-    return go.Figure({"data": traces, "layout": layout})

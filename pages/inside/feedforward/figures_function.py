@@ -24,31 +24,29 @@ def function_curves(
     if inputs is not None:
         middles = (inputs.edges[:-1] + inputs.edges[1:]) / 2
         behind = [
-            {
-                "type": "bar",
-                "x": middles,
-                "y": inputs.density,
-                "yaxis": "y2",
-                "width": np.diff(inputs.edges),
-                "name": "model's inputs",
-                "marker": {"color": colour("feedforward", 30)},
-                "hovertemplate": "density of inputs at %{x:.2f}: %{y:.3f}<extra></extra>",
-            }
+            go.Bar(
+                x=middles,
+                y=inputs.density,
+                yaxis="y2",
+                width=np.diff(inputs.edges),
+                name="model's inputs",
+                marker={"color": colour("feedforward", 30)},
+                hovertemplate="density of inputs at %{x:.2f}: %{y:.3f}<extra></extra>",
+            )
         ]
     lines = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": c.x.astype(np.float32),
-            "y": (c.slope if slopes else c.y).astype(np.float32),
-            "name": c.written,
-            "line": {
+        go.Scatter(
+            mode="lines",
+            x=c.x.astype(np.float32),
+            y=(c.slope if slopes else c.y).astype(np.float32),
+            name=c.written,
+            line={
                 "color": colour(SHADES.get(c.name, "feedforward")),
                 "width": 4 if c.name == highlighted else 2,
                 "dash": "dash" if c.name == "gelu_tanh" else "solid",
             },
-            "hovertemplate": "%{fullData.name} at %{x:.2f}: %{y:.4f}<extra></extra>",
-        }
+            hovertemplate="%{fullData.name} at %{x:.2f}: %{y:.4f}<extra></extra>",
+        )
         for c in curves
     ]
     high = max([float(np.max(c.slope if slopes else c.y)) for c in curves], default=1.0)
@@ -56,45 +54,38 @@ def function_curves(
     top = min(high, 3.0 if slopes else 1.25 * reach)  # squared ReLU would press the others flat
     low = -0.22 if slopes else -0.45
     tallest = float(inputs.density.max()) if inputs is not None and inputs.density.size else 1.0
-    layout = base_layout(
+    return go.figure(
+        [*behind, *lines],
         uirevision=f"functions-{reach}",
         margin={"l": 48, "r": 8, "t": 64, "b": 44},
         bargap=0,
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "y": 1.02,
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "entrywidth": 96,
-        },
+        legend=dict(orientation="h", x=0, y=1.02, xanchor="left", yanchor="bottom", entrywidth=96),
         xaxis={"title": {"text": "input x"}, "range": [-reach, reach]},
-        yaxis={
-            "title": {"text": "slope" if slopes else "output"},
-            "range": [low, top * 1.05],
-            "overlaying": "y2",
-            "tickmode": "auto",
-            "nticks": 6,
-        },
+        yaxis=go.axis(
+            "slope" if slopes else "output",
+            showgrid=True,
+            range=[low, top * 1.05],
+            overlaying="y2",
+            tickmode="auto",
+            nticks=6,
+        ),
         yaxis2={
             "visible": False,
             "range": [low * 2.2 * max(tallest, 1e-9) / (top * 1.05), 2.2 * max(tallest, 1e-9)],
             "fixedrange": True,
         },
     )
-    return go.Figure({"data": [*behind, *lines], "layout": layout})
 
 
 def difference_line(x: np.ndarray, difference: np.ndarray) -> go.Figure:
     """Draws tanh GELU minus exact GELU: both (points,)."""
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x.astype(np.float32),
-        "y": difference.astype(np.float32),
-        "line": {"color": colour("feedforward"), "width": 2},
-        "hovertemplate": "at %{x:.2f}: %{y:.2e}<extra></extra>",
-    }
+    line = go.Scatter(
+        mode="lines",
+        x=x.astype(np.float32),
+        y=difference.astype(np.float32),
+        line={"color": colour("feedforward"), "width": 2},
+        hovertemplate="at %{x:.2f}: %{y:.2e}<extra></extra>",
+    )
     axes = {
         "xaxis": {"title": {"text": "input x"}},
         "yaxis": {"title": {"text": "tanh − exact"}, "tickformat": ".0e"},
@@ -116,14 +107,7 @@ def gated_map(
     top = float(np.abs(surface).max())
     shades = {"colorscale": DIVERGING, "zmin": -top, "zmax": top}
     hover = "gate %{x:.2f}, value %{y:.2f}: %{z:.3f}<extra></extra>"
-    lines = {
-        "coloring": "none",
-        "showlabels": True,
-        "labelfont": {"size": 12},
-        "start": -12,
-        "end": 12,
-        "size": 2,
-    }
+    lines = dict(coloring="none", showlabels=True, labelfont={"size": 12}, start=-12, end=12, size=2)
     small = axis.astype(np.float32)
     grid = {"x": small, "y": small, "z": surface}
     data: list[dict[str, Any]] = [
@@ -147,23 +131,22 @@ def gated_map(
     if points is not None:
         x, y = (p.astype(np.float32) for p in points)
         data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": x,
-                "y": y,
-                "marker": {"color": colour("feedforward", 70), "size": 4},
-                "hoverinfo": "skip",
-            }
+            go.Scatter(
+                mode="markers",
+                x=x,
+                y=y,
+                marker={"color": colour("feedforward", 70), "size": 4},
+                hoverinfo="skip",
+            )
         )
     reach = [float(axis[0]), float(axis[-1])]
-    layout = base_layout(
+    return go.figure(
+        data,
         margin={"l": 52, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         xaxis={"title": {"text": "gate"}, "range": reach},
         yaxis={"title": {"text": "value"}, "range": reach},
     )
-    return go.Figure({"data": data, "layout": layout})
 
 
 def gated_slices(axis: np.ndarray, surface: np.ndarray) -> go.Figure:
@@ -171,15 +154,14 @@ def gated_slices(axis: np.ndarray, surface: np.ndarray) -> go.Figure:
     rows = np.linspace(0, len(axis) - 1, 5).round().astype(int)
     names = ("run0", "run1", "quiet", "run3", "training")
     lines = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": axis.astype(np.float32),
-            "y": surface[row],
-            "name": "value " + f"{axis[row] + 0.0:.1f}".replace("-", "−"),
-            "line": {"color": colour(name), "width": 2},
-            "hovertemplate": "gate %{x:.2f}: %{y:.3f}",
-        }
+        go.Scatter(
+            mode="lines",
+            x=axis.astype(np.float32),
+            y=surface[row],
+            name="value " + f"{axis[row] + 0.0:.1f}".replace("-", "−"),
+            line={"color": colour(name), "width": 2},
+            hovertemplate="gate %{x:.2f}: %{y:.3f}",
+        )
         for row, name in zip(rows, names, strict=True)
     ]
     axes = {"xaxis": {"title": {"text": "gate"}}, "yaxis": {"title": {"text": "output"}}}

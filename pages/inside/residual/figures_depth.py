@@ -10,7 +10,7 @@ from engine.measure.residual.lens import DepthTable
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import plain, short
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 ON_PALE, ON_DARK = SEQUENTIAL[-1][1], SEQUENTIAL[0][1]  # letters on a pale bar, and on one of full colour
 ROOM = 0.012  # of the whole width: what a letter needs inside a bar
@@ -23,29 +23,21 @@ def guess_bars(lens: DepthTable, vocabulary: Sequence[str], names: Sequence[str]
     """
     rows = np.arange(len(lens.depths))
     bars = [_rank(lens, rank, vocabulary, rows, final) for rank in range(lens.tokens.shape[1])]
-    layout = base_layout(
+    return go.figure(
+        bars,
         barmode="stack",
         margin={"l": 8, "r": 12, "t": 8, "b": 44},
         showlegend=False,
         bargap=0.22,
-        xaxis={
-            "title": {"text": "probability of each guess"},
-            "range": [0, 1],
-            "tickformat": ".0%",
-            "showgrid": False,
-            "zeroline": False,
-        },
-        yaxis={
-            "tickvals": rows,
-            "ticktext": [plain(names[depth]) for depth in lens.depths],
-            "tickfont": {"size": 14},
-            "showgrid": False,
-            "zeroline": False,
-            "range": [-0.6, len(rows) - 0.4],
-            "automargin": True,
-        },
+        xaxis=go.axis("probability of each guess", range=[0, 1], tickformat=".0%", zeroline=False),
+        yaxis=go.ticks(
+            rows,
+            [plain(names[depth]) for depth in lens.depths],
+            tickfont={"size": 14},
+            range=[-0.6, len(rows) - 0.4],
+            automargin=True,
+        ),
     )
-    return go.Figure({"data": bars, "layout": layout})
 
 
 def _rank(

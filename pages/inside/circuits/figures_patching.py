@@ -9,7 +9,7 @@ import numpy as np
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import LETTER, MOST_LETTERS, plain, short
-from ui.figures.theme import DIVERGING, base_layout
+from ui.figures.theme import DIVERGING
 
 
 def both(clean: Sequence[str], corrupted: Sequence[str]) -> list[str]:
@@ -49,33 +49,27 @@ def patch_map(
         hovertext=None if depths is None else [[depth] * places for depth in depths],
         hovertemplate=f"{'block %{y}' if depths is None else '%{hovertext}'}, {hover}: %{{z:+.3f}} restored"
         "<extra></extra>",
-        colorbar={
-            "title": {"text": "restored", "side": "top"},
-            "thickness": 10,
-            "tickvals": [-1, -0.5, 0, 0.5, 1],
-        },
+        colorbar=dict(
+            title={"text": "restored", "side": "top"}, thickness=10, tickvals=[-1, -0.5, 0, 0.5, 1]
+        ),
     )
     at = np.arange(layers)[:: max(1, round(layers / 10))]
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 36 + (LETTER * upright or 16)},
         showlegend=False,
-        xaxis={
-            "title": {"text": title},
-            "tickvals": np.arange(places),
-            "ticktext": list(ticks),
-            "tickangle": -90 if upright else 0,
-            "tickfont": MONO,
-            "showgrid": False,
-            "zeroline": False,
-            "range": [-0.5, places - 0.5],
-        },
-        yaxis={
-            "title": {"text": "block" if depths is None else "after block (E: the embedding)"},
-            "tickvals": at,
-            "ticktext": at if depths is None else ["E" if i == 0 else str(i - 1) for i in at.tolist()],
-            "showgrid": False,
-            "zeroline": False,
-        },
+        xaxis=go.ticks(
+            np.arange(places),
+            list(ticks),
+            title=title,
+            tickangle=-90 if upright else 0,
+            tickfont=MONO,
+            range=[-0.5, places - 0.5],
+        ),
+        yaxis=go.ticks(
+            at,
+            at if depths is None else ["E" if i == 0 else str(i - 1) for i in at.tolist()],
+            title="block" if depths is None else "after block (E: the embedding)",
+        ),
         uirevision=f"patching-{layers}-{places}",
     )
-    return go.Figure({"data": [heat], "layout": layout})

@@ -60,48 +60,42 @@ def answer_by_depth(
     top = [0.44, 1.0] if written is not None else [0.0, 1.0]
     decades = [10**i for i in range(7) if 10**i <= last]
     axes = {
-        "yaxis": {
-            "title": {"text": "rank (line)"},
-            "type": "log",
-            "range": [float(np.log10(last)), -0.12],
-            "tickvals": decades,
-            "ticktext": [f"{n:,}" for n in decades],
-            "domain": top,
-            "zeroline": False,
-        },
-        "yaxis2": {
-            "title": {"text": "probability"},
-            "overlaying": "y",
-            "side": "right",
-            "range": [0, 1.05],
-            "tickvals": [0, 0.5, 1],
-            "showgrid": False,
-            "zeroline": False,
-        },
+        "yaxis": go.axis(
+            "rank (line)",
+            showgrid=True,
+            type="log",
+            range=[float(np.log10(last)), -0.12],
+            tickvals=decades,
+            ticktext=[f"{n:,}" for n in decades],
+            domain=top,
+            zeroline=False,
+        ),
+        "yaxis2": go.axis(
+            "probability", overlaying="y", side="right", range=[0, 1.05], tickvals=[0, 0.5, 1], zeroline=False
+        ),
     }
     if written is not None:
-        axes["yaxis3"] = {
-            "title": {"text": "nats"},
-            "domain": [0.0, 0.36],
-            "zeroline": True,
-            "zerolinecolor": colour("quiet"),
-            "zerolinewidth": 1,
-            "nticks": 4,
-        }
+        axes["yaxis3"] = go.axis(
+            "nats",
+            showgrid=True,
+            domain=[0.0, 0.36],
+            zeroline=True,
+            zerolinecolor=colour("quiet"),
+            zerolinewidth=1,
+            nticks=4,
+        )
     ticks = [0, *range(1, len(depths), 1 if len(depths) <= 13 else 5)]
     layout = base_layout(
         margin={"l": 56, "r": 52, "t": 26, "b": 40},
         barmode="group",
         bargap=0.2,
-        xaxis={
-            "title": {"text": "after the embedding E, and after each block"},
-            "tickvals": ticks,
-            "ticktext": ["E", *(str(depth - 1) for depth in ticks[1:])],
-            "tickangle": 0,
-            "showgrid": False,
-            "zeroline": False,
-            "anchor": "y3" if written else "y",
-            "range": [-0.6, len(rank) - 0.4],
-        },
+        xaxis=go.ticks(
+            ticks,
+            ["E", *(str(depth - 1) for depth in ticks[1:])],
+            title="after the embedding E, and after each block",
+            tickangle=0,
+            anchor="y3" if written else "y",
+            range=[-0.6, len(rank) - 0.4],
+        ),
     )
     return go.Figure({"data": traces, "layout": layout | axes})

@@ -10,7 +10,7 @@ import numpy as np
 from engine.experiments.no_residual import Pair, TrainedStack
 from pages.inside.residual.figures import decades
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 from ui.text.numbers import minus
 
 Shown = Literal["losses", "gradients", "alike"]
@@ -32,16 +32,16 @@ def pair_lines(pair: Pair, shown: Shown) -> go.Figure:
     x = pair.points if over_steps else np.arange(pair.depth)
     traces = [_line(name, x, getattr(pair, name), shown) for name in ("added", "replaced")]
     title = "step of the training" if over_steps else "after block (block 0 is next to the input)"
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 60, "r": 16, "t": 30, "b": 44},
         hovermode="x unified",
-        xaxis={"title": {"text": title}, "showgrid": False, "zeroline": False},
+        xaxis=go.axis(title, zeroline=False),
         yaxis={"title": {"text": _Y[shown]}} | _scale(pair, shown),
         shapes=[_level(pair.counting)] if over_steps else [],
         annotations=[_named_level(pair.counting)] if over_steps else [],
         uirevision=f"pair-{shown}-{pair.depth}",
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _line(name: str, x: np.ndarray, trained: TrainedStack, shown: Shown) -> go.Trace:
@@ -84,7 +84,7 @@ def power_of_ten(power: int) -> str:
 
 def _level(y: float) -> dict[str, Any]:
     line = {"color": colour("quiet"), "dash": "dot", "width": 1.5}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line}
+    return go.rule(y=y, line=line)
 
 
 def _named_level(y: float) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui import (
     asgi_limits,
+    live,
     server,
     session,
     site,
@@ -69,7 +70,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
         __file__,
         lifespan=server.lifespan,
         middleware=asgi_limits.middleware(),
-        routes=[*health.routes(), *served.routes()],
+        routes=[*health.routes(), *served.routes(), *live.routes()],
         on_script_error=server.report_error,
     )
 else:

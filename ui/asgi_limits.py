@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import posixpath
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ MB = 1 << 20
 UPLOAD_SECONDS = 120.0  # for one file
 FORM_BYTES = 1 * MB  # around a file
 PRIVATE = ("/_stcore/metrics", "/_stcore/script-health-check", "/_stcore/agent")
+ASKS = 4  # questions a second about what goes on, for each tab that an address may have
 UPLOAD = "/_stcore/upload_file/"
 POLICY, TRY_LATER = 1008, 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA registry)
 _TABS = Counter[str]()  # open tabs of this server by address
@@ -124,6 +126,8 @@ class Guard:
         self._tabs, profile = _TABS, profiles.current()
         self._most_tabs, self._public = profile.max_tabs_address, profile.public
         self._base = "/" + (config.get_option("server.baseUrlPath") or "").strip("/")
+        self._live = f"{self._base.rstrip('/')}/live/"  # ui.live
+        self._second, self._asked = 0, Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -175,10 +179,23 @@ class Guard:
             await _refuse(send, 400, "This is no place for a file")
         elif any(path == one or path.startswith(one + "/") for one in PRIVATE):
             await _refuse(send, 404, "Not found")
+        elif raw.startswith(self._live):
+            if self._asks_too_often(scope):
+                await _refuse(send, 429, "Too many requests from your network")
+            else:
+                await self._app(scope, receive, send)
         elif path.startswith(UPLOAD) and scope["method"] == "PUT":
             await self._upload(path, scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    def _asks_too_often(self, scope: Scope) -> bool:
+        """True for an address that asks more often in this second than all its tabs together may."""
+        where, now = self._address(scope), int(time.monotonic())
+        if self._second != now:
+            self._second, self._asked = now, Counter[str]()
+        self._asked[where] += 1
+        return bool(where) and 0 < self._most_tabs * ASKS < self._asked[where]
 
     def _path(self, scope: Scope) -> str:
         """Below the base, whatever stands before it in the address."""

@@ -21,7 +21,7 @@ import streamlit as st
 
 from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
-from ui import session
+from ui import live, session
 from ui.text.markdown import safe
 
 T = TypeVar("T")
@@ -201,7 +201,7 @@ def measured(
             st.error(f"{safe(str(error))}.")
             return None
     if key not in given_up and not job.wait(GLANCE, who):
-        st.fragment(_watch, run_every=0.4)(key, job, doing, meanwhile)
+        st.fragment(_watch)(key, job, doing, meanwhile)
         return None
     if job.error is not None:
         _server.forget(key, job)
@@ -230,13 +230,20 @@ def begun(key: Key) -> bool:
 
 
 def _watch(key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | None) -> None:
-    """The bar, drawn again by itself; when the measurement has ended, so is the page."""
-    if key in st.session_state.get(_GIVEN_UP, ()) or job.wait(0, _who()):
+    """The bar, which the browser follows; when the measurement has ended, the page is drawn again."""
+    who, name = _who(), abs(hash(key))
+    if key in st.session_state.get(_GIVEN_UP, ()) or job.wait(0, who):
         st.rerun()
+
+    def look() -> live.Sight:
+        ended, at = job.wait(0, who), job.progress
+        text = f"{doing} … {at.done:,} of {at.total:,}" if at.total > 1 else f"{doing} …"
+        return live.Sight((ended, at.done if meanwhile else 0), at.done, at.share, text)
+
     at = job.progress
-    st.progress(at.share, f"{doing} … {at.done:,} of {at.total:,}" if at.total > 1 else f"{doing} …")
+    live.follow(f"job_{name}", look, drawn=(False, at.done if meanwhile else 0), every=0.4)
     # Streamlit's own: it stops something and has no value.
-    st.button("Cancel", key=f"cancel_{abs(hash(key))}", on_click=_give_up, args=(key, job))
+    st.button("Cancel", key=f"cancel_{name}", on_click=_give_up, args=(key, job))
     if meanwhile is not None:
         meanwhile(at.so_far)
 

@@ -28,6 +28,7 @@ from engine.weights.checkpoints import PairCheckpoint
 from ui import (
     families,
     fetching,
+    live,
     models,
     session,
     training_step,
@@ -225,7 +226,7 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
             with slot:
                 scrubber(steps, timeline.losses, step, marks=timeline.marks, model=name, key=SCRUBBER)
             if timeline.run is not None and timeline.active:
-                st.fragment(wait_for_snapshots, run_every=1.0)(timeline.run, steps)
+                follow_snapshots(timeline.run, steps)
 
 
 @contextmanager
@@ -262,13 +263,16 @@ def _named(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
     return words + ["[unused]" if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
 
 
-def wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
-    """Reruns the page when the training has got further."""
+def follow_snapshots(run: str, steps: tuple[int, ...]) -> None:
+    """Has the page drawn again when the training has got further."""
     manager = session.manager()
-    manager.watch(run)
-    view = manager.view(run)
-    if view is None or view.snapshots != steps or not view.active:
-        st.rerun()
+
+    def look() -> live.Sight:
+        manager.watch(run)
+        view = manager.view(run)
+        return live.Sight(None if view is None else (view.snapshots, view.active))
+
+    live.follow("snapshots", look, drawn=(steps, True), every=1.0, whole=True)
 
 
 # The text ---------------------------------------------------------------------------------------

@@ -6,9 +6,11 @@ views = show_race("rungs", "The ladder", specs, say=words.answer, stored=load_ra
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.corpora import from_text
 from engine.data.corpus import Corpus
@@ -20,15 +22,15 @@ from engine.service.state import RunSpec, RunView
 from engine.training.numerics import in_bits
 from ui import (
     explain,
+    live,
     race_words,
     session,
     widgets,
 )
 from ui.figures.race import WIDE, Curves, race_curves
-from ui.players.plot import plot
+from ui.players.plot import payload, plot
 from ui.players.served import ASSETS
 from ui.race_desk import buttons, in_hand, progress, troubles
-from ui.status import POLL_SECONDS
 from ui.text.markdown import token_word
 
 HEIGHT = 360  # of the chart
@@ -57,9 +59,7 @@ def show_race(
     views = _shown(key, title, specs, stored)
     going = any(view.active for view in views)
     st.html(ASSETS / "race.css")
-    st.fragment(_panel, run_every=POLL_SECONDS if going else None)(
-        key, title, specs, say, stored, height, going, beside=beside, more=more
-    )
+    st.fragment(_panel)(key, title, specs, say, stored, height, going, beside=beside, more=more)
     return views
 
 
@@ -94,7 +94,7 @@ def _panel(
     say: Say,
     stored: Stored | None,
     height: int,
-    polling: bool,
+    was_going: bool,
     *,
     beside: Draw | None,
     more: Draw | None,
@@ -104,13 +104,16 @@ def _panel(
     for view in live:
         if view.active:
             session.manager().watch(view.id)
-    if any(view.active for view in views) != polling:
+    if any(view.active for view in views) != was_going:
         st.rerun()
     with st.container(key="race_panel"):
-        along, curves, smooth = _line(key, title, specs, views, stored)
+        (along, curves, smooth), place = _line(key, title, specs, views)
         chart, side = st.columns([5, 3], gap="medium") if beside else (st.container(), None)
         with chart:
-            _chart(key, views, specs, along, curves, smooth, height, WIDE if beside is None else HALF)
+            ways = {"along": along, "curves": curves, "smooth": smooth, "height": height}
+            draw = _chart(key, views, specs, wide=WIDE if beside is None else HALF, **ways)
+        with place:
+            progress(views, specs, stored) if not was_going else _follow(key, views, draw)
         if beside and side:
             with side:
                 beside(views)
@@ -119,10 +122,39 @@ def _panel(
         explain.measure_it(_measured, views, more)
 
 
+def _follow(key: str, views: Sequence[RunView], draw: Callable[[Sequence[RunView]], bytes]) -> None:
+    """How far the race is, and its curves; the browser follows both while it goes on."""
+    manager = session.manager()
+
+    def look() -> live.Sight:
+        now = [(manager.view(view.id) if view.id else None) or view for view in views]
+        raced = [view for view in now if view.race]
+        for view in raced:
+            if view.active:
+                manager.watch(view.id)
+        return live.Sight(
+            _shown_of(now),
+            [view.version for view in raced],
+            sum(view.share for view in raced) / max(1, len(raced)),
+            race_words.progress(raced, race_table.left(raced)),
+            lambda: {f"race_chart_{key}": draw(now)},
+        )
+
+    live.follow(f"race_{key}", look, drawn=_shown_of(views))
+
+
+def _shown_of(views: Sequence[RunView]) -> list[tuple[object, ...]]:
+    """What the panel shows that the browser does not draw by itself; its sentences, ten times in a race."""
+    return [
+        (view.id, view.status, view.message, view.warnings, bool(view.snapshots), int(10 * view.share))
+        for view in views
+    ]
+
+
 def _line(
-    key: str, title: str, specs: Sequence[RunSpec], views: Sequence[RunView], stored: Stored | None
-) -> tuple[race_table.Along, Curves, bool]:
-    """The buttons, how the curves are drawn, and how far they are."""
+    key: str, title: str, specs: Sequence[RunSpec], views: Sequence[RunView]
+) -> tuple[tuple[race_table.Along, Curves, bool], DeltaGenerator]:
+    """The buttons, how the curves are drawn, and the place for how far they are."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="race_line"):
         buttons(key, title, specs, [view for view in views if view.race])
         along = widgets.select("Against", race_words.AXES, "race_axis", kind="list", hidden=True, width=130)
@@ -130,43 +162,50 @@ def _line(
             "Curves", race_words.CURVES, "race_curves", kind="list", hidden=True, width=160
         )
         smooth = widgets.switch("Smooth", False, "race_smooth") if curves != "validation" else False
-        progress(views, specs, stored)
-    return along, curves, smooth
+        place = st.container()
+    return (along, curves, smooth), place
 
 
 def _chart(
     key: str,
     views: Sequence[RunView],
     specs: Sequence[RunSpec],
+    *,
     along: race_table.Along,
     curves: Curves,
     smooth: bool,
     height: int,
     wide: int,
-) -> None:
+) -> Callable[[Sequence[RunView]], bytes]:
+    """Draws the curves. Returns how they are drawn at any later moment."""
     cuts = {one.train.tokenizer for one in ([view.spec for view in views] or specs)}
     unit: race_table.Unit = "bits" if len(cuts) > 1 else "nats"
-    found = [race_table.run_curves(view, along, unit, SMOOTH if smooth else 1) for view in views]
-    going = any(view.active for view in views)
-    figure = race_curves(
-        found,
-        _lines(views[0].spec if views else specs[0], unit),
-        along=along,
-        curves=curves,
-        unit=unit,
-        token=token_word(min(cuts)),
-        end=race_table.end_of(views, along),
-        height=height,
-        wide=wide,
-    )
-    plot(
-        figure,
-        key=f"race_chart_{key}",
-        alt=race_words.alt(race_table.standings(views)),
-        height=height,
-        data=None if going or not views else race_table.table(views),  # too much to send at every look
-        name="race",
-    )
+    lines = _lines(views[0].spec if views else specs[0], unit)
+
+    def chart(now: Sequence[RunView]) -> dict[str, Any]:
+        going = any(view.active for view in now)
+        figure = race_curves(
+            [race_table.run_curves(view, along, unit, SMOOTH if smooth else 1) for view in now],
+            lines,
+            along=along,
+            curves=curves,
+            unit=unit,
+            token=token_word(min(cuts)),
+            end=race_table.end_of(now, along),
+            height=height,
+            wide=wide,
+        )
+        return {
+            "figure": figure,
+            "key": f"race_chart_{key}",
+            "alt": race_words.alt(race_table.standings(now)),
+            "height": height,
+            "data": None if going or not now else race_table.table(now),  # too much to send at every look
+            "name": "race",
+        }
+
+    plot(**chart(views))
+    return lambda now: payload(**chart(now))
 
 
 def _lines(spec: RunSpec, unit: race_table.Unit) -> dict[str, float]:

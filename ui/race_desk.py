@@ -10,7 +10,6 @@ import streamlit as st
 from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.errors import GlassformerError
-from engine.experiments import race_table
 from engine.experiments.stored_races import Stored
 from engine.service.run_names import clean_name
 from engine.service.state import RunSpec, RunView
@@ -134,12 +133,9 @@ def _link(url: str, label: str, icon: str, about: dict[str, str]) -> None:
 
 
 def progress(views: Sequence[RunView], specs: Sequence[RunSpec], stored: Stored | None) -> None:
-    """Draws how far the race is; where nothing runs, what is shown instead."""
+    """Says what is shown where nothing runs."""
     live = [view for view in views if view.race]
-    if any(view.active for view in live):
-        share = sum(view.share for view in live) / len(live)
-        st.progress(share, text=race_words.progress(live, race_table.left(live)), width="stretch")
-    elif views and len(views) < len(specs):
+    if views and len(views) < len(specs):
         st.caption(race_words.missing(len(views), len(specs)), width="stretch")
     elif stored is not None and views and not any(view.id for view in views):
         st.caption(race_words.STORED, help=race_words.made(stored.made), width="stretch")

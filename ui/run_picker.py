@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.service.state import RunView
 from engine.training.kinds import Kind
 from ui import session, training_step
-from ui.model_bar import SCRUBBER, wait_for_snapshots
+from ui.model_bar import SCRUBBER, follow_snapshots
 from ui.models import RUN, title_of
 from ui.players.scrubber import scrubber
 from ui.timeline import timeline_of
@@ -54,4 +53,4 @@ def scrubbed(name: str, above: DeltaGenerator) -> Iterator[int]:
             with place:
                 scrubber(steps, timeline.losses, shown, model=name, key=SCRUBBER)
             if timeline.run is not None and timeline.active:
-                st.fragment(wait_for_snapshots, run_every=1.0)(timeline.run, steps)
+                follow_snapshots(timeline.run, steps)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.model import Transformer
+from ui import live
 from ui.model_bar import Subject
 from ui.models import model_after
 from ui.timeline import timeline_of
@@ -60,6 +61,7 @@ def draw_over_snapshots(
             draw(found)
         left = sum(step not in kept for step in wanted)
         if left:
+            live.again("snapshot_measure", 0.4)
             st.caption(f"{left} more {'snapshot is' if left == 1 else 'snapshots are'} still to be measured.")
         elif missing:
             st.rerun()  # once, as a whole: no timer is needed any more
@@ -67,7 +69,7 @@ def draw_over_snapshots(
     if all(step in kept for step in wanted):
         go_on()
     else:
-        st.fragment(go_on, run_every=0.4)()
+        st.fragment(go_on)()
 
 
 def _advance(

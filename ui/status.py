@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from engine.service.state import RunView
-from ui import session, site
+from ui import live, session, site
 from ui.text.markdown import safe
 from ui.text.numbers import duration
-
-POLL_SECONDS = 0.5
-
 
 PAGE = "pages/start/train/page.py"
 RACE = "race"  # in the link: the race that a page shows
@@ -35,9 +34,9 @@ def sidebar_status() -> None:
     The run that the page itself shows (Train has it in its URL) is left out, and so is the other of its pair;
     the race that the page shows, likewise.
     """
-    if _elsewhere():
-        with st.sidebar:
-            st.fragment(_status, run_every=1.0)()
+    for views in _elsewhere():
+        with st.container(border=True, gap="xsmall"):
+            _one(views[0]) if views[0].race is None else _race(views)
 
 
 def remember_place(race: str, url: str) -> None:
@@ -58,34 +57,52 @@ def _elsewhere() -> list[list[RunView]]:
     return list(found.values())
 
 
-def _status() -> None:
-    parties = _elsewhere()
-    if not parties:
-        st.rerun()
-    for views in parties:
-        session.manager().watch(views[0].id)
-        with st.container(border=True, gap="xsmall"):
-            _one(views[0]) if views[0].race is None else _race(views)
-
-
 def _one(view: RunView) -> None:
-    _, _, word = STATUS[view.status]
-    loss = f"loss {float(view.history.losses[-1]):.2f}" if len(view.history.losses) else word
-    st.markdown(f"**{safe(view.name)}** · {word}")
-    st.progress(view.share, text=f"step {view.step:,} of {view.total_steps:,} · {loss}")
+    def say(views: list[RunView]) -> str:
+        now = views[0]
+        loss = f"loss {float(now.history.losses[-1]):.2f}" if len(now.history.losses) else _word(now)
+        return f"step {now.step:,} of {now.total_steps:,} · {loss}"
+
+    st.markdown(f"**{safe(view.name)}** · {_word(view)}")
+    _follow(view.id, [view], say)
     st.page_link(PAGE, label="Back to this run", icon=":material/arrow_back:", query_params={"run": view.id})
 
 
 def _race(views: list[RunView]) -> None:
     """The active runs of a race. One that was started elsewhere leads to its first run's page."""
     first = views[0]
-    word = STATUS[first.status][2]
-    st.markdown(f"**{safe(first.race_title or first.name)}** · {word}")
-    share = sum(view.share for view in views) / len(views)
-    st.progress(share, text=f"{len(views)} trainings in turns · {share:.0%}")
+    st.markdown(f"**{safe(first.race_title or first.name)}** · {_word(first)}")
+    _follow(first.race or "", views, lambda now: f"{len(now)} trainings in turns · {_share(now):.0%}")
     other = (PAGE, {"run": first.id})
     path, link = st.session_state.get(_PLACES, {}).get(first.race, other)
     st.page_link(path, label="Back to this race", icon=":material/arrow_back:", query_params=link)
+
+
+def _follow(name: str, views: list[RunView], say: Callable[[list[RunView]], str]) -> None:
+    """The bar of active runs; when one of them is in another state the page is drawn again."""
+    manager, runs = session.manager(), [view.id for view in views]
+
+    def look() -> live.Sight:
+        manager.watch(runs[0])
+        now = [view for run in runs if (view := manager.view(run)) is not None]
+        going = [view for view in now if view.active] or now or views
+        return live.Sight(
+            [(view.id, view.status) for view in now],
+            [view.version for view in now],
+            _share(going),
+            say(going),
+        )
+
+    drawn = [(view.id, view.status) for view in views]
+    live.follow(f"status_{name}", look, drawn=drawn, every=1.0, whole=True)
+
+
+def _share(views: list[RunView]) -> float:
+    return sum(view.share for view in views) / len(views)
+
+
+def _word(view: RunView) -> str:
+    return STATUS[view.status][2]
 
 
 STATUS = {

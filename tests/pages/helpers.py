@@ -106,6 +106,16 @@ def sent(page: AppTest, component: str) -> dict[str, Any]:
     return data
 
 
+def bars(page: AppTest) -> list[tuple[str, float]]:
+    """What the browser follows with a bar: its words, and how far it is (ui.live)."""
+    found = [
+        json.loads(one.proto.json)
+        for one in page.get("bidi_component")
+        if one.proto.component_name.endswith("_follow")
+    ]
+    return [(one["text"], one["share"]) for one in found if one["share"] is not None]
+
+
 def in_address(page: AppTest, name: str) -> str | None:
     value = page.query_params.get(name)
     return value[0] if isinstance(value, list) else value

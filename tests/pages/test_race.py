@@ -12,7 +12,7 @@ from engine.data.corpora import from_text
 from engine.experiments.stored_races import Stored
 from engine.measure.tasks.text_statistics import baselines
 from tests.pages import helpers, race_page
-from tests.pages.helpers import clicked, unescaped
+from tests.pages.helpers import bars, clicked, unescaped
 from tests.pages.race_page import STORED, TEXT, specs
 from tests.pages.stage import StageManager, view_of
 from ui.figures.race import apart
@@ -61,15 +61,14 @@ def test_a_race_is_started_drawn_paused_and_cancelled(manager: StageManager, dra
     }
     assert len(looks) == 3 and len({look[1] for look in looks}) == 3, "told apart without colours"
     # 0.8 s for 40 of 200 steps: 3.2 s before each of the three, which take turns
-    assert page.get("progress")[-1].text == "about 10 s left"
-    assert page.get("progress")[-1].value == 20
+    assert bars(page) == [("about 10 s left", 0.2)]
     clicked(page, "race_go_demo")
     asked = [ask for ask in manager.asked if ask[0] == "pause"]
     assert asked == [("pause", run) for run in ("run-0", "run-1", "run-2")]
     for run in ("run-0", "run-1", "run-2"):
         manager.change(run, status="paused")
     page.run()
-    assert page.button(key="race_go_demo").label == "Resume" and page.get("progress")[-1].text == "paused"
+    assert page.button(key="race_go_demo").label == "Resume" and bars(page)[0][0] == "paused"
     clicked(page, "race_go_demo")
     clicked(page, "race_stop_run-1")
     clicked(page, "race_stop_demo")
@@ -196,10 +195,9 @@ def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -
     clicked(opened(), "race_start_demo")
     manager.asked.clear()
     page = looked()
-    (bar,) = page.sidebar.get("progress")
-    assert bar.text == "3 trainings in turns · 20%" and ("watch", "run-0") in manager.asked
+    assert bars(page) == [("3 trainings in turns · 20%", 0.2)] and ("watch", "run-0") in manager.asked
     assert "**Which is best?**" in words(page).replace("\\", "")
-    assert not looked(race="race-0").get("progress"), "the page shows it"
+    assert not bars(looked(race="race-0")), "the page shows it"
     for run in list(manager.views):
         manager.change(run, status="finished")
-    assert not looked().get("progress")
+    assert not bars(looked())

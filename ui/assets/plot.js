@@ -74,6 +74,7 @@ function create(place) {
   self.sight.observe(root)
   self.print = () => { if (self.late) draw(self) }
   window.addEventListener("beforeprint", self.print)
+  root.addEventListener("gf-message", (/** @type {CustomEvent} */ event) => update(self, event.detail)) // from follow.js
   return self
 }
 
@@ -217,7 +218,7 @@ function saveTable(self) {
 }
 
 function update(self, data) {
-  const text = new TextDecoder().decode(data), page = pageTheme(self.root), theme = JSON.stringify(page)
+  const text = typeof data === "string" ? data : new TextDecoder().decode(data), page = pageTheme(self.root), theme = JSON.stringify(page)
   if (text === self.text && theme === self.theme) return
   if (text !== self.text) self.message = JSON.parse(text)
   self.text = text

@@ -26,7 +26,7 @@ from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions.bench_choice import WINDOWS, Choice, Variant, choose, name_of
 from pages.input.positions.bench_curves import draw_curves
-from ui import session
+from ui import live, session
 from ui.text.markdown import safe
 
 SLICE_SECONDS = 0.25  # of work between two drawings
@@ -52,9 +52,7 @@ def draw_extrapolation(models: dict[Position, Checkpoint], chosen: tuple[Positio
         }
         draw_curves(models, curves, choice, context, {})
         return
-    finished = _kept(choice.windows)
-    missing = [v for v in choice.variants if v not in finished]
-    st.fragment(_measure_and_draw, run_every=0.1 if missing else None)(models, choice, context)
+    st.fragment(_measure_and_draw)(models, choice, context)
 
 
 def _no_corpus(models: dict[Position, Checkpoint]) -> str:
@@ -101,6 +99,7 @@ def _measure_and_draw(models: dict[Position, Checkpoint], choice: Choice, contex
             partial[missing[0]] = curve(losses, starts[: len(losses)], context, choice.width)
     place = st.container(height=62, border=False)  # the same height before and after, so that nothing jumps
     if missing:
+        live.again("bench_losses")
         done, begun = len(choice.variants) - len(missing), sum(c.windows for c in partial.values())
         place.progress(
             share_read(done, begun, len(starts), len(choice.variants)),

@@ -31,7 +31,7 @@ from engine.measure.residual.gradient_by_depth import (
 )
 from engine.parts.cards.norms import NORM_CARDS, norm_title
 from pages.inside.residual import figures
-from ui import explain, session, widgets
+from ui import explain, live, session, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
@@ -58,8 +58,7 @@ def draw_wirings() -> None:
     """
     plan, quantity = _choose()
     corpus = corpora.default_name()
-    finished = _kept(plan, corpus).get("profiles")
-    st.fragment(_measure_and_draw, run_every=None if finished else 0.1)(plan, corpus, quantity)
+    st.fragment(_measure_and_draw)(plan, corpus, quantity)
 
 
 def _choose() -> tuple[Plan, Quantity]:
@@ -132,6 +131,7 @@ def _measure_and_draw(plan: Plan, corpus: str, quantity: Quantity) -> None:
         kept["profiles"] = profiles
         st.session_state.pop(_WORK, None)
         st.rerun()
+    live.again("wirings")
 
 
 def _begun(plan: Plan, corpus: str) -> bool:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.service.rooms import Question
-from ui import session
+from engine.service.rooms import Question, Rooms
+from ui import live, session
 from ui.text.markdown import safe
 
 POLL_SECONDS = 2.0
 CHOSEN = "room_answer"
 
 
-@st.fragment(run_every=POLL_SECONDS)
+@st.fragment
 def draw_room() -> None:
-    """Draws the question of the moment; it is looked for again and again, until the room has ended."""
-    room, person = st.query_params.get("id"), session.owner()
+    """Draws the question of the moment; the browser follows it, until the room has ended."""
+    room, person, rooms = st.query_params.get("id"), session.owner(), session.rooms()
+    live.follow("room", lambda: live.Sight(_seen(rooms, room)), every=POLL_SECONDS)
     try:
-        asked = session.rooms().look(room)
-        chosen = session.rooms().choice(room, person)
+        asked = rooms.look(room)
+        chosen = rooms.choice(room, person)
     except GlassformerError as error:
         st.info(str(error), icon=":material/info:")
         return
@@ -35,6 +36,15 @@ def draw_room() -> None:
             args=(asked, person, index),
         )
     st.caption(_said(asked, chosen))
+
+
+def _seen(rooms: Rooms, room: str | None) -> object:
+    """What a phone shows of a room: answers are counted where the question is closed."""
+    try:
+        asked = rooms.look(room)
+    except GlassformerError as error:
+        return str(error)
+    return (asked.number, asked.open, () if asked.open else asked.counts)
 
 
 def _choose(question: Question, person: str, answer: int) -> None:

@@ -31,7 +31,7 @@ from pages.start.home.reading import (
 )
 from ui import explain, site, training_step, widgets
 from ui.fit_text import ENGLISH, EXAMPLES, MAX_TEXT
-from ui.model_bar import Choice, Subject, wait_for_snapshots
+from ui.model_bar import Choice, Subject, follow_snapshots
 from ui.models import LAPSES
 from ui.timeline import timeline_of
 from ui.training_step import NEWEST
@@ -66,7 +66,7 @@ def draw_living(choice: Choice) -> None:
         with st.container(key="living_map_further_place"):
             living_map_further(_spoken(name, in_full(subject, reading), subject))
     if looked.timeline is not None and looked.timeline.run is not None and looked.timeline.active:
-        st.fragment(wait_for_snapshots, run_every=1.0)(looked.timeline.run, looked.timeline.steps)
+        follow_snapshots(looked.timeline.run, looked.timeline.steps)
 
 
 def _spoken(name: str, heard: Predictions, subject: Subject) -> dict[str, Any]:

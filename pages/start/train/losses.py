@@ -5,7 +5,8 @@ per character.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -22,11 +23,12 @@ from pages.start.train.pairs import baselines as of_pairs
 from pages.start.train.pairs import noun_of, paired_of
 from pages.start.train.tasks import floor
 from ui import session, widgets
-from ui.players.plot import plot
+from ui.players.plot import payload, plot
 from ui.text.markdown import token_word
 
 LIVE_POINTS = 500  # of a curve that is sent again several times a second; once it rests, all of them are
 LOSS_IN = {"nats per token": "nats", "bits per character": "bits"}  # id in a link -> on the button
+Picture: TypeAlias = Callable[[RunView, RunView | None], bytes]  # of a run and the other of its pair
 COMPARABLE = (
     "Nats per token and perplexity cannot be compared between tokenizers, because a longer token is harder to"
     " guess but says more at once; bits per character can, because every tokenizer has the same characters to"
@@ -34,40 +36,61 @@ COMPARABLE = (
 )
 
 
-def losses(view: RunView, other: RunView | None, height: int, menu: DeltaGenerator) -> list[str]:
+def losses(
+    view: RunView, other: RunView | None, height: int, menu: DeltaGenerator
+) -> tuple[list[str], Picture]:
     """Draws the chart of a run, the other of its pair and earlier runs laid over: in the unit that was
     chosen, or in bits per character where only that is comparable. While it trains, the choices stand in its
-    `menu`. Returns what must be said of it.
+    `menu`. Returns what must be said of it, and how it is drawn at any later moment.
     """
     with menu if view.active else st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        beside = [*([other] if other else []), *laid_over(view)]
+        laid = laid_over(view)
         x = widgets.select("Loss against", ["step", "time"], "axis", hidden=True)
         words_only = paired_of(view.spec.corpus) is not None  # pairs have no characters to share bits among
+        beside = [*([other] if other else []), *laid]
         mixed = any(one.spec.train.tokenizer != view.spec.train.tokenizer for one in beside)
         unit: curve_points.Unit = "bits" if mixed else "nats" if words_only else _unit()
     axis: curve_points.XAxis = "time" if x == "time" else "step"
-    end = float(view.total_steps) if axis == "step" else None
+    lines, word = baselines(view.spec, unit), noun_of(view.spec)
+    ways = {"lines": lines, "vocab_size": vocabulary(view.spec), "axis": axis, "unit": unit, "token": word}
+    plot(**_chart(view, beside, height, **ways))
+
+    def picture(now: RunView, other_now: RunView | None) -> bytes:
+        return payload(**_chart(now, [*([other_now] if other_now else []), *laid], height, **ways))
+
+    return _notes([view, *beside], word if mixed else ""), picture
+
+
+def _chart(
+    view: RunView,
+    beside: Sequence[RunView],
+    height: int,
+    *,
+    lines: Mapping[str, float],
+    vocab_size: int,
+    axis: curve_points.XAxis,
+    unit: curve_points.Unit,
+    token: str,
+) -> dict[str, Any]:
+    """What `plot` is given."""
     others = [
         curve_points.curve_of(one.given or one.name, one.history, 1, unit, one.changes) for one in beside
     ]
-    points = LIVE_POINTS if view.active else 0
-    own = curve_points.curve_of(view.given or view.name, view.history, points, unit, view.changes)
-    lines, word = baselines(view.spec, unit), noun_of(view.spec)
-    figure = curves.loss_curves(
-        own, lines, vocabulary(view.spec), x=axis, others=others, end=end, unit=unit, token=word
+    own = curve_points.curve_of(
+        view.given or view.name, view.history, LIVE_POINTS if view.active else 0, unit, view.changes
     )
-    table = (
-        None if view.active else curve_points.curve_table(view.history)
-    )  # a table is too much to send at every look
-    plot(
-        figure,
-        key="loss_chart",
-        alt=_loss_words(view, unit),
-        height=height,
-        data=table,
-        name=f"loss-{slug(view.name)}",
-    )
-    return _notes([view, *beside], word if mixed else "")
+    end = float(view.total_steps) if axis == "step" else None
+    return {
+        "figure": curves.loss_curves(
+            own, lines, vocab_size, x=axis, others=others, end=end, unit=unit, token=token
+        ),
+        "key": "loss_chart",
+        "alt": _loss_words(view, unit),
+        "height": height,
+        # a table is too much to send at every look
+        "data": None if view.active else curve_points.curve_table(view.history),
+        "name": f"loss-{slug(view.name)}",
+    }
 
 
 def _notes(views: list[RunView], mixed: str) -> list[str]:

@@ -1,4 +1,6 @@
-"""The run panel: a fragment that looks at a run, or at a pair, a few times a second while it is active."""
+"""The run panel: a fragment that is drawn again when a run, or a pair, has something new to show; the browser
+follows the bar and the curve by itself.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,13 @@ from engine.training.compare import compare
 from pages.start.train import heads, pairs, tasks, words
 from pages.start.train.asking import refusal, start
 from pages.start.train.beside import other_of
-from pages.start.train.losses import bits, losses, number, vocabulary
+from pages.start.train.losses import Picture, bits, losses, number, vocabulary
 from pages.start.train.measured import by_hand, measured
 from pages.start.train.samples import samples
 from pages.start.train.steer import bar, buttons, look_inside, options
-from ui import explain, session
+from ui import explain, live, session
 from ui.players.served import ASSETS
-from ui.status import POLL_SECONDS, STATUS, progress_words
+from ui.status import STATUS, progress_words
 from ui.text.markdown import safe
 
 HEIGHT = 318  # of the chart; the text beside it is as high as the chart and its controls
@@ -33,29 +35,27 @@ def run_panel(run_id: str) -> None:
     if view is None:
         st.info(words.GONE)
         return
-    # The timer exists only while there is something to wait for; when that changes, the whole page runs once
-    # and sets it anew.
     st.html(ASSETS / "panel.css")
     going = _going(view, other_of(view))
     with st.container(key="run_panel"):
-        st.fragment(_panel, run_every=POLL_SECONDS if going else None)(run_id, going)
+        st.fragment(_panel)(run_id, going)
 
 
 def _going(view: RunView, other: RunView | None) -> bool:
     return view.active or (other is not None and other.active)
 
 
-def _panel(run_id: str, polling: bool) -> None:
+def _panel(run_id: str, was_going: bool) -> None:
     manager = session.manager()
     manager.watch(run_id)
     view = manager.view(run_id)
     other = other_of(view) if view is not None else None
     if other is not None:
         manager.watch(other.id)
-    if view is None or _going(view, other) != polling or st.session_state.get("run_id") != run_id:
+    if view is None or _going(view, other) != was_going or st.session_state.get("run_id") != run_id:
         st.rerun()
     mine = manager.may_control(run_id, session.owner())
-    menu = _line(view, other, mine)
+    menu, progress = _line(view, other, mine)
     refusal()
     with_heads = heads.scored(view) is not None or (other is not None and heads.scored(other) is not None)
     task = tasks.task_of(view.spec)
@@ -63,7 +63,9 @@ def _panel(run_id: str, polling: bool) -> None:
     parts = [5, 8] if with_heads else [1, 1] if task is None and paired is None else [5, 5, 4]
     chart, *middle, beside = st.columns(parts, gap="medium")
     with chart:
-        notes = losses(view, other, HEIGHT + (CHOICES if view.active else 0), menu)
+        notes, picture = losses(view, other, HEIGHT + (CHOICES if view.active else 0), menu)
+    with progress:
+        _follow(view, other, picture)
     if task is not None and middle:
         with middle[0]:
             tasks.solved(view, task, HEIGHT + 50)
@@ -93,8 +95,41 @@ def _measured(view: RunView, other: RunView | None, with_text: bool) -> None:
     measured(view, other)
 
 
-def _line(view: RunView, other: RunView | None, mine: bool) -> DeltaGenerator:
-    """Draws what the run does now, and what can be done with it. Returns the menu of all else."""
+def _follow(view: RunView, other: RunView | None, picture: Picture) -> None:
+    """Draws how far the run is; the browser follows it, and its curve, while it goes on."""
+    if not _going(view, other):
+        st.progress(view.share, text=f"{safe(view.name)} · {progress_words(view)}")
+        return
+    manager, runs = session.manager(), [view.id, *([other.id] if other is not None else [])]
+
+    def look() -> live.Sight:
+        for run in runs:
+            manager.watch(run)
+        now, *others = [found for run in runs if (found := manager.view(run))] or [view]
+        return live.Sight(
+            [_shown(one) for one in (now, *others)],
+            [one.version for one in (now, *others)],
+            now.share,
+            f"{now.name} · {progress_words(now)}",
+            lambda: {"loss_chart": picture(now, others[0] if others else None)},
+        )
+
+    live.follow("run", look, drawn=[_shown(one) for one in (view, *([other] if other else []))])
+
+
+def _shown(view: RunView) -> tuple[object, ...]:
+    """What the panel shows that the browser does not draw by itself."""
+    history = view.history
+    return (
+        *(view.status, view.place, view.name, view.message, view.warnings, bool(view.snapshots)),
+        *(len(history.evaluations), len(history.samples), view.learning_rate, view.prompt),
+    )
+
+
+def _line(view: RunView, other: RunView | None, mine: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Draws what the run does now, and what can be done with it. Returns the menu of all else, and the place
+    for how far it is.
+    """
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_line"):
         icon, colour, word = STATUS[view.status]
         if view.status == "queued" and view.place:
@@ -103,7 +138,7 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> DeltaGenerator:
         buttons(view, other, mine)
         look_inside(view)
         menu = options(view, mine)
-    st.progress(view.share, text=f"{safe(view.name)} · {progress_words(view)}")
+    progress = st.container()
     if not mine:
         st.info(words.STRANGER)
         st.button(
@@ -113,7 +148,7 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> DeltaGenerator:
             args=(view.spec,),
             key="train_this",
         )
-    return menu
+    return menu, progress
 
 
 def _said(view: RunView, other: RunView | None, found: HeadGrowth | None, task: Task | None) -> str:

@@ -14,7 +14,7 @@ from pages.start.train.asking import act, select
 from pages.start.train.curve_points import curve_table
 from pages.start.train.losses import slug
 from pages.start.train.steer import full, further, room
-from ui import session
+from ui import live, session
 from ui.fields import changes, label_of, show
 from ui.status import duration_exact
 
@@ -50,7 +50,7 @@ def runs_table() -> None:
 
 
 def _drawer(views: list[RunView]) -> None:
-    st.fragment(_overview, run_every=TABLE_SECONDS if any(view.active for view in views) else None)()
+    st.fragment(_overview)()
     # Streamlit's own: who is in hand is of no use to whoever gets the link.
     ids, names = [view.id for view in views], {view.id: view.name for view in views}
     _forget_removed(names)
@@ -69,13 +69,27 @@ def _drawer(views: list[RunView]) -> None:
 
 def _overview() -> None:
     """The table, kept up to date while something runs."""
+    manager, owner = session.manager(), session.owner()
+    views = manager.runs(owner)
+    if any(view.active for view in views):
+        live.follow(
+            "runs",
+            lambda: live.Sight(_rows(manager.runs(owner))),
+            drawn=_rows(views),
+            every=TABLE_SECONDS,
+        )
     st.dataframe(
-        table(session.manager().runs(session.owner())),
+        table(views),
         hide_index=True,
         width="stretch",
         key="runs_overview",
         column_config=COLUMNS,
     )
+
+
+def _rows(views: list[RunView]) -> list[tuple[object, ...]]:
+    """What makes another table: steps alone do not."""
+    return [(view.id, view.name, view.status, len(view.history.evaluations)) for view in views]
 
 
 def _forget_removed(names: dict[str, str]) -> None:

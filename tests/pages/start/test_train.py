@@ -26,7 +26,7 @@ from pages.start.train.curve_points import curve_of
 from pages.start.train.curves import WHOLE, loss_curves
 from pages.start.train.losses import baselines, vocabulary
 from pages.start.train.whatif import WHAT_IFS
-from tests.pages.helpers import ran
+from tests.pages.helpers import bars, ran
 from tests.pages.stage import history
 from tests.pages.start.training import changed, clicked, opened, sentences, unescaped
 from ui import session
@@ -320,15 +320,15 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
         page.query_params.update(query)
         return page.run()
 
-    assert not looked().get("progress")
+    assert not bars(looked())
     clicked(opened(), "train")
-    page = looked()
-    assert page.sidebar.get("progress")[0].text == f"step 40 of {STEPS} · loss 2.05"
-    assert not looked(run="run-0").get("progress")
+    ((text, _),) = bars(looked())
+    assert text == f"step 40 of {STEPS} · loss 2.05"
+    assert not bars(looked(run="run-0"))
     manager.change("run-0", beside="run-9")
-    assert not looked(run="run-9").get("progress"), "both of a pair are on the page"
+    assert not bars(looked(run="run-9")), "both of a pair are on the page"
     manager.change("run-0", status="finished")
-    assert not looked().get("progress")
+    assert not bars(looked())
 
 
 def test_what_is_trained_already_is_the_first_of_a_pair(manager):

@@ -1,0 +1,101 @@
+// @ts-check
+// Follows what goes on: asks the server's route, draws the bar and the figures, and asks for the page where its state is another. See ui/live.py.
+
+import { element, within } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { next } from "./follow_state.js"
+import { running } from "./stage_fit.js"
+
+/**
+ * What is sent, and what the route answers.
+ * @typedef {object} Data
+ * @property {string} [token] whom to ask about; none: only to be drawn again
+ * @property {string} state another one: the page has to be drawn again
+ * @property {string} version another one: something has changed
+ * @property {number} every seconds between two questions
+ * @property {number | null} share of the bar, 0 to 1; null: no bar
+ * @property {string} text
+ * @property {Record<string, string>} [figures] messages of figures by their keys: see ui/players/plot.py
+ */
+
+const IDLE_MS = 1000 // a page that is never idle is asked for after so long
+const REST_MS = 1000 // a page that was drawn stands so long at least
+const BUSY_MS = 100, PATIENCE_MS = 2000 // until the next try: while another request is answered, and after one that was not
+
+/** @param {HTMLElement} place */
+function create(place) {
+  const root = within(place, "div", "gf-follow"), words = within(root, "div", "gf-follow-text"), bar = within(root, "div", "gf-follow-bar")
+  bar.setAttribute("role", "progressbar")
+  bar.append(element("div"))
+  return { root, words, bar, data: /** @type {any} */ (null), version: "", drawn: 0, failed: 0, timer: /** @type {any} */ (0), trigger: /** @type {any} */ (undefined) }
+}
+
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
+  Object.assign(self, { data, version: data.version, drawn: performance.now(), failed: 0 })
+  draw(self, data)
+  later(self)
+}
+
+function draw(self, { share, text }) {
+  self.root.hidden = share === null
+  if (share === null) return
+  self.words.textContent = text
+  self.bar.setAttribute("aria-label", text)
+  self.bar.setAttribute("aria-valuenow", String(Math.round(100 * share)))
+  self.bar.firstChild.style.width = `${100 * share}%`
+}
+
+function later(self) {
+  clearTimeout(self.timer)
+  self.timer = setTimeout(() => (self.data.token ? ask(self) : again(self)), next(self.data.every, self.failed))
+}
+
+async function ask(self) {
+  const { token } = self.data
+  /** @type {Data | null} */
+  let told = null
+  try {
+    const answer = await fetch(new URL(`../../../live/${token}?since=${self.version}`, import.meta.url), { cache: "no-store" })
+    if (answer.status === 410) told = { ...self.data, state: "" } // the server does not know of it any more
+    else if (answer.status === 200) told = await answer.json()
+    self.failed = answer.ok || answer.status === 410 ? 0 : self.failed + 1
+  } catch {
+    self.failed++
+  }
+  if (!self.root.isConnected || token !== self.data.token) return
+  if (told) {
+    self.version = told.version
+    draw(self, told)
+    for (const [key, message] of Object.entries(told.figures ?? {})) {
+      document.querySelector(`.st-key-${CSS.escape(key)} .gf-plot`)?.dispatchEvent(new CustomEvent("gf-message", { detail: message }))
+    }
+    if (told.state !== self.data.state) { again(self); return }
+  }
+  later(self)
+}
+
+// Streamlit takes a component's request together with a click that waits, and answers one for a page that is being left with a
+// blank page: so it is made while nothing else is under way, and once more where no answer comes.
+function again(self) {
+  const data = self.data, wait = Math.max(0, (data.token ? REST_MS : 0) - (performance.now() - self.drawn))
+  clearTimeout(self.timer)
+  self.timer = setTimeout(() => {
+    whenIdle(() => {
+      if (!self.root.isConnected || self.data !== data) return
+      const busy = running()
+      if (!busy) self.trigger?.("changed", performance.now())
+      self.timer = setTimeout(() => again(self), busy ? BUSY_MS : PATIENCE_MS)
+    })
+  }, wait)
+}
+
+function whenIdle(/** @type {() => void} */ act) {
+  if (window.requestIdleCallback) window.requestIdleCallback(act, { timeout: IDLE_MS })
+  else setTimeout(act)
+}
+
+export default component({ create, update, remove: (self) => clearTimeout(self.timer) })

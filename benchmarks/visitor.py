@@ -1,10 +1,11 @@
 """A browser's half of a conversation with the server, without a browser: Streamlit's own messages over a websocket.
-It keeps what a page holds, moves its controls, and asks for fragments again as often as the page wants.
+It keeps what a page holds, moves its controls, and follows what goes on by the server's own route (ui.live).
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import time
 import urllib.error
@@ -38,13 +39,11 @@ class Gone(Broken):
 
 @dataclass
 class Page:
-    """What the last answers drew: controls by id, the fragments that these are parts of, fragments that are to
-    be asked for again (seconds).
-    """
+    """What the last answers drew: controls by id, the fragments that these are parts of, and what is followed."""
 
     controls: dict[str, tuple[str, Any]] = field(default_factory=dict)
     parts: dict[str, str] = field(default_factory=dict)  # control -> its fragment
-    fragments: dict[str, float] = field(default_factory=dict)
+    followed: dict[str, dict[str, Any]] = field(default_factory=dict)  # control -> what it was sent
     exceptions: list[str] = field(default_factory=list)
     said: deque[str] = field(default_factory=lambda: deque(maxlen=SAID))  # texts and notes, the last ones
     elements: int = 0
@@ -156,32 +155,47 @@ class Visitor:
         return await self._ask()
 
     async def look(self, seconds: float) -> int:
-        """Sits before the page for a while; what wants to be asked for again is. Returns how often it was."""
-        until, asked = time.monotonic() + seconds, 0
-        due = {fragment: time.monotonic() + each for fragment, each in self.page.fragments.items()}
-        while due and min(due.values()) < until:
-            fragment = min(due, key=lambda one: due[one])
-            await asyncio.sleep(max(0.0, due[fragment] - time.monotonic()))
-            asked += await self._again(fragment)
+        """Sits before the page for a while and follows what goes on; a page, or a part of one, whose state is
+        another is asked for. Returns how often it was.
+        """
+        until, asked, due = time.monotonic() + seconds, 0, dict[str, float]()
+        while True:
             now = time.monotonic()
-            due = {one: due.get(one, now + each) for one, each in self.page.fragments.items()}
-            if fragment in due:
-                due[fragment] = now + self.page.fragments[fragment]
+            due = {name: due.get(name, now + one["every"]) for name, one in self.page.followed.items()}
+            name = min(due, key=lambda one: due[one], default="")
+            if not name or due[name] >= until:
+                break
+            await asyncio.sleep(max(0.0, due.pop(name) - now))
+            if await self._changed(self.page.followed[name]):
+                asked += await self._again(name)
         await asyncio.sleep(max(0.0, until - time.monotonic()))
         return asked
 
-    async def _again(self, fragment: str) -> bool:
-        """Asks for a fragment. The server leaves a question unanswered about one that is not there any more:
-        whether it was there.
-        """
+    async def _changed(self, one: dict[str, Any]) -> bool:
+        """Whether the page is to be drawn again, by what the route answers. Raises Broken."""
+        if "token" not in one:
+            return True
+        address = f"{self._address}/live/{one['token']}?since={one['version']}"
+        status, told = await asyncio.to_thread(_get, address, self._cookie)
+        self.received += len(told)
+        if status == 200:
+            answer = json.loads(told)
+            one["version"] = answer["version"]
+            return bool(answer["state"] != one["state"])
+        if status not in (204, 410):
+            raise Broken(f"what goes on at {self.name!r} was answered with {status}")
+        return status == 410
+
+    async def _again(self, name: str) -> bool:
+        """Asks for what a followed thing stands in: whether it was still there."""
+        whole = self.page.followed.pop(name).get("whole")
         try:
-            await self._ask(fragment, by_itself=True)
+            await self._ask("" if whole else self.page.parts.get(name, ""))
         except Gone:
-            self.page.fragments.pop(fragment, None)
             return False
         return True
 
-    async def _ask(self, fragment: str = "", by_itself: bool = False) -> float:
+    async def _ask(self, fragment: str = "") -> float:
         """Asks for the page, or for a fragment of it, and takes in the answer. Seconds until it was whole.
         Raises Broken, and Gone.
         """
@@ -190,7 +204,7 @@ class Visitor:
         wanted.query_string, wanted.page_script_hash = self.query, self._place
         wanted.page_name = "" if self._place else self.name
         wanted.widget_states.CopyFrom(WidgetStates(widgets=self._values.values()))
-        wanted.fragment_id, wanted.is_auto_rerun = fragment, by_itself
+        wanted.fragment_id = fragment
         try:
             await self._catch_up()
             wanted.cached_message_hashes.extend(self._cached)
@@ -248,8 +262,6 @@ class Visitor:
             self._heard = True
         elif kind == "file_urls_response":
             self._offered = list(message.file_urls_response.file_urls)
-        elif kind in ("auto_rerun", "stop_auto_rerun"):
-            self._time(message)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             self._draw(message.delta.new_element, message.delta.fragment_id)
         elif kind == "page_info_changed":
@@ -271,19 +283,12 @@ class Visitor:
         if not run.fragment_ids:
             self.page = Page()
 
-    def _time(self, message: ForwardMsg) -> None:
-        """Which fragments are asked for again, and how often."""
-        if message.WhichOneof("type") == "auto_rerun":
-            self.page.fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
-        for fragment in message.stop_auto_rerun.fragment_ids:
-            self.page.fragments.pop(fragment, None)
-        self._drop(message.stop_auto_rerun.fragment_ids)
-
     def _drop(self, fragments: Iterable[str]) -> None:
         """Forgets the controls of fragments that are drawn anew, or no more."""
         for fragment in fragments:
             for name in [name for name, part in self.page.parts.items() if part == fragment]:
                 del self.page.parts[name], self.page.controls[name]
+                self.page.followed.pop(name, None)
 
     def _draw(self, element: Any, fragment: str) -> None:
         kind = element.WhichOneof("type")
@@ -296,6 +301,8 @@ class Visitor:
             self.page.controls[name] = (kind, getattr(element, kind))
             if fragment:
                 self.page.parts[name] = fragment
+            if kind == "bidi_component" and element.bidi_component.component_name.endswith("_follow"):
+                self.page.followed[name] = json.loads(element.bidi_component.json)
 
     def _another(self, kind: str, control: Any) -> WidgetState | None:
         """A value that a control may have."""
@@ -322,6 +329,16 @@ class Visitor:
         else:
             return None
         return found
+
+
+def _get(address: str, cookie: str) -> tuple[int, bytes]:
+    """(status, body) of what goes on."""
+    request = urllib.request.Request(address, headers={"Cookie": f"glassformer={cookie}"} if cookie else {})
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return int(answer.status), answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, b""
 
 
 def _put(address: str, place: str, name: str, data: bytes) -> int:

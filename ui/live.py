@@ -72,7 +72,7 @@ def follow(key: str, look: Look, *, drawn: object = None, every: float = 0.5, wh
     """
     sight = look()
     data = _told(sight, drawn) | {"token": _token(key, look), "every": every}
-    _mount(key, data, whole)
+    _mount(key, data | {"whole": whole}, whole)
 
 
 def again(key: str, every: float = 0.1) -> None:

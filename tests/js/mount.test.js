@@ -2,7 +2,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { component } from "../../ui/assets/shared/mount.js"
+import { component, inTurn } from "../../ui/assets/shared/mount.js"
+
+globalThis.document = { querySelector: () => ({ getAttribute: () => "notRunning" }) }
 
 function staged() {
   const said = []
@@ -52,4 +54,21 @@ test("what a newer message has overtaken does not end it", () => {
   assert.equal(said.includes("remove"), false)
   second()
   assert.equal(said.at(-1), "gone")
+})
+
+test("what it says waits for what is under way, and is dropped with its place", async () => {
+  const place = { isConnected: true }, sent = []
+  let busy = true
+  const send = inTurn(place, (name, value) => sent.push([name, value]), () => busy)
+  send("step", 1)
+  assert.deepEqual(sent, [])
+  busy = false
+  await new Promise((resolve) => setTimeout(resolve, 40))
+  assert.deepEqual(sent, [["step", 1]])
+  busy = true
+  send("step", 2)
+  place.isConnected = false // another page was asked for, and has come
+  busy = false
+  await new Promise((resolve) => setTimeout(resolve, 40))
+  assert.deepEqual(sent, [["step", 1]])
 })

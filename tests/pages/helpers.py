@@ -113,7 +113,7 @@ def bars(page: AppTest) -> list[tuple[str, float]]:
         for one in page.get("bidi_component")
         if one.proto.component_name.endswith("_follow")
     ]
-    return [(one["text"], one["share"]) for one in found if one["share"] is not None]
+    return [(one["text"], round(one["share"], 4)) for one in found if one["share"] is not None]
 
 
 def in_address(page: AppTest, name: str) -> str | None:

@@ -4,7 +4,6 @@
 import { element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { next } from "./follow_state.js"
-import { running } from "./stage_fit.js"
 
 /**
  * What is sent, and what the route answers.
@@ -20,7 +19,7 @@ import { running } from "./stage_fit.js"
 
 const IDLE_MS = 1000 // a page that is never idle is asked for after so long
 const REST_MS = 1000 // a page that was drawn stands so long at least
-const BUSY_MS = 100, PATIENCE_MS = 2000 // until the next try: while another request is answered, and after one that was not
+const PATIENCE_MS = 5000 // for an answer
 
 /** @param {HTMLElement} place */
 function create(place) {
@@ -78,19 +77,16 @@ async function ask(self) {
   later(self)
 }
 
-// Streamlit takes a component's request together with a click that waits, and answers one for a page that is being left with a
-// blank page: so it is made while nothing else is under way, and once more where no answer comes.
+// Where the browser is busy drawing, Streamlit takes this request together with a click of that moment, and answers one of them
+// only: so it is made when the browser is idle, and once more where no answer comes.
 function again(self) {
-  const data = self.data, wait = Math.max(0, (data.token ? REST_MS : 0) - (performance.now() - self.drawn))
+  const { data } = self, wait = Math.max(0, (data.token ? REST_MS : 0) - (performance.now() - self.drawn))
   clearTimeout(self.timer)
-  self.timer = setTimeout(() => {
-    whenIdle(() => {
-      if (!self.root.isConnected || self.data !== data) return
-      const busy = running()
-      if (!busy) self.trigger?.("changed", performance.now())
-      self.timer = setTimeout(() => again(self), busy ? BUSY_MS : PATIENCE_MS)
-    })
-  }, wait)
+  self.timer = setTimeout(() => whenIdle(() => {
+    if (!self.root.isConnected || self.data !== data) return
+    self.trigger?.("changed", performance.now())
+    self.timer = setTimeout(() => (data.token ? ask(self) : again(self)), PATIENCE_MS)
+  }), wait)
 }
 
 function whenIdle(/** @type {() => void} */ act) {

@@ -1,10 +1,10 @@
 // @ts-check
 // Stage mode: larger, without chrome, with a code for the room. Key p, or stage=1 in the address. Mounted once: ui/stage/draw.py.
 
-import { button, element, within, write } from "./shared/dom.js"
+import { button, element, running, within, write } from "./shared/dom.js"
 import { amended, amendNow, sceneOf } from "./shared/history.js"
 import { component } from "./shared/mount.js"
-import { follow, running, zoom } from "./stage_fit.js"
+import { follow, zoom } from "./stage_fit.js"
 import { freeze, isFrozen, release } from "./stage_freeze.js"
 import { back, figureAt, fill, fills, largest } from "./stage_full.js"
 import { createRoom, openRoom, squares, updateRoom } from "./stage_room.js"

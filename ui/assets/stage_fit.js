@@ -1,6 +1,7 @@
 // @ts-check
 // On a stage the page is drawn as large as the screen allows, and its figures are as high as what stands beside them leaves free.
 
+import { running } from "./shared/dom.js"
 import { nextGrown, stageZoom } from "./stage_state.js"
 
 const FOLD = '[data-testid="stExpander"]', PLOTS = ".gf-plot"
@@ -87,9 +88,6 @@ function free(main) {
   const scrolled = document.querySelector('[data-testid="stMain"]')?.scrollTop ?? 0
   return innerHeight - below - EDGE - Math.max(...parts.map((one) => bottom(one, main))) - scrolled
 }
-
-/** Whether the server is at work on the page. */
-export const running = () => document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning"
 
 /** Measures whenever the page has changed and rests. @returns {() => void} what ends it */
 export function follow() {

@@ -1,8 +1,7 @@
 // @ts-check
 // The room answers: a lecturer writes a question, phones choose, and the bars grow here.
 
-import { button, element, resize, vector, within, write } from "./shared/dom.js"
-import { running } from "./stage_fit.js"
+import { button, element, resize, running, vector, within, write } from "./shared/dom.js"
 import { bars, rightAnswer } from "./stage_state.js"
 
 const LOOK_MS = 1000 // between two looks at the counts

@@ -2,10 +2,9 @@
 // The bar of a course: what is said, on and back, the question before the reveal, the speaker's notes; and the outline
 // around what is pointed at. See ui/tour/bar.py. It stands at the bottom of the window, and the page ends above it.
 
-import { button, element, within, write } from "./shared/dom.js"
+import { button, element, running, within, write } from "./shared/dom.js"
 import { revisit, visit } from "./shared/history.js"
 import { component } from "./shared/mount.js"
-import { running } from "./stage_fit.js"
 import { createNotes } from "./tour_notes.js"
 import { arrows, leads, sceneAt, writes } from "./tour_state.js"
 

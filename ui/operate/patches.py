@@ -18,7 +18,7 @@ from typing import Any
 
 from engine.errors import GlassformerError
 from engine.service import profiles
-from ui.operate import coalesced_clicks, duplicate_triggers, invalid_widget_values, stale_fragment_reruns
+from ui.operate import invalid_widget_values
 
 log = logging.getLogger(__name__)
 
@@ -85,47 +85,6 @@ TABLE = (
         upstream=NONE,
         lost="a forged widget value leaves its sender without a page, and a traceback in the log",
         make=invalid_widget_values.reader,
-    ),
-    Patch(
-        name="reruns of a page that was left",
-        symbol="streamlit.runtime.scriptrunner.script_runner:ScriptRunner._run_script",
-        package="streamlit 1.67",
-        digest="b576d3acf1a5b905",
-        reason="a fragment's rerun that comes after its page was left is answered as a run of that page",
-        upstream="https://github.com/streamlit/streamlit/pull/15088",
-        lost="a page may be blank after a click on another, until it is reloaded",
-        make=stale_fragment_reruns.runner,
-    ),
-    Patch(
-        name="reruns that take a click along",
-        symbol="streamlit.runtime.scriptrunner_utils.script_requests:ScriptRequests._request_rerun_locked",
-        package="streamlit 1.67",
-        digest="5bc72b1577cab5e1",
-        reason="a fragment's rerun is merged with a waiting request for another page, which is then lost",
-        upstream="https://github.com/streamlit/streamlit/pull/15088",
-        lost="a click that leads to another page may be lost",
-        make=stale_fragment_reruns.waiter,
-    ),
-    Patch(
-        name="coalesced clicks",
-        symbol="streamlit.runtime.state.session_state:SessionState.on_script_will_rerun",
-        reads=("streamlit.runtime.scriptrunner_utils.script_requests:RerunData",),
-        package="streamlit 1.67",
-        digest="7865100924827d2e",
-        reason="a click that a browser sends together with a fragment's rerun draws that fragment only",
-        upstream="https://github.com/streamlit/streamlit/pull/9062",
-        lost="a click beside a part that refreshes itself may do nothing",
-        make=coalesced_clicks.taker,
-    ),
-    Patch(
-        name="duplicate clicks",
-        symbol="streamlit.runtime.app_session:AppSession.request_rerun",
-        package="streamlit 1.67",
-        digest="52f29d8973368c8b",
-        reason="a click is sent with a fragment's automatic rerun and once more by itself",
-        upstream="https://github.com/streamlit/streamlit/pull/9183",
-        lost="a click beside a part that refreshes itself may count twice",
-        make=duplicate_triggers.requester,
     ),
     Patch(
         name=SESSIONS,

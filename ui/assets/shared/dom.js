@@ -112,3 +112,6 @@ const onStage = (/** @type {string} */ name) => Number(document.documentElement.
 
 /** The window's height in the page's own pixels, and what a stage has spare: see ../stage_fit.js. */
 export const windowHeight = () => innerHeight / (onStage("--gf-zoom") || 1) + onStage("--gf-spare")
+
+/** Whether the server is at work on the page, or is asked to be. */
+export const running = () => document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning"

@@ -1,6 +1,8 @@
 // @ts-check
 // How every component lives: it is made once, told of every message, and removed when its place is gone.
 
+import { running } from "./dom.js"
+
 /**
  * What Streamlit hands to a component.
  * @typedef {object} Message
@@ -19,6 +21,28 @@
  * @property {(self: Self) => void} [remove] ends what goes on outside of `root`: timers, observers, listeners
  */
 
+const PATIENCE_MS = 3000, OFTEN_MS = 10
+
+/**
+ * Sends what a component has to say while nothing else is under way. Streamlit 1.67 takes a request of a part of the page together
+ * with the one for another page that waits, and the click that led there is lost; one that comes later leaves a blank page.
+ * @template {(name: string, value: any) => void} Send
+ * @param {HTMLElement} place
+ * @param {Send} send
+ * @param {() => boolean} [busy]
+ * @returns {(name: string, value: any) => void}
+ */
+export function inTurn(place, send, busy = running) {
+  return (name, value) => {
+    const until = Date.now() + PATIENCE_MS
+    const go = () => {
+      if (busy() && Date.now() < until) setTimeout(go, OFTEN_MS)
+      else if (place.isConnected) send(name, value)
+    }
+    go()
+  }
+}
+
 /**
  * The function that Streamlit calls with each message, and that returns what ends the component.
  * @param {Life} life
@@ -34,7 +58,7 @@ export function component({ create, update, remove }) {
     const fresh = !held
     if (!held) instances.set(parentElement, (held = { self: create(parentElement, name), turn: 0 }))
     const { self } = held, turn = ++held.turn
-    Object.assign(self, { send: setStateValue, trigger: setTriggerValue })
+    Object.assign(self, { send: inTurn(parentElement, setStateValue), trigger: inTurn(parentElement, setTriggerValue) })
     update(self, data, fresh, name)
     return () => {
       // Streamlit ends a message's drawing also where the next message has overtaken it: then the place is still there.

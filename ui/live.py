@@ -1,5 +1,5 @@
-"""What goes on while a page stands: a browser follows it by a route of ours, draws its bar and its figures,
-and has the page drawn again only where its state is another.
+"""Work that goes on while a page stands: a browser follows it by a route of ours, draws its bar and its
+figures, and has the page drawn again only where its state is another.
 
     live.follow("run", lambda: Sight(state=view().status, version=view().version, share=view().share))
 """
@@ -37,7 +37,7 @@ def _none() -> Mapping[str, bytes]:
 
 
 class Sight(NamedTuple):
-    """What is seen at a moment. Where `state` is another, the page is drawn again; where `version` is, the
+    """A look at a moment. Where `state` is another, the page is drawn again; where `version` is, the
     browser draws the rest: a bar (`share`, 0 to 1; None for none), and `figures`, messages of
     `ui.players.plot.payload` by key.
     """

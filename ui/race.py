@@ -110,7 +110,7 @@ def _panel(
         (along, curves, smooth), place = _line(key, title, specs, views)
         chart, side = st.columns([5, 3], gap="medium") if beside else (st.container(), None)
         with chart:
-            ways = {"along": along, "curves": curves, "smooth": smooth, "height": height}
+            ways: dict[str, Any] = {"along": along, "curves": curves, "smooth": smooth, "height": height}
             draw = _chart(key, views, specs, wide=WIDE if beside is None else HALF, **ways)
         with place:
             progress(views, specs, stored) if not was_going else _follow(key, views, draw)

@@ -160,7 +160,7 @@ def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str
     bar.get_by_role("button", name="Resume").wait_for()
 
 
-# A browser so busy that what was pressed is sent late: after the part that shows the run has asked to be drawn again.
+# A browser so busy that what was pressed is sent late.
 BUSY = """(() => {
   const real = window.setTimeout
   window.setTimeout = (f, ms, ...rest) => real(f, window.busy && !ms ? 1200 : ms, ...rest)
@@ -168,7 +168,7 @@ BUSY = """(() => {
 
 
 @pytest.mark.exhaustive
-def test_a_click_that_is_sent_twice_is_carried_out_once(page: Page, app_url: str) -> None:
+def test_a_click_in_a_busy_browser_is_sent_once_and_heard(page: Page, app_url: str) -> None:
     page.add_init_script(BUSY)
     sent: list[bytes] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda one: sent.append(one)))
@@ -191,8 +191,8 @@ def test_a_click_that_is_sent_twice_is_carried_out_once(page: Page, app_url: str
     after_frames(page, 6)
     page.evaluate("window.busy = false")
     expect(resume).to_be_visible()
-    after_frames(page, 180)  # what was sent twice has been heard twice
-    assert sum(b"race_go_ladder" in one for one in sent) >= 2
+    after_frames(page, 180)  # what is sent twice would be heard twice
+    assert sum(b"race_go_ladder" in one for one in sent) == 1
     expect(resume).to_be_visible()
     end.click()
     expect(start).to_be_enabled()

@@ -22,7 +22,7 @@ QUIET = 300  # ms without a change of the text: nothing is measured or written a
 SCREEN = """() => {
   const main = document.querySelector('[data-testid="stMainBlockContainer"]');
   if (!main || document.querySelector('[data-test-script-state="running"], [data-stale="true"]')
-    || main.querySelector('[data-testid="stProgress"], [data-testid="stSpinner"], [data-testid="stSkeleton"]')) return null;
+    || main.querySelector('.gf-follow:not([hidden]), [data-testid="stProgress"], [data-testid="stSpinner"], [data-testid="stSkeleton"]')) return null;
   const copy = main.cloneNode(true);
   copy.querySelectorAll('style, script, svg, canvas, [data-testid="stIconMaterial"], .st-key-another_model, [class*="gf-guess"], [class*="gf-tour"], .gf-writer-tree, .gf-writer-token.gf-later, .gf-writer .gf-hidden')
     .forEach((e) => e.remove());

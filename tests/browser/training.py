@@ -25,13 +25,17 @@ def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name, exact=True)
 
 
+# how far the run of the page is: while it goes on, and after its end
+BAR = '.st-key-run_panel :is(.gf-follow, [data-testid="stProgress"])'
+
+
 def ended(page: Page) -> None:
     page.locator(CONTINUE).wait_for()
     settled(page)
 
 
 def steps_done(page: Page) -> int:
-    said = page.get_by_test_id("stProgress").first.inner_text()
+    said = page.locator(BAR).first.inner_text()
     found = re.search(r"step ([\d,]+) of", said)
     assert found, said
     return int(found[1].replace(",", ""))
@@ -39,11 +43,11 @@ def steps_done(page: Page) -> int:
 
 def wait_for_steps(page: Page, least: int) -> None:
     page.wait_for_function(
-        """least => {
-          const found = document.querySelector('[data-testid="stProgress"]')?.innerText.match(/step ([\\d,]+) of/)
+        """([bar, least]) => {
+          const found = document.querySelector(bar)?.innerText.match(/step ([\\d,]+) of/)
           return found && Number(found[1].replaceAll(',', '')) >= least
         }""",
-        arg=least,
+        arg=[BAR, least],
     )
 
 

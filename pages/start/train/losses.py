@@ -52,7 +52,13 @@ def losses(
         unit: curve_points.Unit = "bits" if mixed else "nats" if words_only else _unit()
     axis: curve_points.XAxis = "time" if x == "time" else "step"
     lines, word = baselines(view.spec, unit), noun_of(view.spec)
-    ways = {"lines": lines, "vocab_size": vocabulary(view.spec), "axis": axis, "unit": unit, "token": word}
+    ways: dict[str, Any] = {
+        "lines": lines,
+        "vocab_size": vocabulary(view.spec),
+        "axis": axis,
+        "unit": unit,
+        "token": word,
+    }
     plot(**_chart(view, beside, height, **ways))
 
     def picture(now: RunView, other_now: RunView | None) -> bytes:

@@ -22,13 +22,10 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Question:
-    """A question: `title` on the button, `asks` in full; `varied` is the difference, as the answer calls
-    it.
-    """
+    """A question: `title` on the button, `asks` in full."""
 
     title: str
     asks: str
-    varied: str
     contestants: tuple[Contestant, ...]
 
 
@@ -105,22 +102,19 @@ def _inits() -> Iterator[Contestant]:
 
 
 QUESTIONS: dict[str, Question] = {
-    "heads": Question("Heads", "How many heads, at the same width?", "heads", tuple(_heads())),
-    "widths": Question(
-        "Feed-forward", "How wide should the feed-forward network be?", "widths", tuple(_widths())
-    ),
+    "heads": Question("Heads", "How many heads, at the same width?", tuple(_heads())),
+    "widths": Question("Feed-forward", "How wide should the feed-forward network be?", tuple(_widths())),
     "shapes": Question(
-        "Deep or wide", "Deep or wide, with as many parameters in the blocks?", "shapes", tuple(_shapes())
+        "Deep or wide", "Deep or wide, with as many parameters in the blocks?", tuple(_shapes())
     ),
     **{
         f"norms-{depth}": Question(
             f"Norm, {depth} layers",
             f"Norm before or after, with and without warm-up, at {depth} layers?",
-            "ways",
             tuple(_norms(depth)),
         )
         for depth in NORM_DEPTHS
     },
-    "cuts": Question("Letters or tokens", "Letters or tokens, in bits a letter?", "ways", tuple(_cuts())),
-    "inits": Question("First weights", "How should the first weights be drawn?", "ways", tuple(_inits())),
+    "cuts": Question("Letters or tokens", "Letters or tokens, in bits a letter?", tuple(_cuts())),
+    "inits": Question("First weights", "How should the first weights be drawn?", tuple(_inits())),
 }

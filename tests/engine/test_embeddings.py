@@ -192,7 +192,6 @@ def test_the_nearest_and_the_places(terms: tuple[int, int, int], expected: int) 
     order = np.argsort(-near).tolist()
     assert found.ids.tolist() == order[:6]
     assert np.allclose(found.cosine, near[order[:6]], atol=1e-5)
-    assert found.rank_of_all == order.index(expected) + 1
     left = [i for i in order if i not in terms]
     assert found.rank == left.index(expected) + 1 and found.nearest == order[0] and found.answer == left[0]
     others = [i for i in np.argsort(-alone) if i not in terms]

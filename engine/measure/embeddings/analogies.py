@@ -47,8 +47,8 @@ class Analogy:
     """The direction of b - a + c, by cosine.
 
     `ids` are the nearest tokens, best first, the three terms among them; `cosine` goes with them. The ranks,
-    from 1, are those of the expected token: without the three terms, as the famous results were counted; with
-    them; and among the neighbours of c alone (Linzen 2016): then no arithmetic is needed.
+    from 1, are those of the expected token: without the three terms, as the famous results were counted, and
+    among the neighbours of c alone (Linzen 2016): then no arithmetic is needed.
     """
 
     terms: tuple[int, int, int]
@@ -56,7 +56,6 @@ class Analogy:
     ids: np.ndarray = field(repr=False)  # (count,)
     cosine: np.ndarray = field(repr=False)  # (count,)
     rank: int
-    rank_of_all: int
     rank_near_c: int
 
     @property
@@ -95,7 +94,6 @@ def analogy(known: Directions, terms: Sequence[int], expected: int, count: int =
         order,
         near[order],
         rank=_rank(near, expected, (a, b, c)),
-        rank_of_all=_rank(near, expected, ()),
         rank_near_c=_rank(known.near(known.row(c)), expected, (a, b, c)),
     )
 

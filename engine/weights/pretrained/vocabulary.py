@@ -83,12 +83,6 @@ class PretrainedTokenizer:
         """
         return list(self.inner.encode(whole_characters(text)[0], add_special_tokens=False).ids)
 
-    def framed(self, text: str) -> list[int]:
-        """Returns the same, with the special tokens that its makers put around a text: [CLS] and [SEP] for
-        BERT.
-        """
-        return list(self.inner.encode(whole_characters(text)[0]).ids)
-
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Raises TokenizerError for an id that stands for nothing."""
         try:

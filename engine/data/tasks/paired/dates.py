@@ -161,7 +161,6 @@ DATES = PairTask(
     draw=draw,
     answer=answer,
     key=lambda source: read(source)[0].isoformat(),
-    held_out_by="day",
     rules=(
         _rule("Month by name", "The name's letters give the two digits of the month.", "Nov 21, 2026"),
         _rule("Day first", "Between two numbers, the first one is the day.", "3/11/26"),

@@ -218,6 +218,5 @@ LANGUAGE = PairTask(
     form=FORM,
     draw=draw,
     answer=answer,
-    held_out_by="sentence",
     rules=RULES,
 )

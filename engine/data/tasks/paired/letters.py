@@ -42,7 +42,6 @@ def reordering(
         form=form,
         draw=lambda draws: "".join(draws.choices(letters, k=draws.randint(shortest, longest))),
         answer=answer,
-        held_out_by="text",
     )
 
 

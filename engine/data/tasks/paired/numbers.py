@@ -152,7 +152,6 @@ NUMBERS = PairTask(
     form=IN_WORDS,
     draw=draw_words,
     answer=into_digits,
-    held_out_by="number",
     repeats=True,
     rules=_RULES,
 )
@@ -164,7 +163,6 @@ WORDS = PairTask(
     form=IN_DIGITS,
     draw=draw_digits,
     answer=into_words,
-    held_out_by="number",
     repeats=True,
     rules=tuple(Rule(r.title, r.words, r.target, r.source) for r in _RULES),
 )

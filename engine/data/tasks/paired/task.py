@@ -55,7 +55,6 @@ class PairTask:
     draw: Callable[[random.Random], str] = field(repr=False)
     answer: Callable[[str], Aligned] = field(repr=False)
     key: Callable[[str], str] = field(default=lambda source: source, repr=False)
-    held_out_by: str = "source"  # what a key is, in a word: these are new in what is held out
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     repeats: bool = False  # a source may be learned from several times: the short ones, which are few
 

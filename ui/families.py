@@ -150,7 +150,7 @@ def _snapshot(name: str, step: int) -> PairCheckpoint:
 @st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
 def _reader(name: str, step: int, _pair: PairCheckpoint) -> Checkpoint:
     model = reader_of(_pair.model)
-    return Checkpoint(model, model.config, SourceTokenizer(_pair.tokenizer), _pair.metrics)
+    return Checkpoint(model, model.config, SourceTokenizer.of(_pair.tokenizer), _pair.metrics)
 
 
 # What a page says of the half that it looks into -----------------------------------------------------------

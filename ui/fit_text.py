@@ -133,7 +133,7 @@ def read(
         fallback = _without(FIRST_TEXT, tokenizer.unknown(FIRST_TEXT), tokenizer)
         fallback = fallback or tokenizer.decode([0, tokenizer.vocab_size - 1])
         where = "vocabulary" if isinstance(tokenizer, SourceTokenizer) else "alphabet"
-        what = tokenizer.unit if isinstance(tokenizer, SourceTokenizer) else "characters"
+        what = tokenizer.by if isinstance(tokenizer, SourceTokenizer) else "characters"
         why = f"None of these {what} are in this model's {where}" if text else "The text is empty"
         notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
         kept = fallback
@@ -162,7 +162,7 @@ def _without(text: str, unknown: Collection[str], tokenizer: Tokenizer) -> str:
 
 def _known(tokenizer: Tokenizer) -> str:
     if isinstance(tokenizer, SourceTokenizer):
-        return f"vocabulary of {len(tokenizer.inner.symbols)} {tokenizer.unit}"
+        return f"vocabulary of {len(tokenizer.symbols)} {tokenizer.by}"
     return f"alphabet of {tokenizer.vocab_size} characters"
 
 

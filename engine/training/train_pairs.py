@@ -331,12 +331,7 @@ def known(text: str, tokenizer: PairTokenizer) -> str:
     """Returns a text without the symbols that a vocabulary lacks; unchanged where one symbol stands for
     such.
     """
-    if tokenizer.other is not None:
-        return text.strip()
-    unknown = set(tokenizer.unknown(text))
-    if tokenizer.by == "letters":
-        return "".join(c for c in text if c not in unknown)
-    return " ".join(word for word in text.split() if word not in unknown)
+    return text.strip() if tokenizer.other is not None else tokenizer.without(text, tokenizer.unknown(text))
 
 
 def rows_for(tokens: int, each: float) -> int:

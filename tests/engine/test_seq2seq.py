@@ -323,7 +323,7 @@ def test_what_the_alphabet_lacks_is_still_said():
 @for_each("by, text", [("letters", "abba"), ("words", "one two one")])
 def test_a_whole_source_ends_with_its_sign(by, text):
     inner = PairTokenizer.train([text], by=by)
-    tokenizer = SourceTokenizer(inner)
+    tokenizer = SourceTokenizer.of(inner)
     ids = inner.encode(text)
     assert tokenizer.encode(text) == ids and tokenizer.whole(text) == [*ids, END]
     assert tokenizer.whole(text, 2) == [ids[0], END] and tokenizer.whole("") == [END]
@@ -334,10 +334,10 @@ def test_a_whole_source_ends_with_its_sign(by, text):
 
 
 def test_words_carry_their_blank_and_what_is_unknown_is_left_out():
-    words, letters = (SourceTokenizer(PairTokenizer.train(["b a"], by)) for by in ("words", "letters"))
+    words, letters = (SourceTokenizer.of(PairTokenizer.train(["b a"], by)) for by in ("words", "letters"))
     assert list(words.tokens) == [b"", b"", b"", b" a", b" b"]
     assert list(letters.tokens) == [b"", b"", b"", b" ", b"a", b"b"]
-    words, letters = (SourceTokenizer(PairTokenizer.train(["one two"], by)) for by in ("words", "letters"))
+    words, letters = (SourceTokenizer.of(PairTokenizer.train(["one two"], by)) for by in ("words", "letters"))
     assert words.unknown("two or one") == ["or"] and words.without("two or one", ["or"]) == "two one"
     assert letters.unknown("or") == ["r"] and letters.without("for two", ["f", "r"]) == "o two"
 

@@ -98,7 +98,7 @@ def names_of(tokenizer: Tokenizer) -> list[str]:
     ['a', '␣', '[mask]']
     """
     if isinstance(tokenizer, SourceTokenizer):
-        return [*SIGNS, *(show_characters(name) for name in tokenizer.inner.symbols)]
+        return [*SIGNS, *(show_characters(name) for name in tokenizer.symbols)]
     if isinstance(tokenizer, BlankTokenizer):
         return [*names_of(tokenizer.inner), "[mask]"]
     return [show_bytes(token) for token in token_bytes(tokenizer)]

@@ -88,6 +88,17 @@ class PairTokenizer:
         """Returns the symbols of a text that the vocabulary lacks, each once, in order of appearance."""
         return [symbol for symbol in dict.fromkeys(cut(text, self.by)) if symbol not in self._ids]
 
+    def without(self, text: str, symbols: Iterable[str]) -> str:
+        """Returns a text without some of its letters or words.
+
+        >>> PairTokenizer(("a", "b")).without("abba", "a")
+        'bb'
+        """
+        gone = set(symbols)
+        if self.by == "letters":
+            return "".join(letter for letter in text if letter not in gone)
+        return " ".join(word for word in text.split() if word not in gone)
+
     def encode(self, text: str) -> list[int]:
         """Encodes a text without special tokens around it. Raises TokenizerError naming what is unknown,
         unless there is an `other` for it.

@@ -380,7 +380,7 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
     if value is None and type(None) in kinds:
         return
     # True counts as a number in Python, and not here.
-    for kind, allowed, said in (
+    for kind, allowed, reason in (
         (bool, bool, "must be True or False"),
         (int, int, "must be a whole number"),
         (float, int | float, "must be a number"),
@@ -388,7 +388,7 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
     ):
         if kind in kinds:
             if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
-                raise ConfigError(name, value, said)
+                raise ConfigError(name, value, reason)
             break
     if int in kinds and abs(value) > 2**53:
         raise ConfigError(name, value, "is too large to mean anything")

@@ -133,7 +133,7 @@ def read(
         fallback = _without(FIRST_TEXT, tokenizer.unknown(FIRST_TEXT), tokenizer)
         fallback = fallback or tokenizer.decode([0, tokenizer.vocab_size - 1])
         where = "vocabulary" if isinstance(tokenizer, SourceTokenizer) else "alphabet"
-        what = tokenizer.by if isinstance(tokenizer, SourceTokenizer) else "characters"
+        what: str = tokenizer.by if isinstance(tokenizer, SourceTokenizer) else "characters"
         why = f"None of these {what} are in this model's {where}" if text else "The text is empty"
         notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
         kept = fallback

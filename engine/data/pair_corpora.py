@@ -110,7 +110,7 @@ def speeches(text: str) -> list[tuple[str, str]]:
     [('KING', 'Who is there?'), ('Nurse', 'I,\\nmy lord.')]
     """
     parts = [block.partition(":\n") for block in text.strip().split("\n\n")]
-    return [(who, said) for who, colon, said in parts if colon]
+    return [(who, speech) for who, colon, speech in parts if colon]
 
 
 def _is_held_out(speech: str) -> bool:
@@ -119,5 +119,5 @@ def _is_held_out(speech: str) -> bool:
 
 def frequent_right(text: LabelledText) -> list[bool]:
     """Returns for each held-out text True if its label is the most frequent one of the training split."""
-    label = Counter(one.label for one in text.train).most_common(1)[0][0]
-    return [one.label == label for one in text.validation]
+    label = Counter(example.label for example in text.train).most_common(1)[0][0]
+    return [example.label == label for example in text.validation]

@@ -22,17 +22,17 @@ def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
 
     Costs that grow do so in proportion to the tokens that are looked at, so one token's count is enough.
     """
-    one = ledger.flops(1)
+    single = ledger.flops(1)
     result = {
         name: np.full(
             len(lengths),
-            sum(p.flops for p in one.rows if p.component in components and not p.grows),
+            sum(p.flops for p in single.rows if p.component in components and not p.grows),
             dtype=np.float64,
         )
         for name, components in LEVEL.items()
     }
-    level = np.full(len(lengths), one.forward - one.scores, dtype=np.float64)
-    scores = np.array([one.scores * seen(ledger.config, int(n)) for n in lengths], dtype=np.float64)
+    level = np.full(len(lengths), single.forward - single.scores, dtype=np.float64)
+    scores = np.array([single.scores * seen(ledger.config, int(n)) for n in lengths], dtype=np.float64)
     return {"everything else": level, "scores and sums": scores, **result}
 
 

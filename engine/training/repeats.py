@@ -67,7 +67,7 @@ def parted(tokens: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     repeats = (
         length
         for length in range(1, longest + 1)
-        if all(one == other for one, other in zip(tokens[length:], tokens, strict=False))
+        if all(token == other for token, other in zip(tokens[length:], tokens, strict=False))
     )
     length = next(repeats, len(tokens))
     return tuple(tuple(tokens[i : i + length]) for i in range(0, len(tokens), length))

@@ -65,8 +65,8 @@ def teacher_forced(rows: Rows, targets: Targets = shifted) -> PairBatch:
     """Returns rows as the model learns from them; `targets` splits BEGIN, a text, END into inputs and
     targets.
     """
-    read, said = targets(rows.targets)
-    return PairBatch(rows.sources, read, said.masked_fill(said == PAD, -1))
+    read, predicted = targets(rows.targets)
+    return PairBatch(rows.sources, read, predicted.masked_fill(predicted == PAD, -1))
 
 
 def drawn(count: int, config: TrainConfig, step: int) -> Tensor:
@@ -104,7 +104,7 @@ def exact(model: Seq2Seq, rows: Rows) -> list[bool]:
     right: list[bool] = []
     for some in torch.arange(len(rows)).split(AT_ONCE):
         written = write_targets(model, rows.sources[some])
-        right += [said == wanted[row] for said, row in zip(written, some.tolist(), strict=True)]
+        right += [target == wanted[row] for target, row in zip(written, some.tolist(), strict=True)]
     return right
 
 

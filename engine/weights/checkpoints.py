@@ -63,7 +63,7 @@ class Checkpoint:
         """Estimates its bytes: its weights, and what was read from JSON, whose smallest values (`{}` and a
         comma) take 24 bytes of memory for each that is written.
         """
-        written = sum(len(json.dumps(one)) for one in (self.tokenizer.to_dict(), self.metrics))
+        written = sum(len(json.dumps(values)) for values in (self.tokenizer.to_dict(), self.metrics))
         return sum(p.nbytes for p in self.model.parameters()) + 24 * written
 
 
@@ -215,8 +215,8 @@ def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = Non
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = _entries(archive)
-            said = _read_entry(archive, entries[CONFIG], MAX_JSON_BYTES)
-            config, parts = architecture(said, where, allow)
+            config_file = _read_entry(archive, entries[CONFIG], MAX_JSON_BYTES)
+            config, parts = architecture(config_file, where, allow)
             most = {WEIGHTS: safetensors_header.most_bytes(parameter_formula(config, parts))}
             files = {
                 name: _read_entry(archive, info, most.get(name, MAX_JSON_BYTES))

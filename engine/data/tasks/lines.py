@@ -228,7 +228,7 @@ def remainders(name: str, title: str, rule: str, signs: str, held_out: float) ->
         terms = [_sign(part, signs) for part in parts]
         return f"{terms[0]}+{terms[1]}=" if len(terms) == 2 and all(terms) else None
 
-    one = math.log(modulus)
+    single = math.log(modulus)
     return Task(
         name=name,
         title=title,
@@ -236,7 +236,7 @@ def remainders(name: str, title: str, rule: str, signs: str, held_out: float) ->
         alphabet="".join(sorted(signs + "+=")),
         length=6,
         given=4,
-        entropies=(one, 0.0, one, 0.0, 0.0, 0.0),
+        entropies=(single, 0.0, single, 0.0, 0.0, 0.0),
         draw=lambda draws, _: problem(*draws.choices(signs, k=2)),
         right=right,
         answer=answer,

@@ -107,8 +107,8 @@ def examples(task: Task, count: int) -> list[str]:
     """
     draws = [random.Random(f"{task.name}-example-{i}") for i in range(count)]
     if task.stream:
-        return [task.draw(one, 24) for one in draws]
-    return ["\n" + task.draw(one, task.length - 1) for one in draws]
+        return [task.draw(chance, 24) for chance in draws]
+    return ["\n" + task.draw(chance, task.length - 1) for chance in draws]
 
 
 def marked(task: Task, text: str) -> list[tuple[str, bool]]:

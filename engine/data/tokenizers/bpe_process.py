@@ -75,12 +75,12 @@ def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Step
     try:
         talk.start()
         yield Progress(0, size)
-        for said in _words(heard):
-            if "refused" in said:
-                raise TokenizerError(said["refused"])
-            if "done" not in said:
-                return said
-            yield Progress(said["done"], said["total"])
+        for message in _words(heard):
+            if "refused" in message:
+                raise TokenizerError(message["refused"])
+            if "done" not in message:
+                return message
+            yield Progress(message["done"], message["total"])
         raise TokenizerError(GONE)
     finally:
         child.kill()
@@ -92,8 +92,8 @@ def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Step
 def _words(heard: queue.SimpleQueue[dict[str, Any] | None]) -> Iterator[dict[str, Any]]:
     """Yields the process's messages until the last one."""
     with suppress(queue.Empty):
-        while (said := heard.get(timeout=SILENT_SECONDS)) is not None:
-            yield said
+        while (message := heard.get(timeout=SILENT_SECONDS)) is not None:
+            yield message
 
 
 def _talk(

@@ -124,12 +124,12 @@ class PairTokenizer:
         """Returns the text of ids up to the first END, without special tokens."""
         shown = self.shown(ids)
         over = list(ids).index(END) if END in ids else len(ids)
-        said = [symbol for i, symbol in zip(ids[:over], shown, strict=False) if i >= len(SIGNS)]
-        return ("" if self.by == "letters" else " ").join(said)
+        symbols = [symbol for i, symbol in zip(ids[:over], shown, strict=False) if i >= len(SIGNS)]
+        return ("" if self.by == "letters" else " ").join(symbols)
 
     def to_dict(self) -> dict[str, Any]:
-        said = {"kind": "paired", "symbols": list(self.symbols), "by": self.by}
-        return said if self.other is None else said | {"other": self.other}
+        values = {"kind": "paired", "symbols": list(self.symbols), "by": self.by}
+        return values if self.other is None else values | {"other": self.other}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PairTokenizer:

@@ -57,10 +57,10 @@ class Check:
     def judge(self, measurement: Measurement, seconds: float = 0.0) -> Finding:
         """Returns the finding of an experiment."""
         fine = self.low <= measurement.number <= self.high  # no number at all is not fine
-        said = (self.passed if fine else self.failed).format(
+        sentence = (self.passed if fine else self.failed).format(
             number=shown(measurement.number, self.written), **measurement.facts
         )
-        return Finding(self.name, "pass" if fine else "fail", measurement.number, said, seconds)
+        return Finding(self.name, "pass" if fine else "fail", measurement.number, sentence, seconds)
 
 
 @dataclass(frozen=True)

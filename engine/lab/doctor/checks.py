@@ -22,7 +22,7 @@ from engine.lab.reference.compare import TOLERANCE
 
 ENDLESS = float("inf")
 WORDS = {
-    name: {what: " ".join(said.split()) for what, said in words.items()}
+    name: {what: " ".join(text.split()) for what, text in words.items()}
     for name, words in tomllib.loads(
         Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
     ).items()

@@ -123,13 +123,13 @@ def shapes_and_names(case: Case) -> Measurement:
     names = [*theirs.shapes, *(name for name in ours.shapes if name not in theirs.shapes)]
     wrong = [name for name in names if ours.shapes.get(name) != theirs.shapes.get(name)]
     first = wrong[0] if wrong else ""
-    said: dict[str, str | int] = {
+    facts: dict[str, str | int] = {
         "wanted": _written(theirs.shapes.get(first)),
         "there": _written(ours.shapes.get(first)),
         "first": first,
         "checked": len(theirs.shapes),
     }
-    return Measurement(float(len(wrong)), said)
+    return Measurement(float(len(wrong)), facts)
 
 
 class _Seen:

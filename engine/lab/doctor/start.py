@@ -41,14 +41,14 @@ def gradients_by_block(case: Case) -> Measurement:
     ours, theirs = (stream_gradients(model, batch) for model in (case.twin(), by_the_book(case)))
     if len(ours.blocks) and not ours.blocks.min() > 0:
         missing = int(np.argmin(ours.blocks))
-        said = f"block {missing} gets no gradient at all"
-        return Measurement(math.inf, {"said": said, "ours": ours.growth, "theirs": theirs.growth})
-    said = (
+        sentence = f"block {missing} gets no gradient at all"
+        return Measurement(math.inf, {"said": sentence, "ours": ours.growth, "theirs": theirs.growth})
+    sentence = (
         f"the gradient at the bottom is {ours.growth:.1f} times that at the top, where it should be"
         f" {theirs.growth:.1f} times"
     )
     return Measurement(
-        ours.growth / theirs.growth, {"said": said, "ours": ours.growth, "theirs": theirs.growth}
+        ours.growth / theirs.growth, {"said": sentence, "ours": ours.growth, "theirs": theirs.growth}
     )
 
 

@@ -65,7 +65,7 @@ class Exercise:
         """True if every answer is either right or one mistake: a hint then never names a wrong one."""
         values = [self.answer, *(mistake.value for mistake in self.mistakes)]
         return not any(
-            self.form.near(one, other) for place, one in enumerate(values) for other in values[:place]
+            self.form.near(value, other) for place, value in enumerate(values) for other in values[:place]
         )
 
 
@@ -86,8 +86,8 @@ def check(exercise: Exercise, given: object) -> Verdict:
     try:
         value = form.read(given)
     except ExerciseError as error:
-        said = str(error)
-        return Verdict(False, f"{said[0].upper()}{said[1:]}.")
+        reason = str(error)
+        return Verdict(False, f"{reason[0].upper()}{reason[1:]}.")
     if form.same(value, exercise.answer):
         return Verdict(True, RIGHT)
     for mistake in exercise.mistakes:

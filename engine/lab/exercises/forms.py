@@ -57,7 +57,7 @@ class Numbers:
         ('1,048,576', '[0.50, -0.25]')
         """
         comma = "," if self.count == 1 else ""  # in a list commas stand between the numbers
-        each = [f"{one:{comma}.{self.decimals}f}" for one in value]
+        each = [f"{number:{comma}.{self.decimals}f}" for number in value]
         result = each[0] if self.count == 1 else f"[{', '.join(each)}]"
         return f"{result} {self.unit}".strip()
 

@@ -59,6 +59,6 @@ def _question(place: int, exercise: Exercise) -> str:
 
 
 def _answer(place: int, exercise: Exercise) -> str:
-    said = inline(exercise.form.text(exercise.answer))
+    text = inline(exercise.form.text(exercise.answer))
     steps = "".join(f"<li>{inline(step)}</li>" for step in exercise.steps)
-    return f"<section><h2>{place}. {inline(exercise.title)}: {said}</h2><ul>{steps}</ul></section>"
+    return f"<section><h2>{place}. {inline(exercise.title)}: {text}</h2><ul>{steps}</ul></section>"

@@ -41,8 +41,8 @@ class MaskAfterSoftmaxCard(AttentionCard):
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         latex = r"A_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}} \text{ where } j \le i, \text{ else } 0"
-        said = "softmax over key, then 0 where the mask hides a key"
-        return super().formulas(config) | {"pattern": (latex, said)}
+        words = "softmax over key, then 0 where the mask hides a key"
+        return super().formulas(config) | {"pattern": (latex, words)}
 
 
 @fault("mask_after_softmax", "mixers.attention", "masked", "weights")

@@ -18,8 +18,8 @@ settings_fault("no_positions", model={"position": "none"})
 class TwiceAddedCard(SinusoidalCard):
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        latex, said = super().formulas(config)["pos_embed"]
-        return {"pos_embed": (rf"2\,({latex})", f"{said}, twice")}
+        latex, words = super().formulas(config)["pos_embed"]
+        return {"pos_embed": (rf"2\,({latex})", f"{words}, twice")}
 
 
 @fault(

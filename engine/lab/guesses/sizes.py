@@ -34,7 +34,7 @@ def single_key_head(before: Ledger, after: Ledger, dtype: str, batch: int, token
     heads = before.config.n_kv_heads
     if heads < 2 or not kv_numbers(before.config):
         return None
-    now, then = (one.memory(dtype, batch, tokens).kv_cache for one in (before, after))
+    now, then = (costs.memory(dtype, batch, tokens).kv_cache for costs in (before, after))
     result = closest(then, {"part": now / heads, "half": (1 + 1 / heads) * now / 2, "same": float(now)})
     return result and Truth(result.right, result.offered, dict(result.numbers) | {"before": now})
 

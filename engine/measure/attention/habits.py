@@ -149,7 +149,7 @@ def grouped(numbers: HeadNumbers, most: int, strong: bool = False) -> list[int]:
     result: list[int] = []
     for habit in (*HABITS, None):
         if not strong or habit not in (None, *WIDE):
-            kind = [i for i, one in enumerate(own) if (one and one[0]) == habit]
+            kind = [i for i, kinds in enumerate(own) if (kinds and kinds[0]) == habit]
             result += sorted(kind, key=lambda i: -_value(own[i]))[:most]
     return result
 

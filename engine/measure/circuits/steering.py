@@ -60,16 +60,16 @@ def aligned(tokenizer: Tokenizer, plus: str, minus: str) -> tuple[tuple[int, ...
     """Returns both prompts as ids, the shorter one filled up with blanks on its right, as in the paper.
     Raises TokenizerError.
     """
-    one, other = read(tokenizer, plus, "first prompt"), read(tokenizer, minus, "second prompt")
-    length = max(len(one), len(other))
-    if len(one) == len(other):
-        return one, other
+    first, other = read(tokenizer, plus, "first prompt"), read(tokenizer, minus, "second prompt")
+    length = max(len(first), len(other))
+    if len(first) == len(other):
+        return first, other
     if tokenizer.unknown(" "):
         raise TokenizerError(
             "the two prompts have different lengths, and this model has no blank to fill the shorter one with"
         )
     blank = tokenizer.encode(" ")[0]
-    return one + (blank,) * (length - len(one)), other + (blank,) * (length - len(other))
+    return first + (blank,) * (length - len(first)), other + (blank,) * (length - len(other))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,21 +35,21 @@ def counting_right(text: LabelledText, added: float = 0.5) -> list[bool]:
     P(label) + sum of log P(word | label), counted in the training texts, `added` to each count (Manning et
     al. 2008, 13.2).
     """
-    said: dict[str, Counter[str]] = {label: Counter() for label in text.labels}
-    for one in text.train:
-        said[one.label].update(cut(one.text, "speech"))
-    known = len(set().union(*said.values()))
-    often = Counter(one.label for one in text.train)
+    counted: dict[str, Counter[str]] = {label: Counter() for label in text.labels}
+    for example in text.train:
+        counted[example.label].update(cut(example.text, "speech"))
+    known = len(set().union(*counted.values()))
+    often = Counter(example.label for example in text.train)
 
     def score(label: str, words: Sequence[str]) -> float:
-        counts, total = said[label], said[label].total() + added * known
+        counts, total = counted[label], counted[label].total() + added * known
         prior = math.log(often[label]) if often[label] else -math.inf
         return prior + sum(math.log((counts[word] + added) / total) for word in words)
 
     right = []
-    for one in text.validation:
-        words = cut(one.text, "speech")
-        right.append(max(text.labels, key=lambda label: score(label, words)) == one.label)
+    for example in text.validation:
+        words = cut(example.text, "speech")
+        right.append(max(text.labels, key=lambda label: score(label, words)) == example.label)
     return right
 
 

@@ -87,13 +87,15 @@ def cross_patterns(model: Seq2Seq, tokenizer: PairTokenizer, pairs: Sequence[Ali
     """Returns the decoder's cross-attention while it reads the right target: of each pair (layer, head,
     query, key), float32. The last query writes END, the last key is the source's END.
     """
-    rows = rows_of([Pair(one.source, one.target) for one in pairs], tokenizer)
+    rows = rows_of([Pair(pair.source, pair.target) for pair in pairs], tokenizer)
     recorder = Recorder({"cross_pattern"})
     device = model.embedding.device
     model(rows.sources.to(device), rows.targets[:, :-1].to(device), recorder)
     layers = torch.stack([*recorder.tensors.values()], dim=1).float().cpu().numpy()
     # (batch, layer, head, query, key)
-    sizes = [(len(tokenizer.encode(one.target)) + 1, len(tokenizer.encode(one.source)) + 1) for one in pairs]
+    sizes = [
+        (len(tokenizer.encode(pair.target)) + 1, len(tokenizer.encode(pair.source)) + 1) for pair in pairs
+    ]
     return [layers[i, :, :, :queries, :keys] for i, (queries, keys) in enumerate(sizes)]
 
 

@@ -136,11 +136,11 @@ def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequenc
     chances = model(window, recorder)[0, :, :-1].softmax(-1)  # (position, vocab): the mask is no letter
     reads = _spread(recorder)
     best = chances.argmax(-1)
-    said = tuple(
+    symbols = tuple(
         WrittenSymbol(tokenizer.decode([int(best[place])]), float(chances[place, best[place]]), reads[place])
         for place in hidden
     )
-    return FilledText(text, tuple(hidden), said)
+    return FilledText(text, tuple(hidden), symbols)
 
 
 @torch.inference_mode()
@@ -155,20 +155,20 @@ def carry_on(
     recorder = Recorder({"pattern"})
     model(torch.tensor([[*ids, *(each.token for each in drawn[:-1])]]), recorder)
     reads = _spread(recorder)
-    said = tuple(
+    symbols = tuple(
         WrittenSymbol(
             tokenizer.decode([each.token]), each.probability, reads[each.position - 1, : each.position]
         )
         for each in drawn
     )
-    return Continuation(text, said)
+    return Continuation(text, symbols)
 
 
 def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "language") -> Translation:
     """Writes the likeliest target of a source. Raises as `fill_in`."""
     wrote = write_target(model, tokenizer, text)
     own, across = wrote.self_patterns.mean((0, 1)), wrote.pattern(None)
-    said = tuple(
+    symbols = tuple(
         WrittenSymbol(symbol, float(wrote.probabilities[i].max()), own[i, : i + 1], across[i])
         for i, symbol in enumerate(wrote.written)
     )
@@ -177,7 +177,7 @@ def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "
         answer = PAIR_TASKS[task].answer(text).target
     except TaskError as error:
         why = str(error)
-    return Translation(wrote.source, said, wrote.text, answer, why)
+    return Translation(wrote.source, symbols, wrote.text, answer, why)
 
 
 def _read(tokenizer: Tokenizer, text: str, room: int) -> list[int]:

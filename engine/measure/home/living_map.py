@@ -451,12 +451,12 @@ def _behind(before: Any, new: Any, old: slice) -> Any:
     patterns, which have them twice.
     """
     result = {}
-    for one in fields(new):
-        axis, there = one.metadata.get("lane"), getattr(new, one.name)
-        if axis is None or there is None or one.name == "patterns":
+    for column in fields(new):
+        axis, there = column.metadata.get("lane"), getattr(new, column.name)
+        if axis is None or there is None or column.name == "patterns":
             continue
-        had = np.moveaxis(getattr(before, one.name), axis, 0)[old]
-        result[one.name] = np.concatenate([np.moveaxis(had, 0, axis), there], axis=axis)
+        had = np.moveaxis(getattr(before, column.name), axis, 0)[old]
+        result[column.name] = np.concatenate([np.moveaxis(had, 0, axis), there], axis=axis)
     return replace(new, **result)
 
 

@@ -66,8 +66,8 @@ def states(recording: Recording) -> list[State]:
     c = recording.config
     result = [State("embed", "embed", recording["embed"])]
     entering = {"pos_embed": "+ position", "type_embed": "+ type", "norm_embed": "normed"}
-    if said := [label for name, label in entering.items() if name in recording]:
-        result.append(State("blocks.0.resid_pre", ", ".join(said), recording["blocks.0.resid_pre"]))
+    if labels := [label for name, label in entering.items() if name in recording]:
+        result.append(State("blocks.0.resid_pre", ", ".join(labels), recording["blocks.0.resid_pre"]))
     for i in range(c.n_layers):
         for name, label in _block_states(c, recording.parts, i):
             result.append(State(f"blocks.{i}.{name}", label, recording[f"blocks.{i}.{name}"]))

@@ -38,7 +38,7 @@ def _crossed(c: ResolvedConfig, parts: Parts) -> dict[str, Formula]:
     keys or scores.
     """
     own = parts.mixer(c).card.formulas(c)
-    result = {f"cross_{'out' if name == 'attn_out' else name}": said for name, said in own.items()}
+    result = {f"cross_{'out' if name == 'attn_out' else name}": formula for name, formula in own.items()}
     bias, plus = (r" + b", " + b") if c.attention_bias else ("", "")
     return {
         **result,

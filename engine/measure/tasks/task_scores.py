@@ -109,9 +109,9 @@ def out_of_turn(
     after = longest = 0
     for some in by_length.values():
         read = torch.tensor([tokenizer.encode(BREAK + line) for line, _, _ in some])
-        said = [tokenizer.decode([token]) for token in model(read)[:, -1].argmax(-1).tolist()]
-        after += sum(each == follows for each, (_, follows, _) in zip(said, some, strict=True))
-        longest += sum(each == away for each, (_, _, away) in zip(said, some, strict=True))
+        answers = [tokenizer.decode([token]) for token in model(read)[:, -1].argmax(-1).tolist()]
+        after += sum(each == follows for each, (_, follows, _) in zip(answers, some, strict=True))
+        longest += sum(each == away for each, (_, _, away) in zip(answers, some, strict=True))
     return OutOfTurn(after / probes, longest / probes, probes)
 
 

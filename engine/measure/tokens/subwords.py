@@ -78,7 +78,7 @@ def new_word(text: str) -> str:
     """
     runs = re.findall(r"[^\W\d_]{3,}", text[:LOOKED_AT])
     common = [word for word, _ in Counter(runs).most_common(6)]
-    joined = (one + two for one, two in itertools.combinations(common, 2))
+    joined = (first + two for first, two in itertools.combinations(common, 2))
     return next((word for word in joined if word not in text), "")
 
 

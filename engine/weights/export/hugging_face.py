@@ -59,9 +59,9 @@ def plan(model: Transformer | Seq2Seq) -> Plan:
             f"it was made with a deliberate mistake ({model.parts.name}), which no family has"
         )
     tried = {name: _attempt(name, writer, model.config) for name, writer in WRITERS.items()}
-    if plans := [found for found in tried.values() if isinstance(found, Plan)]:
-        return min(plans, key=lambda found: len(found.filled))
-    lacking = {name: found for name, found in tried.items() if not isinstance(found, Plan)}
+    if plans := [attempt for attempt in tried.values() if isinstance(attempt, Plan)]:
+        return min(plans, key=lambda attempt: len(attempt.filled))
+    lacking = {name: attempt for name, attempt in tried.items() if not isinstance(attempt, Plan)}
     raise PretrainedError(_refusal(model.config, lacking))
 
 

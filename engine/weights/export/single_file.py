@@ -53,7 +53,7 @@ def export_single_file(
     ]
     gathered = gather(list(dict.fromkeys(roots)), frozenset({PARTS}))
     names = [f"{name}=lambda config: {_choice(parts)}" for name, parts in chosen.items()]
-    names += [f"{name}={one.__name__}" for name, one in others.items()]
+    names += [f"{name}={part.__name__}" for name, part in others.items()]
     parts = f"{PARTS} = SimpleNamespace(\n" + "".join(f"    {name},\n" for name in names) + ")"
     *before, last = gathered.sources()
     example, main = _main(model, tokenizer, example)
@@ -117,9 +117,9 @@ def _main(model: Transformer | Seq2Seq, tokenizer: object, example: str) -> tupl
 
 def _configs(model: Transformer | Seq2Seq, halves: Sequence[Half]) -> str:
     """The classes of the configuration."""
-    said = {"Config": "The architecture", "EncoderConfig": "What reads", "DecoderConfig": "What writes"}
+    does = {"Config": "The architecture", "EncoderConfig": "What reads", "DecoderConfig": "What writes"}
     text = "\n\n\n".join(
-        templates.CONFIG.format(name=half.name, said=said[half.name], fields=_fields(half.config))
+        templates.CONFIG.format(name=half.name, does=does[half.name], fields=_fields(half.config))
         for half in halves
     )
     if isinstance(model, Transformer):
@@ -152,6 +152,6 @@ def _types(gathered: Gathered) -> str:
 def _fields(config: ResolvedConfig) -> str:
     """Every field, and what follows from them."""
     values: dict[str, Any] = {each.name: getattr(config, each.name) for each in fields(config)}
-    derived = [name for name, one in vars(type(config)).items() if isinstance(one, property)]
+    derived = [name for name, value in vars(type(config)).items() if isinstance(value, property)]
     values |= {name: getattr(config, name) for name in derived}
     return "\n".join(f"    {name} = {value!r}" for name, value in values.items())

@@ -28,7 +28,7 @@ gives logits (batch, position, vocab)"""
 CALL_PAIR = """`model(source, target)` with both (batch, position) int64
 gives logits (batch, position of the target, vocab)"""
 CONFIG = '''class {name}:
-    """{said}, with every derived size filled in."""
+    """{does}, with every derived size filled in."""
 
 {fields}
 

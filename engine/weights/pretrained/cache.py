@@ -45,8 +45,8 @@ def stamp(opened: Readable, path: Path) -> str:
     """
     files = sorted(path.rglob("*.safetensors")) if path.is_dir() else [path]
     state = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    said = json.dumps([FORM, str(path.resolve()), state, opened.differs])
-    return hashlib.sha256(said.encode()).hexdigest()[:20]
+    facts = json.dumps([FORM, str(path.resolve()), state, opened.differs])
+    return hashlib.sha256(facts.encode()).hexdigest()[:20]
 
 
 def weights(opened: Readable, path: Path, keep: Path | None = None) -> dict[str, Tensor]:

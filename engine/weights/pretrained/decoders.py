@@ -124,10 +124,10 @@ def _llama_config(facts: Facts, **rest: Any) -> ModelConfig:
 
 
 def _kinds(facts: Facts) -> list[Any]:
-    said = facts.get("layer_types")
-    if said is not None and not isinstance(said, list):
-        raise PretrainedError(f"its layer_types are {said!r}; they must be a list")
-    return said or []
+    kinds = facts.get("layer_types")
+    if kinds is not None and not isinstance(kinds, list):
+        raise PretrainedError(f"its layer_types are {kinds!r}; they must be a list")
+    return kinds or []
 
 
 def _mistral_config(facts: Facts) -> ModelConfig:

@@ -100,10 +100,10 @@ GELUS = {
 
 def activation(facts: Facts, name: str, otherwise: str) -> Any:
     """Returns the engine's name for a nonlinearity. Raises PretrainedError."""
-    said = facts.get(name, otherwise)
-    if not isinstance(said, str) or said not in GELUS:
-        raise PretrainedError(f"its {name} is {said!r}; known here are {', '.join(GELUS)}")
-    return GELUS[said]
+    chosen = facts.get(name, otherwise)
+    if not isinstance(chosen, str) or chosen not in GELUS:
+        raise PretrainedError(f"its {name} is {chosen!r}; known here are {', '.join(GELUS)}")
+    return GELUS[chosen]
 
 
 def rotations(facts: Facts) -> Facts:
@@ -112,18 +112,18 @@ def rotations(facts: Facts) -> Facts:
     """
     result: dict[str, Any] = {}
     for name in ("rope_scaling", "rope_parameters"):
-        said = facts.get(name)
-        if said is None:
+        fields = facts.get(name)
+        if fields is None:
             continue
-        if not isinstance(said, Mapping) or any(isinstance(value, Mapping) for value in said.values()):
-            raise PretrainedError(f"its {name} is {said!r}; one set of numbers for all layers is read here")
-        kind = said.get("rope_type", said.get("type", "default"))
+        if not isinstance(fields, Mapping) or any(isinstance(value, Mapping) for value in fields.values()):
+            raise PretrainedError(f"its {name} is {fields!r}; one set of numbers for all layers is read here")
+        kind = fields.get("rope_type", fields.get("type", "default"))
         if kind != "default":
             raise PretrainedError(
                 f"its rope_type is {kind!r}, which scales the rotations for longer texts; only 'default' is"
                 " built here"
             )
-        result |= said
+        result |= fields
     return result
 
 

@@ -104,10 +104,10 @@ def vocabulary_of(folder: Folder) -> PretrainedTokenizer:
     its own, where there is one. Raises PretrainedError.
     """
     text, settings = _text(folder.path / TOKENIZER), folder.path / SETTINGS
-    said = read_json(settings) if settings.is_file() else {}
+    values = read_json(settings) if settings.is_file() else {}
     own = folder.path / TEMPLATE
-    template = _text(own) if own.is_file() else said.get("chat_template")
-    begins, ends = (_name(said.get(f"{end}_token")) for end in ("bos", "eos"))
+    template = _text(own) if own.is_file() else values.get("chat_template")
+    begins, ends = (_name(values.get(f"{end}_token")) for end in ("bos", "eos"))
     return from_json(text, template if isinstance(template, str) else None, begins, ends)
 
 
@@ -122,8 +122,8 @@ def _text(file: Path) -> str:
 
 def _name(token: object) -> str:
     """A special token's, which old files keep in an object of its own."""
-    said = token.get("content") if isinstance(token, Mapping) else token
-    return said if isinstance(said, str) else ""
+    text = token.get("content") if isinstance(token, Mapping) else token
+    return text if isinstance(text, str) else ""
 
 
 def read_json(path: Path) -> dict[str, Any]:

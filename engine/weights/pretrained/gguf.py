@@ -84,7 +84,7 @@ class Gguf:
     def bits(self) -> float:
         """Bits that one number takes on disk, on average."""
         held = self.stored.values()
-        return 8 * sum(one.size for one in held) / max(1, sum(prod(one.shape) for one in held))
+        return 8 * sum(tensor.size for tensor in held) / max(1, sum(prod(tensor.shape) for tensor in held))
 
     def raw(self, name: str) -> np.ndarray:
         """Returns the bytes of a tensor, uint8 (bytes,). Raises PretrainedError for a tensor that is not

@@ -32,12 +32,12 @@ class Writing:
 
 def writing_of(inner: Inner) -> Writing:
     """Returns the way of a vocabulary. Raises PretrainedError for one that is not read here."""
-    kind, said = type(inner.model).__name__, repr(inner.pre_tokenizer) + repr(inner.decoder)
-    if "ByteLevel" in said:
+    kind, described = type(inner.model).__name__, repr(inner.pre_tokenizer) + repr(inner.decoder)
+    if "ByteLevel" in described:
         return BYTE_LEVEL
     if kind == "WordPiece":
         return WORD_PIECE
-    if kind in ("BPE", "Unigram") and BLANK in said + repr(inner.normalizer):
+    if kind in ("BPE", "Unigram") and BLANK in described + repr(inner.normalizer):
         return SENTENCE_PIECE
     raise PretrainedError(
         f"tokenizer.json holds a vocabulary of the kind {kind}, written in a way that is not read here:"

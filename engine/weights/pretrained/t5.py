@@ -51,9 +51,9 @@ def pair_config(facts: Facts) -> Seq2SeqConfig:
 
 def _tower(facts: Facts, layers: int, **rest: Any) -> ModelConfig:
     refuse(facts, relative_attention_num_buckets=32, relative_attention_max_distance=128)
-    said = facts.get("feed_forward_proj", "relu")
-    if not isinstance(said, str) or said not in FEED_FORWARD:
-        raise PretrainedError(f"its feed_forward_proj is {said!r}; known here are {', '.join(FEED_FORWARD)}")
+    kind = facts.get("feed_forward_proj", "relu")
+    if not isinstance(kind, str) or kind not in FEED_FORWARD:
+        raise PretrainedError(f"its feed_forward_proj is {kind!r}; known here are {', '.join(FEED_FORWARD)}")
     return checked(
         vocab_size=whole(facts, "vocab_size", 32_128),
         context=optional(facts, "n_positions") or 512,
@@ -64,7 +64,7 @@ def _tower(facts: Facts, layers: int, **rest: Any) -> ModelConfig:
         d_ff=whole(facts, "d_ff", 2048),
         norm="rmsnorm",
         norm_eps=real(facts, "layer_norm_epsilon", 1e-6),
-        ffn=FEED_FORWARD[said],
+        ffn=FEED_FORWARD[kind],
         position="t5",
         score_scale=False,
         **rest,
@@ -84,8 +84,8 @@ def pair_pieces(config: Seq2SeqConfig) -> Pieces:
     result = {"embedding": piece("shared.weight")}
     if not config.decoder.tie_embeddings:
         result["unembedding"] = piece(HEAD)
-    for tower, one in (("encoder", config.encoder), ("decoder", config.decoder)):
-        result |= {f"{tower}.{name}": each for name, each in _tower_pieces(one, tower).items()}
+    for tower, stack in (("encoder", config.encoder), ("decoder", config.decoder)):
+        result |= {f"{tower}.{name}": each for name, each in _tower_pieces(stack, tower).items()}
     return result
 
 

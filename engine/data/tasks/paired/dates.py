@@ -93,7 +93,7 @@ def _pattern(form: str) -> re.Pattern[str]:
     return re.compile("".join(_FIELDS[each] if i % 2 else re.escape(each) for i, each in enumerate(pieces)))
 
 
-_MONTH_OF = {said: i + 1 for i, name in enumerate(MONTHS) for said in (name, name[:3])}
+_MONTH_OF = {spelling: i + 1 for i, name in enumerate(MONTHS) for spelling in (name, name[:3])}
 _PATTERNS = {form: _pattern(form) for form in FORMATS}
 
 

@@ -178,9 +178,9 @@ def sentence(of: Sentence) -> Velan:
     """Returns a sentence in Velan, the adverb first. Most verbs stand last; those of the heart stand before
     their subject.
     """
-    said = verb(of.action, of.subject)
+    verbs = verb(of.action, of.subject)
     things = phrase(of.subject), phrase(of.object)
-    order = (said, *things) if VERBS[of.action.verb.base][1] == "first" else (*things, said)
+    order = (verbs, *things) if VERBS[of.action.verb.base][1] == "first" else (*things, verbs)
     first: Velan = [(ADVERBS[of.adverb.base], of.adverb.places)] if of.adverb else []
     return [*first, *(word for part in order for word in part)]
 

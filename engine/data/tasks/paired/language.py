@@ -41,17 +41,17 @@ class _Reader:
     def next_is(self, choices: Collection[str]) -> str | None:
         """The longest of some entries, of one or two words, that stands next."""
         for length in (2, 1):
-            said = " ".join(self.words[self.at : self.at + length])
-            if said in choices and self.at + length <= len(self.words):
-                return said
+            phrase = " ".join(self.words[self.at : self.at + length])
+            if phrase in choices and self.at + length <= len(self.words):
+                return phrase
         return None
 
     def take(self, choices: Collection[str], what: str) -> tuple[str, grammar.Places]:
-        said = self.next_is(choices)
-        if said is None:
+        word = self.next_is(choices)
+        if word is None:
             raise TaskError(f"{self._where()} {what} must stand. Type {FORM}")
-        start, self.at = self.at, self.at + len(said.split())
-        return said, tuple(range(start, self.at))
+        start, self.at = self.at, self.at + len(word.split())
+        return word, tuple(range(start, self.at))
 
     def _where(self) -> str:
         if self.at >= len(self.words):
@@ -66,10 +66,10 @@ class _Reader:
         adjectives = []
         while self.next_is(ADJECTIVES):
             adjectives.append(Word(*self.take(ADJECTIVES, "")))
-        said, places = self.take(_NOUNS, "a noun that is known")
-        base, many = _NOUNS[said]
+        noun, places = self.take(_NOUNS, "a noun that is known")
+        base, many = _NOUNS[noun]
         if determiner != "the" and many != (determiner in ("some", "these")):
-            raise TaskError(f"“{determiner}” and “{said}” do not agree: one is of one, one of several")
+            raise TaskError(f"“{determiner}” and “{noun}” do not agree: one is of one, one of several")
         of = Phrase(Word(determiner, where), tuple(adjectives), Word(base, places), many)
         if not clause or not (that := self.maybe("that")):
             return of
@@ -91,8 +91,8 @@ class _Reader:
             raise TaskError(f"after “{self.words[helper[0]]}” the word “not” must stand")
         single = not (future or helper or subject.plural)
         forms = {form for form, (_, each) in _VERBS.items() if each == single}
-        said, places = self.take(forms, f"a verb that goes with “{self._named(subject)}”")
-        return Action(Word(_VERBS[said][0], places), future, helper + negated if negated else ())
+        word, places = self.take(forms, f"a verb that goes with “{self._named(subject)}”")
+        return Action(Word(_VERBS[word][0], places), future, helper + negated if negated else ())
 
     def _named(self, subject: Phrase) -> str:
         return " ".join(self.words[place] for place in subject.noun.places)

@@ -88,13 +88,13 @@ def single_head(rng: Random) -> Exercise:
     """Asks for the middle token of three, so that the mask hides one position and leaves two."""
     x = [_row(rng, 2, -1, 2) for _ in range(3)]
     w_q, w_k, w_v = ([_row(rng, 2, -1, 2) for _ in range(2)] for _ in range(3))
-    q, k, v = ([times(one, w) for one in x] for w in (w_q, w_k, w_v))
+    q, k, v = ([times(row, w) for row in x] for w in (w_q, w_k, w_v))
     root = math.sqrt(2)
 
     def out(query: Row, keys: Sequence[Row], values: Sequence[Row], scale: float = root) -> tuple[float, ...]:
-        return mixed(softmax([dot(query, one) / scale for one in keys]), values)
+        return mixed(softmax([dot(query, key) / scale for key in keys]), values)
 
-    scores = [dot(q[1], one) / root for one in k]
+    scores = [dot(q[1], key) / root for key in k]
     weights = softmax(scores[:2])
     late = mixed(softmax(scores)[:2], v[:2])
     return Exercise(

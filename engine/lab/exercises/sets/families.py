@@ -67,7 +67,7 @@ def known(rng: Random) -> Exercise:
     family = rng.choice(list(KNOWN))
     others = sorted(name for group, names in KNOWN.items() if group != family for name in names)
     members = rng.sample(KNOWN[family], 2)
-    options = tuple(sorted((*members, *rng.sample(others, 4)), key=lambda one: rng.random()))
+    options = tuple(sorted((*members, *rng.sample(others, 4)), key=lambda option: rng.random()))
     right = frozenset(members)
     return Exercise(
         f"Which of these are of the family *{family.lower()}*?",
@@ -76,13 +76,13 @@ def known(rng: Random) -> Exercise:
         (f"**{', '.join(sorted(right))}**: {WHY[family]}.",),
         tuple(
             Mistake(
-                one.lower(),
-                right | {one},
-                f"{one} is of another family: {_family(one).lower()}.",
+                option.lower(),
+                right | {option},
+                f"{option} is of another family: {_family(option).lower()}.",
                 single_option=True,
             )
-            for one in options
-            if one not in right
+            for option in options
+            if option not in right
         ),
         see("families", families_view="three"),
         {"family": family, "options": options},
@@ -110,7 +110,7 @@ BAD = {
 
 def healthy_looking(rng: Random) -> Exercise:
     fine, bad = rng.sample(FINE, 3), rng.sample(list(BAD), 3)
-    options = tuple(sorted((*fine, *bad), key=lambda one: rng.random()))
+    options = tuple(sorted((*fine, *bad), key=lambda option: rng.random()))
     right = frozenset(fine)
     return Exercise(
         "Three of these bugs give a **low training loss and poor text**: the worst kind. Which?",
@@ -119,11 +119,11 @@ def healthy_looking(rng: Random) -> Exercise:
         (
             "A low loss and poor text come from cheating: the answer is in sight while it trains, and is not"
             " there when it writes.",
-            *(f"*{one}*: the next token can be seen, or is not asked for." for one in sorted(right)),
+            *(f"*{option}*: the next token can be seen, or is not asked for." for option in sorted(right)),
         ),
         tuple(
-            Mistake(f"bad-{place}", right | {one}, f"Not “{one}”: {BAD[one]}.", single_option=True)
-            for place, one in enumerate(bad)
+            Mistake(f"bad-{place}", right | {option}, f"Not “{option}”: {BAD[option]}.", single_option=True)
+            for place, option in enumerate(bad)
         ),
         see("bugs", bugs_view="doctor", measure="true"),
         {"options": options},

@@ -11,9 +11,9 @@ from engine.lab.exercises.forms import Numbers, Pick
 
 
 def temperature(rng: Random) -> Exercise:
-    logits = [float(one) for one in rng.sample(range(-2, 5), 3)]
+    logits = [float(logit) for logit in rng.sample(range(-2, 5), 3)]
     tau = rng.choice([0.5, 0.8, 1.5, 2.0])
-    right = softmax([one / tau for one in logits])
+    right = softmax([logit / tau for logit in logits])
     plain = softmax(logits)
     cooled = tuple(p / tau for p in plain)
     return Exercise(
@@ -22,12 +22,14 @@ def temperature(rng: Random) -> Exercise:
         Numbers(3, 2),
         right,
         (
-            f"Divide by $\\tau$ first: ${shown([one / tau for one in logits], 2)}$.",
+            f"Divide by $\\tau$ first: ${shown([logit / tau for logit in logits], 2)}$.",
             f"Then the softmax: **{shown(right, 2)}**. At $\\tau = 1$ it would be {shown(plain, 2)}.",
         ),
         (
             Mistake(
-                "times", softmax([one * tau for one in logits]), "You multiplied by $\\tau$. Divide by it."
+                "times",
+                softmax([logit * tau for logit in logits]),
+                "You multiplied by $\\tau$. Divide by it.",
             ),
             Mistake("one", plain, "That is temperature 1: divide the logits by $\\tau$ first."),
             Mistake("late", cooled, "You divided the probabilities. It is the *logits* that are divided."),
@@ -84,7 +86,7 @@ def top_p(rng: Random) -> Exercise:
         shares = _shares(rng, 6)
         p = rng.choice([50, 60, 70, 75, 80, 85, 90])
         sums = [sum(shares[: end + 1]) for end in range(6)]
-        size = next(place for place, one in enumerate(sums, 1) if one >= p)
+        size = next(place for place, total in enumerate(sums, 1) if total >= p)
         if 2 <= size <= 4 and p not in sums:
             break
     below = frozenset(names[place] for place in range(6) if shares[place] >= 100 - p)
@@ -95,7 +97,7 @@ def top_p(rng: Random) -> Exercise:
         ),
         Mistake("more", frozenset(names[: size + 1]), "One too many: $p$ was reached before that."),
     ]
-    if below and all(below != one.value for one in mistakes) and below != right:
+    if below and all(below != mistake.value for mistake in mistakes) and below != right:
         mistakes.append(
             Mistake(
                 "each", below, "No threshold for each token: add them up, the likeliest first, up to $p$."
@@ -107,7 +109,9 @@ def top_p(rng: Random) -> Exercise:
         Pick(tuple(names)),
         right,
         (
-            f"Added up, the likeliest first: {', '.join(f'{one / 100:.2f}' for one in sums[: size + 1])} ...",
+            "Added up, the likeliest first: "
+            + ", ".join(f"{total / 100:.2f}" for total in sums[: size + 1])
+            + " ...",
             f"{p / 100:g} is reached with {size} tokens: **{', '.join(sorted(right))}**.",
         ),
         tuple(mistakes),

@@ -103,8 +103,8 @@ def gpt2(rng: Random) -> Exercise:
     name = rng.choice(list(GPT2))
     layers, d = GPT2[name]
     tables = GPT2_VOCAB * d, GPT2_CONTEXT * d
-    one = 12 * d * d + 13 * d
-    total = sum(tables) + layers * one + 2 * d
+    per_block = 12 * d * d + 13 * d
+    total = sum(tables) + layers * per_block + 2 * d
     return Exercise(
         f"GPT-2 {name}: $V = 50257$, a learned table of $1024$ positions, $d = {d}$, {layers} blocks with"
         " $d_{ff} = 4d$. Every matrix of a block has biases, every LayerNorm a gain and a bias, one more norm"
@@ -113,8 +113,8 @@ def gpt2(rng: Random) -> Exercise:
         (total,),
         (
             f"Tokens: 50,257 · {d} = {tables[0]:,}; positions: 1,024 · {d} = {tables[1]:,}.",
-            f"A block: $12 d^2$ weights, $4d + 4d + d$ biases, $4d$ in two norms: $12 d^2 + 13 d$ = {one:,}."
-            f" {layers} of them: {layers * one:,}.",
+            f"A block: $12 d^2$ weights, $4d + 4d + d$ biases, $4d$ in two norms: $12 d^2 + 13 d$ ="
+            f" {per_block:,}. {layers} of them: {layers * per_block:,}.",
             f"The last norm: {2 * d:,}. Together **{total:,}**.",
         ),
         (

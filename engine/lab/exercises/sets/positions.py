@@ -177,10 +177,10 @@ def distance(rng: Random) -> Exercise:
         return f"{query} and {key}"
 
     far = rng.sample(range(21, 200), 2)
-    same = [pair(one, one - gap) for one in far]
+    same = [pair(key, key - gap) for key in far]
     right = frozenset(same)
     back, double, same_sum = pair(n, m), pair(2 * m, 2 * n), pair(m + 1, n - 1)
-    options = sorted((*same, back, double, same_sum), key=lambda one: rng.random())
+    options = sorted((*same, back, double, same_sum), key=lambda key: rng.random())
     return Exercise(
         f"With RoPE, the same $q$ at position {m} and the same $k$ at position {n} have some score. At which"
         " positions (query and key) is it the same, whatever $q$ and $k$ are?",
@@ -226,10 +226,12 @@ def alibi(rng: Random) -> Exercise:
         ),
         (
             Mistake(
-                "sign", tuple(-one for one in right), "The far ones are made *smaller*: the sign is minus."
+                "sign", tuple(-bias for bias in right), "The far ones are made *smaller*: the sign is minus."
             ),
-            Mistake("self", tuple(one - slope for one in right), "Off by one: the distance to itself is 0."),
-            Mistake("slope", tuple(one / slope for one in right), "You forgot the slope."),
+            Mistake(
+                "self", tuple(bias - slope for bias in right), "Off by one: the distance to itself is 0."
+            ),
+            Mistake("slope", tuple(bias / slope for bias in right), "You forgot the slope."),
             Mistake(
                 "reversed",
                 right[::-1],

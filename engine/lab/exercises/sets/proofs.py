@@ -132,9 +132,9 @@ STREAM = Proof(
 
 
 def _order(proof: Proof, rng: Random) -> Exercise:
-    text = {name: said for name, (said, _) in proof.steps.items()}
+    text = {name: line for name, (line, _) in proof.steps.items()}
     steps = tuple(sorted((*text.values(), *proof.wrong), key=lambda _: rng.random()))
-    needs = {said: tuple(text[each] for each in uses) for said, uses in proof.steps.values()}
+    needs = {line: tuple(text[each] for each in uses) for line, uses in proof.steps.values()}
     form = Order(steps, needs, proof.wrong)
     right = tuple(text.values())
     listed = "".join(f"\n- **{form.letter(step)}** {step}" for step in steps)

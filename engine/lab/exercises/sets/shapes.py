@@ -111,7 +111,7 @@ def walk(rng: Random) -> Exercise:
         ANY,
         right,
         (f"The tokens' ids: ({b}, {t}).", f"Here {how}: **({', '.join(map(str, right))})**."),
-        tuple(Mistake(*one) for one in (*mistakes, general)),
+        tuple(Mistake(*row) for row in (*mistakes, general)),
         see("shapes", shapes_view="pass"),
         {"batch": b, "length": t, "heads": h, "d": d, "d_ff": d_ff, "vocab": vocab, "where": where},
     )

@@ -43,7 +43,7 @@ def perplexity(rng: Random) -> Exercise:
         Numbers(1, 2),
         (right,),
         (
-            f"The losses $-\\ln p$: {', '.join(f'{one:.3f}' for one in losses)}; their mean {mean:.3f}.",
+            f"The losses $-\\ln p$: {', '.join(f'{loss:.3f}' for loss in losses)}; their mean {mean:.3f}.",
             f"$e^{{{mean:.3f}}}$ = **{right:.2f}**: as unsure as among so many equal choices.",
         ),
         (

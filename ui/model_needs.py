@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine.ledger import kv_numbers
 from engine.parts.cards.mixers import MixerCard
 from ui import families
 from ui.model_bar import Subject
@@ -31,6 +32,11 @@ CHECKS = Need(lambda subject: subject.pair is None, families.CLOSED["checks"])
 CAUSAL = Need(
     lambda subject: subject.config.causal,
     "This model fills gaps: it reads both ways, and does not say what comes next.",
+)
+KEEPS = Need(
+    lambda subject: bool(kv_numbers(subject.config)),
+    "This model has no use for a cache: without a causal mask every later token changes the keys and values"
+    " of the earlier ones, and without a mixer there are none.",
 )
 HEADS = Need(
     lambda subject: subject.model.parts.mixer(subject.config).present,

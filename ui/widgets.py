@@ -359,6 +359,11 @@ def put(key: str, value: Hashable) -> None:
         st.query_params[key] = str(value)
 
 
+def read_url(key: str) -> str:
+    """Returns what the URL holds under `key`, a stranger's text; nothing where it holds none."""
+    return str(st.query_params.get(key, ""))
+
+
 def write_url(key: str, value: str | None) -> None:
     """Writes a value that no widget holds into the URL; None takes it out."""
     if value is None:

@@ -42,10 +42,9 @@ def draw_patient() -> None:
     if st.session_state.setdefault("patient_seen", number) != number:
         st.session_state["patient_seen"] = number
         _forget()
-    done = affordable(st.query_params.get(TESTS, "").split("-"))
+    done = affordable(widgets.read_url(TESTS).split("-"))
     titles = {name: subject_of(name).title for name in sorted(charts)}
-    named = st.query_params.get(NAMED)
-    named = named if named in titles else None
+    named = next((name for name in titles if name == widgets.read_url(NAMED)), None)
     with left:
         _curves(patient)
     with right:
@@ -143,16 +142,16 @@ def _another() -> None:
 def _forget() -> None:
     """Another patient: nothing is ordered yet, and nothing named."""
     for name in (TESTS, NAMED):
-        st.query_params.pop(name, None)
+        widgets.write_url(name, None)
 
 
 def _ordered(done: tuple[str, ...], open_to: dict[str, str]) -> None:
     name = open_to.get(st.session_state.get("patient_order", words.NOT_YET))
     if name is not None:
-        st.query_params[TESTS] = "-".join((*done, name))
+        widgets.write_url(TESTS, "-".join((*done, name)))
     st.session_state["patient_order"] = words.NOT_YET
 
 
 def _name_it(guess: str | None) -> None:
     if guess is not None:
-        st.query_params[NAMED] = guess
+        widgets.write_url(NAMED, guess)

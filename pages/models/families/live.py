@@ -49,7 +49,7 @@ def draw_live() -> None:
         _continued_column(text, continued, last) | {"cannot": why_continued},
         _translated_column(text, translated, last) | {"cannot": why_translated},
     ]
-    step = widgets.number_of(st.query_params.get(STEP))
+    step = widgets.number_of(widgets.read_url(STEP))
     data = {
         "columns": columns,
         "last": last,
@@ -92,16 +92,13 @@ def _toggled(text: str) -> tuple[int, ...]:
     if isinstance(held, dict) and held.get("text") == text and isinstance(held.get("places"), list):
         found = [place for place in held["places"] if isinstance(place, int) and not isinstance(place, bool)]
     elif st.session_state.setdefault("live_drawn", text) == text:
-        linked = (widgets.number_of(part) for part in st.query_params.get(CLICKED, "").split("-"))
+        linked = (widgets.number_of(part) for part in widgets.read_url(CLICKED).split("-"))
         found = [place for place in linked if place is not None]
     else:
         found = []
     st.session_state["live_drawn"] = text
     places = tuple(sorted({place for place in found if 0 <= place < len(text)}))
-    if places:
-        st.query_params[CLICKED] = "-".join(map(str, places))
-    else:
-        st.query_params.pop(CLICKED, None)
+    widgets.write_url(CLICKED, "-".join(map(str, places)) or None)
     return places
 
 

@@ -37,7 +37,7 @@ OFFERED = 40  # held-out texts that "Another" goes through
 
 
 def draw_speaks() -> None:
-    asked_for = st.query_params.get(MODEL, "")
+    asked_for = widgets.read_url(MODEL)
     shipped = {SHIPPED: words.SHIPPED} if (FOLDER / "config.json").is_file() else {}
     there = shipped | runs(LABELS, asked_for)
     if not there:

@@ -18,7 +18,7 @@ from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS, Preset
 from engine.weights import checkpoints
 from engine.weights.pretrained import pairs, sources
 from engine.weights.pretrained.load import open_model
-from ui import session
+from ui import session, widgets
 from ui.models import LAPSES, PRETRAINED, RUN, SHIPPED, title_of
 from ui.site import ROOT
 from ui.text.markdown import safe, whole
@@ -124,7 +124,7 @@ def choose(
     # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
     # holds the name, also of the first.
     titles = options()
-    named = st.query_params.get(key, "")
+    named = widgets.read_url(key)
     if (
         named.startswith(RUN)
         and named not in titles
@@ -149,8 +149,7 @@ def choose(
             width=WIDE,
         )
     )
-    if st.query_params.get(key) != name:
-        st.query_params[key] = name
+    widgets.write_url(key, name)
     return name
 
 
@@ -193,7 +192,7 @@ def first_model() -> str:
     """Returns the model of another page or of a link for all pages, if that is a run or a model of others;
     else the best known one.
     """
-    kept = st.session_state.get("kept_model") or st.query_params.get("model")
+    kept = st.session_state.get("kept_model") or widgets.read_url("model")
     other = isinstance(kept, str) and kept.startswith((RUN, PRETRAINED))
     return str(kept) if other and kept in options() else FIRST
 

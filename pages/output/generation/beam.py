@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.progress import Progress, Steps
-from engine.sample.beam import Beam, beam_search, searching
+from engine.sample.beam import Beam, searching
 from engine.sample.decoding_comparison import (
     Continuation,
     Rivals,
@@ -16,6 +16,7 @@ from engine.sample.decoding_comparison import (
     ending_with,
     rivals,
 )
+from pages.output.generation import words
 from pages.output.generation.beam_figures import beam_tree, rows, spread
 from pages.output.generation.settings import conversation
 from ui import explain, widgets
@@ -34,11 +35,6 @@ Ends = tuple[int, ...]  # tokens that finish a branch
 
 def draw_beam(subject: Subject) -> None:
     """Searches, draws the tree and compares."""
-    if not subject.config.causal:
-        st.info(
-            "This model fills gaps and does not write on: there is nothing to search. Choose a causal model."
-        )
-        return
     a, b, c, d = st.columns([3, 3, 2, 3], gap="medium", vertical_alignment="bottom")
     subject, last, about = conversation(subject, d)
     width, depth, penalty, stop, seed = _controls(subject, a, b, c)
@@ -52,19 +48,20 @@ def draw_beam(subject: Subject) -> None:
         over = f"Prompt and depth together exceed the context of {subject.config.context}"
         st.caption(f":material/info: {over}: the first {gone} tokens of the text are dropped.")
     _tree(subject, beam, width)
-    others = _others(subject, beam, depth, width, penalty, ends, seed)
+    others = measured(
+        ("rivals", subject.key, subject.ids, depth, width, penalty, ends, seed),
+        lambda: _rivalling(subject, beam, depth, ends, seed),
+        words.COMPARING,
+    )
     if others is not None:
         explain.answer(_verdict(others, width))
         explain.measure_it(_compare, subject, others, width, seed)
 
 
 def _beam(subject: Subject, depth: int, width: int, penalty: float, ends: Ends) -> Beam | None:
-    """The tree; None while a large model is still searching."""
-    of = (subject.key, subject.ids, depth, width, penalty, ends)
-    if not subject.is_pretrained:
-        return _search(*of, subject)
+    """The tree; None while it is still being searched."""
     return measured(
-        ("beam", *of),
+        ("beam", subject.key, subject.ids, depth, width, penalty, ends),
         lambda: searching(
             subject.model,
             subject.ids,
@@ -74,19 +71,8 @@ def _beam(subject: Subject, depth: int, width: int, penalty: float, ends: Ends) 
             stop=frozenset(ends),
             shown=width + 2,
         ),
-        "Searching",
+        words.SEARCHING,
     )
-
-
-def _others(
-    subject: Subject, beam: Beam, depth: int, width: int, penalty: float, ends: Ends, seed: int
-) -> Rivals | None:
-    """Returns the decodings to compare with; None while a large model is still writing."""
-    of = (subject.key, subject.ids, depth, width, penalty, ends, seed)
-    if not subject.is_pretrained:
-        return _rivals(*of, subject)
-    doing = "Writing what it is compared with"
-    return measured(("rivals", *of), lambda: _rivalling(subject, beam, depth, ends, seed), doing)
 
 
 def _rivalling(subject: Subject, beam: Beam, depth: int, ends: Ends, seed: int) -> Steps[Rivals]:
@@ -95,13 +81,13 @@ def _rivalling(subject: Subject, beam: Beam, depth: int, ends: Ends, seed: int) 
 
 
 def _tree(subject: Subject, beam: Beam, width: int) -> None:
-    words = [subject.vocabulary[node.token] for node in beam.nodes]
+    tokens = [subject.vocabulary[node.token] for node in beam.nodes]
     texts = [_written(subject, beam.path(node.index)) for node in beam.nodes]
     table = {
         "node": [n.index for n in beam.nodes],
         "parent": [n.parent for n in beam.nodes],
         "depth": [n.depth for n in beam.nodes],
-        "token": words,
+        "token": tokens,
         "branch": texts,
         "log_probability": [n.log_probability for n in beam.nodes],
         "total": [n.total for n in beam.nodes],
@@ -109,7 +95,7 @@ def _tree(subject: Subject, beam: Beam, width: int) -> None:
         "kept": [n.in_beam for n in beam.nodes],
         "finished": [n.finished for n in beam.nodes],
     }
-    step = spread([*words, subject.labels[-1]])
+    step = spread([*tokens, subject.labels[-1]])
     lines = max(rows(beam).values()) + 1
     steps = beam.nodes[-1].depth
     st.html(
@@ -118,7 +104,7 @@ def _tree(subject: Subject, beam: Beam, width: int) -> None:
     )
     with st.container(key="beam_tree"):
         plot(
-            beam_tree(beam, words, texts, root=subject.labels[-1]),
+            beam_tree(beam, tokens, texts, root=subject.labels[-1]),
             key="beam_figure",
             height=90 + ROW * lines,
             name="beam-search",
@@ -159,39 +145,9 @@ def _more() -> tuple[float, str, int]:
     return penalty, stop, seed
 
 
-@st.cache_resource(max_entries=64, show_spinner="Searching …")
-def _search(
-    key: tuple[str, int],
-    ids: tuple[int, ...],
-    depth: int,
-    width: int,
-    penalty: float,
-    ends: Ends,
-    _subject: Subject,
-) -> Beam:
-    return beam_search(
-        _subject.model, ids, depth, width, length_penalty=penalty, stop=frozenset(ends), shown=width + 2
-    )
-
-
 def _ends(subject: Subject, stop: str) -> frozenset[int]:
     """The tokens that finish a branch."""
     return ending_with(subject.tokenizer, stop, subject.config.vocab_size)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _rivals(
-    key: tuple[str, int],
-    ids: tuple[int, ...],
-    depth: int,
-    width: int,
-    penalty: float,
-    ends: Ends,
-    seed: int,
-    _subject: Subject,
-) -> Rivals:
-    beam = _search(key, ids, depth, width, penalty, ends, _subject)
-    return rivals(_subject.model, ids, beam, depth, frozenset(ends), seed)
 
 
 def _written(subject: Subject, tokens: tuple[int, ...]) -> str:

@@ -14,6 +14,7 @@ from engine.measure.generation.kv_cache import (
     Speed,
     Totals,
     cache_size,
+    comparing,
     filled_bytes,
     first_refill,
     speed,
@@ -21,9 +22,9 @@ from engine.measure.generation.kv_cache import (
 )
 from pages.output.generation import cache_figures as figures
 from pages.output.generation import words
-from pages.output.generation.cache_pairs import written_twice
 from pages.output.generation.settings import conversation
 from ui import explain, widgets
+from ui.background_jobs import measured
 from ui.figures import theme
 from ui.model_bar import Subject
 from ui.players.component import mounted
@@ -33,6 +34,7 @@ from ui.text.numbers import flop
 LONGEST, FIRST = 128, 24  # tokens that are written: at most, and at first
 MAX_SEED = 2**31 - 1
 STEP = "kv_step"  # in the URL, where the browser itself writes it
+CHUNK, SLOW_CHUNK = 32, 8  # tokens that are computed at once; by a large model
 SPEED_TOKENS, SPEED_SECONDS = 128, 1.0
 
 
@@ -102,8 +104,8 @@ def _player(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
         "letters": "layers · 2 (keys and values) · kv_heads · d_head · T · bytes of a number",
         "numbers": f"{size.each} · T · 4",
         "name": STEP,
-        "step": linked(st.query_params.get(STEP), len(pairs)),
-        "plays": STEP not in st.query_params,
+        "step": linked(widgets.read_url(STEP), len(pairs)),
+        "plays": not widgets.read_url(STEP),
         "palette": theme.palette(),
         "steps": [
             {
@@ -120,10 +122,24 @@ def _player(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
     _mount()(key="kv_player", data=data)
 
 
-def linked(text: str | None, steps: int) -> int:
+def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tuple[CacheStep, ...] | None:
+    """Writes with a cache and without. A longer text begins like a shorter one, so a few lengths serve all.
+    None while it is still being written.
+    """
+    chunk = SLOW_CHUNK if subject.is_pretrained else CHUNK
+    whole = -(-length // chunk) * chunk
+    pairs = measured(
+        ("kv", subject.key, subject.ids, whole, sampling.temperature, sampling.seed),
+        lambda: comparing(subject.model, subject.ids, whole, sampling),
+        words.WRITING_TWICE,
+    )
+    return None if pairs is None else pairs[:length]
+
+
+def linked(text: str, steps: int) -> int:
     """Returns the step in the URL, which may be anything; the first where there is none.
 
-    >>> linked("3", 24), linked("-1", 24), linked("9999", 24), linked(None, 24)
+    >>> linked("3", 24), linked("-1", 24), linked("9999", 24), linked("", 24)
     (3, 0, 23, 0)
     """
     step = widgets.number_of(text)

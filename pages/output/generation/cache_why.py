@@ -11,7 +11,7 @@ from engine.config import SampleConfig
 from engine.measure.generation.kv_cache import CacheStability, unchanged
 from pages.output.generation import cache_figures as figures
 from pages.output.generation import words
-from pages.output.generation.cache_pairs import written_twice
+from pages.output.generation.cache_steps import written_twice
 from ui import explain
 from ui.model_bar import Subject
 from ui.players.plot import plot

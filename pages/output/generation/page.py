@@ -16,7 +16,7 @@ from pages.output.generation import words
 from pages.output.generation.beam import draw_beam
 from pages.output.generation.cache import draw_cache
 from pages.output.generation.write import draw_tokens
-from ui.model_needs import SAYS
+from ui.model_needs import CAUSAL, KEEPS, SAYS
 from ui.page_frame import Page, View, show
 
 show(
@@ -31,7 +31,7 @@ show(
                 words.tokens,
                 (steps, window, pick, likelihood, ended_by),
                 question=words.TOKENS_QUESTION,
-                takes=(SAYS,),
+                takes=(SAYS, CAUSAL),
             ),
             View(
                 "cache",
@@ -40,7 +40,7 @@ show(
                 words.cache,
                 (KVCache, Decoder, AttentionStep, compare, flops, cache_size, unchanged),
                 question=words.CACHE_QUESTION,
-                takes=(SAYS,),
+                takes=(SAYS, KEEPS),
             ),
             View(
                 "beam",
@@ -49,7 +49,7 @@ show(
                 words.BEAM,
                 (beam_search,),
                 question=words.BEAM_QUESTION,
-                takes=(SAYS,),
+                takes=(SAYS, CAUSAL),
             ),
         ),
         text="KING RICHARD II:\n",

@@ -9,6 +9,8 @@ from ui.page_frame import Words
 
 TOKENS_QUESTION = "How does a model write a text?"
 CACHE_QUESTION = "What is a KV cache for, and why is it allowed?"
+WRITING_TWICE, SEARCHING = "Writing the text twice", "Searching"
+COMPARING = "Writing what it is compared with"
 BEAM_QUESTION = "Is the likeliest next token the best choice?"
 
 TOKENS = Words(

@@ -37,12 +37,6 @@ TREE_LINK, AT_LINK = "generation_tree", "generation_at"
 
 def draw_tokens(subject: Subject) -> None:
     """Settings, the writer, and how surprising the text was."""
-    if not subject.config.causal:
-        st.info(
-            "This model looks both ways and fills gaps: it does not write on. Choose a causal model, which"
-            " sees only what came before."
-        )
-        return
     places = row(subject)
     speaking, ends, about = conversation(subject, places[-1])
     sampling, limits = settings(speaking, ends, places)
@@ -95,7 +89,7 @@ def _session(subject: Subject, sampling: SampleConfig, limits: Limits) -> Sessio
         before is not None and not before.tree.nodes and not before.todo and limits.length > 0
     )  # none were asked for before
     if before is None or before.name.partition(".")[0] != name or empty:
-        linked = (st.query_params.get(TREE_LINK, ""), st.query_params.get(AT_LINK, "")) if first else ("", "")
+        linked = (widgets.read_url(TREE_LINK), widgets.read_url(AT_LINK)) if first else ("", "")
         own = (  # a tree written again numbers its tokens anew: the browser must not mix them
             f"{name}.{secrets.token_hex(4)}"
         )
@@ -112,10 +106,6 @@ def _keep_link(session: Session) -> str:
         return ""
     branches, place, out = link(session)
     plain = "-" not in branches and "_" not in branches and session.at == 0
-    for name, value in ((TREE_LINK, "" if plain else branches), (AT_LINK, "" if plain else place)):
-        if value != st.query_params.get(name, ""):
-            if value:
-                st.query_params[name] = value
-            else:
-                st.query_params.pop(name, None)
+    for name, value in ((TREE_LINK, branches), (AT_LINK, place)):
+        widgets.write_url(name, None if plain or not value else value)
     return left_out(out)

@@ -25,9 +25,6 @@ HEIGHT = 330
 
 def draw_likelihood(subject: Subject) -> None:
     """Draws a bar for each token, the four steps from there to the perplexity, and what others reach."""
-    if not subject.config.causal:
-        st.info(words.FILLS_GAPS)
-        return
     try:
         found = score(subject.recording().logits, subject.ids)
     except ShapeError:

@@ -9,7 +9,7 @@ from pages.output.sampling import words
 from pages.output.sampling.likelihood import draw_likelihood
 from pages.output.sampling.stages import draw_stages
 from pages.output.sampling.temperatures import draw_temperatures
-from ui.model_needs import SAYS
+from ui.model_needs import CAUSAL, SAYS
 from ui.page_frame import Page, View, show
 
 show(
@@ -42,7 +42,7 @@ show(
                 words.LIKELIHOOD,
                 (score, Scored, Likelihood),
                 question=words.LIKELIHOOD_QUESTION,
-                takes=(SAYS,),
+                takes=(SAYS, CAUSAL),
             ),
         ),
         text="KING RICHARD II:\n",

@@ -71,10 +71,6 @@ LIKELIHOOD = Words(
         " what follows. “Measure it” has the perplexities that others published."
     ),
 )
-FILLS_GAPS = (
-    "This model looks both ways and fills gaps: a text is no product of its guesses. Choose a model that"
-    " writes."
-)
 ONE_TOKEN = "A text of one token has nothing to be scored after: write a longer one."
 DIVERGED = (
     "No logit is a finite number: this model has diverged, and the text has no probability. Look at an"

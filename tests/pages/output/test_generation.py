@@ -23,7 +23,7 @@ from engine.sample import generate
 from engine.sample.beam import beam_search
 from engine.sample.branches import Tree
 from engine.sample.decoding_comparison import ending_with, rivals
-from pages.output.generation import beam, cache_pairs, cache_steps, cache_why
+from pages.output.generation import beam, cache_steps, cache_why
 from pages.output.generation import write as generation
 from pages.output.generation.link import LINK, left_out, link, parse
 from pages.output.generation.message import message
@@ -34,7 +34,7 @@ from tests.engine.helpers import loud, tiny
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.stage import StageManager
-from ui import models
+from ui import background_jobs, models
 from ui.fit_text import show_token
 from ui.model_bar import Subject
 from ui.text.numbers import flop, gigabytes
@@ -413,7 +413,8 @@ def test_a_long_text_says_what_is_dropped():
 @pytest.fixture(autouse=True)
 def quick(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_steps, "SPEED_SECONDS", 0.02)
-    for cached in (cache_pairs._compared, cache_steps._filled, cache_why._unchanged, cache_steps._speed_of):
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
+    for cached in (cache_steps._filled, cache_why._unchanged, cache_steps._speed_of):
         cached.clear()  # their key is the model's name, and the tests give one name to many models
 
 
@@ -544,7 +545,10 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
 
 @pytest.mark.parametrize(
     ("fields", "said"),
-    [({"causal": False}, "every later token changes"), ({"mixer": "none", "ffn": "gelu"}, "never exchange")],
+    [
+        ({"causal": False}, "every later token changes"),
+        ({"mixer": "none", "ffn": "gelu"}, "without a mixer there are none"),
+    ],
 )
 def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkeypatch: pytest.MonkeyPatch):
     small(monkeypatch, **fields)

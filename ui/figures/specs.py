@@ -92,7 +92,7 @@ def axis(title: str, *, showgrid: bool = False, **rest: Any) -> dict[str, Any]:
     return {"title": {"text": title}, "showgrid": showgrid} | rest
 
 
-def ticks(values: Any, texts: Sequence[str], *, title: str = "", **rest: Any) -> dict[str, Any]:
+def ticks(values: Any, texts: Any, *, title: str = "", **rest: Any) -> dict[str, Any]:
     """Returns an axis of named places: `texts` stand at `values`, and there are no other lines."""
     named = {"tickvals": values, "ticktext": texts, "showgrid": False, "zeroline": False}
     return named | ({"title": {"text": title}} if title else {}) | rest

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.ledger import kv_numbers
+from engine.measure.positions.position_table import learned_table
+from engine.measure.positions.rope import turned_by
 from engine.parts.cards.mixers import MixerCard
 from ui import families
 from ui.model_bar import Subject
@@ -45,6 +47,14 @@ HEADS = Need(
 QUERIES_KEYS = Need(
     lambda subject: _card(subject).scored and _card(subject).learned,
     "This model's mixer has no queries and keys: it compares nothing, or the tokens' own vectors.",
+)
+ROTATES = Need(
+    lambda subject: turned_by(subject.model) is not None and _card(subject).scored,
+    "This model rotates no queries and keys by position.",
+)
+POSITION_TABLE = Need(
+    lambda subject: learned_table(subject.model) is not None,
+    "This model has no learned table of positions.",
 )
 FEEDFORWARD = Need(
     lambda subject: subject.config.ffn != "none",

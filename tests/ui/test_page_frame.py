@@ -235,7 +235,7 @@ def test_every_view_takes_the_model_that_it_opens_with() -> None:
     for room in ROOMS:
         page = page_of(room)
         for view in page.views if page is not None else ():
-            for name in (*view.best, page.model) if view.takes else ():
+            for name in (view.best or (page.model,)) if view.takes else ():
                 if name in SHIPPED or name in LAPSES:
                     model = models.model_of(
                         name, NEWEST, models.lapse_of(name).steps if name in LAPSES else ()

@@ -18,11 +18,9 @@ from engine.measure.positions.position_table import (
 )
 from engine.model import Transformer
 from pages.input.positions import figures_learned as figures
-from pages.input.positions.answers import TITLES, learned_sentence
-from pages.input.positions.shared import fitting_subject
+from pages.input.positions.answers import learned_sentence
 from ui import explain, widgets
 from ui.model_bar import Subject
-from ui.models import FIRST_MODEL
 from ui.players.plot import plot
 from ui.snapshot_measure import draw_over_snapshots, steps_of
 
@@ -42,13 +40,8 @@ def _sinusoidal(length: int, d_model: int) -> PositionTable:
 
 def draw_learned(subject: Subject) -> None:
     """Draws both tables beside each other, in one of three pictures."""
-    why = f"has no learned table (positions: {TITLES[subject.config.position]})"
-    shown = fitting_subject(subject, _has_table, FIRST_MODEL, why)
-    subject = shown.subject
     table = learned_table(subject.model)
-    if table is None:
-        st.info(f"This model {why}, and the one that comes with the app is not there.")
-        return
+    assert table is not None
     if len(table) < 3:
         st.info(
             f"This table has {len(table)} positions: too few to compare any. Choose a model with a longer"
@@ -58,8 +51,6 @@ def draw_learned(subject: Subject) -> None:
     left, right = st.columns([1, 2], vertical_alignment="center")
     titles = {name: title for name, (title, _) in PICTURES.items()}
     picture = widgets.select("Picture", titles, "learned_picture", hidden=True, container=left)
-    if shown.line:
-        right.caption(shown.line)
     if len(table) > MOST:
         right.caption(f":material/info: The first {MOST} of {len(table):,} positions are shown.")
         table = table[:MOST]
@@ -67,10 +58,6 @@ def draw_learned(subject: Subject) -> None:
     _draw_pair(picture, pair)
     explain.answer(learned_sentence(picture, *pair.values()))
     explain.measure_it(_draw_measured, subject, pair)
-
-
-def _has_table(model: Transformer) -> bool:
-    return learned_table(model) is not None
 
 
 def _draw_pair(picture: str, pair: dict[str, PositionTable]) -> None:

@@ -15,6 +15,7 @@ from pages.input.positions.bench import draw_bench
 from pages.input.positions.learned import draw_learned
 from pages.input.positions.parts import view_of_parts
 from pages.input.positions.why import draw_why
+from ui.model_needs import POSITION_TABLE, ROTATES
 from ui.page_frame import Page, View, show
 
 show(
@@ -39,8 +40,11 @@ show(
                 words.LEARNED,
                 (Learned, alike, sinusoidal),
                 question=words.LEARNED_ASKED,
+                takes=(POSITION_TABLE,),
             ),
-            view_of_parts("rope", "RoPE", "rope_topic", rope.PARTS, needs_model=True),
+            view_of_parts(
+                "rope", "RoPE", "rope_topic", rope.PARTS, takes=(ROTATES,), best=("shakespeare-modern",)
+            ),
             view_of_parts("biases", "Biases", "bias_scheme", biases.PARTS),
             View(
                 "bench",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ui import widgets
+from ui.model_needs import Need
 from ui.page_frame import Code, View, Words
 
 
@@ -22,9 +23,16 @@ class Part:
 
 
 def view_of_parts(
-    id: str, title: str, key: str, parts: Mapping[str, Part], needs_model: bool = False
+    id: str,
+    title: str,
+    key: str,
+    parts: Mapping[str, Part],
+    takes: tuple[Need, ...] = (),
+    best: tuple[str, ...] = (),
 ) -> View:
-    """Returns a view that draws the part that `key` holds, below the buttons that choose one."""
+    """Returns a view that draws the part that `key` holds, below the buttons that choose one. Where it
+    `takes` a model, its parts get the subject of the bar.
+    """
     titles = {name: part.title for name, part in parts.items()}
 
     def now(*_: Any) -> Part:
@@ -39,6 +47,8 @@ def view_of_parts(
         draw,
         lambda *_: now().words,
         lambda *_: now().code,
-        needs_model,
+        bool(takes),
         question=lambda *_: now().question,
+        takes=takes,
+        best=best,
     )

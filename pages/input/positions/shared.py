@@ -4,23 +4,14 @@ were trained with one scheme each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.model import Transformer
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from ui import widgets
-from ui.fit_text import most_tokens, read
-from ui.model_bar import Subject
-from ui.models import SHIPPED, model_of
 from ui.site import ROOT
-from ui.text.markdown import safe
 from ui.text.numbers import minus
-from ui.training_step import NEWEST
 
 MASKS = ("causal", "both ways")
 
@@ -46,29 +37,6 @@ def thousands(value: float) -> str:
 def choose_mask(causal: bool, key: str) -> bool:
     """True for a causal mask; the model's own choice stands first."""
     return widgets.select("Mask", MASKS if causal else MASKS[::-1], key) == MASKS[0]
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The subject of a view: the bar's own, or a substitute; then `line` says so."""
-
-    subject: Subject
-    line: str
-
-
-def fitting_subject(subject: Subject, fits: Callable[[Transformer], bool], otherwise: str, why: str) -> Shown:
-    """Returns the subject where its model `fits`; else the shipped model `otherwise`, reading the same text,
-    where it is there. `why`: what the chosen model has instead.
-    """
-    if fits(subject.model) or not (ROOT / "checkpoints" / otherwise).is_dir():
-        return Shown(subject, "")
-    found = model_of(otherwise, NEWEST, ())
-    ids, text, _ = read(subject.text, found.tokenizer, most_tokens(found.config))
-    other = Subject(
-        (otherwise, NEWEST), SHIPPED[otherwise], found.model, found.tokenizer, text, ids, subject.corpus
-    )
-    chosen, instead = (safe(one.title.removesuffix(" (trained)")) for one in (subject, other))
-    return Shown(other, f":material/info: {chosen} {why}. Shown instead: {instead}.")
 
 
 def example(scheme: str) -> Checkpoint | None:

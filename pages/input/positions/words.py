@@ -14,14 +14,6 @@ ALIBI_ASKED = "What if distance simply costs?"
 T5_ASKED = "How exactly must a distance be known?"
 BENCH_ASKED = "Which scheme reaches beyond its training?"
 
-COMPARES_NOTHING = "compares no queries with keys"
-
-
-def turns_nothing(scheme: str) -> str:
-    """Says that a model of another scheme has nothing that RoPE could show."""
-    return f"turns nothing (positions: {scheme})"
-
-
 WHY = Words(
     see=(
         "The same words in two orders, through one layer of attention with random weights. A row is what"
